@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Insight } from '../../src/ask/operating/insight.js';
-import type { JobName, Jobs } from '../../src/ask/operating/jobs.js';
+import type { Insight, JobName, Jobs } from '../../src/ask/operating/insight.js';
 import type { ServiceLog } from '../../src/base/log.js';
 import { ThreadJob } from '../../src/base/threads/job.js';
 import { verifyJob } from '../../src/service/auditing/index.js';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { InternalError } from 'osl-compiler';
 import { DEFAULT_ISSUER } from '../../policy/index.js';
-import type { Jobs } from '../../src/ask/operating/jobs.js';
+import type { Jobs } from '../../src/ask/operating/insight.js';
 import type { ServerOperations } from '../../src/ask/operating/views.js';
 import type { ServiceLog } from '../../src/base/log.js';
 import { PACKAGE_ROOT, version } from '../../src/base/package-root.js';

@@ -12,8 +12,7 @@ import { PermittedSets } from './data/runtime/permitted.js';
 import { PermittedWords } from './data/runtime/statistics.js';
 import { createParsing } from './parsing/index.js';
 import { startMarks } from './parsing/marks.js';
-import { createProbes, type Probes } from './request/probes.js';
-import { createStrangers, type Strangers } from './request/strangers.js';
+import { createProbes, createStrangers, type Probes, type Strangers } from './request/probes.js';
 
 /** What questions rest on when they begin to be answered. */
 export interface AskFoundation {

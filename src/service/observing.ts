@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { RequestObserver } from '../ask/request/observing.js';
+import { RequestObserver } from '../ask/request/meters.js';
 import type { ServiceLog } from '../base/log.js';
 import { version } from '../base/package-root.js';
 import { messageOf } from '../base/thrown.js';

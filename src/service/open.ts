@@ -1,16 +1,19 @@
 import { join } from 'node:path';
-import { ready } from 'osl-compiler';
-import { DEFAULT_LIMITS } from '../../policy/index.js';
+import { queryError, ready } from 'osl-compiler';
+import { createLeasedLimiter, DEFAULT_LIMITS, type RateLimits, type Revocation } from '../../policy/index.js';
 import { SealedValue } from '../ask/request/sealed.js';
 import { startAsk } from '../ask/start.js';
+import type { Owner, OwnerNotice } from '../ask/why/request-access.js';
+import { ControlConflict, openControl, shareRevocation, shareVersions } from '../base/control/index.js';
 import type { ServiceLog } from '../base/log.js';
+import { version } from '../base/package-root.js';
 import { messageOf } from '../base/thrown.js';
 import { RollupStanding } from '../content/rollups/index.js';
 import type { OpenedEngine } from '../engine/index.js';
 import { createDrafting } from '../model/drafting/index.js';
-import { createPublishing } from '../model/versions/index.js';
+import { createPublishing, type PublicationStore } from '../model/versions/index.js';
 import { openAudit } from './audit.js';
-import { Control } from './control.js';
+import { Control, gatewayName } from './control.js';
 import { databaseEpochs } from './data-epochs.js';
 import { startEngines } from './engines.js';
 import { recordEvent } from './events.js';
@@ -18,21 +21,123 @@ import { joined } from './follow-control.js';
 import { openGlasses } from './glasses.js';
 import { contentPlane } from './indexing/content.js';
 import { type TenantKeys, tenantKeys } from './keys.js';
-import { countingSeat } from './limits/counting-seat.js';
+import { openPostgresCounts } from './limits/postgres.js';
+import { openRedisCounts } from './limits/redis.js';
+import { type CountStore, SharedCounts } from './limits/shared-counts.js';
+import { type SendAttempt, send } from './lineage/delivery/send.js';
 import { startLineage } from './lineage.js';
 import { loadFirst, type PolicyFault, publishedDir } from './model.js';
 import { openObserving } from './observing.js';
-import { ownerOf } from './owner.js';
 import { type ModelChanges, startChanges } from './reload/changes.js';
 import { RevocationFiles, Revocations } from './revocations.js';
 import { rowRightsOf } from './row-security.js';
 import { aloneIn, following, type ProcessFiles } from './seat.js';
 import type { Service } from './service.js';
 import { CurrentModel } from './serving.js';
+import type { LimitsPlace } from './settings/load.js';
+import type { OwnerSettings } from './settings/owner.js';
 import type { Settings } from './settings.js';
-import { sharing } from './sharing.js';
 import { takeOver } from './take-over.js';
 import { startTrust } from './token-trust.js';
+
+/** Shorter than the silence after which a gateway stops: who publishes has the turn. ms */
+const STATEMENT_MS = 2_000;
+
+/** How a process tells all gateways; nothing is to be done where there are no others. */
+interface GatewaySharing {
+  readonly publish: PublicationStore['share'];
+  /** False where the control database did not take it; null where there are no other gateways. */
+  readonly revoke: ((revocation: Revocation) => Promise<boolean>) | null;
+  close(): Promise<void>;
+}
+
+/** As the settings say, of what `tenant` is. */
+function sharing({ control }: Settings, seat: ProcessFiles, tenant: string, log: ServiceLog): GatewaySharing {
+  if (control === null) return { publish: async () => 'shared', revoke: null, close: async () => undefined };
+  const database = openControl(control.place, { connections: 1, statementMs: STATEMENT_MS });
+  const publish: PublicationStore['share'] = async ({ version, bytes }) => {
+    const { number, id, parent } = version;
+    try {
+      await shareVersions(
+        database,
+        tenant,
+        [{ number, id, parent, bytes }],
+        gatewayName(),
+        seat.activation(),
+      );
+      return 'shared';
+    } catch (error) {
+      if (error instanceof ControlConflict) return 'outdated';
+      log.error('nothing was published: the control database did not take it', { cause: messageOf(error) });
+      return 'unavailable';
+    }
+  };
+  const revoke = async (revocation: Revocation): Promise<boolean> => {
+    try {
+      await shareRevocation(database, tenant, revocation, gatewayName());
+      return true;
+    } catch (error) {
+      log.error('other gateways do not know yet what was revoked', { cause: messageOf(error) });
+      return false;
+    }
+  };
+  return { publish, revoke, close: () => database.close() };
+}
+
+/**
+ * The seat itself, which counts alone or with the other workers of its server; or, where the settings name a store, one
+ * that counts there with all gateways. Until the store has answered once it is not known of how many processes this is
+ * one, so what would be counted is refused (E5038). @throws StartProblem where there can be no store
+ */
+async function countingSeat(
+  seat: ProcessFiles,
+  { load }: Settings,
+  tenant: string,
+  log: ServiceLog,
+): Promise<{ readonly seat: ProcessFiles; heard(): boolean; close(): Promise<void> }> {
+  if (load.limits === null) return { seat, heard: () => true, close: async () => undefined };
+  const store = await opened(load.limits);
+  const counts = await SharedCounts.join(store, { tenant, log });
+  // Guesses of passwords are counted by each server.
+  const limiter = (limits: RateLimits) =>
+    createLeasedLimiter(counts.share(seat.limiter(limits).guesses), limits);
+  return {
+    seat: Object.freeze({ ...seat, limiter }),
+    heard: () => counts.heard,
+    close: () => counts.close(),
+  };
+}
+
+function opened(place: LimitsPlace): Promise<CountStore> {
+  return place.kind === 'redis' ? openRedisCounts(place.url) : openPostgresCounts(place.at);
+}
+
+/** Notices on their way at a time, of all callers. */
+const AT_ONCE = 32;
+
+/** Posts notices as signed webhooks, once each: who waits for it hears whether it arrived, and may ask again. */
+function ownerOf(endpoint: OwnerSettings, log: ServiceLog): Owner {
+  if (endpoint === null) return Object.freeze({ tell: null });
+  let underWay = 0;
+  const tell = async ({ id, type, body }: OwnerNotice): Promise<void> => {
+    if (underWay >= AT_ONCE) throw queryError('overloaded', { retryAfterSeconds: 1 });
+    underWay += 1;
+    try {
+      const letter = { id, body: JSON.stringify({ type, id, ...body }) };
+      const attempt = await send(endpoint, letter, { now: Date.now, agent: `osl-gateway/${version()}` });
+      if (attempt.kind === 'delivered') return;
+      log.error('the owner of the policy was not told', { id, type, reason: reasonOf(attempt) });
+      throw queryError('ownerUnreached', {});
+    } finally {
+      underWay -= 1;
+    }
+  };
+  return Object.freeze({ tell });
+}
+
+function reasonOf(attempt: Exclude<SendAttempt, { kind: 'delivered' }>): string {
+  return attempt.kind === 'gone' ? 'status 410' : attempt.reason;
+}
 
 /** A service that is open: its parts run, nothing listens yet. */
 export interface OpenService extends ModelChanges {

@@ -9,8 +9,8 @@ import t from 'tap';
 const WRITES_RECORDS: Readonly<Record<string, string>> = {
   'src/ask/request/recorder.ts': 'decision and outcome of every request',
   'src/ask/parsing/marks.ts': 'event of the service: a text that it died of',
-  'src/ask/request/strangers.ts': 'the count of refusals without a valid token, beyond the first',
-  'src/ask/request/probes.ts': 'the count of what is asked of the process itself',
+  'src/ask/request/probes.ts':
+    'counts of what is asked of the process itself, and of refusals without a valid token beyond the first',
   'src/service/auditing/reader.ts': 'event of the service: who has read the log, and by which filter',
   'src/service/events.ts': 'events of the service: its reloads, a policy that is missing',
   'src/service/restored.ts': 'event of the service: its data came out of a backup',

@@ -14,9 +14,9 @@ import {
   respond,
 } from '../../src/ask/index.js';
 import { callerAs } from '../../src/ask/request/caller.js';
-import { RequestObserver } from '../../src/ask/request/observing.js';
+import { RequestObserver } from '../../src/ask/request/meters.js';
+import { createStrangers } from '../../src/ask/request/probes.js';
 import { SealedValue } from '../../src/ask/request/sealed.js';
-import { createStrangers } from '../../src/ask/request/strangers.js';
 import { parseManifest, parsePolicyDocument } from '../../src/model/manifest/index.js';
 import { ServedModel } from '../../src/model/served-model.js';
 import { inOneMoment } from '../support/moment.js';

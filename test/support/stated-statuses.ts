@@ -1,6 +1,6 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { templateOf } from '../../src/surfaces/http/unknown.js';
+import { templateOf } from '../../src/surfaces/http/hooks.js';
 import { refusals, UNSIGNED } from '../../src/surfaces/rest/openapi/refusals.js';
 import { ROUTES } from '../../src/surfaces/rest/openapi/routes.js';
 

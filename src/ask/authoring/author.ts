@@ -3,7 +3,7 @@ import type { PolicySnapshot } from '../../../policy/index.js';
 import type { DraftBaseline, DraftCompiler } from '../../model/drafting/index.js';
 import { EMPTY_OVERLAY } from '../../model/manifest/index.js';
 import type { PublicationStore } from '../../model/versions/index.js';
-import type { UpstreamParts } from '../graph/upstream.js';
+import type { UpstreamParts } from '../graph/describe.js';
 import {
   type Caller,
   type Decision,

@@ -9,7 +9,7 @@ import {
 } from '../../model/discovery/index.js';
 import { shortName } from '../../model/graph/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
-import { type Unread, upstreamOf, upstreamsOf } from '../graph/upstream.js';
+import { type Unread, upstreamOf, upstreamsOf } from '../graph/describe.js';
 import { type RequestCall, versionsOf } from '../index.js';
 import {
   authored,

@@ -15,7 +15,23 @@ import type {
 } from '../../model/versions/index.js';
 import { type Caller, type RequestCall, respond, useUp, versionsOf } from '../index.js';
 import { AUTHORING, groundOf, type PublishingParts, type WithVersions } from './author.js';
-import { ungranted } from './ungranted.js';
+
+/** What an author should know: what was added, and is granted to nobody. */
+function ungranted({
+  diff,
+  snapshot,
+}: {
+  readonly diff: ManifestDifference;
+  readonly snapshot: PolicySnapshot;
+}): readonly string[] {
+  return diff.changes.flatMap(({ change, kind, name }): readonly string[] => {
+    const granted = [...snapshot.roles.values()].some((role) => role.grants.has(name));
+    if (change !== 'added' || granted || !GRANTED_KINDS.has(kind)) return [];
+    return [`${kind} ${name}: no role has a grant on it, so nobody sees it until the policy gives one`];
+  });
+}
+
+const GRANTED_KINDS: ReadonlySet<string> = new Set(['entity', 'bridge', 'facet']);
 
 /** A change of what is published, as it is asked for. */
 export interface ChangeRequest {

@@ -1,7 +1,146 @@
 import type { AuditQuery, AuditRecord } from '../../../audit/index.js';
-import type { Caller, RequestCall } from '../index.js';
-import type { AuditAsker, RecordProof } from './insight.js';
+import {
+  effectiveAccess,
+  LIMIT_BUCKETS,
+  type LimitBucket,
+  type QuotaUnit,
+  quotaOf,
+  supposedIdentity,
+} from '../../../policy/index.js';
+import type { JobState } from '../../base/threads/job.js';
+import { type Caller, type RequestCall, type ServedVersions, versionsOf } from '../index.js';
+import { quotaCounts } from '../request/limit.js';
+import { type AccessOffer, offerOf } from '../why/request-access.js';
+import type { AuditAsker, FreshnessView, JobName, RecordProof } from './insight.js';
 import { type InsightParts, look } from './look.js';
+
+/** A request for access, as the log has it, and what could be granted now. What it was for, the owner's receiver has. */
+interface AccessRequestView {
+  readonly request_id: string;
+  readonly at: string;
+  readonly subject: string | null;
+  readonly chain: readonly string[];
+  /** Null where there is, or was, nothing of the name that was asked for. */
+  readonly object: string | null;
+  /** Under the policy that serves now, with all roles that the asker can have; null where there is no object. */
+  readonly offer: AccessOffer | null;
+}
+
+interface AccessRequests {
+  readonly requests: readonly AccessRequestView[];
+  readonly next: string | null;
+}
+
+/** Requests that are listed at a time: of each is worked out what could be granted. */
+const MOST_REQUESTS = 20;
+
+/** Who asked for access to what, the newest first. @throws QueryError E2101, E5037, and as `respond` */
+export function accessRequests(
+  parts: InsightParts,
+  call: RequestCall,
+  from: string | null,
+): Promise<AccessRequests> {
+  return look(parts, call, 'admin_access_requests', async (caller) => {
+    const filter = { action: 'request_access', kind: 'decision', decision: 'allow' } as const;
+    const page = { from, most: MOST_REQUESTS };
+    const { records, next } = await parts.insight.reading.search(askerOf(call, caller), filter, page);
+    const requests: AccessRequestView[] = [];
+    for (const record of records) requests.push(await viewOf(record, caller));
+    return { requests, next };
+  });
+}
+
+async function viewOf(record: AuditRecord, caller: Caller): Promise<AccessRequestView> {
+  const { request_id, ts: at, subject, chain } = record;
+  // The column stands after its relation, where one was asked for.
+  const object = record.objects.at(-1) ?? null;
+  const view = { request_id, at, subject, chain, object };
+  if (object === null) return { ...view, offer: null };
+  const { manifest, snapshot, circumstances } = caller;
+  const identity = supposedIdentity({ chain, roles: null }, snapshot);
+  const from = { ...circumstances, purpose: null, emergency: null };
+  const access = effectiveAccess(identity, snapshot, manifest.catalog, from);
+  return { ...view, offer: await offerOf({ access, manifest, snapshot }, object) };
+}
+
+/** A limit of the policy that is counted in a window. */
+interface QuotaView {
+  readonly bucket: LimitBucket;
+  readonly unit: QuotaUnit;
+  readonly most: number;
+  readonly window_seconds: number;
+  /** Whose members it is for; null: everybody's. */
+  readonly role: string | null;
+  /** Each subject has it for itself. */
+  readonly each: boolean;
+  /** How much of it is used, by all or by the subject that was named; null where none was. */
+  readonly used: number | null;
+  /** Until its window ends. */
+  readonly ends_in_seconds: number | null;
+}
+
+interface LimitsView {
+  /** Requests a second of one subject. */
+  readonly per_second: readonly { readonly bucket: LimitBucket; readonly most: number }[];
+  readonly quotas: readonly QuotaView[];
+  /** Of whom what each subject has for itself is told. */
+  readonly subject: string | null;
+}
+
+/** The limits of the policy that serves, and how much of them is used. @throws QueryError E2101, and as `respond` */
+export function limits(parts: InsightParts, call: RequestCall, subject: string | null): Promise<LimitsView> {
+  return look(parts, call, 'admin_show', async ({ snapshot, identity: { tenant } }) => {
+    const told = snapshot.quotas.map((rule) => ({
+      rule,
+      quota: rule.each && subject === null ? null : quotaOf(rule, tenant, subject ?? ''),
+    }));
+    const counted = told.flatMap(({ quota }) => quota ?? []);
+    const counts = new Map((await quotaCounts(parts, counted)).map((count, i) => [counted[i]?.key, count]));
+    return {
+      per_second: LIMIT_BUCKETS.map((bucket) => ({ bucket, most: snapshot.limits[bucket] })),
+      quotas: told.map(({ rule: { bucket, unit, most, windowMs, role, each }, quota }): QuotaView => {
+        const count = quota === null ? undefined : counts.get(quota.key);
+        return {
+          bucket,
+          unit,
+          most,
+          window_seconds: windowMs / 1_000,
+          role,
+          each,
+          used: count?.used ?? null,
+          ends_in_seconds: count === undefined ? null : Math.ceil(count.endsInMs / 1_000),
+        };
+      }),
+      subject,
+    };
+  });
+}
+
+/** How old what serves is, and which versions it is. @throws QueryError E2101, and as `respond` */
+export function freshness(
+  parts: InsightParts,
+  call: RequestCall,
+): Promise<FreshnessView & { readonly versions: ServedVersions }> {
+  return look(parts, call, 'admin_show', async (caller) => ({
+    ...(await parts.insight.freshness()),
+    versions: versionsOf(caller),
+  }));
+}
+
+const ACTIONS: Readonly<Record<JobName, string>> = {
+  verify: 'admin_audit_verify',
+  policy_tests: 'admin_policy_tests',
+};
+
+/** How a job stands. @throws QueryError E2101, and as `respond` */
+export function lookAtJob(parts: InsightParts, call: RequestCall, job: JobName): Promise<JobState> {
+  return look(parts, call, 'admin_show', () => parts.insight.jobs.look(job));
+}
+
+/** Begins a job that does not run yet; of one that runs, how it stands. Throws as `lookAtJob`. */
+export function beginJob(parts: InsightParts, call: RequestCall, job: JobName): Promise<JobState> {
+  return look(parts, call, ACTIONS[job], ({ identity }) => parts.insight.jobs.begin(job, identity.subject));
+}
 
 /** A page of records. */
 export interface RecordPage {

@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import { applyGrammar, type Grammar, ready } from 'osl-compiler';
 import { messageOf } from '../../base/thrown.js';
-import type { FromParser, ToParser } from './parser-thread.js';
+import type { FromParser, ToParser } from './index.js';
 
 /** The thread that applies the grammar to long texts. It holds nothing but the text that it is given. */
 

@@ -4,7 +4,7 @@ import type { Limiter, RevocationCheck, TokenVerifier } from '../../../policy/in
 import type { ServiceLog } from '../../base/log.js';
 import type { ServedModel } from '../../model/served-model.js';
 import type { RequestCall } from './call.js';
-import type { RequestObserver } from './observing.js';
+import type { RequestObserver } from './meters.js';
 import type { SealedValue } from './sealed.js';
 
 /** What tells who calls, and whether it may call once more. */

@@ -7,8 +7,7 @@ import type {
   RecordForm,
 } from '../../../audit/index.js';
 import type { Caller } from './caller.js';
-import type { Meter, StageTimes } from './meters.js';
-import type { EndedRequest } from './observing.js';
+import type { EndedRequest, Meter, StageTimes } from './meters.js';
 import type { RecordingParts } from './parts.js';
 import { type ForeignFault, verdictOf } from './told.js';
 

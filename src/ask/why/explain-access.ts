@@ -20,8 +20,7 @@ import type { AnswerParts } from '../data/parts.js';
 import type { RequestCall } from '../request/call.js';
 import { type Caller, type ServedVersions, versionsOf } from '../request/caller.js';
 import { respond } from '../request/respond.js';
-import { type RowReason, rowReason } from './row.js';
-import { sees, type TakenAway, takenAway } from './sights.js';
+import { type RowReason, rowReason, sees, type TakenAway, takenAway } from './row.js';
 
 /** Who is supposed to ask, and about what. */
 export interface AccessQuestion extends HypotheticalCaller {

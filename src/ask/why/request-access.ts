@@ -13,7 +13,7 @@ import type { RequestCall } from '../request/call.js';
 import { type Caller, versionsOf } from '../request/caller.js';
 import type { RequestParts } from '../request/parts.js';
 import { respond } from '../request/respond.js';
-import { sees } from './sights.js';
+import { sees } from './row.js';
 
 /** What somebody would like to see, and what for. */
 export interface AccessRequest {

@@ -1,5 +1,7 @@
 import {
+  type Access,
   ALL_FEATURES,
+  type Catalog,
   compile,
   identifier,
   labelsOf,
@@ -8,12 +10,53 @@ import {
   type RelationAccess,
   type RelationGrant,
 } from 'osl-compiler';
-import { type EffectiveAccess, effectiveAccess } from '../../../policy/index.js';
+import { type EffectiveAccess, effectiveAccess, type IdentityClaims } from '../../../policy/index.js';
 import { eachDataRow, textValuesOf } from '../../engine/index.js';
+import { type CatalogName, isMore, type Visibility, widestVisibility } from '../../model/graph/index.js';
 import { run } from '../data/ask.js';
 import type { AnswerParts } from '../data/parts.js';
 import type { Caller } from '../request/caller.js';
-import { withoutEach } from './sights.js';
+
+/** A subject of the chain without whom more would be seen. */
+export interface TakenAway {
+  readonly subject: string;
+  /** How the others of the chain would see it without that subject. */
+  readonly would_see: Visibility;
+}
+
+/** How a caller sees an object: of a relation, its best column. */
+export function sees(object: CatalogName, relation: Relation, catalog: Catalog, access: Access): Visibility {
+  return widestVisibility(relation, object.column, catalog, access);
+}
+
+/** Who of a chain takes something of an object away: without whom alone it would be seen better. */
+export function takenAway(
+  object: CatalogName,
+  relation: Relation,
+  catalog: Catalog,
+  {
+    identity,
+    snapshot,
+    circumstances,
+  }: Pick<Caller, 'snapshot' | 'circumstances'> & { readonly identity: IdentityClaims },
+): readonly TakenAway[] {
+  const accessOf = (who: IdentityClaims): Access => effectiveAccess(who, snapshot, catalog, circumstances);
+  const now = sees(object, relation, catalog, accessOf(identity));
+  return withoutEach(identity).flatMap(({ subject, others }) => {
+    const then = sees(object, relation, catalog, accessOf(others));
+    return isMore(then, now) ? [{ subject, would_see: then }] : [];
+  });
+}
+
+/** A chain without each of its subjects in turn; nobody is left of a chain of one. */
+function withoutEach(identity: IdentityClaims): readonly { readonly subject: string; readonly others: IdentityClaims }[] {
+  const { chain } = identity;
+  if (chain.length < 2) return [];
+  return chain.map((subject) => {
+    const left = Object.freeze(chain.filter((s) => s !== subject));
+    return { subject, others: Object.freeze({ ...identity, chain: left, subject: left.at(-1) ?? '' }) };
+  });
+}
 
 /** Whether a caller sees one row, and what decides of that. */
 export interface RowReason {

@@ -5,7 +5,7 @@ import type { RequestCall } from '../request/call.js';
 import { type Caller, type ServedVersions, versionsOf } from '../request/caller.js';
 import type { RequestParts } from '../request/parts.js';
 import { respond } from '../request/respond.js';
-import { sees } from './sights.js';
+import { sees } from './row.js';
 
 /** How a caller sees an object of its own graph, and why, in terms that tell of nothing else. */
 export interface Why {

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { RequestStage } from '../../ask/request/meters.js';
-import type { EndedRequest, TraceSink } from '../../ask/request/observing.js';
+import type { EndedRequest, RequestStage, TraceSink } from '../../ask/request/meters.js';
 import { attribute, type Collector, nanoseconds, type OtlpSettings, SCOPE } from './collector.js';
 
 /** Requests that may wait for the collector; those beyond are dropped. */

@@ -6,11 +6,12 @@ import {
   drain,
   type OperatingParts,
   reload,
+  revocations,
+  revoke,
   sessions,
   shutDown,
   standing,
 } from '../../ask/operating/operate.js';
-import { revocations, revoke } from '../../ask/operating/revoke.js';
 import { ClientErrors } from '../http/client-error.js';
 import { addHooks } from '../http/hooks.js';
 import { type HttpTls, listenerOf } from '../http/listener.js';

@@ -1,19 +1,20 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { queryError } from 'osl-compiler';
 import type { RequestCall } from '../../ask/index.js';
-import { accessRequests } from '../../ask/operating/access-requests.js';
 import { figures } from '../../ask/operating/figures.js';
-import { freshness } from '../../ask/operating/freshness.js';
-import type { JobName } from '../../ask/operating/jobs.js';
-import { limits } from '../../ask/operating/limits.js';
+import type { JobName } from '../../ask/operating/insight.js';
 import type { InsightParts } from '../../ask/operating/look.js';
 import {
+  accessRequests,
+  beginJob,
+  freshness,
+  limits,
+  lookAtJob,
   MOST_RECORDS,
   requestProofs,
   requestRecords,
   searchRecords,
 } from '../../ask/operating/read-audit.js';
-import { beginJob, lookAtJob } from '../../ask/operating/run-job.js';
 import { matrix } from '../../ask/why/matrix.js';
 import { sendAnswer } from '../rest/problem.js';
 import { queryParameters } from '../rest/query-string.js';

@@ -2,12 +2,14 @@ import { createHash } from 'node:crypto';
 import {
   type Access,
   type Column,
+  enumName,
   formatUnit,
   identifier,
   type Metric,
   PASSAGE_COLUMNS,
   type Relation,
   type RelationAccess,
+  storedType,
   visibleColumns,
 } from 'osl-compiler';
 import { inTurns } from '../../base/in-turns.js';
@@ -17,12 +19,43 @@ import {
   type CatalogForeignKey,
   type ColumnModel,
   ContentsWriter,
+  type EnumModel,
   type FacetModel,
   type MetricModel,
   type TableModel,
 } from './contents.js';
-import { Enums } from './enums.js';
 import { inEntities } from './sql.js';
+
+/**
+ * The enums of columns that a caller sees in the clear, under their names in the database, whose schemas nobody is told.
+ * Of two with one name the second has none, and its columns are text; so is one whose name, or that of its array type, is
+ * an entity's, whose rows have a type of that name.
+ */
+class Enums {
+  readonly #taken: Set<string>;
+  readonly #known = new Map<string, EnumModel>();
+
+  constructor(relations: Iterable<string>) {
+    this.#taken = new Set(relations);
+  }
+
+  get all(): readonly EnumModel[] {
+    return [...this.#known.values()];
+  }
+
+  /** The name of the enum that `column` has; null where it has none that is declared. */
+  nameOf({ stored, labels }: Column): string | null {
+    if (stored === undefined || labels === undefined || storedType(stored)?.isEnum !== true) return null;
+    const key = JSON.stringify([stored, labels]);
+    const known = this.#known.get(key);
+    if (known !== undefined) return known.name;
+    const name = enumName(stored);
+    if (this.#taken.has(name) || this.#taken.has(`_${name}`)) return null;
+    this.#taken.add(name);
+    this.#known.set(key, Object.freeze({ name, labels }));
+    return name;
+  }
+}
 
 /** One caller's catalog: exactly what the caller may name, and nothing of where it comes from. */
 export interface CatalogModel {

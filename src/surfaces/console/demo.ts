@@ -5,7 +5,33 @@ import { turnAway } from '../../ask/request/visit.js';
 import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
 import { privateHeaders } from '../rest/problem.js';
 import type { DemoSignIn } from './options.js';
-import { isOwnPage } from './same-origin.js';
+
+const LOCAL: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
+const LOOPBACK = /^(?:::ffff:)?127\.\d+\.\d+\.\d+$|^::1$/;
+const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via'] as const;
+
+/**
+ * Whether a page of this very server asks, in a browser on this machine. By its `Host` a page that was rebound to this
+ * machine by DNS is told apart (it has a name of its own), by `Origin` and `Sec-Fetch-Site` one of another origin; a
+ * proxy's own address says nothing of who asks.
+ */
+function isOwnPage(request: FastifyRequest): boolean {
+  const { host, origin } = request.headers;
+  const site = request.headers['sec-fetch-site'];
+  const page = hostOf(`http://${host ?? ''}`);
+  return (
+    page !== null &&
+    LOCAL.has(page.hostname) &&
+    (origin === `http://${host}` || origin === `https://${host}`) &&
+    (site === undefined || site === 'same-origin') &&
+    LOOPBACK.test(request.socket.remoteAddress ?? '') &&
+    !FORWARDED.some((name) => request.headers[name] !== undefined)
+  );
+}
+
+function hostOf(url: string): URL | null {
+  return URL.canParse(url) ? new URL(url) : null;
+}
 
 const PATH = '/console/demo-token';
 

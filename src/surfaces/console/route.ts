@@ -3,9 +3,58 @@ import type { RequestParts } from '../../ask/index.js';
 import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
 import { privateHeaders } from '../rest/problem.js';
 import type { ConsoleFile } from './files.js';
-import { consoleHeaders, originsOf } from './headers.js';
 import type { ConsoleOptions } from './options.js';
-import { toldOf } from './told.js';
+
+/**
+ * What the page is told before anybody has signed in. It needs no token, so it holds nothing that an installation
+ * keeps to itself: version and issuers stand in `/openapi.json` and `/.well-known/oauth-protected-resource/mcp` too.
+ */
+function toldOf({ version, admin, demo, localTokens, wire, logins }: ConsoleOptions) {
+  return {
+    version,
+    admin,
+    demo: demo === null ? null : { callers: demo.callers },
+    local_tokens: localTokens,
+    wire: wire(),
+    issuers: logins().flatMap(({ issuer, login }) =>
+      login === null ? [] : [{ issuer, client_id: login.clientId, scopes: login.scopes }],
+    ),
+  };
+}
+
+/**
+ * What the console's pages may do: load and call nothing but this server, be in nobody's frame, and show no text as
+ * markup. `connects` are origins beside this one that they may call: the issuers with which people sign in.
+ *
+ * `trusted-types`: the one policy that the page makes takes the empty text alone, so that whatever would put a value
+ * into the page as markup throws instead.
+ */
+function consoleHeaders(connects: readonly string[]): Readonly<Record<string, string>> {
+  const policy = [
+    "default-src 'self'",
+    ...(connects.length === 0 ? [] : [`connect-src 'self' ${connects.join(' ')}`]),
+    "object-src 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    'trusted-types default',
+  ];
+  return {
+    'content-security-policy': policy.join('; '),
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    'referrer-policy': 'no-referrer',
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+  };
+}
+
+/** The origins of what is fetched to sign in; a text that is no URL of the web has none. */
+function originsOf(urls: readonly string[]): readonly string[] {
+  const web = urls.filter((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol));
+  return [...new Set(web.map((url) => new URL(url).origin))];
+}
 
 /** Methods of the console's paths. */
 export const CONSOLE_METHODS: ReadonlyMap<string, string> = new Map([

@@ -2,21 +2,133 @@ import { setTimeout } from 'node:timers/promises';
 import { type FastifyInstance, fastify } from 'fastify';
 import { InternalError, queryError } from 'osl-compiler';
 import type { RequestParts } from '../../ask/index.js';
+import { turnAway } from '../../ask/request/visit.js';
+import { neighbours } from '../../base/networks.js';
 import { CONSOLE_METHODS, type ConsoleOptions, consoleRoutes } from '../console/index.js';
 import { type McpOptions, mcpRoute } from '../mcp/route.js';
 import { callOf } from '../rest/call.js';
 import { BODY_LIMIT, httpFault } from '../rest/http-fault.js';
 import { Inflight } from '../rest/inflight.js';
 import { METHODS } from '../rest/openapi/routes.js';
+import { METRICS_OPERATION } from '../rest/openapi/service-operations.js';
+import type { StandingParts } from '../rest/parts.js';
+import { privateHeaders } from '../rest/problem.js';
 import { tokenRoute } from '../rest/routes/token.js';
 import { restRoutes } from '../rest/surface.js';
 import { ClientErrors } from './client-error.js';
-import { answerPreflights, shareWith } from './cors.js';
 import { addHooks, breakGlasses, sendRefusal } from './hooks.js';
 import { type HttpListener, type HttpTls, listenerOf } from './listener.js';
-import { metricsRoute } from './metrics-route.js';
 import type { HttpParts } from './parts.js';
-import { createTelemetry, type MetricsJson, NO_WIRE, type WireNumbers } from './telemetry.js';
+import {
+  createTelemetry,
+  type MetricsJson,
+  NO_WIRE,
+  pageOf,
+  type Telemetry,
+  type WireNumbers,
+} from './telemetry.js';
+
+/** Headers that a page may send, beside those that every page may. */
+const SENT =
+  'Authorization, Content-Type, If-Match, If-None-Match, traceparent, OSL-Purpose, OSL-Break-Glass';
+/** Headers of an answer that a page may read, beside those that every page may. */
+const READ = 'Retry-After, X-Request-Id, ETag, Location, Allow, WWW-Authenticate, traceparent';
+const CORS_METHODS = 'GET, HEAD, POST';
+/** How long a browser may remember that it may ask. */
+const REMEMBERED_SECONDS = 600;
+
+/**
+ * Lets pages of `origins`, each as a browser sends it, call everything below `/osl` and read `/openapi.json`. Nobody
+ * else is told anything, and with no origins nothing here does anything. Tokens come in `Authorization`, never by
+ * themselves as cookies do, so that credentials are never allowed. `/mcp` has a list of its own.
+ *
+ * Not by `@fastify/cors`: it writes into Fastify's headers, which a streamed answer leaves without and where a
+ * route's own `Vary` takes its place, and it adds a route for every OPTIONS.
+ *
+ * INVARIANT: called before other hooks, so that a refusal of theirs can be read by the page that it is for.
+ */
+function shareWith(app: FastifyInstance, origins: readonly string[]): void {
+  if (origins.length === 0) return;
+  app.addHook('onRequest', (request, reply, done) => {
+    if (isShared(request.url)) {
+      const { origin } = request.headers;
+      if (origin !== undefined && origins.includes(origin)) {
+        reply.raw.setHeader('access-control-allow-origin', origin);
+        reply.raw.setHeader('access-control-expose-headers', READ);
+      }
+    }
+    done();
+  });
+  // Caches keep answers apart by it; what is streamed is kept by none.
+  app.addHook('onSend', (request, reply, payload, done) => {
+    if (isShared(request.url)) {
+      const others = reply.getHeader('vary');
+      reply.header('vary', others === undefined ? 'Origin' : `${String(others)}, Origin`);
+    }
+    done(null, payload);
+  });
+}
+
+/**
+ * Answers the question that a browser asks before a page's own. It has no token and touches nothing, so that it leaves
+ * no record; from any other origin it is the unknown method that it is without a list.
+ */
+function answerPreflights(app: FastifyInstance): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    const { raw } = reply;
+    const asks = request.method === 'OPTIONS' && 'access-control-request-method' in request.headers;
+    if (!asks || !raw.hasHeader('access-control-allow-origin')) {
+      done();
+      return;
+    }
+    reply
+      .code(204)
+      .headers({
+        'access-control-allow-methods': CORS_METHODS,
+        'access-control-allow-headers': SENT,
+        'access-control-max-age': REMEMBERED_SECONDS,
+      })
+      .send();
+  });
+}
+
+function isShared(url: string): boolean {
+  const path = url.split('?', 1)[0] ?? '';
+  return path.startsWith('/osl/') || path === '/openapi.json';
+}
+
+/**
+ * `GET /metrics`, for Prometheus on this machine and in `networks`, and not by way of a proxy: its own address says
+ * nothing of who asks. For everybody else there is nothing at this path.
+ *
+ * @param gather what all processes of the server count; this one alone, unless told
+ */
+function metricsRoute(
+  app: FastifyInstance,
+  service: RequestParts & StandingParts,
+  telemetry: Telemetry,
+  networks: readonly string[],
+  gather?: () => Promise<readonly MetricsJson[]>,
+): void {
+  const mayAsk = neighbours(networks);
+  app.get('/metrics', { schema: METRICS_OPERATION }, async (request, reply) => {
+    const forwarded = FORWARDED.some((name) => request.headers[name] !== undefined);
+    if (forwarded || !mayAsk(request.socket.remoteAddress ?? '')) {
+      throw await turnAway(service, request.call, 'http', queryError('notFound', {}), 'anyone');
+    }
+    const { registry } = telemetry;
+    const text = gather === undefined ? await registry.metrics() : await pageOf(await gather());
+    service.probes.count('metrics', '/metrics', 200, request.call);
+    return reply
+      .headers({
+        ...privateHeaders(request.call.requestId),
+        'content-type': telemetry.registry.contentType,
+      })
+      .send(text);
+  });
+}
+
+const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via'] as const;
 
 export interface HttpOptions {
   /** What clients are shown; without it REST is plain HTTP. */

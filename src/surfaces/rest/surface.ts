@@ -3,11 +3,10 @@ import type { Inflight } from './inflight.js';
 import { documentRoute, documentRoutes } from './openapi/document.js';
 import type { RestParts } from './parts.js';
 import { accessRoutes } from './routes/access.js';
-import { authoringRoutes } from './routes/authoring.js';
 import { conformanceRoute } from './routes/conformance.js';
 import { graphRoutes } from './routes/graph.js';
 import { healthRoutes } from './routes/health.js';
-import { objectsRoutes } from './routes/objects.js';
+import { authoringRoutes, objectsRoutes } from './routes/objects.js';
 import { queryRoute } from './routes/query.js';
 import { sampleRoute } from './routes/sample.js';
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { CONFORMANCE_LEVELS } from '../../../src/surfaces/rest/conformance-levels.js';
+import { CONFORMANCE_LEVELS } from '../../../src/surfaces/rest/routes/conformance.js';
 import { gapsIn } from './cases.js';
 import { CONTRACT } from './contract.js';
 import { metLevels, RULES } from './levels.js';

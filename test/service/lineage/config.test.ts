@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { ManifestProblems } from '../../../src/model/manifest/index.js';
 import { loadLineageConfig } from '../../../src/service/lineage/config/load.js';
-import { signedHeaders } from '../../../src/service/lineage/delivery/signature.js';
+import { signedHeaders } from '../../../src/service/lineage/delivery/send.js';
 import { ROOT } from '../../tools/cli/support.js';
 
 const dir = mkdtempSync(join(tmpdir(), 'osl-lineage-config-'));

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import tap, { test } from 'tap';
-import { SYSTEM_RELATIONS } from '../../../src/surfaces/catalog/system-relations.js';
+import { SYSTEM_RELATIONS } from '../../../src/surfaces/catalog/classify.js';
 import { HIDDEN, openBase, openWorld, outcome } from './support/world.js';
 
 const base = await openBase();

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { lookup } from 'node:dns';
 import { type ClientRequest, type IncomingMessage, request as plainRequest } from 'node:http';
 import { request as secureRequest } from 'node:https';
@@ -6,7 +7,22 @@ import type { LineageEndpoint } from '../config/load.js';
 import { readSecret, signingKey } from '../config/secret.js';
 import { AddressRule } from './address.js';
 import { wishOf } from './schedule.js';
-import { signedHeaders } from './signature.js';
+
+/** The headers of Standard Webhooks for one attempt at delivering `body`; `keys` newest first, `seconds` since 1970. */
+export function signedHeaders(
+  id: string,
+  seconds: number,
+  body: string,
+  keys: readonly Uint8Array[],
+): Readonly<Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string>> {
+  const content = `${id}.${seconds}.${body}`;
+  const signatures = keys.map((key) => `v1,${createHmac('sha256', key).update(content).digest('base64')}`);
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': `${seconds}`,
+    'webhook-signature': signatures.join(' '),
+  };
+}
 
 /** What became of one attempt. Reasons are ours; nothing of an answer's body is read. */
 export type SendAttempt =
