@@ -92,7 +92,7 @@ interface AdminOperation<D, T> {
 }
 
 /** Takes the one way of every request. @throws QueryError E2101, and as `respond` */
-export function operate<D, T>(
+function operate<D, T>(
   parts: OperatingParts,
   call: RequestCall,
   { action, about, read, answer }: AdminOperation<D, T>,
@@ -111,7 +111,7 @@ export function operate<D, T>(
 }
 
 /** As `operate`, of what its action alone says. */
-export function simply<T>(
+function simply<T>(
   parts: OperatingParts,
   call: RequestCall,
   action: string,

@@ -196,10 +196,7 @@ export function requestProofs(
   );
 }
 
-export function askerOf(
-  { requestId }: RequestCall,
-  { identity: { tenant, subject, chain } }: Caller,
-): AuditAsker {
+function askerOf({ requestId }: RequestCall, { identity: { tenant, subject, chain } }: Caller): AuditAsker {
   return { requestId, tenant, subject, chain };
 }
 

@@ -49,7 +49,9 @@ export function takenAway(
 }
 
 /** A chain without each of its subjects in turn; nobody is left of a chain of one. */
-function withoutEach(identity: IdentityClaims): readonly { readonly subject: string; readonly others: IdentityClaims }[] {
+function withoutEach(
+  identity: IdentityClaims,
+): readonly { readonly subject: string; readonly others: IdentityClaims }[] {
   const { chain } = identity;
   if (chain.length < 2) return [];
   return chain.map((subject) => {
