@@ -252,7 +252,11 @@ const PARTS: readonly Part[] = [
         'which questions may count rows in groups',
         'The verifier proves the grants, the minimum and each block; that a running total, or an aggregate named by its metric, may use them is believed from here.',
       ),
-      file('compiler/src/govern/group-fault.ts', 'the same, for one block'),
+      file(
+        'compiler/src/govern/group-fault.ts',
+        'the same, for one block',
+        'Looked for expressions that can fail on a group that is too small: conditions on group keys must be harmless, and ten queries that divide, cast or overflow in HAVING, the select list, ORDER BY, a window or a query around it fail on visible groups alone. Nothing found.',
+      ),
       file(
         'compiler/src/govern/slots.ts',
         'values of policy as parameters',
