@@ -143,7 +143,7 @@ function planLines({ plan, objects, grants }: TellablePlan): readonly string[] {
   ];
 }
 
-/** The document of `FORMAT JSON`, with the members that drawers of plans look for: `Plan`, `StatementNode Type`, `Plans`. */
+/** The document of `FORMAT JSON`, with the members that drawers of plans look for: `Plan`, `Node Type`, `Plans`. */
 function planDocument({ plan, objects, grants }: TellablePlan): string {
   return JSON.stringify([{ Plan: nodeOf(plan), Objects: objects, Grants: grants }], null, 2);
 }
@@ -168,7 +168,7 @@ function nodeOf({ step, detail, inputs }: PlanExplanation): Readonly<Record<stri
   const { object, ...others } = detail;
   const facts = Object.entries(others).map(([name, value]) => [title(name), value]);
   return {
-    'StatementNode Type': capital(step),
+    'Node Type': capital(step),
     ...(object === undefined ? {} : { 'Relation Name': object }),
     ...Object.fromEntries(facts),
     ...(inputs.length === 0 ? {} : { Plans: inputs.map(nodeOf) }),
