@@ -1,4 +1,4 @@
-import { InternalError } from 'osl-compiler';
+import { InternalError } from 'osl-compiler/errors';
 
 let make: (claims: IdentityClaims) => Identity;
 
