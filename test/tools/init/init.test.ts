@@ -608,7 +608,7 @@ test('columns of types that the model has none of its own for are read as their 
   policy.roles.good = { grants: [{ on: 'many', columns: '*', rows: "mood = 'bad'" }] };
   writeFileSync(join(dir, 'policy.yaml'), stringify(policy));
   const doctor = await osl(['doctor', ...files], { env });
-  t.match(doctor.stdout, /as the manifest declares it: 2 tables/);
+  t.match(doctor.stdout, /the database matches the manifest: 2 tables/);
 
   const server = new Server(['serve', '--json', ...files], join(dir, '.osl'), env);
   t.teardown(() => server.signal('SIGTERM'));
