@@ -15,7 +15,7 @@ import {
   type SingleUse,
 } from '../index.js';
 
-/** What answers authors, beside what every request needs. */
+/** Dependencies of the authoring requests, in addition to those of every request. */
 export interface PublishingParts
   extends RequestParts,
     SingleUse,
@@ -28,7 +28,7 @@ export interface PublishingParts
 /** An answer about drafts, with the versions that it rests on. */
 export type WithVersions<T> = T & { readonly versions: ServedVersions };
 
-/** Of a request of authors: counted in their own bucket, and refused to whoever is no admin over its whole chain. */
+/** Settings shared by all authoring requests: their own rate-limit bucket, and an admin role over the whole chain. */
 export const AUTHORING = {
   bucket: 'authoring',
   permits: ({ access }: Caller): void => {
@@ -57,7 +57,7 @@ export function authored<T>(
   });
 }
 
-/** What serves, with what it is made of. */
+/** The served model together with the documents that it was compiled from. */
 export type PolicyBaseline = DraftBaseline & { readonly snapshot: PolicySnapshot };
 
 /** @throws QueryError E2001 */

@@ -20,11 +20,11 @@ export type ToldDraft = Omit<StoredDraft, 'text' | 'placed'> & {
   readonly published_as: string | null;
 };
 
-/** What is published, what was, and what may be. */
+/** Published objects, version history and drafts. */
 export interface Publications {
-  /** Of the manifest that is served: what a change is made for. */
+  /** Version of the manifest that is served, on which a change is based. */
   readonly version: string;
-  /** Of the manifest file alone. */
+  /** Version of the manifest file alone. */
   readonly base: string;
   readonly objects: readonly PublishedObject[];
   /** Newest first. */

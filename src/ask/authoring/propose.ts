@@ -19,7 +19,7 @@ import {
   type WithVersions,
 } from './author.js';
 
-/** What the databases hold beyond the manifest. */
+/** Relations of the databases that the manifest does not use yet. */
 export interface Candidates {
   readonly candidates: readonly AdoptionCandidate[];
   /** Connectors whose catalog could not be read. */

@@ -16,7 +16,7 @@ import type {
 import { type Caller, type RequestCall, respond, useUp, versionsOf } from '../index.js';
 import { AUTHORING, groundOf, type PublishingParts, type WithVersions } from './author.js';
 
-/** What an author should know: what was added, and is granted to nobody. */
+/** Notes for the author: objects that were added and that no role has a grant on. */
 function ungranted({
   diff,
   snapshot,
@@ -33,7 +33,7 @@ function ungranted({
 
 const GRANTED_KINDS: ReadonlySet<string> = new Set(['entity', 'bridge', 'facet']);
 
-/** A change of what is published, as it is asked for. */
+/** A requested change of the published objects. */
 export interface ChangeRequest {
   readonly change:
     | { readonly action: 'publish'; readonly text: string; readonly placed: boolean }
@@ -42,24 +42,24 @@ export interface ChangeRequest {
     | { readonly action: 'withdraw'; readonly paths: readonly string[] }
     /** To a version by its number or id; 0 is the manifest file alone. */
     | { readonly action: 'rollback'; readonly to: number | string };
-  /** Version of the manifest that it was made for; null where that is not said. */
+  /** Version of the manifest that it was made for; null if the author did not state one. */
   readonly base: string | null;
-  /** What was asked, for the fingerprint in the log. */
+  /** Text of the request, for the fingerprint in the log. */
   readonly text: string;
 }
 
-/** What came of it. */
+/** Result of a change request. */
 export type PublishResult =
   | WithVersions<{
       readonly kind: 'published';
-      /** False where all of it was published already: then nothing was written. */
+      /** False if all of it was published already: then nothing was written. */
       readonly changed: boolean;
-      /** What is published now; null where that is the manifest file alone. */
+      /** The version that is published now; null if the manifest file alone is served. */
       readonly version: VersionSummary | null;
       readonly diff: ManifestDifference;
       readonly notes: readonly string[];
     }>
-  /** Refused, for what is wrong with it. */
+  /** Refused, with the reasons. */
   | { readonly kind: 'refused'; readonly error: QueryError; readonly diagnostics: readonly DraftFinding[] };
 
 /**
@@ -125,7 +125,7 @@ interface PublishDecision {
 type Workable = Extract<StepResult, { ok: true }> & { readonly snapshot: PolicySnapshot };
 type VersionOrigin = Pick<NewVersion, 'action' | 'draft' | 'restores'>;
 
-/** What would serve after the change, and of what version it would be. @throws QueryError E4280, E4090, E1001 */
+/** Computes the model after the change, and the origin of its version. @throws QueryError E4280, E4090, E1001 */
 async function workedOut(
   parts: PublishingParts,
   caller: Caller,
@@ -133,7 +133,7 @@ async function workedOut(
 ): Promise<{ readonly stepped: StepResult; readonly made: VersionOrigin | null }> {
   const { step, draft, restores } = await stepOf(parts, request);
   const stepped = await parts.drafting.workOut(step, groundOf(caller.model), caller.identity.subject);
-  // What is asked for a second time, as after a lost answer, is there; then it matters to nobody what it was made for.
+  // A repeated request, e.g. after a lost answer, is published already; then its base version does not matter.
   if (stepped.ok && stepped.published) return { stepped, made: null };
   mustBeFor(request.base, caller, parts.publishing);
   return { stepped, made: { action: step.action, draft, restores } };

@@ -23,7 +23,7 @@ interface CachedAnswer {
   readonly bytes: number;
   /** State of the data, read before the answer itself. */
   readonly epoch: string;
-  /** When it was read; `Date.now()`. */
+  /** Time at which it was read; ms since the epoch. */
   readonly asOf: number;
   /** As `asOf`, on the clock of `performance.now()`. */
   readonly readAt: number;
@@ -124,7 +124,7 @@ export interface DataEpochs {
 interface KeyParts {
   readonly caller: Caller;
   readonly plan: GovernedPlan;
-  /** Of the plan's slots, in order: those of the text, of the caller, of policy. */
+  /** Values of the plan's slots, in order; they come from the text, the caller and the policy. */
   readonly values: readonly BoundValue[];
   readonly resultFormats: readonly (0 | 1)[];
   readonly settings: StatementSettings | undefined;
@@ -219,7 +219,7 @@ export interface CacheableQuestion {
   /** False: run the query, and cache its answer. */
   readonly mayReuse: boolean;
   readonly spending: ModelUsage;
-  /** Of the question: the copy counts here until it is in the cache. */
+  /** Memory share of the question: the copy counts here until it is in the cache. */
   readonly memory: MemoryShare;
   readonly signal: AbortSignal | null;
   /** Throws if a relation that the plan reads is out of service. */

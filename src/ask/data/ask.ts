@@ -21,7 +21,7 @@ import {
 import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime/index.js';
 import { chargingSink, settingsFor, timeCharge } from './runtime/step.js';
 
-/** What an answer says beside its rows. */
+/** Metadata of an answer, apart from its rows. */
 export interface QueryAnswer {
   readonly requestId: string;
   readonly plan: GovernedPlan;
@@ -38,9 +38,9 @@ export interface QueryAnswer {
   readonly indexes: readonly IndexRead[];
   /** Passages for which a decoder operator failed; their value is NULL. */
   readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
-  /** What the next questions like this one may go by; null where it went by that itself. */
+  /** Lets later questions of the same shape skip planning; null if this question skipped it itself. */
   readonly permits: Permits | null;
-  /** How old it is, where it may be older than the question; null: it is of now. */
+  /** Age of the answer if it may be older than the question; null if it was read for the question. */
   readonly freshness: AnswerFreshness | null;
 }
 
@@ -84,7 +84,7 @@ export async function prepare(parts: AnswerParts, question: DataQuestion): Promi
   return Object.freeze({ body, parameterOids, plan, considered, payment: new Payment(), record });
 }
 
-/** What is decided about a question: its plan, and that a model may be asked where it asks one, and what it may cost. */
+/** Decision about a question: plans it, checks that it may use a model if it needs one, and checks its cost. */
 export function decisionOf(
   parts: AnswerParts,
   question: DataQuestion,
@@ -178,7 +178,7 @@ export class CountedSink implements RowSink {
   }
 }
 
-/** Where rows go; it is made once the rows are known that the answer rests on. */
+/** Opens the sink for the rows, once the runtime rows that the answer depends on are known. */
 type OpenSink = (runtime: readonly RuntimeRows[]) => RowSink;
 
 /** Runs the plan of a decision that is being recorded: rows wait until it is. Throws as `GovernedEngine.execute`. */
@@ -209,7 +209,7 @@ export function run(
   });
 }
 
-/** Of a question that is one statement: the engine keeps its time. */
+/** Time limit for a question that is a single statement: none here, since the engine enforces it. */
 const NO_STEPS = Object.freeze({ until: Number.POSITIVE_INFINITY });
 
 /** Fields of passages, apart from what every passage has. */
@@ -327,13 +327,13 @@ function afterwards(decided: Promise<void>, sink: RowSink): RowSink {
   };
 }
 
-/** The time of one question, over all its steps. */
+/** Time limit of one question, over all its steps. */
 interface QuestionTime {
-  /** When it is up, on the clock of `performance.now()`; `Infinity` where nothing bounds it. */
+  /** Deadline on the clock of `performance.now()`; `Infinity` if there is none. */
   readonly until: number;
-  /** Aborts when it is up, or when its asker ends it. */
+  /** Aborts at the deadline, or when the client cancels. */
   readonly signal: AbortSignal | null;
-  /** No more of it is needed. */
+  /** Stops the timer; call it when the question has ended. */
   end(): void;
 }
 

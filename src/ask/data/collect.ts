@@ -22,7 +22,7 @@ export interface CollectLimits {
   readonly settings?: StatementSettings | undefined;
   readonly snapshot?: TransactionSnapshot | null;
   readonly spent?: (ms: number) => void;
-  /** Where the rows count, which stay until it is released. */
+  /** Memory share that the rows count against until it is released. */
   readonly memory: MemoryShare;
 }
 

@@ -26,8 +26,8 @@ export interface LexicalQuery {
   /** Each term as the query writes it first, and how often it has it, in the order of the query. */
   written(): Promise<ReadonlyMap<number, { readonly term: string; readonly times: number }>>;
   /**
-   * Where `text` has terms of the query: spans from and to, in code points, the end not included, ascending and apart,
-   * a hundred at most; and how often it has each.
+     * Positions at which `text` has terms of the query: spans from and to, in code points, end excluded, ascending and
+     * disjoint, at most a hundred; and the number of times it has each term.
    */
   occurrences(text: string): {
     readonly spans: readonly (readonly [number, number])[];
@@ -61,32 +61,32 @@ export interface OperatorResult {
   readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
 }
 
-/** What a decoder operator sent to its model. */
+/** Usage of the model by one decoder operator. */
 export interface DecoderUsage {
   /** Passages that were sent. */
   readonly passages: number;
-  /** Requests, with those that were tried again. */
+  /** Requests, retries included. */
   readonly requests: number;
-  /** As far as the server says it. */
+  /** As reported by the server; 0 if it does not report them. */
   readonly promptTokens: number;
   readonly answerTokens: number;
-  /** Passages whose answer was known from before. */
+  /** Passages whose answer came from the cache. */
   readonly known: number;
 }
 
-/** What a reranker was sent. */
+/** Usage of a reranker. */
 export interface RerankSpent {
   /** Passages that were sent. */
   readonly passages: number;
-  /** Requests, with those that were tried again. */
+  /** Requests, retries included. */
   readonly requests: number;
-  /** As far as the server says it. */
+  /** As reported by the server; 0 if it does not report them. */
   readonly tokens: number;
-  /** Passages whose scores were known from before. */
+  /** Passages whose scores came from the cache. */
   readonly known: number;
 }
 
-/** For whom a reranker works. */
+/** The caller that a reranker works for. */
 interface RerankCaller {
   readonly subject: string;
   readonly signal: AbortSignal | null;
@@ -94,31 +94,31 @@ interface RerankCaller {
   readonly spend: (spent: RerankSpent) => void;
 }
 
-/** For whom an operator works, and how long it may. */
+/** The caller that an operator works for, and its time limits. */
 export interface OperatorCaller {
   readonly subject: string;
   readonly timeoutMs: number;
-  /** When the question's time is up, on the clock of `performance.now()`. */
+  /** Deadline of the question on the clock of `performance.now()`. */
   readonly until: number;
-  /** Called once for a decoder operator, also where it is stopped. */
+  /** Called once for a decoder operator, even if it is stopped. */
   readonly spend: (spent: DecoderUsage) => void;
   readonly signal: AbortSignal | null;
 }
 
-/** A store that may be read. */
+/** A store that is ready to be read. */
 export interface ReadyStore {
   /** Differs after every change of a passage. */
   readonly epoch: string;
-  /** When its source was last read in turn, in UTC to the second, by RFC 3339; null where that is not known. */
+  /** Time at which its source was last read in turn, in UTC to the second (RFC 3339); null if unknown. */
   readonly indexedAt: string | null;
 }
 
-/** What the spine needs of `src/content`: text to vectors, and operators over passages. It sees no policy. */
+/** Interface of the spine to `src/content`: embeds text, and runs operators over passages. It sees no policy. */
 export interface ContentPlane {
   /**
-   * Whether the store of a facet version may be read now.
+     * Checks that the store of a facet version may be read now.
    *
-   * @returns what is known of it, which may be some seconds old
+     * @returns its state, which may be some seconds old
    * @throws QueryError E0522
    */
   ready(facet: string, version: string): Promise<ReadyStore>;
@@ -139,7 +139,7 @@ export interface ContentPlane {
   lexicalQuery(facet: string, text: string): Promise<LexicalQuery>;
   /** A query's embedding by the facet's declared model, in pgvector's text format. */
   embedQuery(facet: string, text: string): Promise<string>;
-  /** Whether decoder operators have a model to ask. */
+  /** True if a model for decoder operators is configured. */
   readonly hasDecoder: boolean;
   /** Refuses wrong arguments before anything is retrieved. @throws QueryError E0511 */
   check(call: OperatorCall): Promise<void>;
@@ -167,7 +167,7 @@ export interface ContentPlane {
     by: OperatorCaller,
   ): Promise<readonly unknown[]>;
   /**
-   * How well each of `texts` answers `query`, as the reranker says: a finite number for each, in their order.
+     * Scores of a reranker for how well each of `texts` answers `query`: one finite number for each, in their order.
    *
    * @throws QueryError E0522 where it fails or answers anything else, E4290 where `by.subject` has sent enough today,
    *   and what stops the question

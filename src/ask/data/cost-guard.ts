@@ -16,7 +16,7 @@ interface Estimate {
 /** By the statement: the estimate is one whatever the values. */
 const ESTIMATES = new WeakMap<GovernedPlan['query'], Estimate>();
 
-/** What the roles of `caller` allow for one question, the least of it; null where none says. */
+/** The lowest cost cap of the data roles of `caller`, for one question; null if none of them sets one. */
 function costCapOf({ access, snapshot }: Caller): number | null {
   let least: number | null = null;
   for (const role of access.dataRoles) {

@@ -8,10 +8,10 @@ import type { DataQuestion } from './question.js';
 import { engineOf } from './runtime/index.js';
 import { settingsFor } from './runtime/step.js';
 
-/** What is shown of what goes upstream: the statement, or also how the database would run it. */
+/** Detail of the upstream view: the statement alone, or also the plan that the database would use for it. */
 export type UpstreamDetail = 'statement' | 'plan';
 
-/** Where the value of a parameter of the statement comes from. */
+/** Origins of a statement parameter's value. */
 export const ORIGINS = ['literal', 'parameter', 'gateway', 'attribute', 'step', 'mask_key'] as const;
 
 /** `$n` of the statement. `value`: only of what stands in the asker's own text. `number`: `n` of the asker's own `$n`. */
@@ -22,20 +22,20 @@ interface UpstreamParameter {
   readonly number?: number;
 }
 
-/** What would go upstream. */
+/** The statement that would be sent to the database. */
 interface UpstreamView {
   readonly sql: string;
   readonly parameters: readonly UpstreamParameter[];
-  /** The lines of EXPLAIN; of a plan that holds whatever the values. */
+  /** Lines of EXPLAIN, for a generic plan that does not depend on the values. */
   readonly plan?: string;
-  /** A cap held back lines of it. */
+  /** True if lines were cut off by a cap. */
   readonly truncated?: true;
 }
 
 export interface ExplainResult {
   readonly plan: GovernedPlan;
   readonly caller: Caller;
-  /** Null where it was not asked for. */
+  /** Null if it was not requested. */
   readonly upstream: UpstreamView | null;
 }
 

@@ -1,6 +1,6 @@
 import type { DecoderUsage, RerankSpent } from './content-plane.js';
 
-/** What one question sent to models elsewhere, or was spared, for the record of its outcome. */
+/** Usage of external models by one question, and savings by the cache, for the record of its outcome. */
 export class ModelUsage {
   #all: DecoderUsage | null = null;
   #reranked: RerankSpent | null = null;

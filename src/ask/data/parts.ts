@@ -21,7 +21,7 @@ import type { PlanCache } from './plan-cache.js';
 import type { Snapshots } from './question.js';
 import type { RunningQueries } from './running-queries.js';
 
-/** What one result may cost. */
+/** Limits of one result. */
 export interface Caps {
   /** Rows of one answer. */
   readonly rows: number;
@@ -33,7 +33,7 @@ export interface Caps {
   readonly timeoutMs: number;
 }
 
-/** What makes plans of texts. */
+/** Dependencies of planning. */
 export interface PlanningParts {
   readonly plans: PlanCache;
   readonly parsing: LongTextParser;
@@ -42,12 +42,12 @@ export interface PlanningParts {
   readonly rollups: Rollups;
 }
 
-/** Which rollups questions may be answered from now, and when they were built. */
+/** Rollups that questions may be answered from now, with their build times. */
 export interface Rollups {
   usable(manifest: Manifest): { readonly builtAt: ReadonlyMap<string, number>; readonly key: string };
 }
 
-/** Whether a caller may see many passages of a store or few. */
+/** Decides if a caller may see many passages of a store or few. */
 export interface PermittedCounts {
   /** @param some counts permitted passages up to slot `limit` */
   areMany(some: GovernedPlan, epoch: string, input: RuntimeInput): Promise<boolean>;
@@ -56,13 +56,13 @@ export interface PermittedCounts {
 /** Counts over the passages that a caller may see. */
 export interface CountedWords {
   readonly documents: number;
-  /** In how many of them each word stands, those of the query among them. */
+  /** Number of those passages that hold each word; includes all words of the query. */
   readonly frequencies: ReadonlyMap<number, number>;
-  /** The state of the data that was counted; null where it has no name. */
+  /** State of the data that was counted; null if it has no name. */
   readonly snapshot: string | null;
-  /** Which permitted set it was. */
+  /** Identifies the permitted set that was counted. */
   readonly key: string;
-  /** Whether it was counted for an earlier question. */
+  /** True if it was counted for an earlier question. */
   readonly isKept: boolean;
 }
 
@@ -75,10 +75,10 @@ export interface WordCounter {
     input: RuntimeInput,
   ): Promise<CountedWords>;
   /**
-   * Whether counts hold for passages that were found by them.
+     * True if the counts still hold for the passages that were found with them.
    *
-   * @param seen the state of the data that the passages are of; null where there are none
-   * @returns false of counts for an earlier question where the data may have changed since: they are forgotten
+     * @param seen the state of the data that the passages come from; null if there is none
+     * @returns false for counts of an earlier question if the data may have changed since: they are dropped
    */
   holds(
     facet: string,
@@ -89,7 +89,7 @@ export interface WordCounter {
   ): boolean;
 }
 
-/** What a step needs beside its plan. */
+/** Inputs of a step, in addition to its plan. */
 export interface StepInput {
   readonly parts: RunningParts;
   readonly caller: Caller;
@@ -98,31 +98,31 @@ export interface StepInput {
   readonly parameters: readonly BoundValue[];
   readonly signal: AbortSignal | null;
   readonly snapshots: Snapshots | null;
-  /** Nobody could be told that rows are missing. */
+  /** True if the result must be complete, because its reader cannot be told that rows are missing. */
   readonly whole: boolean;
-  /** The memory that the rows of its steps hold, until whoever asked has no more use for them. */
+  /** Memory that the rows of its steps hold, until the consumer releases them. */
   readonly memory: MemoryShare;
 }
 
-/** What one statement's runtime relations need beside their plans. */
+/** Inputs of the runtime relations of one statement, in addition to their plans. */
 export interface RuntimeInput extends StepInput {
-  /** When the question's time is up, on the clock of `performance.now()`. */
+  /** Deadline of the question on the clock of `performance.now()`. */
   readonly until: number;
   readonly spending: ModelUsage;
   readonly indexes: IndexesRead;
 }
 
-/** What runs plans. */
+/** Dependencies of running plans. */
 export interface RunningParts {
   /** By connector name. */
   readonly engines: ReadonlyMap<string, EngineStatus>;
-  /** What runs plans, by connector name. */
+  /** Engines that run plans, by connector name. */
   readonly runners: SealedValue<ReadonlyMap<string, GovernedEngine>>;
-  /** Runs what reads no relation, such as `SELECT 1`. */
+  /** Connector for plans that read no relation, such as `SELECT 1`. */
   readonly defaultConnector: string;
   readonly maskKeys: MaskKeys;
   readonly means: GlassParts['means'];
-  /** Signs what statements for a connector carry where row security stands behind it. */
+  /** Signs the rights that statements for a connector carry if row security is enabled there. */
   rowRights(connector: string): RightsSigner;
   readonly content: ContentPlane;
   readonly permitted: PermittedCounts;
@@ -131,11 +131,11 @@ export interface RunningParts {
   readonly memory: AnswerMemory;
   readonly epochs: DataEpochs;
   readonly caps: Caps;
-  /** What runs, to be ended when the rights that it runs under are gone. */
+  /** Running queries, to be ended when the rights that they run under are gone. */
   readonly underway: RunningQueries;
 }
 
-/** What answers questions about data. */
+/** Dependencies of answering questions about data. */
 export interface AnswerParts extends GlassParts, PlanningParts, RunningParts {
   readonly content: ContentPlane;
 }

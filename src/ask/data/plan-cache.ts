@@ -50,13 +50,13 @@ type CachedPlan =
   | { readonly kind: 'shape'; readonly templates: PlanTemplate[]; bytes: number };
 
 /**
- * What V8 holds of a plan, with its tree and what is worked out of it, for each character of its SQL: trees grow with it.
- * The test of this file holds it against V8's own figure.
+  * Heap bytes of a plan for each character of its SQL, with its tree and what is derived from it: trees grow with it.
+  * The test of this file compares it with V8's own figure.
  */
 const BYTES_OF_CHARACTER = 36;
-/** The same of the smallest plan. */
+/** Heap bytes of the smallest plan. */
 const PLAN_BYTES = 1_024;
-/** Plans of one shape; the oldest makes room. */
+/** Plans of one shape; the oldest is evicted. */
 const TEMPLATES = 16;
 
 /** A least-recently-used cache of at most `maxBytes`. */
@@ -154,7 +154,7 @@ function weight(key: string, plans: readonly GovernedPlan[]): number {
   );
 }
 
-/** What a plan's own values weigh: an IN list may have a great many. */
+/** Bytes of a plan's own literal values: an IN list may have a great many. */
 function literalBytes({ slots }: GovernedPlan): number {
   let bytes = 0;
   for (const slot of slots) {
@@ -165,5 +165,5 @@ function literalBytes({ slots }: GovernedPlan): number {
   return bytes;
 }
 
-/** What a text weighs beside its characters. */
+/** Overhead of a string in bytes, beside its characters. */
 const VALUE_BYTES = 24;

@@ -28,10 +28,10 @@ import type { RecordingParts } from '../request/parts.js';
 import type { PlanningParts, Rollups } from './parts.js';
 import type { DataQuestion } from './question.js';
 
-/** What makes plans, and who is told of a text that takes too long. */
+/** Dependencies of planning, and the log for texts that take too long to compile. */
 type CompilingParts = PlanningParts & Pick<RecordingParts, 'log'>;
 
-/** The governed plan of a question, from the cache where the same, or its like, was asked under the same rights. */
+/** Governed plan of a question, from the cache if the same or a similar one was asked under the same rights. */
 export function planOf(
   parts: CompilingParts,
   caller: Caller,
@@ -131,8 +131,8 @@ async function longPlan(
 type CompiledTemplate = ReturnType<typeof compileTemplate>;
 
 /**
- * What a caller without any grant is answered: zero passages of a declared facet, as the contract has it, and E2102 for
- * everything else, whatever else is wrong with it.
+   * Compiles for a caller without any grant: zero passages of a declared facet, as the contract has it, and E2102
+  * for everything else, including any other fault in the question.
  *
  * @throws QueryError E0241, E0521, E2102
  */
@@ -144,7 +144,7 @@ function facetsOnly(compile: () => CompiledTemplate): CompiledTemplate {
   }
 }
 
-/** What a caller without any grant is told of a fault in the question. */
+/** Error that a caller without any grant gets for a fault in the question. */
 function withoutAccess(error: unknown): unknown {
   const isTold =
     error instanceof QueryError && (error.entry === 'unknownFacet' || error.entry === 'noDecoder');
@@ -194,8 +194,8 @@ const SMALL_TEXT = 256;
 const DEADLINE_MS = 2_000;
 
 /**
- * What `compile` gives, or a refusal. No text that is within the compiler's limits takes so long: should there be one all
- * the same, it holds everybody for two seconds, and not for ever.
+  * Runs `compile`, refusing if it takes too long. No text within the compiler's limits should; if there is one all the
+  * same, it blocks the thread for two seconds at most.
  *
  * @throws QueryError E0511, 54001
  */
@@ -215,7 +215,7 @@ function withinDeadline<T>(
   }
 }
 
-/** What is compiled, and what its names mean. */
+/** Text to compile, and the world in which its names are resolved. */
 function statementOf(body: Exclude<QuestionBody, { kind: 'metrics' }>): {
   readonly text: string;
   readonly world: AskedWorld;

@@ -19,18 +19,18 @@ export interface DataQuestion extends RequestCall {
   readonly body: QuestionBody;
   /** OIDs that the client declared for `$1 …`; 0 leaves the choice to us. */
   readonly parameterOids: readonly number[];
-  /** What `prepare` gave for the same question. It spares a look-up; rights are looked at all the same. */
+  /** Result of `prepare` for the same question. Saves a look-up; rights are checked all the same. */
   readonly prepared?: CompiledQuestion;
-  /** Whether it may be answered from a rollup, which is of an earlier moment. Absent: from the entities themselves. */
+  /** True if it may be answered from a rollup, which may be out of date. Absent: read from the entities themselves. */
   readonly mayBeOld?: boolean;
 }
 
-/** A question that was compiled under the rights of its time. */
+/** A question compiled under the rights that its caller had then. */
 export interface CompiledQuestion {
   readonly body: QuestionBody;
   readonly parameterOids: readonly number[];
   readonly plan: GovernedPlan;
-  /** The request as it was let in, which goes on where its run follows at once. */
+  /** The authorized request; it is used for the first run if that follows at once. */
   readonly considered: AuthorizedRequest<GovernedPlan>;
   /** Compiling was counted against the limit; the first run, if it comes at once, is not counted again. */
   readonly payment: Payment;
@@ -38,22 +38,22 @@ export interface CompiledQuestion {
   record(): Promise<void>;
 }
 
-/** How an answer is to be delivered. */
+/** Delivery options of an answer. */
 export interface ResultDelivery {
   /** Values of `$1 …`. */
   readonly parameters: readonly BoundValue[];
   /** None: all text; one: for all columns; otherwise one per column. Or what says so, once the columns are known. */
   readonly resultFormats: readonly (0 | 1)[] | ((plan: GovernedPlan) => readonly (0 | 1)[]);
-  /** Rows that the asker wants at most, below the service's own cap; 0 means the service's. */
+  /** Maximum number of rows that the client wants, below the service's own cap; 0 means the service's. */
   readonly maxRows: number;
   readonly signal: AbortSignal | null;
-  /** Settings of the asker's session for its own statement; what policy and metrics say does not depend on them. */
+  /** Settings of the client's session for its own statement; policy and metric expressions do not depend on them. */
   readonly settings?: StatementSettings;
-  /** Of the transaction that the question is asked in, where that has one state of the data. */
+  /** Snapshots of the transaction that the question is part of, if that has one state of the data. */
   readonly snapshots?: Snapshots;
   /**
-   * Whether an answer that was given before will do, where the manifest says so: `anew` has it read, and kept. Absent:
-   * it is read, and not kept, as within a transaction, which has a state of the data of its own.
+       * Permits a cached answer if the manifest allows it: `anew` reads it again, and caches it. Absent: it is read and
+       * not cached, as within a transaction, which has a state of the data of its own.
    */
   readonly again?: 'given before' | 'anew';
   /** Copies of a large row that whoever takes the rows makes until it has passed them on; absent: none. */
@@ -92,18 +92,18 @@ export function unlessStopped<T>(work: Promise<T>, signal: AbortSignal | null): 
 
 /** Age of an answer. */
 export interface AnswerFreshness {
-  /** `cache`: it was given before. `rollup`: it is of what was aggregated before. */
+  /** `cache`: a cached answer. `rollup`: computed from a rollup. */
   readonly from: 'live' | 'cache' | 'rollup';
-  /** What it tells was so then, or later; `Date.now()`. */
+  /** The answer is at least as recent as this time; ms since the epoch. */
   readonly asOf: number;
 }
 
-/** Whole seconds since then. */
+/** Age in whole seconds; 0 if live. */
 export function ageOf({ from, asOf }: AnswerFreshness): number {
   return from === 'live' ? 0 : Math.max(0, Math.floor((Date.now() - asOf) / 1_000));
 }
 
-/** As REST and SHOW tell it. */
+/** ISO 8601 text, for REST and SHOW. */
 export function asOfText({ asOf }: AnswerFreshness): string {
   return new Date(asOf).toISOString();
 }

@@ -33,7 +33,7 @@ export type SampleCell = string | null | { readonly redacted: true };
 interface SampleColumn {
   readonly name: string;
   readonly type: TypeName;
-  /** Whether it is the key that a chunk carries of its entity; absent: it is not. */
+  /** True if it is the entity key that a chunk carries; absent: false. */
   readonly passageKey?: boolean;
 }
 
@@ -149,7 +149,7 @@ function cellOf(row: TextRow, { name, visible }: GovernedSample['columns'][numbe
   return row.get(name) ?? null;
 }
 
-/** What every chunk has; its key and its metadata stand between. */
+/** Columns that every chunk has; its key and its metadata come between them. */
 const TEXT: SampleColumn = { name: 'text', type: 'text' };
 const CITE: SampleColumn = { name: 'cite', type: 'jsonb' };
 const FIELDS: SampleColumn = { name: 'redacted_fields', type: 'text[]' };

@@ -23,7 +23,7 @@ import type { DecidingParts, RecordingParts, RequestParts } from '../request/par
 import { respond } from '../request/respond.js';
 import { type GraphDocument, type GraphDocuments, readingSteps, readingsOf } from './readings.js';
 
-/** What reads what the databases themselves declare. */
+/** Dependencies of reading the databases' own catalogs. */
 export interface UpstreamParts
   extends Pick<RunningParts, 'engines'>,
     Pick<DecidingParts, 'model'>,
@@ -32,7 +32,7 @@ export interface UpstreamParts
   readCatalog(connector: string): Promise<UpstreamSchema | null>;
 }
 
-/** What a connector's database declares, or in words why that could not be read; the operator hears the rest. */
+/** Catalog of a connector's database, or the reason why it could not be read, in words; details go to the log. */
 export async function upstreamOf(
   parts: UpstreamParts,
   requestId: string,
@@ -62,7 +62,7 @@ export interface Unread {
   readonly reason: string;
 }
 
-/** What the databases of all connectors declare, as far as they could be read. */
+/** Catalogs of the databases of all connectors, as far as they could be read. */
 interface Upstreams {
   readonly read: ReadonlyMap<string, UpstreamSchema>;
   readonly unread: readonly Unread[];
@@ -70,7 +70,7 @@ interface Upstreams {
   readonly truncated: boolean;
 }
 
-/** What the databases declare, one after the other. */
+/** Reads the catalogs of all databases, one after the other. */
 export async function upstreamsOf(parts: UpstreamParts, requestId: string): Promise<Upstreams> {
   const read = new Map<string, UpstreamSchema>();
   const unread: Unread[] = [];
@@ -82,7 +82,7 @@ export async function upstreamsOf(parts: UpstreamParts, requestId: string): Prom
   return { read, unread, truncated: [...read.values()].some((schema) => schema.truncated) };
 }
 
-/** What a caller wants to be told of the graph. `governed`: of what its grants show; otherwise of all. */
+/** A requested description of the graph. `governed`: only what the caller's grants show; otherwise all. */
 export interface Description {
   readonly document: 'schema' | 'domain_map';
   readonly governed: boolean;
@@ -90,7 +90,7 @@ export interface Description {
   readonly wish?: SchemaWish | null;
 }
 
-/** What tells of the graph beside what every request needs. */
+/** Dependencies of describing the graph, in addition to those of every request. */
 export interface GraphParts extends RequestParts, UpstreamParts {
   readonly content: Pick<ContentPlane, 'hasDecoder' | 'indexedAt'>;
 }
@@ -157,7 +157,7 @@ async function schemaNow(
   return chosen === null ? readings.schemaAt(indexed) : readings.partAt(chosen, indexed);
 }
 
-/** What a business word may mean, of what the caller's grants show. @throws QueryError as `describe` */
+/** Finds what a business word may mean, among the objects that the caller may see. @throws QueryError as `describe` */
 export function resolveTerm(parts: GraphParts, call: RequestCall, term: string): Promise<Resolution> {
   return respond<Resolution, Resolution>(parts, call, {
     action: 'resolve',
@@ -182,7 +182,7 @@ function permittedTo(extent: 'full' | 'governed'): (caller: Caller) => void {
   };
 }
 
-/** How long what the databases declare is believed: a map is drawn more often than tables are made. */
+/** Lifetime of a cached catalog, in ms: a map is requested more often than tables are created. */
 const TRUST_MS = 10_000;
 
 interface CachedDomainMap {

@@ -2,7 +2,7 @@ import type { RequestCall } from '../index.js';
 import type { MetricFamily } from './insight.js';
 import { type InsightParts, look } from './look.js';
 
-/** What requests of a form took since the start, of all processes. Times are seconds. */
+/** Latencies of requests of one form since the start, over all processes. Times are seconds. */
 interface FormLatency {
   readonly form: string;
   readonly surface: string;

@@ -5,14 +5,14 @@ import type { JobState } from '../../base/threads/job.js';
 export const JOBS = ['verify', 'policy_tests'] as const;
 export type JobName = (typeof JOBS)[number];
 
-/** What does it. */
+/** Runs and reports the jobs. */
 export interface Jobs {
   look(job: JobName): Promise<JobState>;
-  /** Begins it, unless it runs already; gives how it stands then. @param by who begins it */
+  /** Starts it unless it is running; returns its state. @param by subject that starts it */
   begin(job: JobName, by: string): Promise<JobState>;
 }
 
-/** Who reads the log. */
+/** The caller that reads the log. */
 export interface AuditAsker {
   readonly requestId: string;
   readonly tenant: string;
@@ -20,7 +20,7 @@ export interface AuditAsker {
   readonly chain: readonly string[];
 }
 
-/** The audit log of this server, as who may read it reads it. Each reading is on record before. */
+/** The audit log of this server, for those who may read it. Each access is recorded first. */
 interface AuditReading {
   /** The newest first; `next` where there may be more. @throws QueryError E5031, E5037 */
   search(
@@ -32,7 +32,7 @@ interface AuditReading {
   prove(asker: AuditAsker, requestId: string): Promise<readonly RecordProof[]>;
 }
 
-/** What `osl audit prove` writes of one record, and the key that lies beside the log. */
+/** One record as written by `osl audit prove`, and the verifier key stored beside the log. */
 export interface RecordProof {
   readonly seq: number;
   readonly text: string;
@@ -45,12 +45,12 @@ export interface MetricFamily {
   readonly values: readonly {
     readonly value: number;
     readonly labels: Readonly<Record<string, string | number>>;
-    /** Of a histogram, which of its series. */
+    /** Name of the series, if this is a histogram. */
     readonly metricName?: string;
   }[];
 }
 
-/** How a rollup stands. */
+/** State of a rollup. */
 interface RollupView {
   readonly rollup: string;
   readonly entity: string;
@@ -60,23 +60,23 @@ interface RollupView {
   readonly max_age_seconds: number;
 }
 
-/** How old what serves is. */
+/** Age of the indexes, rollups and publications that are served. */
 export interface FreshnessView {
-  /** When the texts of each facet were last read; null where that is not known. */
+  /** Time at which the texts of each facet were last read; null if unknown. */
   readonly indexes: readonly { readonly facet: string; readonly indexed_at: string | null }[];
   /** Null where a database does not say. */
   readonly rollups: readonly RollupView[] | null;
   /** The version that is published by API; null where there is none. */
   readonly published: { readonly number: number; readonly id: string; readonly at: string } | null;
-  /** Of the policy in the control database; null where each gateway has its own. */
+  /** Number of the policy activation in the control database; null if each gateway has its own policy. */
   readonly activation: number | null;
 }
 
-/** What a server knows of itself beyond `Operated`, for who runs it. */
+/** Information about the server beyond `ServerOperations`, for its operators. */
 export interface Insight {
   readonly reading: AuditReading;
   readonly jobs: Jobs;
-  /** What `/metrics` has. */
+  /** Metrics as served at `/metrics`. */
   metrics(): Promise<readonly MetricFamily[]>;
   freshness(): Promise<FreshnessView>;
 }

@@ -2,12 +2,12 @@ import { queryError } from 'osl-compiler';
 import { type Caller, type Decision, type RequestCall, type RequestParts, respond } from '../index.js';
 import type { Insight } from './insight.js';
 
-/** What answers who runs the server about what it knows of itself. */
+/** Dependencies of the operators' requests for information. */
 export interface InsightParts extends RequestParts {
   readonly insight: Insight;
 }
 
-/** Counted as what authors ask, and refused to whoever is no admin over its whole chain. */
+/** Settings of operators' requests: counted with those of authors; an admin role over the whole chain is required. */
 export const OPERATING = {
   bucket: 'authoring',
   permits: ({ access }: Caller): void => {

@@ -65,12 +65,12 @@ function viewOf({ id, kind, name, at, until }: Revocation): RevocationView {
   return { id, kind, name, at: new Date(at).toISOString(), until: new Date(until).toISOString() };
 }
 
-/** What answers who runs the server. */
+/** Dependencies of the operators' requests. */
 export interface OperatingParts extends RequestParts, SingleUse, RevokingParts {
   readonly operated: ServerOperations;
 }
 
-/** What does something to the server: a token is good for one of them. */
+/** Actions that change the server; each uses up its token. */
 const CHANGES: ReadonlySet<string> = new Set([
   'admin_cancel',
   'admin_end',
@@ -81,10 +81,10 @@ const CHANGES: ReadonlySet<string> = new Set([
   'admin_revoke',
 ]);
 
-/** What is asked of the server. */
+/** One operator request. */
 interface AdminOperation<D, T> {
   readonly action: string;
-  /** What the log's outcome says that something was done to. */
+  /** Target of the action, for the outcome record in the log. */
   readonly about?: Readonly<Record<string, unknown>>;
   /** Reads what is asked, once it is known that the caller may ask. @throws QueryError */
   readonly read: () => D;
@@ -125,7 +125,7 @@ export function enter(parts: OperatingParts, call: RequestCall): Promise<null> {
   return simply(parts, call, 'admin_login', async () => null);
 }
 
-/** How each process of the server stands. @throws QueryError E2101, and as `respond` */
+/** States of all processes of the server. @throws QueryError E2101, and as `respond` */
 export function standing(parts: OperatingParts, call: RequestCall): Promise<readonly ProcessView[]> {
   return simply(parts, call, 'admin_show', (operated) => operated.views());
 }

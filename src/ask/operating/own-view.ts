@@ -34,17 +34,17 @@ export interface ViewedParts extends Pick<AnswerParts, 'model' | 'engines' | 'pl
   policyFault(): string | null;
 }
 
-/** What a process has beside its service. */
+/** State of a process beside its service. */
 export interface OwnState {
   readonly process: string;
   readonly draining: boolean;
   readonly sessions: readonly OpenWireSession[];
   readonly executions: readonly HttpExecution[];
-  /** Questions that went the way of one before them. */
+  /** Questions answered on the fast path. */
   readonly fastQuestions: number;
 }
 
-/** How this process stands. */
+/** State of this process. */
 export function ownView(parts: ViewedParts, own: OwnState): ProcessView {
   const { manifest, snapshot } = parts.model();
   const { process: name } = own;
@@ -123,7 +123,7 @@ function httpView(
   };
 }
 
-/** Who proved to ask; nobody, while the token has not been looked at. */
+/** Verified identity of the caller; null while the token has not been verified. */
 function identityOf(
   { credentials }: RequestCall,
   { verifier }: Pick<ViewedParts, 'verifier'>,

@@ -34,7 +34,7 @@ interface AccessRequests {
 /** Requests that are listed at a time: of each is worked out what could be granted. */
 const MOST_REQUESTS = 20;
 
-/** Who asked for access to what, the newest first. @throws QueryError E2101, E5037, and as `respond` */
+/** Requests for access, newest first. @throws QueryError E2101, E5037, and as `respond` */
 export function accessRequests(
   parts: InsightParts,
   call: RequestCall,
@@ -69,13 +69,13 @@ interface QuotaView {
   readonly unit: QuotaUnit;
   readonly most: number;
   readonly window_seconds: number;
-  /** Whose members it is for; null: everybody's. */
+  /** Role whose members it applies to; null: everybody. */
   readonly role: string | null;
-  /** Each subject has it for itself. */
+  /** True if each subject has a quota of its own. */
   readonly each: boolean;
-  /** How much of it is used, by all or by the subject that was named; null where none was. */
+  /** Amount used, by all or by the given subject; null if it is per subject and none was given. */
   readonly used: number | null;
-  /** Until its window ends. */
+  /** Seconds until its window ends. */
   readonly ends_in_seconds: number | null;
 }
 
@@ -83,7 +83,7 @@ interface LimitsView {
   /** Requests a second of one subject. */
   readonly per_second: readonly { readonly bucket: LimitBucket; readonly most: number }[];
   readonly quotas: readonly QuotaView[];
-  /** Of whom what each subject has for itself is told. */
+  /** Subject whose per-subject quotas are shown; null if none was given. */
   readonly subject: string | null;
 }
 
@@ -116,7 +116,7 @@ export function limits(parts: InsightParts, call: RequestCall, subject: string |
   });
 }
 
-/** How old what serves is, and which versions it is. @throws QueryError E2101, and as `respond` */
+/** Age of what is served, and its versions. @throws QueryError E2101, and as `respond` */
 export function freshness(
   parts: InsightParts,
   call: RequestCall,
@@ -132,7 +132,7 @@ const ACTIONS: Readonly<Record<JobName, string>> = {
   policy_tests: 'admin_policy_tests',
 };
 
-/** How a job stands. @throws QueryError E2101, and as `respond` */
+/** State of a job. @throws QueryError E2101, and as `respond` */
 export function lookAtJob(parts: InsightParts, call: RequestCall, job: JobName): Promise<JobState> {
   return look(parts, call, 'admin_show', () => parts.insight.jobs.look(job));
 }
@@ -145,7 +145,7 @@ export function beginJob(parts: InsightParts, call: RequestCall, job: JobName): 
 /** A page of records. */
 export interface RecordPage {
   readonly records: readonly AuditRecord[];
-  /** What to ask for the next page by; null at the end. */
+  /** Cursor of the next page; null at the end. */
   readonly next: string | null;
 }
 

@@ -1,7 +1,7 @@
 import type { RevocationKey, RevocationMade, RevokedTokens } from '../../../policy/index.js';
 import type { EnginePool } from '../../engine/index.js';
 
-/** What one process of a server tells who runs it. Times are RFC 3339; nothing here is a literal of a question. */
+/** State of one process of a server, for its operators. Times are RFC 3339; it contains no literal of a question. */
 export interface ProcessView {
   /** `server`, or `worker 2`. */
   readonly process: string;
@@ -43,11 +43,11 @@ export interface SessionView {
   readonly state: string;
   /** Since when it is in that state. */
   readonly state_since: string;
-  /** What runs: its text without literals, and without names that are not declared; null where nothing does. */
+  /** Redacted text of the running statement, without literals and undeclared names; null if nothing runs. */
   readonly shape: string | null;
-  /** Of the shape; null where there is none. */
+  /** Fingerprint of the shape; null if there is none. */
   readonly fingerprint: string | null;
-  /** What a question reads that went the fast way, whose text nobody keeps. */
+  /** Objects that a question on the fast path reads; its text is not kept. */
   readonly objects: readonly string[];
 }
 
@@ -71,14 +71,14 @@ interface AuditView {
   readonly waiting: number;
   /** Records that no signed checkpoint covers yet. */
   readonly unanchored: number;
-  /** Why the log takes nothing; null while it works. */
+  /** Reason why the log refuses records; null while it works. */
   readonly failing: string | null;
 }
 
-/** What may be done to a session or a request. */
+/** Commands for a session or a request. */
 export type SessionCommand = 'cancel' | 'end';
 
-/** What a reload gave: what serves now, and what changed and could not be taken up; or why nothing changed. */
+/** Result of a reload: what is served now, and changes that could not be applied; or why nothing changed. */
 export type ReloadView =
   | { readonly reloaded: true; readonly now: readonly string[]; readonly kept: readonly string[] }
   | { readonly reloaded: false; readonly why: string };

@@ -96,7 +96,7 @@ function parserAnswer<T>(
   return answerOf(worker, deadlineMs, read, (why, detail) => new ParserEnded(why === 'late', detail));
 }
 
-/** What the host asks the thread that parses: one text at a time, as `prepareText` made it. */
+/** Message to the parser thread: one text at a time, as `prepareText` made it. */
 export interface ToParser {
   readonly parsed: string;
 }
@@ -116,8 +116,8 @@ const LARGE_TEXT = 16_384;
 /** The syntax trees of texts that are too long to be parsed in the thread that serves everybody. */
 export interface LongTextParser {
   /**
-   * What the grammar makes of `text`. Callers take turns, those with large texts and those with others apart, in two
-   * threads: nobody waits for more than a text of about the size of its own for each other caller.
+       * Parses `text`. Callers take turns, those with large texts and those with others apart, in two threads: nobody
+       * waits longer than for one text of about the size of its own for each other caller.
    *
    * @throws QueryError E0511 for a text beyond what a statement may have, and one that takes too long
    */
@@ -127,7 +127,7 @@ export interface LongTextParser {
 
 export interface ParsingOptions {
   readonly log: ServiceLog;
-  /** How long one text may take. */
+  /** Time limit for one text, in ms. */
   readonly deadlineMs?: number;
 }
 

@@ -6,7 +6,7 @@ import { namesIn } from '../../base/files.js';
 import type { ServiceLog } from '../../base/log.js';
 import { messageOf } from '../../base/thrown.js';
 
-/** What a long text that is being compiled is known by; as in the audit log, never the text itself. */
+/** Metadata that identifies a long text while it is compiled; as in the audit log, never the text itself. */
 export interface CompileMark {
   readonly request_id: string;
   readonly surface: AuditSurface;
@@ -19,8 +19,8 @@ export interface CompileMark {
 }
 
 /**
- * Which long texts are being compiled, a file for each, so that the next start can say what the gateway was doing when
- * it was killed. The decision's own record is written once the text is compiled, which would be too late for that.
+   * Records which long texts are being compiled, in one file each, so that the next start can report what the gateway
+   * was doing when it was killed. The decision record is too late for that: it is written once the text is compiled.
  */
 export class Marks {
   readonly #dir: string;

@@ -14,7 +14,7 @@ export type QuestionBody =
   | { readonly kind: 'wire'; readonly text: string }
   | { readonly kind: 'metrics'; readonly request: MetricsRequest };
 
-/** What a request asks, as far as the log is to know of it. */
+/** Target of a request, as far as the log records it. */
 export type RequestTarget = QuestionBody | SampledObject | RecordedText;
 
 /** An entity or a facet of which a little is shown. */
@@ -30,12 +30,12 @@ interface RecordedText {
   readonly text: string;
 }
 
-/** Whether what was asked was looked at for its names before it was refused with `error`. */
+/** True if the names in the request were read before it was refused with `error`. */
 export function wasRead(error: unknown): boolean {
   return !(error instanceof QueryError && UNREAD.has(error.entry));
 }
 
-/** Refusals of what was not, or not wholly, read. */
+/** Refusals of requests that were not, or not wholly, read. */
 const UNREAD: ReadonlySet<ErrorName> = new Set<ErrorName>([
   'rateLimited',
   'addressLimited',

@@ -14,13 +14,13 @@ export interface BrokenGlass extends Emergency {
   readonly endsAt: number;
 }
 
-/** Which glasses are broken, and how often each subject broke one; of all processes of the server. */
+/** Break-glass access in use, and the uses of each subject, over all processes of the server. */
 export interface Glasses {
-  /** The one that `identity` broke for this reason and whose `minutes` are not over; null: none. */
+  /** The current emergency of `identity` with this reason, begun within `minutes`; null if there is none. */
   running(identity: Identity, reason: string, minutes: number): Promise<Emergency | null>;
-  /** Breaks one; in place of that, in how many seconds the subject may again. */
+  /** Begins an emergency; if the daily limit is reached, returns the seconds until the next one is possible. */
   take(identity: Identity, reason: string, perDay: number): Promise<Emergency | number>;
-  /** Tells operator and owner, who may be slow to hear it. */
+  /** Notifies operator and owner; the delivery may be slow. */
   alarm(broken: BrokenGlass): void;
 }
 

@@ -1,18 +1,18 @@
 import type { AuditSurface } from '../../../audit/index.js';
 import type { Circumstances, ClientCertificate, Emergency, Identity } from '../../../policy/index.js';
 
-/** Who claims to ask. A session was identified once; its token's end is checked again for every question. */
+/** Credentials of a call. A session was identified once; its token's expiry is checked again for every question. */
 export type Credentials =
   | {
       readonly kind: 'bearer';
       readonly token: string | null;
       readonly address: string;
-      /** What the client showed: it stands in for a token that was not sent. Absent: it showed none. */
+      /** Certificate that the client presented: used if no token was sent. Absent: none was presented. */
       readonly certificate?: PresentedCertificate;
     }
   | { readonly kind: 'session'; readonly identity: Identity };
 
-/** A client certificate; null: it is of no authority that is trusted here. */
+/** A client certificate; null if no trusted authority issued it. */
 export type PresentedCertificate = ClientCertificate | null;
 
 /** One call of one caller, from whatever surface. */
@@ -21,17 +21,17 @@ export interface RequestCall {
   readonly requestId: string;
   readonly surface: AuditSurface;
   readonly credentials: Credentials;
-  /** Absent: nobody knows where it comes from, and its caller says nothing of it. */
+  /** Absent: origin unknown, and no purpose or emergency stated. */
   readonly origin?: Origin;
-  /** Of the trace that it belongs to, checked (W3C Trace Context); absent where its caller said nothing of one. */
+  /** Validated W3C Trace Context; absent if the caller sent none. */
   readonly traceparent?: string;
 }
 
-/** Where a call comes from, and what its caller says of it. */
+/** Origin of a call, and what its caller states about it. */
 export interface Origin {
-  /** Of the peer's socket: no header tells it. Null where there is none. */
+  /** Address of the peer's socket, never from a header. Null if there is none. */
   readonly address: string | null;
-  /** What the caller says that it is for. */
+  /** Purpose that the caller states. */
   readonly purpose: string | null;
   readonly emergency: Emergency | null;
 }

@@ -24,7 +24,7 @@ import type { DecidingParts } from './parts.js';
 /** Identity and access of one request, and the model that it sees: fixed before anything is compiled. */
 export interface Caller {
   readonly identity: Identity;
-  /** Whose rights the database is told, where `explain access` reads as another chain would; absent: those of `identity`. */
+  /** Claims that the database gets if `explain access` reads as another chain; absent: those of `identity`. */
   readonly seenAs?: IdentityClaims;
   readonly access: EffectiveAccess;
   /** Model served when the caller was identified; any change makes another object. */

@@ -5,9 +5,9 @@ import type { RequestParts } from './parts.js';
 import { respond, turnAwayStranger } from './respond.js';
 import { publicError } from './told.js';
 
-/** What makes actor tokens of what issuers say. */
+/** Approves exchanges of issuers' tokens for actor tokens. */
 export interface TokenExchange {
-  /** Whom the tokens speak for, by the rules of `snapshot`. @throws QueryError E3001, E5033 */
+  /** Determines the subject of the tokens by the rules of `snapshot`. @throws QueryError E3001, E5033 */
   work(request: ExchangeRequest, snapshot: PolicySnapshot): Promise<ApprovedExchange>;
 }
 

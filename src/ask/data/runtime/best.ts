@@ -8,7 +8,7 @@ import { passageOf } from './passage.js';
 
 const BY_DISTANCE = Object.freeze({ by: 'dense' } as const);
 
-/** What the stores of a facet, or of a leg of it, go by in the content plane. */
+/** Name under which the content plane has the stores of a facet, or of a leg of it. */
 export function indexName({ facet }: GovernedStore): string {
   return facet.indexedAs ?? facet.name;
 }

@@ -15,7 +15,7 @@ interface DerivedCandidate {
   readonly document: string;
   readonly score: number;
   readonly value: unknown;
-  /** How many chunks it rests on. */
+  /** Number of chunks that it is derived from. */
   readonly needed: number;
   /** Those of them that the caller may see. */
   readonly support: Set<string>;

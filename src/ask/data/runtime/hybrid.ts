@@ -13,16 +13,16 @@ interface Stores {
   readonly lexical: GovernedStore;
 }
 
-/** What one leg found, best first. */
+/** Passages that one leg found, best first. */
 interface LegResult extends Pick<LegShare, 'leg' | 'weight'> {
   readonly passages: readonly FoundPassage[];
 }
 
-/** How many passages of each leg count, at least. */
+/** Minimum number of passages of each leg that are fused. */
 const LEAST_DEPTH = 100;
 /** A page further down would have both legs sort whole stores. */
 const MOST_SKIPPED = 1_000;
-/** What is added to ranks: the larger, the less the first ones stand out. */
+/** Constant k of reciprocal rank fusion: the larger, the smaller the advantage of the first ranks. */
 const RANK_CONSTANT = 60;
 
 /**
@@ -59,7 +59,7 @@ export async function bestOfBoth(
   return ofDense(ranked, byMeaning, stores.dense, query, input);
 }
 
-/** How much the lexical and the dense leg count. */
+/** Weights of the lexical and the dense leg. */
 function weightsOf(legs: Legs, input: RuntimeInput): readonly [number, number] {
   if (legs.mode !== 'hybrid' || legs.weights === null) return [1, 1];
   const [a = Number.NaN, b = Number.NaN, ...more] = elements(arrayValue(legs.weights, input)).map(Number);

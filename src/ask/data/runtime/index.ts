@@ -32,7 +32,7 @@ export async function runtimeRows(input: RuntimeInput): Promise<readonly Runtime
   return rows;
 }
 
-/** What stands between the objects of a question need not be known to who asks it. */
+/** Removes the names of intermediate objects from an error: the caller need not know what connects the named ones. */
 function withoutStep(error: unknown, runtime: GovernedRuntime): unknown {
   if (!(error instanceof QueryError)) return error;
   const objects = objectsText(runtime.kind === 'retrieval' ? [runtime.relation.facet.name] : []);
@@ -46,7 +46,7 @@ function withoutStep(error: unknown, runtime: GovernedRuntime): unknown {
   }
 }
 
-/** What the question makes of missing rows. The best passages are all that RETRIEVE is asked for. */
+/** Handling of rows beyond a cap. RETRIEVE asks only for the best passages, so that missing ones are refused. */
 function clippingOf(runtime: GovernedRuntime): CapHandling {
   return runtime.kind === 'retrieval' || runtime.kind === 'operated' ? 'refused' : runtime.relation.clipping;
 }

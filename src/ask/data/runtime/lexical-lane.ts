@@ -67,7 +67,7 @@ class LexicalSearch {
     this.#input = input;
   }
 
-  /** Of the passages with a rare word, where these are known to be the best; else of all that hold any. */
+  /** Searches the passages with a rare word if these provably include the best; otherwise all that hold any word. */
   async best(words: readonly WeighedWord[], documents: number): Promise<readonly TextRow[]> {
     const essential = essentialWords(words, documents, this.#page.skip + this.#page.topK);
     if (essential !== null) {
@@ -97,9 +97,9 @@ class LexicalSearch {
 /** A word of a query in the lexical lane. */
 interface WeighedWord {
   readonly term: number;
-  /** How many permitted passages hold it. */
+  /** Number of permitted passages that hold it. */
   readonly frequency: number;
-  /** What it adds to the score of a passage at most. */
+  /** Upper bound of what it adds to the score of a passage. */
   readonly most: number;
 }
 

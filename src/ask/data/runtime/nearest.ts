@@ -32,7 +32,7 @@ export async function nearest(
 class NearestSearch {
   readonly #vector: string;
   readonly #page: PageValues;
-  /** How many of the best must be known. */
+  /** Number of best passages needed: `skip` + `topK`. */
   readonly #k: number;
   readonly #input: RuntimeInput;
 
@@ -85,7 +85,7 @@ function numberIn(row: TextRow | undefined, name: StoredName): number {
   return Number(row?.get(stored(name)) ?? Number.NaN);
 }
 
-/** How far a vector's signs may stray from the number that its angle lets expect, in standard deviations. */
+/** Tolerance for the number of differing signs around its expected value, in standard deviations. */
 const STRAY = 2.5;
 
 /**

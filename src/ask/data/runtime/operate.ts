@@ -9,7 +9,7 @@ import { NOTHING, type RuntimeRows } from './types.js';
 
 type OperatedRuntime = Extract<GovernedRuntime, { kind: 'operated' }>;
 
-/** What is held of the rows while operators work. */
+/** Maximum bytes of rows held while operators work. */
 const MOST_BYTES = 64 * 1_048_576;
 
 /**

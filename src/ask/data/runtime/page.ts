@@ -3,12 +3,12 @@ import type { StoredPassage } from '../content-plane.js';
 import type { RuntimeInput } from '../parts.js';
 import { textValue, wholeNumber } from './constants.js';
 
-/** Which of the permitted passages, best first, are the answer, now that its arguments have values. */
+/** Part of the permitted passages, best first, that is the answer: the values of the page arguments. */
 export interface PageValues {
   readonly topK: number;
   readonly skip: number;
   readonly minScore: number | null;
-  /** Whether each document counts with its best passage alone. */
+  /** True if only the best passage of each document counts. */
   readonly ofDocuments: boolean;
   /** From 0 to 1; null where the order is that of the scores. */
   readonly diversity: number | null;
@@ -62,7 +62,7 @@ export interface FoundPassage extends StoredPassage {
   readonly why: ScoreExplanation;
 }
 
-/** What the score of a passage is made of. */
+/** Explanation of the score of a passage. */
 type ScoreExplanation =
   | ByWords
   | { readonly by: 'dense' }
@@ -78,20 +78,20 @@ export interface ByWords {
   readonly by: 'lexical';
   /** The words of the query that any passage has which the caller may see. */
   readonly words: readonly WeighedTerm[];
-  /** What words weigh in this passage, as its store has it; null where nobody asked. */
+  /** Weights of words in this passage, as its store has them; null if not requested. */
   readonly weights: string | null;
 }
 
 interface WeighedTerm {
   readonly term: number;
-  /** How rare it is among the passages that the caller may see. */
+  /** Inverse document frequency among the passages that the caller may see. */
   readonly rarity: number;
 }
 
-/** What one leg gave a passage. */
+/** Contribution of one leg to the score of a passage. */
 export interface LegShare {
   readonly leg: 'lexical' | 'dense';
-  /** How much the leg counts. */
+  /** Weight of the leg. */
   readonly weight: number;
   /** The passage as the leg found it, or another one of a document that counts once; null where it found none. */
   readonly found: { readonly passage: FoundPassage; readonly rank: number } | null;

@@ -5,7 +5,7 @@ import type { PermittedCounts, RuntimeInput } from '../parts.js';
 import { slotValues } from './slot-values.js';
 import { step } from './step.js';
 
-/** How long an answer is believed: a store's epoch does not tell of changes in its entities. */
+/** Lifetime of a cached answer: a store's epoch does not change with its entities. */
 const TRUST_MS = 60_000;
 const REMEMBERED = 2_000;
 
@@ -40,7 +40,7 @@ export class PermittedSets implements PermittedCounts {
   }
 }
 
-/** Of the statement and all its values: what policy and the caller's filters say is in it. */
+/** Hash of the statement and all its values, which include those of the policy and of the caller's filters. */
 export function keyOf(plan: GovernedPlan, given: ReadonlyMap<string, string>, input: RuntimeInput): string {
   const { sql, slots } = emit(plan);
   const hash = createHash('sha256').update(`${plan.connector} ${sql}`);

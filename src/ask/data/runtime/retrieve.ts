@@ -111,7 +111,7 @@ function callOf(
   return { use, values };
 }
 
-/** How many passages, best first, can stand in the answer, so that no model need be asked about the others. */
+/** Number of passages, best first, that can appear in the answer; a model need not be asked about the others. */
 function passagesWanted({ source }: Retrieval, input: RuntimeInput): number {
   const rows = wantedRows(input.plan.query, source);
   if (rows === null) return Number.POSITIVE_INFINITY;
@@ -121,7 +121,7 @@ function passagesWanted({ source }: Retrieval, input: RuntimeInput): number {
   return Number.isNaN(wanted) ? Number.POSITIVE_INFINITY : wanted;
 }
 
-/** Characters that are looked through before others get their turn. */
+/** Characters that are scanned before other requests get their turn. */
 const SLICE = 4_096;
 
 const NOTHING_WRITTEN: WrittenQuery['written'] = new Map();
@@ -208,7 +208,7 @@ async function reranked(
   return goodEnough(ordered, page).slice(page.skip, page.skip + page.topK);
 }
 
-/** Of so many passages, for each that is wanted, the order is made; and of so many at least. */
+/** Size of the pool that diverse passages are chosen from: `each` per wanted passage, `least` in total. */
 const POOL = { each: 4, least: 50 };
 /** Each place of the order looks at all passages that have none yet. */
 const MOST_WANTED = 250;

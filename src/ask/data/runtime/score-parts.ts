@@ -8,7 +8,7 @@ export interface WrittenQuery {
   readonly written: Awaited<ReturnType<LexicalQuery['written']>>;
 }
 
-/** What the score of `passage` is made of: at each level the parts add up to the score beside them, as it is shown. */
+/** Parts of the score of `passage`: at each level they add up to the score beside them, as it is shown. */
 export function scoreParts(passage: FoundPassage, query: WrittenQuery, ofDocuments: boolean): object {
   const { why } = passage;
   const score = shownScore(passage.score);

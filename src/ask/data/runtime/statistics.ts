@@ -8,10 +8,10 @@ type StoreCounts = NonNullable<GovernedStore['counts']>;
 
 /** Words whose counts are remembered, over all callers. */
 const REMEMBERED = 500_000;
-/** How long they are at most: a server that took the place of another knows nothing of its transactions. */
+/** Maximum lifetime: a server that replaced another knows nothing of its transactions. */
 const TRUST_MS = 60_000;
 
-/** What was counted of one permitted set in one state of the data. */
+/** Counts over one permitted set in one state of the data. */
 interface CachedCounts {
   readonly snapshot: string;
   readonly until: number;

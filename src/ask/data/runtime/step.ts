@@ -61,8 +61,8 @@ export function timeZoneNamed(
 }
 
 /**
- * What is in force for one statement of `caller`: `settings`, and its rights where policies of the database itself
- * stand behind the plan.
+  * Settings for one statement of `caller`: `settings`, and the signed rights of the caller if the connector has row
+  * security enabled.
  */
 export function settingsFor(
   parts: Pick<RunningParts, 'defaultConnector' | 'rowRights'>,

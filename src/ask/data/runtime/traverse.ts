@@ -29,7 +29,7 @@ function identityOf(parts: readonly string[]): KeyIdentity {
   return only !== undefined && more.length === 0 ? only : JSON.stringify(parts);
 }
 
-/** What one hop reached, and of each key a source that leads to it. */
+/** Keys that one hop reached, each with a source key that leads to it. */
 interface HopResult {
   readonly targets: Keys;
   readonly parents: ReadonlyMap<KeyIdentity, KeyIdentity>;
@@ -43,7 +43,7 @@ interface TrailStep {
   readonly key: string | readonly string[];
 }
 
-/** How the rows of a walk were reached. Its places are what the hops gave: keys that the caller may see. */
+/** Explains how the rows of a walk were reached. It holds only keys that the hops gave, which the caller may see. */
 class Trail {
   readonly #anchor: string;
   readonly #anchors: Keys;

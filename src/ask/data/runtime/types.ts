@@ -9,7 +9,7 @@ export interface RuntimeRows {
   readonly json: string;
   /** The values of the columns that a statement may join on, each in text format. */
   readonly keys: (column: string) => readonly (string | null)[];
-  /** What a cap held back; null where these are all. */
+  /** Rows that a cap held back; null if these are all. */
   readonly clip: Clip | null;
   /** Names of its columns in which something is redacted in some row. */
   readonly redacted: ReadonlySet<string>;

@@ -2,13 +2,13 @@ import type { OperatorName } from 'osl-compiler';
 
 /** UTF-16 units of a query that an argument is made of; longer ones are seldom questions. */
 const LONGEST_QUERY = 4_000;
-/** What the cut may leave of a character. */
+/** High surrogate that the cut may leave at the end. */
 const HALF_A_PAIR = /[\ud800-\udbff]$/;
 const MOST_LABELS = 64;
 /** Shorter words seldom say what a text is about. */
 const SHORTEST_LABEL = 3;
 
-/** What EXTRACT asks of a passage where no schema says otherwise. */
+/** Default JSON schema of EXTRACT. */
 const FOUR_FIELDS = Object.freeze({
   type: 'object',
   properties: {
