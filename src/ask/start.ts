@@ -14,7 +14,7 @@ import { createParsing } from './parsing/index.js';
 import { startMarks } from './parsing/marks.js';
 import { createProbes, createStrangers, type Probes, type Strangers } from './request/probes.js';
 
-/** What questions rest on when they begin to be answered. */
+/** Dependencies of starting the query service. */
 export interface AskFoundation {
   readonly tenant: string;
   readonly audit: AuditLog;
@@ -48,13 +48,13 @@ type AskPartName =
   | 'underway'
   | 'words';
 
-/** What answers questions, but for engines, content and callers. */
+/** Services for answering questions, except engines, content and authentication. */
 export interface AskingParts extends Pick<AnswerParts, AskPartName> {
   readonly strangers: Strangers;
   readonly probes: Probes;
 }
 
-/** Starts what answers questions: caches, the threads that parse, counts of those who are turned away. */
+/** Starts the query services: caches, parser threads, and the counters of refused callers. */
 export async function startAsk(
   { tenant, audit, log, revoked, memory, masking, marksDir, follow }: AskFoundation,
   { caps, resultCache, planCacheBytes, exactUpTo, probeWindowMs: windowMs }: AskSettings,

@@ -21,7 +21,7 @@ export interface PartsReached {
   readonly control: boolean;
   /** The store in which gateways count limits together. */
   readonly limits: boolean;
-  /** Of how many issuers there are keys; with `none` there is no key at all, not even an own one, by which a token could be good. */
+  /** Issuers with keys; `none`: no key at all is loaded, not even one of our own, so that no token can be valid. */
   readonly issuers: 'all' | 'some' | 'none';
 }
 

@@ -40,7 +40,7 @@ export interface QueryAnswer {
   readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
   /** Lets later questions of the same shape skip planning; null if this question skipped it itself. */
   readonly permits: Permits | null;
-  /** Age of the answer if it may be older than the question; null if it was read for the question. */
+  /** Source and age of the answer if a cache or a rollup could serve it; null: read for the question. */
   readonly freshness: AnswerFreshness | null;
 }
 

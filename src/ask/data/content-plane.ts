@@ -26,8 +26,8 @@ export interface LexicalQuery {
   /** Each term as the query writes it first, and how often it has it, in the order of the query. */
   written(): Promise<ReadonlyMap<number, { readonly term: string; readonly times: number }>>;
   /**
-     * Positions at which `text` has terms of the query: spans from and to, in code points, end excluded, ascending and
-     * disjoint, at most a hundred; and the number of times it has each term.
+   * Positions at which `text` has terms of the query: spans from and to, in code points, end excluded, ascending and
+   * disjoint, at most a hundred; and the number of times it has each term.
    */
   occurrences(text: string): {
     readonly spans: readonly (readonly [number, number])[];
@@ -116,9 +116,9 @@ export interface ReadyStore {
 /** Interface of the spine to `src/content`: embeds text, and runs operators over passages. It sees no policy. */
 export interface ContentPlane {
   /**
-     * Checks that the store of a facet version may be read now.
+   * Checks that the store of a facet version may be read now.
    *
-     * @returns its state, which may be some seconds old
+   * @returns its state, which may be some seconds old
    * @throws QueryError E0522
    */
   ready(facet: string, version: string): Promise<ReadyStore>;
@@ -167,7 +167,7 @@ export interface ContentPlane {
     by: OperatorCaller,
   ): Promise<readonly unknown[]>;
   /**
-     * Scores of a reranker for how well each of `texts` answers `query`: one finite number for each, in their order.
+   * Scores of a reranker for how well each of `texts` answers `query`: one finite number for each, in their order.
    *
    * @throws QueryError E0522 where it fails or answers anything else, E4290 where `by.subject` has sent enough today,
    *   and what stops the question

@@ -75,10 +75,10 @@ export interface WordCounter {
     input: RuntimeInput,
   ): Promise<CountedWords>;
   /**
-     * True if the counts still hold for the passages that were found with them.
+   * True if the counts still hold for the passages that were found with them.
    *
-     * @param seen the state of the data that the passages come from; null if there is none
-     * @returns false for counts of an earlier question if the data may have changed since: they are dropped
+   * @param seen the state of the data that the passages come from; null if there is none
+   * @returns false for counts of an earlier question if the data may have changed since: they are dropped
    */
   holds(
     facet: string,

@@ -50,8 +50,8 @@ type CachedPlan =
   | { readonly kind: 'shape'; readonly templates: PlanTemplate[]; bytes: number };
 
 /**
-  * Heap bytes of a plan for each character of its SQL, with its tree and what is derived from it: trees grow with it.
-  * The test of this file compares it with V8's own figure.
+ * Heap bytes of a plan for each character of its SQL, with its tree and what is derived from it: trees grow with it.
+ * The test of this file compares it with V8's own figure.
  */
 const BYTES_OF_CHARACTER = 36;
 /** Heap bytes of the smallest plan. */

@@ -131,8 +131,8 @@ async function longPlan(
 type CompiledTemplate = ReturnType<typeof compileTemplate>;
 
 /**
-   * Compiles for a caller without any grant: zero passages of a declared facet, as the contract has it, and E2102
-  * for everything else, including any other fault in the question.
+ * Compiles for a caller without any grant: zero passages of a declared facet, as the contract has it, and E2102
+ * for everything else, including any other fault in the question.
  *
  * @throws QueryError E0241, E0521, E2102
  */
@@ -194,8 +194,8 @@ const SMALL_TEXT = 256;
 const DEADLINE_MS = 2_000;
 
 /**
-  * Runs `compile`, refusing if it takes too long. No text within the compiler's limits should; if there is one all the
-  * same, it blocks the thread for two seconds at most.
+ * Runs `compile`, refusing if it takes too long. No text within the compiler's limits should; if there is one all the
+ * same, it blocks the thread for two seconds at most.
  *
  * @throws QueryError E0511, 54001
  */

@@ -52,8 +52,8 @@ export interface ResultDelivery {
   /** Snapshots of the transaction that the question is part of, if that has one state of the data. */
   readonly snapshots?: Snapshots;
   /**
-       * Permits a cached answer if the manifest allows it: `anew` reads it again, and caches it. Absent: it is read and
-       * not cached, as within a transaction, which has a state of the data of its own.
+   * Permits a cached answer if the manifest allows it: `anew` reads it again, and caches it. Absent: it is read and
+   * not cached, as within a transaction, which has a state of the data of its own.
    */
   readonly again?: 'given before' | 'anew';
   /** Copies of a large row that whoever takes the rows makes until it has passed them on; absent: none. */

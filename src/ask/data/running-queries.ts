@@ -60,8 +60,8 @@ function endUnlessKept({ caller, plan, stop }: RunningQuery, served: Caller['mod
 }
 
 /**
-   * True if a statement may go on: the policy says the same as before about everybody in the caller's chain and about
-   * each role that it claims, and the relations are declared as before, so that its rights have not changed.
+ * True if a statement may go on: the policy says the same as before about everybody in the caller's chain and about
+ * each role that it claims, and the relations are declared as before, so that its rights have not changed.
  */
 function keeps({ identity, manifest, snapshot }: Caller, plan: GovernedPlan, now: Caller['model']): boolean {
   if (now.snapshot === null) return false;

@@ -182,7 +182,7 @@ function permittedTo(extent: 'full' | 'governed'): (caller: Caller) => void {
   };
 }
 
-/** Lifetime of a cached catalog, in ms: a map is requested more often than tables are created. */
+/** Lifetime of a cached domain map, in ms: a map is requested more often than tables are created. */
 const TRUST_MS = 10_000;
 
 interface CachedDomainMap {

@@ -116,8 +116,8 @@ const LARGE_TEXT = 16_384;
 /** The syntax trees of texts that are too long to be parsed in the thread that serves everybody. */
 export interface LongTextParser {
   /**
-       * Parses `text`. Callers take turns, those with large texts and those with others apart, in two threads: nobody
-       * waits longer than for one text of about the size of its own for each other caller.
+   * Parses `text`. Callers take turns, those with large texts and those with others apart, in two threads: nobody
+   * waits longer than for one text of about the size of its own for each other caller.
    *
    * @throws QueryError E0511 for a text beyond what a statement may have, and one that takes too long
    */

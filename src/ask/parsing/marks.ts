@@ -19,8 +19,8 @@ export interface CompileMark {
 }
 
 /**
-   * Records which long texts are being compiled, in one file each, so that the next start can report what the gateway
-   * was doing when it was killed. The decision record is too late for that: it is written once the text is compiled.
+ * Records which long texts are being compiled, in one file each, so that the next start can report what the gateway
+ * was doing when it was killed. The decision record is too late for that: it is written once the text is compiled.
  */
 export class Marks {
   readonly #dir: string;

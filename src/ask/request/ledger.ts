@@ -17,19 +17,19 @@ import { type Permit, Recorder, type RequestLabels } from './recorder.js';
 import { type ForeignFault, verdictOf } from './told.js';
 import { toldShape } from './told-shape.js';
 
-/** What a call reads: of a question its plan says so. */
+/** Objects that a call reads; for a question, those of its plan. */
 export interface AccessedObjects {
-  /** Null where no query was asked. */
+  /** Null if no query was asked. */
   readonly form: Form | null;
   readonly objects: readonly string[];
 }
 
-/** What the decision about a request is to say, beside who asked. */
+/** Contents of a decision record, apart from the caller. */
 export interface DecisionRecord {
   touches(touched: AccessedObjects): void;
-  /** More of the decision, as JSON, in the place of what is said of the caller. */
+  /** Further details of the caller, as JSON. */
   says(of: string): void;
-  /** What the call is known by while `text`, which it asks, is compiled. */
+  /** Mark of the call for the time in which its `text` is compiled. */
   mark(text: string): CompileMark;
 }
 
@@ -67,7 +67,7 @@ export class Ledger implements DecisionRecord {
     this.#statement = asked === null ? null : statementOf(asked);
   }
 
-  /** Whether the caller has proved who it is. */
+  /** True once the caller is authenticated. */
   get identified(): boolean {
     return this.#identity !== null;
   }
@@ -110,7 +110,7 @@ export class Ledger implements DecisionRecord {
     this.#plan = this.#parts.lineage?.note(plan, this.#call.requestId) ?? null;
   }
 
-  /** What was prepared goes on as `action`, from now. */
+  /** Continues a prepared request as `action`; its times start again now. */
   resumes(action: string): void {
     this.#action = action;
     this.#started = performance.now();
@@ -118,7 +118,7 @@ export class Ledger implements DecisionRecord {
     this.#ended = null;
   }
 
-  /** The work is done, whenever that is recorded. */
+  /** Stops the clock of the request, whenever its outcome is recorded. */
   done(): void {
     this.#ended = performance.now();
   }
@@ -146,9 +146,9 @@ export class Ledger implements DecisionRecord {
   }
 
   /**
-   * What a refused call asked for, so that the log answers who tried to read what: declared objects by their names,
-   * all else as a keyed fingerprint, so that no slip of a hand or a pasted secret stands in the log. Nothing of
-   * strangers, and of calls that were refused before their text was looked at.
+   * Objects that a refused call asked for, so that the log shows who tried to read what: declared objects by name,
+   * others as a keyed fingerprint, so that no typing error and no pasted secret gets into the log. Null for
+   * unauthenticated callers, and for calls that were refused before their text was read.
    */
   #named(error: unknown): AccessedObjects | null {
     if (this.#identity === null || this.#model === null || this.#asked === null || !wasRead(error))
@@ -174,7 +174,7 @@ export class Ledger implements DecisionRecord {
     this.#recorder.outcome(this.#entry('outcome', {}), end, us, detail);
   }
 
-  /** What the records of further requests like this one say, which was let in to run `plan` for `caller`. */
+  /** Record templates for further requests like this one, which was authorized to run `plan` for `caller`. */
   permit(caller: Caller, plan: GovernedPlan): Permit {
     const { audit, lineage } = this.#parts;
     return Object.freeze({

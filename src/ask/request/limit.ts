@@ -90,7 +90,7 @@ function takeQuotas({ quotas }: Pick<Limiter, 'quotas'>, asked: readonly Quota[]
   return taken instanceof Promise ? taken.then(refused) : refused(taken);
 }
 
-/** How far each of these quotas is used. */
+/** Current usage of each of these quotas. */
 export function quotaCounts(
   { means }: Pick<RequestParts, 'means'>,
   quotas: readonly Quota[],
@@ -101,11 +101,11 @@ export function quotaCounts(
 /** The limiter's own window: so no window has more than twice the runs that a limit allows, and compilations at most as many. */
 const GOOD_FOR_MS = 1_000;
 
-/** What preparing a statement has paid for, beside itself: its first run, if that comes within the same second. */
+/** Prepaid limit units of a prepared statement: its first run is free if it comes within the same second. */
 export class Payment {
   #until = performance.now() + GOOD_FOR_MS;
 
-  /** True once. */
+  /** True at most once, and only in time. */
   take(): boolean {
     const good = performance.now() <= this.#until;
     this.#until = 0;

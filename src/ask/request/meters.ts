@@ -14,11 +14,11 @@ export interface EndedRequest {
   readonly outcome: AuditOutcome | null;
   readonly code: string | null;
   readonly rows: number;
-  /** Of the shape of what was asked: see `toldShape`; null where nothing was. */
+  /** Fingerprint of the shape of the request: see `toldShape`; null if it has no text. */
   fingerprint(): string | null;
-  /** µs, those that it went through; `total` is always there. */
+  /** Durations of the stages that it passed, in µs; always includes `total`. */
   readonly stages: ReadonlyMap<RequestStage, number>;
-  /** As W3C Trace Context has it, of who asks; null where nothing was said. */
+  /** W3C Trace Context of the client; null if it sent none. */
   readonly traceparent: string | null;
 }
 
@@ -27,7 +27,7 @@ export interface TraceSink {
   ended(request: EndedRequest, endedAt: number): void;
 }
 
-/** What the operator is told of requests: figures of all, a line for each that took long, and traces. */
+/** Reports requests to the operator: metrics of all, a log line for each slow one, and traces. */
 export class RequestObserver {
   readonly meters = new Meters();
   /** Questions that took longer than the setting says. */
@@ -36,7 +36,7 @@ export class RequestObserver {
   readonly #slowUs: number;
   readonly #tracing: TraceSink | null;
 
-  /** @param slowMs 0: none is told of */
+  /** @param slowMs threshold of the log for slow questions; 0 turns it off */
   constructor(log: ServiceLog, slowMs: number, tracing: TraceSink | null = null) {
     this.#log = log;
     this.#slowUs = slowMs === 0 ? Number.POSITIVE_INFINITY : 1_000 * slowMs;
@@ -47,12 +47,12 @@ export class RequestObserver {
     return this.#tracing !== null;
   }
 
-  /** Whether more than figures is wanted of a request that took so long, in µs. */
+  /** True if a request that took `us` µs must be passed to `tell`. */
   wants(us: number): boolean {
     return us >= this.#slowUs || this.#tracing !== null;
   }
 
-  /** Tells of a request of which more is wanted. */
+  /** Traces a request, and logs it if it was slow. */
   tell(request: EndedRequest): void {
     this.#tracing?.ended(request, Date.now());
     if ((request.stages.get('total') ?? 0) < this.#slowUs) return;
@@ -121,7 +121,7 @@ export const BOUNDS_US: readonly number[] = Object.freeze([
   5_000_000, 10_000_000, 30_000_000,
 ]);
 
-/** How many durations fell into each bucket, and their sum. */
+/** Histogram of durations, with their sum in µs. */
 export class Durations {
   readonly counts: number[] = new Array(BOUNDS_US.length + 1).fill(0);
   sumUs = 0;
@@ -134,7 +134,7 @@ export class Durations {
   }
 }
 
-/** How it ended; `none`: it was refused. */
+/** Outcome of a request; `none`: it was refused. */
 export type MeteredOutcome = AuditOutcome | 'none';
 
 export interface MeterLabels {
@@ -144,7 +144,7 @@ export interface MeterLabels {
   readonly decision: AuditDecision;
 }
 
-/** What is counted of requests of one surface, form and decision. */
+/** Metrics of requests of one surface, form and decision. */
 export class Meter {
   readonly labels: MeterLabels;
   readonly outcomes = new Map<MeteredOutcome, number>();
@@ -180,7 +180,7 @@ export class Meter {
   }
 }
 
-/** What a process counts of its requests. Labels are of closed lists: nothing that a caller writes is one. */
+/** Request metrics of a process. Labels come from closed lists: none is text of a caller. */
 export class Meters {
   /** Refusals and failures by code of the catalogue. */
   readonly codes = new Map<string, number>();

@@ -7,28 +7,28 @@ import type { RequestCall } from './call.js';
 import type { RequestObserver } from './meters.js';
 import type { SealedValue } from './sealed.js';
 
-/** What tells who calls, and whether it may call once more. */
+/** Dependencies of authenticating a caller. */
 export interface DecidingParts {
   readonly tenant: string;
   /** Read once per request, so that a reload never shows half of itself. */
   model(): ServedModel;
   readonly verifier: Pick<TokenVerifier, 'verify' | 'known'>;
-  /** Asked of every caller, after its token was verified or its session went on. */
+  /** Checked for every caller, after its token was verified and whenever its session continues. */
   readonly revoked: RevocationCheck;
   readonly strangers: StrangerCounts;
 }
 
-/** Which refusals of callers without a valid token are recorded, beyond the limit of their address. */
+/** Limits how many refusals of callers without a valid token are recorded, for addresses beyond their rate limit. */
 export interface StrangerCounts {
-  /** Counts one refused call. Whether it is the first, and so to be recorded; the others are only counted. */
+  /** Counts one refused call. True if it is the first, which is to be recorded; others are only counted. */
   isFirst(call: RequestCall, address: string): boolean;
 }
 
-/** What keeps the records of a request. */
+/** Dependencies of recording requests. */
 export interface RecordingParts {
   readonly tenant: string;
   readonly audit: Pick<AuditLog, 'append' | 'appendForm' | 'fingerprint' | 'fingerprintOf' | 'form'>;
-  /** Null where nobody is told of lineage. */
+  /** Null if lineage is off. */
   readonly lineage: PlanNotes | null;
   readonly log: ServiceLog;
   readonly observing: RequestObserver;
@@ -45,7 +45,7 @@ export interface RequestMeans {
   readonly limiter: Pick<Limiter, 'take' | 'takeIfLeft' | 'takeAddress' | 'quotas' | 'guesses'>;
 }
 
-/** What every request goes through: see `respond`. */
+/** Dependencies of every request: see `respond`. */
 export interface RequestParts extends DecidingParts, Pick<RecordingParts, 'log' | 'observing'> {
   readonly means: SealedValue<RequestMeans>;
 }

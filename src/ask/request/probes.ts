@@ -5,15 +5,15 @@ import type { RequestCall } from './call.js';
 import type { RecordingParts, StrangerCounts } from './parts.js';
 
 /**
- * What callers without a valid token cost the audit log once they are over the limit of their address: of one second
- * the log has the first refusal, and one event that counts the others and shares the first one's request id.
+ * Limits the audit records of callers without a valid token once they exceed the limit of their address: per second,
+ * the log has the first refusal, and one event that counts the others and has the request id of the first.
  */
 export interface Strangers extends StrangerCounts {
   /** Records at once what has only been counted so far. */
   settle(): void;
 }
 
-/** What keeps the counts. */
+/** Dependencies of the counts. */
 type StrangersParts = Pick<RecordingParts, 'tenant' | 'audit' | 'log'>;
 
 interface RejectedCallWindow {
@@ -72,11 +72,11 @@ function record({ audit, log, tenant }: StrangersParts, { call, address, others 
   });
 }
 
-/** What answers anyone, asks nothing of the data, and is asked often: one entry of the log stands for many. */
+/** Unauthenticated requests that read no data and are frequent: one entry of the log counts many. */
 type ProbeAction = 'health' | 'ready' | 'metrics' | 'openapi' | 'mcp_metadata';
 
 /**
- * What is asked of this process itself, on record. A window begins with the first request of a path; when it ends, one
+ * Records requests about this process itself. A window begins with the first request of a path; when it ends, one
  * event has the number of its requests by status, under the request id of the first. A request costs an addition.
  */
 export interface Probes {

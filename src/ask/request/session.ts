@@ -86,7 +86,7 @@ export async function certificateLogin(
   return session;
 }
 
-/** Of a call that is let in or not, and asks nothing. */
+/** Plan and answer steps of a call that only authenticates. */
 const NOTHING_TO_ANSWER = { decide: () => undefined, answer: () => undefined };
 
 /**
@@ -176,7 +176,7 @@ export function refusedConnection(
   return recordBrokenConnection(parts, call, action, new SurfaceFault(sqlstate));
 }
 
-/** What a surface refuses in words of its protocol, which it has said itself. */
+/** A refusal that the surface has already sent in the form of its own protocol. */
 class SurfaceFault extends ForeignFault {
   override readonly name = 'SurfaceFault';
   readonly code: string;
@@ -197,9 +197,9 @@ export function noteWrongPassword(
   return SealedValue.open(means).limiter.guesses.wrong(...guess);
 }
 
-/** What knows which tokens were used up, for all processes of the server. */
+/** Registry of used tokens, over all processes of the server. */
 export interface SingleUse {
-  /** Whether it is a token's first use; it is used then. `issuedAt` in seconds, `endsAt` in ms since the epoch. */
+  /** Uses a token; true if this is its first use. `issuedAt` in seconds, `endsAt` in ms since the epoch. */
   firstUse(token: string, issuedAt: number, endsAt: number): boolean | Promise<boolean>;
 }
 

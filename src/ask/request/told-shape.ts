@@ -14,8 +14,8 @@ const MOST_READ = 8_192;
 const MOST_TOLD = 1_024;
 
 /**
- * What is shown of `text` to who runs the server: its words and signs, and names that the manifest declares. Anything else
- * may be a value, pasted in the wrong place or between the wrong quotes. Linear, and of any text.
+ * Redacts `text` for operators: keeps its keywords and punctuation, and names that the manifest declares. Anything else
+ * may be a value, pasted in the wrong place or between the wrong quotes. Linear, for any text.
  */
 export function toldShape(text: string, catalog: Catalog): ToldShape {
   const known = knownNames(catalog);
@@ -45,7 +45,7 @@ export function toldShape(text: string, catalog: Catalog): ToldShape {
   return { shape: cut ? `${whole.slice(0, MOST_TOLD)} …` : whole, fingerprint };
 }
 
-/** What is not closed goes to the end: half of a literal is one too. */
+/** Unclosed literals, comments and quotes extend to the end of the text, so that half a literal is one too. */
 const TOKEN = new RegExp(
   [
     String.raw`\s+`,

@@ -14,7 +14,7 @@ export abstract class ForeignFault extends Error {
   readonly heard: string | null = null;
 }
 
-/** What the records of a request say of the error that its caller got. */
+/** Decision and code of a failed request, as its audit records have them. */
 export interface Verdict {
   /** `deny`: the caller lacks a right, or has lost one; `error`: anything else. */
   readonly decision: Exclude<AuditDecision, 'allow'>;
@@ -38,7 +38,7 @@ const INSUFFICIENT_PRIVILEGE = '42501';
 /** A class of SQLSTATEs: wrong password, ended token, … */
 const INVALID_AUTHORIZATION = '28';
 
-/** What the caller is told: a fault of its own as it is, anything of ours only as a request id. */
+/** Error for the caller: a QueryError unchanged; anything else is logged and reduced to a request id. */
 export function publicError(
   parts: Pick<RecordingParts, 'log'>,
   requestId: string,

@@ -20,7 +20,7 @@ export function admit(
   });
 }
 
-/** What a call that cannot be read is counted as, where that is no question. */
+/** Rate-limit bucket of a malformed call, by action; actions that are not listed count as queries. */
 const BUCKETS: ReadonlyMap<string, LimitBucket> = new Map([
   ['sample', 'sample'],
   ['schema', 'schema'],
@@ -32,7 +32,7 @@ const BUCKETS: ReadonlyMap<string, LimitBucket> = new Map([
   ['mcp', 'catalog'],
 ]);
 
-/** Whose call is turned away: where only the identified may know, whoever is not hears that instead. */
+/** Audience of a refusal. `identified`: an unauthenticated caller gets the authentication error instead. */
 export type TurnedAway = 'anyone' | 'identified';
 
 /**

@@ -83,10 +83,10 @@ export class Sweep {
   }
 }
 
-/** What the questions of one surface have in common. */
+/** State shared by all questions of one surface. */
 export interface FastQuestions {
   readonly sweep: Sweep;
-  /** Number of questions that went by a route. */
+  /** Number of questions answered on the fast path. */
   taken: number;
 }
 
@@ -104,7 +104,7 @@ export class FastQuestion implements ShortAnswer {
   #asked: RoutedQuestion | null = null;
   #rows: Uint8Array | null = null;
   #count = 0;
-  /** Why there is no answer; it is told once the decision is on record, or is not. */
+  /** Failure of the question; sent once the decision is on record, or could not be recorded. */
   #failure: { readonly error: unknown; readonly cancelled: boolean } | null = null;
   /** Set while the door runs what was not short. */
   #going: AbortController | null = null;
@@ -231,7 +231,7 @@ export class FastQuestion implements ShortAnswer {
     this.#receiver.failed(asked.route.plan, told, requestId, text);
   }
 
-  /** What the asker is told of `error`, and the text that its place refers to. */
+  /** Error for the client, and the text that its position refers to. */
   #placed({ route, literals, bytes, start, end }: RoutedQuestion, error: unknown) {
     const text = error instanceof ValueError ? Buffer.from(bytes.subarray(start, end)).toString('utf8') : '';
     const placed = text === '' ? error : route.placed(error, text, literals);

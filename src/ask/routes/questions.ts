@@ -119,7 +119,7 @@ export class QuestionRouter {
   }
 }
 
-/** Who calls, if that needs no look at a token that was not looked at before. */
+/** Identity of the caller if it is known without verifying a new token; otherwise null. */
 function verifiedIdentity({ verifier }: AnswerParts, credentials: Credentials): Identity | null {
   if (credentials.kind === 'bearer')
     return credentials.token === null ? null : verifier.known(credentials.token);
@@ -248,7 +248,7 @@ export interface QuestioningSession {
   newCall(): RequestCall;
 }
 
-/** Who asks, and what is served, as they were when they were last looked at; and the routes of that. */
+/** Caller, origin and served model as last checked, and the routes found under them. */
 interface SessionRoutes {
   readonly caller: Caller;
   readonly origin: Origin;

@@ -24,7 +24,7 @@ const POINT = 0x2e;
 const ZERO = 0x30;
 const NINE = 0x39;
 
-/** What a literal leaves in the hash of a text. */
+/** Byte that replaces a literal in the hash of a text. */
 const MARK = 0x01;
 const FNV_BASIS = 0x811c9dc5 | 0;
 const FNV_PRIME = 0x01000193;
@@ -40,11 +40,11 @@ function tableOf(characters: string): Uint8Array {
 
 /** The literals of one text after another, found in one pass over its bytes. */
 export class LiteralScan {
-  /** Literals of the text that was scanned last. */
+  /** Number of literals in the text that was scanned last. */
   count = 0;
-  /** Of everything between them. */
+  /** FNV-1a hash of the text, each literal replaced by `MARK`. */
   hash = 0;
-  /** Where the literals' values begin and end; a string's without its quotes. */
+  /** Byte offsets at which the literals' values begin and end; those of a string are without its quotes. */
   readonly starts = new Int32Array(MAX_LITERALS);
   readonly ends = new Int32Array(MAX_LITERALS);
   readonly classes: LiteralCode[] = [];

@@ -22,9 +22,9 @@ import { type Caller, type ServedVersions, versionsOf } from '../request/caller.
 import { respond } from '../request/respond.js';
 import { type RowReason, rowReason, sees, type TakenAway, takenAway } from './row.js';
 
-/** Who is supposed to ask, and about what. */
+/** A hypothetical caller, and the object that the question is about. */
 export interface AccessQuestion extends HypotheticalCaller {
-  /** In what circumstances; what is not said, no condition holds of but that of the time, which is now. */
+  /** Circumstances. Conditions on those that are missing do not hold, except for time: it is the current time. */
   readonly in: Partial<Omit<Circumstances, 'emergency'>>;
   /** An entity, bridge or facet, or a column of one: `osl.entities.customer.email`. */
   readonly object: string;
@@ -32,19 +32,19 @@ export interface AccessQuestion extends HypotheticalCaller {
   readonly row: readonly string[] | null;
 }
 
-/** How a subject sees an object, and each rule that bears on it. */
+/** Visibility of an object to a subject, with each rule that affects it. */
 export interface AccessExplanation extends Reasons {
   readonly object: string;
   readonly chain: readonly string[];
   readonly sees: Visibility;
-  /** Of a column, its label; null where it has none, and of a relation. */
+  /** Label of a column; null if it has none, or for a relation. */
   readonly label: string | null;
-  /** How cells of the label are shown to those who may not see it in the clear. */
+  /** Mask for cells of the label, for those who may not see it in the clear. */
   readonly mask: string | null;
-  /** Of a relation, all columns that are seen. */
+  /** Visible columns of a relation. */
   readonly columns: readonly { readonly name: string; readonly sees: Visibility }[];
   readonly taken_away_by: readonly TakenAway[];
-  /** In words, what decides. */
+  /** Deciding reasons, in words. */
   readonly because: readonly string[];
   readonly row: RowReason | null;
   readonly versions: ServedVersions;
@@ -167,7 +167,7 @@ function labelOf(relation: Relation, column: string | null): string | null {
   return all.find((c) => c.name === column)?.sensitivity ?? null;
 }
 
-/** What decides, in sentences; the rules beside them have the particulars. */
+/** Deciding reasons as sentences; the rules beside them have the details. */
 function becauseOf(
   sight: Visibility,
   column: string | null,

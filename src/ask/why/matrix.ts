@@ -13,21 +13,21 @@ import { type ServedVersions, versionsOf } from '../request/caller.js';
 import type { RequestParts } from '../request/parts.js';
 import { respond } from '../request/respond.js';
 
-/** Which part of the matrix is wanted. */
+/** Filter and page of the matrix. */
 export interface MatrixQuestion {
   /** A part of a subject's name; empty: all. */
   readonly subject: string;
   /** A part of the full name of a column, whatever its case; empty: all. */
   readonly object: string;
-  /** Of the subjects those alone who see one of the rows in one of these ways; null: all. */
+  /** Only subjects that see one of the rows in one of these ways; null: all. */
   readonly sees: readonly Visibility[] | null;
-  /** Subjects after this one, in the order of their names; null: from the first. */
+  /** Only subjects after this name, in alphabetical order; null: from the first. */
   readonly after: string | null;
   readonly subjects: number;
   /** The first row, from 0. */
   readonly from: number;
   readonly rows: number;
-  /** Somebody more, for whom whom: root first; null: nobody. It stands first. */
+  /** An additional chain, root first, listed before the others; null: none. */
   readonly chain: readonly string[] | null;
 }
 
@@ -41,16 +41,16 @@ interface MatrixRow {
   readonly sees: readonly Visibility[];
 }
 
-/** How subjects of the policy see columns, each by itself and with all roles that it can have. */
+/** Visibility of columns to subjects of the policy, each acting alone and with all roles that it can have. */
 export interface Matrix {
-  /** Chains; of most subjects they alone. */
+  /** Chains; for most subjects, the subject alone. */
   readonly subjects: readonly (readonly string[])[];
-  /** Where the next page of subjects goes on; null at the end. */
+  /** Cursor of the next page of subjects; null at the end. */
   readonly next_subject: string | null;
-  /** Subjects whose name matches. */
+  /** Number of subjects whose name matches. */
   readonly subject_count: number;
   readonly rows: readonly MatrixRow[];
-  /** Rows whose name matches. */
+  /** Number of rows whose name matches. */
   readonly row_count: number;
   readonly versions: ServedVersions;
 }
@@ -168,7 +168,7 @@ function* subjectsFor(
   };
 }
 
-/** How somebody sees rows. */
+/** Computes how chains see the rows of the matrix. */
 class Judge {
   readonly #manifest: Manifest;
   readonly #snapshot: PolicySnapshot;

@@ -15,20 +15,20 @@ import type { RequestParts } from '../request/parts.js';
 import { respond } from '../request/respond.js';
 import { sees } from './row.js';
 
-/** What somebody would like to see, and what for. */
+/** A request for access to an object, with the reason. */
 export interface AccessRequest {
-  /** As the caller writes it; nobody tells whether there is such an object. */
+  /** As the caller writes it; the answer does not reveal if there is such an object. */
   readonly object: string;
   readonly reason: string;
 }
 
-/** Says nothing of the object: it is the same whether or not there is one. */
+/** Reveals nothing about the object: the answer is the same if it does not exist. */
 export interface AccessRequested {
-  /** Whether the owner's receiver has it; false where the settings name none, so that it is in the audit log alone. */
+  /** True if the owner's receiver has it; false if none is configured, so that it is in the audit log alone. */
   readonly delivered: boolean;
 }
 
-/** What asks for access, beside what every request needs. */
+/** Dependencies of access requests, in addition to those of every request. */
 export interface AccessRequestParts extends RequestParts {
   readonly owner: Owner;
 }
@@ -64,7 +64,7 @@ export function requestAccess(
   });
 }
 
-/** What the log is told: the relation and, where there is such a column, that. */
+/** Names for the log: the relation, and the column if there is such a one. */
 function namesOf(relation: Relation, column: string | null): readonly string[] {
   const all = [...relation.columns, ...(relation.computed ?? [])];
   const is = column !== null && all.some(({ name }) => name === column);
@@ -82,7 +82,7 @@ interface RoleOffer {
 /** Roles that are named. */
 const OFFERS = 20;
 
-/** What could be granted to somebody of an object, and how they see it now. */
+/** Roles and grants that would give somebody access to an object, and its present visibility. */
 export interface AccessOffer {
   readonly declared: boolean;
   readonly sees: Visibility;
@@ -91,7 +91,7 @@ export interface AccessOffer {
   readonly grant: Readonly<Record<string, unknown>> | null;
 }
 
-/** What `caller` could be granted of an object, under the policy that serves. */
+/** Roles and grants that would give `caller` access to an object, under the policy that is served. */
 export async function offerOf(
   caller: Pick<Caller, 'access' | 'manifest' | 'snapshot'>,
   object: string,
@@ -161,11 +161,11 @@ function grantFor(named: CatalogName, relation: Relation): Readonly<Record<strin
   return { on: relation.name, columns, ...(unmask.length > 0 && { unmask }) };
 }
 
-/** What the owner of the policy is told of, as JSON. */
+/** Notification for the owner of the policy, as JSON. */
 export interface OwnerNotice {
   /** `osl.access_request`. */
   readonly type: string;
-  /** Unique; a receiver that hears it twice takes it once. */
+  /** Unique, so that a receiver can ignore repetitions. */
   readonly id: string;
   readonly body: Readonly<Record<string, unknown>>;
 }

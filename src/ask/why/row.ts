@@ -20,16 +20,16 @@ import type { Caller } from '../request/caller.js';
 /** A subject of the chain without whom more would be seen. */
 export interface TakenAway {
   readonly subject: string;
-  /** How the others of the chain would see it without that subject. */
+  /** Visibility to the rest of the chain, without that subject. */
   readonly would_see: Visibility;
 }
 
-/** How a caller sees an object: of a relation, its best column. */
+/** Visibility of an object to a caller; for a relation, that of its most visible column. */
 export function sees(object: CatalogName, relation: Relation, catalog: Catalog, access: Access): Visibility {
   return widestVisibility(relation, object.column, catalog, access);
 }
 
-/** Who of a chain takes something of an object away: without whom alone it would be seen better. */
+/** Subjects of a chain that restrict an object: without any one of them, it would be more visible. */
 export function takenAway(
   object: CatalogName,
   relation: Relation,
@@ -60,7 +60,7 @@ function withoutEach(
   });
 }
 
-/** Whether a caller sees one row, and what decides of that. */
+/** Visibility of one row to a caller, and the reasons. */
 export interface RowReason {
   /** Values of the primary key, in its order. */
   readonly key: readonly string[];
@@ -68,11 +68,11 @@ export interface RowReason {
   readonly visible: boolean;
   /** Grants that show it, each by itself: `roles.sales.grants[0]`. */
   readonly shown_by: readonly string[];
-  /** Subjects of the chain without whom alone it would be seen. */
+  /** Subjects of the chain without any one of whom the row would be visible. */
   readonly taken_away_by: readonly string[];
 }
 
-/** What is looked for, and how. */
+/** The row to look for, and the means of finding it. */
 export interface RowQuestion {
   readonly relation: Relation;
   readonly key: readonly string[];

@@ -7,11 +7,11 @@ import type { RequestParts } from '../request/parts.js';
 import { respond } from '../request/respond.js';
 import { sees } from './row.js';
 
-/** How a caller sees an object of its own graph, and why, in terms that tell of nothing else. */
+/** Visibility of an object of the caller's own graph, with reasons that reveal nothing else. */
 export interface Why {
   readonly object: string;
   readonly sees: Exclude<Visibility, 'nothing'>;
-  /** What a masked cell is shown as; null where none is masked, or what it is made of says so. */
+  /** Form of a masked cell; null if nothing is masked, or if `because` says what a cell is computed from. */
   readonly masked_as: string | null;
   readonly because: readonly string[];
   /** Opaque ids of the caller's grants on it. */

@@ -3,7 +3,7 @@ import { type PolicySnapshot, roleAccess } from '../../../policy/index.js';
 import { columnName, entityName, facetName, governedView, metricName } from '../graph/index.js';
 import type { Manifest } from '../manifest/index.js';
 
-/** What a role would see otherwise than now. Roles for which nothing changes are not told of. */
+/** Changes of what a role sees. Roles without a change are left out. */
 export interface RoleChange {
   readonly role: string;
   /** Subjects whose ceiling has the role. */
@@ -14,14 +14,14 @@ export interface RoleChange {
 export interface AccessChange {
   /** Full name of a column, a metric, a facet or a derived attribute. */
   readonly object: string;
-  /** Whether the role sees more of it, less, or as much of something else. */
+  /** `gains`: the role sees more of it; `loses`: less; `differs`: as much, but of something else. */
   readonly effect: 'gains' | 'loses' | 'differs';
-  /** Null where the role does not see it. */
+  /** Null if the role does not see it. */
   readonly before: RoleVisibility | null;
   readonly after: RoleVisibility | null;
 }
 
-/** How a role sees an object, and what that is upstream. */
+/** Visibility of an object to a role, and its source in the database. */
 interface RoleVisibility {
   /**
    * `clear`, `masked` in some rows or in all, in `aggregates` only; for what is no column `served`; of a whole entity
@@ -43,7 +43,7 @@ export interface ManifestAndPolicy {
   readonly snapshot: PolicySnapshot;
 }
 
-/** Who gains or loses access when `after` serves instead of `before`. A role that only one of them has shows nothing else. */
+/** Roles that gain or lose access if `after` replaces `before`. A role that only one of them has sees nothing in the other. */
 export function accessBetween(before: ManifestAndPolicy, after: ManifestAndPolicy): readonly RoleChange[] {
   const roles = new Set([...before.snapshot.roles.keys(), ...after.snapshot.roles.keys()]);
   return [...roles].flatMap((role): readonly RoleChange[] => {
@@ -125,7 +125,7 @@ function columnsSeen(
   });
 }
 
-/** Which text of a facet a role is served: its source, and the labels and detectors that are redacted in it. */
+/** The text of a facet that a role is served: its source, and the labels and detectors that are redacted in it. */
 function textOf(name: string, manifest: Manifest, access: Access): string {
   const facet = manifest.facets.get(name);
   const store = manifest.catalog.facets.get(name);

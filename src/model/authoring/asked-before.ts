@@ -8,22 +8,22 @@ import {
 import { objectName, objectNamed, VISIBILITIES, type Visibility, visibilities } from '../graph/index.js';
 import type { Manifest } from '../manifest/index.js';
 
-/** What somebody asked once, as the audit log has it. */
+/** An earlier question, as recorded in the audit log. */
 export interface AskedBefore {
-  /** Root first; the last asked. */
+  /** Root first; the last one sent the question. */
   readonly chain: readonly string[];
-  /** Full names of what the question touched. */
+  /** Full names of the objects that the question read. */
   readonly objects: readonly string[];
 }
 
-/** What the same caller would see otherwise of an object. */
+/** Change in what the same caller sees of an object. */
 export interface Otherwise {
   /** `osl.entities.person`, or of a metric the entity that it is measured over. */
   readonly object: string;
   /** Columns that are seen now and would be seen less, or not at all. */
   readonly loses: readonly string[];
   readonly gains: readonly string[];
-  /** Whether which rows, in which groups, under which masks or conditions differs. */
+  /** True if row filters, group sizes, masks or conditions differ. */
   readonly terms: boolean;
 }
 
@@ -59,7 +59,7 @@ function relationOf(object: string, { catalog }: Manifest): Relation | undefined
   return name === undefined ? undefined : catalog.relations.get(name);
 }
 
-/** What was not declared stands in the log as a fingerprint. */
+/** Relation of a recorded name; undefined for undeclared names, which the log has as fingerprints. */
 function nameIn(object: string): string | undefined {
   return /^osl\.(entities|facets)\./.test(object) ? objectNamed(object).relation : undefined;
 }

@@ -7,7 +7,7 @@ export interface ManifestChange {
   readonly kind: PartKind;
   /** `entity`, `entity.column`, `schema.table` of what raw SQL may name, or a name. */
   readonly name: string;
-  /** What of it changed, in the words of the manifest; empty unless it was changed. */
+  /** Changed properties, as the manifest names them; empty unless `change` is `changed`. */
   readonly what: readonly string[];
 }
 
@@ -24,7 +24,7 @@ type PartKind =
   | 'raw_table'
   | 'feature';
 
-/** What the compiled manifests say differently: comments, layout and spellings of the same do not count. */
+/** Differences between compiled manifests: comments, layout and equivalent spellings do not count. */
 export function changesBetween(before: Manifest, after: Manifest): readonly ManifestChange[] {
   const [old, now] = [partsOf(before), partsOf(after)];
   const changes: ManifestChange[] = [];

@@ -16,11 +16,11 @@ import {
 } from '../manifest/index.js';
 import type { Model } from '../served-model.js';
 
-/** What somebody would have the gateway serve: YAML (or JSON, which is YAML), whole or in part. */
+/** A proposed manifest or a fragment of one: YAML (or JSON, which is YAML). */
 export interface Proposal {
   readonly kind: 'fragment' | 'manifest';
   readonly text: string;
-  /** Whether places in the text mean something to whoever sent it. */
+  /** True if positions in the text are meaningful to its sender. */
   readonly placed: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface DraftFinding {
   readonly document: 'manifest' | 'policy';
   /** JSON Pointer into the manifest or the policy. */
   readonly path: string;
-  /** Of the text that was sent; null where it has no such place: in the policy, in what came as JSON, outside a fragment. */
+  /** Range in the text that was sent; null if it has none: in the policy, in JSON, outside a fragment. */
   readonly range: TextRange | null;
   readonly message: string;
   readonly hint: string | null;
@@ -55,7 +55,7 @@ export function check({ kind, text, placed }: Proposal, model: Model): DraftChec
   }
 }
 
-/** What a compiler threw, as findings. @throws whatever else `error` is */
+/** Findings from an error of a compiler. @throws `error` itself if it is of any other kind */
 export function findingsIn(error: unknown, placed: boolean): readonly DraftFinding[] {
   if (error instanceof ManifestProblems) return error.diagnostics.map((d) => inText(d, placed));
   if (error instanceof PolicyProblems) return error.problems.map(inPolicy);

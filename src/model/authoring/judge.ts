@@ -3,22 +3,22 @@ import { accessBetween, type RoleChange } from './access.js';
 import { changesBetween, type ManifestChange } from './changes.js';
 import { check, type DraftFinding, type Proposal } from './check.js';
 
-/** What a proposal would do if it were served now. */
+/** Effects of a proposal if it were served now. */
 export interface Judgement {
-  /** Whether it could be served at all. */
+  /** True if it could be served. */
   readonly ok: boolean;
   readonly diagnostics: readonly DraftFinding[];
-  /** Null where it could not. */
+  /** Null if it could not be served. */
   readonly diff: ManifestDifference | null;
 }
 
 export interface ManifestDifference {
-  /** Of the manifest that would be served; equal versions are equal manifests. */
+  /** Version of the manifest that would be served; equal versions are equal manifests. */
   readonly version: string;
   readonly changes: readonly ManifestChange[];
-  /** Who gains or loses access under the policy of now; roles for which nothing changes are not there. */
+  /** Roles that gain or lose access under the current policy; roles without a change are left out. */
   readonly access: readonly RoleChange[];
-  /** Connectors change, which no reload does. */
+  /** True if connectors change, which needs a restart; a reload does not apply it. */
   readonly needs_restart: boolean;
 }
 
@@ -29,7 +29,7 @@ export function judge(proposal: Proposal, model: Model): Judgement {
   return { ok: true, diagnostics: [], diff: differenceTo(checked, model) };
 }
 
-/** What serving `next` instead of `model` would change. */
+/** Changes if `next` were served instead of `model`. */
 export function differenceTo({ manifest, snapshot }: Model, model: Model): ManifestDifference {
   const changes = changesBetween(model.manifest, manifest);
   const access =

@@ -11,27 +11,27 @@ import type { Model } from '../served-model.js';
 import { type AccessChange, accessBetween, type RoleChange } from './access.js';
 import { type DraftFinding, findingsIn } from './check.js';
 
-/** What another policy would do if it were served now, over the same manifest. */
+/** Effects of another policy if it were served now, with the same manifest. */
 export interface PolicyJudgement {
-  /** Whether it could be served at all. */
+  /** True if it could be served. */
   readonly ok: boolean;
   readonly diagnostics: readonly DraftFinding[];
-  /** Null where it could not. */
+  /** Null if it could not be served. */
   readonly diff: PolicyDifference | null;
 }
 
 interface PolicyDifference {
-  /** Of the policy that would be served; equal versions are equal policies. */
+  /** Version of the policy that would be served; equal versions are equal policies. */
   readonly version: string;
-  /** What roles show otherwise than now, a role that comes or goes included. */
+  /** Changes of what roles see, including added and removed roles. */
   readonly access: readonly RoleChange[];
-  /** Who has other roles, attributes or logins than now. */
+  /** Subjects whose roles, attributes or logins change. */
   readonly subjects: readonly SubjectChange[];
   /** Sections beside these that are written otherwise: `limits`, `order`, `privacy_units`, `purposes`. */
   readonly sections: readonly string[];
 }
 
-/** What a subject has otherwise than now; a subject that comes or goes has had nothing, or will have. */
+/** Changes of one subject; an added one had nothing before, a removed one has nothing afterwards. */
 interface SubjectChange {
   readonly subject: string;
   /** `role analyst`, `admin role TENANT_ADMIN`, `login bi_login`. */
@@ -105,13 +105,13 @@ function subjectsWith(role: string, { subjects }: PolicySnapshot): RoleChange['s
   return { count: names.length, first: names.slice(0, 20) };
 }
 
-/** Under which terms a role sees one relation. */
+/** Terms under which a role sees one relation. */
 interface AccessTerms {
   /** As the policy writes them; empty where some grant shows every row. */
   readonly rows: readonly string[];
   readonly group: number;
   readonly decode: boolean;
-  /** When its grants count, as the policy writes it; empty where one of them always does. */
+  /** Conditions of its grants, as the policy writes them; empty if one of the grants is unconditional. */
   readonly when: readonly string[];
 }
 

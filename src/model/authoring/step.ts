@@ -26,17 +26,17 @@ export type PublishStep =
   | { readonly action: 'withdraw'; readonly paths: readonly string[] }
   | { readonly action: 'rollback'; readonly to: Overlay };
 
-/** What a step starts from. */
+/** State that a publishing step starts from. */
 export interface PublishedState {
   /** The manifest file's document. */
   readonly base: ManifestDocument;
-  /** What is published over it. */
+  /** Objects published over it. */
   readonly objects: FragmentDocument;
   readonly manifest: Manifest;
   readonly snapshot: PolicySnapshot;
 }
 
-/** What would be published and served, or why it could not be served. */
+/** The objects and model that the step would publish and serve, or why it could not. */
 export type StepOutcome =
   | {
       readonly ok: true;
@@ -106,7 +106,7 @@ function markDeprecated(
   return fragment;
 }
 
-/** What the file declares comes back in its place; anything else has to be deprecated first, if it can be. */
+/** Refuses to withdraw what is not published, and what must be deprecated first: all that the file does not declare too. */
 function mayBeWithdrawn(
   path: string,
   published: ReadonlySet<string>,

@@ -11,19 +11,19 @@ export interface Suggestion {
     readonly yaml: string;
     readonly json: FragmentDocument;
   };
-  /** What stands against publishing the draft as it is. */
+  /** Findings that prevent publishing the draft unchanged. */
   readonly diagnostics: readonly DraftFinding[];
-  /** What a person has to know or to decide. */
+  /** Notes for a person to know or to decide. */
   readonly notes: readonly string[];
 }
 
-/** What would adopt a relation of a database. */
+/** Draft that adopts a relation of a database. */
 export function suggestRelation(candidate: AdoptionCandidate, model: Model): Suggestion {
   const { fragment, notes } = draftOf(candidate, model.manifest);
   return suggestionOf(fragment, notes, model);
 }
 
-/** What a word would mean: the best of what the whole graph has for it; null where it has nothing. */
+/** Draft of a lexicon term that refers to the best match in the whole graph; null if there is none. */
 export function suggestTerm(term: string, model: Model): Suggestion | null {
   const { matches } = resolve(term, fullView(model.manifest));
   const targets = matches.filter(canBeMeant).map((m) => ({ ...m, name: shortName(m.fqn) }));

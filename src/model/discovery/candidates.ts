@@ -54,7 +54,7 @@ export interface AdoptionCandidate {
   /** Free in the manifest, and among the candidates. */
   readonly name: string;
   readonly columns: readonly CandidateColumn[];
-  /** Of the proposal: the primary key, or the smallest unique key without nulls; empty where there is none. */
+  /** Proposed key: the primary key, or the smallest unique key without nulls; empty if there is none. */
   readonly key: readonly string[];
   readonly unique_keys: readonly (readonly string[])[];
   readonly foreign_keys: readonly CandidateLink[];
@@ -75,7 +75,7 @@ export interface CandidateColumn {
   readonly declared: string | null;
   /** Manifest key beside `type: text` for a type that is read as text; else null. */
   readonly stored: string | null;
-  /** Of an enum, its labels in their order; else null. */
+  /** Labels of an enum, in their order; otherwise null. */
   readonly labels: readonly string[] | null;
   readonly nullable: boolean;
   /** The role that governed statements run as may read it now. */

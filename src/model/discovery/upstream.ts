@@ -33,13 +33,13 @@ export interface UpstreamColumn {
   readonly name: string;
   /** As Postgres writes it, e.g. `character varying(20)`. */
   readonly type: string;
-  /** Of the type below all domains. */
+  /** OID of the type below all domains. */
   readonly typeOid: number;
   /** `atttypmod`, or that of the domain; -1 where there is none. */
   readonly modifier: number;
   /** That type as `stored` of a manifest names it; null where its text is made by a function that somebody wrote. */
   readonly stored: string | null;
-  /** Of an enum, its labels in their order; else null. */
+  /** Labels of an enum, in their order; otherwise null. */
   readonly labels: readonly string[] | null;
   readonly nullable: boolean;
   /** The database gives it a value by itself: a default, an identity or a generated column. */
@@ -74,7 +74,7 @@ export interface ModelledType {
   readonly spelled: string;
   /** The type of the database, where it is none of the model's and is read as text; else null. */
   readonly stored: string | null;
-  /** Of an enum that is known by its name, its labels; else null. */
+  /** Labels of an enum that is identified by name; otherwise null. */
   readonly labels: readonly string[] | null;
 }
 

@@ -4,7 +4,7 @@ import { startThread } from '../../base/threads/thread.js';
 import type { BaselineMessage, DraftTask, FromDrafter, ToDrafter } from './messages.js';
 import { inPortions, Portions } from './portions.js';
 
-/** Why a thread that judges drafts ended before it had an answer. */
+/** Thrown if the thread that judges drafts ended before it answered. */
 export class DraftingEnded extends Error {
   override readonly name = 'DraftingEnded';
   readonly why: ThreadFailure;
@@ -15,26 +15,26 @@ export class DraftingEnded extends Error {
   }
 }
 
-/** How long the thread may take to start, and to compile what is served: as long as the server's own start. */
+/** Time limit for starting the thread and compiling the served model: as long as the server's own start. */
 const GROUND_MS = 120_000;
 const MEMORY_MB = 1_024;
 
 /**
- * What compiles and judges drafts, in a thread of its own: nothing stops it but the thread's end. One exchange at a
- * time; what is sent and answered crosses in portions, between which the sender serves others.
+ * Compiles and judges drafts in a thread of its own, since only ending the thread can stop it. One exchange at a
+ * time; messages cross in portions, between which the sender serves others.
  */
 export class DraftingThread {
   readonly #deadlineMs: number;
   #worker: Worker | null = null;
   #ready: Promise<void> = Promise.resolve();
-  /** What the thread stands on. */
+  /** Key of the baseline that the thread has; null if it has none. */
   #ground: string | null = null;
 
   constructor(deadlineMs: number) {
     this.#deadlineMs = deadlineMs;
   }
 
-  /** What the thread says to `task`, as it stands on `ground`, which `key` identifies. Rejects with DraftingEnded. */
+  /** Result of `task` against `ground`, which is sent unless the thread has `key` already. Rejects with DraftingEnded. */
   async ask<T>(task: DraftTask, key: string, ground: () => BaselineMessage): Promise<T> {
     try {
       const worker = this.#worker ?? this.#start();

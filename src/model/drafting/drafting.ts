@@ -8,16 +8,16 @@ import type { Model } from '../served-model.js';
 import { DraftingEnded, DraftingThread } from './drafting-thread.js';
 import type { BaselineMessage, DraftReply, DraftTask, DraftTaskResults, StepResult } from './messages.js';
 
-/** What drafts are judged against: what serves, and of which file and which publications it is made. */
+/** The served model that drafts are compared with, and the file and publications that it is made of. */
 export interface DraftBaseline extends Model {
   readonly base: ManifestDocument;
   readonly objects: FragmentDocument;
 }
 
 /**
- * What is done with drafts of authors, who take turns. What a draft is worth is the answer; what is thrown is a
- * QueryError for the author: E0511 for a draft that takes too long or too much memory, E4290 for too many of one
- * author, and what the task itself throws.
+ * Processes authors' drafts, one author after the other. Faults of a draft are in the result; errors thrown are
+ * QueryErrors for the author: E0511 for a draft that takes too long or too much memory, E4290 for too many of one
+ * author, and those of the task itself.
  */
 export interface DraftCompiler {
   judge(proposal: Proposal, served: DraftBaseline, author: string): Promise<Judgement>;
@@ -30,11 +30,11 @@ export interface DraftCompiler {
 
 export interface DraftingOptions {
   readonly log: ServiceLog;
-  /** How long one draft may take. */
+  /** Time limit for one draft, in ms. */
   readonly deadlineMs?: number;
 }
 
-/** On a busy machine too. */
+/** Allows for a busy machine. */
 const DEADLINE_MS = 30_000;
 
 export function createDrafting({ log, deadlineMs = DEADLINE_MS }: DraftingOptions): DraftCompiler {
@@ -69,12 +69,12 @@ export function createDrafting({ log, deadlineMs = DEADLINE_MS }: DraftingOption
   return Object.freeze(drafting);
 }
 
-/** What of `served` the thread has to have, by name. */
+/** Key of the baseline that the thread must have. */
 function keyOf({ manifest, snapshot, objects }: DraftBaseline): string {
   return `${manifest.version} ${snapshot?.version ?? ''} ${numberOf(objects)}`;
 }
 
-/** Publications are never changed: each is known by itself. */
+/** Publications are never changed, so that each object gets a number of its own. */
 const NUMBERS = new WeakMap<FragmentDocument, number>();
 let numbers = 0;
 

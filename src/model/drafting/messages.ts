@@ -11,27 +11,27 @@ import type {
 import type { AdoptionCandidate } from '../discovery/index.js';
 import type { FragmentDocument, Manifest, ManifestDocument, Overlay } from '../manifest/index.js';
 
-/** What is served: the thread compiles it for itself, and keeps it for the tasks that follow. */
+/** Source documents of the served model: the thread compiles them itself, and keeps the result for later tasks. */
 export interface BaselineMessage {
   readonly kind: 'ground';
-  /** Of the manifest that serves. */
+  /** Version of the manifest that is served. */
   readonly version: string;
   /** The manifest file's document. */
   readonly base: ManifestDocument;
-  /** What is published over it. */
+  /** Objects published over it. */
   readonly objects: FragmentDocument;
   /** Null while there is none. */
   readonly policy: PolicyDocument | null;
 }
 
-/** One thing to do with a draft. */
+/** One operation on a draft. */
 export type DraftTask =
   | { readonly kind: 'judge'; readonly proposal: Proposal }
   | { readonly kind: 'step'; readonly step: PublishStep }
   | { readonly kind: 'relation'; readonly candidate: AdoptionCandidate }
   | { readonly kind: 'term'; readonly term: string };
 
-/** What each task comes to. */
+/** Result types, by kind of task. */
 export interface DraftTaskResults {
   readonly judge: Judgement;
   readonly step: StepResult;

@@ -101,7 +101,7 @@ export class Portions {
     for (const node of nodes) this.#nodes.push(this.#built(node));
   }
 
-  /** What was sent, once its last portion is here; the receiver knows what it is. */
+  /** The message, once its last portion has arrived; the receiver knows its type. */
   whole<T>(): T {
     return this.#nodes.at(-1) as T;
   }

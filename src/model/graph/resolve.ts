@@ -33,9 +33,9 @@ const WORTH = {
 } as const;
 /** For a name that is the term but for a slip of the hand. */
 const SLIP = 0.5;
-/** Shorter terms are near to too much. */
+/** Minimum length of terms that are matched despite a typing error. */
 const SLIP_LENGTH = 4;
-/** Of the term's words, what a description must have at least. */
+/** Minimum share of the term's words that a description must have. */
 const DESCRIBED = 0.5;
 
 /** Finds the objects of `view` that a business word may mean. */

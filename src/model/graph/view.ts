@@ -44,7 +44,7 @@ export interface EntityView {
   readonly sealedKeys: readonly string[];
   /** Attributes taken from the text that the reader is served; they are selected by key, as `evidence` is. */
   readonly derived: readonly DerivedView[];
-  /** Of how many entities a group must be, where some grant shows no rows; null where all grants show rows. */
+  /** Minimum number of entities in a group, if some grant shows no rows; null if all grants show rows. */
   readonly minimumGroupSize: number | null;
   /** True if any aggregate may be asked for; otherwise metrics only. */
   readonly aggregates: boolean;
@@ -106,7 +106,7 @@ export interface MetricView {
   /** Null where it takes rows of several. */
   readonly entity: string | null;
   readonly kind: string;
-  /** Of its value. */
+  /** Type of its value. */
   readonly type: TypeName;
   /** Display format of its figures; null if the manifest states none. */
   readonly format: MetricFormat | null;

@@ -104,14 +104,14 @@ const ISSUERS_SCHEMA = {
   ),
 } as const;
 
-/** An issuer as the operator's file has it. Plain data. */
+/** An issuer as configured in the operator's file. Plain data. */
 export interface IssuerConfig {
   /** Accepted values of `iss`; the first is its URL, where its documents are. */
   readonly names: readonly string[];
   /** `actor`: it signs actor tokens. `identity`: what it signs says who somebody is, and is exchanged by the policy's rules. */
   readonly tokens: 'actor' | 'identity';
   readonly keys: IssuerKeys;
-  /** Of which each token must name one: this gateway, as the issuer knows it. */
+  /** Accepted audiences, one of which each token must name: this gateway, as the issuer knows it. */
   readonly audiences: readonly string[];
   /** Clients whose ID tokens are taken, by their ids. */
   readonly clients: readonly string[];

@@ -22,13 +22,13 @@ export interface Issuers {
   close(next: Issuers | null): void;
   /** Fetches the keys of all that have not been had yet. */
   begin(): void;
-  /** Of how many the keys were had; those in files are. */
+  /** Shows for how many issuers keys are loaded; keys in files always are. */
   readonly reached: IssuersReached;
   /** Keys that are fetched, by what they are fetched as. */
   readonly remote: ReadonlyMap<string, RemoteKeys>;
 }
 
-/** Of how many issuers the keys were had. */
+/** Share of issuers whose keys are loaded. */
 export type IssuersReached = 'all' | 'some' | 'none';
 
 interface KnownIssuer {

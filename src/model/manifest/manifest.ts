@@ -46,11 +46,11 @@ export type DeclaredTableColumn = Pick<Column, 'type' | 'sensitivity'> & {
   readonly name: string;
   /** The type that the database has for it, where its text is read; else null. */
   readonly stored: string | null;
-  /** Of an enum, its labels in their order; null where they are not declared. */
+  /** Labels of an enum, in their order; null if they are not declared. */
   readonly labels: readonly string[] | null;
   /** Upstream type beyond `type`, such as `varchar(20)`; else null. */
   readonly form: ColumnForm | null;
-  /** Null where it is not declared: a primary key then is not nullable, anything else is. */
+  /** Null if it is not declared: then a primary key is not nullable, and any other column is. */
   readonly nullable: boolean | null;
 };
 
@@ -91,9 +91,9 @@ export interface RollupFacts {
   readonly rollup: Rollup;
   readonly connector: string;
   readonly maxAgeMs: number;
-  /** Of what it is built from and how, in hex: what was built under another is not used. */
+  /** Hash of what it is built from and how, in hex: rows built under another fingerprint are not used. */
   readonly fingerprint: string;
-  /** The query whose rows it has. */
+  /** The query whose rows it stores. */
   readonly query: string;
 }
 
@@ -148,7 +148,7 @@ export interface Facet {
   readonly embedding: FacetEmbedding;
   readonly versions: ReadonlyMap<string, DeclaredFacetVersion>;
   readonly maxTopK: number;
-  /** Of the words that passages are found by; null where the manifest names none. */
+  /** Language of the words that passages are found by; null if the manifest names none. */
   readonly language: Language | null;
   readonly approximate: boolean;
   /** Scope of the labelled values that are looked for in a text: the tenant's, or those of its key and linked entities. */
@@ -157,25 +157,25 @@ export interface Facet {
   readonly exceptions: readonly string[];
   /** Default values that CLASSIFY and TAG compare with, as declared; empty if none. */
   readonly labels: readonly unknown[];
-  /** Rerankers that its passages may be sent to, the one that is meant unless told first; empty where there is none. */
+  /** Rerankers that its passages may be sent to, the default one first; empty if there is none. */
   readonly rerankers: readonly string[];
   /** Columns taken from its entity. */
   readonly derived: readonly DerivedAttributeSettings[];
-  /** The same text found by its words, from stores of its own; null where the facet has one leg. */
+  /** Lexical leg: the same text found by its words, in stores of its own; null if the facet has one leg. */
   readonly lexicalLeg: Facet | null;
-  /** Of a leg, the name of its facet. Its own name no manifest can declare. */
+  /** Name of the facet that this is a leg of; otherwise null. The leg's own name cannot be declared in a manifest. */
   readonly legOf: string | null;
 }
 
 /** Model settings of a facet, and the storage of its vectors. */
 export interface FacetEmbedding {
-  /** Null for the one of the settings. */
+  /** Null: the one in the settings. */
   readonly endpoint: { readonly protocol: EmbeddingProtocol; readonly urlEnv: string } | null;
-  /** Null for as many as the model gives. */
+  /** Null: as many as the model returns. */
   readonly dimensions: number | null;
   /** Put before each text, for models that were trained with them. */
   readonly prefixes: { readonly query: string; readonly passage: string } | null;
-  /** Numbers of 16 bits. */
+  /** True if vectors are stored as 16-bit floats. */
   readonly half: boolean;
 }
 
@@ -188,13 +188,13 @@ export interface RerankerSettings {
   readonly model: string;
   /** Maximum number of passages sent for a query. */
   readonly candidates: number;
-  /** Of one request. */
+  /** Time limit of one request. */
   readonly timeoutMs: number;
   /** Requests at a time, over all questions. */
   readonly concurrency: number;
-  /** Of scores that are remembered; 0 for none. */
+  /** Maximum size of the cache of scores; 0 turns it off. */
   readonly cacheBytes: number;
-  /** Passages that one subject may have sent in a day; null for no bound. */
+  /** Passages that one subject may send in a day; null if unlimited. */
   readonly perDay: number | null;
 }
 

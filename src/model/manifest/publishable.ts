@@ -69,7 +69,7 @@ function serverOf(facet: unknown): string | null {
   return JSON.stringify([said.get('protocol'), said.get('url_env')]);
 }
 
-/** Of the database system, or our own: stores hold texts before anything in them is redacted, rollups all rows. */
+/** True for tables of the database system or our own: stores hold texts before redaction, rollups hold all rows. */
 function isOwn(table: string): boolean {
   const schema = table.split('.', 1)[0] ?? '';
   return (

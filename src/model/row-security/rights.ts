@@ -53,7 +53,7 @@ export interface RightsHolder extends RightsSource {
 /** The rights that statements for one connector carry; each caller's are signed once in a while. */
 export class RightsSigner {
   readonly #key: Uint8Array;
-  /** Of the policies that manifest and policy ask of the database. */
+  /** Version of the row security policies that manifest and policy require in the database. */
   readonly version: (source: RightsSource) => string;
   readonly #signed = new WeakMap<IdentityClaims, SignedRights>();
 

@@ -159,6 +159,6 @@ begin
 end`);
 }
 
-/** Of policy `p`. Names are written in full where the search path is `pg_catalog, pg_temp`. */
+/** Digest of policy `p`. The search path must be `pg_catalog, pg_temp`, so that names are fully qualified. */
 export const DIGEST = sql`encode(sha256(convert_to(concat_ws(' ', p.polcmd, p.polpermissive, p.polroles::regrole[],
                    pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)), 'UTF8')), 'hex')`;

@@ -5,14 +5,14 @@ import { bytesOf, namesIn, removeWhole, writeWhole } from '../../base/files.js';
 
 /** A fragment that somebody keeps before it is published. */
 export interface StoredDraft {
-  /** Of its text: the same text is the same draft. */
+  /** Hash of its text: the same text is the same draft. */
   readonly id: string;
   readonly at: string;
   readonly author: { readonly subject: string; readonly chain: readonly string[] };
   readonly text: string;
-  /** Whether it was sent as YAML, so that places in it mean something. */
+  /** True if it was sent as YAML, so that positions in it are meaningful. */
   readonly placed: boolean;
-  /** When, by whom and under which versions it was last found fit to serve; null while it was not. */
+  /** Time, subject and versions of the last successful validation; null if there is none. */
   readonly validated: Validation | null;
 }
 

@@ -1,4 +1,4 @@
-/** What is published by API: its versions, its drafts, and one change of it at a time. */
+/** Publishing by API: versions, drafts, and changes one at a time. */
 export { Drafts, draftId, MAX_DRAFTS, type StoredDraft } from './drafts.js';
 export { createPublishing, type PublicationStore } from './publishing.js';
 export { type NewVersion, unseal, type Version, type VersionSummary } from './version.js';

@@ -4,7 +4,7 @@ import type { ServedModel } from '../served-model.js';
 import { type DraftChangeListener, Drafts } from './drafts.js';
 import { type VersionFile, VersionStore } from './versions.js';
 
-/** What the spine needs to publish. */
+/** Dependencies of publishing. */
 export interface PublicationStore {
   readonly versions: VersionStore;
   readonly drafts: Drafts;
@@ -28,7 +28,7 @@ export async function createPublishing(
     draftChanged,
     ...served
   }: {
-    /** Whether the directory is this process's to look after. */
+    /** True if this process cleans up the directory. */
     readonly sweeps: boolean;
     /** Runs `work` while no other process changes anything. */
     readonly alone: <T>(work: () => Promise<T>) => Promise<T>;

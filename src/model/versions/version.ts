@@ -22,20 +22,20 @@ export interface Version extends Overlay {
   readonly action: 'publish' | 'deprecate' | 'withdraw' | 'rollback';
   /** The draft that was published. */
   readonly draft: string | null;
-  /** Of a rollback: the number of the version that it restores; 0 is the manifest file alone. */
+  /** Number of the version that a rollback restores; 0 is the manifest file alone. Null for other actions. */
   readonly restores: number | null;
   /** Versions of the manifest file, and of the manifest and policy that served with this. */
   readonly base: string;
   readonly manifest: string;
   readonly policy: string;
-  /** What its author was told that it changes, and for whom. */
+  /** Changes of the manifest and of access, as shown to the author. */
   readonly changes: readonly ManifestChange[];
   readonly access: readonly RoleChange[];
 }
 
 export type NewVersion = Omit<Version, 'id' | 'number' | 'parent'>;
 
-/** What a list says of a version. */
+/** A version as shown in lists. */
 export type VersionSummary = Omit<Version, 'objects' | 'over' | 'changes' | 'access'>;
 
 export function summaryOf(version: Version): VersionSummary {

@@ -11,7 +11,7 @@ import {
   type VersionSummary,
 } from './version.js';
 
-/** What is published, or its history, is not what was written. */
+/** Thrown if the published version or its history is not what was written. */
 export class PublishedDamaged extends Error {
   override readonly name = 'PublishedDamaged';
 }
@@ -159,7 +159,7 @@ export async function writeVersions(dir: string, versions: readonly SharedVersio
 const HEAD = 'head';
 const VERSIONS = 'versions';
 
-/** What is published in a directory; null where nothing is. @throws PublishedDamaged */
+/** The published version in a directory; null if there is none. @throws PublishedDamaged */
 export async function headIn(dir: string): Promise<Version | null> {
   const bytes = await bytesOf(join(dir, HEAD));
   if (bytes === null) return null;

@@ -61,8 +61,8 @@ export function timeZoneNamed(
 }
 
 /**
-  * Settings for one statement of `caller`: `settings`, and the signed rights of the caller if the connector has row
-  * security enabled.
+ * Settings for one statement of `caller`: `settings`, and the signed rights of the caller if the connector has row
+ * security enabled.
  */
 export function settingsFor(
   parts: Pick<RunningParts, 'defaultConnector' | 'rowRights'>,

@@ -13,7 +13,7 @@ import { frozenMap } from '../frozen-map.js';
 import { mustBeFree } from './derived.js';
 import { membersOf, type Problems, type RelationMap } from './scope.js';
 
-/** Of one entity, for what they cost who asks for all of them. */
+/** Maximum number of computed columns of one entity, which bounds the cost of selecting all of them. */
 const MOST_COMPUTED = 200;
 
 /**

@@ -24,14 +24,14 @@ import { membersOf, type Problems } from './scope.js';
 /** The schema of rollups, in the database of the entity: the gateway's own. */
 export const ROLLUP_SCHEMA = 'osl_rollups';
 
-/** Of equal values of these, each is written as the others are: a group of them has one text. */
+/** Types whose equal values have the same text, so that each group has a single one. */
 const DIMENSIONS: ReadonlySet<TypeName> = new Set<TypeName>([
   ...(['bool', 'int2', 'int4', 'int8', 'text', 'uuid', 'date', 'timestamp', 'timestamptz'] as const),
 ]);
 /** Version of the rollup computation; part of each fingerprint. */
 const METHOD = 1;
 
-/** The rollups of a document. One of something that is not there is left out. */
+/** Rollups of a document, without those whose entity or metrics do not exist. */
 export function rollupsOf(
   document: ManifestDocument,
   relations: ReadonlyMap<string, Relation>,
