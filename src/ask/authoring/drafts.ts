@@ -12,7 +12,7 @@ import { type RequestCall, respond, versionsOf } from '../index.js';
 import { AUTHORING, authored, groundOf, type PublishingParts, type WithVersions } from './author.js';
 import { draftNamed } from './publish.js';
 
-/** A draft as it is told of: in one of three states. */
+/** A draft in one of three states, as shown to authors. */
 export type ToldDraft = Omit<StoredDraft, 'text' | 'placed'> & {
   /** `published` once a version was made of it. */
   readonly state: 'draft' | 'validated' | 'published';
@@ -38,14 +38,14 @@ interface PublishedObject {
   /** `section.name`, as in a manifest. */
   readonly name: string;
   readonly state: 'published' | 'deprecated';
-  /** The manifest file declares it too, and this stands in its place. */
+  /** True if the manifest file declares it too and this replaces it. */
   readonly over_file: boolean;
 }
 
 /** Versions that a list has. */
 const LISTED = 200;
 
-/** Keeps a fragment, whatever it is worth; the same text is the same draft. @throws QueryError as `candidates`, E0511 */
+/** Stores a fragment, valid or not; the same text is the same draft. @throws QueryError as `candidates`, E0511 */
 export async function keepDraft(
   parts: PublishingParts,
   call: RequestCall,

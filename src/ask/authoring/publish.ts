@@ -171,7 +171,7 @@ async function commit(
   return summary;
 }
 
-/** Other gateways hear of it as soon as it is theirs: from then on it is published. @throws QueryError E4120, E5036 */
+/** Shares the version with the other gateways: once they have it, it is published. @throws QueryError E4120, E5036 */
 async function shared({ share }: PublicationStore, sealed: VersionFile, { manifest }: Caller): Promise<void> {
   const outcome = await share(sealed);
   switch (outcome) {

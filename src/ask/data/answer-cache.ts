@@ -227,7 +227,7 @@ export interface CacheableQuestion {
   live(sink: RowSink): Promise<ExecuteResult>;
 }
 
-/** Answers from the cache if the data has not changed since; otherwise runs the query and caches a complete answer. Throws as `live` does. */
+/** Answers from the cache if the data has not changed; else runs the query and caches a complete answer. Throws as `live`. */
 export async function answerFromCache(
   again: CacheableQuestion,
   sink: RowSink,
@@ -262,7 +262,7 @@ async function give({ pieces }: CachedAnswer, sink: RowSink, signal: AbortSignal
   }
 }
 
-/** Passes rows on, and keeps a copy of them up to a number of bytes. */
+/** Passes rows on, and keeps a copy of them up to a maximum number of bytes. */
 class CopyingSink implements RowSink {
   pieces: { readonly bytes: Uint8Array; readonly rows: number }[] | null = [];
   bytes = 0;

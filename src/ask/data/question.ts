@@ -58,7 +58,7 @@ export interface ResultDelivery {
   readonly again?: 'given before' | 'anew';
   /** Copies of a large row that whoever takes the rows makes until it has passed them on; absent: none. */
   readonly copies?: number;
-  /** The answer must be whole, because its reader cannot be told that rows are missing. */
+  /** The answer must be complete, because its reader cannot be told that rows are missing. */
   readonly whole?: boolean;
   /** Or what makes it, once the columns of the answer are known, and of each whether something in it is redacted. */
   readonly sink:
@@ -66,7 +66,7 @@ export interface ResultDelivery {
     | ((plan: GovernedPlan, versions: ServedVersions, redacted: readonly boolean[]) => RowSink);
 }
 
-/** @throws QueryError E0518 where the asker of an answer that was cut short cannot be told so. */
+/** @throws QueryError E0518 if an answer was cut short and the client cannot be told. */
 export function requireWhole({ whole }: Pick<ResultDelivery, 'whole'>, rows: number): void {
   if (whole === true) throw queryError('rowCap', { limit: rows });
 }

@@ -42,9 +42,9 @@ export interface Sample {
   readonly columns: readonly SampleColumn[];
   /** By the columns, in their order. */
   readonly rows: readonly (readonly SampleCell[])[];
-  /** `<entity>.<column>` of those that are masked for this caller, in some row or in all, and of what is computed of them. */
+  /** `<entity>.<column>` of columns that are masked for this caller in some row, and of those computed from them. */
   readonly redactedColumns: readonly string[];
-  /** Fields of the chunks that came that are redacted in some of them. */
+  /** Fields that are redacted in some of the chunks returned. */
   readonly redactedFields: readonly string[];
   /** The memory of the rows, which whoever shows them releases. */
   readonly memory: MemoryShare;
@@ -68,7 +68,7 @@ export function sample(
     asked: request,
     bucket: 'sample',
     decide: ({ access, manifest }, record) => {
-      // Of a facet such a caller has zero passages, and hears where none is declared, as the contract says.
+      // Such a caller gets zero passages of a facet, and an error if none is declared, as the contract says.
       if (isEmpty(access) && request.kind === 'table') throw queryError('noAccess', {});
       const governed = governSample(request.kind, request.name, manifest.catalog, access);
       record.touches(governed);

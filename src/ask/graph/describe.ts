@@ -174,7 +174,7 @@ export function resolveTerm(parts: GraphParts, call: RequestCall, term: string):
   });
 }
 
-/** All of the graph is for admins; of the rest a caller sees something, or is told that it has no access. */
+/** The whole graph is for admins; otherwise a caller needs some access. */
 function permittedTo(extent: 'full' | 'governed'): (caller: Caller) => void {
   return ({ access }) => {
     if (extent === 'full' && access.adminRoles.size === 0) throw queryError('adminOnly', {});

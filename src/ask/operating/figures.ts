@@ -34,7 +34,7 @@ export interface FiguresView {
   }[];
   readonly refusals: readonly { readonly code: string; readonly count: number }[];
   readonly lineage: readonly LineageView[];
-  /** Audit records whose events are not in the outbox yet; null where no lineage is told. */
+  /** Audit records whose events are not in the outbox yet; null if lineage is off. */
   readonly lineage_lag: number | null;
   /** Null where one process serves. */
   readonly workers: { readonly wanted: number; readonly serving: number; readonly replaced: number } | null;

@@ -52,7 +52,7 @@ export function accessRequests(
 
 async function viewOf(record: AuditRecord, caller: Caller): Promise<AccessRequestView> {
   const { request_id, ts: at, subject, chain } = record;
-  // The column stands after its relation, where one was asked for.
+  // A column is listed after its relation, if one was requested.
   const object = record.objects.at(-1) ?? null;
   const view = { request_id, at, subject, chain, object };
   if (object === null) return { ...view, offer: null };
@@ -87,7 +87,7 @@ interface LimitsView {
   readonly subject: string | null;
 }
 
-/** The limits of the policy that serves, and how much of them is used. @throws QueryError E2101, and as `respond` */
+/** Limits of the policy that is served, and their usage. @throws QueryError E2101, and as `respond` */
 export function limits(parts: InsightParts, call: RequestCall, subject: string | null): Promise<LimitsView> {
   return look(parts, call, 'admin_show', async ({ snapshot, identity: { tenant } }) => {
     const told = snapshot.quotas.map((rule) => ({
@@ -137,7 +137,7 @@ export function lookAtJob(parts: InsightParts, call: RequestCall, job: JobName):
   return look(parts, call, 'admin_show', () => parts.insight.jobs.look(job));
 }
 
-/** Begins a job that does not run yet; of one that runs, how it stands. Throws as `lookAtJob`. */
+/** Starts a job unless it is running; returns its state. Throws as `lookAtJob`. */
 export function beginJob(parts: InsightParts, call: RequestCall, job: JobName): Promise<JobState> {
   return look(parts, call, ACTIONS[job], ({ identity }) => parts.insight.jobs.begin(job, identity.subject));
 }

@@ -32,10 +32,10 @@ export interface SessionView {
   readonly surface: 'wire' | 'rest' | 'mcp';
   /** The login of the wire; null elsewhere. */
   readonly user: string | null;
-  /** Null where nobody has proved yet who asks. */
+  /** Null while the caller is not authenticated. */
   readonly subject: string | null;
   readonly chain: readonly string[];
-  /** By which the token that it goes on under is revoked; null where nobody has proved yet who asks. */
+  /** Id by which its token is revoked; null while the caller is not authenticated. */
   readonly token_id: string | null;
   readonly application: string | null;
   readonly since: string;

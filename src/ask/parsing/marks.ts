@@ -45,7 +45,7 @@ export class Marks {
     }
   }
 
-  /** The marks that an earlier process left; they are gone once `told` has dealt with them. */
+  /** Marks left by an earlier process; they are deleted once `told` has handled them. */
   async left(told: (mark: CompileMark) => Promise<void>): Promise<void> {
     for (const name of await namesIn(this.#dir)) {
       const file = join(this.#dir, name);
@@ -56,7 +56,7 @@ export class Marks {
   }
 }
 
-/** Opens the marks of a process. What an earlier one left in `dir` is told the operator, and recorded. */
+/** Opens the marks of a process. Those left in `dir` by an earlier one are logged and recorded. */
 export async function startMarks(
   dir: string,
   tenant: string,

@@ -4,7 +4,7 @@ import type { RequestCall } from './call.js';
 import type { RequestParts } from './parts.js';
 import { respond } from './respond.js';
 
-/** A glass that somebody has broken, as the operator and the owner of the data are told of it. */
+/** A use of break-glass access, as reported to the operator and the owner of the data. */
 export interface BrokenGlass extends Emergency {
   readonly subject: string;
   readonly reason: string;

@@ -54,7 +54,7 @@ async function workOut(
   }
 }
 
-/** Refuses, and records, a request for an exchange that is none. Gives what is told. */
+/** Refuses and records a malformed exchange request. Returns the error for the client. */
 export function refuseExchangeRequest(
   parts: RequestParts,
   call: RequestCall,

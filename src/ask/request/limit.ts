@@ -98,7 +98,7 @@ export function quotaCounts(
   return SealedValue.open(means).limiter.quotas.standing(quotas);
 }
 
-/** The limiter's own window: so no window has more than twice the runs that a limit allows, and compilations at most as many. */
+/** Same window as the limiter: at most twice the permitted runs fit in a window, and no more compilations than permitted. */
 const GOOD_FOR_MS = 1_000;
 
 /** Prepaid limit units of a prepared statement: its first run is free if it comes within the same second. */

@@ -2,7 +2,7 @@ import type { Form } from 'osl-compiler';
 import type { AuditDecision, AuditOutcome, AuditSurface } from '../../../audit/index.js';
 import type { ServiceLog } from '../../base/log.js';
 
-/** A request that is over, as the operator is told of it: no literal, no row, no name that is not declared. */
+/** A completed request as reported to operators: without literals, rows and undeclared names. */
 export interface EndedRequest {
   readonly requestId: string;
   readonly surface: AuditSurface;

@@ -51,7 +51,7 @@ export async function accountLogin(
     credentials.kind === 'bearer' &&
     !(await SealedValue.open(parts.means).limiter.guesses.right(user, credentials.address))
   ) {
-    // Not waited for, as the record of a wrong password is not: how long it takes must not tell them apart.
+    // Not awaited, like the record of a wrong password: the response time must not tell the two apart.
     void recordBrokenConnection(parts, call, 'login', new SurfaceFault('E4290', '28P01'));
     throw new TooManyGuesses();
   }

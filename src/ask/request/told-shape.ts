@@ -9,7 +9,7 @@ export interface ToldShape {
   readonly fingerprint: string;
 }
 
-/** UTF-16 units of a text that are looked at, and of its shape that are told. */
+/** Maximum UTF-16 units of a text that are read, and of its shape that are returned. */
 const MOST_READ = 8_192;
 const MOST_TOLD = 1_024;
 

@@ -26,7 +26,7 @@ export function verdictOf(error: QueryError | ForeignFault): Verdict {
   return { decision: isDenial(error) ? 'deny' : 'error', code: error.code };
 }
 
-/** True if `error` tells its caller of a right that is missing: of credentials, or of access. */
+/** True if `error` is about a missing right: credentials or access. */
 export function isDenial(error: QueryError | ForeignFault): boolean {
   if (error instanceof QueryError)
     return error.http === 401 || error.http === 403 || error.entry === 'rightsChanged';

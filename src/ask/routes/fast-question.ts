@@ -202,7 +202,7 @@ export class FastQuestion implements ShortAnswer {
     this.#tell();
   }
 
-  /** Tells what there is to tell, once the decision is on record, or is not. */
+  /** Sends the result or the failure, once the decision is on record or could not be recorded. */
   #tell(): void {
     const asked = this.#asked;
     const { recorded, requestId } = this.#request;

@@ -68,7 +68,7 @@ export class QuestionRouter {
     return new SessionQuestions(this.#parts, this.#books.wire, this.#fast, session, receiver);
   }
 
-  /** Null, and nothing has happened, if it must take the one way. The answer is of the route's plan but for its literals. */
+  /** Null, without side effects, if it must take the full path. The answer has the route's plan but for literals. */
   #answerKnown(
     book: RouteBook,
     question: DataQuestion,
@@ -76,7 +76,7 @@ export class QuestionRouter {
     delivery: ResultDelivery,
   ): Promise<QueryAnswer> | null {
     const parts = this.#parts;
-    // What belongs to a trace is told stage by stage.
+    // Traced requests take the full path, which records each stage.
     if (question.traceparent !== undefined && parts.observing.traces) return null;
     const identity = verifiedIdentity(parts, question.credentials);
     const caller = identity === null ? null : callerAgain(parts, identity, question);
@@ -355,7 +355,7 @@ export class SessionQuestions {
     return this.#question;
   }
 
-  /** Null if it is for the one way to judge who asks now, and what is served. */
+  /** Null if the full path must check who is asking, and what is served. */
   #routesNow(): SessionRoutes | null {
     const { identity, origin } = this.#session;
     const known = this.#routes?.caller;

@@ -9,7 +9,7 @@ import type { ShapedText } from 'osl-compiler';
 /** A literal's lexical class, as in the compiler: a string, an int4, an int8, a number with a point. */
 type LiteralCode = 's' | 'i' | 'l' | 'n';
 
-/** Texts with more literals are compiled, or told apart, as all are at first. */
+/** Maximum number of literals; texts with more have no byte shape and take the full path. */
 const MAX_LITERALS = 8;
 /** Bytes. A longer text is no point question. */
 const MAX_LENGTH = 2_048;

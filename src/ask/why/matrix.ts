@@ -59,7 +59,7 @@ export const MOST_SUBJECTS = 50;
 export const MOST_ROWS = 200;
 /** Subjects that are judged for a page; beyond them it ends, and the next one goes on. */
 const MOST_JUDGED = 1_000;
-/** Names that are looked at before others are served. */
+/** Names that are processed before other requests get their turn. */
 const STRIDE = 500;
 
 /**

@@ -122,7 +122,7 @@ async function noticeOf(
   return { ...about, ...(await offerOf(caller, object)) };
 }
 
-/** In steps of one role: a policy may have many, and each of them many grants. */
+/** Yields after each role: a policy may have many, and each of them many grants. */
 function* offersFor(
   named: CatalogName,
   relation: Relation,

@@ -145,7 +145,7 @@ async function isThere(
   return found !== '0';
 }
 
-/** `access` to the rows that `grants` show, with the key in the clear and nothing else of them to be asked for. */
+/** `access` restricted to the rows that `grants` show, with the key in the clear and no other column. */
 function keysOnly(
   access: EffectiveAccess,
   relation: Relation,

@@ -11,7 +11,7 @@ import { sees } from './row.js';
 export interface Why {
   readonly object: string;
   readonly sees: Exclude<Visibility, 'nothing'>;
-  /** Form of a masked cell; null if nothing is masked, or if `because` says what a cell is computed from. */
+  /** Form of a masked cell; null if nothing is masked, or if the column has no label with a mask. */
   readonly masked_as: string | null;
   readonly because: readonly string[];
   /** Opaque ids of the caller's grants on it. */
@@ -94,7 +94,7 @@ function delegated(chainLength: number): readonly string[] {
   return chainLength > 1 ? ['you act for others: you see only what everybody in the chain may see'] : [];
 }
 
-/** The refusal of a question for the object: a name that the caller may not know tells nothing here either. */
+/** Error that a query for the object would get, so that a name that the caller may not know reveals nothing here either. */
 function asAQuestionWould({ manifest, access }: Caller, { relation, column }: CatalogName): Error {
   const select = column === null ? 'count(*)' : identifier(column);
   try {

@@ -43,7 +43,7 @@ export interface ManifestAndPolicy {
   readonly snapshot: PolicySnapshot;
 }
 
-/** Roles that gain or lose access if `after` replaces `before`. A role that only one of them has sees nothing in the other. */
+/** Roles that gain or lose access if `after` replaces `before`. A role that is not in one of them sees nothing there. */
 export function accessBetween(before: ManifestAndPolicy, after: ManifestAndPolicy): readonly RoleChange[] {
   const roles = new Set([...before.snapshot.roles.keys(), ...after.snapshot.roles.keys()]);
   return [...roles].flatMap((role): readonly RoleChange[] => {

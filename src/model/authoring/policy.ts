@@ -82,7 +82,7 @@ function differenceBetween(
   };
 }
 
-/** Adds which rows a role sees, in which groups, and what may be sent on: columns do not tell. */
+/** Adds changes of row filters, group sizes and permission to send texts to models, which columns do not show. */
 function withTerms(
   access: readonly RoleChange[],
   before: PolicySnapshot,
@@ -151,7 +151,7 @@ function termChanges(
 ): readonly AccessChange[] {
   return [...after].flatMap(([on, now]): readonly AccessChange[] => {
     const old = before.get(on);
-    // What is granted anew, or no longer, its columns tell.
+    // New and removed grants show in their columns.
     if (old === undefined || same(old, now)) return [];
     const object = facets.has(on) ? facetName(on) : entityName(on);
     const sight = (terms: AccessTerms) => ({ access: 'rows', reads: termsText(terms) }) as const;

@@ -106,7 +106,7 @@ function markDeprecated(
   return fragment;
 }
 
-/** Refuses to withdraw what is not published, and what must be deprecated first: all that the file does not declare too. */
+/** Refuses to withdraw what is not published, and what must be deprecated first, unless the file declares it too. */
 function mayBeWithdrawn(
   path: string,
   published: ReadonlySet<string>,

@@ -96,7 +96,7 @@ export interface CandidateLink {
   };
 }
 
-/** Relations of a database that are not adopted yet, in the order of `upstream`. Pure: equal arguments, equal candidates. */
+/** Relations of a database that are not adopted yet, in the order of `upstream`. Pure. */
 export function candidatesIn(
   upstream: UpstreamSchema,
   connector: string,

@@ -34,7 +34,7 @@ export class DraftingThread {
     this.#deadlineMs = deadlineMs;
   }
 
-  /** Result of `task` against `ground`, which is sent unless the thread has `key` already. Rejects with DraftingEnded. */
+  /** Result of `task` against `ground`, sent first unless the thread has `key`. Rejects with DraftingEnded. */
   async ask<T>(task: DraftTask, key: string, ground: () => BaselineMessage): Promise<T> {
     try {
       const worker = this.#worker ?? this.#start();

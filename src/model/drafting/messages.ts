@@ -52,7 +52,7 @@ export type StepResult =
     }
   | { readonly ok: false; readonly findings: readonly DraftFinding[] };
 
-/** An answer, or the error of the catalogue that the author is told. */
+/** A result, or the catalogue error for the author. */
 export type DraftReply<T> =
   | { readonly told: T }
   | { readonly error: QueryErrorFields & { readonly entry: string } };

@@ -31,7 +31,7 @@ const WORTH = {
   lexicon: { exact: 0.95, words: 0.75 },
   description: { words: 0.4 },
 } as const;
-/** For a name that is the term but for a slip of the hand. */
+/** Score of a name that equals the term except for a typing error. */
 const SLIP = 0.5;
 /** Minimum length of terms that are matched despite a typing error. */
 const SLIP_LENGTH = 4;
@@ -53,7 +53,7 @@ export function* resolveSteps(term: string, view: GraphView): Generator<void, Re
   return { term, matches: matches.slice(0, MAX_MATCHES) };
 }
 
-/** A text as it is compared: as it stands without case, and its words without inflection. */
+/** A text prepared for comparison: lower-cased, and its words without inflection. */
 interface Phrase {
   readonly text: string;
   readonly words: ReadonlySet<string>;

@@ -71,7 +71,7 @@ export interface ColumnView {
   /** True if rows show it; otherwise aggregates only. */
   readonly rows: boolean;
   readonly synonyms: readonly string[];
-  /** The declared label; null for a reader who is not told. */
+  /** The declared label; null if the reader may not know it. */
   readonly sensitivity: string | null;
 }
 
@@ -91,7 +91,7 @@ export interface FacetView {
   readonly modes: readonly string[];
   /** Values of RETRIEVE's `rerank`; the first is used for `true`. */
   readonly rerankers: readonly string[];
-  /** Names of the labels that CLASSIFY and TAG compare with unless told. */
+  /** Names of the default labels of CLASSIFY and TAG. */
   readonly labels: readonly string[];
   readonly columns: readonly ColumnView[];
   readonly indexed: readonly string[];
@@ -165,7 +165,7 @@ export interface VisibleRelation {
   readonly joinable: ReadonlySet<string>;
 }
 
-/** The type of MEASURE of the metric over its entity; null where this access has no such value. The compiler is asked. */
+/** Type of MEASURE of the metric over its entity, from the compiler; null if this access has no such value. */
 export function measuredType(metric: Metric, manifest: Manifest, access: Access): TypeName | null {
   if (metric.entity === null) return null;
   const text = `SELECT MEASURE(${identifier(metric.name)}) FROM osl.entities.${identifier(metric.entity)}`;

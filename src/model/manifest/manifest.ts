@@ -30,7 +30,7 @@ export interface Connector {
   readonly kind: 'pglite' | 'postgres';
   /** The environment variable that holds the URL; null for the embedded engine. */
   readonly urlEnv: string | null;
-  /** True if policies of the database itself stand behind our own, so that each statement carries its caller's rights. */
+  /** True if the database enforces row security too, so that each statement carries its caller's rights. */
   readonly rowSecurity: boolean;
   /** By `schema.table`. */
   readonly tables: ReadonlyMap<string, Table>;
@@ -151,7 +151,7 @@ export interface Facet {
   /** Language of the words that passages are found by; null if the manifest names none. */
   readonly language: Language | null;
   readonly approximate: boolean;
-  /** Scope of the labelled values that are looked for in a text: the tenant's, or those of its key and linked entities. */
+  /** Scope of the labelled values that are searched for in a text: the tenant's, or those of its key and linked entities. */
   readonly dictionary: 'tenant' | 'key';
   /** Labelled values that are words, and stay in the text. */
   readonly exceptions: readonly string[];
@@ -183,7 +183,7 @@ export interface FacetEmbedding {
 export interface RerankerSettings {
   readonly name: string;
   readonly protocol: RerankProtocol;
-  /** Name of the environment variable with its URL. An API key, if needed, is in the variable of the same name with the suffix `_KEY`. */
+  /** Environment variable with its URL. An API key, if needed, is in the variable of this name with the suffix `_KEY`. */
   readonly urlEnv: string;
   readonly model: string;
   /** Maximum number of passages sent for a query. */
@@ -203,7 +203,7 @@ export interface DeclaredFacetVersion {
   /** Sensitivity labels. */
   readonly redact: readonly string[];
   readonly detectors: readonly string[];
-  /** Two letters of ISO 3166-1 each: `phone` finds what is written as within one of them. */
+  /** ISO 3166-1 alpha-2 codes: `phone` finds numbers as written within one of these countries. */
   readonly phoneCountries: readonly string[];
 }
 
@@ -220,7 +220,7 @@ export function indexedFacets({ facets }: Pick<Manifest, 'facets'>): readonly Fa
   return [...facets.values()].flatMap((f) => (f.lexicalLeg === null ? [f] : [f, f.lexicalLeg]));
 }
 
-/** The facet or leg that goes by `name`. */
+/** The facet or leg named `name`. */
 export function indexedFacet(manifest: Pick<Manifest, 'facets'>, name: string): Facet | null {
   return manifest.facets.get(name) ?? indexedFacets(manifest).find((f) => f.name === name) ?? null;
 }

@@ -12,7 +12,7 @@ import type { Manifest } from '../manifest/index.js';
 const RIGHTS_MS = 900_000;
 const BLOCK_BYTES = 64;
 
-/** The key of one connector's rights: who holds it can say who asks, and nothing else. */
+/** Key of one connector's rights: its holder can claim to be any caller there, and nothing else. */
 export function rightsKey(secret: Uint8Array, connector: string): Buffer {
   return createHmac('sha256', secret).update(`osl row security\0${connector}`).digest();
 }

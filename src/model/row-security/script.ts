@@ -130,7 +130,7 @@ begin
 end`);
 }
 
-/** A table that the manifest declares and that is not there is a drift, which `osl doctor` tells. */
+/** A declared table that does not exist is drift, which `osl doctor` reports. */
 function closedSql(table: Pick<GuardedTable, 'schema' | 'table'>, role: string): string {
   const relation = tableSql(table);
   return block(`

@@ -15,7 +15,7 @@ export interface PublicationStore {
    * serves; `unavailable` where they cannot be told.
    */
   share(sealed: VersionFile): Promise<'shared' | 'outdated' | 'unavailable'>;
-  /** Serves another model from now on. Questions that have begun keep theirs. Resolves once lineage was told; never rejects. */
+  /** Serves another model from now on; running questions keep theirs. Resolves once lineage is notified; never rejects. */
   serve(model: ServedModel): Promise<void>;
 }
 

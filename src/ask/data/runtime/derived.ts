@@ -17,7 +17,7 @@ interface DerivedCandidate {
   readonly value: unknown;
   /** Number of chunks that it is derived from. */
   readonly needed: number;
-  /** Those of them that the caller may see. */
+  /** Those of these chunks that the caller may see. */
   readonly support: Set<string>;
 }
 

@@ -113,7 +113,7 @@ interface EssentialWords {
 /** Words that are together in more than this share of the passages lead to so many that an index only costs. */
 const COMMON = 0.2;
 
-/** A word that stands once in a passage of usual length adds this share of its most. */
+/** Share of its maximum that a word adds if it occurs once in a passage of usual length. */
 const USUAL = 1 / 2.2;
 
 /** Scores are sums of floats of 32 bits, in the order of the words' numbers. */

@@ -49,7 +49,7 @@ export function shownScore(score: number): number {
   return Number(score.toFixed(6));
 }
 
-/** Those of `passages`, best first, whose score is not below what the page asks for: as it is shown. */
+/** Those of `passages`, best first, whose score, as shown, is not below the minimum of the page. */
 export function goodEnough<P extends { readonly score: number }>(
   passages: readonly P[],
   { minScore }: PageValues,

@@ -3,7 +3,7 @@ import type { ErrorParameters } from 'osl-compiler';
 /** A cap, and how its asker can do with it or raise it. */
 export type Clip = ErrorParameters<'stepCap'>;
 
-/** The rows of one runtime relation, and what its reader must be told of them. */
+/** Rows of one runtime relation, and notes for their reader. */
 export interface RuntimeRows {
   /** A JSON array of objects. */
   readonly json: string;

@@ -31,7 +31,7 @@ const DIMENSIONS: ReadonlySet<TypeName> = new Set<TypeName>([
 /** Version of the rollup computation; part of each fingerprint. */
 const METHOD = 1;
 
-/** Rollups of a document, without those whose entity or metrics do not exist. */
+/** Rollups of a document; one whose entity does not exist is left out. */
 export function rollupsOf(
   document: ManifestDocument,
   relations: ReadonlyMap<string, Relation>,
