@@ -43,8 +43,8 @@ interface ServedParts extends Model {
 }
 
 /**
- * Everything that serves together, frozen. Whoever reads it once has it whole: the private field keeps anybody from putting
- * one together of parts of two. What serves is replaced in one place, `Serving` of `src/service/serving.ts`.
+ * Everything that is served together, frozen. Reading it once gives a consistent whole: the private field prevents
+ * combining parts of two. The served model is replaced in one place, `Serving` of `src/service/serving.ts`.
  */
 export class ServedModel implements ServedParts {
   readonly #parts: ServedParts;

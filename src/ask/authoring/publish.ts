@@ -63,8 +63,8 @@ export type PublishResult =
   | { readonly kind: 'refused'; readonly error: QueryError; readonly diagnostics: readonly DraftFinding[] };
 
 /**
- * Publishes, one change at a time: identify → access → limit → admin → work it out → audit the decision → write the
- * version → serve it → audit the outcome. Whatever happens, the old version or the new one serves, whole.
+ * Publishes, one change at a time: identify → access → limit → admin → compute → audit the decision → write the
+ * version → serve it → audit the outcome. At every moment either the old version or the new one is served, whole.
  *
  * @throws QueryError E4280, E4120, E4090, E2101, E1001, and what `ask` throws before it compiles
  */

@@ -133,8 +133,8 @@ interface KeyParts {
 const RULES = new WeakMap<GovernedPlan['query'], ReadonlyMap<string, CacheRule> | null>();
 
 /**
- * Cache rules of all entities that `plan` reads. Null if the answer must not be cached: an entity has no rule, the plan is
- * not repeatable, or the database applies row security of its own.
+ * Cache rules of all entities that `plan` reads. Null if the answer must not be cached: an entity has no rule, the plan
+ * is not repeatable, or the database applies row security of its own.
  */
 export function cacheRulesOf(manifest: Manifest, plan: GovernedPlan): ReadonlyMap<string, CacheRule> | null {
   const known = RULES.get(plan.query);
@@ -227,7 +227,7 @@ export interface CacheableQuestion {
   live(sink: RowSink): Promise<ExecuteResult>;
 }
 
-/** Answers from the cache if the data has not changed; else runs the query and caches a complete answer. Throws as `live`. */
+/** Answers from the cache if the data has not changed; else runs the query and may cache it. Throws as `live`. */
 export async function answerFromCache(
   again: CacheableQuestion,
   sink: RowSink,

@@ -67,10 +67,10 @@ export function ask(
 }
 
 /**
- * Compiles a question for a client that will run it later, as the wire's Parse does. Compiling is work, so it counts
- * against the limit as a run does; a refusal is recorded here. Where the run follows at once the request goes on with
- * it; any later run decides again, under the policy of its own time, and is what is recorded; where none comes, the
- * caller has `record` called. Until then the plan only describes; it is given back as `prepared` of the question that
+ * Compiles a question for a client that will run it later, as the wire's Parse does. Compiling counts against the rate
+ * limit as a run does; a refusal is recorded here. If the run follows at once, it continues the same request. A later
+ * run decides again under the policy of its own time, and that decision is recorded. If there is no run, the caller
+ * has `record` called. Until then the plan only describes; it is passed as `prepared` of the question that
  * runs.
  *
  * @throws QueryError

@@ -34,9 +34,9 @@ export interface LexicalQuery {
     readonly counts: ReadonlyMap<number, number>;
   };
   /**
-   * The query as a sparse vector in pgvector's text format, weighted by how rare its words are among `documents`
-   * passages of which `frequencies[i]` hold `terms[i]`, with the terms that any of them holds, how rare each is, and
-   * what it adds to a score at most; null where none does.
+   * The query as a sparse vector in pgvector's text format, weighted by the rarity of its words among `documents`
+   * passages of which `frequencies[i]` hold `terms[i]`; with the terms that occur in any of them, their rarities, and
+   * upper bounds of what they add to a score. Null if none occurs.
    */
   weighted(
     documents: number,
@@ -123,8 +123,8 @@ export interface ContentPlane {
    */
   ready(facet: string, version: string): Promise<ReadyStore>;
   /**
-   * `ReadyStore.indexedAt` of whole facets: of their versions and legs the oldest. Of facets that are not, or not wholly,
-   * indexed, and of those whose database does not say it at once, nothing.
+   * `ReadyStore.indexedAt` of whole facets: the oldest of their versions and legs. Facets that are not fully
+   * indexed, and those whose database does not answer at once, are left out.
    */
   indexedAt(facets: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /**
@@ -144,9 +144,9 @@ export interface ContentPlane {
   /** Refuses wrong arguments before anything is retrieved. @throws QueryError E0511 */
   check(call: OperatorCall): Promise<void>;
   /**
-   * `passages` are sorted by chunk id. An encoder operator works in a thread of its own, in turns with other callers.
+   * `passages` are sorted by chunk id. An encoder operator runs in a thread of its own, in turns with other callers.
    *
-   * @throws QueryError E0511 where it would be too much work, E0517 where it takes too long, E0516 where it is stopped, E4290 where too many wait
+   * @throws QueryError E0511 if it is too much work, E0517 if it times out, E0516 if cancelled, E4290 if too many wait
    */
   run(
     facet: string,

@@ -27,8 +27,8 @@ function costCapOf({ access, snapshot }: Caller): number | null {
 }
 
 /**
- * Asks the database what it reckons for `plan` whatever its values, where a role of the caller's sets a cap on that.
- * Undefined where none does.
+ * Compares the database's cost estimate of `plan`, for any values, with the lowest cap of the caller's roles.
+ * Undefined if none of them sets a cap.
  *
  * @throws QueryError E0527 beyond the cap, and what `GovernedEngine.explain` throws
  */

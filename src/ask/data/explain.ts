@@ -14,7 +14,7 @@ export type UpstreamDetail = 'statement' | 'plan';
 /** Origins of a statement parameter's value. */
 export const ORIGINS = ['literal', 'parameter', 'gateway', 'attribute', 'step', 'mask_key'] as const;
 
-/** `$n` of the statement. `value`: only if it is from the text of the caller. `number`: `n` of the caller's own `$n`. */
+/** `$n` of the statement. `value`: only if it is from the caller's text. `number`: `n` of the caller's own `$n`. */
 interface UpstreamParameter {
   readonly type: string;
   readonly from: (typeof ORIGINS)[number];

@@ -26,9 +26,9 @@ interface PlanCacheStats {
  */
 export interface PlanCache {
   /**
-   * The plan of `text` under `rights`, compiled where it is not known.
+   * The plan of `text` under `rights`, compiled unless it is cached.
    *
-   * @param compile is given what `shapeOf` says of the text; what it throws passes
+   * @param compile gets the result of `shapeOf` for the text; its errors are passed on
    */
   planOf(
     rights: string,

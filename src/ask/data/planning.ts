@@ -99,8 +99,8 @@ export function templateOf(
 }
 
 /**
- * The plan of a text that would hold up everybody else: another thread parses it, and what is left is done in steps.
- * That it is being compiled is on disk before, so that what a crash was about can be told.
+ * Plans a text that would block the thread for too long: another thread parses it, and the rest is done in steps.
+ * A mark on disk says that it is being compiled, so that the cause of a crash can be found.
  */
 async function longPlan(
   parts: CompilingParts,

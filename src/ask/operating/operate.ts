@@ -26,8 +26,8 @@ interface RevocationView {
 /**
  * Revokes a token, that of a session, or all of a subject that were issued by now. Recorded with what was revoked.
  *
- * @param read what is to be revoked
- * @throws QueryError E2101; E4040 for a session that there is none of; E0511 where too many are in force; and as `read`
+ * @param read returns what to revoke
+ * @throws QueryError E2101; E4040 for an unknown session; E0511 if too many revocations are in force; and as `read`
  */
 export function revoke(
   parts: OperatingParts,

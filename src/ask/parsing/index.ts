@@ -119,7 +119,7 @@ export interface LongTextParser {
    * Parses `text`. Callers take turns, those with large texts and those with others apart, in two threads: nobody
    * waits longer than for one text of about the size of its own for each other caller.
    *
-   * @throws QueryError E0511 for a text beyond what a statement may have, and one that takes too long
+   * @throws QueryError E0511 for a text beyond the limits of a statement, and for one that takes too long
    */
   parse(text: string, caller: string): Promise<ParsedText>;
   close(): Promise<void>;

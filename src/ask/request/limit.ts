@@ -98,7 +98,7 @@ export function quotaCounts(
   return SealedValue.open(means).limiter.quotas.standing(quotas);
 }
 
-/** Same window as the limiter: at most twice the permitted runs fit in a window, and no more compilations than permitted. */
+/** Same window as the limiter: at most twice the permitted runs, and no more compilations than permitted, fit in it. */
 const GOOD_FOR_MS = 1_000;
 
 /** Prepaid limit units of a prepared statement: its first run is free if it comes within the same second. */

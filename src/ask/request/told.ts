@@ -4,8 +4,8 @@ import { stackOf } from '../../base/thrown.js';
 import type { RecordingParts } from './parts.js';
 
 /**
- * A fault that its caller hears as it is, in words that are not of the catalogue of errors: those of the protocol, or
- * of an engine that holds no data. The log keeps its code and no word of it, which may quote the statement.
+ * An error that its caller gets unchanged, with a text from outside the catalogue of errors: from the protocol, or from
+ * an engine that holds no data. The log gets its code but not its text, which may quote the statement.
  */
 export abstract class ForeignFault extends Error {
   /** For the log: an SQLSTATE of the protocol, or a code of the catalogue. */

@@ -36,8 +36,8 @@ const BUCKETS: ReadonlyMap<string, LimitBucket> = new Map([
 export type TurnedAway = 'anyone' | 'identified';
 
 /**
- * Refuses, and records, a call that there is nothing to answer for: an unknown path, a request that is none. Gives
- * what the caller is told. A broken token is told of in any case: it is never downgraded to none.
+ * Refuses and records a call that cannot be answered: an unknown path, or a malformed request. Returns the error for
+ * the caller. An invalid token is reported in any case: it is never treated as no token.
  */
 export async function turnAway(
   parts: RequestParts,

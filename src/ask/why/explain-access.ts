@@ -51,10 +51,10 @@ export interface AccessExplanation extends Reasons {
 }
 
 /**
- * Explains how somebody would see an object, for who may know the policy. Nobody's data is read, but whether a row is
- * there that `row` names.
+ * Explains how somebody would see an object, for callers who may know the policy. Reads no data, except that it checks
+ * if the row that `row` names exists.
  *
- * @throws QueryError E2101 for who is no admin, E0512 for what the manifest does not declare, and as `respond`
+ * @throws QueryError E2101 without an admin role, E0512 for undeclared objects, and as `respond`
  */
 export function explainAccess(
   parts: AnswerParts,

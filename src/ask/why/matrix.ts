@@ -63,10 +63,10 @@ const MOST_JUDGED = 1_000;
 const STRIDE = 500;
 
 /**
- * Part of the matrix of subjects and columns, for who may know the policy. It is what the compiler says of the rights of
- * each, now, from nowhere: as `explainAccess` says it.
+ * Part of the matrix of subjects and columns, for callers who may know the policy. It shows the rights of each
+ * subject at the present time and without an address, like `explainAccess`.
  *
- * @throws QueryError E2101 for who is no admin, and as `respond`
+ * @throws QueryError E2101 without an admin role, and as `respond`
  */
 export function matrix(parts: RequestParts, call: RequestCall, question: MatrixQuestion): Promise<Matrix> {
   return respond<null, Matrix>(parts, call, {

@@ -20,9 +20,9 @@ export interface Why {
 }
 
 /**
- * Tells a caller why it sees an object as it does: from its own rights, and from nothing that it does not see.
+ * Explains to a caller why it sees an object as it does, using only its own rights and what it may see.
  *
- * @throws QueryError for an object that it does not see, as a question for it would, and as `respond`
+ * @throws QueryError as a query for the object would, if the caller does not see it, and as `respond`
  */
 export function whyObject(parts: RequestParts, call: RequestCall, name: string): Promise<Why> {
   return respond<Why, Why>(parts, call, {
@@ -94,7 +94,7 @@ function delegated(chainLength: number): readonly string[] {
   return chainLength > 1 ? ['you act for others: you see only what everybody in the chain may see'] : [];
 }
 
-/** Error that a query for the object would get, so that a name that the caller may not know reveals nothing here either. */
+/** Error that a query for the object would get, so that an unknown name reveals nothing here either. */
 function asAQuestionWould({ manifest, access }: Caller, { relation, column }: CatalogName): Error {
   const select = column === null ? 'count(*)' : identifier(column);
   try {

@@ -24,8 +24,8 @@ export interface AccessChange {
 /** Visibility of an object to a role, and its source in the database. */
 interface RoleVisibility {
   /**
-   * `clear`, `masked` in some rows or in all, in `aggregates` only; for what is no column `served`; of a whole entity
-   * `rows`, under the terms that `reads` says.
+   * `clear`; `masked` or `partly_masked`; `aggregates` only; `served` for anything that is not a column; `rows` for a
+   * whole entity, under the terms in `reads`.
    */
   readonly access: keyof typeof RANK | 'rows';
   /** A column of a table, the text of a facet in one version, or a metric's definition. */
@@ -43,7 +43,7 @@ export interface ManifestAndPolicy {
   readonly snapshot: PolicySnapshot;
 }
 
-/** Roles that gain or lose access if `after` replaces `before`. A role that is not in one of them sees nothing there. */
+/** Roles that gain or lose access if `after` replaces `before`. A role that one of them lacks sees nothing there. */
 export function accessBetween(before: ManifestAndPolicy, after: ManifestAndPolicy): readonly RoleChange[] {
   const roles = new Set([...before.snapshot.roles.keys(), ...after.snapshot.roles.keys()]);
   return [...roles].flatMap((role): readonly RoleChange[] => {

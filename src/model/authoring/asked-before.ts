@@ -35,9 +35,9 @@ export interface Policies {
 }
 
 /**
- * Says of questions what their callers would see otherwise of what they touched. The log does not tell what a token
- * claimed: a caller is taken to have every role that its ceilings let it have, and a condition of a grant that is written
- * otherwise counts as a difference whether it held or not. Rather told than left out.
+ * Finds what the callers of earlier questions would see differently of the objects they read. The log does not contain
+ * the claims of tokens: a caller is assumed to have every role within its ceilings, and a condition of a grant that is
+ * written differently counts as a difference whether it held or not. False alarms are preferred to omissions.
  */
 export function otherwiseUnder(policies: Policies): (asked: AskedBefore) => readonly Otherwise[] {
   const known = new Map<string, Otherwise | null>();

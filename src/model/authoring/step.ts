@@ -48,9 +48,9 @@ export type StepOutcome =
   | { readonly ok: false; readonly findings: readonly DraftFinding[] };
 
 /**
- * Works a step out as a reload would, against the policy of now. Pure.
+ * Computes a step as a reload would, against the current policy. Pure.
  *
- * @throws QueryError E2101 for what cannot be published, E1001 for what is not there, E4090 for what is not in the state
+ * @throws QueryError E2101 for what cannot be published, E1001 for unknown objects, E4090 for objects in another state
  */
 export function workedOut(step: PublishStep, ground: PublishedState): StepOutcome {
   try {

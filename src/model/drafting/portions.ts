@@ -2,11 +2,11 @@ import { setImmediate } from 'node:timers/promises';
 import { frozenMap } from '../manifest/index.js';
 
 /**
- * Plain data between threads, in portions that are each taken in a moment: a compiled manifest of thousands of entities
- * would hold the thread that takes it whole. What is frozen arrives frozen, what is one object arrives as one.
+ * Encodes plain data for transfer between threads in portions that are each decoded quickly: a compiled manifest of
+ * thousands of entities, decoded at once, would block the thread. Frozen objects arrive frozen, shared ones shared.
  *
- * A portion is a JSON array of nodes, each after those that it holds: its kind, then its parts. A part is a value, or
- * in brackets the number of a node; empty brackets are `undefined`, a text in them is a number that JSON has not.
+ * A portion is a JSON array of nodes, each after those that it contains: its kind, then its parts. A part is a value,
+ * or the number of a node in brackets; empty brackets are `undefined`, a text in them is a number that JSON lacks.
  */
 const KINDS = ['object', 'bare', 'array', 'map', 'set'] as const;
 

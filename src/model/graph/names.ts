@@ -44,7 +44,7 @@ export interface CatalogName {
   readonly column: string | null;
 }
 
-/** Object named by `osl.entities.customer.email`, or `customer.email`; facets likewise. Names of objects have no dots. */
+/** Object named by `osl.entities.customer.email`, or `customer.email`; facets likewise. Names have no dots. */
 export function objectNamed(name: string): CatalogName {
   const [relation = '', column] = plainName('facets', plainName('entities', name)).split('.');
   return { relation, column: column ?? null };

@@ -17,8 +17,8 @@ import {
 import type { Composition, Manifest } from '../manifest/index.js';
 
 /**
- * Part of the semantic graph that one reader may see. Nothing of the rest is in it, no name, no count, no order: what a
- * surface says of the graph it says from here.
+ * Part of the semantic graph that one reader may see. It contains no name, count or order of the rest. All surfaces
+ * describe the graph from it alone.
  */
 export interface GraphView {
   /** In declared order, as are all lists of it. */

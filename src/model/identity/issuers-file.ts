@@ -108,7 +108,7 @@ const ISSUERS_SCHEMA = {
 export interface IssuerConfig {
   /** Accepted values of `iss`; the first is its URL, where its documents are. */
   readonly names: readonly string[];
-  /** `actor`: it signs actor tokens. `identity`: it signs identity tokens, which are exchanged by the policy's rules. */
+  /** `actor`: signs actor tokens. `identity`: signs identity tokens, which the policy's rules exchange. */
   readonly tokens: 'actor' | 'identity';
   readonly keys: IssuerKeys;
   /** Accepted audiences, one of which each token must name: this gateway, as the issuer knows it. */

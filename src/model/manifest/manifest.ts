@@ -151,7 +151,7 @@ export interface Facet {
   /** Language of the words that passages are found by; null if the manifest names none. */
   readonly language: Language | null;
   readonly approximate: boolean;
-  /** Scope of the labelled values that are searched for in a text: the tenant's, or those of its key and linked entities. */
+  /** Scope of the labelled values that are searched for in a text: the tenant's, or those of its key and links. */
   readonly dictionary: 'tenant' | 'key';
   /** Labelled values that are words, and stay in the text. */
   readonly exceptions: readonly string[];
@@ -183,7 +183,7 @@ export interface FacetEmbedding {
 export interface RerankerSettings {
   readonly name: string;
   readonly protocol: RerankProtocol;
-  /** Environment variable with its URL. An API key, if needed, is in the variable of this name with the suffix `_KEY`. */
+  /** Environment variable with its URL. An API key, if needed, is in the variable with the suffix `_KEY`. */
   readonly urlEnv: string;
   readonly model: string;
   /** Maximum number of passages sent for a query. */

@@ -18,8 +18,8 @@ export class OutsidePublishing extends Error {
 }
 
 /**
- * Refuses a fragment that would change anything but objects, and tables that they rest on: a connector, an allowlist,
- * a tenant, a table of the system's own, the server of a model that no facet of what is served has; policies and webhooks
+ * Refuses a fragment that would change anything but objects and the tables that they use: a connector, an allowlist,
+ * a tenant, a system table, the server of a model that no served facet has. Policies and webhooks
  * are in no manifest, and their names are refused like any other.
  *
  * @throws OutsidePublishing

@@ -13,8 +13,8 @@ export const OTHERS_POLICY = 'osl_others';
 export const COMMENT = 'osl';
 
 /**
- * Statements of one transaction, for a role that owns the tables, after which `design` stands and nothing else of ours.
- * Holds the key: whoever reads it can claim anybody's rights of the second line, though not pass the first.
+ * Statements of one transaction, for a role that owns the tables, which install `design` and remove all else of ours.
+ * Contains the key: its reader can claim anybody's rights at the second line of defence, but cannot pass the first.
  */
 export function rowSecurityScript(design: RowSecurity, key: Uint8Array): readonly Sql[] {
   const role = quoteIdentifier(design.role);
@@ -41,8 +41,8 @@ export function rowSecurityScript(design: RowSecurity, key: Uint8Array): readonl
 }
 
 /**
- * Takes away all that an earlier script made, and row security where that switched it on. What somebody else has put
- * into our schema, or made of it, fails the script: it is theirs to remove.
+ * Removes all that an earlier script created, and row security if that script enabled it. Fails if our schema has
+ * objects or changes of somebody else: those are theirs to remove.
  */
 export function clearingScript(): readonly Sql[] {
   return clearingStatements().map(generatedSql);

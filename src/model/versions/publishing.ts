@@ -11,11 +11,11 @@ export interface PublicationStore {
   /** Runs `work` when every change and reload before it has ended: what it reads stays so until it ends. */
   exclusively<T>(work: () => Promise<T>): Promise<T>;
   /**
-   * Publishes it for all gateways, where there are others: `outdated` where one of them has published, or another policy
-   * serves; `unavailable` where they cannot be told.
+   * Publishes to all gateways, if there are others: `outdated` if one of them has published, or serves another
+   * policy; `unavailable` if they cannot be reached.
    */
   share(sealed: VersionFile): Promise<'shared' | 'outdated' | 'unavailable'>;
-  /** Serves another model from now on; running questions keep theirs. Resolves once lineage is notified; never rejects. */
+  /** Serves another model; running questions keep theirs. Resolves once lineage is notified; never rejects. */
   serve(model: ServedModel): Promise<void>;
 }
 

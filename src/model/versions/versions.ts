@@ -139,10 +139,10 @@ export interface SharedVersion {
 }
 
 /**
- * Writes versions that another gateway has published, oldest first, and makes the last of them the head. Whoever has
- * the directory open sees them by `renew`.
+ * Writes versions that another gateway has published, oldest first, and makes the last of them the head. Processes
+ * that have the directory open see them after `renew`.
  *
- * @throws PublishedDamaged where the bytes are not those of the name; then nothing is published
+ * @throws PublishedDamaged if the bytes do not match the name; then nothing is published
  */
 export async function writeVersions(dir: string, versions: readonly SharedVersion[]): Promise<void> {
   await mkdir(join(dir, VERSIONS), { recursive: true, mode: 0o700 });

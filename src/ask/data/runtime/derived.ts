@@ -22,10 +22,10 @@ interface DerivedCandidate {
 }
 
 /**
- * Each document gives a value. One that rests on a chunk which the caller may not see does not count; of the others
- * the surest does, and of equally sure ones the first by id.
+ * Values of derived attributes by key. Each document offers one; it counts only if the caller may see all chunks that
+ * it is derived from. Of those the one with the highest score is chosen, and of equal scores the first by id.
  *
- * So nothing that is hidden decides which value it is: to this caller, hidden documents are as if they were not there.
+ * So hidden documents do not affect the value: to this caller it is as if they did not exist.
  */
 export function chosenAttributes(rows: readonly TextRow[], keyColumn: string): ByKey {
   const chosen = new Map<string, Map<string, DerivedValue>>();

@@ -26,9 +26,9 @@ const MOST_SKIPPED = 1_000;
 const RANK_CONSTANT = 60;
 
 /**
- * The best passages by both legs: of each the best 2 (`skip` + `topK`), 100 at least, are fused into one order, ties by
- * chunk id, of which the page is taken. Both legs give permitted passages alone, exactly so many, so that what is
- * hidden changes no rank and no score. Passages are those of the dense store.
+ * The best passages by both legs: the best 2 (`skip` + `topK`) of each, at least 100, are fused into one order, ties by
+ * chunk id, from which the page is taken. Both legs return only permitted passages, exactly that many, so that hidden
+ * ones change no rank and no score. Passages are those of the dense store.
  *
  * @throws QueryError E0511
  */

@@ -13,10 +13,10 @@ export { engineOf } from './step.js';
 export type { RuntimeRows } from './types.js';
 
 /**
- * Works out the runtime relations of `plan`, in order.
+ * Computes the runtime relations of `plan`, in order.
  *
- * @throws QueryError E0519 where a cap held rows back, and something is computed of them or nobody could be told; E0517
- *   where those before took the whole time of the question
+ * @throws QueryError E0519 if a cap held rows back and the result would be wrong or the reader could not be told; E0517
+ *   if the earlier ones used up the time of the question
  */
 export async function runtimeRows(input: RuntimeInput): Promise<readonly RuntimeRows[]> {
   const rows: RuntimeRows[] = [];

@@ -13,9 +13,9 @@ type OperatedRuntime = Extract<GovernedRuntime, { kind: 'operated' }>;
 const MOST_BYTES = 64 * 1_048_576;
 
 /**
- * Reads the rows that the caller may see, as it may see them, and works out the operators over their texts.
+ * Reads the rows as the caller may see them, and applies the operators to their texts.
  *
- * @throws QueryError E0519 where there are more rows than operators may work on, E0511 where they hold too much
+ * @throws QueryError E0519 if there are more rows than operators may work on, E0511 if they are too large
  */
 export async function operate(
   { relation, rows: plan }: OperatedRuntime,

@@ -127,8 +127,8 @@ const SLICE = 4_096;
 const NOTHING_WRITTEN: WrittenQuery['written'] = new Map();
 
 /**
- * The columns that a search was asked for beside what every passage has, and that its statement uses: by column and
- * chunk id. They are made of the text that this caller is shown, and of counts over what it may see.
+ * Requested search columns that the statement uses, apart from those that every passage has: by column and chunk id.
+ * They are computed from the text that this caller is shown, and from counts over what it may see.
  */
 async function askedColumns(
   { facet, asked, columns, page }: Retrieval,
@@ -172,9 +172,9 @@ function askedValue(
 type Rerank = NonNullable<Retrieval['rerank']>;
 
 /**
- * The page of passages that a reranker is sent: the best by the search, whichever page of its own order is wanted.
+ * The page of passages for the reranker: the best by the search, whichever page of its own order is requested.
  *
- * @throws QueryError E0511 where the page would be one of passages that it is not sent
+ * @throws QueryError E0511 if the requested page lies beyond the passages that it is sent
  */
 function candidatesOf(page: PageValues, { name, candidates }: Rerank): PageValues {
   if (page.skip + page.topK > candidates) {

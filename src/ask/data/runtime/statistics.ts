@@ -22,9 +22,9 @@ interface CachedCounts {
 /**
  * Counts the words of a query over the passages that its caller may see.
  *
- * What was counted before serves again where it is known to be the same now: for the same statement, values and store
- * epoch, while no transaction of the server has begun or ended since, and where nothing but transactions can change
- * what the tables hold. Whoever uses it looks once more at the passages that it leads to.
+ * Earlier counts are reused if they are known to be current: same statement, values and store epoch, no transaction
+ * of the server begun or ended since, and only transactions can change the tables. The user of the counts checks again
+ * with the passages that they lead to.
  */
 export class PermittedWords implements WordCounter {
   readonly #sets = new LRUCache<string, CachedCounts>({

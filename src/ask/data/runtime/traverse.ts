@@ -178,7 +178,7 @@ async function anchorsOf({ keys }: TraversalRuntime['relation'], input: RuntimeI
   return anchors;
 }
 
-/** Maximum number of keys that a query may start from: more are refused, since a walk from a part of them would differ. */
+/** Maximum number of keys that a walk may start from: more are refused, since a part would give other results. */
 const MOST_ANCHORS = 100_000;
 
 /** The keys that a query of the caller's brings to start from, under its rights. */
