@@ -67,7 +67,7 @@ export async function startAsk(
   const probes = createProbes({ tenant, audit, log, windowMs });
   follow((model) => {
     underway.changed(model);
-    // What is kept has the versions in its key: this is for the memory.
+    // Cached answers have the versions in their keys: clearing only frees memory.
     answers.clear();
   });
   const asking = {

@@ -25,7 +25,7 @@ export interface PublishingParts
   readonly drafting: DraftCompiler;
 }
 
-/** An answer about drafts, with the versions that it rests on. */
+/** An answer about drafts, with the versions that it is based on. */
 export type WithVersions<T> = T & { readonly versions: ServedVersions };
 
 /** Settings shared by all authoring requests: their own rate-limit bucket, and an admin role over the whole chain. */

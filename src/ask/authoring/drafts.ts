@@ -67,7 +67,7 @@ export async function keepDraft(
   );
 }
 
-/** Drops a draft. What was published of it stays. @throws QueryError as `candidates`, E1001 */
+/** Deletes a draft. What was published from it stays. @throws QueryError as `candidates`, E1001 */
 export async function discardDraft(
   parts: PublishingParts,
   call: RequestCall,
@@ -82,7 +82,7 @@ export async function discardDraft(
   );
 }
 
-/** Judges a draft as publishing it would, and marks it as validated where it could be. Throws as `discardDraft`, E2101 */
+/** Judges a draft as publishing it would, and marks it as validated if it is valid. Throws as `discardDraft`, E2101 */
 export async function validateDraft(
   parts: PublishingParts,
   call: RequestCall,
@@ -115,7 +115,7 @@ export async function validateDraft(
   });
 }
 
-/** Lists what is published, the newest versions, and all drafts. Throws as `candidates`. */
+/** Lists the published objects, the newest versions, and all drafts. Throws as `candidates`. */
 export async function publications(parts: PublishingParts, call: RequestCall): Promise<Publications> {
   return authored(parts, call, 'objects', null, ({ manifest, model: { file, published } }) => {
     const { versions, drafts } = parts.publishing;

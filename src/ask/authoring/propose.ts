@@ -34,7 +34,7 @@ export interface Wish {
   readonly name: string;
 }
 
-/** Lists what is not adopted. @throws QueryError E2101 for who is no admin, and what `ask` throws before it compiles */
+/** Lists relations not adopted yet. @throws QueryError E2101 without an admin role, and those of `ask` before it plans */
 export async function candidates(parts: PublishingParts, call: RequestCall): Promise<Candidates> {
   return authored(parts, call, 'candidates', null, async (caller) => {
     const { read, unread, truncated } = await upstreamsOf(parts, call.requestId);
@@ -45,7 +45,7 @@ export async function candidates(parts: PublishingParts, call: RequestCall): Pro
   });
 }
 
-/** Drafts a fragment and stores nothing. @throws QueryError E1001 where there is nothing to draft, and as `candidates` */
+/** Drafts a fragment and stores nothing. @throws QueryError E1001 if there is nothing to draft, and as `candidates` */
 export async function suggest(
   parts: PublishingParts,
   call: RequestCall,
@@ -57,7 +57,7 @@ export async function suggest(
   });
 }
 
-/** Judges a fragment or a manifest, and stores nothing. Throws as `candidates`; what is wrong with it is an answer. */
+/** Judges a fragment or a manifest; stores nothing. Throws as `candidates`; faults in the text are in the result. */
 export async function validate(
   parts: PublishingParts,
   call: RequestCall,

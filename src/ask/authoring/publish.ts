@@ -79,7 +79,7 @@ export async function publish(
       action: request.change.action,
       asked: { kind: 'draft', text: request.text },
       ...AUTHORING,
-      // While it waited for its turn, what is served may have changed.
+      // The served model may have changed while the request waited for its turn.
       inTurn: (work) => parts.publishing.exclusively(work),
       decide: async (caller, record) => {
         const { stepped, made } = await workedOut(parts, caller, request);
@@ -93,7 +93,7 @@ export async function publish(
         const worked = { ...stepped, snapshot };
         if (made !== null) mustStand(parts, caller, worked);
         record.touches({ form: null, objects: objectsOf(diff, manifest) });
-        // What changes nothing uses nothing up: whoever asks again after a lost answer hears that it is there.
+        // No change uses up no token: a repeated request after a lost answer learns that it was published.
         if (made !== null) await useUp(parts, call, caller.identity);
         return { worked, made };
       },

@@ -32,9 +32,9 @@ export interface QueryAnswer {
   readonly truncated: boolean;
   /** A cap on a step held rows back, and the rest are rows that stand for themselves. */
   readonly clipped: boolean;
-  /** Fields of the answer that are redacted in passages which it rests on. */
+  /** Fields of the answer that are redacted in passages that it is based on. */
   readonly redactedFields: readonly string[];
-  /** The indexes that its passages, and what is derived from them, were found in. */
+  /** Indexes in which its passages, and attributes derived from them, were found. */
   readonly indexes: readonly IndexRead[];
   /** Passages for which a decoder operator failed; their value is NULL. */
   readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
@@ -227,7 +227,7 @@ export function redactionOf({ outputs }: GovernedPlan, runtime: readonly Runtime
   );
 }
 
-/** Runs the plan: first the steps that it rests on, then the statement itself. */
+/** Runs the plan: first the steps that it depends on, then the statement itself. */
 async function execute(
   parts: AnswerParts,
   caller: Caller,
@@ -273,7 +273,7 @@ async function execute(
   const keeping =
     mayKeep && parts.answers.isOn ? keepingOf({ caller, plan, values, resultFormats, settings }) : null;
   if (keeping === null) {
-    // Looked at before the statement runs: what has been built since is newer.
+    // Read before the statement runs: a rollup built in the meantime is newer.
     const freshness = rollupFreshness(parts, caller, plan);
     return { ...(await live(sink, signal)), ...rest, freshness };
   }
@@ -303,7 +303,7 @@ function rollupFreshness(
 ): AnswerFreshness | null {
   if (plan.rollup === null) return null;
   const known = parts.rollups.usable(manifest).builtAt.get(plan.rollup);
-  // Where it grew too old since it was planned: it is as old as it may be.
+  // If it has become too old since planning, report the maximum age.
   const oldest = Date.now() - (manifest.rollups.get(plan.rollup)?.maxAgeMs ?? 0);
   return { from: 'rollup', asOf: known ?? oldest };
 }

@@ -14,7 +14,7 @@ export interface StoredPassage {
   /** True if the version that is served has replaced something in the text. */
   readonly isTextRedacted: boolean;
   readonly score: number;
-  /** The vector for the encoder operators, in Postgres' text format of `float4[]`; null where no operator needs it. */
+  /** Vector for the encoder operators, in Postgres' text format of `float4[]`; null if no operator needs it. */
   readonly vector: string | null;
   /** The entity key and the metadata that the statement uses, in Postgres' text format. */
   readonly fields: ReadonlyMap<string, string | null>;
@@ -90,7 +90,7 @@ export interface RerankSpent {
 interface RerankCaller {
   readonly subject: string;
   readonly signal: AbortSignal | null;
-  /** Called once, also where it is stopped. */
+  /** Called once, even if it is stopped. */
   readonly spend: (spent: RerankSpent) => void;
 }
 

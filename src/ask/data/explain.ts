@@ -72,7 +72,7 @@ function statementOf(plan: GovernedPlan): UpstreamView {
   return { sql, parameters: slots.map(parameterOf) };
 }
 
-/** INVARIANT: of all values only the asker's own literals are shown: no attribute, no key, no literal of policy. */
+/** INVARIANT: of all values only the caller's own literals are shown: no attribute, no key, no literal of policy. */
 function parameterOf(slot: Slot): UpstreamParameter {
   const { type } = slot;
   switch (slot.kind) {

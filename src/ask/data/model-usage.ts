@@ -32,7 +32,7 @@ export class ModelUsage {
     this.#cached = { epoch, age_ms: Math.round(ageMs) };
   }
 
-  /** Null where no model was to be asked, and the answer is the database's own. */
+  /** Null if no model was needed, and the answer was read from the database. */
   detail(): string | null {
     if (this.#all === null && this.#reranked === null && this.#cached === null) return null;
     return JSON.stringify({
@@ -47,7 +47,7 @@ function decodedIn({ passages, requests, promptTokens, answerTokens, known }: De
   return { passages, known, requests, prompt_tokens: promptTokens, answer_tokens: answerTokens };
 }
 
-/** An index that an answer rests on. */
+/** An index that an answer is based on. */
 export interface IndexRead {
   readonly facet: string;
   /** As `ReadyStore.indexedAt`: of the stores that were read the oldest. */
@@ -71,7 +71,7 @@ export class IndexesRead {
   }
 }
 
-/** Times of one form, which sort as texts do. What is not known may be older than anything. */
+/** The older of two times of the same format, which sort as texts. Unknown ones may be older than any. */
 function older(a: string | null, b: string | null): string | null {
   return a === null || b === null ? null : a < b ? a : b;
 }

@@ -35,11 +35,11 @@ export interface PlanCache {
     text: string,
     compile: (shaped: ShapedText | null) => CompiledStatement,
   ): GovernedPlan;
-  /** The plan of `text` if it is known, and what `shapeOf` says where it is not. */
+  /** The plan of `text` if it is cached; otherwise the result of `shapeOf`. */
   look(rights: string, text: string): GovernedPlan | { readonly shaped: ShapedText | null };
-  /** Keeps what `text`, of which `shaped` is what `look` said, was compiled to. */
+  /** Caches the compiled plan of `text`; `shaped` is the result of `look`. */
   keep(rights: string, text: string, shaped: ShapedText | null, compiled: CompiledStatement): void;
-  /** The template which has the plan of `text`; null where none is known. Counts as no question. */
+  /** The template of the plan of `text`; null if there is none. Not counted as a look-up. */
   templateOf(rights: string, text: string): PlanTemplate | null;
   stats(): PlanCacheStats;
 }

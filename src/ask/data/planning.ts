@@ -86,7 +86,7 @@ type Usable = ReturnType<Rollups['usable']>;
 
 const NO_ROLLUPS: Usable = Object.freeze({ builtAt: new Map(), key: '' });
 
-/** The template that the plan of `question`, which was asked a moment ago, comes from; null where it has none. */
+/** Template of the plan of `question`, which was just planned; null if there is none. */
 export function templateOf(
   { plans }: Pick<PlanningParts, 'plans'>,
   caller: Caller,

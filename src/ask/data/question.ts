@@ -34,7 +34,7 @@ export interface CompiledQuestion {
   readonly considered: AuthorizedRequest<GovernedPlan>;
   /** Compiling was counted against the limit; the first run, if it comes at once, is not counted again. */
   readonly payment: Payment;
-  /** Puts on record that it was compiled, where no run does so. @throws QueryError E5030 */
+  /** Records that it was compiled, if it is never run. @throws QueryError E5030 */
   record(): Promise<void>;
 }
 
@@ -42,7 +42,7 @@ export interface CompiledQuestion {
 export interface ResultDelivery {
   /** Values of `$1 …`. */
   readonly parameters: readonly BoundValue[];
-  /** None: all text; one: for all columns; otherwise one per column. Or what says so, once the columns are known. */
+  /** None: all text; one: for all columns; otherwise one per column. Or a function of the plan that returns them. */
   readonly resultFormats: readonly (0 | 1)[] | ((plan: GovernedPlan) => readonly (0 | 1)[]);
   /** Maximum number of rows that the client wants, below the service's own cap; 0 means the service's. */
   readonly maxRows: number;
@@ -56,7 +56,7 @@ export interface ResultDelivery {
    * not cached, as within a transaction, which has a state of the data of its own.
    */
   readonly again?: 'given before' | 'anew';
-  /** Copies of a large row that whoever takes the rows makes until it has passed them on; absent: none. */
+  /** Copies of a large row that the consumer makes before it has passed them on; absent: none. */
   readonly copies?: number;
   /** The answer must be complete, because its reader cannot be told that rows are missing. */
   readonly whole?: boolean;
@@ -119,7 +119,7 @@ export class Snapshots {
     this.#subject = subject;
   }
 
-  /** @throws QueryError E0511 where the engine keeps none */
+  /** @throws QueryError E0511 if there is none for the engine */
   of(engine: GovernedEngine): TransactionSnapshot {
     const known = this.#byEngine.get(engine);
     if (known !== undefined) return known;

@@ -4,7 +4,7 @@ import type { Caller } from '../request/caller.js';
 
 /** A statement that runs. */
 export interface QueryRun {
-  /** Aborts when its asker ends it, or once its caller's rights are others. */
+  /** Aborts when the client cancels, or once its caller's rights have changed. */
   readonly signal: AbortSignal;
   end(): void;
 }

@@ -27,7 +27,7 @@ export interface SampleRequest {
   readonly limit: number;
 }
 
-/** One value in Postgres' text format; `redacted` where the caller may not read it, whatever it is. */
+/** One value in Postgres' text format; `redacted` if the caller may not read it, even if it is NULL. */
 export type SampleCell = string | null | { readonly redacted: true };
 
 interface SampleColumn {
@@ -46,7 +46,7 @@ export interface Sample {
   readonly redactedColumns: readonly string[];
   /** Fields that are redacted in some of the chunks returned. */
   readonly redactedFields: readonly string[];
-  /** The memory of the rows, which whoever shows them releases. */
+  /** Memory of the rows; the consumer releases it. */
   readonly memory: MemoryShare;
 }
 
@@ -122,7 +122,7 @@ async function rowsOf(
     : table(request.name, rows, governed, plan);
 }
 
-/** The statement that reads it; null where the caller has no grant. */
+/** Statement that reads the sample; null if the caller has no grant. */
 function readBy({ source }: GovernedSample): GovernedPlan | null {
   return source.kind === 'table' ? source.plan : (source.store?.passages ?? null);
 }

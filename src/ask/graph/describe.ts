@@ -47,7 +47,7 @@ export async function upstreamOf(
       error: messageOf(error),
     });
     const declared = parts.model().manifest.connectors.get(connector);
-    // Who asks is an admin, to whom the manifest names the variable beside this one.
+    // The caller is an admin, who can read the name of the variable in the manifest.
     if (error instanceof NoSystemCredentials && declared !== undefined)
       return `it has no system credentials: ${systemUrlVariable(declared)} is not set`;
     return error instanceof UpstreamFailure
@@ -107,7 +107,7 @@ export function describe(
   { document, governed, wish = null }: Description,
 ): Promise<GraphDocument> {
   const extent = governed ? 'governed' : 'full';
-  // The map of all has what is not adopted yet: the decision is on disk before a database is asked.
+  // The full map includes relations not adopted yet: the decision is on disk before a database is queried.
   const withCandidates = document === 'domain_map' && !governed;
   return respond<SchemaDecision, GraphDocument>(parts, call, {
     action: document,
@@ -194,7 +194,7 @@ interface CachedDomainMap {
 /** By the engines that a map was drawn of. */
 const drawn = new WeakMap<UpstreamParts['engines'], CachedDomainMap>();
 
-/** The whole domain map with what is not adopted yet; some seconds old where tables have just changed. */
+/** The whole domain map with relations not adopted yet; some seconds old if tables have just changed. */
 function fullMap(parts: UpstreamParts, manifest: Manifest, requestId: string): Promise<GraphDocument> {
   const known = drawn.get(parts.engines);
   if (known !== undefined && known.manifest === manifest && known.until > Date.now()) return known.map;

@@ -17,7 +17,7 @@ import {
 import type { Manifest } from '../../model/manifest/index.js';
 import type { Caller } from '../request/caller.js';
 
-/** A document about the graph as it is sent. */
+/** A document about the graph in the form in which it is sent. */
 export interface GraphDocument {
   readonly body: Buffer;
   /** Over the bytes: 43 characters, without quotes. */
@@ -106,7 +106,7 @@ export class GraphDocuments {
   }
 }
 
-/** A document as it is sent, made in steps. */
+/** Serializes a document, in steps. */
 export function* readingSteps(document: object): Generator<void, GraphDocument> {
   const pieces = yield* jsonSteps(document);
   const etag = (yield* digestSteps(pieces)).toString('base64url');

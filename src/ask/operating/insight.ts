@@ -22,7 +22,7 @@ export interface AuditAsker {
 
 /** The audit log of this server, for those who may read it. Each access is recorded first. */
 interface AuditReading {
-  /** The newest first; `next` where there may be more. @throws QueryError E5031, E5037 */
+  /** Newest first; `next` is a cursor if there may be more, otherwise null. @throws QueryError E5031, E5037 */
   search(
     asker: AuditAsker,
     query: AuditQuery,
@@ -64,9 +64,9 @@ interface RollupView {
 export interface FreshnessView {
   /** Time at which the texts of each facet were last read; null if unknown. */
   readonly indexes: readonly { readonly facet: string; readonly indexed_at: string | null }[];
-  /** Null where a database does not say. */
+  /** Null if a database does not answer. */
   readonly rollups: readonly RollupView[] | null;
-  /** The version that is published by API; null where there is none. */
+  /** The version that is published by API; null if there is none. */
   readonly published: { readonly number: number; readonly id: string; readonly at: string } | null;
   /** Number of the policy activation in the control database; null if each gateway has its own policy. */
   readonly activation: number | null;

@@ -86,7 +86,7 @@ interface AdminOperation<D, T> {
   readonly action: string;
   /** Target of the action, for the outcome record in the log. */
   readonly about?: Readonly<Record<string, unknown>>;
-  /** Reads what is asked, once it is known that the caller may ask. @throws QueryError */
+  /** Validates the request, once the caller is known to be authorized. @throws QueryError */
   readonly read: () => D;
   readonly answer: (asked: D) => Promise<T>;
 }
@@ -169,7 +169,7 @@ export function drain(parts: OperatingParts, call: RequestCall, on: boolean): Pr
   return simply(parts, call, on ? 'admin_drain' : 'admin_resume', (operated) => operated.drain(on));
 }
 
-/** As SIGHUP does, and says what came of it. Throws as `standing`. */
+/** Reloads as SIGHUP does, and returns the result. Throws as `standing`. */
 export function reload(parts: OperatingParts, call: RequestCall): Promise<ReloadView> {
   return simply(parts, call, 'admin_reload', (operated) => operated.reload());
 }

@@ -14,15 +14,15 @@ import { type AccessOffer, offerOf } from '../why/request-access.js';
 import type { AuditAsker, FreshnessView, JobName, RecordProof } from './insight.js';
 import { type InsightParts, look } from './look.js';
 
-/** A request for access, as the log has it, and what could be granted now. What it was for, the owner's receiver has. */
+/** A request for access, as recorded, and what could be granted now. Its reason is with the owner's receiver only. */
 interface AccessRequestView {
   readonly request_id: string;
   readonly at: string;
   readonly subject: string | null;
   readonly chain: readonly string[];
-  /** Null where there is, or was, nothing of the name that was asked for. */
+  /** Null if there is, or was, no object of the requested name. */
   readonly object: string | null;
-  /** Under the policy that serves now, with all roles that the asker can have; null where there is no object. */
+  /** Under the policy that is served now, with all roles that the requester can have; null if there is no object. */
   readonly offer: AccessOffer | null;
 }
 

@@ -12,7 +12,7 @@ export interface ProcessView {
   readonly manifest: string;
   /** Null: none serves, and everything is refused. */
   readonly policy: string | null;
-  /** Until when the last valid policy serves in place of the newest; null where that one serves, or none. */
+  /** End of the time for which the last valid policy replaces the newest; null if the newest or none is served. */
   readonly policy_kept_until: string | null;
   /** The fault of the newest policy, and its place; null while it serves. */
   readonly policy_fault: string | null;
@@ -86,7 +86,7 @@ export type ReloadView =
 /** The whole server, by way of one of its processes. */
 export interface ServerOperations {
   views(): Promise<readonly ProcessView[]>;
-  /** False where no process has it. */
+  /** False if no process has it. */
   command(id: string, what: SessionCommand): Promise<boolean>;
   /** All processes take no new sessions, or do again. */
   drain(on: boolean): Promise<void>;

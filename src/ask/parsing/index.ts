@@ -29,7 +29,7 @@ class ParserThread {
   #ready: Promise<void> = Promise.resolve();
   #deep = 0;
 
-  /** @param idleMs after which it ends where it is given nothing; null: never */
+  /** @param idleMs idle time in ms after which it ends; null: never */
   constructor(deadlineMs: number, idleMs: number | null = null) {
     this.#deadlineMs = deadlineMs;
     this.#idleMs = idleMs;
@@ -107,7 +107,7 @@ export type FromParser =
   | { readonly kind: 'parsed'; readonly grammar: string }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** UTF-16 units of a text that is parsed where it is asked: at worst some milliseconds. */
+/** UTF-16 units of a text that is parsed in the serving thread: some milliseconds at worst. */
 export const SHORT_TEXT = 2_048;
 
 /** UTF-16 units of a text that takes the grammar as little time as those that it waits for; larger ones wait elsewhere. */

@@ -29,7 +29,7 @@ export class Marks {
     this.#dir = dir;
   }
 
-  /** Makes the directory where there is none. */
+  /** Creates the directory if it does not exist. */
   async open(): Promise<void> {
     await mkdir(this.#dir, { recursive: true, mode: 0o700 });
   }

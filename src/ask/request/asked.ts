@@ -17,14 +17,14 @@ export type QuestionBody =
 /** Target of a request, as far as the log records it. */
 export type RequestTarget = QuestionBody | SampledObject | RecordedText;
 
-/** An entity or a facet of which a little is shown. */
+/** An entity or a facet of which a sample is shown. */
 interface SampledObject {
   readonly kind: 'table' | 'facet';
   /** As the manifest declares it. */
   readonly name: string;
 }
 
-/** A word that is looked up, a draft that is judged; recorded as statements are, by its fingerprint. */
+/** A term or a draft; recorded like a statement, by its fingerprint. */
 interface RecordedText {
   readonly kind: 'term' | 'draft';
   readonly text: string;

@@ -45,7 +45,7 @@ interface CallerObserver {
   says(of: string | null): void;
 }
 
-/** Versions that an answer rests on. */
+/** Versions that an answer is based on. */
 export interface ServedVersions {
   readonly manifest: string;
   readonly policy: string;

@@ -57,7 +57,7 @@ export class Ledger implements DecisionRecord {
   /** The decision is not in the log, so an outcome would be of nothing. */
   #unrecorded = false;
 
-  /** `asked` is what the call asks, where it asks something. */
+  /** `asked`: target of the call, if it has one. */
   constructor(parts: RecordingParts, call: RequestCall, action: string, asked: RequestTarget | null) {
     this.#parts = parts;
     this.#recorder = new Recorder(parts);
@@ -215,7 +215,7 @@ export class Ledger implements DecisionRecord {
     return now;
   }
 
-  /** Null where no question was asked, or nobody knows by which manifest. */
+  /** Null if there was no question, or if the manifest is unknown. */
   #fingerprintOfShape(): string | null {
     const asked = this.#asked;
     if (asked === null || this.#model === null) return null;
@@ -268,7 +268,7 @@ export class Ledger implements DecisionRecord {
   }
 }
 
-/** Names, and of a qualified one its last part too: whoever looks for a table need not know its schema. */
+/** Names, and the last part of qualified ones: a search for a table need not know its schema. */
 function withLastParts(names: readonly string[]): readonly string[] {
   return [...new Set(names.flatMap((name) => [name, name.slice(name.lastIndexOf('.') + 1)]))];
 }

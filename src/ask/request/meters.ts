@@ -10,7 +10,7 @@ export interface EndedRequest {
   readonly form: string | null;
   readonly objects: readonly string[];
   readonly decision: AuditDecision;
-  /** Null where it was refused. */
+  /** Null if it was refused. */
   readonly outcome: AuditOutcome | null;
   readonly code: string | null;
   readonly rows: number;
@@ -115,7 +115,7 @@ export class StageTimes {
   }
 }
 
-/** Upper bounds of the buckets, in µs; what is longer than the last has a bucket of its own. */
+/** Upper bounds of the buckets, in µs; durations beyond the last have a bucket of their own. */
 export const BOUNDS_US: readonly number[] = Object.freeze([
   100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000,
   5_000_000, 10_000_000, 30_000_000,

@@ -121,7 +121,7 @@ export function createProbes({ tenant, audit, log, windowMs }: ProbesOptions): P
     const statuses = next === undefined ? failed.statuses : summed(failed.statuses, next.statuses);
     windows.set(action, { ...failed, statuses, timer: later(action) });
   };
-  /** While the log takes nothing the window stays open: the log has what was asked meanwhile once it is well. */
+  /** While the log refuses records the window stays open: its requests are recorded once the log works again. */
   const due = (action: ProbeAction): void => {
     const window = windows.get(action);
     if (window === undefined) return;

@@ -17,7 +17,7 @@ import { type ForeignFault, verdictOf } from './told.js';
  */
 export interface Permit {
   readonly caller: Caller;
-  /** Plan that lineage is told of; null if nobody is told. */
+  /** Plan for lineage; null if lineage is off. */
   readonly plan: GovernedPlan | null;
   /** Record of the decision, encoded but for what differs between requests. */
   readonly decision: RecordForm;

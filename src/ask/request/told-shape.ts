@@ -3,7 +3,7 @@ import { type Catalog, FUNCTIONS } from 'osl-compiler';
 
 /** A text as an operator may see it. */
 export interface ToldShape {
-  /** Without literals and comments; names that nobody declared are `_1`, `_2`, … */
+  /** Text without literals and comments; undeclared names are `_1`, `_2`, … */
   readonly shape: string;
   /** 16 hex digits of the shape: equal for questions that differ in literals, layout and aliases alone. */
   readonly fingerprint: string;

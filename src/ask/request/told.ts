@@ -10,7 +10,7 @@ import type { RecordingParts } from './parts.js';
 export abstract class ForeignFault extends Error {
   /** For the log: an SQLSTATE of the protocol, or a code of the catalogue. */
   abstract readonly code: string;
-  /** The SQLSTATE that the client hears, where that is not `code`. */
+  /** SQLSTATE that the client gets, if it is not `code`; otherwise null. */
   readonly heard: string | null = null;
 }
 

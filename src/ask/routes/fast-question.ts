@@ -37,7 +37,7 @@ export interface TimeLimit {
   readonly own: boolean;
 }
 
-/** Receiver of answers: hears how a question ended, once, and never before the call that began it has returned. */
+/** Receiver of answers: called once when a question has ended, never before the call that began it has returned. */
 export interface AnswerReceiver {
   /** As of `Delivery`. */
   readonly whole: boolean;
@@ -119,7 +119,7 @@ export class FastQuestion implements ShortAnswer {
     this.#request = new PermittedRequest(SealedValue.open(parts.means), () => this.#onRecorded());
   }
 
-  /** False where the question must take the one way after all: then nothing has happened. */
+  /** False, without side effects, if the question must take the full path after all. */
   begin(question: RoutedQuestion): boolean {
     const { route, literals, parameters, resultFormats } = question;
     if (parameters.length !== route.plan.clientOids.length) return false;
@@ -142,7 +142,7 @@ export class FastQuestion implements ShortAnswer {
     return this.#asked !== null;
   }
 
-  /** The objects of the question that is on its way; null where none is. */
+  /** Objects of the question that is running; null if none is. */
   get reads(): readonly string[] | null {
     return this.#asked?.route.plan.objects ?? null;
   }
@@ -191,7 +191,7 @@ export class FastQuestion implements ShortAnswer {
     this.#tell();
   }
 
-  /** The answer, when it comes, is nobody's. */
+  /** Discards the answer when it comes. */
   #letGo(): void {
     this.#run.abandon();
     this.#run = new ShortRun(this);

@@ -243,7 +243,7 @@ export class PreparedQuestion {
 /** Session of the wire, as far as its questions depend on it. */
 export interface QuestioningSession {
   readonly identity: Identity;
-  /** Another object once the session says something else of where its questions come from. */
+  /** A new object whenever the session changes the origin of its questions. */
   readonly origin: Origin;
   newCall(): RequestCall;
 }
@@ -262,7 +262,7 @@ export class SessionQuestions {
   readonly #fast: FastQuestions;
   readonly #session: QuestioningSession;
   readonly #receiver: AnswerReceiver;
-  /** Made with the first question of a known shape: most sessions of a pool rest. */
+  /** Created with the first question of a known shape: most sessions of a pool are idle. */
   #question: FastQuestion | null = null;
   #routes: SessionRoutes | null = null;
 
@@ -299,7 +299,7 @@ export class SessionQuestions {
     const { identity } = known.caller;
     return known.routes.offer(bytes, start, end, parameterTypes, (route, literals) => {
       const { parameters, resultFormats } = valuesOf(route.plan);
-      // Field by field: to spread an object costs as much as the rest of this.
+      // Field by field: spreading an object costs as much as the rest of this.
       return this.#one().begin({
         route,
         literals,

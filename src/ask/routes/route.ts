@@ -63,7 +63,7 @@ export class Route {
     const { rows, bytes } = parts.caps;
     if (plan.runtime.length > 0 || rows < LEAST_ROWS || bytes < LEAST_BYTES) return 'never';
     if (settingsFor(parts, caller, plan, undefined) !== undefined) return 'never';
-    // What may be given again is looked for by the one way, and so is whether a rollup still holds.
+    // The full path looks for cached answers, and checks if a rollup is still usable.
     if (plan.rollup !== null || plan.passedRollups.length > 0) return 'never';
     if (parts.answers.isOn && cacheRulesOf(caller.manifest, plan) !== null) return 'never';
     const statement = engineOf(parts, plan).short(plan);
@@ -93,7 +93,7 @@ export class Route {
     );
   }
 
-  /** Slots of the plan whose literals have these `values`; null where that is another plan, or is not known. */
+  /** Slots of the plan for literals with these `values`; null if they lead to another plan, or it is not known. */
   slotsWith(values: Literals): readonly Slot[] | null {
     if (values === 'its own' || (values.length === 0 && this.#template === null)) return this.plan.slots;
     return this.#template?.slotsWith(values) ?? null;
@@ -156,7 +156,7 @@ function valueFrom(
   }
 }
 
-/** Null where one of them is worked out for each run. */
+/** Null if one of them is computed for each run. */
 function sourcesOf(parts: AnswerParts, { plan, caller }: QueryAnswer): readonly ParameterSource[] | null {
   const input = { parts, caller, parameters: [] };
   const sources: ParameterSource[] = [];
@@ -256,7 +256,7 @@ export class RouteBook {
   }
 }
 
-/** Keeps `route` for texts of this one's shape; false if they cannot be told by their bytes. */
+/** Stores `route` for texts of this one's shape; false if the shape cannot be recognized by its bytes. */
 function keepForTexts(
   route: Route,
   bytes: Buffer,
@@ -335,7 +335,7 @@ export class TextRoutes {
       this.#count = 0;
     }
     const alike = this.#byHash.get(shape.hash) ?? [];
-    // The oldest makes room: what is asked again comes back.
+    // The oldest is evicted: if it is asked again, it is created again.
     const others = alike.length < MOST_ALIKE ? alike : alike.slice(1);
     this.#byHash.set(shape.hash, [...others, { shape, oids, route }]);
     this.#count += 1 + others.length - alike.length;

@@ -137,7 +137,7 @@ export class TextShape {
   readonly hash: number;
   readonly #between: readonly Uint8Array[];
   readonly #classes: readonly LiteralCode[];
-  /** For each literal the first one that has its value; itself where none is before it. */
+  /** For each literal the index of the first one with the same value, which may be itself. */
   readonly #firsts: readonly number[];
 
   private constructor(

@@ -28,7 +28,7 @@ export interface AccessQuestion extends HypotheticalCaller {
   readonly in: Partial<Omit<Circumstances, 'emergency'>>;
   /** An entity, bridge or facet, or a column of one: `osl.entities.customer.email`. */
   readonly object: string;
-  /** Values of the primary key of one row; null where no row is asked about. */
+  /** Values of the primary key of one row; null if the question is not about a row. */
   readonly row: readonly string[] | null;
 }
 

@@ -71,7 +71,7 @@ function namesOf(relation: Relation, column: string | null): readonly string[] {
   return is ? [objectName(relation), objectName(relation, column)] : [objectName(relation)];
 }
 
-/** A role that would show more of the object, as somebody would see it who had that role alone and every attribute. */
+/** A role that would show more of the object, judged by that role alone with every attribute. */
 interface RoleOffer {
   readonly role: string;
   readonly sees: Visibility;
@@ -170,8 +170,8 @@ export interface OwnerNotice {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** Reaches whoever owns the policy, outside of this service. */
+/** Notifies the owner of the policy, outside of this service. */
 export interface Owner {
-  /** Resolves once the owner's receiver has it; null where the settings name no receiver. @throws QueryError E5034 */
+  /** Resolves once the owner's receiver has it; null if no receiver is configured. @throws QueryError E5034 */
   readonly tell: ((notice: OwnerNotice) => Promise<void>) | null;
 }

@@ -17,7 +17,7 @@ import { run } from '../data/ask.js';
 import type { AnswerParts } from '../data/parts.js';
 import type { Caller } from '../request/caller.js';
 
-/** A subject of the chain without whom more would be seen. */
+/** A subject of the chain without whom more would be visible. */
 export interface TakenAway {
   readonly subject: string;
   /** Visibility to the rest of the chain, without that subject. */
@@ -48,7 +48,7 @@ export function takenAway(
   });
 }
 
-/** A chain without each of its subjects in turn; nobody is left of a chain of one. */
+/** The chain without each of its subjects in turn; empty for a chain of one. */
 function withoutEach(
   identity: IdentityClaims,
 ): readonly { readonly subject: string; readonly others: IdentityClaims }[] {
@@ -64,7 +64,7 @@ function withoutEach(
 export interface RowReason {
   /** Values of the primary key, in its order. */
   readonly key: readonly string[];
-  /** False too where there is no such row. */
+  /** False too if there is no such row. */
   readonly visible: boolean;
   /** Grants that show it, each by itself: `roles.sales.grants[0]`. */
   readonly shown_by: readonly string[];

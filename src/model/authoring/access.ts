@@ -76,7 +76,7 @@ function effectOf(before: number, after: number): AccessChange['effect'] {
   return before < after ? 'gains' : 'loses';
 }
 
-/** Everything that a role sees. The compiler itself says what that is. */
+/** Everything that a role sees, as the compiler determines it. */
 function sightsOf(role: string, { manifest, snapshot }: ManifestAndPolicy): Sights {
   if (!snapshot.roles.has(role)) return new Map();
   const access = roleAccess(role, snapshot, manifest.catalog);
@@ -112,7 +112,7 @@ function columnsSeen(
   const owner = kind === 'facet' ? facetName(name) : entityName(name);
   return visibleColumns(relation, catalog, access).map(({ column, masked, rows, computed }) => {
     const shown = masked === 'none' ? 'clear' : masked === 'some' ? 'partly_masked' : 'masked';
-    // How a cell is masked matters too: a year says more than nothing.
+    // The kind of mask matters too: a year reveals more than nothing.
     const { sensitivity } = column;
     const how =
       sensitivity === null ? 'without what is redacted' : `as ${rights.masks.get(sensitivity) ?? 'deny'}`;

@@ -131,7 +131,7 @@ function termsOf(role: string, { document }: PolicySnapshot): ReadonlyMap<string
   return terms;
 }
 
-/** One arm that says nothing shows all. */
+/** Joins row filters; a grant without a filter shows all rows. */
 function joined(known: readonly string[] | undefined, more: readonly string[]): readonly string[] {
   if (known === undefined) return more;
   return known.length === 0 || more.length === 0 ? [] : [...known, ...more];

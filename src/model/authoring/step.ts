@@ -18,7 +18,7 @@ import {
 import { type DraftFinding, findingsIn } from './check.js';
 import { differenceTo, type ManifestDifference } from './judge.js';
 
-/** One change of what is published. Objects are named as in a manifest, `section.name`. */
+/** One publishing change. Objects are named as in a manifest, `section.name`. */
 export type PublishStep =
   | { readonly action: 'publish'; readonly text: string; readonly placed: boolean }
   /** With the reason of each; null takes the mark away. */

@@ -5,7 +5,7 @@ import type { FragmentDocument } from '../manifest/index.js';
 import type { Model } from '../served-model.js';
 import { check, type DraftFinding } from './check.js';
 
-/** A draft. It is stored nowhere: whoever wants it changes it, checks it, and publishes it. */
+/** A draft. It is not stored: its reader may edit, check and publish it. */
 export interface Suggestion {
   readonly fragment: {
     readonly yaml: string;

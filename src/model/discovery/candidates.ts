@@ -8,7 +8,7 @@ import {
   type UpstreamSchema,
 } from './upstream.js';
 
-/** Hands out names of which no two differ in case only. */
+/** Allocates names that differ in more than case. */
 export class NameAllocator {
   readonly #taken: Set<string>;
 
@@ -41,7 +41,7 @@ export class NameAllocator {
   }
 }
 
-/** A relation of a connector's database that no entity, bridge or facet rests on, and what it could become. */
+/** A relation of a connector's database that no entity, bridge or facet uses, and a proposal for it. */
 export interface AdoptionCandidate {
   /** `connector.schema.table` */
   readonly id: string;
@@ -58,7 +58,7 @@ export interface AdoptionCandidate {
   readonly key: readonly string[];
   readonly unique_keys: readonly (readonly string[])[];
   readonly foreign_keys: readonly CandidateLink[];
-  /** The planner's; null where it has none. */
+  /** The planner's estimate; null if it has none. */
   readonly row_estimate: number | null;
   /** 0 to 1: how well the declarations bear the proposal. It says nothing of the rows, which nobody read. */
   readonly confidence: number;
@@ -69,9 +69,9 @@ export interface AdoptionCandidate {
 export interface CandidateColumn {
   readonly name: string;
   readonly upstream_type: string;
-  /** Null where the model has no such type: the column cannot be exposed. */
+  /** Null if the model has no such type: the column cannot be exposed. */
   readonly type: TypeName | null;
-  /** `type` as a manifest spells it for this column: `varchar(20)`; null where the model has no such type. */
+  /** `type` as a manifest spells it for this column: `varchar(20)`; null if the model has no such type. */
   readonly declared: string | null;
   /** Manifest key beside `type: text` for a type that is read as text; else null. */
   readonly stored: string | null;
@@ -91,7 +91,7 @@ export interface CandidateLink {
     readonly schema: string;
     readonly table: string;
     readonly columns: readonly string[];
-    /** The entity that rests on that table; null where none does. */
+    /** The entity that uses that table; null if none does. */
     readonly entity: string | null;
   };
 }

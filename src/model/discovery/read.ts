@@ -11,7 +11,7 @@ import type {
 /** Relations of one database that are read at most. */
 export const MAX_RELATIONS = 10_000;
 
-/** Nothing here writes, and a catalog that is locked does not hold up whoever asks. */
+/** Read-only settings with a short lock timeout, so that a locked catalog does not block the request. */
 const CAREFULLY = sql`
   set transaction read only;
   set local search_path = pg_catalog;

@@ -35,7 +35,7 @@ export interface UpstreamColumn {
   readonly type: string;
   /** OID of the type below all domains. */
   readonly typeOid: number;
-  /** `atttypmod`, or that of the domain; -1 where there is none. */
+  /** `atttypmod`, or that of the domain; -1 if there is none. */
   readonly modifier: number;
   /** That type as `stored` of a manifest names it; null where its text is made by a function that somebody wrote. */
   readonly stored: string | null;
@@ -72,7 +72,7 @@ export interface ModelledType {
   readonly type: TypeName;
   /** `type` as a manifest spells it for this column: `varchar(20)`, `numeric(12,2)`. */
   readonly spelled: string;
-  /** The type of the database, where it is none of the model's and is read as text; else null. */
+  /** Database type, if the model has none for it and it is read as text; otherwise null. */
   readonly stored: string | null;
   /** Labels of an enum that is identified by name; otherwise null. */
   readonly labels: readonly string[] | null;

@@ -39,7 +39,7 @@ export interface DraftTaskResults {
   readonly term: Suggestion | null;
 }
 
-/** A step worked out, with all that is written of it; the policy is compiled where it is used. */
+/** Result of a step, with all that is written for it; the policy is compiled where it is used. */
 export type StepResult =
   | {
       readonly ok: true;

@@ -141,7 +141,7 @@ function pairs(values: readonly unknown[]): readonly (readonly [string, unknown]
   return Array.from({ length: values.length / 2 }, (_, i) => [`${values[2 * i]}`, values[2 * i + 1]]);
 }
 
-/** Says `value` portion by portion, everybody else served between them. */
+/** Sends `value` portion by portion, yielding to other work in between. */
 export async function inPortions(
   value: object,
   say: (portion: string, last: boolean) => void,

@@ -132,7 +132,7 @@ export function number(checked: CheckedArguments, name: string): number {
   return typeof value === 'number' ? value : Number.NaN;
 }
 
-/** A text that `checkArguments` has put there, or null where it is absent. */
+/** A text set by `checkArguments`, or null if it is absent. */
 export function text(checked: CheckedArguments, name: string): string | null {
   const value = checked.get(name);
   return typeof value === 'string' ? value : null;

@@ -1,4 +1,4 @@
-/** The model where a facet names none: nothing has to be installed for it. */
+/** Default model of a facet: it needs no installation. */
 export const LEXICAL_MODEL = 'lexical-v1';
 
 /** Models beside the n-grams of `lexical-v1`, each from a package that the operator installs. */

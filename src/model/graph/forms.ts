@@ -15,7 +15,7 @@ export interface FormEntry {
   readonly name: 'structured' | 'retrieve' | 'traverse' | 'joint' | 'cross_modal';
   readonly shape: string;
   readonly rules: readonly string[];
-  /** In the reader's own names; empty where the reader has nothing that the form could read. */
+  /** In the reader's own names; empty if the reader may use nothing that the form could read. */
   readonly examples: readonly string[];
 }
 

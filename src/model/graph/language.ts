@@ -22,7 +22,7 @@ export interface OperatorEntry {
   readonly name: string;
   readonly class: 'infix' | 'prefix' | 'encoder' | 'decoder';
   readonly signatures: readonly string[];
-  /** False for a decoder where the service has no language model. */
+  /** False for a decoder if the service has no language model. */
   readonly available: boolean;
 }
 

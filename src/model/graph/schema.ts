@@ -109,7 +109,7 @@ interface SchemaMetric {
   readonly fqn: string;
   readonly description: string | null;
   readonly deprecated: string | null;
-  /** Null where it takes rows of several. */
+  /** Null if it uses rows of several. */
   readonly entity: string | null;
   readonly kind: string;
   readonly type: string;

@@ -38,7 +38,7 @@ export interface EntityView {
   readonly deprecated: string | null;
   readonly composition: Composition;
   readonly columns: readonly ColumnView[];
-  /** Empty where the reader does not see all of it. */
+  /** Empty if the reader does not see all of it. */
   readonly primaryKey: readonly string[];
   /** Columns that this reader can join on. */
   readonly sealedKeys: readonly string[];
@@ -103,7 +103,7 @@ export interface MetricView {
   readonly description: string | null;
   /** Reason for deprecation; null if it is not deprecated. */
   readonly deprecated: string | null;
-  /** Null where it takes rows of several. */
+  /** Null if it uses rows of several. */
   readonly entity: string | null;
   readonly kind: string;
   /** Type of its value. */
@@ -127,7 +127,7 @@ export interface LinkView {
   readonly from: VisibleLinkEnd;
   readonly to: VisibleLinkEnd;
   readonly bridge: BridgeView | null;
-  /** True if all of it lies in one database, so that a question can follow it. */
+  /** True if all of it is in one database, so that a question can follow it. */
   readonly followed: boolean;
 }
 
@@ -156,7 +156,7 @@ export function groupedBy<T>(all: readonly T[], key: (one: T) => string): Readon
   return groups;
 }
 
-/** A relation of which the reader may use something, as the compiler judges it. */
+/** A relation of which the reader may use something, as determined by the compiler. */
 export interface VisibleRelation {
   readonly relation: Relation;
   readonly rights: RelationAccess;

@@ -1,6 +1,6 @@
 import { messageOf } from '../../base/thrown.js';
 
-/** Reads a document of an issuer: the key set, or what it says of itself. Rejects where it cannot. */
+/** Reads a document of an issuer: the key set, or its metadata. Rejects on failure. */
 export type FetchDocument = (url: URL) => Promise<string>;
 
 /** For the whole of one document to arrive, in ms. */
@@ -47,7 +47,7 @@ async function bounded(response: Response): Promise<string> {
   return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
 }
 
-/** `fetch failed` says nothing; its cause does. */
+/** `fetch failed` has no information; its cause does. */
 function causeOf(error: unknown): string {
   return messageOf(error instanceof Error && error.cause instanceof Error ? error.cause : error);
 }

@@ -14,7 +14,7 @@ import { RemoteKeys } from './remote-keys.js';
 /** The issuers of the operator's file, with their keys. */
 export interface Issuers {
   readonly configs: readonly IssuerConfig[];
-  /** The one whose actor tokens say this in `iss`; null for what nobody says. */
+  /** The issuer whose actor tokens have this `iss`; null if there is none. */
   actor(issuer: unknown): TrustedIssuer | null;
   /** Likewise of identity tokens. */
   identity(issuer: unknown): IdentityIssuer | null;
@@ -42,7 +42,7 @@ export interface IssuersParts {
   readonly log: ServiceLog;
   /** The keys of an issuer are others than before. */
   readonly onChange: () => void;
-  /** As the network has it, unless told. */
+  /** Default: over the network. */
   readonly fetch?: FetchDocument;
 }
 

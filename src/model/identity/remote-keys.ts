@@ -22,7 +22,7 @@ export interface RemoteKeysOptions extends KeyTimes {
   readonly log: ServiceLog;
   /** Milliseconds on a clock that only goes forward. */
   readonly now: () => number;
-  /** The keys are others than before: what was verified by those of before is to be verified anew. */
+  /** Called when the keys have changed: tokens verified before must be verified again. */
   readonly onChange: () => void;
 }
 
@@ -49,7 +49,7 @@ export class RemoteKeys implements KeySource {
     this.#options = options;
   }
 
-  /** @throws QueryError E5033 where there are no keys to be had */
+  /** @throws QueryError E5033 if no keys can be fetched */
   async candidates(algorithm: TokenAlgorithm, kid: string | null): Promise<readonly VerificationKey[]> {
     if (algorithm === 'HS256' || !this.#options.algorithms.includes(algorithm)) return [];
     if (this.#current() === null) await this.#refresh();

@@ -7,7 +7,7 @@ import { frozenMap } from './frozen-map.js';
 export interface Manifest {
   /** 32 hex digits over the document's content; comments and layout do not count, the order of names does. */
   readonly version: string;
-  /** Null where the manifest leaves it to the policy. */
+  /** Null if the manifest leaves it to the policy. */
   readonly tenant: string | null;
   readonly connectors: ReadonlyMap<string, Connector>;
   /** Catalog for the compiler. */
@@ -72,7 +72,7 @@ export interface CacheRule {
   readonly maxAgeMs: number;
   /** The column of the table whose greatest value is another one after a change; null: none is. */
   readonly watermark: string | null;
-  /** True if the database says so by `notify osl_data`. */
+  /** True if the database announces changes by `notify osl_data`. */
   readonly notify: boolean;
 }
 
@@ -179,7 +179,7 @@ export interface FacetEmbedding {
   readonly half: boolean;
 }
 
-/** A model elsewhere that says how well passages answer a query, and what is sent to it. */
+/** An external model that scores how well passages answer a query, and the limits of its use. */
 export interface RerankerSettings {
   readonly name: string;
   readonly protocol: RerankProtocol;

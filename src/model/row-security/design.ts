@@ -65,7 +65,7 @@ function matchSql({ attribute, arg, operator, type }: MatchedAttribute, subject:
   return `(${unbound} or ${arg} ${operator} any (${values}))`;
 }
 
-/** A change of what is made of the same policy: what stands is written anew then. */
+/** Version of the generated SQL; raising it makes existing installations be rewritten. */
 const FORMAT = 1;
 
 /** Row security behind the gateway in one database, derived from the policy in force. */

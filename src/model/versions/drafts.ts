@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bytesOf, namesIn, removeWhole, writeWhole } from '../../base/files.js';
 
-/** A fragment that somebody keeps before it is published. */
+/** A fragment that is stored before it is published. */
 export interface StoredDraft {
   /** Hash of its text: the same text is the same draft. */
   readonly id: string;
@@ -38,7 +38,7 @@ export class Drafts {
     this.#changed = changed;
   }
 
-  /** Reads them all; what is no draft is left alone. */
+  /** Reads all drafts; other files are ignored. */
   static async open(dir: string, changed: DraftChangeListener = async () => undefined): Promise<Drafts> {
     const drafts = new Map<string, StoredDraft>();
     for (const name of [...(await namesIn(dir))].sort()) {
@@ -90,7 +90,7 @@ export class Drafts {
   }
 }
 
-/** Told once a draft has changed on the disk. */
+/** Called once a draft has changed on disk. */
 export type DraftChangeListener = (id: string) => Promise<void>;
 
 async function draftIn(dir: string, id: string): Promise<StoredDraft | null> {

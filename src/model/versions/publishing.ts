@@ -32,7 +32,7 @@ export async function createPublishing(
     readonly sweeps: boolean;
     /** Runs `work` while no other process changes anything. */
     readonly alone: <T>(work: () => Promise<T>) => Promise<T>;
-    /** Told once a draft has changed on the disk. */
+    /** Called once a draft has changed on disk. */
     readonly draftChanged: DraftChangeListener;
     readonly share: PublicationStore['share'];
     readonly serve: (model: ServedModel) => Promise<void>;

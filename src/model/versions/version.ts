@@ -52,7 +52,7 @@ export function seal(content: NewVersion, parent: VersionSummary | null): readon
 
 const FORMAT = 1;
 
-/** A version as its file has it; null where the bytes are not those that `id` names. */
+/** Reads a version from its file's bytes; null if they do not match `id`. */
 export function unseal(id: string, bytes: Buffer): Version | null {
   if (idOf(bytes) !== id) return null;
   // The hash says that we wrote it.

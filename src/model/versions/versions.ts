@@ -26,7 +26,7 @@ export class VersionStore {
   /** Oldest first. */
   readonly #history: VersionSummary[];
   #head: Version | null;
-  /** Set where it is not known which version is on disk: then nothing more is published. */
+  /** Set if it is unknown which version is on disk: then nothing more is published. */
   #broken = false;
 
   private constructor(dir: string, history: VersionSummary[], head: Version | null) {

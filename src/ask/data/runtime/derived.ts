@@ -1,7 +1,7 @@
 import { type StoredName, stored } from 'osl-compiler';
 import type { TextRow } from '../collect.js';
 
-/** The value of a derived attribute, and the chunks that it rests on. */
+/** Value of a derived attribute, and the chunks that it is derived from. */
 interface DerivedValue {
   readonly value: unknown;
   readonly support: ReadonlySet<string>;

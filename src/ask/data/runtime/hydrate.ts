@@ -12,7 +12,7 @@ type HydrationRuntime = Extract<GovernedRuntime, { kind: 'hydration' }>;
 /** Supporting passages of derived attributes, likewise. More is refused: a clipped one would be a wrong value. */
 const DERIVED_ROWS = 50_000;
 
-/** The content of the entities that are named: their passages, and what is derived from them. */
+/** Content of the named entities: their passages, and attributes derived from them. */
 export async function hydrate(
   { relation, stores }: HydrationRuntime,
   input: RuntimeInput,

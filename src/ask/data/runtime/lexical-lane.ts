@@ -8,7 +8,7 @@ import { step } from './step.js';
 /** Each word costs one look-up, if in one statement. */
 const MAX_TERMS = 128;
 
-/** Nothing would be found, and whoever asks would take it for what there is. */
+/** Error for a query without words: an empty result would be mistaken for an answer. */
 const NO_WORD = Object.freeze({
   detail: '`query` has no word to look for',
   hint: 'signs alone, and words like `the` and `of`, lead to no passage',
@@ -103,7 +103,7 @@ interface WeighedWord {
   readonly most: number;
 }
 
-/** The words that the best passages have one of, if `rest` bears it out. */
+/** Words of which every best passage has at least one, provided that `rest` confirms it. */
 interface EssentialWords {
   readonly terms: readonly number[];
   /** A passage with none of them scores this at most: where as many as are wanted score more, those are the best. */

@@ -53,7 +53,7 @@ class NearestSearch {
     return (await step(plan, given, this.#input, this.#page.topK)).rows;
   }
 
-  /** Null where the index brought too few: its answer would miss passages that may be seen. */
+  /** Null if the index returned too few: the answer would lack passages that may be seen. */
   async byIndex(plan: GovernedPlan | null): Promise<readonly TextRow[] | null> {
     if (plan === null) return null;
     const wanted = Math.max(BY_INDEX.least, BY_INDEX.each * this.#k);
@@ -66,7 +66,7 @@ class NearestSearch {
     return this.#page.ofDocuments && best.length < this.#page.topK;
   }
 
-  /** Null where a passage that is no candidate could well be among the best. */
+  /** Null if a passage that is not a candidate could be among the best. */
   async bySigns(plan: GovernedPlan): Promise<readonly TextRow[] | null> {
     const { least, each, most } = BY_SIGNS;
     const wanted = Math.max(least, Math.min(each * this.#k, most), this.#k);

@@ -54,7 +54,7 @@ function tooMany(limit: number) {
   return { what: 'what the operators would work on', limit, unit: 'rows', hint };
 }
 
-/** DEDUP says the first of a group by its place among the rows; its reader knows rows by their key. */
+/** Replaces the row index by which DEDUP names the first of a group by the row's key, which its reader knows. */
 function namedByKey(value: unknown, rows: readonly TextRow[], key: string | null): unknown {
   if (typeof value !== 'object' || value === null || !('of' in value)) return value;
   const of = value.of === null || key === null ? null : (rows[Number(value.of)]?.get(key) ?? null);
@@ -64,7 +64,7 @@ function namedByKey(value: unknown, rows: readonly TextRow[], key: string | null
 /** UTF-16 units that are written before others get their turn. */
 const A_TURN = 1_000_000;
 
-/** As a JSON array of objects: what the rows hold stands as Postgres' own text, and is read by its type. */
+/** Rows as a JSON array of objects: values are in Postgres' text format, and are parsed by their type. */
 async function json(
   { columns }: OperatedRuntime['relation'],
   rows: readonly TextRow[],

@@ -10,7 +10,7 @@ export interface PageValues {
   readonly minScore: number | null;
   /** True if only the best passage of each document counts. */
   readonly ofDocuments: boolean;
-  /** From 0 to 1; null where the order is that of the scores. */
+  /** 0 to 1; null: sorted by score alone. */
   readonly diversity: number | null;
 }
 
@@ -93,7 +93,7 @@ export interface LegShare {
   readonly leg: 'lexical' | 'dense';
   /** Weight of the leg. */
   readonly weight: number;
-  /** The passage as the leg found it, or another one of a document that counts once; null where it found none. */
+  /** The passage as the leg found it, or another one of a document that counts once; null if the leg found none. */
   readonly found: { readonly passage: FoundPassage; readonly rank: number } | null;
   readonly share: number;
 }

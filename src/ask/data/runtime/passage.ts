@@ -31,7 +31,7 @@ export function passageOf(row: TextRow, store: GovernedStore): StoredPassage {
   };
 }
 
-/** The entity key and the metadata of a passage: what is neither the store's own nor a flag of policy's. */
+/** Entity key and metadata of a passage: all columns that are neither the store's own nor flags of the policy. */
 function fieldsIn(row: TextRow): ReadonlyMap<string, string | null> {
   const fields = new Map<string, string | null>();
   for (const [name, value] of row) if (!isStored(name) && !isVisibleFlag(name)) fields.set(name, value);

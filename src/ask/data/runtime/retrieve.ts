@@ -117,7 +117,7 @@ function passagesWanted({ source }: Retrieval, input: RuntimeInput): number {
   if (rows === null) return Number.POSITIVE_INFINITY;
   const offset = rows.offset === null ? null : textValue(rows.offset, input);
   const wanted = wholeNumber(textValue(rows.limit, input)) + wholeNumber(offset ?? '0');
-  // LIMIT NULL is no limit, and what is no number the database refuses.
+  // LIMIT NULL is no limit, and the database refuses anything that is not a number.
   return Number.isNaN(wanted) ? Number.POSITIVE_INFINITY : wanted;
 }
 

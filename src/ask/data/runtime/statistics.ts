@@ -88,7 +88,7 @@ export class PermittedWords implements WordCounter {
       if (settledAt !== snapshot) return;
       this.#sets.set(key, { snapshot, documents, frequencies, until: Date.now() + TRUST_MS });
     };
-    // What cannot be looked at is not known to be settled, and is counted anew.
+    // If the check fails, the counts are not known to be current, and are counted again.
     input.parts.content.settledAt(facet, relationsRead(plan.query)).then(keep, () => undefined);
   }
 }

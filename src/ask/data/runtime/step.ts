@@ -50,7 +50,7 @@ export function engineOf(
   return engine;
 }
 
-/** The time zone that `text` names, as Postgres shows it; null where there is none. @throws QueryError E0510, E0523 */
+/** Time zone named by `text`, as Postgres shows it; null if there is none. @throws QueryError E0510, E0523 */
 export function timeZoneNamed(
   parts: Pick<RunningParts, 'engines' | 'defaultConnector'>,
   text: string,
@@ -78,7 +78,7 @@ export function settingsFor(
   return [...(settings ?? []), [SETTING, rights]];
 }
 
-/** `sink`, which counts what leaves by it against the quotas of who asked, where there are any. */
+/** Wraps `sink` so that its output counts against the caller's quotas, if there are any. */
 export function chargingSink(sink: RowSink, { means }: Pick<RequestParts, 'means'>, caller: Caller): RowSink {
   const { quotas } = SealedValue.open(means).limiter;
   const own = quotasFor(caller, 'query');
@@ -92,7 +92,7 @@ export function chargingSink(sink: RowSink, { means }: Pick<RequestParts, 'means
   };
 }
 
-/** Counts the time of the database against the quotas of who asked; absent where there is none to count against. */
+/** Counts database time against the caller's quotas; undefined if there are none. */
 export function timeCharge(
   { means }: Pick<RequestParts, 'means'>,
   caller: Caller,

@@ -1,6 +1,6 @@
 import type { ErrorParameters } from 'osl-compiler';
 
-/** A cap, and how its asker can do with it or raise it. */
+/** A cap, and how the client can avoid or raise it. */
 export type Clip = ErrorParameters<'stepCap'>;
 
 /** Rows of one runtime relation, and notes for their reader. */

@@ -5,7 +5,7 @@ const LONGEST_QUERY = 4_000;
 /** High surrogate that the cut may leave at the end. */
 const HALF_A_PAIR = /[\ud800-\udbff]$/;
 const MOST_LABELS = 64;
-/** Shorter words seldom say what a text is about. */
+/** Minimum length of a word that becomes a label; shorter words seldom describe a text. */
 const SHORTEST_LABEL = 3;
 
 /** Default JSON schema of EXTRACT. */
@@ -56,7 +56,7 @@ export function workedArguments(
   }
 }
 
-/** The different words of a query, as labels; all of it where it has none. */
+/** The distinct words of a query, as labels; the whole query if it has none. */
 function wordsOf(query: string): readonly string[] {
   const words = new Set(query.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? []);
   const long = [...words].filter((word) => word.length >= SHORTEST_LABEL);
