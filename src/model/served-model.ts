@@ -36,7 +36,7 @@ export type PublishedLayer = Overlay & { readonly id: string };
 
 interface ServedParts extends Model {
   readonly tenant: string;
-  /** Layer below what was published. */
+  /** The layer below the published objects. */
   readonly file: FileLayer;
   /** Null while nothing is published. */
   readonly published: PublishedLayer | null;
@@ -80,7 +80,7 @@ export class ServedModel implements ServedParts {
     return new ServedModel({ ...this.#parts, snapshot });
   }
 
-  /** Manifest and policy over the same manifest file, with what is published now. */
+  /** This manifest file with another manifest and policy, and with what is published now. */
   over(next: Model, published: PublishedLayer | null): ServedModel {
     const { manifest, snapshot } = next;
     return new ServedModel({ ...this.#parts, manifest, snapshot, published });

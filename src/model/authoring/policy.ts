@@ -190,7 +190,7 @@ function subjectsBetween(before: PolicySnapshot, after: PolicySnapshot): readonl
   });
 }
 
-/** Rules of the exchange, each as whoever it takes: `whoever rule staff takes`. */
+/** Differences of the exchange rules, each as a subject: `whoever rule staff takes`. */
 function rulesBetween(before: PolicySnapshot, after: PolicySnapshot): readonly SubjectChange[] {
   const [old, now] = [before, after].map(
     ({ document }) => new Map((document.exchange ?? []).map((rule) => [rule.name, rule])),

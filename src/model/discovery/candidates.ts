@@ -58,9 +58,9 @@ export interface AdoptionCandidate {
   readonly key: readonly string[];
   readonly unique_keys: readonly (readonly string[])[];
   readonly foreign_keys: readonly CandidateLink[];
-  /** The planner's estimate; null if it has none. */
+  /** The planner's estimate of the number of rows; null if it has none. */
   readonly row_estimate: number | null;
-  /** 0 to 1: how well the declarations bear the proposal. It says nothing of the rows, which nobody read. */
+  /** 0 to 1: how well the declarations support the proposal. Independent of the rows, which are not read. */
   readonly confidence: number;
   /** Sentences that explain the confidence. */
   readonly evidence: readonly string[];
@@ -274,7 +274,7 @@ interface LinkTable {
   readonly payload: readonly string[];
 }
 
-/** Columns beside the links that a bridge may have, where the database fills them in: a row's number, its time. */
+/** Maximum columns of a bridge besides its links, if the database fills them in: a row number, a time. */
 const MAX_FILLED = 2;
 
 /**

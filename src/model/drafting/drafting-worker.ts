@@ -23,14 +23,14 @@ import type {
 } from './messages.js';
 import { Portions, portionsOf } from './portions.js';
 
-/** The thread that reads, compiles and judges drafts. It holds what is served, and serves nobody. */
+/** Thread that reads, compiles and judges drafts. It keeps the served model but answers no requests. */
 
 const port = parentPort;
 if (port === null) throw new Error('this file is the main module of a worker');
 
 const say = (message: FromDrafter): void => port.postMessage(message);
 
-/** Changes, and changes of access of each role, that one draft may make: who publishes is told of all, at once. */
+/** Maximum changes, and access changes per role, of one draft: its author is shown all of them at once. */
 const MOST_CHANGES = 20_000;
 
 interface LoadedBaseline {

@@ -42,7 +42,7 @@ export function wordsTable(facet: string, version: string): string {
   return `${storeTable(facet, version)}${WORDS}`;
 }
 
-/** The table of what is derived from a facet version, likewise. */
+/** Table of the attributes derived from a facet version, likewise. */
 export function derivedTable(facet: string, version: string): string {
   return `${storeTable(facet, version)}${DERIVED}`;
 }

@@ -46,7 +46,7 @@ function candidateNode(candidate: AdoptionCandidate): MapNode {
   };
 }
 
-/** A foreign key of a candidate; none where it leads to nothing in the map. */
+/** A foreign key of a candidate; no edge if it leads to nothing in the map. */
 function keyEdge(
   candidate: AdoptionCandidate,
   link: CandidateLink,
@@ -105,7 +105,7 @@ class ForeignKeyTargets {
     this.#candidates = new Map(candidates.map((c) => [c.id, c]));
   }
 
-  /** The node that a key leads to, and its attributes; null where the map has no such node or attribute. */
+  /** Node that a key refers to, and its attributes; null if the map lacks one of them. */
   endOf(
     connector: string,
     { references }: CandidateLink,

@@ -25,7 +25,7 @@ export interface MapNode {
 }
 
 interface EntityMeta {
-  /** Columns of the primary key, between commas; empty where the reader does not see all of it. */
+  /** Columns of the primary key, separated by commas; empty if the reader does not see all of it. */
   readonly pk: string;
   readonly model: string;
   /** Facet names. */
@@ -56,9 +56,9 @@ export interface MapEdge {
   /** `nn`: through a bridge; `n1`, `11`: along a foreign key, from source to target. */
   readonly kind: 'nn' | 'n1' | '11';
   readonly label: string;
-  /** False for what was discovered only. */
+  /** False for objects that were only discovered. */
   readonly declared: boolean;
-  /** Attributes, between commas where there are several. */
+  /** Attributes, separated by commas if there are several. */
   readonly source_attr: string;
   readonly target_attr: string;
 }

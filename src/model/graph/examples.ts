@@ -23,7 +23,7 @@ export function entityExamples(entity: EntityView, facets: readonly FacetView[])
   return joint === null ? [plain] : [plain, joint];
 }
 
-/** Null where the reader cannot name rows by a key of one column. */
+/** Null if the reader cannot refer to rows by a key of one column. */
 export function jointExample(entity: EntityView): string | null {
   const [key, ...more] = keyOf(entity) ?? [];
   const value = key === undefined ? null : made(key.type);
@@ -55,7 +55,7 @@ export function joinExample({ from: left, to: right, bridge }: LinkView): string
   );
 }
 
-/** A walk along a link; null where an end has no key that the reader sees, or one of a type that needs no example. */
+/** A walk along a link; null if an end has no key that the reader sees, or one of a type without an example value. */
 export function traverseExampleIn(view: GraphView): (link: LinkView) => string | null {
   const entities = new Map(view.entities.map((e) => [e.name, e]));
   return ({ name, from: left, to: right }) => {
@@ -82,7 +82,7 @@ function retrieve({ name, maxTopK }: FacetView): string {
   return `RETRIEVE(facet => ${quoteLiteral(name)}, query => 'what is it about', top_k => ${Math.min(5, maxTopK)})`;
 }
 
-/** The columns of the key; null where the reader sees no rows of some of them. */
+/** Columns of the key; null if the reader sees no rows of some of them. */
 function keyOf(entity: EntityView | undefined): readonly ColumnView[] | null {
   const names = entity?.primaryKey ?? [];
   const columns = names.flatMap((name) => entity?.columns.find((c) => c.name === name && c.rows) ?? []);

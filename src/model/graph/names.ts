@@ -18,7 +18,7 @@ export function metricName(name: string): string {
   return fullName('metrics', name);
 }
 
-/** Full names of all that a view speaks of, sorted, each once: what the audit log is told of its reading. */
+/** Full names of all objects in a view, sorted and unique, for the audit record of its reading. */
 export function objectsIn(
   view: Pick<GraphView, 'entities' | 'facets' | 'metrics' | 'links'>,
 ): readonly string[] {
@@ -38,7 +38,7 @@ export function objectName({ kind, name }: Relation, column: string | null = nul
   return column === null ? owner : `${owner}.${column}`;
 }
 
-/** A relation of the catalog, and a column of it where one is named. */
+/** A relation of the catalog, and optionally a column of it. */
 export interface CatalogName {
   readonly relation: string;
   readonly column: string | null;

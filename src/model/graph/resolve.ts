@@ -14,7 +14,7 @@ export interface Resolution {
 export interface Match {
   readonly fqn: string;
   readonly kind: MatchKind;
-  /** 0 (exclusive) to 1, of four decimals. It rests on the term and on what is matched, on nothing else. */
+  /** 0 (exclusive) to 1, rounded to four decimals. Depends only on the term and on what it matches. */
   readonly score: number;
   /** Part of the object that the term matched. */
   readonly via: 'name' | 'lexicon' | 'description';

@@ -27,7 +27,7 @@ export interface SchemaDocument {
   readonly features: SchemaFeatures;
 }
 
-/** By the names of the manifest's switches: what is off is refused with E0511. */
+/** By the names of the manifest's switches: features that are off are refused with E0511. */
 export interface SchemaFeatures extends Features {
   /** The join rule; a join that breaks it is E0514. */
   readonly joins: Joins;
@@ -47,9 +47,9 @@ export interface SchemaEntity {
   readonly columns: readonly SchemaColumn[];
   /** Attributes taken from its text; like `evidence` they can be selected where WHERE names the keys. */
   readonly derived: readonly SchemaDerived[];
-  /** A group must be of so many entities to be answered, where a column's `use` is `aggregates`; else null. */
+  /** Minimum number of entities in a group, for columns whose `use` is `aggregates`; otherwise null. */
   readonly minimum_group_size: number | null;
-  /** Facets with text about it. Where there are some, `evidence` can be selected by key. */
+  /** Facets with text about it. If there are any, `evidence` can be selected by key. */
   readonly facets: readonly string[];
   readonly metrics: readonly string[];
   readonly synonyms: readonly string[];

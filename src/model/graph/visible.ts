@@ -114,7 +114,7 @@ class Viewer {
     });
   }
 
-  /** Null where neither a column nor a metric of it can be used: then there is nothing to say of it. */
+  /** Null if neither a column nor a metric of it can be used. */
   #relation(relation: Relation): VisibleRelation | null {
     const rights = this.#access.relations.get(relation.name);
     if (rights === undefined) return null;
@@ -282,7 +282,7 @@ export function definitionOfSpan(span: CumulativeMetric['span']): Readonly<Recor
   }
 }
 
-/** The type of a metric as the manifest says it. */
+/** The type of a metric as declared in the manifest. */
 function kindOf(metric: Metric): MetricView['kind'] {
   const { type } = metric;
   if (type !== 'cumulative') return type;

@@ -106,7 +106,7 @@ const ISSUERS_SCHEMA = {
 
 /** An issuer as configured in the operator's file. Plain data. */
 export interface IssuerConfig {
-  /** Accepted values of `iss`; the first is its URL, where its documents are. */
+  /** Accepted values of `iss`; the first is its URL, under which its documents are. */
   readonly names: readonly string[];
   /** `actor`: signs actor tokens. `identity`: signs identity tokens, which the policy's rules exchange. */
   readonly tokens: 'actor' | 'identity';
@@ -125,7 +125,7 @@ export interface IssuerConfig {
 
 export type IssuerKeys =
   | { readonly kind: 'files'; readonly files: readonly string[] }
-  /** `url` null: where discovery says. */
+  /** `url` null: taken from the discovery document. */
   | ({ readonly kind: 'remote'; readonly url: string | null } & KeyTimes);
 
 /** Cache times of fetched keys, in ms. */

@@ -88,7 +88,7 @@ export class RemoteKeys implements KeySource {
     return Math.max(1, Math.ceil((this.#options.coolDownMs - since) / 1_000));
   }
 
-  /** Reads the set unless that was tried a moment ago; whoever asks meanwhile waits for the same answer. */
+  /** Fetches the key set unless that was tried a moment ago; concurrent callers share one request. */
   #refresh(): Promise<void> {
     if (this.#running !== null) return this.#running;
     const { now, coolDownMs } = this.#options;
@@ -128,7 +128,7 @@ export class RemoteKeys implements KeySource {
   }
 }
 
-/** The keys of an issuer that sign, as it publishes them now. Rejects where there are none. */
+/** Signing keys of an issuer, as it publishes them now. Rejects if there are none. */
 export async function fetchKeySet(
   issuer: string,
   url: URL | null,

@@ -41,7 +41,7 @@ export interface UnplacedDiagnostic {
   readonly hint: string | null;
   /** UTF-16 units into the text at `path`: where inside an expression the problem is. */
   readonly offset?: number;
-  /** UTF-16 offsets into the file, where `path` cannot say which place is meant. */
+  /** UTF-16 offsets into the file, if `path` is not precise enough. */
   readonly span?: readonly [number, number];
 }
 
@@ -95,7 +95,7 @@ function marked(range: TextRange, line: string): readonly string[] {
   return [`${gutter} | ${shown}`, `${' '.repeat(gutter.length)} | ${lead}${'^'.repeat(width)}`];
 }
 
-/** Control characters would let a file draw on the terminal of whoever checks it. */
+/** Replaces control characters, with which a file could draw on the terminal of its reader. */
 function printable(line: string): string {
   return line.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '\ufffd');
 }

@@ -8,7 +8,7 @@ import { conflictsBetween, grow, type Overlay, withOverlay } from './overlay.js'
 import { outsidePublishing } from './publishable.js';
 import { parseSource, placedIn, raise, readText, type YamlSource } from './source.js';
 
-/** A manifest file and what was published over it: what serves, and the file's own part of that. */
+/** A manifest file and what is published over it: the combined manifest, and the file's own part. */
 export interface LayeredManifest {
   readonly manifest: Manifest;
   readonly base: ManifestDocument;
@@ -43,7 +43,7 @@ export async function loadLayered(
   }
 }
 
-/** A manifest file that is right by itself, and not together with what was published over it. */
+/** Thrown if a manifest file is valid by itself, but not together with what is published over it. */
 class OverlayConflict extends Error {
   override readonly name = 'OverlayConflict';
 

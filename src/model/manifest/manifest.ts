@@ -44,7 +44,7 @@ export interface Table {
 
 export type DeclaredTableColumn = Pick<Column, 'type' | 'sensitivity'> & {
   readonly name: string;
-  /** The type that the database has for it, where its text is read; else null. */
+  /** The database's type for it, if it is read as text; otherwise null. */
   readonly stored: string | null;
   /** Labels of an enum, in their order; null if they are not declared. */
   readonly labels: readonly string[] | null;
@@ -76,7 +76,7 @@ export interface CacheRule {
   readonly notify: boolean;
 }
 
-/** An attribute of an entity: what an operator says of a facet's text when that is indexed. */
+/** An attribute of an entity: the result of an operator on a facet's text, computed when that is indexed. */
 export interface DerivedAttributeSettings {
   readonly name: string;
   readonly description: string | null;
@@ -215,7 +215,7 @@ export interface GlossaryTerm {
   readonly synonyms: readonly string[];
 }
 
-/** Everything that has stores: each facet, and behind it its lexical leg where it has one. */
+/** Everything that has stores: each facet, followed by its lexical leg if it has one. */
 export function indexedFacets({ facets }: Pick<Manifest, 'facets'>): readonly Facet[] {
   return [...facets.values()].flatMap((f) => (f.lexicalLeg === null ? [f] : [f, f.lexicalLeg]));
 }
@@ -238,7 +238,7 @@ export function keylessEntities({ catalog }: Pick<Manifest, 'catalog'>): string 
   return `no primary key: ${listed}${more}; no TRAVERSE, no evidence, no order among equal rows`;
 }
 
-/** Parts of a manifest whose members may say why they should not be used any more. */
+/** Parts of a manifest whose members can be deprecated. */
 export const DEPRECABLE = ['entities', 'relationships', 'bridges', 'facets', 'metrics'] as const;
 
 /** The reasons that a document gives, by `section.name`. */

@@ -30,7 +30,7 @@ type PublishedSection = (typeof PUBLISHED_SECTIONS)[number];
 /** Without a prototype, so that `constructor` is no member of it. */
 const NONE: PlainDocument = Object.freeze(Object.create(null));
 
-/** The document that serves: the file's, with what was published in its place. */
+/** The combined document: the file's, with published objects replacing those of the same name. */
 export function withOverlay(base: ManifestDocument, objects: FragmentDocument): unknown {
   const out = join(base as unknown as PlainDocument, {}); // a document is plain data
   for (const section of PUBLISHED_SECTIONS) {
@@ -84,7 +84,7 @@ export function pathsIn(objects: FragmentDocument): readonly string[] {
   );
 }
 
-/** The member that a document has at `section.name`; undefined where it has none. */
+/** The member of a document at `section.name`; undefined if there is none. */
 export function memberAt(document: FragmentDocument | ManifestDocument, path: string): unknown {
   const at = path.indexOf('.');
   const section = PUBLISHED_SECTIONS.find((s) => s === path.slice(0, at));

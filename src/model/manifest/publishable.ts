@@ -5,7 +5,7 @@ import type { ManifestDocument } from './document.js';
 import type { FragmentDocument } from './fragment.js';
 import { otherColumns, PUBLISHED_SECTIONS } from './overlay.js';
 
-/** A fragment that says more than may be published: the manifest file alone says that. */
+/** Thrown for a fragment with parts that may not be published, which only the manifest file may declare. */
 export class OutsidePublishing extends Error {
   override readonly name = 'OutsidePublishing';
   /** Parts of the manifest that it would change, in the manifest's words. */

@@ -37,7 +37,7 @@ type YamlMapping = Record<string, unknown>;
 
 class Reader {
   readonly #lines: readonly string[];
-  /** Index of the next line that says something. */
+  /** Index of the next line with content. */
   #at = 0;
   #indent = -1;
   #line = '';
@@ -99,7 +99,7 @@ class Reader {
     return items;
   }
 
-  /** A mapping whose keys stand at `indent`; the first may stand behind the dash at `dash`. */
+  /** A mapping whose keys are indented by `indent`; the first may follow the dash at `dash`. */
   #mapping(indent: number, dash: number): YamlMapping {
     const members: YamlMapping = Object.create(null);
     let first = dash < indent;
@@ -142,7 +142,7 @@ class Reader {
   }
 }
 
-/** A value that stands on one line. */
+/** A value on a single line. */
 class Inline {
   readonly #line: string;
   #at: number;

@@ -5,7 +5,7 @@ import { FUNCTIONS, functionSql } from './functions.js';
 import { padsOf } from './rights.js';
 import { SCHEMA } from './sql.js';
 
-/** The policy of ours on a table, and that which leaves everybody else as they were. */
+/** Our policy on a table, and the one that leaves the access of everybody else unchanged. */
 export const ROWS_POLICY = 'osl_rows';
 export const OTHERS_POLICY = 'osl_others';
 

@@ -252,7 +252,7 @@ function namesIn(columns: ColumnsDocument | undefined): readonly (readonly [stri
 
 const MIB = 1_048_576;
 
-/** The rerankers of a document, with what it leaves unsaid. */
+/** Rerankers of a document, with defaults filled in. */
 function rerankersOf({ rerankers }: ManifestDocument): ReadonlyMap<string, RerankerSettings> {
   return frozenMap(
     membersOf(rerankers).map(([name, r]): [string, RerankerSettings] => [

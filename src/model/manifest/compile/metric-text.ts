@@ -18,7 +18,7 @@ export function checkMetricTexts(catalog: Catalog, problems: Problems): void {
   for (const metric of catalog.metrics.values()) {
     if (metric.type === 'simple') checkSimple(metric, catalog, report);
   }
-  // What is made of faulty metrics is not faulty for that.
+  // Metrics built on others are checked only if no simple metric is faulty.
   if (faulty.size > 0) return;
   const access = everything(catalog);
   for (const metric of catalog.metrics.values()) {

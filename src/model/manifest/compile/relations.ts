@@ -38,7 +38,7 @@ export function relationsOf(
 type RelationDocument = Pick<EntityDocument, 'source' | 'columns'> & {
   readonly primary_key: readonly string[];
   readonly description: string | null;
-  /** Each with where it is written. */
+  /** Each with its place in the document. */
   readonly sealed: readonly (readonly [string, Path])[];
   /** True if `primary_key` names columns that `sealed` does not give, so that they are still to check. */
   readonly ownKey: boolean;
@@ -114,7 +114,7 @@ function relationOf(
   };
 }
 
-/** The column that says when a row happened, or null. */
+/** Name of the column with the time at which a row happened, or null. */
 function timeOf(
   name: string | undefined,
   entity: string,

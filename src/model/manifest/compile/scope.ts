@@ -2,7 +2,7 @@ import { nearest, type Relation } from 'osl-compiler';
 import { CODES } from '../codes.js';
 import type { Path, UnplacedDiagnostic } from '../diagnostic.js';
 
-/** "perhaps you meant …", or null where no candidate is near. */
+/** "perhaps you meant …", or null if no candidate is near. */
 export function perhaps(name: string, candidates: Iterable<string>): string | null {
   // A manifest may hold text of any length where a name should be.
   const near = nearest(name.slice(0, LONGEST_NAME), candidates);
