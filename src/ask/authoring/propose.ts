@@ -34,7 +34,7 @@ export interface Wish {
   readonly name: string;
 }
 
-/** Lists relations not adopted yet. @throws QueryError E2101 without an admin role, and those of `ask` before that */
+/** Lists relations not adopted yet. @throws QueryError E2101 without an admin role, and as `ask` before it compiles */
 export async function candidates(parts: PublishingParts, call: RequestCall): Promise<Candidates> {
   return authored(parts, call, 'candidates', null, async (caller) => {
     const { read, unread, truncated } = await upstreamsOf(parts, call.requestId);

@@ -188,7 +188,7 @@ async function shared({ share }: PublicationStore, sealed: VersionFile, { manife
   }
 }
 
-/** Also refuses what would be laid over something else than the newest version, which this process could not take up. */
+/** Refuses a base that is not served now, and any change while the newest version is not the one served. */
 function mustBeFor(
   base: string | null,
   { manifest, model: { published } }: Caller,

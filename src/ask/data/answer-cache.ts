@@ -178,7 +178,7 @@ function saysTheSameTomorrow({ plan, values }: KeyParts): boolean {
 }
 
 /**
- * INVARIANT: equal keys mean that the database is sent the same statement with the same values, under the same settings,
+ * INVARIANT: equal keys mean that the database gets the same statement with the same values, under the same settings,
  * for callers who have the same rights under the same policy and manifest. Each part is preceded by its length, so that
  * no part can be made to look like two.
  */

@@ -40,8 +40,8 @@ export interface ExplainResult {
 }
 
 /**
- * Validates and lowers a question without running it. Reads no data; of `wanted`, which takes an admin role, the plan is
- * asked of the database by the governed engine, once the decision is on disk.
+ * Validates and lowers a question without running it. Reads no data. `wanted` needs an admin role; a `plan` is
+ * requested from the database by the governed engine, once the decision is on disk.
  *
  * @throws QueryError E2101 where `wanted` and the asker is no admin, and what `ask` throws before it executes
  */

@@ -235,8 +235,8 @@ function statementOf(body: Exclude<QuestionBody, { kind: 'metrics' }>): {
 }
 
 /**
- * `error` with the place in the text of `question` that it is about, where the database could not compute with a value of
- * it. A text that is parsed in another thread is not parsed again here.
+ * Adds to `error` its position in the text of `question`, if the database could not compute with a value of that text.
+ * A text that was parsed in another thread is not parsed again here.
  */
 export function placedError(
   error: unknown,

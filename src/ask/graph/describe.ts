@@ -98,8 +98,8 @@ export interface GraphParts extends RequestParts, UpstreamParts {
 /**
  * Describes the graph.
  *
- * @throws QueryError E2101 where all is asked for without an admin role, E0512 where nothing has any of the names that are
- * wanted, and as `respond`
+ * @throws QueryError E2101 if all is requested without an admin role, E0512 if nothing has any of the wanted names,
+ * and as `respond`
  */
 export function describe(
   parts: GraphParts,

@@ -110,7 +110,7 @@ export type FromParser =
 /** UTF-16 units of a text that is parsed in the serving thread: some milliseconds at worst. */
 export const SHORT_TEXT = 2_048;
 
-/** UTF-16 units of a text that takes the grammar as little time as those that it waits for; larger ones wait elsewhere. */
+/** UTF-16 units up to which a text is parsed in the thread for usual texts; larger ones have a thread of their own. */
 const LARGE_TEXT = 16_384;
 
 /** The syntax trees of texts that are too long to be parsed in the thread that serves everybody. */

@@ -18,8 +18,8 @@ export interface ExchangeAnswer {
 }
 
 /**
- * Exchanges tokens for an actor token (RFC 8693). Who they speak for is settled first, as at a login; then it is a request
- * of theirs like any other, and recorded as that, with the rule, the issuer and the id of the token that was made.
+ * Exchanges tokens for an actor token (RFC 8693). Their subject is determined first, as at a login; then it is a
+ * request of that subject like any other, recorded with the rule, the issuer and the id of the new token.
  *
  * @throws QueryError E2001, E3001, E4290, E5030, E5033
  */

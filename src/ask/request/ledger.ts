@@ -34,8 +34,8 @@ export interface DecisionRecord {
 }
 
 /**
- * Facts about one request, which its two records are made of. The decision is durable before a byte of an answer leaves.
- * Made by the one way of every request alone (`respond.ts`).
+ * Facts about one request, from which its two records are made. The decision is durable before a byte of an answer
+ * leaves. Created only by `respond.ts`.
  */
 export class Ledger implements DecisionRecord {
   readonly #parts: RecordingParts;

@@ -12,8 +12,8 @@ import type { RecordingParts } from './parts.js';
 import { type ForeignFault, verdictOf } from './told.js';
 
 /**
- * Records of a request that was let in, for the next ones like it: of the same caller, under the same versions, with the
- * same plan but for its values. It says what their records say; it lets nobody in by itself.
+ * Record templates of an authorized request, for later ones like it: of the same caller, under the same versions, with
+ * the same plan except for its values. They determine the contents of records; they authorize nobody.
  */
 export interface Permit {
   readonly caller: Caller;
@@ -65,7 +65,7 @@ export class Recorder {
     this.#parts.audit.appendForm(permit.decision, requestId, statementHmac, null, null, done);
   }
 
-  /** Appends an outcome, whose other fields are `common`. While the disk fails the log keeps it, and refuses all else. */
+  /** Appends an outcome, whose other fields are `common`. If the disk fails the log keeps it, and refuses all else. */
   outcome(common: AuditEntry, { outcome, rows, error }: RequestEnd, us: number, detail: string | null): void {
     const entry = {
       ...common,

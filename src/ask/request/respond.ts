@@ -55,7 +55,7 @@ export interface AnswerSteps<D, A> {
  *
  *   identify → access → rate limit → decide → record the decision → answer → record the outcome
  *
- * Every failure before the answer is recorded as a refusal. If the decision cannot be recorded, nothing is answered (E5030).
+ * Every failure before the answer is recorded as a refusal. If the decision cannot be recorded, nothing is sent: E5030
  *
  * @throws QueryError, ForeignFault: safe to show to the caller. Anything else is a bug: it is logged and becomes E5000.
  */

@@ -1,6 +1,6 @@
 /**
- * A value on its way through rooms that may not use it: they hold it, and hand it back to ask. Its content is private at
- * run time too.
+ * A value that passes through modules that may not use it: they hold it, and hand it back to ask. Its content is
+ * private at run time too.
  *
  * INVARIANT: only service start makes one, and only ask and the service open one: no index exports this module.
  */

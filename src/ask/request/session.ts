@@ -115,8 +115,8 @@ export function renew(
 }
 
 /**
- * The rights of `identity` as the policy, the manifest and the moment of now give them to such a call: equal texts, equal
- * rights.
+ * Text of the current rights of `identity` for such a call, under the policy and manifest that are served: equal texts,
+ * equal rights. Empty if the caller has lost its access.
  */
 export function rightsNow(
   parts: Pick<DecidingParts, 'model' | 'revoked'>,
@@ -147,7 +147,7 @@ export async function sessionCommand(
 /**
  * Records and counts a statement that the surface itself refuses, with this SQLSTATE or error of the catalogue.
  *
- * @throws QueryError E5030 where it could not be recorded. That the caller may ask nothing any more is on record instead.
+ * @throws QueryError E5030 if it could not be recorded. If the caller has lost its access, that is recorded instead.
  */
 export async function refusedCommand(
   parts: RequestParts,
@@ -204,8 +204,8 @@ export interface SingleUse {
 }
 
 /**
- * Uses the token of a call up: it is good for one change of what all are served, or of the server itself, so that whoever
- * reads it on its way cannot make another. A session of the wire proved who it is when it began, and has no part in this.
+ * Uses up the token of a call: it is good for one change of the published objects or of the server, so that somebody
+ * who intercepts it cannot make another. A session of the wire was authenticated when it began, and is not affected.
  *
  * @throws QueryError E3001
  */

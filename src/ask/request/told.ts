@@ -21,7 +21,7 @@ export interface Verdict {
   readonly code: string;
 }
 
-/** INVARIANT: every record of a failure takes its decision and code from here, so that the log says what the caller got. */
+/** INVARIANT: every record of a failure takes its decision and code from here, so that log and caller have the same. */
 export function verdictOf(error: QueryError | ForeignFault): Verdict {
   return { decision: isDenial(error) ? 'deny' : 'error', code: error.code };
 }

@@ -281,8 +281,8 @@ export class SessionQuestions {
   }
 
   /**
-   * Begins the question whose text is the UTF-8 of bytes [start, end), with these types declared for its parameters. False,
-   * and nothing has happened, if it must be prepared.
+   * Begins the question whose text is the UTF-8 of bytes [start, end), with these types declared for its parameters.
+   * False, without side effects, if it must be prepared.
    *
    * @param valuesOf gives the values of the run, once its columns are known
    */

@@ -198,7 +198,7 @@ interface CallerRoutes {
 
 /** Queries of plans that make no route, so that it is not tried after each of their runs. */
 const UNROUTED = new WeakSet<GovernedPlan['query']>();
-/** Those whose texts cannot be told by their bytes: they make a route for a statement that is run again, by its name. */
+/** Queries whose texts have no byte shape: they get a route for a prepared statement that is run again, by its name. */
 const UNTOLD = new WeakSet<GovernedPlan['query']>();
 
 /** Routes of all callers of one surface. */
@@ -206,8 +206,8 @@ export class RouteBook {
   readonly #byCaller = new LRUCache<string, CallerRoutes>({ max: MOST_CALLERS });
 
   /**
-   * The routes of `caller`. Nobody has them who is recorded as another, has other rights, or asks under another manifest
-   * or policy, be it one that reads the same.
+   * The routes of `caller`. Not shared with callers that are recorded as another, have other rights, or use another
+   * manifest or policy object, even one with the same content.
    */
   of(caller: Caller): TextRoutes {
     const { identity, access, model } = caller;

@@ -1,7 +1,7 @@
 import type { ShapedText } from 'osl-compiler';
 
 /*
- * Texts of a known shape, told from their bytes. The compiler's `shapeOf` says what a shape is; this file shares no line
+ * Recognizes texts of a known shape by their bytes. The compiler's `shapeOf` defines shapes; this file shares no code
  * with it. A text has a shape here only where both agreed, literal for literal, on a text that was compiled, and
  * everything between the literals is the same, byte for byte.
  */
@@ -152,7 +152,7 @@ export class TextShape {
     this.#firsts = firsts;
   }
 
-  /** The shape of the text that is `bytes` in UTF-8, of which `shapeOf` says the rest; null where the two scans differ. */
+  /** Shape of the text that is `bytes` in UTF-8, with the given result of `shapeOf`; null if the two scans differ. */
   static of(bytes: Buffer, { shape, literals }: ShapedText): TextShape | null {
     const scan = new LiteralScan();
     if (!scan.run(bytes, 0, bytes.length) || scan.count !== literals.length) return null;

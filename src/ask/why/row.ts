@@ -84,8 +84,8 @@ export interface RowQuestion {
 }
 
 /**
- * Looks whether the chain that `caller` is seen as sees the row of a key, under its row filters and by the governed engine; of the
- * row nothing is read but whether it is there. Key columns that are masked for the caller, or not granted, are compared
+ * Checks if the chain in `caller.seenAs` sees the row of a key, under its row filters and by the governed engine; only
+ * the existence of the row is read. Key columns that are masked for the caller, or not granted, are compared
  * all the same: only who may know the policy may ask.
  *
  * @throws QueryError E0511 for a key of another length, or a relation without one; and as the statement fails

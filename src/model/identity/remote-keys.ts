@@ -32,9 +32,9 @@ interface CachedKeys {
 }
 
 /**
- * The keys of an issuer that publishes them: fetched at `begin` or when they are first needed, again from time to time, and for a key
- * id that is not among them, so that a rotation is noticed at its first token. Two attempts are a cool-down apart. While
- * the issuer does not answer, the keys of before stay good for a while.
+ * Keys of an issuer that publishes them: fetched at `begin` or when first needed, then periodically, and for an unknown
+ * key id, so that a rotation is noticed at its first token. Two attempts are at least a cool-down apart. While
+ * the issuer does not answer, the previous keys stay valid for some time.
  */
 export class RemoteKeys implements KeySource {
   readonly #options: RemoteKeysOptions;

@@ -9,7 +9,7 @@ import { type FragmentDocument, join, type PlainDocument } from './fragment.js';
  */
 export interface Overlay {
   readonly objects: FragmentDocument;
-  /** By `section.name`: the fingerprint of the file's member when that was last published over; null where it had none. */
+  /** By `section.name`: fingerprint of the file's member when it was last published over; null if it had none. */
   readonly over: Readonly<Record<string, string | null>>;
 }
 

@@ -15,7 +15,7 @@ export type { RuntimeRows } from './types.js';
 /**
  * Computes the runtime relations of `plan`, in order.
  *
- * @throws QueryError E0519 if a cap held rows back and the result would be wrong or the reader could not be told; E0517
+ * @throws QueryError E0519 if a cap held rows back and a result depends on them or the reader cannot be told; E0517
  *   if the earlier ones used up the time of the question
  */
 export async function runtimeRows(input: RuntimeInput): Promise<readonly RuntimeRows[]> {

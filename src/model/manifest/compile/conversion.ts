@@ -10,7 +10,7 @@ export interface MetricRelations {
   readonly edges: readonly Edge[];
 }
 
-/** `metric`, with the entities of its events and the columns that they are equal in; null for one that has no answer. */
+/** `metric`, with the entities of its events and the columns on which they are joined; null if it is invalid. */
 export function joinedConversion(
   metric: ConversionMetric,
   base: Metric,
