@@ -57,12 +57,12 @@ export type DraftReply<T> =
   | { readonly told: T }
   | { readonly error: QueryErrorFields & { readonly entry: string } };
 
-/** A portion of a `Ground` or a `Task`, or the wish for the next portion of the answer. */
+/** A portion of a `BaselineMessage` or a `DraftTask`, or the request for the next portion of the answer. */
 export type ToDrafter =
   | { readonly kind: 'portion'; readonly portion: string; readonly last: boolean }
   | { readonly kind: 'more' };
 
-/** A portion of a `Told`. */
+/** Ready signal, a portion of a `DraftReply`, or a failure. */
 export type FromDrafter =
   | { readonly kind: 'ready' }
   | { readonly kind: 'portion'; readonly portion: string; readonly last: boolean }
