@@ -12,7 +12,7 @@ export interface StoredDraft {
   readonly text: string;
   /** True if it was sent as YAML, so that positions in it are meaningful. */
   readonly placed: boolean;
-  /** Time, subject and versions of the last successful validation; null if there is none. */
+  /** Time, subject and versions of the latest validation; null if that failed, or if there was none. */
   readonly validated: Validation | null;
 }
 
