@@ -1,4 +1,4 @@
-/** What the generator reads of an OpenAPI 3.1 document. */
+/** Parts of an OpenAPI 3.1 document that the generator reads. */
 export interface OpenApi {
   readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, OpenApiSchema>> };
@@ -29,7 +29,7 @@ export interface OpenApiSchema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
   readonly enum?: readonly (string | number | boolean | null)[];
-  /** Values may be added within v1, so that a reader must take any. */
+  /** Values may be added within v1, so readers must accept unknown ones. */
   readonly 'x-extensible'?: boolean;
   readonly oneOf?: readonly OpenApiSchema[];
   readonly anyOf?: readonly OpenApiSchema[];

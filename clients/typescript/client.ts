@@ -9,25 +9,25 @@ export type Question = Query extends infer Shape
 
 export type Row = Answer['rows'][number];
 
-/** What an answer says beside its rows. */
+/** Members of an answer other than its rows. */
 export type Trailer = Omit<Answer, 'rows'>;
 
 export interface ClientOptions {
-  /** Such as `https://osl.example`. */
+  /** Base URL, such as `https://osl.example`. */
   readonly url: string;
-  /** The actor token of the next call; they live 300 s at most, so a function is asked each time. */
+  /** Actor token. Tokens live for at most 300 s, so a function is called before each request. */
   readonly token: string | (() => string | Promise<string>);
-  /** Instead of the global one. */
+  /** Used instead of the global `fetch`. */
   readonly fetch?: typeof fetch;
 }
 
 /** A refusal or a failure. */
 export class OslError extends Error {
-  /** HTTP status of the problem; null where the answer broke off without one. */
+  /** HTTP status of the problem; null if the answer broke off without one. */
   readonly status: number | null;
-  /** As the gateway said it; null where something else answered, or nothing did. */
+  /** Problem sent by the gateway; null if something else answered, or nothing did. */
   readonly problem: Problem | null;
-  /** Seconds to wait before the next try, where the gateway says so. */
+  /** Seconds to wait before the next try; null if the gateway names none. */
   readonly retryAfterSeconds: number | null;
 
   constructor(status: number | null, problem: Problem | null, retryAfter: string | null = null) {
@@ -49,7 +49,7 @@ interface CallOptions<K extends OperationName> {
   readonly signal?: AbortSignal;
 }
 
-/** A client of the REST surface. Members that an answer has beyond these types are left as they are. */
+/** Client of the REST API. Members of an answer that these types do not declare are left unchanged. */
 export class OslClient {
   readonly #options: ClientOptions;
 
@@ -59,7 +59,7 @@ export class OslClient {
 
   /** All rows of an answer. @throws OslError */
   async query(question: Question, signal?: AbortSignal): Promise<Answer> {
-    // Without `explain` it is no plan.
+    // Without `explain` the answer is never a plan.
     return (await this.call('query', { body: question, ...signalOf(signal) })) as Answer;
   }
 
@@ -70,8 +70,8 @@ export class OslClient {
   }
 
   /**
-   * Rows one by one, as they come, however many; what `return` gives at the end is the trailer. Leaving the loop ends
-   * the question. @throws OslError, also where the answer breaks off after some rows
+   * Yields rows as they arrive, however many; the generator returns the trailer at its end. Leaving the loop cancels
+   * the query. @throws OslError, also if the answer breaks off after some rows
    */
   async *rows(question: Question, signal?: AbortSignal): AsyncGenerator<Row, Trailer> {
     const accept = 'application/x-ndjson';
@@ -81,7 +81,7 @@ export class OslClient {
       if (last !== null) yield JSON.parse(last);
       last = line;
     }
-    // The last line is the trailer, whatever it looks like: a column may have its name.
+    // The last line is always the trailer, whatever it looks like: a column may be named `trailer`.
     const trailer = last === null ? null : trailerIn(last);
     if (trailer === null) throw new OslError(null, null);
     if (trailer.problem !== undefined) throw new OslError(trailer.problem.status, trailer.problem);
@@ -101,7 +101,7 @@ export class OslClient {
     }
   }
 
-  /** The same, before its body is read: for an Arrow stream, `accept: 'application/vnd.apache.arrow.stream'`. */
+  /** Like `call`, before its body is read: for an Arrow stream, `accept: 'application/vnd.apache.arrow.stream'`. */
   async send<K extends OperationName>(operation: K, sent: CallOptions<K> = {}): Promise<Response> {
     const { method, path, token } = OPERATIONS[operation];
     const parameters = new Map<string, string>(Object.entries({ ...sent.parameters }));
@@ -170,7 +170,7 @@ async function* linesOf(response: Response): AsyncGenerator<string> {
       yield* lines;
     }
   } finally {
-    await reader.cancel().catch(() => undefined); // a reader that leaves ends the question
+    await reader.cancel().catch(() => undefined); // leaving the loop cancels the query
   }
   if (rest !== '') yield rest;
 }

@@ -1,6 +1,6 @@
 declare module '*.css';
 
-/** Of lib.dom only where a browser's types have it: what the page's policy of markup is made with. */
+/** Trusted Types, used to create the page's HTML policy; undefined in browsers without them. */
 interface Window {
   readonly trustedTypes?: {
     createPolicy(
@@ -11,6 +11,6 @@ interface Window {
 }
 
 interface ImportMeta {
-  /** Vite's: the modules that match, each loaded when it is asked for. */
+  /** Provided by Vite: the matching modules, each loaded on demand. */
   glob<T>(pattern: string): Readonly<Record<string, () => Promise<T>>>;
 }

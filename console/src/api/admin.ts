@@ -1,7 +1,7 @@
 import type { SignedInCaller } from './caller.js';
 import { getJson, ProblemError, postJson } from './http.js';
 
-/** What admins ask. Requests of authors are few a second, so that one follows another, and waits where it is told to. */
+/** Requests of admins. The server limits them per second: they are sent one after another, and wait when told to. */
 
 const TRIES = 5;
 const PAUSE_MS = 60;
@@ -21,7 +21,7 @@ export function adminGet<T>(
   return inTurn(() => getJson<T>(caller, url, signal === undefined ? {} : { signal }), signal);
 }
 
-/** POST; one that changes something takes a token of its own. Throws as `getJson`. */
+/** POST. A request that `changes` something uses a fresh token. Throws as `getJson`. */
 export function adminPost<T>(
   caller: SignedInCaller,
   path: string,
@@ -37,7 +37,7 @@ function inTurn<T>(ask: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   return asked;
 }
 
-/** What is over the limit of a second is asked for again when that is over. */
+/** Retries a request refused by the rate limit (E4290), up to `TRIES` attempts, while each wait is at most 3 s. */
 async function patient<T>(ask: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     signal?.throwIfAborted();

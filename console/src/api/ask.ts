@@ -4,7 +4,7 @@ import type { SignedInCaller } from './caller.js';
 import { ProblemError, postJson, send, UnreachedError } from './http.js';
 
 export type { Answer, Plan };
-/** What an answer says beside its rows. */
+/** Members of an answer other than its rows. */
 export type AnswerTrailer = Omit<Answer, 'rows'>;
 export type AnswerColumn = Answer['columns'][number];
 
@@ -15,18 +15,18 @@ type AnswerRow = Readonly<Record<string, JsonValue>>;
 
 export interface AskOptions {
   readonly signal: AbortSignal;
-  /** Takes each row as it comes, with how many characters it had; false: no more are wanted, and the question is cancelled. */
+  /** Receives each row and its length in characters; returning false cancels the query. */
   readonly row: (row: AnswerRow, characters: number) => boolean;
 }
 
-/** Work that goes on for so long lets the page do something else. */
+/** Time in ms after which reading rows yields, so that the page stays responsive. */
 const TURN_MS = 24;
 
 /**
- * Asks, and takes the rows as they come. Aborting `signal` closes the connection, which ends the statement in the
- * database. Null where `row` wanted no more.
+ * Sends a query and passes on its rows as they arrive. Aborting `signal` closes the connection, which cancels the
+ * statement in the database. Returns null if `row` returned false.
  *
- * @throws ProblemError, also where the answer failed after its first rows; UnreachedError where it broke off; EndedError
+ * @throws ProblemError, also if the answer fails after its first rows; UnreachedError if it breaks off; EndedError
  */
 export async function ask(
   caller: SignedInCaller,
@@ -43,7 +43,7 @@ export async function ask(
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   const lines = new LineSplitter();
   let since = performance.now();
-  // The last line is the trailer, whatever a row looks like: each waits until another has come.
+  // The last line is the trailer, whatever a row looks like: each line is held until the next one arrives.
   let held: string | null = null;
   for (;;) {
     const { done, value } = await readFrom(reader);
@@ -74,7 +74,7 @@ async function readFrom(reader: ReadableStreamDefaultReader<string>) {
 
 const BROKEN = 'the answer broke off before its end';
 
-/** What the last line says. @throws ProblemError where the answer failed; UnreachedError where this was not its last line */
+/** Trailer from the last line. @throws ProblemError if the query failed; UnreachedError if the line is no trailer */
 function trailerOf(line: string | null): AnswerTrailer {
   const read = line === null ? null : (JSON.parse(line) as { readonly trailer?: object });
   const trailer = read?.trailer;
@@ -83,16 +83,16 @@ function trailerOf(line: string | null): AnswerTrailer {
   return trailer as AnswerTrailer;
 }
 
-/** The plan of a question; nothing is run. Throws as `ask`. */
+/** Plan of a query; nothing is run. Throws as `ask`. */
 export function explain(caller: SignedInCaller, body: QuestionBody, signal: AbortSignal): Promise<Plan> {
   return postJson<Plan>(caller, '/osl/query', { ...body, explain: true }, { signal });
 }
 
-/** Takes a text that comes in pieces apart into its lines. */
+/** Splits text that arrives in pieces into lines. */
 export class LineSplitter {
   #rest = '';
 
-  /** The lines that are whole with `piece`. */
+  /** Returns the lines that `piece` completes. */
   add(piece: string): readonly string[] {
     const lines = (this.#rest + piece).split('\n');
     this.#rest = lines.pop() ?? '';

@@ -1,22 +1,22 @@
 /**
- * Somebody who has signed in, of whom tokens come. A token lives minutes: where the sign-in can give another, it is
- * asked for one in time; where a person pasted it, it ends.
+ * Signed-in caller and source of their tokens. A token lives for minutes: if the sign-in can issue another, it is
+ * renewed in time; a token that a person pasted expires.
  */
 export interface SignedInCaller {
   readonly identity: TokenClaims;
-  /** Names this caller in what a browser keeps: the chain, as it is. */
+  /** Key of this caller in browser storage: the members of the chain, joined by spaces. */
   readonly key: string;
-  /** A token that is good for half a minute at least. @throws EndedError */
+  /** A valid token; if it can be renewed, valid for at least another 30 s. @throws EndedError */
   token(): Promise<string>;
-  /** A token that no change was made with: for what changes something. @throws EndedError */
+  /** A token not used for an earlier change, for requests that change something. @throws EndedError */
   freshToken(): Promise<string>;
-  /** Another token, since the gateway does not take the one that it was shown. @throws EndedError */
+  /** A new token, after the gateway rejected the current one. @throws EndedError */
   renewed(): Promise<string>;
-  /** When the last token ends, in milliseconds since the epoch; null where another follows by itself. */
+  /** Expiry of the last token, in milliseconds since the epoch; null if tokens are renewed automatically. */
   expiresAt(): number | null;
 }
 
-/** The token has ended, and the sign-in gives no other. */
+/** The token has expired, and the sign-in cannot issue another. */
 export class EndedError extends Error {
   constructor() {
     super('the token has ended: sign in again');
@@ -24,20 +24,20 @@ export class EndedError extends Error {
   }
 }
 
-/** How a caller's tokens are had, and who is told of them. */
+/** Source of a caller's further tokens, and callbacks for changes. */
 export interface CallerTokens {
-  /** Null where a person must bring the next one. */
+  /** Issues the next token; null if a person must supply it. */
   readonly renew: (() => Promise<string>) | null;
-  /** Hears of each token, to keep it. */
+  /** Called with each renewed token, to store it. */
   readonly kept?: (token: string) => void;
-  /** Hears that there is no further token. */
+  /** Called when no further token is available. */
   readonly ended?: () => void;
 }
 
-/** A token that lives for less is renewed before it is used. */
+/** Tokens with less time left, in ms, are renewed before use. */
 const LEAST_MS = 30_000;
 
-/** A caller by its first token; null for a text that is no actor token. */
+/** Caller with this first token; null if the text is not an actor token. */
 export function callerOf(token: string, { renew, kept, ended }: CallerTokens): SignedInCaller | null {
   const first = identityOf(token);
   if (first === null) return null;
@@ -68,7 +68,7 @@ export function callerOf(token: string, { renew, kept, ended }: CallerTokens): S
   };
 }
 
-/** Claims of a token, read without verification, for display: the gateway alone verifies it. */
+/** Claims of a token, read without verification, for display: only the gateway verifies it. */
 interface TokenClaims {
   readonly tenant: string;
   /** Root to leaf: who asks for whom. */
@@ -105,7 +105,7 @@ function payloadOf(token: string): Readonly<Record<string, unknown>> | null {
       c.charCodeAt(0),
     );
     const read: unknown = JSON.parse(new TextDecoder().decode(bytes));
-    // An object of JSON; each member is looked at before it is used.
+    // A JSON object; each member is checked before it is used.
     return typeof read === 'object' && read !== null ? (read as Record<string, unknown>) : null;
   } catch {
     return null;

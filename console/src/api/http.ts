@@ -3,10 +3,10 @@ import type { SignedInCaller } from './caller.js';
 
 export type { Problem };
 
-/** A refusal or a failure, as the gateway tells it. */
+/** Refusal or failure reported by the gateway. */
 export class ProblemError extends Error {
   readonly problem: Problem;
-  /** Seconds to wait before another try, where the gateway says so. */
+  /** Seconds to wait before another try; null if the gateway names none. */
   readonly retryAfter: number | null;
 
   constructor(problem: Problem, retryAfter: number | null = null) {
@@ -17,7 +17,7 @@ export class ProblemError extends Error {
   }
 }
 
-/** The gateway was not reached, or what answered was not it. */
+/** The gateway could not be reached, or something else answered. */
 export class UnreachedError extends Error {
   constructor(message: string) {
     super(message);
@@ -25,13 +25,13 @@ export class UnreachedError extends Error {
   }
 }
 
-/** What an answer with an error says; never throws, whatever came. */
+/** Reads the error from a response; never throws, whatever the body. */
 export async function faultOf(response: Response): Promise<ProblemError | UnreachedError> {
   const body: unknown = await response.json().catch(() => null);
   if (typeof body !== 'object' || body === null || !('code' in body) || !('detail' in body))
     return new UnreachedError(`something that is no gateway answered with status ${response.status}`);
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN);
-  // What has a code and a detail is a problem of the gateway's.
+  // A body with a code and a detail is a problem of the gateway.
   return new ProblemError(body as Problem, Number.isNaN(retryAfter) ? null : retryAfter);
 }
 
@@ -39,11 +39,11 @@ export interface HttpOptions {
   readonly signal?: AbortSignal;
   readonly accept?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** True if it changes something, which takes a token of its own. */
+  /** True if the request changes something, which requires a fresh token. */
   readonly changes?: boolean;
 }
 
-/** GET as `caller`. @throws ProblemError, UnreachedError, EndedError; DOMException where it was aborted */
+/** GET as `caller`. @throws ProblemError, UnreachedError, EndedError; DOMException if aborted */
 export async function getJson<T>(
   caller: SignedInCaller,
   path: string,
@@ -63,7 +63,7 @@ export async function postJson<T>(
   return readJson<T>(await send(caller, 'POST', path, body, options));
 }
 
-/** The answer itself, whose status is one of success. Throws as `getJson`. */
+/** Returns the response if its status is a success. Throws as `getJson`. */
 export async function send(
   caller: SignedInCaller,
   method: 'GET' | 'POST',
@@ -90,7 +90,7 @@ export async function send(
       throw new UnreachedError('the gateway cannot be reached: is it still running?');
     });
   const response = await ask(await (changes ? caller.freshToken() : caller.token()));
-  // A server that began anew may not know what it signed before; whoever cannot renew hears that the token has ended.
+  // A restarted server may not know its earlier signatures; a caller that cannot renew learns that the token has ended.
   const heard = response.status === 401 ? await ask(await caller.renewed()) : response;
   if (!heard.ok) throw await faultOf(heard);
   return heard;

@@ -7,7 +7,7 @@ export type { Schema };
 
 const known = new WeakMap<SignedInCaller, Promise<Schema>>();
 
-/** What `caller` may ask about, asked for once. @throws as `getJson` */
+/** Schema visible to `caller`; requested once, then cached. @throws as `getJson` */
 export function schemaOf(caller: SignedInCaller): Promise<Schema> {
   const asked = known.get(caller) ?? getJson<Schema>(caller, '/osl/schema?governed=true');
   known.set(caller, asked);
@@ -15,7 +15,7 @@ export function schemaOf(caller: SignedInCaller): Promise<Schema> {
   return asked;
 }
 
-/** The schema of `caller`: null before it has come, and beside the error where it cannot be had. */
+/** Schema of `caller`; null while it is loading, and if it could not be loaded. */
 export interface LoadedSchema {
   readonly schema: Schema | null;
   readonly error: unknown;

@@ -1,7 +1,7 @@
-/** What the server tells a page before anybody has signed in. */
+/** Settings that the server sends to a page before sign-in. */
 export interface ServerSettings {
   readonly version: string;
-  /** True if screens of admins are served. */
+  /** True if admin screens are served. */
   readonly admin: boolean;
   readonly demo: { readonly callers: readonly DemoCaller[] } | null;
   readonly local_tokens: boolean;
@@ -14,14 +14,14 @@ export interface DemoCaller {
   readonly about: string;
 }
 
-/** A provider of identities, and as which client people log in with it. */
+/** Identity provider, and the client under which people log in with it. */
 export interface IdentityProvider {
   readonly issuer: string;
   readonly client_id: string;
   readonly scopes: readonly string[];
 }
 
-/** @throws Error where the server is not reached */
+/** @throws Error if the server cannot be reached */
 export async function serverSettings(): Promise<ServerSettings> {
   const response = await fetch('/console/settings.json', { cache: 'no-store', credentials: 'omit' });
   if (!response.ok) throw new Error(`the gateway answered ${response.status}`);

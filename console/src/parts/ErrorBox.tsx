@@ -2,7 +2,7 @@ import './parts.css';
 import { ProblemError } from '../api/http.js';
 import { caretOf } from './caret.js';
 
-/** A sentence of the gateway, in which names stand between backticks. */
+/** Sentence of the gateway; names in backticks are shown as code. */
 export function Words({ text }: { readonly text: string }) {
   return text.split('`').map((part, i) =>
     // biome-ignore lint/suspicious/noArrayIndexKey: a part is its place.
@@ -12,13 +12,13 @@ export function Words({ text }: { readonly text: string }) {
 
 interface ErrorBoxProps {
   readonly error: unknown;
-  /** The text that was asked, in which the error has its place. */
+  /** Query text that the error's position refers to. */
   readonly text?: string;
-  /** What would mend it, where something is offered. */
+  /** Action that would fix the error, if there is one. */
   readonly fix?: { readonly label: string; readonly take: () => void } | null;
 }
 
-/** What went wrong: in words, under which code, where, and what to do. */
+/** Error message with its code, position and hint, and a fix if there is one. */
 export function ErrorBox({ error, text, fix }: ErrorBoxProps) {
   if (!(error instanceof ProblemError))
     return (

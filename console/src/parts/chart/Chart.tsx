@@ -7,13 +7,13 @@ import './chart.css';
 
 interface ChartProps {
   readonly spec: ChartSpec;
-  /** Of files that are saved, without its ending. */
+  /** Name of saved files, without extension. */
   readonly name?: string;
 }
 
 type ChartModule = typeof import('./echarts.js');
 
-/** A chart that fills its place. The library comes with the first one. */
+/** Chart that fills its container. The chart library is loaded with the first one. */
 export function Chart({ spec, name = 'chart' }: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
   const [echarts, setEcharts] = useState<ChartModule | null>(null);
@@ -65,7 +65,7 @@ export function Chart({ spec, name = 'chart' }: ChartProps) {
 
 const SAVED = { width: 1200, height: 640 };
 
-/** The chart as SVG, drawn apart from the page. */
+/** Chart as SVG, rendered outside the page. */
 function svgOf({ init }: ChartModule, spec: ChartSpec): string {
   const chart = init(null, null, { renderer: 'svg', ssr: true, ...SAVED });
   chart.setOption({ ...optionOf(spec, chartColours()), backgroundColor: chartColours().panel });
@@ -74,7 +74,7 @@ function svgOf({ init }: ChartModule, spec: ChartSpec): string {
   return text;
 }
 
-/** The chart as PNG, twice as dense as the screen's points. */
+/** Saves the chart as PNG at twice the pixel density. */
 function savePng({ init }: ChartModule, spec: ChartSpec, name: string): void {
   const place = document.createElement('div');
   const chart = init(place, null, { renderer: 'canvas', devicePixelRatio: 2, ...SAVED });
@@ -86,7 +86,7 @@ function savePng({ init }: ChartModule, spec: ChartSpec, name: string): void {
   }, 'image/png');
 }
 
-/** The colour that a custom property has now, as a chart takes it. */
+/** Current colour of a custom property, in the form that charts accept. */
 function colourOf(name: string): string {
   const probe = document.createElement('span');
   probe.style.color = `var(--${name})`;
@@ -108,7 +108,7 @@ function chartColours(): ChartColours {
 
 const KINDS = { line: 'Line chart', bar: 'Bar chart', scatter: 'Scatter plot' } as const;
 
-/** The chart in one sentence, for those who do not see it. */
+/** Description of the chart in one sentence, for screen readers. */
 function describeChart({ kind, x, y, series }: ChartSpec): string {
   const points = series.reduce((sum, one) => sum + one.points.length, 0);
   const names = series.length > 1 ? `${series.length} series` : y.name;

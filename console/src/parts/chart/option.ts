@@ -3,11 +3,11 @@ import type { EChartsCoreOption } from 'echarts/core';
 /** A chart as plain data. */
 export interface ChartSpec {
   readonly kind: 'line' | 'bar' | 'scatter';
-  /** What stands along the x axis, and in which way. */
+  /** Name and scale of the x axis. */
   readonly x: { readonly name: string; readonly scale: 'time' | 'category' | 'value' };
   readonly y: { readonly name: string };
   readonly series: readonly ChartSeries[];
-  /** What the chart leaves out, in words; null where it shows all. */
+  /** Note on what the chart leaves out; null if it shows everything. */
   readonly note: string | null;
 }
 
@@ -17,7 +17,7 @@ export interface ChartSeries {
   readonly points: readonly (readonly [x: number | string, y: number | null])[];
 }
 
-/** Colours of the page as it is now. */
+/** Current colours of the page. */
 export interface ChartColours {
   readonly text: string;
   readonly quiet: string;
@@ -47,7 +47,7 @@ export const DARK_SERIES = [
   '#aebccb',
 ];
 
-/** What ECharts draws `spec` from. Tooltips are drawn, never markup. */
+/** ECharts options for `spec`. Tooltips are drawn, never inserted as HTML. */
 export function optionOf(spec: ChartSpec, colours: ChartColours): EChartsCoreOption {
   const isBar = spec.kind === 'bar';
   const isMany = spec.series.length > 1;

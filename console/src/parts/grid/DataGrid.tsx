@@ -7,19 +7,19 @@ import { type GridCell, type GridData, isAmount, scrollTo, widthsOf, windowOf } 
 interface DataGridProps {
   readonly label: string;
   readonly data: GridData;
-  /** Changes with the rows, which are no value that could be compared. */
+  /** Changes when rows are added, since `data` itself stays the same object. */
   readonly version?: number;
-  /** What is done with the cell that a person chose: Enter, or a click. `row` is null for a column's head. */
+  /** Called when a cell is chosen by Enter or a click; `row` is null for a column header. */
   readonly onChoose?: (row: number | null, column: number) => void;
   readonly chosen?: { readonly row: number | null; readonly column: number } | null;
-  /** Beside the name in the head of a column. */
+  /** Content beside the name in a column header. */
   readonly headOf?: (column: number) => ReactNode;
 }
 
 const ROW = 28;
 const CHARACTER = 7.4;
 
-/** A table of any length, of which only the rows in view are drawn. Arrows, Page Up and Down, Home and End move in it. */
+/** Table of any length that draws only the rows in view. Arrows, Page Up and Down, Home and End move in it. */
 export function DataGrid({ label, data, version = 0, onChoose, chosen, headOf }: DataGridProps) {
   const id = useId();
   const scroller = useRef<HTMLDivElement>(null);

@@ -9,9 +9,9 @@ export interface GridData {
 
 export interface GridColumn {
   readonly name: string;
-  /** A type of the model, shown beside the name. */
+  /** Type in the model, shown beside the name. */
   readonly type: string;
-  /** Masked in some rows at least: its head and its cells offer `why?`. */
+  /** True if masked in at least some rows: its header and cells offer `why?`. */
   readonly masked: boolean;
 }
 
@@ -31,7 +31,7 @@ const LEAST = 64;
 const MOST = 420;
 const LOOKED_AT = 60;
 
-/** Widths of the columns in pixels, by what their heads and first rows need. */
+/** Widths of the columns in pixels, from their headers and first rows. */
 export function widthsOf({ columns, rows, cell }: GridData, character: number): readonly number[] {
   return columns.map((column, i) => {
     let longest = column.name.length + Math.min(column.type.length, 14) + (column.masked ? 10 : 3);
@@ -41,14 +41,14 @@ export function widthsOf({ columns, rows, cell }: GridData, character: number): 
   });
 }
 
-/** Which rows of a long table are drawn, and where. Pixels. */
+/** Rows of a long table to draw, and their position in pixels. */
 interface RowWindow {
-  /** The first row that is drawn, and the one after the last. */
+  /** Index of the first drawn row, and of the one after the last. */
   readonly first: number;
   readonly end: number;
-  /** Where the first row begins, from the top of what scrolls. */
+  /** Offset of the first drawn row from the top of the scrolled content. */
   readonly top: number;
-  /** The height of what scrolls. */
+  /** Height of the scrolled content. */
   readonly height: number;
 }
 
@@ -59,12 +59,12 @@ interface GridView {
   readonly scrollTop: number;
 }
 
-/** Browsers draw nothing that is much taller; longer tables scroll by more than a pixel a pixel. */
+/** Tallest content in pixels that browsers draw; longer tables scroll by more than a pixel per pixel. */
 export const TALLEST = 8_000_000;
-/** Rows beyond the view, so that a scroll finds them there. */
+/** Rows drawn beyond the view on each side, so that scrolling finds them ready. */
 const BEYOND = 8;
 
-/** The window at a scroll position. Beyond `TALLEST` the scroll bar stands for the whole table all the same. */
+/** Window at a scroll position. Beyond `TALLEST` the scroll bar still covers the whole table. */
 export function windowOf({ rows, rowHeight, viewHeight, scrollTop }: GridView): RowWindow {
   const whole = rows * rowHeight;
   const height = Math.min(whole, TALLEST);
@@ -76,7 +76,7 @@ export function windowOf({ rows, rowHeight, viewHeight, scrollTop }: GridView): 
   return { first, end, top: at - (wholeTop - first * rowHeight), height };
 }
 
-/** The scroll position at which `row` is in view, as near to the present one as can be. */
+/** Scroll position that brings `row` into view with the least movement. */
 export function scrollTo(row: number, view: GridView): number {
   const { rows, rowHeight, viewHeight, scrollTop } = view;
   const whole = rows * rowHeight;

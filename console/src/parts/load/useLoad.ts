@@ -3,14 +3,14 @@ import { adminGet, adminPost } from '../../api/admin.js';
 import type { SignedInCaller } from '../../api/caller.js';
 
 export interface LoadState<T> {
-  /** What came last; stays while it is asked for again. */
+  /** Last value; kept while it is loaded again. */
   readonly value: T | null;
   readonly error: unknown;
   readonly isLoading: boolean;
   readonly again: () => void;
 }
 
-/** What `load` gives; asked anew with each other `key`, and by `again`. A null key asks nothing. */
+/** Result of `load`; loaded again when `key` changes and by `again`. A null key loads nothing. */
 export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>): LoadState<T> {
   const [state, setState] = useState<{ key: string | null; value: T | null; error: unknown }>({
     key: null,
@@ -45,7 +45,7 @@ export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Pr
   return { value: isOwn ? state.value : null, error: isOwn ? state.error : null, isLoading, again };
 }
 
-/** `value` as it was so many milliseconds ago, once it rests: for what is typed. */
+/** `value`, updated once it has not changed for `ms` milliseconds; for typed input. */
 export function useLater<T>(value: T, ms = 250): T {
   const [later, setLater] = useState(value);
   useEffect(() => {
@@ -55,7 +55,7 @@ export function useLater<T>(value: T, ms = 250): T {
   return later;
 }
 
-/** Calls `look` every so often while the page is looked at; a tab that is hidden asks nothing. */
+/** Calls `look` every `everyMs` ms while the page is visible; a hidden tab sends nothing. Null: never. */
 export function usePolling(look: () => void, everyMs: number | null): void {
   const latest = useRef(look);
   latest.current = look;
@@ -84,13 +84,13 @@ export function usePolling(look: () => void, everyMs: number | null): void {
   }, [everyMs]);
 }
 
-/** A job as every path of one answers it. */
+/** Job state, as every job endpoint returns it. */
 interface Job {
   readonly state: string;
 }
 
 interface JobState<J extends Job> {
-  /** Its state and last result; null before the first answer. */
+  /** State and last result; null before the first answer. */
   readonly job: J | null;
   readonly error: unknown;
   readonly begin: () => void;

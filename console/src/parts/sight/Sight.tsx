@@ -4,11 +4,11 @@ import type { Sight } from '../../api/admin-types.js';
 interface SightWords {
   readonly sign: string;
   readonly word: string;
-  /** After “sees it”. */
+  /** Words that follow “sees it”. */
   readonly how: string;
 }
 
-/** Each way to see something, told apart by its sign as by its colour. */
+/** Sign and words of each visibility; the signs distinguish them without colour. */
 export const SIGHT_WORDS: Readonly<Record<Sight, SightWords>> = {
   clear: { sign: '●', word: 'clear', how: 'in the clear' },
   partly_masked: { sign: '◐', word: 'partly masked', how: 'masked in some rows' },
@@ -17,10 +17,10 @@ export const SIGHT_WORDS: Readonly<Record<Sight, SightWords>> = {
   nothing: { sign: '·', word: 'nothing', how: 'not at all' },
 };
 
-/** From the widest to none. */
-export const SIGHTS = Object.keys(SIGHT_WORDS) as readonly Sight[]; // its own keys, all of them
+/** Widest first. */
+export const SIGHTS = Object.keys(SIGHT_WORDS) as readonly Sight[]; // exactly its own keys
 
-/** How somebody sees something, as a sign with its word. */
+/** Visibility, as a sign and a word. */
 export function SightPill({ sight }: { readonly sight: Sight }) {
   const { sign, word } = SIGHT_WORDS[sight];
   return (

@@ -1,11 +1,11 @@
 import type { ThreadMessage, ThreadQuestions, ThreadReply } from './asked-thread.js';
 
-/** What a thread answers, by the name of the question. */
+/** Functions with which a worker thread answers, by name of the question. */
 export type ThreadAnswers<Q extends ThreadQuestions> = {
   readonly [Name in keyof Q]: (ask: Q[Name]['ask']) => Q[Name]['answer'];
 };
 
-/** The thread's own side: answers what the page asks, in turn. */
+/** Worker side of a thread: answers the questions of the page in order. */
 export function answerWith<Q extends ThreadQuestions>(answers: ThreadAnswers<Q>): void {
   self.onmessage = ({ data }: MessageEvent<ThreadMessage<Q>>): void => {
     const { number, name, ask } = data;

@@ -1,4 +1,4 @@
-/** What a thread can be asked, by name: the question and its answer. */
+/** Questions that a worker thread answers, by name: types of the question and of its answer. */
 export type ThreadQuestions = Readonly<Record<string, { readonly ask: unknown; readonly answer: unknown }>>;
 
 export interface ThreadMessage<Q extends ThreadQuestions> {
@@ -16,7 +16,7 @@ interface WaitingCall {
   readonly reject: (fault: Error) => void;
 }
 
-/** The page's side of a thread that is asked and answers, so that what takes long never holds the page. */
+/** Page side of a worker thread that answers questions, so that long work never blocks the page. */
 export class QueryableThread<Q extends ThreadQuestions> {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, WaitingCall>();
@@ -28,7 +28,7 @@ export class QueryableThread<Q extends ThreadQuestions> {
     worker.onerror = () => this.#fail(new Error('a thread of this page has stopped: load the page again'));
   }
 
-  /** Asks the thread. What can be handed over (`transfer`) is not copied. @throws Error what the thread says */
+  /** Asks the thread. Objects in `transfer` are moved, not copied. @throws Error with the thread's message */
   ask<Name extends keyof Q>(
     name: Name,
     ask: Q[Name]['ask'],
@@ -50,7 +50,7 @@ export class QueryableThread<Q extends ThreadQuestions> {
     const waiting = this.#waiting.get(reply.number);
     this.#waiting.delete(reply.number);
     if ('fault' in reply) waiting?.reject(new Error(reply.fault));
-    // The answer is of the type that its question's name says.
+    // The answer has the type declared for the name of its question.
     else waiting?.resolve(reply.answer as never);
   }
 

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react';
 import { QueryableThread, type ThreadQuestions } from './asked-thread.js';
 
-/** A thread for as long as a screen is open; null until it has begun. `begin` must be the same function each time. */
+/** Worker thread of an open screen; null until it has started. `begin` must be the same function each time. */
 export function useThread<Q extends ThreadQuestions>(begin: () => Worker): QueryableThread<Q> | null {
   const [thread, setThread] = useState<QueryableThread<Q> | null>(null);
   useEffect(() => {
@@ -12,7 +12,7 @@ export function useThread<Q extends ThreadQuestions>(begin: () => Worker): Query
   return thread;
 }
 
-/** What an asynchronous question was answered last: null before the first answer. A question that is overtaken counts no more. */
+/** Last answer to an asynchronous question; null before the first. Answers to superseded questions are dropped. */
 export function useAnswer<T>(ask: (() => Promise<T>) | null): {
   readonly answer: T | null;
   readonly fault: unknown;

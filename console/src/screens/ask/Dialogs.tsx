@@ -18,7 +18,7 @@ interface DialogsProps {
   readonly onTake: (draft: QuestionDraft) => void;
 }
 
-/** What is kept, shared and taken along of questions. */
+/** Dialogs to open, save, share and export queries. */
 export function Dialogs({ open, draft, library, onClose, onTake }: DialogsProps) {
   return (
     <>

@@ -8,7 +8,7 @@ interface LibraryViewProps {
   readonly onTake: (draft: QuestionDraft) => void;
 }
 
-/** What was asked, and what was saved. */
+/** Query history and saved queries. */
 export function LibraryView({ library, onTake }: LibraryViewProps) {
   const [tab, setTab] = useState<'history' | 'saved'>(library.library.saved.length > 0 ? 'saved' : 'history');
   const { history, saved } = library.library;

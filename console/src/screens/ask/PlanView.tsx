@@ -5,7 +5,7 @@ interface PlanViewProps {
   readonly plan: Plan;
 }
 
-/** How a question would be answered, and which grants decide of it. */
+/** Plan of a query, and the grants that apply to it. */
 export function PlanView({ plan }: PlanViewProps) {
   return (
     <div className="plan">

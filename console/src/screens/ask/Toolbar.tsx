@@ -12,7 +12,7 @@ interface ToolbarProps {
   readonly onOpen: (dialog: 'library' | 'save' | 'share' | 'copy') => void;
 }
 
-/** What is done with the question. */
+/** Controls to run, cancel and explain the query, and to open its dialogs. */
 export function Toolbar(props: ToolbarProps) {
   const { kind, isRunning, isEmpty, onKind, onRun, onCancel, onExplain, onOpen } = props;
   return (

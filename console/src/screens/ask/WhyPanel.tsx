@@ -6,7 +6,7 @@ import { ErrorBox, Words } from '../../parts/ErrorBox.js';
 import { useSession } from '../../shell/session.js';
 
 interface WhyPanelProps {
-  /** Full names of the masked columns that a cell rests on. */
+  /** Full names of the masked columns that a cell depends on. */
   readonly objects: readonly string[];
   readonly onClose: () => void;
 }
@@ -18,7 +18,7 @@ const SIGHTS: Readonly<Record<string, string>> = {
   aggregates: 'in figures only',
 };
 
-/** Why a cell is masked, in the words that the gateway has for this caller, and a way to ask for more. */
+/** Gateway's explanation to this caller of why a cell is masked, and a way to request access. */
 export function WhyPanel({ objects, onClose }: WhyPanelProps) {
   const { caller } = useSession();
   return (

@@ -3,12 +3,12 @@ import { type GridCell, type GridData, isAmount } from '../../parts/grid/grid-da
 import { type RowStore, textOf } from '../../parts/rows/row-store.js';
 import type { AnswerDescription } from './useAnswer.js';
 
-/** What a masked cell of a text says, whatever its value. */
+/** Text in a masked cell of type text, whatever its value. */
 export const REDACTED = '[redacted]';
 
 /**
- * Whether a cell is masked. In a column that is masked in all rows each is; in one that is masked in some, a cell that
- * says so is, and a NULL may be either.
+ * Masking state of a cell. In a column masked in all rows, every cell is masked; otherwise a cell that reads `REDACTED`
+ * is, and a NULL may be either.
  */
 export function maskOf(value: unknown, redacted: boolean, masked: 'none' | 'some' | 'all' | null): CellMask {
   if (!redacted) return 'none';
@@ -18,10 +18,10 @@ export function maskOf(value: unknown, redacted: boolean, masked: 'none' | 'some
 
 export type CellMask = 'none' | 'masked' | 'perhaps';
 
-/** How a column is masked for the caller, by the governed schema; null where it does not say. */
+/** Masking of a column for the caller, from the governed schema; null if the schema does not tell. */
 export type MaskedIn = (column: AnswerColumn) => 'none' | 'some' | 'all' | null;
 
-/** The rows of an answer as a grid shows them. `columns` is empty before the answer has ended. */
+/** Rows of an answer as a grid. `columns` is empty until the answer has ended. */
 export function answerGrid(store: RowStore, columns: readonly AnswerColumn[], maskedIn: MaskedIn): GridData {
   const heads =
     columns.length > 0
@@ -47,8 +47,8 @@ export function answerGrid(store: RowStore, columns: readonly AnswerColumn[], ma
 }
 
 /**
- * Full names of what a masked column of an answer rests on: its own column, or for one that was worked out all that are
- * masked in the answer. Null where the column is not masked.
+ * Full names of the columns that a masked column depends on: its source, or for a computed column every column masked
+ * in the answer. Null if the column is not masked.
  */
 export function whyObjects(
   column: AnswerColumn | undefined,

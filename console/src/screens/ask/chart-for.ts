@@ -8,14 +8,14 @@ export interface ChartInput {
   at(row: number, column: number): unknown;
 }
 
-/** Bars, series and points beyond these are left out, and the chart says so. */
+/** Bars, series and points beyond these limits are left out, with a note in the chart. */
 const MOST_BARS = 40;
 const MOST_SERIES = 8;
 const MOST_POINTS = 20_000;
 
 /**
- * The chart that the shape of an answer asks for: time and figures are lines, a category and figures are bars, two
- * figures alone are a scatter. Null where there is no such shape, or nothing to draw.
+ * Chart for the shape of an answer: lines for time and figures, bars for a category and figures, a scatter plot for two
+ * figures alone. Null if no shape fits, or there is nothing to draw.
  */
 export function chartFor(input: ChartInput): ChartSpec | null {
   const { columns, rows } = input;
@@ -46,7 +46,7 @@ function figureAt(input: ChartInput, row: number, column: number): number | null
   return Number.isFinite(number) ? number : null;
 }
 
-/** Milliseconds since the epoch; null for what is no time of a calendar. A time without a zone is taken as UTC. */
+/** Milliseconds since the epoch; null if the value is not a calendar time. Times without a zone are read as UTC. */
 export function timeAt(value: unknown): number | null {
   if (typeof value !== 'string') return null;
   const text = /^\d{4}-\d\d-\d\dT[\d:.]+$/.test(value) ? `${value}Z` : value;
@@ -101,7 +101,7 @@ function bars(input: ChartInput, category: number, figures: readonly number[]): 
       (most, value) => Math.max(most, value),
       0,
     );
-  // Beside a figure that is many times as large, bars of another have no length.
+  // Beside a figure many times as large, the bars of another would have no visible length.
   const alike = figures.filter((figure) => isAlike(largest(figure), largest(first)));
   const shown = alike.slice(0, 4);
   const labels = labelsOf(input, category, rows);
@@ -126,7 +126,7 @@ function isAlike(a: number, b: number): boolean {
   return a === b || (a > 0 && b > 0 && a / b < ALIKE && b / a < ALIKE);
 }
 
-/** What stands beside each bar: equal texts of several rows stay apart. */
+/** Labels of the bars; equal texts of several rows are numbered to keep the rows apart. */
 function labelsOf(input: ChartInput, category: number, rows: number): readonly string[] {
   const seen = new Map<string, number>();
   return Array.from({ length: rows }, (_, row) => {

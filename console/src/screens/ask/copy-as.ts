@@ -1,4 +1,4 @@
-/** Ways to ask the same question elsewhere. */
+/** Tools for which a query can be copied. */
 export const WAYS = ['curl', 'psql', 'python', 'mcp'] as const;
 export type CopyTarget = (typeof WAYS)[number];
 
@@ -12,16 +12,16 @@ export const WAY_TITLES: Readonly<Record<CopyTarget, string>> = {
 export interface QuestionToCopy {
   readonly text: string;
   readonly kind: 'osql' | 'sql';
-  /** Of the gateway: `https://osl.example`. */
+  /** Origin of the gateway: `https://osl.example`. */
   readonly origin: string;
   readonly wire: { readonly port: number; readonly tls: boolean };
   /** Root to leaf. */
   readonly chain: readonly string[];
-  /** True if `osl token` mints tokens that are taken there. */
+  /** True if the gateway accepts tokens that `osl token` creates. */
   readonly localTokens: boolean;
 }
 
-/** The question for a tool; the token is never in it. */
+/** Query as input for a tool; never contains the token. */
 export function copyAs(way: CopyTarget, copied: QuestionToCopy): string {
   const { text, kind, origin } = copied;
   const body = JSON.stringify({ [kind]: text });
@@ -85,12 +85,12 @@ function hostOf(origin: string): string {
   return new URL(origin).hostname.replace(/^\[|\]$/g, '');
 }
 
-/** One word of a POSIX shell, whatever is in it. */
+/** Quotes any text as one word of a POSIX shell. */
 export function shellQuoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** A text of Python, which JSON's are but for nothing that matters here. */
+/** Python string literal; JSON strings are valid ones for all purposes here. */
 function pythonText(text: string): string {
   return text.includes('\n') && !text.includes('"""') && !text.includes('\\') && !text.endsWith('"')
     ? `"""${text}"""`

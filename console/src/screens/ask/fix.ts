@@ -1,6 +1,6 @@
 import type { Problem } from '../../api/http.js';
 
-/** A change of the text that would mend an error. Offsets are UTF-16 units. */
+/** Text change that would fix an error. Offsets are UTF-16 units. */
 export interface Fix {
   readonly from: number;
   readonly to: number;
@@ -9,7 +9,7 @@ export interface Fix {
 
 const PATH = /^(?:[\p{L}\p{N}_$]+|"(?:[^"]|"")*")(?:\.(?:[\p{L}\p{N}_$]+|"(?:[^"]|"")*"))*/u;
 
-/** The stretch of the text that an error is about; null where it has no place in it. */
+/** Range of the text that an error refers to; null if it has no position in it. */
 export function placeOf(
   text: string,
   position: Problem['position'],
@@ -21,8 +21,8 @@ export function placeOf(
 }
 
 /**
- * What the gateway offers in the place of a name that is not declared: of a path, the part that was meant, or all of it
- * where it leads elsewhere. Null where its hint names none.
+ * Fix that replaces an undeclared name by the gateway's suggestion: the wrong part of a path, or all of it if the
+ * suggestion is somewhere else. Null if the hint suggests no name.
  */
 export function fixOf(
   text: string,
@@ -41,9 +41,9 @@ export function fixOf(
 }
 
 interface Word {
-  /** As it is read: without quotes, and in small letters where there are none. */
+  /** Normalized name: without quotes, in lower case if unquoted. */
   readonly name: string;
-  /** Of a literal, what stands between its quotes. */
+  /** Offsets in the text; those of a literal exclude its quotes. */
   readonly from: number;
   readonly to: number;
 }

@@ -1,6 +1,6 @@
 import { useCallback, useState } from 'react';
 
-/** Questions that were asked or saved, kept by the browser for one server and one caller. */
+/** Query that was run or saved, stored in the browser for one server and one caller. */
 export interface LibraryEntry {
   readonly text: string;
   readonly kind: 'osql' | 'sql';
@@ -19,14 +19,14 @@ export interface Library {
   readonly saved: readonly SavedQuery[];
 }
 
-/** Where it is kept. `Storage` of a browser, or what stands for one. */
+/** Storage of the library: the browser's `Storage`, or a substitute. */
 export type LibraryStorage = Pick<Storage, 'getItem' | 'setItem'>;
 
 const MOST_HISTORY = 100;
 const MOST_SAVED = 500;
 const EMPTY: Library = { history: [], saved: [] };
 
-/** Storage is of the server's origin by itself; the caller is named in the key. */
+/** Storage key of a caller; storage is already separate per origin of a server. */
 export function shelfKey(caller: string): string {
   return `osl.questions ${caller}`;
 }
@@ -53,7 +53,7 @@ function keptIn(list: unknown): readonly LibraryEntry[] {
   );
 }
 
-/** False where the browser keeps nothing, or has no more room. */
+/** Returns false if the browser cannot store it, or has no more room. */
 export function writeLibrary(shelf: LibraryStorage, caller: string, library: Library): boolean {
   try {
     shelf.setItem(shelfKey(caller), JSON.stringify(library));
@@ -68,7 +68,7 @@ export function withAsked(library: Library, asked: LibraryEntry): Library {
   return { ...library, history: [asked, ...others].slice(0, MOST_HISTORY) };
 }
 
-/** A name that is taken gets the new question. */
+/** Adds a saved query; replaces the one of the same name. */
 export function withSaved(library: Library, saved: SavedQuery): Library {
   const others = library.saved.filter(({ name }) => name !== saved.name);
   const all = [...others, saved].toSorted((a, b) => a.name.localeCompare(b.name));
@@ -82,18 +82,18 @@ export function withoutSaved(library: Library, name: string): Library {
 export interface LibraryState {
   readonly library: Library;
   asked(kept: LibraryEntry): void;
-  /** False where the browser keeps nothing. */
+  /** Returns false if the browser cannot store it. */
   save(saved: SavedQuery): boolean;
   forget(name: string): void;
   forgetHistory(): void;
 }
 
-/** The questions of one caller in this browser. */
+/** Stored queries of one caller in this browser. */
 export function useLibrary(caller: string): LibraryState {
   const [library, setLibrary] = useState(() => readLibrary(localStorage, caller));
   const change = useCallback(
     (make: (now: Library) => Library): boolean => {
-      // Another tab may have written since.
+      // Another tab may have changed it meanwhile.
       const next = make(readLibrary(localStorage, caller));
       setLibrary(next);
       return writeLibrary(localStorage, caller, next);

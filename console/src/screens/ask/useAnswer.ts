@@ -3,9 +3,9 @@ import { type AnswerColumn, type AnswerTrailer, ask, explain, type QuestionBody 
 import type { SignedInCaller } from '../../api/caller.js';
 import { RowStore } from '../../parts/rows/row-store.js';
 
-/** Rows that are kept in the page; more of an answer are not asked for. */
+/** Maximum number of rows kept in the page; the rest of an answer is not requested. */
 export const MOST_ROWS = 1_000_000;
-/** Of all rows together, as JSON has them. */
+/** Maximum size of all rows together, in characters of JSON. */
 export const MOST_CHARACTERS = 300_000_000;
 
 export type AnswerState =
@@ -15,7 +15,7 @@ export type AnswerState =
       readonly kind: 'answered';
       readonly text: string;
       readonly store: RowStore;
-      /** Null where the page's own cap ended the answer. */
+      /** Null if the page's own limit ended the answer. */
       readonly trailer: AnswerTrailer | null;
       readonly described: AnswerDescription;
       readonly ms: number;
@@ -28,7 +28,7 @@ export type AnswerState =
     }
   | { readonly kind: 'failed'; readonly text: string; readonly error: unknown };
 
-/** What the columns of an answer are, and which of its columns are masked. */
+/** Columns of an answer, and the masked columns that it depends on. */
 export interface AnswerDescription {
   readonly columns: readonly AnswerColumn[];
   readonly redacted_columns: readonly string[];
@@ -38,16 +38,16 @@ const UNDESCRIBED: AnswerDescription = { columns: [], redacted_columns: [] };
 
 export interface QuestionRun {
   readonly state: AnswerState;
-  /** Asks `body`, and ends what was asked before. `text` is what a person wrote. */
+  /** Runs `body` and cancels the previous query. `text` is what the user typed. */
   run(text: string, body: QuestionBody): void;
   cancel(): void;
   clear(): void;
 }
 
-/** How often rows that have come are shown. */
+/** Interval in ms at which received rows are shown. */
 const SHOWN_MS = 120;
 
-/** One question at a time, whose rows are shown as they come. */
+/** Runs one query at a time and shows its rows as they arrive. */
 export function useAnswer(caller: SignedInCaller): QuestionRun {
   const [state, setState] = useState<AnswerState>({ kind: 'idle' });
   const running = useRef<AbortController | null>(null);
@@ -106,7 +106,7 @@ async function answer(
   }
 }
 
-/** Of an answer that did not come to its end, which would say so: by its plan, for which nothing is read. */
+/** Description of an answer without a trailer, from the plan of its query, which reads no data; empty on error. */
 function planned(caller: SignedInCaller, body: QuestionBody): Promise<AnswerDescription> {
   return explain(caller, body, AbortSignal.timeout(10_000)).catch(() => UNDESCRIBED);
 }

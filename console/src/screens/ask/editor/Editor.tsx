@@ -24,7 +24,7 @@ import type { Schema } from '../../../../../clients/typescript/types.js';
 import { type CompletionOffer, completionsAt } from './completions-at.js';
 import { KEYWORDS } from './keywords.js';
 
-/** Colours are custom properties, which reach into the shadow root of the editor. */
+/** Colours are custom properties, which also apply inside the editor's shadow root. */
 const HIGHLIGHTING = syntaxHighlighting(
   HighlightStyle.define([
     { tag: tags.keyword, color: 'var(--code-keyword)', fontWeight: '600' },
@@ -47,7 +47,7 @@ const THEME = EditorView.theme({
     backgroundColor: 'var(--accent-soft) !important',
   },
   '.cm-placeholder': { color: 'var(--quiet)' },
-  // The library's own marks are images by `data:`, which the policy of the page refuses.
+  // The library's own marks are `data:` images, which the page's content security policy refuses.
   '.cm-lintRange-error': {
     backgroundImage: 'none',
     textDecoration: 'underline wavy var(--danger)',
@@ -83,7 +83,7 @@ const THEME = EditorView.theme({
   '.cm-diagnostic-error': { borderLeftColor: 'var(--danger)' },
 });
 
-/** What an error says of the text, and what would mend it. */
+/** Range of an error in the text, and its message with the hint. */
 export interface ErrorMark {
   readonly from: number;
   readonly to: number;
@@ -91,7 +91,7 @@ export interface ErrorMark {
 }
 
 export interface EditorHandle {
-  /** Takes the place of the whole text. */
+  /** Replaces the whole text. */
   setText(text: string): void;
   focus(): void;
 }
@@ -101,14 +101,15 @@ interface EditorProps {
   readonly schema: Schema | null;
   readonly mark: ErrorMark | null;
   readonly onChange: (text: string) => void;
-  /** With the text as it stands, which the page may not have heard of yet. */
+  /** Called with the current text, which the page may not have received yet. */
   readonly onRun: (text: string) => void;
   readonly ref?: React.Ref<EditorHandle>;
 }
 
 /**
- * The editor of OSL-SQL. It stands in a shadow root: there it adopts a style sheet, where in the page itself it would add
- * an element of style, which the policy of the page refuses. Tab leaves it, and takes a completion while some are shown.
+ * Editor of OSL-SQL, in a shadow root: there it adopts a style sheet, while in the page itself it would add a style
+ * element, which the page's content security policy refuses. Tab leaves it, or accepts a completion while some are
+ * shown.
  */
 export function Editor({ initial, schema, mark, onChange, onRun, ref }: EditorProps) {
   const host = useRef<HTMLDivElement>(null);
@@ -152,8 +153,8 @@ function diagnosticsOf(mark: ErrorMark | null, length: number): readonly Diagnos
 }
 
 /**
- * Types over a selection. Left to itself, Chromium keeps the look of what was there in an attribute of style, which the
- * policy of the page refuses.
+ * Types over a selection. By default Chromium keeps the look of the replaced text in a style attribute, which the
+ * page's content security policy refuses.
  */
 function typeOver(event: InputEvent, view: EditorView): boolean {
   const { from, to, empty } = view.state.selection.main;
@@ -235,7 +236,7 @@ const BOOST: Readonly<Record<CompletionOffer['kind'], number>> = {
   function: -20,
 };
 
-/** Offers names of the caller's own schema; none before that has come. */
+/** Offers names from the caller's own schema; none until it has loaded. */
 function completionSource(schema: () => Schema | null) {
   return (context: CompletionContext): CompletionResult | null => {
     const known = schema();
@@ -275,7 +276,7 @@ interface ScannerState {
 const WORDS: ReadonlySet<string> = new Set(KEYWORDS);
 const OPERATORS: ReadonlySet<string> = new Set(['retrieve', 'traverse', 'measure', 'evidence']);
 
-/** Only colours: what a text means, the gateway says. */
+/** Only for colours: the gateway determines what a text means. */
 const PARSER: StreamParser<ScannerState> = {
   name: 'osl-sql',
   startState: () => ({ comment: 0 }),

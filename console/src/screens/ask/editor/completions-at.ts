@@ -5,22 +5,22 @@ import { KEYWORDS } from './keywords.js';
 export interface CompletionOffer {
   readonly label: string;
   readonly kind: 'entity' | 'column' | 'facet' | 'metric' | 'function' | 'form' | 'keyword' | 'alias';
-  /** Short, beside the label: a type, or what masks it. */
+  /** Short text beside the label: a type, or its mask. */
   readonly detail: string;
   readonly info: string | null;
-  /** What is written; the label unless told. */
+  /** Text to insert, if not the label. */
   readonly text?: string;
 }
 
 export interface CompletionOffers {
-  /** Where what is completed begins. */
+  /** Offset at which the completed word begins. */
   readonly from: number;
   readonly offers: readonly CompletionOffer[];
 }
 
 type CompletionSchema = Pick<Schema, 'entities' | 'facets' | 'metrics' | 'relationships' | 'functions'>;
 
-/** What may stand at `at` of `text`, of what the caller's own schema shows. Null where nothing is offered. */
+/** Completions at offset `at` of `text`, from the caller's own schema. Null if nothing is offered. */
 export function completionsAt(text: string, at: number, schema: CompletionSchema): CompletionOffers | null {
   const before = text.slice(0, at);
   const facet = /\bfacet\s*=>\s*'([^']*)$/i.exec(before);
@@ -178,7 +178,7 @@ function anywhere(text: string, schema: CompletionSchema): readonly CompletionOf
   return [...columns, ...aliases, ...metricOffers(near, 'measure'), ...functions, ...words];
 }
 
-/** Entities in the FROM clause of a text, by alias, or by name where there is no alias. */
+/** Entities in the FROM clause of a text, by alias, or by name if there is no alias. */
 type EntityAliases = ReadonlyMap<string, string>;
 
 const NAME = String.raw`"(?:[^"]|"")+"|[\p{L}_][\p{L}\p{N}_$]*`;
@@ -189,19 +189,19 @@ const ITEM = new RegExp(
 const NO_ALIAS =
   /^(?:where|on|using|join|inner|left|right|full|cross|natural|group|order|having|limit|offset|union|intersect|except|window|fetch)$/i;
 
-/** The text without what stands in strings and comments; every place stays where it is. */
+/** Text without the content of strings and comments; offsets do not change. */
 function codeOf(text: string): string {
   return text.replace(/--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|'(?:[^']|'')*(?:'|$)/g, (part) =>
     part.replace(/[^\n]/g, ' '),
   );
 }
 
-/** Names as they are compared: folded, without quotes. */
+/** Name in the form used for comparison: folded, without quotes. */
 function plain(name: string): string {
   return name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name.toLowerCase();
 }
 
-/** A rough reading, good enough to offer names: the gateway alone knows what a text means. */
+/** Entities by alias from a rough parse, good enough to offer names: only the gateway knows what a text means. */
 export function scopeOf(text: string): EntityAliases {
   const scope = new Map<string, string>();
   for (const [, entity = '', alias] of codeOf(text).matchAll(ITEM)) {
