@@ -8,10 +8,10 @@ interface ProofFile {
   readonly text: string;
 }
 
-/** A file with proofs has as many bytes at most: a proof of one record is some kilobytes. */
+/** Maximum size in bytes of a file with proofs; a proof of one record has some kilobytes. */
 const MOST_BYTES = 4_000_000;
 
-/** Checks a proof that somebody has as a file, with a key that was kept elsewhere. Nothing is sent anywhere. */
+/** Checks a proof from a file with a key that was kept elsewhere. Nothing is sent anywhere. */
 export function CheckFile() {
   const id = useId();
   const [keys, setKeys] = useState('');
@@ -92,7 +92,7 @@ export function CheckFile() {
   );
 }
 
-/** What the check of one proof came to, step by step. */
+/** Result of checking one proof, step by step. */
 export function Verdict({ verdict }: { readonly verdict: ProofCheck }) {
   const { ok, steps, record, checkpoint } = verdict;
   return (

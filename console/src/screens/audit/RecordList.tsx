@@ -7,10 +7,10 @@ import { counted, momentOf, shortName, tookOf } from '../../parts/load/words.js'
 
 interface RecordListProps {
   readonly records: readonly AuditRecord[];
-  /** The request whose records are shown beside. */
+  /** Request whose records are shown beside the list. */
   readonly chosen: string | null;
   readonly onChoose: (record: AuditRecord) => void;
-  /** The end is near: older ones are wanted. */
+  /** Called near the end of the list, to load older records. */
   readonly onEnd: () => void;
 }
 
@@ -19,7 +19,7 @@ const HEAD = 32;
 const NEAR = 20;
 const COLUMNS = ['time', 'who', 'what', 'about', 'result'] as const;
 
-/** Records, of which only those in view are drawn. Arrows move, Enter tells the story of a request. */
+/** List that draws only the records in view. Arrows move, Enter shows all records of a request. */
 export function RecordList({ records, chosen, onChoose, onEnd }: RecordListProps) {
   const id = useId();
   const scroller = useRef<HTMLDivElement>(null);
@@ -151,16 +151,16 @@ function Row({ id, record, index, isActive, isChosen, onClick }: RowProps) {
   );
 }
 
-/** How a record ends, for its badge. */
+/** Colour of a record's result badge. */
 type Tone = 'good' | 'bad' | 'quiet';
 
-/** Who is behind a record. */
+/** Caller of a record: its chain, else its subject, else a text for an unproved one. */
 export function whoOf({ subject, chain }: AuditRecord): string {
   if (chain.length > 0) return chain.join(' → ');
   return subject ?? 'nobody proved who';
 }
 
-/** What it was about, in few words. */
+/** First objects of a record by short name, and the number of others. */
 function aboutOf({ objects, objects_omitted }: AuditRecord): string {
   const first = objects.slice(0, 3).map(shortName).join(', ');
   const more = objects.length - 3 + objects_omitted;
@@ -202,7 +202,7 @@ export function sentenceOf(record: AuditRecord): string {
   }
 }
 
-/** The members of a record that a sentence leaves out, in the order in which they are read. */
+/** Members of a record that its sentence leaves out, in reading order. */
 export function particularsOf(record: AuditRecord): readonly (readonly [name: string, value: string])[] {
   const { versions, objects, statement_hmac, detail, writer, epoch, seq } = record;
   const all: readonly (readonly [string, string | null])[] = [

@@ -105,7 +105,7 @@ const TEXTS = [
   { name: 'request', title: 'Request', hint: 'request ID' },
 ] as const;
 
-/** What is looked for in the log. */
+/** Filters of the audit log search. */
 function FilterBar({ filter, onChange, onAgain }: FilterBarProps) {
   const choose = <T extends string>(value: string, of: readonly T[]): T | undefined =>
     of.find((one) => one === value);
@@ -172,7 +172,7 @@ interface SearchState {
   readonly records: readonly AuditRecord[];
   readonly isLoading: boolean;
   readonly error: unknown;
-  /** There may be older ones. */
+  /** True if there may be older records. */
   readonly hasMore: boolean;
   readonly more: () => void;
   readonly again: () => void;
@@ -185,14 +185,14 @@ interface LoadedRecords {
   readonly next: string | null;
 }
 
-/** Records under a filter, the newest first, a page at a time. */
+/** Records under a filter, newest first, loaded a page at a time. */
 function useSearch(caller: SignedInCaller, filter: RecordFilter): SearchState {
   const [held, setHeld] = useState<LoadedRecords>({ records: [], next: null });
   const [isLoading, setLoading] = useState(true);
   const [error, setError] = useState<unknown>(null);
   const [turn, setTurn] = useState(0);
   const stop = useRef(new AbortController());
-  /** Of the first page: later ones go on under the same. */
+  /** Parameters of the first page; later pages use the same. */
   const parameters = useRef<Readonly<Record<string, string>>>({});
   const key = JSON.stringify(filter);
   const load = useCallback(

@@ -1,10 +1,10 @@
 /**
  * Checks a proof that a record is in the log that a signed checkpoint covers: C2SP tlog-proof, tlog-checkpoint and
- * signed-note with Ed25519, over WebCrypto. It is written after docs/audit.md and shares no code with the server, so
- * that a server which lies about its log does not bring its judge along.
+ * signed-note with Ed25519, over WebCrypto. It is written from docs/audit.md and shares no code with the server, so
+ * that a server that forges its log does not also supply the code that checks it.
  */
 
-/** What was found, step by step; the first that is not good ends it. */
+/** Result of a check, step by step; the first failed step ends it. */
 export interface ProofCheck {
   readonly ok: boolean;
   readonly steps: readonly ProofStep[];
@@ -24,7 +24,7 @@ export interface ProofCheckpoint {
   readonly time: string | null;
 }
 
-/** A text that is no proof, or no key, and why. */
+/** Thrown for a text that is not a proof or not a key, with the reason. */
 export class NotAProof extends Error {
   constructor(message: string) {
     super(message);
@@ -42,7 +42,7 @@ interface Proof {
 }
 
 interface Note {
-  /** What is signed. */
+  /** Signed text. */
   readonly body: string;
   readonly checkpoint: ProofCheckpoint;
   readonly root: Bytes;
@@ -58,7 +58,7 @@ interface LogKey {
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** The proofs of a file: one after another. */
+/** Proofs in a file, one after another. */
 export function proofsIn(text: string): readonly string[] {
   return text
     .replaceAll('\r\n', '\n')
@@ -66,7 +66,7 @@ export function proofsIn(text: string): readonly string[] {
     .filter((part) => part.trim() !== '');
 }
 
-/** @param keys verifier keys, one a line; the one of the proof's log is used */
+/** @param keys verifier keys, one per line; the one of the proof's log is used */
 export async function checkProof(text: string, keys: string): Promise<ProofCheck> {
   const steps: ProofStep[] = [];
   const verdict = (ok: boolean, proof: Proof | null): ProofCheck => ({
@@ -173,7 +173,7 @@ async function isSigned({ body, signatures }: Note, { name, id, key }: LogKey): 
   return false;
 }
 
-/** The root that a leaf and its path lead to (RFC 9162, 2.1.3.2); null where the path does not fit its place. */
+/** Root hash computed from a leaf and its path (RFC 9162, 2.1.3.2); null if the path does not fit its index. */
 async function rootOf(
   leaf: Bytes,
   index: number,
@@ -206,10 +206,10 @@ function node(left: Bytes, right: Bytes): Promise<Bytes> {
 function recordOf(bytes: Bytes): Readonly<Record<string, unknown>> {
   const read: unknown = JSON.parse(new TextDecoder().decode(bytes));
   if (typeof read !== 'object' || read === null) throw new NotAProof('the record is no object');
-  return read as Readonly<Record<string, unknown>>; // each member is looked at where it is shown
+  return read as Readonly<Record<string, unknown>>; // each member is checked where it is shown
 }
 
-/** @throws NotAProof where the page is not one whose connection is trusted: browsers have no WebCrypto there */
+/** @throws NotAProof if the page is not in a secure context, where browsers provide no WebCrypto */
 function subtle(): SubtleCrypto {
   const { subtle: found } = globalThis.crypto;
   if (found === undefined) throw new NotAProof('this browser checks nothing on a page without HTTPS');
@@ -226,7 +226,7 @@ function hashOf(text: string): Bytes {
   return bytes;
 }
 
-/** Base64 in its one form: other texts of the same bytes are none. */
+/** Bytes of canonical base64; other encodings of the same bytes are rejected. */
 function bytesOf(text: string): Bytes {
   let binary: string;
   try {

@@ -5,17 +5,17 @@ export const SINCE = [
   { name: 'week', ms: 604_800_000 },
 ] as const;
 
-/** What is looked for. */
+/** Filters of a search. */
 export interface RecordFilter {
   readonly subject: string;
   readonly object: string;
   readonly action: string;
   readonly code: string;
-  /** An id; then nothing else counts. */
+  /** Request ID; if given, all other filters are ignored. */
   readonly request: string;
   readonly decision: '' | 'allow' | 'deny' | 'error';
   readonly kind: '' | 'decision' | 'outcome' | 'event';
-  /** A time of `SINCE` by its name; empty: always. */
+  /** Name of a time in `SINCE`; empty for any time. */
   readonly since: string;
 }
 
@@ -30,7 +30,7 @@ export const ALL: RecordFilter = {
   since: '',
 };
 
-/** The parameters of the search at `now`, ms since the epoch. */
+/** Parameters of the search at `now`, in ms since the epoch. */
 export function searchParameters(filter: RecordFilter, now: number): Readonly<Record<string, string>> {
   const { since, request, ...rest } = filter;
   if (request.trim() !== '') return { request: request.trim() };

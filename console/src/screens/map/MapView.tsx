@@ -24,7 +24,7 @@ export interface MapViewProps {
   readonly onSecond: (caller: SignedInCaller | null) => void;
 }
 
-/** Rows that a list begins with. */
+/** Rows that a list shows at first. */
 const FIRST = 100;
 const MOST_FOUND = 40;
 
@@ -38,7 +38,7 @@ export function MapView({ thread, loaded, caller, second, other, onSecond }: Map
   const input = useRef<HTMLInputElement>(null);
   useSlash(input);
   const both = other.kind === 'ready' ? other.loaded : null;
-  // Whatever is asked of the thread is asked anew when another map was loaded into it.
+  // Questions to the thread are repeated when another map was loaded into it.
   const version = `${loaded.version} ${both?.version ?? ''}`;
   const total = KINDS.reduce((sum, kind) => sum + loaded.counts[kind], 0);
   const scope = scopeOf(
@@ -177,7 +177,7 @@ export function MapView({ thread, loaded, caller, second, other, onSecond }: Map
   );
 }
 
-/** Names what an answer hangs on: with another version it is another question. */
+/** Makes an answer depend on `version`, so that the question is repeated for another one. */
 function ofVersion<T>(version: string, answer: Promise<T>): Promise<T> {
   void version;
   return answer;
@@ -187,7 +187,7 @@ function nameOf(caller: SignedInCaller): string {
   return caller.identity.chain.join(' → ');
 }
 
-/** Where the keyboard is, for who does not see it. */
+/** Description of the node at the keyboard position, for screen readers; empty if it is not drawn. */
 function hereWords(
   here: string,
   {
@@ -204,7 +204,7 @@ function hereWords(
   return `${node.kind} ${node.label}, ${ties} ${ties === 1 ? 'edge' : 'edges'}`;
 }
 
-/** The stroke goes to the search from wherever on the page nothing is typed. */
+/** `/` moves the focus to the search, unless a field or an open dialog has it. */
 function useSlash(input: RefObject<HTMLInputElement | null>): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
@@ -228,7 +228,7 @@ interface CrumbsProps {
   readonly onAll: () => void;
 }
 
-/** Where on the map one is, and how much of it is drawn. */
+/** Position on the map, and how much of it is drawn. */
 function Crumbs({ drawn, within, onAll }: CrumbsProps) {
   const { nodes, inScope, total } = drawn;
   const isOverview = nodes.some((node) => node.kind === 'cluster');

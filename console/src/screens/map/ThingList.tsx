@@ -8,13 +8,13 @@ export interface ThingListProps {
   readonly nodes: readonly PictureNode[];
   readonly open: string | null;
   readonly onOpen: (id: string) => void;
-  /** The two callers' names; null where there is one. */
+  /** Names of the two callers; null if there is one. */
   readonly callers: readonly [first: string, second: string] | null;
 }
 
 const GROUPS: readonly (ThingKind | 'cluster')[] = ['cluster', ...KINDS];
 
-/** What the picture shows, as a list: the same things, in words. */
+/** Things in the picture as a list, in words. */
 export function ThingList({ nodes, open, onOpen, callers }: ThingListProps) {
   return (
     <nav className="map-list" aria-label="Things in the picture">

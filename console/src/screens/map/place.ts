@@ -1,6 +1,6 @@
 import { MOST_DRAWN, type PictureScope } from './graph/picture.js';
 
-/** What of the map is looked at, as the address names it, so that a link shows it to whoever may see it. */
+/** Part of the map shown, as the address names it, so that a link shows it to anybody who may see it. */
 export interface MapPlace {
   /** The thing in the panel. */
   readonly at: string | null;
@@ -22,14 +22,14 @@ export function parametersOf({ at, column, within }: MapPlace): Readonly<Record<
   };
 }
 
-/** What is drawn for a place on a map of so many things. Of a large one nothing is drawn whole. */
+/** Scope to draw for a place on a map of `total` things. On a large map a thing is drawn with its surroundings only. */
 export function scopeOf({ at, within }: MapPlace, total: number): PictureScope {
   if (within?.startsWith('cluster:') === true) return { kind: 'cluster', id: within };
   if (within !== null) return { kind: 'around', id: within };
   return at !== null && total > MOST_DRAWN ? { kind: 'around', id: at } : { kind: 'all' };
 }
 
-/** The scope as an address says it. */
+/** Scope as written in the address. */
 export function withinOf(scope: PictureScope): string | null {
   return scope.kind === 'all' ? null : scope.id;
 }

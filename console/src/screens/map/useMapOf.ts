@@ -3,14 +3,14 @@ import type { SignedInCaller } from '../../api/caller.js';
 import { send } from '../../api/http.js';
 import type { LoadedMap, MapSide, MapThread } from './worker/protocol.js';
 
-/** How far the map of a caller has come. */
+/** Loading state of a caller's map. */
 export type MapState =
   | { readonly kind: 'none' }
   | { readonly kind: 'loading' }
   | { readonly kind: 'failed'; readonly error: unknown; readonly again: () => void }
   | { readonly kind: 'ready'; readonly loaded: LoadedMap };
 
-/** Loads what `caller` may know of the graph into the map's thread. The page itself never reads it whole. */
+/** Loads what `caller` may know of the graph into the map's thread, so that the page never parses it whole. */
 export function useMapOf(thread: MapThread | null, caller: SignedInCaller | null, side: MapSide): MapState {
   const [state, setState] = useState<MapState>({ kind: 'none' });
   const [tries, setTries] = useState(0);
@@ -34,7 +34,7 @@ export function useMapOf(thread: MapThread | null, caller: SignedInCaller | null
     );
     return () => {
       leaving.abort();
-      // A thread that has stopped has forgotten by itself.
+      // A stopped thread has already forgotten it.
       if (side === 'second') thread.ask('forget', null).catch(() => undefined);
     };
   }, [thread, caller, side, tries]);

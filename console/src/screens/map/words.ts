@@ -2,7 +2,7 @@ import { identifier } from 'osl-compiler/sql-text';
 import type { ViewerMark } from './graph/difference.js';
 import type { Sight, Thing, ThingKind } from './graph/model.js';
 
-/** What the screen calls things, in one place, so that list, picture and panel say the same. */
+/** Names of things on this screen, in one place, so that list, picture and panel agree. */
 
 export const KIND_WORDS: Readonly<Record<ThingKind, { readonly one: string; readonly many: string }>> = {
   entity: { one: 'entity', many: 'entities' },
@@ -22,7 +22,7 @@ export function sightWord(sight: Sight | null): string {
   return sight === null ? 'not at all' : SIGHT_WORDS[sight];
 }
 
-/** Signs that stand before a name in the picture and the lists: a difference is never told by colour alone. */
+/** Signs before a name in the picture and the lists, so that a difference never depends on colour alone. */
 export const MARK_SIGNS: Readonly<Record<ViewerMark, string>> = {
   same: '',
   differs: '≠',
@@ -51,10 +51,10 @@ export function counted(count: number, kind: ThingKind): string {
   return `${count.toLocaleString('en')} ${count === 1 ? KIND_WORDS[kind].one : KIND_WORDS[kind].many}`;
 }
 
-/** Columns that a question written for somebody names: what fits a screen. */
+/** Maximum number of columns named in a generated query, to fit a screen. */
 const MOST_COLUMNS = 8;
 
-/** A question about a thing, written out; null where the schema has none that this caller can send. */
+/** Example query for a thing; null if the schema has none that this caller can send. */
 export function questionFor({ kind, name, columns, examples }: Thing): string | null {
   const rows = columns.filter((c) => c.sight !== 'aggregates');
   if (kind !== 'entity' || rows.length === 0) return examples[0] ?? null;

@@ -15,7 +15,7 @@ export interface DifferencesProps {
   readonly onMore: () => void;
 }
 
-/** What two callers do not see alike, in words. */
+/** Differences between what two callers see, in words. */
 export function Differences({ changes: { total, first }, callers, open, onOpen, onMore }: DifferencesProps) {
   return (
     <nav className="map-list map-differences" aria-label="Differences">
@@ -68,8 +68,8 @@ interface SecondCallerProps {
 }
 
 /**
- * Another caller to compare with. It is somebody whose token is at hand: nothing is shown here that the gateway does
- * not give one of the two tokens, and the second is known to this screen alone, until it is left.
+ * Chooses a second caller to compare with, one whose token is available: nothing is shown here that the gateway does
+ * not return for one of the two tokens, and only this screen knows the second one, until it is left.
  */
 export function SecondCaller({ open, onClose, onCaller }: SecondCallerProps) {
   const { settings } = useSession();

@@ -1,24 +1,24 @@
 import { type Graph, otherEnd, type Thing } from './model.js';
 
-/** Things that belong together, for a map that is too large to be drawn whole. */
+/** Group of related things, for a map that is too large to draw whole. */
 export interface Cluster {
   /** `cluster:0` … */
   readonly id: string;
-  /** Of the member that most ties lead to. */
+  /** Name of the member with the most ties. */
   readonly label: string;
-  /** Ids, the most tied first. */
+  /** Ids, those with the most ties first. */
   readonly members: readonly string[];
 }
 
 const ROUNDS = 6;
-/** Clusters are so large that there are about so many. */
+/** Approximate number of clusters, which determines their size. */
 const ABOUT = 60;
 
 /**
- * Parts of the graph with many ties within and few between them: each thing takes, again and again, the label that
- * most of its neighbours have, the least tied first, so that what hangs on one thing goes with it, and as long as the
- * part is no larger than a picture shows. Linear in the ties, and the same for the same graph. Small parts are put
- * together by name, so that there are never more than about twice `ABOUT`.
+ * Parts of the graph with many ties within and few between them: each thing repeatedly takes the label of most of its
+ * neighbours, those with the fewest ties first, so that dependents stay with what they depend on, while the part fits
+ * in a picture. Linear in the ties, and the same for the same graph. Small parts are merged by name, so that there are
+ * never more than about twice `ABOUT`.
  */
 export function clustersOf(graph: Graph): readonly Cluster[] {
   const ids = [...graph.things.keys()];
@@ -49,7 +49,9 @@ function labelsOf(ids: readonly string[], graph: Graph, room: number): ReadonlyM
   return labels;
 }
 
-/** The label that most neighbours have and that has room; of equally many its own, then that of the most tied. */
+/**
+ * Label of most neighbours that has room; of equally frequent ones its own, then that of the thing with the most ties.
+ */
 function mostAround(
   id: string,
   now: string,
@@ -88,7 +90,7 @@ function groupsBy(
   return [...groups.values()];
 }
 
-/** Small groups side by side, in the order of their names, as many as there is room for in one. */
+/** Merges small groups in the order of their names, as many per group as have room. */
 function packed(
   groups: readonly (readonly string[])[],
   room: number,
@@ -114,7 +116,7 @@ function labelOf(members: readonly string[], graph: Graph): string {
   return graph.things.get(first ?? '')?.name ?? '';
 }
 
-/** The most tied first, entities before what belongs to them. */
+/** Ids sorted by number of ties, most first; entities before what belongs to them. */
 export function byTies(ids: readonly string[], graph: Graph): readonly string[] {
   const weight = (id: string): number => {
     const thing: Thing | undefined = graph.things.get(id);

@@ -1,9 +1,9 @@
 import { type Graph, graphOf, type Sight, type Thing, type ThingColumn, type Tie } from './model.js';
 
-/** Who of two callers sees something: both alike, both but not alike, or one of them. */
+/** Visibility to two callers: the same to both, different, or visible to one of them only. */
 export type ViewerMark = 'same' | 'differs' | 'first' | 'second';
 
-/** How each of the two sees a column; null where it does not. */
+/** Visibility of a column to each of the two callers; null if it is not visible. */
 export interface ColumnChange {
   readonly name: string;
   readonly first: Sight | null;
@@ -15,16 +15,16 @@ export interface MapChange {
   readonly name: string;
   readonly kind: Thing['kind'];
   readonly mark: Exclude<ViewerMark, 'same'>;
-  /** Columns that the two see differently, where both see the thing. */
+  /** Columns that the two callers see differently, if both see the thing. */
   readonly columns: readonly ColumnChange[];
 }
 
-/** Two callers' maps in one, with what tells them apart. */
+/** Maps of two callers merged into one, with their differences. */
 export interface MapDifference {
   readonly union: Graph;
-  /** Of things and ties that are not the same for both. */
+  /** Marks, by id, of things and ties that are not the same for both callers. */
   readonly marks: ReadonlyMap<string, Exclude<ViewerMark, 'same'>>;
-  /** In the order of the maps: what differs, then what only the second sees. */
+  /** In the order of the maps: things of the first that differ or only it has, then those only the second has. */
   readonly changes: readonly MapChange[];
 }
 
@@ -34,7 +34,7 @@ export function differenceOf(first: Graph, second: Graph): MapDifference {
   const all = [...changes, ...added.map((other) => only(other, 'second'))];
   const marks = new Map<string, Exclude<ViewerMark, 'same'>>(all.map((change) => [change.id, change.mark]));
   const [ours, theirs] = [tiesById(first), tiesById(second)];
-  // A metric's tie has the metric's own id, and its mark is the metric's.
+  // The tie of a metric has the metric's id, and shares its mark.
   for (const id of ours.keys()) if (!theirs.has(id) && !marks.has(id)) marks.set(id, 'first');
   for (const id of theirs.keys()) if (!ours.has(id) && !marks.has(id)) marks.set(id, 'second');
   const ties = [...ours.values(), ...[...theirs.values()].filter((tie) => !ours.has(tie.id))];
@@ -64,7 +64,7 @@ function changeOf(one: Thing, other: Thing | undefined): readonly MapChange[] {
 
 type ComparedColumn = Pick<ThingColumn, 'name' | 'sight'>;
 
-/** Columns, and what is taken from text, which is there or not. */
+/** Columns and attributes extracted from text, by name. */
 function attributesOf({ columns, derived }: Thing): ReadonlyMap<string, ComparedColumn> {
   const taken = derived.map(({ name }): ComparedColumn => ({ name, sight: 'clear' }));
   return new Map([...columns, ...taken].map((c) => [c.name, c]));
@@ -79,7 +79,7 @@ function columnChanges(
     .filter(({ first, second }) => first !== second);
 }
 
-/** One thing as both may know it: the columns of either. Each one's own way of seeing them is in the changes. */
+/** A thing with the columns that either caller sees. The visibility of each to the two is in the changes. */
 function mergedThing(one: Thing, other: Thing | undefined): Thing {
   if (other === undefined) return one;
   const known = new Set(one.columns.map((c) => c.name));

@@ -2,7 +2,7 @@
 export const KINDS = ['entity', 'bridge', 'facet', 'metric'] as const;
 export type ThingKind = (typeof KINDS)[number];
 
-/** How a caller sees a column: in the clear, masked in some rows or in all, or in aggregates only. */
+/** Visibility of a column to a caller: in the clear, masked in some rows or in all, or in aggregates only. */
 export type Sight = 'clear' | 'partly_masked' | 'masked' | 'aggregates';
 
 export interface ThingColumn {
@@ -10,15 +10,15 @@ export interface ThingColumn {
   readonly type: string;
   readonly description: string | null;
   readonly sight: Sight;
-  /** Part of the primary key. */
+  /** True if part of the primary key. */
   readonly isKey: boolean;
-  /** Joins may use it. */
+  /** True if joins may use it. */
   readonly joins: boolean;
   readonly nullable: boolean;
   readonly synonyms: readonly string[];
 }
 
-/** An attribute that is taken from text. */
+/** Attribute extracted from text. */
 export interface DerivedField {
   readonly name: string;
   readonly type: string;
@@ -27,27 +27,27 @@ export interface DerivedField {
   readonly synonyms: readonly string[];
 }
 
-/** One more thing that is worth knowing of a thing: a word for it, and what it is. */
+/** Additional fact about a thing: its label and value. */
 export interface Fact {
   readonly what: string;
   readonly value: string;
 }
 
-/** Something that a caller may know of: an entity, a bridge, a facet or a metric. */
+/** Thing that a caller may know of: an entity, a bridge, a facet or a metric. */
 export interface Thing {
   /** `entity:customer`: the kind and the name. */
   readonly id: string;
   readonly kind: ThingKind;
   readonly name: string;
-  /** As questions and `/osl/why` name it: `osl.entities.customer`. */
+  /** Full name in queries and `/osl/why`: `osl.entities.customer`. */
   readonly fqn: string;
   readonly description: string | null;
-  /** Why it should not be used any more; null where it may. */
+  /** Reason for the deprecation; null if it is not deprecated. */
   readonly deprecated: string | null;
   readonly columns: readonly ThingColumn[];
   readonly derived: readonly DerivedField[];
   readonly synonyms: readonly string[];
-  /** Questions that this caller can send as they are. */
+  /** Queries that this caller can send unchanged. */
   readonly examples: readonly string[];
   readonly facts: readonly Fact[];
 }
@@ -64,16 +64,16 @@ export interface Tie {
   readonly label: string;
   readonly description: string | null;
   readonly deprecated: string | null;
-  /** What is equal on both sides, `customer_id = id`; empty where no columns are told. */
+  /** Join condition, `customer_id = id`; empty if its columns are not known. */
   readonly on: string;
 }
 
 export interface Graph {
-  /** The schema's own version: the same for whoever sees the same. */
+  /** Version of the caller's schema: equal for callers who see the same. */
   readonly version: string;
   readonly things: ReadonlyMap<string, Thing>;
   readonly ties: readonly Tie[];
-  /** The ties of each thing that has some. */
+  /** Ties of each thing that has any. */
   readonly around: ReadonlyMap<string, readonly Tie[]>;
 }
 
@@ -101,7 +101,7 @@ export function graphOf(version: string, things: Iterable<Thing>, all: readonly 
   return { version, things: byId, ties, around };
 }
 
-/** A part of a picture: what has no edge to the rest. */
+/** Part of a picture without edges to the rest. */
 interface Box {
   readonly width: number;
   readonly height: number;
@@ -111,8 +111,8 @@ interface Box {
 const GAP = 60;
 
 /**
- * Where boxes stand side by side in rows, the large ones first, so that all together are about `ratio` times as wide as
- * they are high. Gives the upper left corner of each, in the order of `boxes`.
+ * Arranges boxes in rows, the highest first, so that the whole is about `ratio` times as wide as high. Returns the
+ * upper left corner of each, in the order of `boxes`.
  */
 export function packed(boxes: readonly Box[], ratio: number): readonly (readonly [x: number, y: number])[] {
   const order = boxes.map((box, i) => ({ ...box, i })).sort((a, b) => b.height - a.height || a.i - b.i);

@@ -2,10 +2,10 @@ import { byTies, type Cluster } from './clusters.js';
 import type { ViewerMark } from './difference.js';
 import { type Graph, otherEnd, type Thing, type ThingKind, type Tie, type TieKind } from './model.js';
 
-/** Nodes that are drawn at once: what an eye can follow and a browser lays out without a pause. */
+/** Maximum number of nodes drawn at once: readable, and laid out without a noticeable pause. */
 export const MOST_DRAWN = 140;
 
-/** What of the graph is looked at: all of it, one cluster, or what is around a thing. */
+/** Part of the graph to show: all of it, one cluster, or the surroundings of a thing. */
 export type PictureScope =
   | { readonly kind: 'all' }
   | { readonly kind: 'cluster'; readonly id: string }
@@ -15,7 +15,7 @@ export interface PictureNode {
   readonly id: string;
   readonly kind: ThingKind | 'cluster';
   readonly label: string;
-  /** In the picture's own pixels. */
+  /** In pixels of the picture. */
   readonly width: number;
   readonly height: number;
   readonly mark: ViewerMark;
@@ -31,11 +31,11 @@ export interface PictureEdge {
   readonly mark: ViewerMark;
 }
 
-/** What is drawn, and how much of what there is. */
+/** Nodes and edges to draw, with the number of things that they stand for. */
 export interface Picture {
   readonly nodes: readonly PictureNode[];
   readonly edges: readonly PictureEdge[];
-  /** Things in the scope, of the kinds that are wanted. */
+  /** Things in the scope, of the selected kinds; of all kinds in the overview of clusters. */
   readonly inScope: number;
   /** Things of all kinds that the caller may know of. */
   readonly total: number;
@@ -47,7 +47,7 @@ export interface MapToDraw {
   readonly marks: ReadonlyMap<string, Exclude<ViewerMark, 'same'>>;
 }
 
-/** What of `drawing` is drawn for `scope`: never more than `MOST_DRAWN` nodes. */
+/** Picture of `drawing` for `scope`, with at most `MOST_DRAWN` nodes. */
 export function pictureOf(drawing: MapToDraw, scope: PictureScope, kinds: ReadonlySet<ThingKind>): Picture {
   const { graph, clusters } = drawing;
   const total = graph.things.size;
@@ -81,10 +81,10 @@ function wanted(ids: Iterable<string>, graph: Graph, kinds: ReadonlySet<ThingKin
   });
 }
 
-/** Beyond the neighbours themselves, so many are drawn of what they lead to. */
+/** Number of drawn things up to which neighbours of the neighbours are added. */
 const FURTHER = 40;
 
-/** A thing, its neighbours, and theirs while there is room. A bridge that is not drawn is stepped over. */
+/** A thing, its neighbours, and theirs while there is room. A bridge of a hidden kind is skipped over. */
 function neighbourhood(
   start: string,
   graph: Graph,
@@ -146,7 +146,7 @@ function pictureOfThings(
   };
 }
 
-/** Many to many in one line, where bridges are not drawn. */
+/** Many-to-many edges drawn as one line, if bridges are hidden. */
 function overBridges(
   ids: readonly string[],
   drawn: ReadonlySet<string>,
@@ -164,7 +164,7 @@ function overBridges(
   });
 }
 
-/** The clusters, and how many ties lead from one to another. */
+/** Clusters, and the number of ties from one to another. */
 function overview({ graph, clusters, marks }: MapToDraw): Pick<Picture, 'nodes' | 'edges'> {
   const shown = clusters.slice(0, MOST_DRAWN);
   const home = new Map(shown.flatMap(({ id, members }) => members.map((member) => [member, id] as const)));
@@ -203,7 +203,7 @@ function clusterSize(members: number): { readonly width: number; readonly height
   return { width: across, height: across };
 }
 
-/** Characters of a name that are drawn; the list beside the picture has all of it. */
+/** Maximum length of a drawn name; the list beside the picture shows it in full. */
 const LONGEST_LABEL = 26;
 
 function nodeOf({ id, kind, name, deprecated }: Thing, mark: ViewerMark): PictureNode {
@@ -222,7 +222,7 @@ function sizeOf(kind: ThingKind, label: string): { readonly width: number; reado
       return { width: Math.round(text + 34), height: 32 };
     case 'metric':
       return { width: Math.round(text + 44), height: 30 };
-    // The diamond is small, and its name stands below it.
+    // The diamond is small, so its name is drawn below it.
     case 'bridge':
       return { width: 26, height: 26 };
     default: {

@@ -1,19 +1,19 @@
 import type { Graph, Thing, ThingKind } from './model.js';
 
-/** Something that a word was found in: a thing, or a column of it. */
+/** Match of a search: a thing, or a column of it. */
 export interface SearchHit {
   readonly id: string;
   readonly kind: ThingKind;
   readonly name: string;
-  /** The column that the word was found in; null where it is the thing itself. */
+  /** Column that matched; null if the thing itself did. */
   readonly column: string | null;
-  /** What the word met, where that is no name: a synonym, or words of a description. */
+  /** Synonym that matched, or `description`; null if the name matched. */
   readonly via: string | null;
 }
 
 export interface MapSearchResult {
   readonly found: readonly SearchHit[];
-  /** How many there are in all. */
+  /** Number of all matches. */
   readonly total: number;
 }
 
@@ -21,7 +21,7 @@ interface ScoredHit extends SearchHit {
   readonly score: number;
 }
 
-/** What `term` is found in, best first: by name, by column, by synonym, by description. */
+/** Matches of `term`, best first: names, then synonyms, then descriptions; columns rank just below things. */
 export function searchIn(graph: Graph, term: string, most: number): MapSearchResult {
   const wanted = term.trim().toLowerCase();
   if (wanted === '') return { found: [], total: 0 };

@@ -1,6 +1,6 @@
 export interface NodePosition {
   readonly id: string;
-  /** Of the picture: x to the right, y downwards. */
+  /** In the picture: x to the right, y downwards. */
   readonly x: number;
   readonly y: number;
 }
@@ -16,8 +16,8 @@ const VECTORS: Readonly<Record<Direction, readonly [number, number]>> = {
 };
 
 /**
- * Where an arrow key leads from a place: to the one of `others` that lies best in its direction, near ones before far
- * ones. Null where none lies on that side.
+ * Node that an arrow key leads to from a place: the one of `others` that lies best in its direction, near ones before
+ * far ones. Null if none lies on that side.
  */
 export function towards(
   direction: Direction,

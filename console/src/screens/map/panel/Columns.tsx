@@ -8,17 +8,17 @@ import { SIGHT_WORDS, sightWord } from '../words.js';
 
 export interface ColumnsProps {
   readonly thing: Thing;
-  /** Where two callers are compared: how they see what they see differently, and who they are. */
+  /** For a comparison of two callers: differences in how they see columns, and their names. */
   readonly changes: readonly ColumnChange[];
   readonly callers: readonly [first: string, second: string] | null;
   /** The column that was searched for. */
   readonly wanted: string | null;
 }
 
-/** Columns that are listed before somebody asks for more. */
+/** Number of columns listed before the user asks for more. */
 const FIRST = 100;
 
-/** The columns of a thing: types, keys, and how the caller sees each, with the reason where it is not in the clear. */
+/** Columns of a thing: types, keys, and the caller's visibility of each, with the reason if it is not in the clear. */
 export function Columns({ thing, changes, callers, wanted }: ColumnsProps) {
   const [most, setMost] = useState(FIRST);
   const at = thing.columns.findIndex((c) => c.name === wanted);
@@ -66,7 +66,7 @@ function ColumnRow({ column, object, change, callers, isWanted }: ColumnRowProps
     if (isWanted) row.current?.scrollIntoView({ block: 'center' });
   }, [isWanted]);
   const { name, type, description, sight, isKey, joins, nullable } = column;
-  // Of a column that only the second caller sees, the first one's gateway has nothing to say.
+  // The first caller's gateway answers nothing about a column that only the second caller sees.
   const mayAsk = change === null || change.first !== null;
   return (
     <li ref={row} className={isWanted ? 'is-wanted' : ''} aria-current={isWanted ? true : undefined}>
@@ -125,7 +125,7 @@ interface WhyAnswer {
   readonly because: readonly string[];
 }
 
-/** Why the caller sees something as it does: asked of the gateway, and shown in its words. */
+/** Reason for a caller's visibility, requested from the gateway and shown in its words. */
 function Why({ object }: { readonly object: string }) {
   const { caller } = useSession();
   const [answer, setAnswer] = useState<WhyAnswer | null>(null);

@@ -12,17 +12,17 @@ export interface PanelProps {
   readonly wanted: string | null;
   readonly callers: readonly [first: string, second: string] | null;
   readonly onOpen: (id: string) => void;
-  /** Draws what is around it; null where that is drawn already. */
+  /** Draws the surroundings of the thing; null if they are already drawn. */
   readonly onAround: (() => void) | null;
   readonly onClose: () => void;
 }
 
-/** All that the caller may know of one thing, and what can be done with it. */
+/** Everything the caller may know about one thing, and the actions on it. */
 export function Panel({ details, wanted, callers, onOpen, onAround, onClose }: PanelProps) {
   const { thing, mark, columns, neighbours } = details;
   const { id, kind, name, description, deprecated, facts, derived, examples, synonyms } = thing;
   const title = useRef<HTMLHeadingElement>(null);
-  // Who opens it by keys goes on reading in it.
+  // Focuses the title, so that keyboard users continue reading there.
   // biome-ignore lint/correctness/useExhaustiveDependencies: another thing is another panel
   useEffect(() => title.current?.focus({ preventScroll: true }), [id]);
   const question = questionFor(thing);
@@ -127,7 +127,7 @@ interface TiesProps {
 
 const FIRST = 50;
 
-/** What a thing hangs together with, by the way it does. */
+/** Things connected with this one, grouped by kind of tie. */
 function Ties({ id, neighbours, onOpen }: TiesProps) {
   const groups: readonly (readonly [title: string, of: readonly Neighbour[]])[] = [
     ['Edges', neighbours.filter(({ tie }) => tie.kind !== 'text' && tie.kind !== 'figure')],
@@ -177,7 +177,7 @@ function TieGroup({ id, title, of, onOpen }: TieGroupProps) {
   );
 }
 
-/** How a tie looks from one of its ends. */
+/** Description of a tie as seen from the thing `id`; empty for text and metrics. */
 function wordsOf({ kind, label, source, on }: Tie, id: string): string {
   switch (kind) {
     case 'to_one':

@@ -8,7 +8,7 @@ export interface LegendProps {
   readonly onKinds: (kinds: ReadonlySet<ThingKind>) => void;
 }
 
-/** What the shapes mean; each is a switch that takes its kind out of the picture. */
+/** Legend of the shapes; each is a switch that shows or hides its kind. */
 export function Legend({ counts, kinds, onKinds }: LegendProps) {
   const toggle = (kind: ThingKind): void => {
     const next = new Set(kinds);
@@ -53,7 +53,7 @@ export function Shape({ kind }: { readonly kind: ThingKind }) {
   );
 }
 
-/** What the signs of a comparison mean. */
+/** Legend of the signs in a comparison. */
 export function MarkLegend({ first, second }: { readonly first: string; readonly second: string }) {
   return (
     <ul className="map-marks">

@@ -9,24 +9,24 @@ import { MapCanvas } from './canvas.js';
 
 export interface PictureProps {
   readonly drawn: DrawnPicture;
-  /** Whose picture of two it is; null where there is one caller. */
+  /** Caller whose picture this is, of two; null if there is one caller. */
   readonly side: MapSide | null;
   readonly title: string;
-  /** Where the keyboard is. */
+  /** Node at the keyboard position. */
   readonly here: string | null;
-  /** What the panel shows. */
+  /** Thing open in the panel. */
   readonly open: string | null;
   readonly onHere: (id: string | null) => void;
   readonly onOpen: (id: string) => void;
-  /** Steps back out: of the panel, of a cluster. */
+  /** Goes one step back: closes the panel, or leaves a cluster. */
   readonly onBack: () => void;
   readonly onSearch: () => void;
-  /** The canvas, for buttons that stand elsewhere and for the picture beside it. */
+  /** Canvas, for buttons placed elsewhere and for the other picture of a comparison. */
   readonly canvas: RefObject<MapCanvas | null>;
   readonly onMoved?: (() => void) | undefined;
 }
 
-/** The map as a picture: a canvas for eyes and pointers, keys for hands, words for screen readers. */
+/** Map as a picture: a canvas for mouse and touch, with keyboard control and texts for screen readers. */
 export function Picture(props: PictureProps) {
   const { drawn, side, title, here, open, canvas } = props;
   const frame = useRef<HTMLDivElement>(null);
@@ -53,7 +53,7 @@ export function Picture(props: PictureProps) {
     };
   }, [canvas]);
   useEffect(() => canvas.current?.draw(elementsOf(drawn, side)), [canvas, drawn, side]);
-  // What is drawn anew has lost its marks.
+  // A redrawn picture has lost its marks.
   // biome-ignore lint/correctness/useExhaustiveDependencies: `drawn` is when, not what
   useEffect(() => canvas.current?.goTo(here), [canvas, here, drawn]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: as above
@@ -93,10 +93,10 @@ function onKey(event: KeyboardEvent, { here, canvas, onHere, onOpen, onBack, onS
   event.preventDefault();
 }
 
-/** Nodes among which the names of edges can be read; among more, those of the edges at hand are shown. */
+/** Maximum number of nodes at which all edges show names; beyond it, only the edges of the current node do. */
 const MOST_NAMED = 30;
 
-/** What cytoscape draws for one caller, or for one of two. */
+/** Elements that cytoscape draws, for one caller or for one of two. */
 function elementsOf(drawn: DrawnPicture, side: MapSide | null): cytoscape.ElementDefinition[] {
   const seen = new Set(side === null ? drawn.nodes.map((n) => n.id) : drawn.seen[side]);
   const areNamed = drawn.nodes.length <= MOST_NAMED || drawn.edges.some((e) => e.kind === 'between');

@@ -2,22 +2,22 @@ import cytoscape from 'cytoscape';
 import { type Direction, towards } from '../graph/towards.js';
 import { paletteOf, styleOf } from './style.js';
 
-/** Beyond this a shape grows no more when all of the picture is fitted: more on a wall, less on a desk. */
+/** Maximum zoom when the whole picture is fitted: more on a wall, less on a desk. */
 const MOST_FITTED = { desk: 1.3, wall: 2.2 };
 const STEP = 1.25;
 
 /**
- * Cytoscape would write a style element of this id into the page, which the page's policy refuses. It leaves that where
- * there is one already; the one rule of it stands in map.css.
+ * Id of the style element that cytoscape would add to the page, which the page's content security policy refuses. It
+ * adds none if one exists already; its only rule is in map.css.
  */
 const OWN_STYLE = '__________cytoscape_stylesheet';
 
-/** A picture on a canvas: what keys and buttons do with it. */
+/** Picture on a canvas, with the operations for keys and buttons. */
 export class MapCanvas {
   readonly cy: cytoscape.Core;
   readonly #frame: HTMLElement;
   #here: string | null = null;
-  /** True if somebody has moved the picture: then it is not fitted again by itself. */
+  /** True if the user has moved the picture: it is then no longer fitted automatically. */
   #isMoved = false;
 
   constructor(frame: HTMLElement) {
@@ -37,7 +37,7 @@ export class MapCanvas {
     });
   }
 
-  /** Draws `elements` where they say they stand, and shows all of them. */
+  /** Draws `elements` at their own positions, and fits all of them. */
   draw(elements: readonly cytoscape.ElementDefinition[]): void {
     this.cy.batch(() => {
       this.cy.elements().remove();
@@ -50,7 +50,7 @@ export class MapCanvas {
     this.cy.style(styleOf(paletteOf(this.#frame)));
   }
 
-  /** Fills a frame of another size. */
+  /** Adapts to a frame of another size. */
   resize(): void {
     if (this.#isMoved) this.cy.resize();
     else this.fit();
@@ -70,7 +70,7 @@ export class MapCanvas {
     this.cy.zoom({ level, renderedPosition: { x: this.cy.width() / 2, y: this.cy.height() / 2 } });
   }
 
-  /** Marks where the keyboard is, and moves the picture where that is out of sight. */
+  /** Marks the node at the keyboard position, and centres it if it is out of sight. */
   goTo(id: string | null): void {
     this.#here = id;
     this.cy.batch(() => {
@@ -84,7 +84,7 @@ export class MapCanvas {
     if (node.nonempty() && !this.#isInSight(node)) this.cy.center(node);
   }
 
-  /** Marks what the panel shows. */
+  /** Marks the thing open in the panel. */
   open(id: string | null): void {
     this.cy.batch(() => {
       this.cy.nodes().removeClass('open');
@@ -92,7 +92,7 @@ export class MapCanvas {
     });
   }
 
-  /** Where `direction` leads: along an edge where one goes that way, otherwise to the nearest. */
+  /** Next node in `direction`: along an edge if one goes that way, otherwise the nearest. */
   next(direction: Direction): string | null {
     const here = this.cy.getElementById(this.#here ?? '');
     if (here.empty()) return this.#middle();
@@ -106,7 +106,7 @@ export class MapCanvas {
     this.cy.destroy();
   }
 
-  /** The node nearest to the middle of what is in sight: where arrows begin. */
+  /** Node nearest to the middle of the view, where arrow keys start. */
   #middle(): string | null {
     const { x1, x2, y1, y2 } = this.cy.extent();
     const distance = (node: cytoscape.NodeSingular): number =>

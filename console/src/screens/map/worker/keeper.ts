@@ -7,7 +7,7 @@ import { type MapToDraw, MOST_DRAWN, type Picture, type PictureScope, pictureOf 
 import { searchIn } from '../graph/search.js';
 import type { Details, LoadedMap, MapChanges, MapCounts, MapSide, Neighbour } from './protocol.js';
 
-/** The maps of one caller or two, and what the screen asks of them. It lives in the thread of the map. */
+/** Maps of one caller or two, and the answers to the screen's questions. It lives in the map's thread. */
 export class MapStore {
   readonly #graphs = new Map<MapSide, Graph>();
   #difference: MapDifference | null = null;
@@ -30,7 +30,7 @@ export class MapStore {
     return pictureOf(this.#drawing(), scope, new Set(kinds));
   }
 
-  /** Which of these nodes each of the two sees. A cluster is seen by who sees one of its members. */
+  /** Those of the nodes `ids` that the caller of `side` sees. A cluster is visible if one of its members is. */
   seenBy(side: MapSide, ids: readonly string[]): readonly string[] {
     const graph = this.#graphs.get(side);
     if (graph === undefined) return side === 'first' ? [] : ids;

@@ -7,7 +7,7 @@ cytoscape.use(fcose);
 
 type NodePositions = Readonly<Record<string, readonly [x: number, y: number]>>;
 
-/** What fcose takes beyond what cytoscape's types know of layouts. */
+/** Options of fcose that cytoscape's types of layouts do not declare. */
 interface FcoseOptions extends cytoscape.BaseLayoutOptions {
   readonly name: 'fcose';
   readonly [option: string]: unknown;
@@ -25,11 +25,11 @@ const OPTIONS: FcoseOptions = {
 };
 
 /**
- * Where the nodes of a picture stand: each part that hangs together by itself, and the parts side by side. The same
- * picture is always laid out alike: fcose takes its chance from a seeded source, which stands in the place of this
- * thread's own for as long as it runs.
+ * Positions of the nodes of a picture: each connected part is laid out separately, then the parts are placed side by
+ * side. The same picture always has the same layout: a seeded generator replaces this thread's `Math.random` while
+ * fcose runs.
  *
- * @param ratio of the frame's width to its height
+ * @param ratio width of the frame divided by its height
  */
 export function placesOf({ nodes, edges }: Picture, ratio: number): NodePositions {
   const counts = new Map<string, number>();
@@ -40,7 +40,7 @@ export function placesOf({ nodes, edges }: Picture, ratio: number): NodePosition
     styleEnabled: true,
     style: [{ selector: 'node', style: { width: 'data(width)', height: 'data(height)' } }],
     elements: {
-      // A name that stands below its shape takes room too.
+      // A name below its shape takes room too.
       nodes: nodes.map(({ id, width, height, kind }) => ({
         data: { id, width: kind === 'bridge' ? 70 : width, height: kind === 'bridge' ? 54 : height },
       })),
@@ -49,7 +49,7 @@ export function placesOf({ nodes, edges }: Picture, ratio: number): NodePosition
           id: `edge ${id}`,
           source,
           target,
-          // Around what many lead to there must be room for all of them.
+          // A node with many neighbours needs room around it for all of them.
           room: (kind === 'across' ? 90 : 80 + label.length * 5) + 7 * Math.max(ties(source), ties(target)),
         },
       })),
@@ -81,7 +81,7 @@ export function placesOf({ nodes, edges }: Picture, ratio: number): NodePosition
   return Object.fromEntries(places);
 }
 
-/** Lays out one part, turned by a quarter where that fits the shape of the frame better. */
+/** Lays out one part, rotated by 90° if that fits the shape of the frame better. */
 function layOut(part: cytoscape.CollectionReturnValue, wide: boolean): void {
   if (part.nodes().length === 1) return;
   part.layout(OPTIONS).run();
@@ -93,7 +93,7 @@ function layOut(part: cytoscape.CollectionReturnValue, wide: boolean): void {
   }
 }
 
-/** Numbers from 0 to 1 that look like chance and are the same for the same seed (mulberry32). */
+/** Pseudo-random numbers from 0 to 1, the same for the same seed (mulberry32). */
 function seededRandom(seed: number): () => number {
   let state = seed | 0;
   return () => {

@@ -4,10 +4,10 @@ import type { Thing, ThingKind, Tie } from '../graph/model.js';
 import type { Picture, PictureScope } from '../graph/picture.js';
 import type { MapSearchResult } from '../graph/search.js';
 
-/** Which of the two callers something is of. */
+/** One of the two callers compared. */
 export type MapSide = 'first' | 'second';
 
-/** What there is, by kind. */
+/** Number of things by kind. */
 export type MapCounts = Readonly<Record<ThingKind, number>>;
 
 export interface LoadedMap {
@@ -15,11 +15,11 @@ export interface LoadedMap {
   readonly counts: MapCounts;
 }
 
-/** A picture, and where its nodes stand. */
+/** Picture with the positions of its nodes. */
 export interface DrawnPicture extends Picture {
-  /** By the node's id: the middle of it. */
+  /** Centre of each node, by its id. */
   readonly places: Readonly<Record<string, readonly [x: number, y: number]>>;
-  /** The nodes that each of the two sees; of one caller alone, all. */
+  /** Nodes that each of the two callers sees; all of them if there is one caller. */
   readonly seen: Readonly<Record<MapSide, readonly string[]>>;
 }
 
@@ -31,11 +31,11 @@ export interface Neighbour {
   readonly kind: ThingKind;
 }
 
-/** All that the panel shows of a thing. */
+/** Everything that the panel shows of a thing. */
 export interface Details {
   readonly thing: Thing;
   readonly mark: ViewerMark;
-  /** How the two see its columns, where they see them differently. */
+  /** Columns that the two callers see differently. */
   readonly columns: readonly ColumnChange[];
   readonly neighbours: readonly Neighbour[];
 }
@@ -45,9 +45,9 @@ export interface MapChanges {
   readonly first: readonly MapChange[];
 }
 
-/** What the thread of the map is asked, by name. */
+/** Questions that the map's thread answers, by name. */
 export type MapQuestions = {
-  /** Takes a governed schema as it was sent. */
+  /** Loads a governed schema, as received. */
   readonly load: {
     readonly ask: { readonly side: MapSide; readonly body: ArrayBuffer };
     readonly answer: LoadedMap;
@@ -57,7 +57,8 @@ export type MapQuestions = {
   readonly draw: {
     readonly ask: {
       readonly scope: PictureScope;
-      readonly kinds: readonly ThingKind[] /** Of the frame's width to its height. */;
+      readonly kinds: readonly ThingKind[];
+      /** Width of the frame divided by its height. */
       readonly ratio: number;
     };
     readonly answer: DrawnPicture;
@@ -66,7 +67,7 @@ export type MapQuestions = {
     readonly ask: { readonly term: string; readonly most: number };
     readonly answer: MapSearchResult;
   };
-  /** Null for what neither sees. */
+  /** Null if neither caller sees the thing. */
   readonly details: { readonly ask: { readonly id: string }; readonly answer: Details | null };
   readonly changes: { readonly ask: { readonly most: number }; readonly answer: MapChanges };
 };
