@@ -26,7 +26,7 @@ interface FrameProps {
   readonly signedIn: SignedInState;
 }
 
-/** What is around every screen. A token that has ended takes no screen away: what was typed stays. */
+/** Frame around every screen. An expired token closes no screen, so that typed text is kept. */
 export function Frame({ caller, settings, signedIn }: FrameProps) {
   const { screen } = usePlace();
   const [asksAgain, setAsksAgain] = useState(false);
@@ -38,7 +38,7 @@ export function Frame({ caller, settings, signedIn }: FrameProps) {
   useEndOf(caller, signedIn.end);
   const { entries } = signedIn;
   useEffect(() => {
-    // What had the focus is gone with the form; after a reload the page begins at its beginning.
+    // The sign-in form that had the focus is gone; after a reload the page starts at its top.
     if (entries > 0) toMain();
   }, [entries]);
   return (
@@ -100,12 +100,12 @@ function NotHere({ name }: { readonly name: Parameters<typeof screenNamed>[0] })
   );
 }
 
-/** No link within the page: the address names the screen. */
+/** Focuses the main content without a link within the page, since the fragment of the address names the screen. */
 function toMain(): void {
   document.getElementById('main')?.focus();
 }
 
-/** Calls `end` when the caller's last token does. */
+/** Calls `end` when the caller's last token expires. */
 function useEndOf(caller: SignedInCaller, end: () => void): void {
   const told = useRef(end);
   told.current = end;
@@ -126,7 +126,7 @@ interface BoundaryState {
   readonly fault: string | null;
 }
 
-/** Keeps a fault of one screen to that screen. */
+/** Error boundary: confines an error to its screen. */
 class Boundary extends Component<BoundaryProps, BoundaryState> {
   override state: BoundaryState = { title: '', fault: null };
 
@@ -155,7 +155,7 @@ interface EndedBarProps {
   readonly onSignIn: () => void;
 }
 
-/** Says that the token has ended, and what to do; nothing else of the screen changes. */
+/** Notice that the token has expired, with a way to sign in; the screen stays unchanged. */
 function EndedBar({ onSignIn }: EndedBarProps) {
   return (
     <div className="ended" role="alert">
@@ -176,7 +176,7 @@ interface HeaderProps {
   readonly onLeave: () => void;
 }
 
-/** Where one may go, and as whom one asks. */
+/** Navigation, and the signed-in caller. */
 function Header({ caller, version, screen, screens, onSwitch, onLeave }: HeaderProps) {
   return (
     <header className="header">
@@ -233,7 +233,7 @@ interface ScreenModule {
 
 const modules = import.meta.glob<ScreenModule>('../screens/*/index.tsx');
 
-/** The screens that were built, each loaded when it is first shown. */
+/** Screens included in the build, each loaded when first shown. */
 const LOADED: ReadonlyMap<ScreenName, LazyExoticComponent<ComponentType>> = new Map(
   SCREENS.flatMap((name) => {
     const load = modules[`../screens/${name}/index.tsx`];
@@ -247,7 +247,7 @@ function screenNamed(name: ScreenName): LazyExoticComponent<ComponentType> | nul
   return LOADED.get(name) ?? null;
 }
 
-/** The screens that somebody may go to. */
+/** Screens available to the caller. */
 function screensFor(isAdmin: boolean): readonly ScreenName[] {
   return SCREENS.filter((name) => LOADED.has(name) && (isAdmin || !ADMIN_SCREENS.has(name)));
 }

@@ -1,8 +1,8 @@
 import type { IdentityProvider } from '../api/settings.js';
 
 /**
- * How a tab was signed in. It is kept in the tab's own storage, which ends with the tab and is read by this origin
- * alone, so that a reload does not sign out; an actor token lives minutes, and nothing that outlives the tab is kept.
+ * Sign-in of a tab. It is kept in the tab's session storage, which ends with the tab and is readable by this origin
+ * only, so that a reload does not sign out; an actor token lives for minutes, and nothing is kept beyond the tab.
  */
 export type SignedIn =
   | { readonly kind: 'pasted'; readonly token: string }
@@ -16,7 +16,7 @@ export type SignedIn =
 
 const KEY = 'osl.signed-in';
 
-/** Forgets who signed in, and what was being written: whoever comes next finds a tab as new. */
+/** Forgets the sign-in and unfinished input, so that the next user finds the tab as new. */
 export function forgetTab(): void {
   sessionStorage.clear();
 }
@@ -27,7 +27,7 @@ export function keep(signedIn: SignedIn): void {
 
 export function kept(): SignedIn | null {
   try {
-    // What this page itself wrote there.
+    // Written by this page itself.
     return JSON.parse(sessionStorage.getItem(KEY) ?? 'null') as SignedIn | null;
   } catch {
     return null;

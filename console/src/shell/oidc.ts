@@ -2,13 +2,13 @@
 import * as oauth from 'oauth4webapi';
 import type { IdentityProvider } from '../api/settings.js';
 
-/** What is kept in the tab between leaving for the provider and coming back. */
+/** State kept in the tab between leaving for the provider and coming back. */
 interface PendingSignIn {
   readonly issuer: IdentityProvider;
   readonly verifier: string;
   readonly state: string;
   readonly nonce: string;
-  /** Where the page was. */
+  /** Fragment of the page's address before leaving. */
   readonly hash: string;
 }
 
@@ -18,7 +18,7 @@ function redirectUri(): string {
   return `${location.origin}/console/`;
 }
 
-/** Plain http is for a provider on this machine. */
+/** Allows plain http for a provider on this machine only. */
 function requestsOf(issuer: string) {
   const { protocol, hostname } = new URL(issuer);
   const isHere = protocol === 'http:' && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(hostname);
@@ -30,7 +30,7 @@ async function serverOf({ issuer }: IdentityProvider): Promise<oauth.Authorizati
   return oauth.processDiscoveryResponse(url, await oauth.discoveryRequest(url, requestsOf(issuer)));
 }
 
-/** Leaves for the provider. @throws Error where it is not reached */
+/** Redirects to the provider. @throws Error if it cannot be reached */
 export async function leaveFor(issuer: IdentityProvider): Promise<void> {
   const server = await serverOf(issuer);
   if (server.authorization_endpoint === undefined) throw new Error('the provider says nowhere to sign in');
@@ -43,7 +43,7 @@ export async function leaveFor(issuer: IdentityProvider): Promise<void> {
     client_id: issuer.client_id,
     redirect_uri: redirectUri(),
     response_type: 'code',
-    // A page keeps no token that outlives its tab.
+    // The page requests no token that would outlive its tab.
     scope: ['openid', ...issuer.scopes.filter((s) => s !== 'openid' && s !== 'offline_access')].join(' '),
     state,
     nonce,
@@ -59,12 +59,12 @@ export interface ProviderReturn {
   readonly idToken: string;
 }
 
-/** What the provider says of who comes back; the address is as before then. @throws Error */
+/** Completes a sign-in after the provider's redirect, and restores the address. @throws Error */
 export async function comeBack(): Promise<ProviderReturn> {
   const url = new URL(location.href);
   const kept = sessionStorage.getItem(KEY);
   sessionStorage.removeItem(KEY);
-  // What `leaveFor` wrote.
+  // Written by `leaveFor`.
   const departure = JSON.parse(kept ?? 'null') as PendingSignIn | null;
   history.replaceState(null, '', `/console/${departure?.hash ?? ''}`);
   if (departure === null) throw new Error('this tab did not begin to sign in: try again');

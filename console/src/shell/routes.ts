@@ -1,10 +1,10 @@
 import { useSyncExternalStore } from 'react';
 
-/** A screen of the console, by the word after `#/`. */
+/** Screens of the console, by the word after `#/`. */
 export const SCREENS = ['ask', 'map', 'metrics', 'policy', 'audit', 'operations'] as const;
 export type ScreenName = (typeof SCREENS)[number];
 
-/** Where the page is: `#/ask?q=…`. */
+/** Page address: `#/ask?q=…`. */
 export interface PageAddress {
   readonly screen: ScreenName;
   readonly parameters: URLSearchParams;
@@ -19,10 +19,10 @@ export const TITLES: Readonly<Record<ScreenName, string>> = {
   operations: 'Operations',
 };
 
-/** Screens of those who have an admin role. */
+/** Screens that require an admin role. */
 export const ADMIN_SCREENS: ReadonlySet<ScreenName> = new Set(['policy', 'audit', 'operations']);
 
-/** The place that a hash names; the first screen where it names none. */
+/** Address that a hash names; the first screen if it names none. */
 export function placeOf(hash: string): PageAddress {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?', 2);
   const screen = SCREENS.find((name) => name === path) ?? 'ask';
@@ -39,7 +39,7 @@ function subscribe(changed: () => void): () => void {
   return () => removeEventListener('hashchange', changed);
 }
 
-/** The place that the address names now. */
+/** Current address of the page. */
 export function usePlace(): PageAddress {
   const hash = useSyncExternalStore(subscribe, () => location.hash);
   return placeOf(hash);

@@ -2,7 +2,7 @@ import { createContext, useContext } from 'react';
 import type { SignedInCaller } from '../api/caller.js';
 import type { ServerSettings } from '../api/settings.js';
 
-/** Who has signed in, and with which server. */
+/** Signed-in caller, and settings of the server. */
 export interface Session {
   readonly caller: SignedInCaller;
   readonly settings: ServerSettings;
@@ -10,7 +10,7 @@ export interface Session {
 
 export const SessionContext = createContext<Session | null>(null);
 
-/** The session of the page. Screens are shown within one only. */
+/** Session of the page. Screens are shown only within one. */
 export function useSession(): Session {
   const session = useContext(SessionContext);
   if (session === null) throw new Error('nobody has signed in');

@@ -4,21 +4,21 @@ import type { ServerSettings } from '../api/settings.js';
 import { forgetTab, kept, type SignedIn } from './kept.js';
 import { exchangedToken, signedInCaller } from './sign-in.js';
 
-/** Who has signed in in this tab, and whether the token has ended. */
+/** Sign-in of this tab: its caller, null if nobody has signed in, and whether the token has expired. */
 export interface SignedInState {
   readonly caller: SignedInCaller | null;
   readonly hasEnded: boolean;
-  /** Why coming back from a provider failed. */
+  /** Error message if returning from a provider failed; null otherwise. */
   readonly fault: string | null;
   readonly isReturning: boolean;
-  /** How often somebody has signed in on this page. */
+  /** Number of sign-ins since the page was loaded; restoring one of the tab does not count. */
   readonly entries: number;
   enter(caller: SignedInCaller): void;
   leave(): void;
   end(): void;
 }
 
-/** Looks first whether somebody comes back from a provider, then whether the tab knows somebody. */
+/** Completes a return from a provider; otherwise restores the sign-in that the tab keeps. */
 export function useSignedIn(settings: ServerSettings | null): SignedInState {
   const [caller, setCaller] = useState<SignedInCaller | null>(null);
   const [hasEnded, setEnded] = useState(false);
@@ -57,13 +57,13 @@ export function useSignedIn(settings: ServerSettings | null): SignedInState {
   return { caller, hasEnded, fault, isReturning, entries, enter, leave, end };
 }
 
-/** True if the address is that of a person who comes back from a provider. */
+/** True if the address is a return from a provider. */
 function isReturn(): boolean {
   const query = new URLSearchParams(location.search);
   return query.has('state') && (query.has('code') || query.has('error'));
 }
 
-/** Signs in who comes back. @throws Error, ProblemError */
+/** Completes the sign-in of a user who returns from a provider. @throws Error, ProblemError */
 async function comeBack(admin: boolean): Promise<SignedIn> {
   const oidc = await import('./oidc.js');
   const { issuer, idToken } = await oidc.comeBack();

@@ -7,7 +7,7 @@ import { agoOf, counted, momentOf } from '../../parts/load/words.js';
 import { useSession } from '../../shell/session.js';
 import { Scroll } from './Processes.js';
 
-/** How old indexes and rollups are, and which versions serve. */
+/** Age of indexes and rollups, and the versions in use. */
 export function FreshnessPanel() {
   const { caller } = useSession();
   const { value, error, again } = useLoad('freshness', (signal) =>
@@ -81,7 +81,7 @@ export function FreshnessPanel() {
 
 const COLUMNS = ['pending', 'delivered', 'failed', 'dead', 'dropped'] as const;
 
-/** What receivers of lineage were told, and what waits for them. */
+/** Delivery of events to each receiver of lineage, and those still waiting. */
 export function LineagePanel({ figures: { lineage, lineage_lag } }: { readonly figures: Figures }) {
   if (lineage.length === 0)
     return (

@@ -7,7 +7,7 @@ import { counted } from '../../parts/load/words.js';
 import { type LatencyLine, latencyLines, msText } from './figures.js';
 import { Scroll } from './Processes.js';
 
-/** What requests took, by form, since the start: what `/metrics` counts. */
+/** Durations of requests by form, and refusals, since the start, from the metrics that `/metrics` exports. */
 export function Latency({ figures: { latency, refusals } }: { readonly figures: Figures }) {
   const lines = useMemo(() => latencyLines(latency), [latency]);
   const shape = JSON.stringify(lines.slice(0, MOST_BARS));

@@ -7,7 +7,7 @@ interface ProcessesProps {
   readonly workers: Figures['workers'];
 }
 
-/** Each process of the server: since when, what it serves, and how its log stands. */
+/** Processes of the server: start time, what each serves, and the state of its audit log. */
 export function Processes({ processes, workers }: ProcessesProps) {
   const now = Date.now();
   return (
@@ -59,7 +59,7 @@ export function Processes({ processes, workers }: ProcessesProps) {
   );
 }
 
-/** The fault of the newest policy, and for how long the last valid one still serves. */
+/** Error of the newest policy, and how long the last valid one still serves. */
 function PolicyWarning({ processes, now }: Pick<ProcessesProps, 'processes'> & { readonly now: number }) {
   const one = processes.find(({ policy_fault }) => policy_fault !== null);
   if (one === undefined) return null;
@@ -87,7 +87,7 @@ interface ScrollProps {
   readonly children: ReactNode;
 }
 
-/** What may be wider than the page scrolls by itself, and by the keyboard. */
+/** Container for wide content that scrolls by itself, also by keyboard. */
 export function Scroll({ label, children }: ScrollProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: arrows scroll it.

@@ -14,7 +14,7 @@ interface AccessRequestPage {
   readonly next: string | null;
 }
 
-/** Who asked for access to what, and the grant that would give it. Nothing is granted here: the policy is edited. */
+/** Requests for access, each with the grant that would allow it. Nothing is granted here: the policy must be edited. */
 export function AccessRequests() {
   const { caller } = useSession();
   const [from, setFrom] = useState<readonly string[]>([]);

@@ -16,7 +16,7 @@ interface DraftJudgedProps {
   readonly name: string;
 }
 
-/** What a draft says, what it changes, and who gains and loses. */
+/** Validation of a draft: its diagnostics, its source, and who gains and loses access. */
 export function DraftJudged({ draft, name }: DraftJudgedProps) {
   const { caller } = useSession();
   const text = useLoad(`text ${draft.id}`, (signal) =>
@@ -117,7 +117,7 @@ function Change({ change: { object, effect, before, after } }: { readonly change
   );
 }
 
-/** Drafts of the graph, and who would gain and lose by each. */
+/** Drafts of the graph, and who would gain and lose access by each. */
 export function Drafts() {
   const { caller } = useSession();
   const [chosen, setChosen] = useState<string | null>(null);

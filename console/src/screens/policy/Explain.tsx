@@ -17,7 +17,7 @@ interface ExplainProps {
   readonly onClose: () => void;
 }
 
-/** Why somebody sees a column as it does, and whether a row of it is there for them. */
+/** Explanation of a subject's visibility of a column, also for one of its rows. */
 export function Explain({ cell, onClose }: ExplainProps) {
   const { caller } = useSession();
   const [row, setRow] = useState<readonly string[] | null>(null);
@@ -143,7 +143,7 @@ interface RowQuestionProps {
   readonly onAsk: (row: readonly string[] | null) => void;
 }
 
-/** True if one row is there for the subject, by primary key. */
+/** Form that asks whether a row, given by primary key, is visible to the subject. */
 function RowQuestion({ row, onAsk }: RowQuestionProps) {
   const [text, setText] = useState('');
   return (

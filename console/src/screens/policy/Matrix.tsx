@@ -9,11 +9,11 @@ import { Explain, type ExplainedCell } from './Explain.js';
 import { MatrixGrid } from './MatrixGrid.js';
 import { type MatrixFilter, NO_FILTER, useMatrix } from './matrix-filter.js';
 
-/** Subjects beside columns; a cell says why it is so. */
+/** Matrix of columns and subjects; choosing a cell explains it. */
 export function Matrix() {
   const { caller } = useSession();
   const [filter, setFilter] = useState<MatrixFilter>(NO_FILTER);
-  /** Where the pages of subjects begin, the present one last. */
+  /** Starts of the pages of subjects, the current one last. */
   const [starts, setStarts] = useState<readonly string[]>([]);
   const [cell, setCell] = useState<ExplainedCell | null>(null);
   const settled = useLater(filter);
@@ -72,7 +72,7 @@ interface MatrixFilterBarProps {
   readonly onChange: (filter: MatrixFilter) => void;
 }
 
-/** Which columns and which subjects are shown. */
+/** Filters for the columns and the subjects shown. */
 function MatrixFilterBar({ filter, onChange }: MatrixFilterBarProps) {
   return (
     <search className="bar" aria-label="Filter the matrix">

@@ -18,11 +18,11 @@ interface MatrixGridProps {
 }
 
 const ROW = 30;
-/** Where there is room each cell has its word, else its sign alone, and names stand upright. */
+/** Pixels. Narrow cells show only a sign, under vertical names; roomy ones have the word too. */
 const NARROW = { cell: 46, head: 118 } as const;
 const ROOMY = { least: 112, most: 180, head: 38 } as const;
 
-/** The matrix, of which only the rows in view are drawn. Arrows move, Enter asks why. */
+/** Matrix that draws only the rows in view. Arrows move, Enter explains a cell. */
 export function MatrixGrid({ state, first, chosen, onChoose }: MatrixGridProps) {
   const { pages, want } = state;
   const id = useId();
@@ -164,7 +164,7 @@ export function MatrixGrid({ state, first, chosen, onChoose }: MatrixGridProps) 
   );
 }
 
-/** Pixels of the names of columns. */
+/** Width in pixels of the column with the names. */
 function nameWidthFor(width: number): number {
   return Math.round(Math.min(340, Math.max(150, width * 0.28)));
 }

@@ -14,7 +14,7 @@ const TABS = [
 ] as const;
 type PolicyTab = (typeof TABS)[number]['name'];
 
-/** Who sees what, why, and what would change it. */
+/** Policy screen: matrix of visibility, drafts, policy tests and access requests. */
 export function Screen() {
   const [tab, setTab] = useState<PolicyTab>('matrix');
   return (

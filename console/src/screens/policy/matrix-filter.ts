@@ -3,18 +3,18 @@ import { adminGet } from '../../api/admin.js';
 import type { MatrixPage, MatrixRow, Sight } from '../../api/admin-types.js';
 import type { SignedInCaller } from '../../api/caller.js';
 
-/** What of the matrix is wanted. */
+/** Filters of the matrix. */
 export interface MatrixFilter {
   readonly object: string;
   readonly subject: string;
   readonly sees: Sight | '' | 'anything';
-  /** Subjects with commas, root first: somebody who acts for somebody. */
+  /** Chain of subjects separated by commas, root first: a delegated caller. */
   readonly chain: string;
 }
 
 export const NO_FILTER: MatrixFilter = { object: '', subject: '', sees: '', chain: '' };
 
-/** The parameters of the request, without pages. */
+/** Parameters of the request, without paging. */
 export function parametersOf({
   object,
   subject,
@@ -29,7 +29,7 @@ export function parametersOf({
   };
 }
 
-/** `user:a > agent:b` or with commas. */
+/** Members of a chain: `user:a > agent:b`, or separated by commas. */
 export function membersOf(chain: string): readonly string[] {
   return chain
     .split(/[,>→]/)
@@ -40,10 +40,10 @@ export function membersOf(chain: string): readonly string[] {
 /** Rows of a page of the matrix. */
 export const PAGE_ROWS = 100;
 
-/** Pages of rows as they came, of one filter and one set of subjects. */
+/** Loaded pages of rows, by number, for one filter and one page of subjects. */
 export type Pages = ReadonlyMap<number, MatrixPage>;
 
-/** The pages that rows from `first` to before `end` are on, and that are not there yet. */
+/** Pages not loaded yet that contain rows from `first` to before `end`. */
 export function missingPages(pages: Pages, first: number, end: number, rows: number): readonly number[] {
   const last = Math.max(0, Math.min(end, rows) - 1);
   const from = Math.floor(first / PAGE_ROWS);
@@ -53,7 +53,7 @@ export function missingPages(pages: Pages, first: number, end: number, rows: num
   return rows === 0 ? [] : wanted;
 }
 
-/** The row at a place; null while its page has not come. */
+/** Row at an index; null while its page is not loaded. */
 export function rowAt(pages: Pages, index: number): MatrixRow | null {
   return pages.get(Math.floor(index / PAGE_ROWS))?.rows[index % PAGE_ROWS] ?? null;
 }
@@ -63,12 +63,12 @@ export interface MatrixState {
   readonly pages: Pages;
   readonly error: unknown;
   readonly isLoading: boolean;
-  /** Has the rows of a window loaded. */
+  /** Loads the rows of a window. */
   readonly want: (first: number, end: number) => void;
   readonly again: () => void;
 }
 
-/** The matrix under a filter, a page of rows at a time; `after`: the page of subjects. */
+/** Matrix under a filter, loaded a page of rows at a time; `after` is the page of subjects. */
 export function useMatrix(caller: SignedInCaller, filter: MatrixFilter, after: string | null): MatrixState {
   const [pages, setPages] = useState<Pages>(new Map());
   const [error, setError] = useState<unknown>(null);

@@ -16,7 +16,7 @@ const WORDS: Readonly<Record<Comparison, string>> = {
   previous_year: 'previous year',
 };
 
-/** What the answer is compared with, its order, how much of it, and ways to take it along. */
+/** Comparison, order and number of rows of the answer, and its export. */
 export function AnswerBar({ choice, onChoice }: AnswerBarProps) {
   const [copied, setCopied] = useState<{ readonly title: string; readonly text: string } | null>(null);
   const names = [...choice.metrics, ...choice.groups.map(keyOf)];
@@ -106,7 +106,7 @@ interface CopyDialogProps {
   readonly onClose: () => void;
 }
 
-/** A text to copy, with what it holds. */
+/** Dialog with a text to copy. */
 function CopyDialog({ title, text, onClose }: CopyDialogProps) {
   return (
     <Dialog title={title} open onClose={onClose}>

@@ -11,11 +11,11 @@ import type { MetricsAnswer } from './useAsked.js';
 
 export interface MetricsAnswerViewProps {
   readonly asked: MetricsAnswer;
-  /** True if a newer question is on its way. */
+  /** True if a newer question is being answered. */
   readonly isOld: boolean;
 }
 
-/** What was answered: drawn as its shape asks for, and as a table. */
+/** Answer drawn in the form that suits its shape, and as a table. */
 export function AnswerView({ asked, isOld }: MetricsAnswerViewProps) {
   const { choice, answer, reading, compared, uncompared } = asked;
   const pairs = compared?.pairs ?? null;
@@ -46,7 +46,7 @@ export function AnswerView({ asked, isOld }: MetricsAnswerViewProps) {
   );
 }
 
-/** Of files that are saved. */
+/** Name of saved files, from the metrics. */
 function nameOf({ metrics }: Choice): string {
   return metrics
     .join('-')
@@ -54,7 +54,7 @@ function nameOf({ metrics }: Choice): string {
     .slice(0, 60);
 }
 
-/** What one should know of an answer: what is masked in it, what is left out, how old it is. */
+/** Notes on an answer: what is masked or left out, and how old it is. */
 function Notes({ answer }: { readonly answer: Answer }) {
   return (
     <ul className="answer-notes">
@@ -66,7 +66,7 @@ function Notes({ answer }: { readonly answer: Answer }) {
   );
 }
 
-/** Figures that stand by themselves. */
+/** Figures shown on their own, without a chart. */
 function Tiles({ tiles }: { readonly tiles: readonly Tile[] }) {
   return (
     <ul className="tiles">

@@ -12,7 +12,7 @@ export interface MetricsColumn {
 
 export type MetricsRow = Readonly<Record<string, unknown>>;
 
-/** What was answered for a choice: which column is a time, which are categories, which are figures. */
+/** Roles of the columns of an answer: time, categories and figures. */
 export interface MetricsReading {
   /** The first group that is a time. */
   readonly time: { readonly column: MetricsColumn; readonly grain: TimeGrain } | null;
@@ -21,7 +21,7 @@ export interface MetricsReading {
   readonly rows: readonly MetricsRow[];
 }
 
-/** Answers name columns as declared, whatever the case in which they were asked for. */
+/** Assigns roles to the columns of an answer, which are named as declared, whatever the case used in the request. */
 export function readingOf(
   choice: Choice,
   columns: readonly MetricsColumn[],
@@ -42,7 +42,7 @@ export function readingOf(
   return { time, categories, figures: choice.metrics.flatMap(find), rows };
 }
 
-/** A value of a category as a word. What has none has a word for that. */
+/** Value of a category as a word; missing values have a word too. */
 export function wordOf(value: unknown): string {
   if (value === null || value === undefined) return '(none)';
   if (value === '') return '(empty)';
@@ -60,7 +60,7 @@ type AnswerRemarks = Pick<
   | 'freshness'
 >;
 
-/** What an answer says of itself, in sentences. */
+/** Notes on an answer, as sentences. */
 export function notesOf(answer: AnswerRemarks): readonly string[] {
   const { row_count, truncated, redacted_columns, redacted_conditions, partial_columns, notices, freshness } =
     answer;

@@ -5,27 +5,28 @@ import { type MetricsColumn, type MetricsReading, type MetricsRow, wordOf } from
 import { numberOf } from './figure.js';
 import type { RowAndEarlier } from './table.js';
 
-/** Lines that can be told apart, and bars that can be read. */
+/** Maximum number of lines that can be distinguished, and of bars that can be read. */
 export const MOST_LINES = 8;
 export const MOST_BARS = 30;
 
-/** A figure that stands by itself, and what it was before; null where nothing is compared. */
+/** Figure shown on its own, with its earlier value; null if nothing is compared. */
 export interface Tile {
   readonly figure: MetricsColumn;
   readonly now: unknown;
   readonly before: { readonly value: unknown } | null;
 }
 
-/** How an answer is drawn: as figures, as charts, or not at all, with the reason. */
+/** Form in which an answer is drawn: tiles, charts, or nothing, with the reason. */
 export type AnswerDrawing =
   | { readonly kind: 'tiles'; readonly tiles: readonly Tile[] }
   | { readonly kind: 'charts'; readonly charts: readonly ChartSpec[] }
   | { readonly kind: 'none'; readonly why: string };
 
 /**
- * Times make lines, categories bars, a figure alone a tile. What can be grouped by in three ways is a table's matter.
+ * Draws lines for times, bars for categories, and a tile for a figure alone. Answers grouped in three ways are only
+ * shown as a table.
  *
- * @param pairs the same rows, each with that of the other period; null where nothing is compared
+ * @param pairs the same rows, each with that of the other period; null if nothing is compared
  */
 export function drawingOf(reading: MetricsReading, pairs: readonly RowAndEarlier[] | null): AnswerDrawing {
   const { time, categories, figures, rows } = reading;
@@ -64,10 +65,10 @@ function tilesOf(
   }));
 }
 
-/** Beyond this the smaller of two figures could not be read beside the larger. */
+/** Maximum ratio of two figures on one axis; beyond it the smaller one could not be read. */
 const MOST_APART = 20;
 
-/** Figures that can share an axis: of one format, and about as large as each other. */
+/** Groups figures that can share an axis: of one format and of similar size. */
 function byUnit(
   figures: readonly MetricsColumn[],
   rows: readonly MetricsRow[],
@@ -108,7 +109,7 @@ function pointOf(
   return [isTime ? timeOf(String(at)) : wordOf(at), numberOf(value)];
 }
 
-/** Rows that have a place on the axis: a row without a time has none. */
+/** Rows with a place on the axis; a row without a time has none. */
 function placed(axis: PlotAxis, rows: readonly MetricsRow[]): readonly MetricsRow[] {
   return axis.isTime
     ? rows.filter((row) => Number.isFinite(timeOf(String(row[axis.column.name]))))
@@ -178,7 +179,7 @@ function splitChart(
   };
 }
 
-/** What is not drawn, in words; null where all is. */
+/** Note on what is not drawn; null if everything is. */
 function noteOf(left: readonly (readonly [all: number, shown: number, name: string])[]): string | null {
   const notes = left.flatMap(([all, shown, name]) =>
     all <= shown

@@ -8,13 +8,13 @@ import { type Days, earlier, isClosed, shiftOf, stepOf } from '../choice/period.
 import { type MetricsReading, readingOf } from './columns.js';
 import { comparedOf, daysOf, type PeriodComparison } from './table.js';
 
-/** What the server answered for a choice, and where two periods are compared, for the other one. */
+/** Answer to a choice, and to the same choice for the other period if two are compared. */
 export interface MetricsAnswer {
   readonly choice: Choice;
   readonly answer: Answer;
   readonly reading: MetricsReading;
   readonly compared: PeriodComparison | null;
-  /** Why there is no other period, where one was wanted; null otherwise. */
+  /** Reason why there is no other period although one was requested; null otherwise. */
   readonly uncompared: string | null;
 }
 
@@ -24,10 +24,10 @@ export type MetricsAnswerState =
   | { readonly kind: 'failed'; readonly error: unknown }
   | { readonly kind: 'answered'; readonly asked: MetricsAnswer };
 
-/** Asks whenever the choice is another. A question that is overtaken is cancelled. */
+/** Sends the question whenever the choice changes. A superseded question is cancelled. */
 export function useMetricsAnswer(caller: SignedInCaller, choice: Choice, link: string): MetricsAnswerState {
   const [state, setState] = useState<MetricsAnswerState>({ kind: 'nothing' });
-  // The link says all of a choice, which is a new object each time.
+  // The link identifies a choice, which is a new object on each render.
   // biome-ignore lint/correctness/useExhaustiveDependencies: as above
   useEffect(() => {
     if (choice.metrics.length === 0) {
@@ -49,7 +49,7 @@ export function useMetricsAnswer(caller: SignedInCaller, choice: Choice, link: s
   return state;
 }
 
-/** Rows of the other period that are looked at, so that each row finds its own whatever the order. */
+/** Maximum number of rows read of the other period, so that each row finds its counterpart in any order. */
 const MOST_BEFORE = 10_000;
 
 async function ask(caller: SignedInCaller, choice: Choice, signal: AbortSignal): Promise<MetricsAnswer> {
@@ -67,7 +67,7 @@ async function ask(caller: SignedInCaller, choice: Choice, signal: AbortSignal):
   return { ...plain, compared };
 }
 
-/** Which days are compared with those how far before; in words why none can be. */
+/** Days to compare, and the distance to the other period; or the reason why there is none. */
 function spanOf(
   { range, compare }: Choice,
   reading: MetricsReading,

@@ -4,20 +4,20 @@ import { ProblemError, postJson } from '../../../api/http.js';
 import { entitiesIn } from '../dimensions/offered.js';
 import type { CatalogMetric, CatalogThread } from './protocol.js';
 
-/** What the picked metrics stand on: what can be asked of all of them together. */
+/** Common basis of the picked metrics, which determines what they can be grouped by together. */
 export interface CommonGroups {
   readonly metrics: readonly CatalogMetric[];
-  /** Entities whose rows they take. */
+  /** Entities whose rows the metrics use. */
   readonly entities: readonly string[];
-  /** True if all of them have a time that they can be grouped by. */
+  /** True if all of the metrics have a time to group by. */
   readonly hasTime: boolean;
 }
 
 /**
- * Finds out what the picked metrics have in common. What the schema does not tell (whether there is a time, which
- * entities a metric of several takes rows of) the server is asked by plans, so that it never disagrees.
+ * Determines what the picked metrics have in common. What the schema does not tell (whether there is a time, and the
+ * entities of a metric that uses several) is taken from plans of the server, so that the two never disagree.
  *
- * @throws ProblemError and as `postJson`, but for refusals of a plan
+ * @throws ProblemError and as `postJson`, except for refusals of a plan
  */
 export async function findCommonGroups(
   caller: SignedInCaller,
@@ -49,7 +49,7 @@ async function entitiesOf(
   return entitiesIn(plan?.objects ?? []);
 }
 
-/** The plan of some metrics, by months or at all; null where the server refuses it. */
+/** Plan of some metrics, by month or ungrouped; null if the server refuses it. */
 async function planOf(
   caller: SignedInCaller,
   metrics: readonly string[],

@@ -14,7 +14,7 @@ export interface MetricsQuestion {
   readonly explain?: true;
 }
 
-/** What the server is asked for a choice. */
+/** Request body for a choice. */
 export function bodyOf(choice: Choice): MetricsQuestion {
   const { metrics, groups, filters, range, limit } = choice;
   return {
@@ -31,7 +31,7 @@ function groupOf({ name, grain }: Choice['groups'][number]): string | { name: st
   return grain === null ? name : { name, grain };
 }
 
-/** Unless something else was picked, times go forward and figures downward. */
+/** Order that was picked; by default times ascending, otherwise the first metric descending. */
 function orderOf({ order, groups, metrics }: Choice): Pick<MetricsQuestion, 'order_by'> {
   const time = groups.find((g) => g.grain !== null);
   if (order !== null) {
@@ -50,7 +50,7 @@ function constraintOf({ start, end }: DayRange): Pick<MetricsQuestion, 'time_con
   return { time_constraint: { ...(start === null ? {} : { start }), ...(end === null ? {} : { end }) } };
 }
 
-/** A picked condition as a predicate: the grammar of docs/metrics.md, in which every value is a literal. */
+/** Picked condition as a predicate in the grammar of docs/metrics.md, in which every value is a literal. */
 export function conditionOf({ name, operator, values }: Filter): string {
   const dimension = `{{ Dimension('${name}') }}`;
   switch (operator) {
@@ -61,7 +61,7 @@ export function conditionOf({ name, operator, values }: Filter): string {
     case 'is':
       return oneOf(dimension, values);
     case 'is_not':
-      // Rows without a value are none of the picked ones either.
+      // Rows without a value are not among the picked values either.
       return `(${dimension} is null or not (${oneOf(dimension, values)}))`;
     default: {
       const unknown: never = operator;
@@ -76,7 +76,7 @@ function oneOf(dimension: string, values: readonly FilterValue[]): string {
   return more.length === 0 ? `${dimension} = ${first}` : `${dimension} in (${[first, ...more].join(', ')})`;
 }
 
-/** A value as SQL writes it. Two braces would begin a name in a predicate, so they are put together from one and one. */
+/** Value as an SQL literal. Two braces would begin a name in a predicate, so they are concatenated from single ones. */
 export function literalOf(value: FilterValue): string {
   if (typeof value !== 'string') return String(value);
   const parts = value.split(/(?<=\{)(?=\{)/).map((part) => `'${part.replaceAll("'", "''")}'`);

@@ -7,35 +7,35 @@ export type Comparison = (typeof COMPARISONS)[number];
 export const OPERATORS = ['is', 'is_not', 'empty', 'not_empty'] as const;
 export type Operator = (typeof OPERATORS)[number];
 
-/** Something to group by: `customer__region`, or a time at a grain. */
+/** Dimension to group by: `customer__region`, or a time at a grain. */
 export interface Group {
   readonly name: string;
   readonly grain: TimeGrain | null;
 }
 
-/** A value as answers give it. */
+/** Value in the form that answers use. */
 export type FilterValue = string | number | boolean;
 
-/** A condition that was picked. `empty` and `not_empty` take no values. */
+/** Picked condition. `empty` and `not_empty` take no values. */
 export interface Filter {
   readonly name: string;
   readonly operator: Operator;
   readonly values: readonly FilterValue[];
 }
 
-/** Days, both included; null where that end is open. */
+/** Days, both inclusive; null for an open end. */
 export interface DayRange {
   readonly start: string | null;
   readonly end: string | null;
 }
 
 export interface Order {
-  /** A metric or a group, as `order_by` names it. */
+  /** Metric or group, as `order_by` names it. */
   readonly name: string;
   readonly descending: boolean;
 }
 
-/** What was picked on the screen: all of a question, and the period that it is compared with. */
+/** State of the screen: the whole question, and the period to compare with. */
 export interface Choice {
   readonly metrics: readonly string[];
   readonly groups: readonly Group[];
@@ -58,12 +58,12 @@ export const NOTHING: Choice = {
   compare: 'none',
 };
 
-/** The name of a group's column in the answer, but for the case of its letters. */
+/** Name of a group's column in the answer, except for the case of its letters. */
 export function keyOf({ name, grain }: Group): string {
   return grain === null ? name : `${name}__${grain}`;
 }
 
-/** Without what can no longer be ordered by. */
+/** Replaces the metrics, and removes an order that no longer applies. */
 export function withMetrics(choice: Choice, metrics: readonly string[]): Choice {
   return kept({ ...choice, metrics });
 }

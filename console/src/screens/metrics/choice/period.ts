@@ -1,12 +1,12 @@
 import type { Comparison, DayRange, TimeGrain } from './choice.js';
 
-/** A range whose two ends are days: `2026-01-31`. */
+/** Range of days with two ends: `2026-01-31`. */
 export interface Days {
   readonly start: string;
   readonly end: string;
 }
 
-/** How far back the other period lies: months are the calendar's. */
+/** Distance back to the other period, in calendar months and days. */
 export interface Shift {
   readonly months: number;
   readonly days: number;
@@ -14,7 +14,7 @@ export interface Shift {
 
 const DAY = 86_400_000;
 
-/** A day as milliseconds of UTC, which is the clock of metrics. */
+/** Day as milliseconds since the epoch in UTC, the time zone of metrics. */
 function at(day: string): number {
   return Date.parse(`${day.slice(0, 10)}T00:00:00Z`);
 }
@@ -27,7 +27,7 @@ export function isClosed({ start, end }: DayRange): boolean {
   return start !== null && end !== null && start <= end;
 }
 
-/** `day`, so many months later or earlier; a day that the month lacks is its last one. */
+/** `day`, so many months later or earlier; a day that the month lacks becomes its last one. */
 export function addMonths(day: string, months: number): string {
   const date = new Date(at(day));
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth() + months];
@@ -48,7 +48,7 @@ function monthsIn({ start, end }: Days): number {
   return (to.getUTCFullYear() - from.getUTCFullYear()) * 12 + to.getUTCMonth() - from.getUTCMonth() + 1;
 }
 
-/** How far the period before lies back: whole months are followed by whole months, other days by as many days. */
+/** Distance to the earlier period: a year, or the length of the range in whole months, otherwise in days. */
 export function shiftOf(days: Days, compare: Exclude<Comparison, 'none'>): Shift {
   switch (compare) {
     case 'previous_year':
@@ -63,7 +63,7 @@ export function shiftOf(days: Days, compare: Exclude<Comparison, 'none'>): Shift
   }
 }
 
-/** How far one period of a grain is from the next: what stands before each where no range was picked. */
+/** Length of one period of a grain: the distance if no range was picked; null for hours. */
 export function stepOf(grain: TimeGrain): Shift | null {
   switch (grain) {
     case 'hour':
@@ -85,7 +85,7 @@ export function stepOf(grain: TimeGrain): Shift | null {
   }
 }
 
-/** The other period. Whole months end with their month, however long that is. */
+/** Other period. Whole months end with their month, however long it is. */
 export function earlier(days: Days, shift: Shift): Days {
   if (shift.months === 0)
     return { start: addDays(days.start, -shift.days), end: addDays(days.end, -shift.days) };
@@ -95,7 +95,7 @@ export function earlier(days: Days, shift: Shift): Days {
   return { start: addMonths(days.start, -shift.months), end };
 }
 
-/** The beginning of the period of a grain that a day lies in. Weeks begin on Monday. */
+/** First day of the period of a grain that contains a day. Weeks begin on Monday. */
 export function periodOf(day: string, grain: TimeGrain): string {
   const date = new Date(at(day));
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
@@ -118,7 +118,7 @@ export function periodOf(day: string, grain: TimeGrain): string {
   }
 }
 
-/** The last day of the period of a grain that begins with `day`. */
+/** Last day of the period of a grain that begins with `day`. */
 export function lastDayOf(day: string, grain: TimeGrain): string {
   switch (grain) {
     case 'hour':
@@ -140,8 +140,8 @@ export function lastDayOf(day: string, grain: TimeGrain): string {
 }
 
 /**
- * The place of a period within a range: 0 for the one in which the range begins. Two periods of two ranges belong
- * together where their places are the same.
+ * Index of a period within a range: 0 for the one in which the range begins. Periods of two ranges correspond if their
+ * indexes are equal.
  *
  * @param period as answers write it: a day, or a time of day with its hour
  */
@@ -173,14 +173,14 @@ function monthIndex(day: string): number {
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
 
-/** The moment at which a period of an answer begins, in milliseconds; NaN for what is no time. */
+/** Start of a period of an answer, in milliseconds since the epoch; NaN if it is not a time. */
 export function timeOf(period: string): number {
   if (!/^\d{4}-\d{2}-\d{2}/.test(period)) return Number.NaN;
   const iso = period.replace(' ', 'T').replace(/\+00$/, 'Z');
   return Date.parse(iso.length === 10 || /[Z+]/.test(iso.slice(10)) ? iso : `${iso}Z`);
 }
 
-/** Ranges that are picked by name, from `today`. */
+/** Named ranges, relative to `today`. */
 export function namedRanges(today: string): readonly { readonly name: string; readonly range: DayRange }[] {
   const month = periodOf(today, 'month');
   const quarter = periodOf(today, 'quarter');

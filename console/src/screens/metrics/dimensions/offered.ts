@@ -1,25 +1,25 @@
 import { isMoment } from 'osl-compiler/types';
 import type { Schema } from '../../../../../clients/typescript/types.js';
 
-/** Something that all picked metrics can be grouped by, as far as the schema tells. The server has the last word. */
+/** Dimension that all picked metrics can be grouped by, according to the schema. The server has the last word. */
 export interface DimensionChoice {
-  /** As a metrics body names it: `customer__region`. */
+  /** Name in a metrics body: `customer__region`. */
   readonly name: string;
-  /** The entity, or the way to it. */
+  /** Entity, or the path to it. */
   readonly from: string;
   readonly column: string;
   readonly type: string;
   readonly description: string | null;
   readonly masked: 'none' | 'some' | 'all';
-  /** A date or a time, which is grouped by periods. */
+  /** True for a date or a time, which is grouped by periods. */
   readonly isTime: boolean;
   /** True if a predicate can name it. Source: `NAME` of compiler/src/bind/metrics/where.ts. */
   readonly filterable: boolean;
-  /** What joins use. */
+  /** True for key columns of the entity, which joins use. */
   readonly isKey: boolean;
 }
 
-/** What rows of all these entities lead to, nearest first. Without entities there is nothing. */
+/** Columns reachable from rows of all these entities, nearest first, keys last; none without entities. */
 export function offeredFor(entities: readonly string[], schema: Schema): readonly DimensionChoice[] {
   const steps = stepsOf(schema);
   const [first, ...more] = entities.map((entity) => reachedFrom(entity, steps));
@@ -33,7 +33,7 @@ export function offeredFor(entities: readonly string[], schema: Schema): readonl
       isKey: owner?.entity_key_columns.includes(column.name) === true,
     }));
   });
-  // Keys name one row each, so that few group by them: they come last.
+  // Keys identify single rows and are rarely grouped by, so they come last.
   return [...all.filter((o) => !o.isKey), ...all.filter((o) => o.isKey)];
 }
 
@@ -54,20 +54,20 @@ function offeredOf(
   };
 }
 
-/** Entities whose rows a plan takes, from its full names: `osl.entities.order`. */
+/** Entities whose rows a plan uses, from the full names of its objects: `osl.entities.order`. */
 export function entitiesIn(objects: readonly string[]): readonly string[] {
   const prefix = 'osl.entities.';
   return objects.filter((o) => o.startsWith(prefix)).map((o) => o.slice(prefix.length).replaceAll('"', ''));
 }
 
-/** One relationship, walked from the many to the one. */
+/** Relationship, followed from the many side to the one side. */
 interface RelationshipStep {
   readonly relationship: string;
   readonly from: string;
   readonly to: string;
 }
 
-/** The steps out of each entity on which a row meets at most one: what a figure may be grouped by without being multiplied. */
+/** Steps out of each entity that lead to at most one row, so that grouping by them does not multiply a figure. */
 function stepsOf(schema: Schema): ReadonlyMap<string, readonly RelationshipStep[]> {
   const keys = new Map(schema.entities.map((e) => [e.name, e.primary_key]));
   const steps = new Map<string, RelationshipStep[]>();
@@ -89,20 +89,20 @@ function isKey(key: readonly string[] | undefined, columns: readonly string[]): 
   return key !== undefined && key.length > 0 && key.every((name) => columns.includes(name));
 }
 
-/** An entity that the rows of another lead to, and how a dimension names the way: `customer`, `sent_by`, `a__b`. */
+/** Entity reachable from another, with the prefix that names the path in a dimension: `customer`, `sent_by`, `a__b`. */
 interface ReachableEntity {
   readonly entity: string;
   readonly prefix: string;
-  /** Relationships on the way. */
+  /** Number of relationships on the path. */
   readonly steps: number;
 }
 
-/** Entities beyond which no more are looked for, so that a graph of any size is answered at once. */
+/** Maximum number of entities found, so that a graph of any size is searched quickly. */
 const MOST_REACHED = 500;
 
 /**
- * What the rows of `start` lead to. Where one shortest way leads to an entity the entity's own name says it; where
- * several do, each is named by its relationships, since the server would refuse the bare name.
+ * Entities reachable from `start`. If one shortest path leads to an entity, the entity's own name is used; if several
+ * do, each is named by its relationships, since the server would refuse the ambiguous name.
  */
 function reachedFrom(
   start: string,

@@ -16,7 +16,7 @@ export interface FilterPickProps {
 
 const MOST = 200;
 
-/** Conditions, each picked from the values that there are. */
+/** Conditions, each picked from the existing values. */
 export function FilterPick({ thread, ground, filters, onFilters }: FilterPickProps) {
   const id = useId();
   const [open, setOpen] = useState<string | null>(null);
@@ -84,12 +84,12 @@ export function FilterPick({ thread, ground, filters, onFilters }: FilterPickPro
 
 interface RangePickProps {
   readonly range: DayRange;
-  /** Today in UTC, which is the clock of metrics. */
+  /** Today in UTC, the time zone of metrics. */
   readonly today: string;
   readonly onRange: (range: DayRange) => void;
 }
 
-/** Which days count: by name, or two days from a calendar. */
+/** Range of days: a named one, or two days from a calendar. */
 export function RangePick({ range, today, onRange }: RangePickProps) {
   const id = useId();
   const named = namedRanges(today);
@@ -134,7 +134,7 @@ export function RangePick({ range, today, onRange }: RangePickProps) {
   );
 }
 
-/** Values that are named before the rest is counted. */
+/** Values listed by name; the others are only counted. */
 const NAMED = 3;
 
 /** A condition in words: `customer__region is eu, us`. */

@@ -14,7 +14,7 @@ export interface GroupListProps {
 
 const MOST = 80;
 
-/** `metric_time` as something to group by, beside what the schema offers. */
+/** `metric_time` as a dimension, in addition to those of the schema. */
 const TIME: DimensionChoice = {
   name: 'metric_time',
   from: 'time',
@@ -29,7 +29,7 @@ const TIME: DimensionChoice = {
 
 export const FIRST_GRAIN: TimeGrain = 'month';
 
-/** What the picked metrics can be grouped by, together. Times have a grain beside them. */
+/** Dimensions that the picked metrics have in common. Times have a grain beside them. */
 export function GroupList({ thread, ground, groups, onGroups }: GroupListProps) {
   const [term, setTerm] = useState('');
   const { entities, hasTime } = ground;
@@ -42,7 +42,7 @@ export function GroupList({ thread, ground, groups, onGroups }: GroupListProps) 
   const picked = new Map(groups.map((g) => [g.name, g]));
   const offered = [...time, ...(answer?.first ?? [])];
   const names = new Set(offered.map((o) => o.name));
-  // What is picked stands there to be taken away, whether or not it is offered to these metrics.
+  // Picked groups are listed so that they can be removed, even if these metrics do not offer them.
   const others = answer === null || term !== '' ? [] : groups.filter((g) => !names.has(g.name)).map(unshared);
   const toggle = ({ name, isTime }: DimensionChoice): void => {
     if (picked.has(name)) onGroups(groups.filter((g) => g.name !== name));
@@ -84,7 +84,7 @@ export function GroupList({ thread, ground, groups, onGroups }: GroupListProps) 
   );
 }
 
-/** A group that the schema does not offer these metrics: of a link, or of metrics that were picked before. */
+/** Group that the schema does not offer these metrics: from a link, or from metrics picked before. */
 function unshared({ name, grain }: Group): DimensionChoice {
   const at = name.lastIndexOf('__');
   const [from, column] = at < 0 ? ['', name] : [name.slice(0, at), name.slice(at + 2)];
@@ -117,14 +117,14 @@ interface PickListProps<T> {
   readonly isPicked: (one: T) => boolean;
   readonly onToggle: (one: T) => void;
   readonly row: (one: T) => ReactNode;
-  /** What is said where there is nothing to pick. */
+  /** Text shown if there is nothing to pick. */
   readonly none: string;
 }
 
-/** Beyond so many a list has a field to search it. */
+/** Lists longer than this have a search field. */
 const SEARCHED = 10;
 
-/** Things to tick. */
+/** List with checkboxes. */
 export function PickList<T>(props: PickListProps<T>) {
   const { title, all, total, term, onTerm, nameOf, isPicked, onToggle, row, none } = props;
   const id = useId();
