@@ -14,8 +14,8 @@ export function typeOf(schema: OpenApiSchema, depth = 0): string {
 }
 
 /**
- * Closed objects of which a value is exactly one: each says that it has no member of the others, which TypeScript would
- * let pass in a union.
+ * Closed objects of which a value is exactly one: each gets the properties of the others as `never`, since TypeScript
+ * would otherwise accept them in a union. Null if not every variant is closed, or there are fewer than two.
  */
 function exclusive(variants: readonly OpenApiSchema[]): readonly OpenApiSchema[] | null {
   if (variants.length < 2 || variants.some((v) => v.additionalProperties !== false)) return null;
@@ -68,7 +68,7 @@ export function members({ properties = {}, required = [] }: OpenApiSchema, depth
 
 const MAX_WIDTH = 110;
 
-/** A documentation comment on a line of its own, or nothing. */
+/** Documentation comment on a line by itself; empty without a description. */
 export function comment(description: string | undefined, indent: string): string {
   return description === undefined ? '' : `${indent}/** ${description.replaceAll('*/', '*\\/')} */\n`;
 }

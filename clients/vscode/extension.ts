@@ -5,7 +5,7 @@ import { LanguageClient } from 'vscode-languageclient/node';
 
 let client: LanguageClient | null = null;
 
-/** Starts `osl lsp` of the workspace; where that cannot be, says so and leaves the colours. */
+/** Starts `osl lsp` of the workspace; if that fails, reports it and keeps syntax highlighting only. */
 export async function activate(): Promise<void> {
   const folder = workspace.workspaceFolders?.[0]?.uri.fsPath;
   const settings = workspace.getConfiguration('osl');

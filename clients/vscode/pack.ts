@@ -1,6 +1,6 @@
 /**
- * Builds the extension and packs it: `dist/vscode/osl-gateway-<version>.vsix`, a zip with two files of its own beside the
- * extension's. No network, and no `vsce`, which needs a newer Node than the gateway does.
+ * Builds and packs the extension: `dist/vscode/osl-gateway-<version>.vsix`, a zip with two files that the format
+ * requires beside the extension's. No network, and no `vsce`, which needs a newer Node than the gateway does.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

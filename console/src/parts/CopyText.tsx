@@ -6,7 +6,7 @@ interface CopyTextProps {
   readonly text: string;
 }
 
-/** A text to take along: where the browser lets no page write to its clipboard, it is selected instead. */
+/** Text to copy; if the browser gives pages no access to the clipboard, it is selected instead. */
 export function CopyText({ label, text }: CopyTextProps) {
   const area = useRef<HTMLTextAreaElement>(null);
   const [said, setSaid] = useState('');

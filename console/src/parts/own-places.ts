@@ -1,6 +1,6 @@
 /**
- * Addresses that this page itself made in this tab. Any other may have been written by somebody else, so that it asks
- * nothing until the person who opened it says so.
+ * Addresses that this page itself made in this tab. Any other may have been written by somebody else, so it runs no
+ * query until the person who opened it confirms.
  */
 const own = new Set<string>();
 

@@ -14,7 +14,7 @@ export interface SignInProps {
   readonly ended?: () => void;
 }
 
-/** Ways to say who asks: a choice on the demo, a provider, a token. */
+/** Ways to sign in: a choice in the demo, a provider, a token. */
 export function SignIn({ settings, onCaller, stored = true, ended }: SignInProps) {
   const [fault, setFault] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);

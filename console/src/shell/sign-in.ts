@@ -17,7 +17,7 @@ export async function demoToken(chain: readonly string[]): Promise<string> {
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const ID_TOKEN = 'urn:ietf:params:oauth:token-type:id_token';
 
-/** The gateway's token for what a provider says of somebody (RFC 8693). @throws ProblemError, UnreachedError */
+/** Exchanges a provider's ID token for a token of the gateway (RFC 8693). @throws ProblemError, UnreachedError */
 export async function exchangedToken(idToken: string, admin: boolean): Promise<string> {
   const body = new URLSearchParams({
     grant_type: EXCHANGE,
@@ -30,7 +30,7 @@ export async function exchangedToken(idToken: string, admin: boolean): Promise<s
   return ((await response.json()) as { readonly access_token: string }).access_token; // of our own server
 }
 
-/** Whoever signed in so; null where its token is none. `stored`: whether the tab is to know it after a reload. */
+/** Caller of a sign-in; null if its token is none. `stored`: true if the tab keeps the sign-in across a reload. */
 export function signedInCaller(
   signedIn: SignedIn,
   options: { readonly admin: boolean; readonly stored: boolean; readonly ended?: () => void },

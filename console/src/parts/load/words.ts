@@ -38,7 +38,7 @@ export function tookOf(us: number): string {
   return `${(us / 1_000_000).toFixed(1)} s`;
 }
 
-/** `osl.entities.person` as `person`; anything else as it is. */
+/** `osl.entities.person` as `person`; any other text unchanged. */
 export function shortName(object: string): string {
   return object.replace(/^osl\.(entities|facets|metrics)\./, '');
 }

@@ -10,8 +10,8 @@ export type JsonValue =
 const FIRST = 1_024;
 
 /**
- * One column of an answer. Numbers lie in one typed array for as long as there are numbers alone; a NaN there stands for
- * NULL, since JSON has no other. Equal texts near each other are kept once.
+ * One column of an answer. Numbers are kept in one typed array as long as there are only numbers; a NaN there
+ * represents NULL, since JSON has no NaN. Equal texts near each other are stored once.
  */
 class ColumnValues {
   #numbers: Float64Array | null = new Float64Array(FIRST);
@@ -90,7 +90,7 @@ export class RowStore {
     this.#rows += 1;
   }
 
-  /** Null where there is no such row or column. */
+  /** Null if there is no such row or column. */
   at(row: number, column: number): JsonValue {
     return this.#columns[column]?.at(row) ?? null;
   }

@@ -7,7 +7,7 @@ interface PassagesViewProps {
 
 const MOST = 200;
 
-/** The passages of an answer as text, each with where it stands. */
+/** Passages of an answer as text, each with its source. */
 export function PassagesView({ store }: PassagesViewProps) {
   const passages = Array.from({ length: Math.min(MOST, store.rows) }, (_, row) =>
     passageOf(rowOf(store, row)),

@@ -109,7 +109,7 @@ export function Screen() {
   );
 }
 
-/** The mark that an error has in its text; null where it has no place there. */
+/** Mark of an error in its text; null if the error has no position there. */
 function markOf(text: string, { position, code, detail, hint }: Problem): ErrorMark | null {
   const place = placeOf(text, position);
   if (place === null) return null;

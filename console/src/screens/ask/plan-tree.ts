@@ -1,4 +1,4 @@
-/** A step of a plan as it is shown: a title, facts in words, and the steps below. */
+/** Step of a plan for display: a title, facts in words, and the steps below. */
 export interface PlanNode {
   readonly title: string;
   readonly facts: readonly PlanFact[];
@@ -16,7 +16,7 @@ interface ExplainStep {
   readonly inputs?: unknown;
 }
 
-/** A plan of `explain: true` as a tree of words. What it does not know it shows as it is. */
+/** Plan of `explain: true` as a tree of words. Unknown members are shown unchanged. */
 export function planTree(plan: ExplainStep): PlanNode {
   const detail = isRecord(plan.detail) ? plan.detail : {};
   const inputs = Array.isArray(plan.inputs) ? plan.inputs.filter(isRecord) : [];

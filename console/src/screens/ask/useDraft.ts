@@ -44,14 +44,14 @@ export function useDraft(taken: (text: string) => void) {
   return { draft, change };
 }
 
-/** The question of a link; null where there is none in it. */
+/** Query in a link; null if it contains none. */
 export function linked(hash: string): QuestionDraft | null {
   const parameters = new URLSearchParams(hash.split('?', 2)[1] ?? '');
   const text = parameters.get('q');
   return text === null ? null : { text, kind: parameters.get('kind') === 'sql' ? 'sql' : 'osql' };
 }
 
-/** The link to a question, which stands after `#` and so is sent to no server. */
+/** Link to a query, which follows `#` and is therefore not sent to any server. */
 export function linkTo({ text, kind }: QuestionDraft, origin: string): string {
   const parameters = new URLSearchParams({ q: text, ...(kind === 'sql' && { kind }) });
   return `${origin}/console/#/ask?${parameters}`;

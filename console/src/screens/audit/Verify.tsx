@@ -4,7 +4,7 @@ import { useJob } from '../../parts/load/useLoad.js';
 import { counted, momentOf } from '../../parts/load/words.js';
 import { useSession } from '../../shell/session.js';
 
-/** Verifies the whole log on the server, and says what came of it. */
+/** Verifies the whole log on the server, and shows the result. */
 export function Verify() {
   const { caller } = useSession();
   const { job, error, begin } = useJob<VerificationJob>(caller, '/admin/audit/verification');

@@ -32,7 +32,7 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
   const names = mayAsk ? choice.metrics.join('\n') : '';
   const find = useMemo(() => {
     const asked = names === '' ? [] : names.split('\n');
-    // What is overtaken is not looked at: `useAnswer` takes the last one's answer alone.
+    // Superseded requests need no abort: `useAnswer` takes only the last one's answer.
     return () => findCommonGroups(caller, thread, asked, new AbortController().signal);
   }, [caller, thread, names]);
   const { answer: ground } = useAnswer(find);
@@ -94,7 +94,7 @@ interface BroughtProps {
   readonly onAsk: () => void;
 }
 
-/** A question that a link brought: it is asked when its reader says so. */
+/** Question from a link: it runs only when its reader confirms. */
 function Brought({ choice, onAsk }: BroughtProps) {
   const groups = choice.groups.map(keyOf);
   return (

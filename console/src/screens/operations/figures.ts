@@ -12,7 +12,7 @@ export interface LatencyLine {
   readonly p99: number;
 }
 
-/** Durations by form and surface, in the order of `latency`. */
+/** Durations by form and surface, in the server's order: the most frequent first. */
 export function latencyLines(latency: readonly FormLatency[]): readonly LatencyLine[] {
   return latency.map((one) => ({
     form: one.form,

@@ -32,7 +32,7 @@ interface Live {
 
 const EVERY_MS = 5_000;
 
-/** The server as it is now: looked at again while somebody looks at the page. */
+/** Current state of the server, polled while the page is visible. */
 export function Screen() {
   const { caller } = useSession();
   const [tab, setTab] = useState<OperationsTab>('sessions');

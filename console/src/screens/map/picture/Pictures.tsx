@@ -5,7 +5,7 @@ import { Picture, type PictureProps } from './Picture.js';
 export interface PicturesProps
   extends Pick<PictureProps, 'drawn' | 'here' | 'open' | 'onHere' | 'onOpen' | 'onBack' | 'onSearch'> {
   readonly first: string;
-  /** The second caller; null where there is one. */
+  /** Second caller; null if there is one caller only. */
   readonly second: string | null;
 }
 

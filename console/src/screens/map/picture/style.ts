@@ -34,7 +34,7 @@ export function paletteOf(frame: Element): Palette {
 /** A sheet of paper with a folded corner. */
 const SHEET = '-1 -1 0.82 -1 1 -0.45 1 1 -1 1 -1 -1';
 
-/** Kinds are told apart by their shapes, differences by their lines and signs; colour only repeats it. */
+/** Shapes distinguish the kinds, lines and signs the differences; colour only repeats it. */
 export function styleOf(palette: Palette): cytoscape.StylesheetJson {
   const { ground, panel, text, quiet, line, accent, masked } = palette;
   return [

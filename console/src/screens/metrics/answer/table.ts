@@ -9,7 +9,7 @@ interface PairColumn extends GridColumn {
   readonly cellOf: (pair: RowAndEarlier) => GridCell;
 }
 
-/** An answer as a table; where two periods are compared, each figure as it is, as it was, and its change. */
+/** Answer as a table; if two periods are compared, each figure has its current value, earlier value and change. */
 export function tableOf(reading: MetricsReading, pairs: readonly RowAndEarlier[] | null): GridData {
   const { time, categories, figures, rows } = reading;
   const groups = [...(time === null ? [] : [time.column]), ...categories];
@@ -93,7 +93,7 @@ export function jsonOf(body: MetricsQuestion): string {
   return JSON.stringify(body, null, 2);
 }
 
-/** A command line that asks the same. The token stays where it is: the shell's variable names it. */
+/** Command line for the same query. It refers to the token by a shell variable and does not contain it. */
 export function curlOf(body: MetricsQuestion, origin: string): string {
   const quoted = `'${jsonOf(body).replaceAll("'", `'\\''`)}'`;
   return [
@@ -147,7 +147,7 @@ function placeOf(row: MetricsRow, { time, categories }: MetricsReading, { start 
   return JSON.stringify([...words, typeof period === 'string' ? placeIn(period, start, time.grain) : null]);
 }
 
-/** The range that an answer covers, from its first period to its last; null where it has no times. */
+/** Range that an answer covers, from its first period to its last; null if it has no times. */
 export function daysOf({ time, rows }: MetricsReading): Days | null {
   if (time === null) return null;
   const periods = rows.map((row) => row[time.column.name]).filter((p) => typeof p === 'string');

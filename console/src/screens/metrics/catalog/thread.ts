@@ -3,7 +3,7 @@ import { answerWith } from '../../../parts/thread/answering.js';
 import { offeredFor } from '../dimensions/offered.js';
 import type { CatalogMetric, CatalogQuestions, PartialList } from './protocol.js';
 
-// The thread of the metrics screen: it reads a schema of any size and says what can be picked from it.
+// Worker thread of the metrics screen: it reads a schema of any size and finds what can be picked from it.
 
 let schema: Schema | null = null;
 
@@ -14,7 +14,7 @@ function loaded(): Schema {
 
 answerWith<CatalogQuestions>({
   load: ({ body }) => {
-    // The gateway's own answer, of the type that its document says.
+    // Answer of our own gateway, of the type in its OpenAPI document.
     schema = JSON.parse(new TextDecoder().decode(body)) as Schema;
     return { metrics: schema.metrics.length, version: schema.version };
   },
@@ -38,7 +38,7 @@ function metricsOf(schema: Schema): readonly CatalogMetric[] {
   return [...all.filter((m) => m.deprecated === null), ...all.filter((m) => m.deprecated !== null)];
 }
 
-/** Those of `all` in whose words `term` is, as they stand; all of them for an empty one. */
+/** First `most` of those in `all` with a word that contains `term`, in the same order; an empty term matches all. */
 function someFound<T>(
   all: readonly T[],
   term: string,
