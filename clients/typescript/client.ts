@@ -63,7 +63,7 @@ export class OslClient {
     return (await this.call('query', { body: question, ...signalOf(signal) })) as Answer;
   }
 
-  /** The plan of a question; no data is read. @throws OslError */
+  /** Plan of a query; no data is read. @throws OslError */
   async explain(question: Question, signal?: AbortSignal): Promise<Plan> {
     const body = { ...question, explain: true };
     return (await this.call('query', { body, ...signalOf(signal) })) as Plan;
@@ -95,7 +95,7 @@ export class OslClient {
   ): Promise<Operations[K]['answer']> {
     const response = await this.send(operation, sent);
     try {
-      return (await response.json()) as Operations[K]['answer']; // as the document says
+      return (await response.json()) as Operations[K]['answer']; // declared by the OpenAPI document
     } catch {
       throw new OslError(null, null);
     }

@@ -10,7 +10,7 @@ import { zipSync } from 'fflate';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const HERE = join(ROOT, 'clients', 'vscode');
-/** Files of the extension that are taken as they are. */
+/** Files of the extension that are packed unchanged. */
 const FILES = ['package.json', 'language-configuration.json', 'osql.tmLanguage.json', 'README.md'] as const;
 /** The media types of all that is in it, by ending. */
 const TYPES: Readonly<Record<string, string>> = {
@@ -39,7 +39,7 @@ interface ZipEntry {
   readonly bytes: Uint8Array;
 }
 
-/** The first day that the format has, so that the same files make the same archive. */
+/** Earliest date of the format, so that the same files give the same archive. */
 const DAY = new Date(1980, 0, 1);
 
 /** Packs the extension into `folder`; gives the archive's path. */

@@ -8,7 +8,7 @@ export type { Answer, Plan };
 export type AnswerTrailer = Omit<Answer, 'rows'>;
 export type AnswerColumn = Answer['columns'][number];
 
-/** A question: OSL-SQL, raw SQL, or a metrics body. */
+/** Query body: OSL-SQL, raw SQL, or metrics. */
 export type QuestionBody = Readonly<Record<string, unknown>>;
 
 type AnswerRow = Readonly<Record<string, JsonValue>>;
@@ -79,7 +79,7 @@ function trailerOf(line: string | null): AnswerTrailer {
   const read = line === null ? null : (JSON.parse(line) as { readonly trailer?: object });
   const trailer = read?.trailer;
   if (typeof trailer !== 'object' || trailer === null) throw new UnreachedError(BROKEN);
-  if ('problem' in trailer) throw new ProblemError(trailer.problem as Problem); // as the gateway says it
+  if ('problem' in trailer) throw new ProblemError(trailer.problem as Problem); // written by the gateway
   return trailer as AnswerTrailer;
 }
 

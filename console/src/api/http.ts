@@ -98,7 +98,7 @@ export async function send(
 
 async function readJson<T>(response: Response): Promise<T> {
   try {
-    return (await response.json()) as T; // the gateway's own answer, of the type that its document says
+    return (await response.json()) as T; // answer of our own gateway, of the type in its OpenAPI document
   } catch {
     throw new UnreachedError('the answer broke off');
   }

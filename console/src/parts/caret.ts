@@ -5,7 +5,7 @@ export interface Caret {
   readonly marks: string;
 }
 
-/** The line of `text` at a place, with marks under the word there; null where the place is not in it. Lines and columns count from 1. */
+/** Line of `text` at a position counted from 1, with marks under the word there; null if it is outside the text. */
 export function caretOf(
   text: string,
   { line, column }: { readonly line: number; readonly column: number },

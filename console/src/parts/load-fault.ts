@@ -1,6 +1,6 @@
 /**
- * Faults of loading a part of the console, as Vite tells of them: its files have other names after an upgrade, and the
- * server may be away. Nothing but loading the page again helps.
+ * Errors of loading a part of the console, as reported by Vite: its files have other names after an upgrade, and the
+ * server may be unreachable. Only reloading the page helps.
  */
 const faults = new WeakSet<object>();
 

@@ -5,8 +5,8 @@
 const own = new Set<string>();
 
 /**
- * Goes to an address that this page made, such as `#/metrics?…`. The browser announces the change in a later task; it is
- * announced here at once, so that a box that was just ticked is drawn ticked and a second click starts from the new address.
+ * Goes to an address that this page made, such as `#/metrics?…`. The browser announces the change in a later task; this
+ * announces it at once, so that a box just ticked is drawn ticked and a second click starts from the new address.
  */
 export function goTo(hash: string): void {
   own.add(hash);
@@ -14,7 +14,7 @@ export function goTo(hash: string): void {
   dispatchEvent(new Event('hashchange'));
 }
 
-/** Counts an address as one's own: of a link that is clicked within the page, or of one that somebody agreed to. */
+/** Adds an address to the trusted ones: that of a link clicked within the page, or one that the user confirmed. */
 export function trust(hash: string): void {
   own.add(hash);
 }

@@ -8,7 +8,7 @@ interface ExamplesProps {
   readonly onTake: (text: string) => void;
 }
 
-/** Before anything was asked: questions that this caller can send as they are. */
+/** Shown before the first query: examples that this caller can send unchanged. */
 export function Examples({ known: { schema, error, again }, onTake }: ExamplesProps) {
   if (error !== null)
     return (

@@ -1,4 +1,4 @@
-/** A passage of an answer: its text in stretches, and where it stands. */
+/** Passage of an answer: its text in stretches, and its source. */
 export interface Passage {
   readonly stretches: readonly Stretch[];
   readonly cite: Cite | null;

@@ -23,8 +23,8 @@ function stored(): QuestionDraft {
 }
 
 /**
- * The question that is being written. The tab keeps it over a reload and a sign-in. A link (`#/ask?q=…`) puts another in
- * its place, and asks nothing.
+ * Query being written. The tab keeps it across a reload and a sign-in. A link (`#/ask?q=…`) replaces it, but runs
+ * nothing.
  */
 export function useDraft(taken: (text: string) => void) {
   const [draft, setDraft] = useState<QuestionDraft>(() => linked(location.hash) ?? stored());

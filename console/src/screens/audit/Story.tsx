@@ -86,7 +86,7 @@ interface CheckedProofs {
   readonly verdicts: readonly ProofCheck[];
 }
 
-/** Proofs of the records of a request: had, checked here, and saved. */
+/** Proofs of the records of a request: loaded, checked here, and saved. */
 function Proofs({ requestId }: { readonly requestId: string }) {
   const { caller } = useSession();
   const [checked, setChecked] = useState<CheckedProofs | null>(null);

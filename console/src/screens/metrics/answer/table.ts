@@ -110,7 +110,7 @@ export interface RowAndEarlier {
   readonly before: MetricsRow | null;
 }
 
-/** Two answers of one question, over two periods. */
+/** Answers to one question for two periods. */
 export interface PeriodComparison {
   readonly pairs: readonly RowAndEarlier[];
   /** The other period. */
@@ -118,8 +118,8 @@ export interface PeriodComparison {
 }
 
 /**
- * Puts the rows of two answers together: those of the same categories whose periods have the same place in their
- * ranges. Nothing is worked out here that an answer does not have.
+ * Pairs the rows of two answers: those of the same categories whose periods have the same index in their ranges.
+ * Nothing is computed here that an answer does not have.
  */
 export function comparedOf(
   now: MetricsReading,

@@ -18,7 +18,7 @@ export interface FilterValuesProps {
 
 const MOST = 200;
 
-/** The values of a dimension, from a governed question: nobody picks here what they may not see. */
+/** Values of a dimension, from a governed query: users can only pick values that they may see. */
 export function FilterValues({ name, metric, filter, onFilter, onClose }: FilterValuesProps) {
   const { caller } = useSession();
   const [values, setValues] = useState<readonly unknown[] | null>(null);
