@@ -2,7 +2,7 @@ import { callerOf, type SignedInCaller } from '../api/caller.js';
 import { faultOf } from '../api/http.js';
 import { keep, type SignedIn } from './kept.js';
 
-/** A token for one of the demo's callers; only the demo on this machine answers. @throws ProblemError, UnreachedError */
+/** Token of one of the demo's callers; only a demo on this machine issues it. @throws ProblemError, UnreachedError */
 export async function demoToken(chain: readonly string[]): Promise<string> {
   const response = await fetch('/console/demo-token', {
     method: 'POST',

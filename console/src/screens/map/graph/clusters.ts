@@ -49,9 +49,7 @@ function labelsOf(ids: readonly string[], graph: Graph, room: number): ReadonlyM
   return labels;
 }
 
-/**
- * Label of most neighbours that has room; of equally frequent ones its own, then that of the thing with the most ties.
- */
+/** Label of most neighbours that has room; of equally frequent ones the current one, then that of the most tied. */
 function mostAround(
   id: string,
   now: string,
@@ -116,7 +114,7 @@ function labelOf(members: readonly string[], graph: Graph): string {
   return graph.things.get(first ?? '')?.name ?? '';
 }
 
-/** Ids sorted by number of ties, most first; entities before what belongs to them. */
+/** Ids sorted by number of ties, most first; of equally many, entities first, then by id. */
 export function byTies(ids: readonly string[], graph: Graph): readonly string[] {
   const weight = (id: string): number => {
     const thing: Thing | undefined = graph.things.get(id);
