@@ -204,7 +204,7 @@ test('beyond its part of the room a reader keeps its session, and gets everythin
   if (gateway === null) return;
   const { answer, socket } = await stopped(t, gateway, 'user:ada');
   await until(() => spooled(gateway).bytes === 4 * MIB);
-  t.equal(await active(gateway), 1);
+  await until(async () => (await active(gateway)) === 1); // the database may be between two portions
   const second = await stopped(t, gateway, 'user:ann');
   await until(() => spooled(gateway).bytes === 8 * MIB); // another subject has its own part
   socket.resume();
