@@ -1,19 +1,19 @@
 import { queryError } from 'osl-compiler';
-/** What a session is doing, in the words of `pg_stat_activity`. */
+/** Activity of a session, in terms of `pg_stat_activity`. */
 export interface SessionActivity {
   readonly state: 'active' | 'idle' | 'idle in transaction' | 'idle in transaction (aborted)';
-  /** The text that runs, its first `MOST_CHARACTERS`; empty for a session that rests. */
+  /** Running statement, truncated to `MOST_CHARACTERS`; empty if idle. */
   readonly query: string;
-  /** Milliseconds since the epoch; null where there is none. */
+  /** ms since the epoch; null if none. */
   readonly queryAt: number | null;
   readonly transactionAt: number | null;
   readonly changedAt: number;
 }
 
-/** As `track_activity_query_size` has it unless told. */
+/** Default of Postgres' `track_activity_query_size`. */
 const MOST_CHARACTERS = 1_024;
 
-/** Notes what one session does, for itself to be seen by its own caller. */
+/** Tracks what one session does. */
 export class ActivityRecorder {
   readonly begunAt = Date.now();
   #query: string | null = null;
@@ -21,21 +21,20 @@ export class ActivityRecorder {
   #transactionAt: number | null = null;
   #changedAt = this.begunAt;
 
-  /** A statement of this text begins to be prepared or to run. */
   asks(text: string): void {
     this.#query = text;
     this.#queryAt = Date.now();
     this.#changedAt = this.#queryAt;
   }
 
-  /** A series of messages is over. */
+  /** Called at the end of a series of messages. */
   rests(inBlock: boolean): void {
     this.#query = null;
     this.#changedAt = Date.now();
     this.#transactionAt = inBlock ? (this.#transactionAt ?? this.#queryAt ?? this.#changedAt) : null;
   }
 
-  /** `fast`: whether a question runs that went the fast way, of which nothing is noted. */
+  /** `fast`: true if a fast-lane query runs, which is not tracked here. */
   seen(block: 'I' | 'T' | 'E', fast: boolean): SessionActivity {
     const query = this.#query;
     if (query === null && !fast) {
@@ -58,14 +57,14 @@ const RESTING = {
   E: 'idle in transaction (aborted)',
 } as const satisfies Record<'I' | 'T' | 'E', SessionActivity['state']>;
 
-/** What a session runs just now, which a cancel of its client, or its `statement_timeout`, stops. */
+/** The statement that runs in a session; a cancel or `statement_timeout` aborts it. */
 export class RunningStatement {
   readonly #timeoutMs: () => number;
   #current: AbortController | null = null;
-  /** A controller that nothing has aborted serves statement after statement. */
+  /** Reused until aborted, to save an allocation per statement. */
   #spare: AbortController | null = null;
 
-  /** `timeoutMs` is asked when a statement begins; 0 is no limit beyond those of the server. */
+  /** `timeoutMs` is read at the start of each statement; 0: no limit beyond the server's. */
   constructor(timeoutMs: () => number) {
     this.#timeoutMs = timeoutMs;
   }
@@ -84,7 +83,7 @@ export class RunningStatement {
     }
   }
 
-  /** Runs `work` as `cancellable` does, with a `stop` of its own, which may outlive it. */
+  /** Like `cancellable`, with a controller of the caller, which may outlive `work`. */
   async while<T>(stop: AbortController, work: () => Promise<T>): Promise<T> {
     const ms = this.#timeoutMs();
     const clock =

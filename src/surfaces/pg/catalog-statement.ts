@@ -31,7 +31,7 @@ import type { SessionRecords, WaitingRowRights } from './session-records.js';
 import type { SessionSettings } from './settings.js';
 import { audible } from './told-of-plan.js';
 
-/** A statement that the catalog answers, or that is refused since it asks for both. @throws WireError */
+/** Statement answered by the catalog, or refused because it reads catalog and data. @throws WireError */
 export async function catalogStatement(
   session: SessionParts,
   catalogs: CatalogDoor,
@@ -72,7 +72,7 @@ export async function catalogStatement(
                 throw asCatalogFault(cause);
               });
               for (const wanted of signals) await session.own.signal(wanted);
-              signal.throwIfAborted(); // it may have cancelled itself
+              signal.throwIfAborted(); // the statement may have cancelled its own session
             },
           });
           return { ...reply, notices: audible(session.settings, reply.notices.map(notice)) };
@@ -93,10 +93,9 @@ export async function catalogStatement(
   });
 }
 
-/** An answer, with the notices that its client is to hear. */
 type HeardReply = Omit<BackendReply, 'notices'> & { readonly notices: readonly WireNotice[] };
 
-/** One run of a catalog statement; its answer is small and already here when the first row is given. */
+/** One run of a catalog statement; its complete answer is in memory before the first row is sent. */
 class CatalogPortal implements Portal {
   readonly #rights: WaitingRowRights;
   readonly #memory: MemoryShare;
@@ -161,7 +160,7 @@ function translate<T>(records: SessionRecords, question: CatalogQuestion, run: (
   });
 }
 
-/** What the session refuses of a statement is a fault of the statement, and recorded as that. */
+/** Errors of session changes are reported as errors of the statement, and recorded as such. */
 function asCatalogFault(cause: unknown): unknown {
   if (!(cause instanceof WireError)) return cause;
   const { severity, sqlstate, message, detail = null, hint = null, position = null } = cause;
@@ -181,7 +180,7 @@ const IN_FORCE = ['TimeZone', 'DateStyle', 'IntervalStyle', 'extra_float_digits'
 
 const KNOWN = new WeakMap<object, CatalogSettings>();
 
-/** What the catalog's statements find set, made once for each state of the session's settings. */
+/** Session settings for catalog statements, cached per settings version. */
 function catalogSettings({ settings, processId }: SessionParts): CatalogSettings {
   let known = KNOWN.get(settings.version);
   if (known === undefined) {
@@ -191,10 +190,10 @@ function catalogSettings({ settings, processId }: SessionParts): CatalogSettings
   return known;
 }
 
-/** UTF-16 units of a text of what the session keeps. */
+/** Maximum length of a statement's text, in UTF-16 units. */
 const LONGEST = 1_024;
 
-/** The same for a statement of this text, with the caller's own sessions, and what this one keeps, where it can ask for them. */
+/** Adds the caller's sessions, cursors and prepared statements if the text can read them. */
 async function settingsFor(session: SessionParts, text: string): Promise<CatalogSettings> {
   const known = catalogSettings(session);
   if (!namesSessions(text)) return known;

@@ -1,7 +1,6 @@
 import type { ColumnDescription, Portal, WireNotice, WireStatement } from '../../../wire/index.js';
 import { dataRow } from '../../engine/index.js';
 
-/** What a session command answers. */
 export interface CommandResult {
   readonly tag: string;
   readonly rows?: readonly (readonly string[])[];
@@ -12,7 +11,7 @@ export function textColumn(name: string): ColumnDescription {
   return { name, typeOid: 25, typeLength: -1, typeModifier: -1 };
 }
 
-/** A statement that the gateway answers itself. `columns` is null where it has no rows. */
+/** Statement that the gateway answers itself. `columns` is null if it returns no rows. */
 export function commandStatement(
   columns: readonly ColumnDescription[] | null,
   run: () => Promise<CommandResult>,

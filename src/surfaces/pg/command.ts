@@ -1,26 +1,26 @@
 import type { parse } from 'osl-compiler';
 import { error } from '../../../wire/index.js';
 
-/** A statement that the gateway itself answers; it touches no data. */
+/** A statement that the gateway answers itself, without data. */
 export type Command =
   | {
       readonly kind: 'set';
       readonly assignments: readonly { readonly name: string; readonly value: string | null }[];
-      /** How it was said that it is for the transaction; null: for the session. */
+      /** Null: SET for the session. */
       readonly local: 'SET LOCAL' | 'SET TRANSACTION' | null;
     }
   | { readonly kind: 'reset'; readonly name: string | null }
   | { readonly kind: 'show'; readonly name: string | null }
-  /** Null: the level that the session says. */
+  /** Null: the session's default level. */
   | { readonly kind: 'begin'; readonly tag: string; readonly level: string | null }
-  /** `chain`: the next block begins at once. */
+  /** `chain`: starts the next block at once. */
   | { readonly kind: 'commit' | 'rollback'; readonly chain: boolean }
   | { readonly kind: 'savepoint' | 'release' | 'rollback to'; readonly name: string }
   | { readonly kind: 'discard'; readonly what: 'ALL' | 'PLANS' | 'SEQUENCES' | 'TEMP' }
   | { readonly kind: 'deallocate'; readonly name: string | null }
-  /** `UNLISTEN`, and `SET CONSTRAINTS ALL`: no session listens, and nothing is written. */
+  /** `UNLISTEN` and `SET CONSTRAINTS ALL`: without effect, since nothing listens or writes. */
   | { readonly kind: 'unlisten' | 'constraints' }
-  /** `SELECT pg_advisory_unlock_all()`, whose column is called `column`: no session has a lock. */
+  /** `SELECT pg_advisory_unlock_all()`, with the name of its column: sessions hold no locks. */
   | { readonly kind: 'unlock'; readonly column: string };
 
 export type StatementNode = ReturnType<typeof parse>['node'];
@@ -28,7 +28,7 @@ type Argument = NonNullable<
   Extract<StatementNode, { VariableSetStmt: unknown }>['VariableSetStmt']['args']
 >[number];
 
-/** The session command that `node` is, or null where it is anything else. @throws WireError */
+/** Session command in `node`, or null. @throws WireError */
 export function commandOf(node: StatementNode): Command | null {
   if ('VariableSetStmt' in node) return setCommand(node.VariableSetStmt);
   if ('VariableShowStmt' in node) {
@@ -45,7 +45,7 @@ export function commandOf(node: StatementNode): Command | null {
   return 'SelectStmt' in node ? unlockCommand(node.SelectStmt) : null;
 }
 
-/** Drivers send it when a session goes back to its pool; the catalog could answer it too, but not at once. */
+/** Sent by drivers when a connection returns to its pool; answered here to save the catalog's round trip. */
 export const UNLOCK_ALL = 'pg_advisory_unlock_all';
 
 function unlockCommand(
@@ -90,7 +90,7 @@ function setCommand(stmt: Extract<StatementNode, { VariableSetStmt: unknown }>['
   }
 }
 
-/** Of a list of names each is one name, whatever stands in it. */
+/** In a list of names each is quoted if needed. */
 function assignedValue(name: string, args: readonly Argument[]): string {
   const texts = args.map(textOf);
   const names = name.toLowerCase() === 'search_path';
@@ -122,7 +122,7 @@ function textOf(arg: Argument): string {
   throw error('0A000', 'SET takes constants only');
 }
 
-/** `SET TIME ZONE INTERVAL '-3' HOUR`, the only cast that SET's grammar has, as Postgres keeps it. */
+/** `SET TIME ZONE INTERVAL '-3' HOUR` in Postgres' canonical form. It is the only cast in SET's grammar. */
 function intervalOf({ arg, typeName }: Extract<Argument, { TypeCast: unknown }>['TypeCast']): string {
   const text = arg === undefined ? '' : textOf(arg);
   const [mask] = typeName?.typmods ?? [];
@@ -131,12 +131,12 @@ function intervalOf({ arg, typeName }: Extract<Argument, { TypeCast: unknown }>[
   return `INTERVAL '${bare ? `${text.trim()} ${fields === HOUR ? 'hours' : 'minutes'}` : text}'`;
 }
 
-/** The grammar's mask of `HOUR` alone. */
+/** The grammar's interval mask for `HOUR`. */
 const HOUR = 1024;
 
 /**
- * `BEGIN …`, `SET TRANSACTION …` and `SET SESSION CHARACTERISTICS AS TRANSACTION …`, one mode. READ WRITE changes
- * nothing: clients write it by habit, and what would write is refused by itself.
+ * Modes of `BEGIN …`, `SET TRANSACTION …` and `SET SESSION CHARACTERISTICS AS TRANSACTION …`. READ WRITE is ignored:
+ * clients send it by habit, and writes are refused anyway.
  */
 function transactionMode(arg: Argument): readonly { name: string; value: string }[] {
   if ('List' in arg) return (arg.List.items ?? []).flatMap(transactionMode);

@@ -3,17 +3,17 @@ import { error } from '../../../wire/index.js';
 import { DataRowReader, GrowingBytes } from '../../engine/index.js';
 import type { StatementNode } from './command.js';
 
-/** Makes whole DataRow messages, values in text format, to as many CopyData messages. */
+/** Converts whole DataRow messages in text format to CopyData messages. */
 export interface CopyEncoder {
   whole(dataRows: Uint8Array): Buffer;
-  /** As `whole`, of rows that are large: stops after each portion of them, and gives them all at the end. */
+  /** Like `whole` for large rows: yields after each portion and returns all at the end. */
   portions(dataRows: Uint8Array): Generator<void, Buffer>;
 }
 
-/** What is written of a large value before others have their turn. */
+/** Bytes of a large value that are written between two yields. */
 const PORTION_BYTES = 65_536;
 
-/** Type and length of a message. */
+/** Bytes of a message's type and length. */
 const MESSAGE_HEAD = 5;
 const COPY_DATA = 0x64;
 const NEWLINE = 0x0a;
@@ -21,14 +21,14 @@ const RETURN = 0x0d;
 const BACKSLASH = 0x5c;
 const DOT = 0x2e;
 
-/** A row of binary COPY is a DataRow under another name. */
+/** A row of binary COPY equals a DataRow except for the message type. */
 export function binaryRows(dataRows: Uint8Array): Buffer {
   const rows = new DataRowReader(Buffer.from(dataRows)); // a copy
   for (; rows.next(); rows.skip()) rows.source[rows.rowStart] = COPY_DATA;
   return rows.source;
 }
 
-/** `forced`: the columns whose values are quoted always. */
+/** `forced`: true for columns that are always quoted. */
 export function textRows(options: CopyOptions, forced: readonly boolean[]): CopyEncoder {
   const value = options.format === 'csv' ? csvValue(options, forced) : textValue(options);
   const delimiter = options.delimiter.charCodeAt(0);
@@ -87,7 +87,7 @@ const ESCAPES: readonly (readonly [byte: number, letter: string])[] = [
 ];
 
 function textValue({ delimiter }: CopyOptions): CopyValue {
-  // What follows the backslash, by byte; 0: the byte needs none.
+  // Byte that follows the backslash, by escaped byte; 0: not escaped.
   const after = new Uint8Array(256);
   after[delimiter.charCodeAt(0)] = delimiter.charCodeAt(0);
   for (const [byte, letter] of ESCAPES) after[byte] = letter.charCodeAt(0);
@@ -102,7 +102,6 @@ function textValue({ delimiter }: CopyOptions): CopyValue {
   };
 }
 
-/** Where the portions of a value begin and end. */
 function* portionsOf(start: number, end: number): Generator<readonly [from: number, to: number]> {
   for (let at = start; at < end; at += PORTION_BYTES) yield [at, Math.min(at + PORTION_BYTES, end)];
 }
@@ -125,7 +124,7 @@ function csvValue(options: CopyOptions, forced: readonly boolean[]): CopyValue {
     return false;
   };
   const isTaken = (source: Buffer, start: number, end: number): boolean => {
-    // `\.` in a line of its own would end the data.
+    // `\.` alone on a line would end the data.
     if (alone && end - start === 2 && source[start] === BACKSLASH && source[start + 1] === DOT) return true;
     return end - start === missing.length && source.compare(missing, 0, missing.length, start, end) === 0;
   };
@@ -157,14 +156,13 @@ function csvValue(options: CopyOptions, forced: readonly boolean[]): CopyValue {
   };
 }
 
-/** CopyData messages under construction. */
 class CopyBytes extends GrowingBytes {
-  /** Where the message begins that `end` ends. */
+  /** Returns the position of the message, for `end`. */
   begin(): number {
     const message = this.at;
     this.byte(COPY_DATA);
     this.reserve(MESSAGE_HEAD - 1);
-    this.bytes.writeUInt32BE(0, this.at); // until the length is known
+    this.bytes.writeUInt32BE(0, this.at); // replaced by `end`
     this.at += MESSAGE_HEAD - 1;
     return message;
   }
@@ -173,7 +171,7 @@ class CopyBytes extends GrowingBytes {
     this.bytes.writeUInt32BE(this.at - message - 1, message + 1);
   }
 
-  /** Each byte that has one in `after` becomes `mark` and that one. */
+  /** Writes `mark` and `after[byte]` for each byte with an entry in `after`. */
   escape(source: Uint8Array, start: number, end: number, mark: number, after: Uint8Array): void {
     this.reserve(2 * (end - start));
     const { bytes } = this;
@@ -206,11 +204,11 @@ export interface CopyOptions {
   readonly header: boolean;
   readonly quote: string;
   readonly escape: string;
-  /** Names of columns whose values are quoted always; `*` is all. */
+  /** Columns that are always quoted; `*` is all. */
   readonly forceQuote: '*' | readonly string[];
 }
 
-/** COPY … TO STDOUT and its options, checked as Postgres does. @throws WireError */
+/** Checks COPY … TO STDOUT and its options as in Postgres. @throws WireError */
 export function copyOptions(node: CopyNode): CopyOptions {
   if (node.is_from === true) throw error('25006', 'cannot execute COPY FROM in a read-only transaction');
   if (node.is_program === true || node.filename !== undefined)
@@ -301,7 +299,7 @@ function listOf(option: CopyOption | undefined): '*' | readonly string[] | null 
   return (arg.List.items ?? []).map((item) => ('String' in item ? (item.String.sval ?? '') : ''));
 }
 
-/** `COPY relation (columns) TO …` as the question it stands for; null where COPY has a question of its own. */
+/** `COPY relation (columns) TO …` as a query; null if COPY contains a query. */
 export function questionOf(node: CopyNode): string | null {
   const relation = node.relation;
   if (relation === undefined) return null;

@@ -9,7 +9,7 @@ import {
 import { dataRow, turns } from '../../engine/index.js';
 import { binaryRows, type CopyOptions, textRows } from './copy-rows.js';
 
-/** `COPY (question) TO STDOUT`: the rows of `inner` as CopyData, one message a row. @throws WireError */
+/** `COPY (query) TO STDOUT`: rows of `inner` as CopyData, one message per row. @throws WireError */
 export function copyStatement(inner: WireStatement, options: CopyOptions): WireStatement {
   const columns = inner.columns ?? [];
   if (inner.parameterTypes.length > 0) throw error('42P02', 'COPY takes no parameters');
@@ -48,11 +48,10 @@ function copyPortal(portal: Portal, columns: readonly ColumnDescription[], optio
   };
 }
 
-/** All rows of a portal, copied to a writer. */
 type RowCopier = (portal: Portal, rows: RowWriter) => Promise<FetchResult>;
 
 const binaryCopy: RowCopier = async (portal, rows) => {
-  // As from Postgres, the signature has no message of its own: it comes with the first row.
+  // As in Postgres, the signature has no message of its own: it precedes the first row.
   let before = SIGNATURE;
   const first = (message: Buffer): Buffer => {
     const whole = copyData(Buffer.concat([before, message.subarray(HEAD)]));
@@ -94,12 +93,12 @@ function textCopy(columns: readonly ColumnDescription[], options: CopyOptions): 
   };
 }
 
-/** Runs of rows that are larger are copied in portions. */
+/** Larger runs of rows are copied in portions. */
 const AT_ONCE_BYTES = 65_536;
-/** The largest a copy becomes while it is made: one of each byte with an escape before it, and what it outgrew. */
+/** Peak memory of a copy, in multiples of its input: twice for escapes, plus the outgrown buffer. */
 const COPIES = 3;
 
-/** What `work` gives at its end; others have their turn at each of its stops. */
+/** Runs a generator to its end and yields to other work at each `yield`. */
 async function inTurns<T>(work: Generator<void, T>): Promise<T> {
   for (;;) {
     const { done, value } = work.next();
@@ -108,7 +107,7 @@ async function inTurns<T>(work: Generator<void, T>): Promise<T> {
   }
 }
 
-/** Type and length of a message. */
+/** Bytes of a message's type and length. */
 const HEAD = 5;
 
 function copyData(body: Uint8Array): Buffer {

@@ -14,7 +14,6 @@ import type { Motion } from './scroll.js';
 import type { SessionParts } from './session-parts.js';
 import { planChanged } from './session-records.js';
 
-/** A statement about cursors. */
 export type CursorCommand =
   | { readonly kind: 'declare'; readonly declaration: Declaration }
   | { readonly kind: 'fetch' | 'move'; readonly name: string; readonly motion: Motion }
@@ -24,10 +23,10 @@ export type CursorCommand =
 const BINARY = 0x0001;
 const SCROLL = 0x0002;
 const HOLD = 0x0020;
-/** What the grammar gives for ALL. */
+/** The grammar's value for ALL. */
 const ALL = 2_147_483_647;
 
-/** The cursor statement that `node` is, or null. @throws WireError */
+/** Cursor statement in `node`, or null. @throws WireError */
 export function cursorCommandOf(node: StatementNode): CursorCommand | null {
   if ('DeclareCursorStmt' in node) {
     const { portalname: name = '', options = 0 } = node.DeclareCursorStmt;
@@ -60,7 +59,7 @@ function directionOf(direction: string | undefined): Motion['direction'] {
   }
 }
 
-/** `prepareQuestion` prepares the question that DECLARE holds. @throws WireError */
+/** `prepareQuestion` prepares the query of DECLARE. @throws WireError */
 export async function cursorStatement(
   session: SessionParts,
   command: CursorCommand,
@@ -94,7 +93,7 @@ function declareStatement(
     open: ({ parameterFormats, parameters }) => ({
       fetch: async () => {
         state.block.requireUsable();
-        // It may be enough to record that its question was prepared.
+        // The record of the prepared query suffices, if there is one.
         await (records.unrun.record() ?? records.admit());
         const { inBlock } = state;
         if (!inBlock && !declaration.hold)
@@ -146,7 +145,7 @@ function fetchStatement(
         return { ...result, given: rowsOf(result) };
       };
       const portal = fetchPortal(session, { count, tag: kind.toUpperCase() }, step);
-      // MOVE gives no rows, so that it is not suspended after some of them.
+      // MOVE returns no rows, so it cannot be suspended.
       return kind === 'move' ? { ...portal, fetch: (_maxRows, rows) => portal.fetch(0, rows) } : portal;
     },
   };
@@ -154,7 +153,7 @@ function fetchStatement(
 
 const NOWHERE: RowWriter = { write: () => undefined };
 
-/** The name may be that of another cursor by now than of the one that the client was told of. @throws WireError 0A000 */
+/** The name may meanwhile refer to another cursor than the one described. @throws WireError 0A000 */
 function requireSameColumns(told: WireStatement['columns'], now: WireStatement['columns']): void {
   if (told === now || JSON.stringify(told) === JSON.stringify(now)) return;
   throw planChanged();
@@ -166,8 +165,8 @@ type FetchStep = (
 ) => Promise<Awaited<ReturnType<Portal['fetch']>> & { readonly given: number }>;
 
 /**
- * The question of a cursor is counted and recorded when its first rows are fetched, as any question is, and rows that
- * follow belong to it as those of a suspended portal do. Only a FETCH that brings none is a statement of its own.
+ * A cursor's query is counted and recorded with its first fetched rows; later rows belong to it like those of a
+ * suspended portal. Only a FETCH without rows is recorded as a statement of its own.
  */
 function fetchPortal(
   { state, records }: SessionParts,
@@ -191,7 +190,7 @@ function fetchPortal(
 
 const NO_ROWS = Object.freeze({ given: 0, suspended: false });
 
-/** FETCH and MOVE of a cursor that goes both ways: its rows are kept, so that any motion is known whole at once. */
+/** FETCH and MOVE of a cursor that can move backward: all rows of a motion are available at once. */
 function scrollPortal(
   { cursors, state, records }: SessionParts,
   { kind, name, motion }: Extract<CursorCommand, { kind: 'fetch' | 'move' }>,

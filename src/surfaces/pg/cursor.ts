@@ -16,20 +16,20 @@ import { type Motion, ScrolledRows } from './scroll.js';
 import type { SessionRecords, WaitingRowRights } from './session-records.js';
 import type { SessionState } from './session-state.js';
 
-/** A declared cursor. Its question runs at the first FETCH, in the format that FETCH asks for. */
+/** A declared cursor. Its query runs at the first FETCH, in the format that FETCH requests. */
 interface DeclaredCursor {
   readonly statement: WireStatement;
   readonly parameterFormats: readonly FormatCode[];
   readonly parameters: readonly (Uint8Array | null)[];
-  /** DECLARE … BINARY: values are binary whatever FETCH says. */
+  /** DECLARE … BINARY: values are binary regardless of FETCH. */
   readonly binary: boolean;
   readonly hold: boolean;
   readonly scroll: boolean;
-  /** Of DECLARE. */
+  /** Text of the DECLARE statement. */
   readonly text: string;
-  /** ms since the epoch. */
+  /** ms since the epoch */
   readonly declaredAt: number;
-  /** The block that declared it is still open. */
+  /** True until the block that declared it ends. */
   inBlock: boolean;
   portal: OpenCursor | null;
 }
@@ -37,32 +37,30 @@ interface DeclaredCursor {
 interface OpenCursor {
   readonly run: Portal;
   readonly format: FormatCode;
-  /** The rights that it was begun under. */
+  /** Rights under which it was opened. */
   readonly rights: string;
-  /** Null for a cursor that goes forward only. */
+  /** Null for a forward-only cursor. */
   readonly scrolled: ScrolledRows | null;
   ended: boolean;
 }
 
-/** What DECLARE says of a cursor. */
 export interface Declaration {
   readonly name: string;
   readonly binary: boolean;
   readonly hold: boolean;
-  /** It goes both ways, and keeps what it has read. */
+  /** Can move backward: keeps the rows that it has read. */
   readonly scroll: boolean;
 }
 
-/** Cursors that one session may have. */
+/** Maximum cursors per session. */
 const MOST = 64;
 
-/** What a session lends to its cursors. */
 interface CursorSession {
   readonly state: Pick<SessionState, 'block'>;
   readonly records: SessionRecords;
 }
 
-/** The cursors of one session. The portals of its protocol are named as they are, and go forward only. */
+/** Cursors of one session. Named portals of the protocol are cursors too, forward-only. */
 export class Cursors {
   readonly #rights: WaitingRowRights;
   readonly #records: SessionRecords;
@@ -70,7 +68,7 @@ export class Cursors {
   readonly #byName = new Map<string, DeclaredCursor>();
   readonly #protocol: Pick<SessionControl, 'portal' | 'closePortals'>;
 
-  /** Kept rows are given under the `rights` that they were read under. */
+  /** Buffered rows are sent only under the `rights` under which they were read. */
   constructor(
     protocol: Pick<SessionControl, 'portal' | 'closePortals'>,
     rights: WaitingRowRights,
@@ -107,7 +105,7 @@ export class Cursors {
     this.#byName.set(name, cursor);
   }
 
-  /** Those that DECLARE made, as `pg_cursors` tells of them. */
+  /** Declared cursors, for `pg_cursors`. */
   list(): readonly CatalogCursor[] {
     return [...this.#byName].map(([name, { text, hold, binary, scroll, declaredAt }]) => {
       return { name, text, hold, binary, scroll, created: declaredAt };
@@ -119,7 +117,7 @@ export class Cursors {
     return this.#portal(name)?.columns ?? this.#cursor(name).statement.columns;
   }
 
-  /** What the protocol runs under the name of a cursor; undefined where there is none. */
+  /** The cursor as a portal of the protocol; undefined if there is none. */
   named(name: string, { state, records }: CursorSession): NamedPortal | undefined {
     const cursor = this.#byName.get(name);
     if (cursor === undefined) return undefined;
@@ -142,12 +140,12 @@ export class Cursors {
     return this.#portal(name) === undefined && this.#cursor(name).binary;
   }
 
-  /** Whether it goes both ways. */
+  /** True if the cursor can move backward. */
   scrolls(name: string): boolean {
     return this.#portal(name) === undefined && this.#cursor(name).scroll;
   }
 
-  /** The rows of a motion, of a cursor that goes both ways. @throws WireError */
+  /** Rows of a motion, for a cursor that can move backward. @throws WireError */
   async scroll(
     name: string,
     motion: Motion,
@@ -160,7 +158,7 @@ export class Cursors {
     return { rows, notices: scrolled.takeNotices() };
   }
 
-  /** Writes at most `count` rows of a cursor; 0 is all that are left. @throws WireError */
+  /** Writes at most `count` rows; 0 is all remaining. @throws WireError */
   async fetch(name: string, count: number, format: FormatCode, rows: RowWriter): Promise<FetchResult> {
     const named = this.#portal(name);
     if (named !== undefined) {
@@ -199,7 +197,7 @@ export class Cursors {
     await cursor.portal?.run.close();
   }
 
-  /** COMMIT keeps the cursors WITH HOLD; ROLLBACK keeps those of earlier blocks only. */
+  /** COMMIT keeps cursors WITH HOLD; ROLLBACK keeps only those of earlier blocks. */
   async endBlock(committed: boolean): Promise<void> {
     for (const [name, cursor] of this.#byName) {
       const stays = cursor.hold && (committed || !cursor.inBlock);
@@ -208,7 +206,7 @@ export class Cursors {
     }
   }
 
-  /** Portals as well. */
+  /** Also closes portals of the protocol. */
   async closeAll(): Promise<void> {
     this.#protocol.closePortals();
     for (const name of [...this.#byName.keys()]) await this.close(name);
@@ -242,7 +240,7 @@ export class Cursors {
   }
 }
 
-/** How many rows a fetch gave, as its tag says. */
+/** Number of rows of a fetch, from its command tag. */
 export function rowsOf({ tag }: FetchResult): number {
   return Number(tag.slice(tag.lastIndexOf(' ') + 1));
 }

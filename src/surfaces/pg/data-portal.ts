@@ -6,35 +6,35 @@ import { giveRows, PacedRows } from './paced-rows.js';
 import { rowSink, type WaitingRowRights } from './session-records.js';
 import { NO_NOTICES, notice, planNotices } from './told-of-plan.js';
 
-/** What a data statement lends to its runs; it knows who asks and what. */
+/** Parts of a data statement that its runs use. */
 export interface StatementRun {
-  /** Decides and answers the question anew. */
+  /** Authorizes and runs the query. */
   ask(delivery: ResultDelivery): Promise<QueryAnswer>;
-  /** While `work` is under way, a cancel of the session aborts its signal. */
+  /** Runs `work`; a cancel of the session aborts its signal. */
   cancellable<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
-  /** Runs `work` as `cancellable` does, with a `stop` of the statement's own, which outlives the work. */
+  /** Like `cancellable`, with a controller of the statement, which outlives `work`. */
   while<T>(stop: AbortController, work: () => Promise<T>): Promise<T>;
   readonly rights: WaitingRowRights;
-  /** For the rows of one run, which are held for its client. */
+  /** Memory for the buffered rows of one run. */
   memory(): MemoryShare;
-  /** Those of `notices` that the client wants to hear. */
+  /** Filters notices by `client_min_messages`. */
   audible(notices: readonly WireNotice[]): readonly WireNotice[];
 }
 
-/** A query that runs in the background of the fetches. */
+/** A query that runs independently of the client's fetches. */
 interface BackgroundQuery {
-  /** Under which it was begun. */
+  /** Rights under which it started. */
   readonly rights: string;
   readonly rows: PacedRows;
-  /** Null where it failed: `rows` throws the cause. */
+  /** Null if it failed: `rows` throws the cause. */
   readonly answer: Promise<QueryAnswer | null>;
   readonly stop: AbortController;
 }
 
-/** One run of a data statement: rows go straight through where all are wanted, else at the client's pace. */
+/** One run of a data statement. Rows are passed through if all are fetched at once, else buffered for the client. */
 export class DataPortal implements Portal {
   readonly #described: GovernedPlan;
-  /** What runs; until then what was described. */
+  /** Plan of the run; the described plan until it starts. */
   #plan: GovernedPlan;
   readonly #bind: Bind;
   readonly #run: StatementRun;
@@ -83,7 +83,7 @@ export class DataPortal implements Portal {
       const taken = await queue.take(maxRows === 0 ? 0 : maxRows - given);
       await giveRows(taken.rows, rows, (bytes) => queue.delivered(bytes));
       given += taken.rows.length;
-      // As Postgres, which has not looked further either; else it would hang on time whether the end is known by now.
+      // Like Postgres, which does not look for the end either; otherwise the result would depend on timing.
       if (maxRows > 0 && given === maxRows)
         return { suspended: true, tag: `SELECT ${given}`, notices: NO_NOTICES };
       if (!taken.more) {
@@ -94,7 +94,7 @@ export class DataPortal implements Portal {
     }
   }
 
-  /** `close` ends it. */
+  /** Runs until it ends or `close` aborts it. */
   #start(): BackgroundQuery {
     const rights = this.#run.rights.now;
     const rows = new PacedRows(this.#mayPause, this.#run.memory());
@@ -105,7 +105,7 @@ export class DataPortal implements Portal {
         return whole;
       },
       (cause: unknown) => {
-        rows.end({ cause }); // thrown by the fetch that comes to it
+        rows.end({ cause }); // thrown by the fetch that reaches it
         return null;
       },
     );
@@ -120,7 +120,7 @@ export class DataPortal implements Portal {
       resultFormats,
       maxRows: 0,
       copies,
-      // Tools pass over notices, and the protocol has no other way to say that rows are missing.
+      // Incomplete rows are an error: clients ignore notices, and the protocol cannot express it otherwise.
       whole: true,
       sink: (plan: GovernedPlan) => {
         requireSame(this.#described, plan);
@@ -132,7 +132,7 @@ export class DataPortal implements Portal {
   }
 }
 
-/** A reload between Parse and Execute may change what `*` means; the client was told of other columns then. */
+/** A reload between Parse and Execute may change the columns of `*`, which were already described to the client. */
 function requireSame(described: GovernedPlan, plan: GovernedPlan): void {
   if (plan === described || shapeOf(plan) === shapeOf(described)) return;
   throw queryError('planChanged', {});
@@ -142,7 +142,6 @@ function shapeOf({ outputs, clientOids }: GovernedPlan): string {
   return JSON.stringify([clientOids, outputs.map((o) => [o.name, o.type])]);
 }
 
-/** What went wrong on the way is known at the end. */
 function endNotices(answer: QueryAnswer): readonly WireNotice[] {
   if (answer.errors.length === 0) return NO_NOTICES;
   return answer.errors.map((e) => notice(`an operator failed for passage ${e.chunkId}: ${e.reason}`));

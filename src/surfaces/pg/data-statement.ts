@@ -5,7 +5,7 @@ import { DataPortal, type StatementRun } from './data-portal.js';
 import type { SessionParts } from './session-parts.js';
 import { audible, columnsOf } from './told-of-plan.js';
 
-/** Question about data: its plan describes it, and each run decides anew. */
+/** Prepared query on data; each run is authorized anew. */
 export class DataStatement implements WireStatement {
   readonly question: PreparedQuestion;
   readonly parameterTypes: readonly number[];
@@ -26,7 +26,7 @@ export class DataStatement implements WireStatement {
   }
 }
 
-/** Has a question about data compiled. @throws WireError */
+/** Compiles a query on data. @throws WireError */
 export async function dataStatement(
   session: SessionParts,
   text: string,
@@ -61,7 +61,8 @@ export async function dataStatement(
     audible: (notices) => audible(settings, notices),
   };
   const native = prepared.engineKind === 'postgres';
-  // What has the one session of a block must not hold it up for its client, who may ask for more meanwhile.
+  // A snapshot has one upstream session, which must not wait for its client: the client may send other statements
+  // meanwhile.
   return new DataStatement(prepared, run, () => native && snapshotsOf(session) === null);
 }
 
@@ -69,7 +70,7 @@ function withSettings(session: SessionParts, delivery: ResultDelivery): ResultDe
   const settings = session.settings.output();
   const snapshots = snapshotsOf(session);
   if (snapshots !== null) return { ...delivery, settings, snapshots };
-  // A transaction of the client's own is told of what is there now, whatever its level.
+  // Inside a transaction block answers always come from the database, not from the answer cache.
   const again = session.state.inBlock ? null : session.settings.again();
   return {
     ...delivery,

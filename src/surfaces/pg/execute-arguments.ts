@@ -10,10 +10,10 @@ const NUMBERS: ReadonlySet<number> = new Set([...INTEGERS, 700, 701, 1700]);
 const OID = 26;
 const NAME = 19;
 const TEXTS: ReadonlySet<number> = new Set([25, 1042, 1043, NAME]);
-/** Casts between these change nothing. */
+/** No cast is needed between these. */
 const PLAIN_TEXTS: ReadonlySet<number> = new Set([25, 1043]);
 
-/** The values that EXECUTE gives to `types`, as text; null is NULL. @throws WireError 42601, 42804, 0A000 and others */
+/** Values of EXECUTE's arguments in text format; null is NULL. @throws WireError 42601, 42804, 0A000 and others */
 export function argumentsOf(
   name: string,
   given: readonly StatementNode[],
@@ -29,7 +29,7 @@ export function argumentsOf(
   });
 }
 
-/** A constant as the text of a value of type `oid`, by the casts that an assignment makes. */
+/** Constant as text of type `oid`, with the casts of an assignment. */
 function argumentOf(node: StatementNode | undefined, oid: number, place: number): string | null {
   if (node === undefined) throw notConstant();
   if ('A_Const' in node) return constantOf(node.A_Const, oid, place);
@@ -69,7 +69,7 @@ function constantOf(
 }
 
 const WHOLE = /^-?\d+$/;
-/** As Postgres writes a number. */
+/** Canonical form of a number in Postgres. */
 const WRITTEN = /^(?!-0+(?:\.0*)?$)-?(?:0|[1-9]\d*)(?:\.\d+)?$/;
 
 function numberOf(text: string, oid: number, place: number): string {
@@ -80,10 +80,10 @@ function numberOf(text: string, oid: number, place: number): string {
   return text;
 }
 
-/** More digits than any integer has: it is out of range, however it is rounded. */
+/** Longer numbers are out of range of any integer type, however they round. */
 const MOST_DIGITS = 20;
 
-/** Rounded as an assignment does, half away from zero. What is no plain decimal is left as it is. */
+/** Rounds half away from zero, like an assignment. Text that is not a plain decimal is returned unchanged. */
 function wholeOf(text: string): string {
   const [, sign = '', whole = '', fraction = ''] = /^(-?)(\d*)\.(\d*)$/.exec(text) ?? [];
   if (whole === '' && fraction === '') return text;
@@ -100,7 +100,7 @@ function otherType(place: number): WireError {
 
 type TypeNode = NonNullable<Extract<StatementNode, { TypeCast: unknown }>['TypeCast']['typeName']>;
 
-/** The OID of a type that is declared by name; 0 leaves the choice to the question. @throws WireError 0A000, 42704 */
+/** OID of a type name; 0 for types that the query determines. @throws WireError 0A000, 42704 */
 export function declaredTypeOf(node: StatementNode): number {
   if (!('TypeName' in node)) throw error('0A000', 'a type is a name');
   return oidOfName(node.TypeName);

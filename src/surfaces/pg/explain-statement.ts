@@ -8,8 +8,8 @@ import type { SessionParts } from './session-parts.js';
 const TYPE_OIDS = { text: 25, json: 114 } as const satisfies Record<PlanFormat, number>;
 
 /**
- * `EXPLAIN [(options)] question` about data: the governed plan, as `osl explain` shows it. Nothing is run, and what the
- * database estimates is not told, for it counts hidden rows. `question` is the text behind the options, at its place.
+ * `EXPLAIN [(options)] query` on data: the governed plan, as in `osl explain`. Nothing runs, and database estimates
+ * are omitted since they count hidden rows. `question` is the query's text at its original position.
  *
  * @throws WireError
  */
@@ -47,7 +47,7 @@ export async function explainStatement(
   };
 }
 
-/** One row for each line; they are worked out with the first portion. */
+/** One row per line, computed at the first fetch. */
 function linesPortal(told: () => Promise<readonly string[]>): Portal {
   let lines: readonly string[] | null = null;
   return {
@@ -65,12 +65,11 @@ function linesPortal(told: () => Promise<readonly string[]>): Portal {
 type ExplainNode = Extract<StatementNode, { ExplainStmt: unknown }>['ExplainStmt'];
 type ExplainOption = NonNullable<ExplainNode['options']>[number];
 
-/** What a plan is told in. */
 type PlanFormat = 'text' | 'json';
 
 const ON: ReadonlySet<string> = new Set(['', 'true', 'on', '1']);
 const OFF: ReadonlySet<string> = new Set(['false', 'off', '0']);
-/** They ask for what Postgres measures or estimates: a governed plan has none of it, so they change nothing. */
+/** Options about measurements or estimates, which a governed plan does not have: accepted without effect. */
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set([
   'verbose',
   'costs',
@@ -83,7 +82,7 @@ const WITHOUT_EFFECT: ReadonlySet<string> = new Set([
   'memory',
 ]);
 
-/** The format that the options of an EXPLAIN ask for, checked as Postgres does. @throws WireError */
+/** Output format from the options, checked as in Postgres. @throws WireError */
 function planFormat({ options = [] }: ExplainNode): PlanFormat {
   let format: PlanFormat = 'text';
   for (const option of options) {
@@ -116,7 +115,7 @@ function noAnalyze(): Error {
   });
 }
 
-/** The value as text in lower case; the empty text where none is given. */
+/** Lower-case text of an option's value; empty if it has none. */
 function optionText(option: ExplainOption): string {
   const arg = 'DefElem' in option ? option.DefElem.arg : undefined;
   if (arg === undefined) return '';
@@ -126,15 +125,14 @@ function optionText(option: ExplainOption): string {
   return '?';
 }
 
-/** A governed plan as EXPLAIN tells it. */
 interface TellablePlan {
   readonly plan: PlanExplanation;
-  /** Full names of what it reads, and ids of the grants that it reads them by. */
+  /** Full names of the objects read, and ids of the grants that allow it. */
   readonly objects: readonly string[];
   readonly grants: readonly string[];
 }
 
-/** One line for each row of `FORMAT TEXT`: the steps from the outside in, indented as Postgres does. */
+/** Rows of `FORMAT TEXT`: one line per step, indented as in Postgres. */
 function planLines({ plan, objects, grants }: TellablePlan): readonly string[] {
   return [
     ...stepLines(plan, 0),
@@ -143,7 +141,7 @@ function planLines({ plan, objects, grants }: TellablePlan): readonly string[] {
   ];
 }
 
-/** The document of `FORMAT JSON`, with the members that drawers of plans look for: `Plan`, `Node Type`, `Plans`. */
+/** Document of `FORMAT JSON` with the members that plan viewers read: `Plan`, `Node Type`, `Plans`. */
 function planDocument({ plan, objects, grants }: TellablePlan): string {
   return JSON.stringify([{ Plan: nodeOf(plan), Objects: objects, Grants: grants }], null, 2);
 }
@@ -189,7 +187,7 @@ function listText(value: unknown): string {
   return Array.isArray(value) ? value.map(itemText).join(', ') : String(value);
 }
 
-/** `email (masked)` for a column that is masked, at least for some rows. */
+/** `email (masked)` for a column that is masked for at least some rows. */
 function itemText(item: unknown): string {
   if (typeof item !== 'object' || item === null) return String(item);
   const { name, masked } = item as { readonly name?: unknown; readonly masked?: unknown };

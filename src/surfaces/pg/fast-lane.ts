@@ -5,17 +5,17 @@ import { DataStatement } from './data-statement.js';
 import type { SessionParts } from './session-parts.js';
 import { audible, columnsOf, planNotices } from './told-of-plan.js';
 
-/** A shorter limit of the session's own needs a clock of its own. */
+/** Shorter session timeouts need a timer per query, which the fast lane does not have. */
 const LEAST_TIMEOUT_MS = 1_000;
 
 const SPACES: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 const SEMICOLON = 0x3b;
 
-/** Fast lane of one session: which of its messages may hold questions of a known shape, and how answers are written. */
+/** Fast lane of one session: recognizes messages with queries of a known shape and writes their answers. */
 export class PgFastLane implements FastLane {
   readonly #session: SessionParts;
   readonly #questions: SessionQuestions;
-  /** Time that the settings of `version` allow a question; null if they call for the one way. */
+  /** Timeout under the settings of `version`; null if these settings exclude the fast lane. */
   #settings: { readonly version: object; readonly timeout: TimeLimit | null };
 
   constructor(session: SessionParts, answer: FastAnswer) {
@@ -28,7 +28,7 @@ export class PgFastLane implements FastLane {
     const timeout = this.#timeout();
     if (timeout === null) return false;
     const last = statementEnd(bytes, start, end);
-    if (bytes[last - 1] === SEMICOLON) return false; // more than one is for the parser to take off
+    if (bytes[last - 1] === SEMICOLON) return false; // several semicolons: left to the parser
     return this.#begun(this.#questions.begin(bytes, start, last, NONE, noValues, timeout));
   }
 
@@ -52,12 +52,11 @@ export class PgFastLane implements FastLane {
     return this.#begun(this.#questions.begin(bytes, start, end, parameterTypes, valuesOf, timeout));
   }
 
-  /** True while a question is on its way. */
   get isAsking(): boolean {
     return this.#questions.isAsking;
   }
 
-  /** Objects that the question reads which is on its way; null if none is. */
+  /** Objects read by the running query; null if none runs. */
   get asks(): readonly string[] | null {
     return this.#questions.reads;
   }
@@ -71,7 +70,7 @@ export class PgFastLane implements FastLane {
     return begun;
   }
 
-  /** Time that a question may take now; null if the session's state or settings call for the one way. */
+  /** Timeout for a query now; null if the session's state or settings exclude the fast lane. */
   #timeout(): TimeLimit | null {
     const { state, records, caller, settings } = this.#session;
     if (state.inBlock || records.unrun.isHeld || caller.expiry() !== null) return null;
@@ -79,7 +78,7 @@ export class PgFastLane implements FastLane {
     return this.#settings.timeout;
   }
 
-  /** Answers must be written, and notices told, as for a session that has set nothing. */
+  /** Only sessions with default output settings use the fast lane. */
   #settingsNow(): { readonly version: object; readonly timeout: TimeLimit | null } {
     const { settings, service } = this.#session;
     const own = settings.milliseconds('statement_timeout');
@@ -90,13 +89,11 @@ export class PgFastLane implements FastLane {
   }
 }
 
-/** Writes answers as the protocol has them. */
 function receiverOf({ settings, records }: SessionParts, answer: FastAnswer): AnswerReceiver {
   const noticesOf = (plan: GovernedPlan) => audible(settings, planNotices(plan));
-  // It is on record.
   const said = (error: QueryError, requestId: string, text: string) => records.say(error, requestId, text);
   return {
-    whole: true, // the protocol has no way to say that rows are missing
+    whole: true, // incomplete rows are an error: the protocol cannot express them
     answered: (plan, rows, count) =>
       answer.answered(columnsOf(plan.outputs), rows, `SELECT ${count}`, noticesOf(plan)),
     streaming: (plan) => {
@@ -126,7 +123,7 @@ function valuesIn({ parameterFormats, parameters, resultFormats }: Bind): RunVal
   };
 }
 
-/** Where the statement of a Query's text ends, as `splitQuery` has it: without what is blank, and without one semicolon. */
+/** End of a Query's statement without trailing whitespace and one semicolon, as in `splitQuery`. */
 function statementEnd(bytes: Buffer, start: number, end: number): number {
   let last = end;
   while (last > start && SPACES.has(bytes[last - 1] ?? 0)) last--;

@@ -34,21 +34,21 @@ import { wireError } from './session-records.js';
 import { SessionSettings, STARTUP_PARAMETERS } from './settings.js';
 import { withKnownZone } from './time-zone.js';
 
-/** The one database that the wire shows. */
+/** The only database name that clients can connect to. */
 const DATABASE = 'osl';
 
 export interface PgOptions extends Omit<WireOptions, 'onInternalError' | 'startupParameters'> {
-  /** Answers what clients ask `pg_catalog` and `information_schema`. Null or absent: they are refused. */
+  /** Answers queries on `pg_catalog` and `information_schema`. Null or absent: these are refused. */
   readonly catalogs?: CatalogDoor | null;
-  /** Sessions of one subject; 53300 beyond. Default 1,000. */
+  /** Maximum sessions of one subject; further ones fail with 53300. Default 1,000. */
   readonly maxSubjectSessions?: number;
-  /** As those of one subject, of one address. Default 5,000. */
+  /** Maximum sessions from one address. Default 5,000. */
   readonly maxAddressSessions?: number;
-  /** Whether new sessions are taken; they are, unless told. */
+  /** False while the server drains: new sessions are refused. Default: always true. */
   readonly admits?: () => boolean;
-  /** Who counts them; this process alone, unless told. */
+  /** Counts of open sessions against the caps. Default: sessions of this process. */
   readonly sessions?: SessionCounts;
-  /** Which sessions a caller has; those of this process, unless told. */
+  /** Lookup of a caller's own sessions. Default: sessions of this process. */
   readonly own?: OwnSessions;
 }
 
@@ -56,13 +56,12 @@ const MAX_SUBJECT_SESSIONS = 1_000;
 const MAX_ADDRESS_SESSIONS = 5_000;
 
 export interface PgFrontend extends WireServer {
-  /** The sessions that are open here. */
+  /** Open sessions of this process. */
   readonly register: SessionRegister;
-  /** Number of questions of a known shape, answered in the turn in which they came. */
+  /** Number of queries of a known shape answered on the fast lane. */
   readonly fastQuestions: number;
 }
 
-/** The Postgres frontend: the protocol of `wire/` in front of the spine. */
 export function createPgFrontend(service: AnswerParts, options: PgOptions = {}): PgFrontend {
   const {
     catalogs = null,
@@ -85,7 +84,7 @@ export function createPgFrontend(service: AnswerParts, options: PgOptions = {}):
     },
     handlerOf(service, catalogs, { sessions, register, own: all ?? register, admits }, questions),
   );
-  // What runs hears of it first, and says why it ends.
+  // Registered before the server's own checks, so that running statements end with the reason of the revocation.
   const unfollow = service.revoked.follow(() => register.endOver());
   return {
     listen: (port, host) => server.listen(port, host),
@@ -118,7 +117,7 @@ function handlerOf(
   return {
     scram: (user) => {
       const { snapshot } = service.model();
-      // Which users log in how is the policy's to say: without one nobody's password is asked for.
+      // Login methods of users come from the policy: without one, no password is requested.
       if (snapshot === null) throw withoutPolicy();
       const account = snapshot.serviceAccounts.get(user);
       return account === undefined ? null : readScramVerifier(account.scram);
@@ -152,7 +151,10 @@ function handlerOf(
   };
 }
 
-/** Who the policy knows without a token; null where one came. Throws as `accountLogin` and `certificateLogin`. */
+/**
+ * Logs in a service account or a certificate holder; null if a token was sent. Throws as `accountLogin` and
+ * `certificateLogin`.
+ */
 async function heldBy(
   service: AnswerParts,
   call: RequestCall,
@@ -162,7 +164,7 @@ async function heldBy(
   return password === null ? accountLogin(service, call, user) : null;
 }
 
-/** Whom a certificate stands for; null for nobody. */
+/** Subject that the policy maps the certificate to, or null. */
 function subjectOf({ model }: AnswerParts, certificate: X509Certificate): string | null {
   const { snapshot } = model();
   if (snapshot === null) throw withoutPolicy();
@@ -174,7 +176,7 @@ function withoutPolicy(): WireError {
   return fatal(sqlstate, message, { detail: code, ...(hint !== null && { hint }) });
 }
 
-/** Recorded as a refusal of its own: the login itself was right. Gives `reason`. */
+/** Records a denial after a successful login, and returns `reason`. */
 export async function refusedLogin(
   service: RequestParts,
   { requestId }: RequestCall,
@@ -186,7 +188,7 @@ export async function refusedLogin(
   return reason;
 }
 
-/** @param served the only database of the listener */
+/** @param served name of the listener's only database */
 export function noDatabase(asked: string, served: string): WireError {
   return fatal('3D000', `database "${asked}" does not exist`, { hint: `connect to database ${served}` });
 }
@@ -207,7 +209,7 @@ function callFrom(address: string, token: string | null): RequestCall {
   return { requestId: randomUUID(), surface: 'wire', credentials: { kind: 'bearer', token, address } };
 }
 
-/** Records what failed before there was a session of the wire. */
+/** Records a connection that failed before a session was open. */
 export function recordRefusedConnection(
   parts: RequestParts,
   call: RequestCall,
@@ -216,7 +218,7 @@ export function recordRefusedConnection(
   return refusedConnection(parts, call, `wire ${kind}`, sqlstate ?? UNTOLD[kind]);
 }
 
-/** SQLSTATE of the reason, for a client that was told nothing. */
+/** SQLSTATE to record if the client got no error message. */
 const UNTOLD: Readonly<Record<RefusedEvent['kind'], string>> = {
   startup: '08P01',
   tls: '08P01',

@@ -1,4 +1,4 @@
-/** The Postgres frontend: sessions of `wire/` in front of the spine. */
+/** Sessions of the Postgres port: the statements and settings behind the protocol of `wire/`. */
 export { type CommandResult, commandStatement, textColumn } from './command-statement.js';
 export {
   createPgFrontend,

@@ -9,14 +9,14 @@ const KEPT = new Map([
   ['serializable', 'SERIALIZABLE'],
 ] as const);
 
-/** Which state of the data the statements of one session see: in a block of a higher level all see the same. */
+/** Isolation levels of one session: in a block of a higher level all statements read one snapshot. */
 export class Isolation {
   readonly #service: Pick<RunningParts, 'engines'>;
   readonly #settings: SessionSettings;
   #snapshots: Snapshots | null = null;
-  /** Whether the block has asked for data. */
+  /** True once the block has run a data query. */
   #asked = false;
-  /** The level of the block, which keeps it when it fails, though its settings are taken back. */
+  /** Level of the block. Kept if the block fails, although its settings are rolled back. */
   #level: string | null = null;
 
   constructor(service: Pick<RunningParts, 'engines'>, settings: SessionSettings) {
@@ -24,7 +24,7 @@ export class Isolation {
     this.#settings = settings;
   }
 
-  /** A block begins at `level`, or at the session's own. @throws WireError 0A000, 22023 */
+  /** Starts a block at `level`, or at the session's default. @throws WireError 0A000, 22023 */
   begin(level: string | null): void {
     const wanted = level ?? this.#settings.show(DEFAULT).value;
     this.#requireKept(wanted);
@@ -32,12 +32,12 @@ export class Isolation {
     this.#level = wanted;
   }
 
-  /** The level with which a block begins that is chained to this one. */
+  /** Level for a block that is chained to this one. */
   get level(): string | null {
     return this.#level;
   }
 
-  /** Before a level is set. @throws WireError 0A000, 25001 */
+  /** Checks an isolation level before it is set. @throws WireError 0A000, 25001 */
   judge(name: string, value: string): void {
     const key = name.toLowerCase();
     if (key !== LEVEL && key !== DEFAULT) return;
@@ -47,24 +47,23 @@ export class Isolation {
     if (key === LEVEL) this.#level = value;
   }
 
-  /** The snapshots that a statement about data reads in; null where it sees what is committed when it begins. */
+  /** Snapshots for a data statement; null if it reads the data committed at its start. */
   snapshots(inBlock: boolean, subject: string): Snapshots | null {
     if (!inBlock) return null;
     this.#asked = true;
-    const level = KEPT.get(this.#settings.show(LEVEL).value as 'serializable'); // or undefined
+    const level = KEPT.get(this.#settings.show(LEVEL).value as 'serializable'); // undefined for the other levels
     if (level === undefined) return null;
     this.#snapshots ??= new Snapshots(level, subject);
     return this.#snapshots;
   }
 
-  /** The block is over. */
   end(): void {
     this.#asked = false;
     this.#snapshots?.end();
     this.#snapshots = null;
   }
 
-  /** A level that is taken is kept: the embedded engine has one session, which no client may hold. */
+  /** The embedded engine has a single session, which no client may hold for a whole transaction. */
   #requireKept(level: string): void {
     if (!KEPT.has(level.toLowerCase() as 'serializable')) return;
     if ([...this.#service.engines.values()].every((e) => e.kind === 'postgres')) return;

@@ -2,53 +2,51 @@ import { addressGroup, type Identity } from '../../../policy/index.js';
 import { type Awaitable, fatal, type SessionControl, type WireError } from '../../../wire/index.js';
 import type { CatalogSession, SessionSignal } from '../catalog/index.js';
 
-/** An open session, as those of the same caller see it and may end it. */
+/** An open session, for the other sessions of its caller and for operators. */
 export interface OpenSession {
-  /** Whose it is now: a policy may give a service account another subject. */
+  /** Owner key; may change, since a policy can give a service account another subject. */
   owner(): string;
-  /** As in BackendKeyData, 0 before its client knows it. */
+  /** Process id of BackendKeyData; 0 before it is sent. */
   pid(): number;
-  /** Null before its client knows its process id. */
+  /** Null before BackendKeyData is sent. */
   seen(): CatalogSession | null;
-  /** What who runs the server is told of it, as `seen`, with whose it is. */
+  /** As operators see it; null before BackendKeyData is sent. */
   told(): ToldSession | null;
   cancel(): void;
   terminate(): void;
-  /** Ends it where its caller may ask no more. */
+  /** Ends the session if its identity is expired or revoked. */
   endIfOver(): void;
 }
 
-/** A session as who runs the server is told of it. Its `query` is the caller's text: see `toldShape`. */
+/** A session as operators see it. `query` is the caller's text: redact it with `toldShape` before showing it. */
 export interface ToldSession extends CatalogSession {
-  /** The login. */
   readonly user: string;
   readonly chain: readonly string[];
-  /** Of the token that it goes on under. */
   readonly token_id: string;
-  /** What a question that went the fast way reads; null where none runs. */
+  /** Objects read by the running fast-lane query; null if none runs. */
   readonly objects: readonly string[] | null;
 }
 
-/** Which sessions are a caller's own. */
+/** Sessions of one owner: list and signal. */
 export interface OwnSessions {
   of(owner: string): Awaitable<readonly CatalogSession[]>;
-  /** False where the owner has no such session. */
+  /** False if the owner has no such session. */
   signal(owner: string, signal: SessionSignal): Awaitable<boolean>;
 }
 
 /**
- * Whose a session is: the login and the whole chain of who asks for whom. What a person asks, an agent that asks for
- * this person neither sees nor ends.
+ * Owner key of a session: tenant, login and the whole delegation chain. An agent neither sees nor ends sessions of
+ * the person it acts for.
  */
 export function ownerOf({ tenant, chain }: Identity, user: string): string {
   return JSON.stringify([tenant, user, ...chain]);
 }
 
-/** The sessions of this process. */
+/** Open sessions of this process. */
 export class SessionRegister implements OwnSessions {
   readonly #open = new Set<OpenSession>();
 
-  /** What it gives takes the session off again, once it has ended. */
+  /** Returns a function that removes the session. */
   add(session: OpenSession): () => void {
     this.#open.add(session);
     return () => void this.#open.delete(session);
@@ -61,12 +59,12 @@ export class SessionRegister implements OwnSessions {
       .filter((seen) => seen !== null);
   }
 
-  /** Every session, for who runs the server. */
+  /** All sessions, for operators. */
   get told(): readonly ToldSession[] {
     return [...this.#open].map((session) => session.told()).filter((told) => told !== null);
   }
 
-  /** Signals any session, for who runs the server; false where there is none of this number. */
+  /** Signals any session, for operators; false if there is no such process id. */
   command({ pid, what }: SessionSignal): boolean {
     const [session] = this.#numbered(pid);
     if (what === 'cancel') session?.cancel();
@@ -74,7 +72,7 @@ export class SessionRegister implements OwnSessions {
     return session !== undefined;
   }
 
-  /** Ends those whose callers may ask no more. */
+  /** Ends sessions whose identity is expired or revoked. */
   endOver(): void {
     for (const session of this.#open) session.endIfOver();
   }
@@ -86,13 +84,13 @@ export class SessionRegister implements OwnSessions {
     return session !== undefined;
   }
 
-  /** Asked for each of many signals: a number is compared sooner than a chain of owners is written down. */
+  /** Matches process ids first: comparing them is cheaper than building owner keys. */
   #numbered(pid: number): readonly OpenSession[] {
     return [...this.#open].filter((session) => session.pid() === pid);
   }
 }
 
-/** A session as the others of its caller reach it. What it runs is cancelled before it is ended. */
+/** Handle for other sessions of the caller. `terminate` also cancels the running statement. */
 export function openSession(
   session: Pick<OpenSession, 'owner' | 'pid' | 'seen' | 'told'> & { expiry(): WireError | null },
   control: Pick<SessionControl, 'cancel' | 'end'>,
@@ -115,20 +113,19 @@ export function openSession(
   };
 }
 
-/** Whether a subject, from an address, may have one more session open. */
+/** Limits open sessions per subject and address. */
 export interface SessionCounts {
-  /** One more of both; what it gives ends it, once. Null where one of them has as many as it may. */
+  /** Counts one more session; returns a function that uncounts it, or null if a limit is reached. */
   open(subject: string, address: string): Awaitable<(() => void) | null>;
 }
 
-/** How many sessions there may be. */
 export interface SessionCaps {
   readonly subject: number;
-  /** Of an IPv4 address, or the /64 of an IPv6 one. */
+  /** Per IPv4 address, or per /64 of IPv6. */
   readonly address: number;
 }
 
-/** How many sessions each subject, and each address, has open in this process. */
+/** Counts open sessions of this process. */
 export class OpenSessions implements SessionCounts {
   readonly #caps: SessionCaps;
   readonly #open = new Map<string, number>();
@@ -156,7 +153,7 @@ export class OpenSessions implements SessionCounts {
   }
 }
 
-/** What a session of `subject` from `address` counts against. */
+/** Counters of a session, with their limits. */
 export function countedBy(
   subject: string,
   address: string,

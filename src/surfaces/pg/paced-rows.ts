@@ -9,15 +9,15 @@ import {
   turns,
 } from '../../engine/index.js';
 
-/** Bytes of rows that one portal may hold back for later fetches. */
+/** Maximum bytes of rows that one portal buffers. */
 export const HELD_BYTES = 64 * 1_048_576;
 
 /**
- * Rows on their way from a running query to a client that takes them in portions.
+ * Rows of a running query, buffered for a client that fetches in portions.
  *
- * They are read ahead up to `HELD_BYTES`, and as far as there is memory for answers. Then a query that may pause waits for
- * its client, and keeps its upstream session meanwhile; one that may not (the embedded engine has a single session) is
- * refused, however fast its client is, so that the answer does not depend on that.
+ * Buffers up to `HELD_BYTES`, if memory for answers allows it. Beyond that the query waits for its client and keeps
+ * its upstream session. If it must not wait (the embedded engine has a single session), it fails by the total size,
+ * so that the result does not depend on the client's speed.
  */
 export class PacedRows implements RowSink {
   readonly #mayPause: boolean;
@@ -30,7 +30,7 @@ export class PacedRows implements RowSink {
   #ended = false;
   #failure: { readonly cause: unknown } | null = null;
   #wakeReader: () => void = () => undefined;
-  /** Set while the query waits. */
+  /** Set while the query waits for the client. */
   #wakeWriter: (() => void) | null = null;
 
   constructor(mayPause: boolean, memory: MemoryShare) {
@@ -65,14 +65,14 @@ export class PacedRows implements RowSink {
     return this.#left;
   }
 
-  /** The query has given its last row, or failed: `failure` comes after the rows before it. */
+  /** Called after the last row, or with the failure, which `take` throws after the rows before it. */
   end(failure: { readonly cause: unknown } | null): void {
     this.#ended = true;
     this.#failure = failure;
     this.#wakeReader();
   }
 
-  /** The client wants no more: what is held is dropped, and so is what still comes. */
+  /** Discards buffered rows and those still to come. */
   drop(): void {
     this.#rows = [];
     this.#next = 0;
@@ -83,12 +83,12 @@ export class PacedRows implements RowSink {
     this.#wakeWriter?.();
   }
 
-  /** `bytes` of the rows that were taken have reached the client. */
+  /** Releases the memory of taken rows that were sent. */
   delivered(bytes: number): void {
     this.#memory.giveBack(bytes);
   }
 
-  /** Takes at most `max` rows (0: all), fewer only at the end. Throws what the query failed with. */
+  /** Takes at most `max` rows (0: all), fewer only at the end. Throws the failure of the query. */
   async take(max: number): Promise<{ readonly rows: readonly Uint8Array[]; readonly more: boolean }> {
     const wanted = max === 0 ? Number.POSITIVE_INFINITY : max;
     while (!this.#ended && this.#held < Math.min(wanted, MOST)) {
@@ -117,14 +117,14 @@ export class PacedRows implements RowSink {
   }
 }
 
-/** Rows that one `take` gives at most. */
+/** Maximum rows per `take`. */
 const MOST = 16_384;
-/** Taken rows that may stay at the front of the queue. */
+/** Taken rows that may remain in the array before it is compacted. */
 const COMPACT = 65_536;
 
 /**
- * Passes on rows that are here already: in slices, as those that an upstream sends, since nothing else would give the
- * event loop back before the last of them. `delivered` hears of each that has left.
+ * Writes buffered rows in slices, yielding to the event loop in between. `delivered` is called with the bytes of each
+ * row sent.
  */
 export async function giveRows(
   rows: readonly Uint8Array[],

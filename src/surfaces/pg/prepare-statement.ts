@@ -21,12 +21,12 @@ import { sessionCommandStatement } from './session-command.js';
 import type { SessionParts } from './session-parts.js';
 import { executeStatement, prepareCommand } from './sql-prepare.js';
 
-/** Texts that can only be questions need no look at their syntax tree before they are compiled. */
+/** Texts that can only be queries are not parsed before compilation. */
 const QUESTION = /^\s*(?:select|with|values)\b/i;
 
 /**
- * Finds out what a text is and prepares it: a question about data or the catalog, a command of the session, a statement
- * about cursors, PREPARE, EXECUTE, EXPLAIN, COPY; null where it holds no statement. @throws WireError
+ * Classifies and prepares a statement: query on data or catalog, session command, cursor statement, PREPARE, EXECUTE,
+ * EXPLAIN or COPY. Null if the text has no statement. @throws WireError
  */
 export function prepareStatement(
   session: SessionParts,
@@ -38,7 +38,6 @@ export function prepareStatement(
   return questionStatement(session, text, parameterTypes);
 }
 
-/** Prepares a text that is no question at first sight. */
 async function prepareOther(
   session: SessionParts,
   text: string,
@@ -81,7 +80,7 @@ async function prepareNode(
   return copyStatement(await questionStatement(session, question, []), options);
 }
 
-/** A question goes to the caller's catalog or to the spine, as its text says. @throws WireError */
+/** Prepares a query on the catalog or the data. @throws WireError */
 function questionStatement(
   session: SessionParts,
   text: string,
@@ -97,12 +96,11 @@ function questionStatement(
   return lane instanceof Promise ? lane.then(inLane) : inLane(lane);
 }
 
-/** Without a catalog all questions are of data. */
 function laneOf(session: SessionParts, text: string): Awaitable<StatementLane> {
   return session.catalogs?.laneOf(text, (long) => parseElsewhere(session, long)) ?? { kind: 'data' };
 }
 
-/** The statements of a Query message, in order. A text that is one statement, with or without a semicolon, is not parsed. */
+/** Statements of a Query message, in order. A single statement, with or without a semicolon, is not parsed. */
 export function splitQuery(session: SessionParts, text: string): Awaitable<readonly SimpleStatement[]> {
   const last = text.trimEnd();
   const only = text.indexOf(';');
@@ -123,23 +121,23 @@ function statementsIn(parsed: ParsedText): readonly SimpleStatement[] {
   return statementTexts(parsed).map((s) => ({ text: s.text, start: s.offset }));
 }
 
-/** A text that cannot be split, as one question: it meets the same fault there, and the refusal is recorded. */
+/** A text that cannot be split is handled as one query: compiling it fails in the same way, and records the denial. */
 function asOneQuestion(text: string, failure: unknown): readonly SimpleStatement[] {
   if (failure instanceof QueryError) return [{ text, start: 0 }];
   throw failure;
 }
 
-/** The text parsed; a long one in another thread. @throws QueryError E0511 */
+/** Parses a text, in another thread if it is long. @throws QueryError E0511 */
 function parseOf(session: SessionParts, text: string): ParsedText | Promise<ParsedText> {
   return isShort(text) ? parseText(text) : parseElsewhere(session, text);
 }
 
-/** Has another thread parse the text. @throws QueryError E0511 */
+/** @throws QueryError E0511 */
 function parseElsewhere({ service, caller }: SessionParts, text: string): Promise<ParsedText> {
   return service.parsing.parse(text, caller.identity.subject);
 }
 
-/** The statement of the text; null for one that cannot be parsed, `empty` where it holds none. */
+/** Syntax tree of the text; null if it does not parse, `empty` if it has no statement. */
 async function nodeOf(
   session: SessionParts,
   text: string,
@@ -148,7 +146,7 @@ async function nodeOf(
     return oneStatement(await parseOf(session, text)).node;
   } catch (failure) {
     if (failure instanceof QueryError && failure.entry === 'noStatement') return 'empty';
-    // The spine meets the same fault again, and records the refusal.
+    // Compilation fails in the same way, and records the denial.
     if (failure instanceof QueryError) return null;
     throw failure;
   }

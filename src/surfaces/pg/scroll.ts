@@ -4,16 +4,16 @@ import { eachDataRow, type MemoryShare } from '../../engine/index.js';
 import { HELD_BYTES } from './paced-rows.js';
 import type { SessionRecords } from './session-records.js';
 
-/** Where FETCH and MOVE go from the row that a cursor is on. A negative count goes the other way. */
+/** Motion of FETCH and MOVE from the current row. A negative count reverses the direction. */
 export interface Motion {
   readonly direction: 'forward' | 'backward' | 'absolute' | 'relative';
   readonly count: number | 'all';
 }
 
 /**
- * The rows of a cursor that goes both ways: read as far as it has been moved, and kept, up to `HELD_BYTES`.
+ * Rows of a cursor that can move backward: read on demand and kept, up to `HELD_BYTES`.
  *
- * Positions are those of Postgres: 0 is before the first row, one more than there are is after the last.
+ * Positions as in Postgres: 0 is before the first row, the number of rows + 1 is after the last.
  */
 export class ScrolledRows {
   readonly #read: (max: number, rows: RowWriter) => Promise<FetchResult>;
@@ -24,10 +24,10 @@ export class ScrolledRows {
   readonly #records: Pick<SessionRecords, 'refusal'>;
   readonly #notices: WireNotice[] = [];
   #ended = false;
-  /** What reading failed with: it is never taken for the end. */
+  /** Error of reading; must not be mistaken for the end of the rows. */
   #failure: { readonly cause: unknown } | null = null;
 
-  /** `read` gives at most `max` further rows; 0 is all. `records` says what no question of the spine has said. */
+  /** `read` writes at most `max` further rows; 0 is all. */
   constructor(
     read: (max: number, rows: RowWriter) => Promise<FetchResult>,
     memory: MemoryShare,
@@ -38,18 +38,17 @@ export class ScrolledRows {
     this.#records = records;
   }
 
-  /** No row is given any more. */
   close(): void {
     this.#rows = [];
     this.#memory.release();
   }
 
-  /** What the question said beside its rows since this was last asked. */
+  /** Returns and clears the notices of the query. */
   takeNotices(): readonly WireNotice[] {
     return this.#notices.splice(0);
   }
 
-  /** The rows that the motion passes over, in its order; of an absolute or relative one the row that it ends on. */
+  /** Rows that the motion passes, in its order; for absolute and relative motions the row it ends on. */
   async move({ direction, count }: Motion): Promise<readonly Uint8Array[]> {
     switch (direction) {
       case 'forward':
@@ -95,7 +94,7 @@ export class ScrolledRows {
     return this.#at === 0 ? [] : this.#rows.slice(this.#at - 1, this.#at);
   }
 
-  /** Reads on until row `position` is there, or the last. @throws WireError 54000, 53200 where that is more than is kept */
+  /** Reads until row `position` or the end is buffered. @throws WireError 54000, 53200 if the rows exceed the limits */
   async #reach(position: number): Promise<void> {
     if (this.#failure !== null) throw this.#failure.cause;
     const missing = position - this.#rows.length;

@@ -13,7 +13,10 @@ import {
   type TokenlessSession,
 } from '../../ask/index.js';
 
-/** Who asks in a session: the bearer of a token, which may be renewed, or who the policy knows without one, and may change. */
+/**
+ * Identity of a session: from a token, which can be renewed, or from a service account or certificate, which the
+ * policy can change.
+ */
 export class SessionCaller {
   readonly #service: GlassParts;
   #identity: Identity;
@@ -23,9 +26,9 @@ export class SessionCaller {
   #origin: Origin;
 
   /**
-   * @param held the service account that proved its password, or the holder of a certificate; null where a token came
-   * @param address of the peer
-   * @param purpose what the session says now that its questions are for
+   * @param held service account or certificate holder; null if a token was sent
+   * @param address address of the client
+   * @param purpose reads the current value of the session's purpose setting
    */
   constructor(
     service: GlassParts,
@@ -46,17 +49,17 @@ export class SessionCaller {
     return this.#identity;
   }
 
-  /** The subject, or the login of its service account. */
+  /** Login of the service account, else the subject. */
   get user(): string {
     return this.#held?.kind === 'account' ? this.#held.account.login : this.#identity.subject;
   }
 
-  /** What the caller may see now, as text. */
+  /** Current effective access, as a comparable text. */
   get rights(): string {
     return rightsNow(this.#service, this.#identity, this.newCall());
   }
 
-  /** A request of the caller, under an id of its own. */
+  /** New request of the caller with a fresh request id. */
   newCall(): RequestCall {
     return {
       requestId: randomUUID(),
@@ -66,7 +69,7 @@ export class SessionCaller {
     };
   }
 
-  /** Where its requests come from, and what the session says of them: another object once it says something else. */
+  /** Address, purpose and emergency of the session's requests. A new object each time one of them changes. */
   get origin(): Origin {
     const purpose = this.#purpose();
     if (purpose !== this.#origin.purpose)
@@ -74,23 +77,23 @@ export class SessionCaller {
     return this.#origin;
   }
 
-  /** Breaks the glass for this session, by a request of its own. @throws QueryError */
+  /** Activates break-glass access for this session, as a request of its own. @throws QueryError */
   async breakGlass(call: RequestCall, reason: string): Promise<void> {
     const emergency = await breakGlass(this.#service, call, this.identity, reason);
     this.#origin = Object.freeze({ ...this.origin, emergency });
   }
 
-  /** No glass is broken in this session any more. */
+  /** Ends break-glass access of this session. */
   mendGlass(): void {
     this.#origin = Object.freeze({ ...this.origin, emergency: null });
   }
 
-  /** Goes on under a newer token of the same caller. @throws QueryError */
+  /** Replaces the token by a newer one of the same caller. @throws QueryError */
   async renew(call: RequestCall, token: string): Promise<void> {
     this.#identity = await renew(this.#service, call, this.#identity, token);
   }
 
-  /** Why the caller may ask no more, or null. */
+  /** Error that ends the session if its identity is expired, revoked or changed; else null. */
   expiry(): WireError | null {
     if (this.#service.revoked.has(this.#identity)) return tokenRevoked();
     const changed = this.#held === null ? null : this.#lookUp(this.#held);
@@ -100,7 +103,7 @@ export class SessionCaller {
     });
   }
 
-  /** They go on while the policy knows them; what they may see is looked at for every question. */
+  /** Refreshes the identity from the current policy; an error if the policy no longer has it. */
   #lookUp(held: TokenlessSession): WireError | null {
     const now = heldNow(this.#service, held);
     if (now === null) return fatal('28000', CHANGED[held.kind]);
@@ -110,7 +113,7 @@ export class SessionCaller {
   }
 }
 
-/** What ends a session whose token was revoked. */
+/** Error that ends a session whose token was revoked. */
 export function tokenRevoked(): WireError {
   const { sqlstate, code } = queryError('invalidToken', { reason: REVOKED });
   return fatal(sqlstate, 'the token of this session was revoked', { detail: code });

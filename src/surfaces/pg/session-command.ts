@@ -13,7 +13,7 @@ const GLASS = 'osl.break_glass';
 const FOR_SET_ONLY: ReadonlySet<string> = new Set([TOKEN, GLASS]);
 const EVEN_WHEN_FAILED: ReadonlySet<Command['kind']> = new Set(['commit', 'rollback', 'rollback to']);
 
-/** SET, SHOW, BEGIN and their like: what changes the session and touches no data. @throws WireError */
+/** Statement for SET, SHOW, BEGIN and other commands that change the session and touch no data. @throws WireError */
 export function sessionCommandStatement(session: SessionParts, command: Command): WireStatement {
   const { service, caller, records, state } = session;
   if (!EVEN_WHEN_FAILED.has(command.kind)) state.block.requireUsable();
@@ -54,14 +54,17 @@ async function runCommand(session: SessionParts, command: Command): Promise<Comm
   return { ...result, notices: audible(settings, result.notices ?? []) };
 }
 
-/** `SET osl.token`: the same caller goes on under a newer token. The token is neither shown nor logged. */
+/**
+ * `SET osl.token`: continues the session under a newer token of the same caller. The token is neither shown nor
+ * logged.
+ */
 async function renewToken({ caller, records }: SessionParts, token: string): Promise<CommandResult> {
   const call = caller.newCall();
   await records.translate(call.requestId, '', () => caller.renew(call, token));
   return { tag: 'SET' };
 }
 
-/** `SET osl.break_glass`: grants for emergencies count in this session for a while. Without a reason that is over. */
+/** `SET osl.break_glass`: activates emergency grants in this session for a limited time. Null ends that. */
 async function breakGlass({ caller, records }: SessionParts, reason: string | null): Promise<CommandResult> {
   if (reason === null) {
     caller.mendGlass();
@@ -73,7 +76,7 @@ async function breakGlass({ caller, records }: SessionParts, reason: string | nu
   return { tag: 'SET' };
 }
 
-/** A session that begins anew has no glass broken. */
+/** True for RESET ALL and DISCARD ALL, which also end break-glass access. */
 function mendsGlass(command: Command): boolean {
   return (
     (command.kind === 'reset' && command.name === null) ||
@@ -81,13 +84,13 @@ function mendsGlass(command: Command): boolean {
   );
 }
 
-/** What `SET` or `RESET` says of the setting `name`, or null for any other command. */
+/** Assignment of setting `name` in SET or RESET; null for any other command. */
 function namedIn(command: Command, name: string): { readonly value: string | null } | null {
   if (command.kind === 'reset') return command.name === name ? { value: null } : null;
   return command.kind === 'set' ? (command.assignments.find((a) => a.name === name) ?? null) : null;
 }
 
-/** Makes the changes that `set_config` of a catalog statement asked for, as SET would. @throws WireError */
+/** Applies the changes that `set_config` of a catalog statement requested, like SET. @throws WireError */
 export async function changeSettings(
   { service, state }: SessionParts,
   changes: readonly SettingChange[],
@@ -100,7 +103,7 @@ export async function changeSettings(
   }
 }
 
-/** The token that `SET osl.token = '…'` names, or null for any other command. @throws WireError */
+/** Token in `SET osl.token = '…'`; null for any other command. @throws WireError */
 function tokenIn(command: Command): string | null {
   const named = command.kind === 'set' && command.assignments.find((a) => a.name === TOKEN);
   if (!named) return null;

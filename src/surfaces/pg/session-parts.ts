@@ -8,7 +8,7 @@ import type { SessionRecords, WaitingRowRights } from './session-records.js';
 import type { SessionState } from './session-state.js';
 import type { SessionSettings } from './settings.js';
 
-/** What one session of the wire is made of; its statements are given all of it. */
+/** State and services of one session, passed to each of its statements. */
 export interface SessionParts {
   readonly service: AnswerParts;
   readonly caller: SessionCaller;
@@ -17,19 +17,18 @@ export interface SessionParts {
   readonly settings: SessionSettings;
   readonly state: SessionState;
   readonly cursors: Cursors;
-  /** What PREPARE keeps and EXECUTE runs: the statements of the protocol, which have their names from one set. */
+  /** Prepared statements by name: those of Parse and of SQL's PREPARE share one namespace. */
   readonly statements: Pick<SessionControl, 'statement' | 'statements' | 'keep'>;
   readonly running: RunningStatement;
   readonly activity: ActivityRecorder;
-  /** The open sessions of the same caller, this one among them. */
+  /** Open sessions of the same caller, including this one. */
   readonly own: {
     all(): Awaitable<readonly CatalogSession[]>;
     signal(signal: SessionSignal): Awaitable<boolean>;
   };
-  /** Null: questions about the catalog are questions like any other, and refused. */
+  /** Null: catalog queries are handled as data queries, and so refused. */
   readonly catalogs: CatalogDoor | null;
-  /** Door for the questions of all sessions. */
   readonly questions: QuestionRouter;
-  /** The process id of BackendKeyData; 0 before that is sent. */
+  /** Process id of BackendKeyData; 0 before it is sent. */
   readonly processId: () => number;
 }

@@ -9,23 +9,26 @@ import {
 } from '../../ask/index.js';
 import type { SessionCaller } from './session-caller.js';
 
-/** What of a session is counted and put on record, beyond what the spine records of its questions. */
+/**
+ * Audit records of a session that `src/ask` does not write itself: session commands, prepared but not executed
+ * statements, errors of the protocol.
+ */
 export class SessionRecords {
   readonly unrun = new Unrun();
   readonly #service: RequestParts;
   readonly #newCall: () => RequestCall;
-  /** Errors whose refusal the spine has recorded. */
+  /** Errors whose denial is already recorded. */
   readonly #recorded = new WeakSet<WireError>();
-  /** Refusals of the surface in words of the catalogue, which are not on record yet. */
+  /** Errors with a catalogue entry whose denial is not recorded yet. */
   readonly #refusals = new WeakMap<WireError, { readonly call: RequestCall; readonly reason: QueryError }>();
 
-  /** @param newCall gives a request of the session's caller, under an id of its own */
+  /** @param newCall creates a request of the session's caller with a fresh request id */
   constructor(service: RequestParts, newCall: () => RequestCall) {
     this.#service = service;
     this.#newCall = newCall;
   }
 
-  /** Runs what the spine does, and says its errors as the protocol does; they are on record then. */
+  /** Runs `run` and converts its errors to wire errors, marked as recorded. */
   async translate<T>(requestId: string, text: string, run: () => Promise<T>): Promise<T> {
     try {
       return await run();
@@ -34,7 +37,7 @@ export class SessionRecords {
     }
   }
 
-  /** An error that the spine has recorded, as the protocol says it. */
+  /** Converts an error that is already recorded to a wire error. */
   say(failure: unknown, requestId: string, text: string): unknown {
     const said =
       failure instanceof UnwritableRow
@@ -46,7 +49,7 @@ export class SessionRecords {
     return said;
   }
 
-  /** An error that the surface refuses with; `recordFailure` puts it on record once its client was told. */
+  /** Error for the client; `recordFailure` records it after it was sent. */
   refusal(reason: QueryError): WireError {
     const call = this.#newCall();
     const said = wireError(reason, call.requestId, '');
@@ -54,7 +57,7 @@ export class SessionRecords {
     return said;
   }
 
-  /** Until it runs, a statement that was prepared is one that `record` has still to put on record. */
+  /** Registers a prepared statement whose `record` is called if it never runs. */
   hold({ requestId }: Pick<RequestCall, 'requestId'>, record: () => Promise<void>): PreparedRecord {
     const prepared = { record: () => this.translate(requestId, '', record) };
     this.unrun.hold(prepared);
@@ -67,7 +70,7 @@ export class SessionRecords {
     await this.translate(call.requestId, '', () => sessionCommand(this.#service, call));
   }
 
-  /** What the spine did not refuse, the surface or the protocol did: it is recorded here. */
+  /** Records a failure unless it is recorded already. */
   recordFailure(failure: WireError): void {
     if (this.#recorded.has(failure)) return;
     const { call, reason } = this.#refusals.get(failure) ?? {
@@ -83,7 +86,7 @@ export class SessionRecords {
   }
 }
 
-/** Rights of one session, under which rows that wait for their client were decided. */
+/** Checks that suspended rows are still allowed under the session's current rights. */
 export class WaitingRowRights {
   readonly #caller: SessionCaller;
   readonly #records: SessionRecords;
@@ -93,27 +96,26 @@ export class WaitingRowRights {
     this.#records = records;
   }
 
-  /** What the session may see now, as text. */
+  /** Current effective access, as a comparable text. */
   get now(): string {
     return this.#caller.rights;
   }
 
-  /** A later portion of rows is given under the rights of the first only. @throws WireError 55000 */
+  /** Later portions of rows are sent only under the rights of the first. @throws WireError 55000 */
   requireSame(begun: string): void {
     if (begun !== this.now) throw this.#records.refusal(queryError('rightsChanged', {}));
   }
 }
 
-/** A statement that was prepared and has not run yet. */
 interface PreparedRecord {
-  /** Records that it was prepared, and counts it where preparing did not. */
+  /** Records that it was prepared, and counts it unless preparing already did. */
   record(): Promise<void>;
 }
 
 /**
- * What was prepared last, while nothing is on record of it. Drivers prepare and run in one go, and that is one
- * question with one record: of its run. A statement that has not run by the end of its series of messages, or when the
- * next one is prepared, gets a record of its own.
+ * Holds the last prepared statement until it runs. Drivers prepare and run in one go, which makes one audit record:
+ * of the run. A statement that has not run by the end of its series of messages, or when the next one is prepared,
+ * gets a record of its own.
  */
 class Unrun {
   #last: PreparedRecord | null = null;
@@ -126,14 +128,14 @@ class Unrun {
     this.#last = prepared;
   }
 
-  /** Lets go of what runs now: its run is what is recorded. False where it is on record already. */
+  /** Drops the held statement because it runs now; false if it is recorded already. */
   release(prepared: PreparedRecord): boolean {
     if (this.#last !== prepared) return false;
     this.#last = null;
     return true;
   }
 
-  /** Records what is held; undefined where there is nothing. */
+  /** Records the held statement; undefined if there is none. */
   record(): Promise<void> | undefined {
     const last = this.#last;
     this.#last = null;
@@ -141,10 +143,10 @@ class Unrun {
   }
 }
 
-/** SQLSTATE of a character that the client's encoding does not have. */
+/** SQLSTATE untranslatable_character: the client's encoding lacks a character. */
 const UNTRANSLATABLE = '22P05';
 
-/** A row cannot be said in the client's encoding: it hears so, and the question ends as one that failed. */
+/** A row cannot be encoded for the client. The client gets `said`, and the query is recorded as failed. */
 class UnwritableRow extends ForeignFault {
   override readonly name = 'UnwritableRow';
   readonly said: WireError;
@@ -159,7 +161,7 @@ class UnwritableRow extends ForeignFault {
   }
 }
 
-/** Where the spine writes rows to. @throws UnwritableRow, and what `rows` throws beside that */
+/** Sink for the rows of a query. @throws UnwritableRow, and errors of `rows` */
 export function rowSink(rows: RowWriter): { write(messages: Uint8Array): Awaitable<void> } {
   return {
     write: (messages) => {
@@ -173,16 +175,19 @@ function rethrown(cause: unknown): never {
   throw cause instanceof WireError && cause.sqlstate === UNTRANSLATABLE ? new UnwritableRow(cause) : cause;
 }
 
-/** By this name of Postgres' own, pgjdbc, Npgsql and asyncpg know that they may prepare the statement again. */
+/**
+ * Name of the Postgres routine that raises this error. pgjdbc, Npgsql and asyncpg recognize it and prepare the
+ * statement again.
+ */
 const PLAN_CHANGED = 'RevalidateCachedQuery';
 
-/** What a client is told that runs a statement which is another than it was told of. */
+/** Error for running a statement whose definition has changed since it was described. */
 export function planChanged(): WireError {
   const { message, hint, sqlstate } = queryError('planChanged', {});
   return new WireError('ERROR', sqlstate, message, { hint: hint ?? undefined, routine: PLAN_CHANGED });
 }
 
-/** The error as the protocol says it. DETAIL carries our code and the request id; nothing of the upstream's. */
+/** Converts an error for the protocol. DETAIL has the error code and the request id, never upstream details. */
 export function wireError(
   error: QueryError,
   requestId: string,

@@ -4,11 +4,11 @@ import type { CommandResult } from './command-statement.js';
 import type { Isolation } from './isolation.js';
 import type { ScopedValues, SessionSettings, SettingScopes } from './settings.js';
 
-/** What the commands of a session change: its transaction block, its settings, its statements and portals. */
+/** State that session commands change: transaction block, settings, prepared statements and portals. */
 export class SessionState {
   readonly block: TransactionBlock;
   readonly isolation: Isolation;
-  /** A simple query of several statements is a transaction, if not a block. */
+  /** True while one of several statements of a simple query runs: they form an implicit transaction. */
   several = false;
   readonly #settings: SessionSettings;
   readonly #control: SessionControl;
@@ -24,12 +24,12 @@ export class SessionState {
     return this.block.status !== 'I';
   }
 
-  /** The names of what SHOW answers. @throws WireError */
+  /** Column names of SHOW. @throws WireError */
   shownColumns(name: string | null): readonly string[] {
     return name === null ? ['name', 'setting', 'description'] : [this.#settings.show(name).name];
   }
 
-  /** What `command` changes, and answers. `several`: it is one of several statements of a simple query. @throws WireError */
+  /** Runs a command. `several`: it is one of several statements of a simple query. @throws WireError */
   run(command: Command, several: boolean): CommandResult {
     switch (command.kind) {
       case 'set':
@@ -94,7 +94,10 @@ export class SessionState {
     return { tag };
   }
 
-  /** A block that has failed is rolled back whatever was asked. With `chain` the next one is like it. */
+  /**
+   * COMMIT or ROLLBACK. A failed block is rolled back in either case. `chain` starts the next block at the same
+   * isolation level.
+   */
   #endBlock({ kind, chain }: Extract<Command, { kind: 'commit' | 'rollback' }>): CommandResult {
     const asked = kind === 'commit' ? 'COMMIT' : 'ROLLBACK';
     if (chain && !this.inBlock)
@@ -116,7 +119,7 @@ export class SessionState {
     return [[this.#settings.show(name).value]];
   }
 
-  /** No session has sequences, temporary tables or plans of its own. */
+  /** DISCARD. Sessions have no sequences, temporary tables or cached plans, so only ALL has an effect. */
   #discard(what: Extract<Command, { kind: 'discard' }>['what'], several: boolean): CommandResult {
     if (what !== 'ALL') return { tag: `DISCARD ${what}` };
     if (several || this.block.status !== 'I')
@@ -148,8 +151,8 @@ function warning(sqlstate: string, message: string): WireNotice {
 }
 
 /**
- * The transaction block of one session, as the protocol shows it, and the settings that its end and its savepoints keep
- * or take back. Everything else in it is read-only.
+ * Transaction status of a session, with the settings that commit, rollback and savepoints keep or restore. Data is
+ * read-only, so nothing else is transactional.
  */
 class TransactionBlock {
   readonly #settings: SettingScopes;
@@ -168,7 +171,7 @@ class TransactionBlock {
     if (this.#status === 'I') this.#status = 'T';
   }
 
-  /** Ends the block; true if it is committed, which one that has failed cannot be. */
+  /** Ends the block; true if committed. A failed block cannot be. */
   end(how: 'commit' | 'rollback'): boolean {
     const committed = how === 'commit' && this.#status !== 'E';
     this.#status = 'I';
@@ -178,7 +181,7 @@ class TransactionBlock {
     return committed;
   }
 
-  /** A statement failed: what was set since the last savepoint, or in the transaction, is taken back. */
+  /** Marks the block as failed and restores the settings of the last savepoint, or of the transaction's start. */
   fail(): void {
     if (this.#status === 'T') this.#status = 'E';
     this.#settings.rollback(this.#savepoints.at(-1)?.settings);

@@ -35,19 +35,19 @@ import { SessionState } from './session-state.js';
 import { PURPOSE } from './setting-list.js';
 import type { SessionSettings } from './settings.js';
 
-/** Whose session it is. `held`: who the policy knows without a token, null where one came. */
+/** Caller and address of a session. `held`: a login without a token (service account or certificate), else null. */
 export interface SessionOwner {
   readonly identity: Identity;
   readonly held: TokenlessSession | null;
-  /** Of its peer. */
+  /** Address of the client. */
   readonly address: string;
-  /** Called when the session is over. */
+  /** Called once when the session is over. */
   readonly ended: () => void;
-  /** All open sessions, of which the caller sees its own. */
+  /** Sessions of all callers; used to list and signal the caller's own. */
   readonly sessions: OwnSessions;
 }
 
-/** One authenticated session of the wire: what each of its messages asks for is done in the file that it names. */
+/** One authenticated session of the Postgres port. */
 export class PgSession implements SessionHandler {
   readonly #parts: SessionParts;
   readonly #ended: () => void;
@@ -88,26 +88,26 @@ export class PgSession implements SessionHandler {
     };
   }
 
-  /** Its own caller may see, cancel and end it from now on, until it is over. */
+  /** Registers the session, so that its caller can see, cancel and terminate it until it closes. */
   enter(register: SessionRegister, control: Pick<SessionControl, 'cancel' | 'end'>): void {
     const open = openSession(this, control);
     this.#leave = register.add(open);
-    // Its token may have been revoked since it was looked at.
+    // The token may have been revoked since login.
     open.endIfOver();
   }
 
-  /** Whose it is, as `ownerOf` says it. */
+  /** Key of the session's owner, as `ownerOf` builds it. */
   owner(): string {
     const { caller } = this.#parts;
     return ownerOf(caller.identity, caller.user);
   }
 
-  /** As its client knows it; 0 before. */
+  /** Process id of BackendKeyData; 0 before it is sent. */
   pid(): number {
     return this.#parts.processId();
   }
 
-  /** As its own caller sees it; null before its client knows its process id. */
+  /** The session as its own caller sees it; null before BackendKeyData is sent. */
   seen(): CatalogSession | null {
     const { activity, settings, state } = this.#parts;
     const pid = this.pid();
@@ -125,7 +125,7 @@ export class PgSession implements SessionHandler {
     };
   }
 
-  /** As who runs the server is told of it; null before its client knows its process id. */
+  /** The session as operators see it; null before BackendKeyData is sent. */
   told(): ToldSession | null {
     const seen = this.seen();
     const { caller } = this.#parts;
@@ -201,7 +201,7 @@ export class PgSession implements SessionHandler {
 const IDLE = ['idle_session_timeout', '57P05', 'idle-session'] as const;
 const IDLE_IN_BLOCK = ['idle_in_transaction_session_timeout', '25P03', 'idle-in-transaction'] as const;
 
-/** How long the session lets its client say nothing, by its own settings; null: for ever. */
+/** Idle limit from the session's settings; null if there is none. */
 function idleLimit({ settings, state }: SessionParts): IdleLimit | null {
   const [setting, sqlstate, condition] = state.inBlock ? IDLE_IN_BLOCK : IDLE;
   const ms = settings.milliseconds(setting);
@@ -209,7 +209,10 @@ function idleLimit({ settings, state }: SessionParts): IdleLimit | null {
   return { ms, reason: fatal(sqlstate, `terminating connection due to ${condition} timeout`) };
 }
 
-/** After Terminate, a lost client or a stop of the server: stops what runs, gives back what is held, records the rest. */
+/**
+ * Ends the session after Terminate, a lost client or a server stop: cancels what runs, closes cursors, records what
+ * is left.
+ */
 async function endSession({ running, state, cursors, records }: SessionParts): Promise<void> {
   running.cancel();
   state.isolation.end();

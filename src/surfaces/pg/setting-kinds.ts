@@ -1,4 +1,4 @@
-/** Why a text is no value of a setting, in Postgres' words where they are not the usual ones. */
+/** Error for an invalid value, with Postgres' message if it differs from the usual one. */
 export class ValueFault extends Error {
   /** Null: `invalid value for parameter …`. */
   readonly told: string | null;
@@ -13,13 +13,19 @@ export class ValueFault extends Error {
   }
 }
 
-/** What values a setting takes, and how they are written. */
+/** Syntax of a setting's values. */
 export interface SettingKind {
-  /** `text` as it is kept, in the setting's own unit. `name` is as the client wrote it. @throws ValueFault */
+  /**
+   * Converts `text` to the stored form, in the setting's own unit. `name` is as the client wrote it. @throws
+   * ValueFault
+   */
   readonly accept: (text: string, before: string, name: string) => string;
-  /** Any text: Postgres names such a setting by its own name in errors, others as the client wrote it. */
+  /**
+   * True for free text: Postgres reports errors of such a setting under its own name, others under the client's
+   * spelling.
+   */
   readonly text?: true;
-  /** A kept value as SHOW writes it. */
+  /** Formats a stored value for SHOW. */
   readonly shown?: (value: string) => string;
 }
 
@@ -36,7 +42,7 @@ const BOOLEANS: readonly (readonly [word: string, least: number, value: 'on' | '
   ['0', 1, 'off'],
 ];
 
-/** Postgres takes any unambiguous beginning of a word. */
+/** Accepts any unambiguous prefix of a word, like Postgres. */
 export const bool: SettingKind = {
   accept: (text, _before, name) => {
     const given = text.toLowerCase();
@@ -46,7 +52,7 @@ export const bool: SettingKind = {
   },
 };
 
-/** One of `values`, in any case; the hint names them all. */
+/** One of `values`, case-insensitive; the hint lists them all. */
 export function oneOf(...values: readonly string[]): SettingKind {
   return {
     accept: (text) => {
@@ -58,7 +64,7 @@ export function oneOf(...values: readonly string[]): SettingKind {
   };
 }
 
-/** One of some words, where `on` and `off` may be said by any word for yes and no. */
+/** One of `values`, where any Boolean word is an alias for `on` or `off`. */
 export function oneOfOrBool(...values: readonly string[]): SettingKind {
   const named = oneOf(...values);
   const alias = new Map(BOOLEANS.map(([word, , value]) => [word, value]));
@@ -67,7 +73,7 @@ export function oneOfOrBool(...values: readonly string[]): SettingKind {
   };
 }
 
-/** A kind of which this server can keep some values only; the others are refused, never taken without effect. */
+/** Restricts a kind to the values that this server can honour; others are refused, not ignored. */
 export function only(kind: SettingKind, ...kept: readonly string[]): SettingKind {
   return {
     ...kind,
@@ -111,7 +117,7 @@ interface SettingRange {
 
 const MAX_INT = 2_147_483_647;
 
-/** A whole number, `16`, `0x10` or `1.5GB`, rounded to the setting's own unit. */
+/** Integer such as `16`, `0x10` or `1.5GB`, rounded to the setting's unit. */
 export function integer({ unit, min, max }: SettingRange): SettingKind {
   return {
     accept: (text, _before, name) => {
@@ -126,7 +132,7 @@ export function integer({ unit, min, max }: SettingRange): SettingKind {
   };
 }
 
-/** A real number, with a unit where the setting has one. */
+/** Real number, with a unit if the setting has one. */
 export function real({ unit, min, max }: SettingRange): SettingKind {
   return {
     accept: (text, _before, name) => {
@@ -142,7 +148,7 @@ export function real({ unit, min, max }: SettingRange): SettingKind {
   };
 }
 
-/** `text` in `unit`. A whole number may be octal, as in C. @throws ValueFault */
+/** Converts `text` to `unit`. Integers may be octal, as in C. @throws ValueFault */
 function measured(text: string, unit: Unit | undefined, whole = false): number {
   const parts =
     /^\s*([+-]?(?:0[xX][\da-fA-F]+|\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?))\s*(.*?)\s*$/s.exec(
@@ -165,13 +171,13 @@ function numberOf(digits: string, whole: boolean): number {
   return digits.startsWith('-') ? -value : value;
 }
 
-/** Halves go to the even neighbour, as C's `rint` has it. */
+/** Rounds half to even, like C's `rint`. */
 function roundEven(value: number): number {
   const rounded = Math.round(value);
   return (Math.abs(value % 1) === 0.5 && rounded % 2 !== 0 ? rounded - 1 : rounded) + 0;
 }
 
-/** A time or size in the largest unit that keeps it whole: `5000` ms is `5s`. */
+/** Value in the largest unit that keeps it an integer: `5000` ms is `5s`. */
 function withUnit(value: number, unit: Unit | undefined): string {
   if (unit === undefined || value <= 0) return brief(value);
   const units = TIME.has(unit) ? TIME : MEMORY;
@@ -181,7 +187,7 @@ function withUnit(value: number, unit: Unit | undefined): string {
   return `${brief(base / size)}${name}`;
 }
 
-/** A number as C's `%g` writes it. */
+/** Formats a number like C's `%g`. */
 function brief(value: number): string {
   if (Number.isInteger(value) && Math.abs(value) <= MAX_INT) return String(value);
   const digits = Math.abs(value) < 1e-4 ? value.toExponential(5) : value.toPrecision(6);
@@ -204,14 +210,14 @@ const ORDERS: readonly (readonly [RegExp, order: string])[] = [
 ];
 
 /**
- * `text` as Postgres shows it when it is set over `before`: `German` gives `German, DMY`, `dmy` keeps the style.
+ * Canonical value of `text` set over `before`: `German` gives `German, DMY`, `dmy` keeps the style.
  *
  * @throws ValueFault
  */
 export function dateStyle(text: string, before: string, byDefault: string): string {
   const [style = '', order = ''] = before.split(', ');
   const chosen = { style: null as string | null, order: null as string | null };
-  // What is said again changes nothing.
+  // Repeated words are allowed.
   for (const part of new Set(text.split(','))) {
     const word = part
       .trim()

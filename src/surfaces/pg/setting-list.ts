@@ -12,26 +12,26 @@ import {
 } from './setting-kinds.js';
 import { NO_EFFECT } from './setting-no-effect.js';
 
-/** What `SHOW` answers and `SET` accepts, for one session. */
+/** A setting for SHOW and SET. */
 export interface SessionSetting {
-  /** How SHOW and ParameterStatus spell the name. */
+  /** Spelling in SHOW and ParameterStatus. */
   readonly name: string;
-  /** The value at first, in the setting's own unit. */
+  /** Initial value in the setting's own unit. */
   readonly initial: string;
   readonly description: string;
-  /** Null for a setting that cannot change. */
+  /** Null for a read-only setting. */
   readonly kind: SettingKind | null;
-  /** It is the transaction's own and begins with the value of `default_…`. */
+  /** Local to the transaction, initialized from `default_…`. */
   readonly ofTransaction?: true;
-  /** Whether changes are reported as ParameterStatus. */
+  /** Changes are reported as ParameterStatus. */
   readonly reported?: true;
-  /** Whether a startup packet may have it. */
+  /** Allowed in a startup packet. */
   readonly atStart?: true;
 }
 
 const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncommitted'] as const;
 const INTERVAL_STYLES = ['postgres', 'postgres_verbose', 'sql_standard', 'iso_8601'] as const;
-/** Levels of messages, from the least to the most important. */
+/** Message levels in ascending importance. */
 export const MESSAGE_LEVELS: readonly string[] = [
   'debug5',
   'debug4',
@@ -45,16 +45,16 @@ export const MESSAGE_LEVELS: readonly string[] = [
 ];
 
 const MAX_INT = 2_147_483_647;
-/** Bytes of a name, as Postgres cuts them. */
+/** Maximum bytes of a name in Postgres. */
 const NAME_LENGTH = 63;
 const milliseconds = integer({ unit: 'ms', min: 0, max: MAX_INT });
 
-/** Schemas that nobody has here: Postgres passes over the names of such, wherever they stand in the list. */
+/** Schemas that do not exist here; Postgres ignores missing schemas in the path. */
 const ABSENT_SCHEMAS: ReadonlySet<string> = new Set(['public', '$user']);
 const LONGEST_PATH = 1_000;
 const SCHEMA_LIST = /^\s*(?:"(?:[^"]|"")+"|[^\s",]+)\s*(?:,\s*(?:"(?:[^"]|"")+"|[^\s",]+)\s*)*$/;
 
-/** A list in which `entities` is the one schema that there is; any other would have to change what a name means. */
+/** Lists with `entities` as the only existing schema; any other would change the meaning of names. */
 const searchPath: SettingKind = {
   accept: (text) => {
     const named =
@@ -71,7 +71,7 @@ const searchPath: SettingKind = {
   },
 };
 
-/** Kept by Postgres' name of it; the wire converts. */
+/** Stored under Postgres' name of the encoding; the wire converts. */
 const encoding: SettingKind = {
   accept: (text) => {
     const known = encodingName(text);
@@ -118,7 +118,7 @@ const REPORTED: readonly SessionSetting[] = [
     name: 'TimeZone',
     initial: 'UTC',
     description: 'the time zone in which moments are written and read',
-    kind: anything, // the upstream knows the zones, and has judged the value: see `time-zone.ts`
+    kind: anything, // checked by the database: see `time-zone.ts`
     reported: true,
     atStart: true,
   },
@@ -162,11 +162,11 @@ const TIMEOUTS: readonly SessionSetting[] = [
   },
 ];
 
-/** What the questions of a session are for. */
+/** Setting with the purpose of the session's queries. */
 export const PURPOSE = 'osl.purpose';
 const LONGEST_PURPOSE = 256;
 
-/** Which purposes a caller may have is the policy's to say, for each question. */
+/** The policy checks per query which purposes a caller may use. */
 const purpose: SettingKind = {
   accept: (text) => {
     if (text.length > LONGEST_PURPOSE || /[\p{Cc}\p{Cs}]/u.test(text)) throw new ValueFault(null);
@@ -175,7 +175,7 @@ const purpose: SettingKind = {
   text: true,
 };
 
-/** READ WRITE as a setting: clients write it by habit. What would write is refused by itself. */
+/** READ WRITE is accepted without effect: clients send it by habit, and writes are refused anyway. */
 const readOnly: SettingKind = {
   accept: (text, before, name) => {
     bool.accept(text, before, name);
@@ -256,7 +256,7 @@ const SESSION: readonly SessionSetting[] = [
 export const CACHE = 'osl.cache';
 export const FRESHNESS = 'osl.freshness';
 
-/** Of answers that may have been given before. */
+/** Settings about cached answers. */
 const OURS: readonly SessionSetting[] = [
   {
     name: CACHE,
@@ -268,7 +268,7 @@ const OURS: readonly SessionSetting[] = [
   { name: FRESHNESS, initial: 'live', description: 'how old the last answer is', kind: null },
 ];
 
-/** In Postgres these change answers; here only the value that answers are made with. */
+/** Settings that change answers in Postgres: only their current value is accepted. */
 const KEPT: readonly SessionSetting[] = (
   [
     ['array_nulls', 'on', bool, ['on'], 'NULL in the text of an array is NULL'],
@@ -310,7 +310,7 @@ const FIXED: readonly SessionSetting[] = (
   return { name, initial, description, kind: null, ...(reported ? { reported: true as const } : {}) };
 });
 
-/** Who the session is. Nobody becomes another by a name. */
+/** The session's user, which cannot be changed by SET. */
 const IDENTITY: readonly SessionSetting[] = [
   {
     name: 'session_authorization',
@@ -339,13 +339,13 @@ const IDENTITY: readonly SessionSetting[] = [
   },
 ];
 
-/** The number of a version: of `14.18` it is 140018. */
+/** `14.18` is 140018. */
 function versionNumber(version: string): string {
   const [major = '', minor = ''] = version.split('.');
   return `${major}${minor.padStart(4, '0')}`;
 }
 
-/** All settings by name, as SHOW ALL lists them. */
+/** All settings, sorted by name. */
 export const SETTINGS: readonly SessionSetting[] = [
   ...REPORTED,
   ...TIMEOUTS,

@@ -27,7 +27,7 @@ const count = (name: string, initial: string, min: number, max = MAX_INT): NoEff
 
 type NoEffect = readonly [name: string, kind: SettingKind, initial: string];
 
-/** Messages are English whatever it says, so that any name will do that an operating system could have. */
+/** Messages are always English, so any valid locale name is accepted. */
 const locale: SettingKind = {
   text: true,
   accept: (text) => {
@@ -37,8 +37,8 @@ const locale: SettingKind = {
 };
 
 /**
- * Settings of planner, memory and client that tools set by habit. They change how fast a Postgres answers, and never
- * what; the databases behind the gateway keep their own. Names, ranges and initial values are those of Postgres 14.
+ * Settings of planner, memory and client that tools set by habit. They affect only the speed of a Postgres, and the
+ * databases keep their own. Names, ranges and defaults are those of Postgres 14.
  */
 export const NO_EFFECT: readonly NoEffect[] = [
   flag('enable_async_append'),

@@ -6,25 +6,25 @@ import { CACHE, FRESHNESS, SETTINGS, type SessionSetting } from './setting-list.
 
 const BY_NAME: ReadonlyMap<string, SessionSetting> = new Map(SETTINGS.map((s) => [s.name.toLowerCase(), s]));
 
-/** The settings that a startup packet may have. */
+/** Names of settings allowed in a startup packet. */
 export const STARTUP_PARAMETERS: readonly string[] = SETTINGS.filter((s) => s.atStart === true).map(
   (s) => s.name,
 );
 
-/** One setting as SHOW ALL and `pg_settings` tell of it. */
+/** A setting for SHOW ALL and `pg_settings`. */
 export interface ShownSetting {
   readonly name: string;
-  /** The value with the unit that reads best. */
+  /** Value in the most readable unit. */
   readonly value: string;
-  /** The value in the setting's own unit. */
+  /** Value in the setting's own unit. */
   readonly kept: string;
-  /** What RESET gives, and what it would be had the client said nothing; likewise in its own unit. */
+  /** Value after RESET, and the server's default; in the setting's own unit. */
   readonly atStart: string;
   readonly byDefault: string;
   readonly description: string;
 }
 
-/** What reaches an upstream, with the values that need no telling. */
+/** Settings that are passed to the database, with values that are the default there. */
 const OUTPUT: readonly (readonly [name: OutputSetting | PlanSetting, ...ours: string[]])[] = [
   ['TimeZone', 'UTC', 'Etc/UTC'],
   ['DateStyle', 'ISO, MDY'],
@@ -33,10 +33,9 @@ const OUTPUT: readonly (readonly [name: OutputSetting | PlanSetting, ...ours: st
   ['bytea_output', 'hex'],
   ['plan_cache_mode', 'auto'],
 ];
-/** The upstream sessions' own; only a shorter one is told. */
+/** Lock timeout of upstream sessions; only shorter ones are passed on. */
 const LOCK_TIMEOUT_MS = 5_000;
 
-/** The settings of one session. */
 export class SessionSettings {
   readonly #scopes: SettingScopes;
   readonly #atStart: ReadonlyMap<string, string>;
@@ -44,7 +43,7 @@ export class SessionSettings {
   #freshness: AnswerFreshness | null = null;
   #output: { readonly of: ReadonlyMap<string, string>; readonly settings: StatementSettings } | null = null;
 
-  /** @throws WireError 22023 for a value that a setting does not take */
+  /** @throws WireError 22023 for an invalid value */
   constructor(user: string, startup: ReadonlyMap<string, string>) {
     const values = new Map([['session_authorization', user]]);
     for (const [given, value] of startup) {
@@ -57,12 +56,12 @@ export class SessionSettings {
     this.#told = this.reported();
   }
 
-  /** Everything that ParameterStatus reports. */
+  /** All settings that ParameterStatus reports. */
   reported(): ReadonlyMap<string, string> {
     return new Map(SETTINGS.filter((s) => s.reported === true).map((s) => [s.name, this.#shown(s)]));
   }
 
-  /** What statements for data run under, where it is not what they run under anyway. */
+  /** Settings for data statements that differ from the defaults of upstream sessions. */
   output(): StatementSettings {
     const of = this.#scopes.values;
     if (this.#output?.of !== of) {
@@ -77,12 +76,12 @@ export class SessionSettings {
     return this.#output.settings;
   }
 
-  /** Whether questions may be told what was told before. */
+  /** Cache mode of queries, from the setting `osl.cache`. */
   again(): NonNullable<ResultDelivery['again']> {
     return this.#valueOf(settingNamed(CACHE)) === 'off' ? 'anew' : 'given before';
   }
 
-  /** How old the last answer is; null where it is of now. */
+  /** Sets the value that SHOW returns for `osl.freshness`; null is live. */
   tellFreshness(freshness: AnswerFreshness | null): void {
     this.#freshness = freshness;
   }
@@ -104,27 +103,27 @@ export class SessionSettings {
     }));
   }
 
-  /** The value of a setting that is a time; 0 where it sets no limit. */
+  /** Value of a duration setting; 0: no limit. */
   milliseconds(name: string): number {
     return Number(this.#valueOf(settingNamed(name)));
   }
 
-  /** Changes with every change of any setting, and with nothing else. */
+  /** A new object with every change of any setting. */
   get version(): object {
     return this.#scopes.values;
   }
 
-  /** Sets one value; `local`: until the transaction ends. @throws WireError */
+  /** `local`: until the transaction ends. @throws WireError */
   set(name: string, value: string, local: boolean): void {
     const setting = settingNamed(name);
     const accepted = accept(setting, value, this.#valueOf(setting), name);
     this.#scopes.set(setting.name.toLowerCase(), accepted, local || setting.ofTransaction === true);
   }
 
-  /** Back to the value of the start. @throws WireError 42704, 55P02 */
+  /** Restores the value of the session's start. @throws WireError 42704, 55P02 */
   reset(name: string, local = false): void {
     const setting = settingNamed(name);
-    if (setting.name === 'session_authorization') return; // it is what it was
+    if (setting.name === 'session_authorization') return; // cannot have changed
     if (setting.kind === null) throw unchangeable(setting);
     if (setting.ofTransaction === true) throw error('55P02', `parameter "${setting.name}" cannot be reset`);
     const key = setting.name.toLowerCase();
@@ -136,12 +135,11 @@ export class SessionSettings {
       if (kind !== null && ofTransaction !== true) this.reset(name);
   }
 
-  /** What transactions and savepoints take back, or keep. */
   get scopes(): SettingScopes {
     return this.#scopes;
   }
 
-  /** A series of messages has ended: gives what ParameterStatus must report. */
+  /** Called at the end of a series of messages; returns the changes for ParameterStatus. */
   settle(inBlock: boolean): readonly (readonly [name: string, value: string])[] {
     if (!inBlock) this.#scopes.commit();
     if (!this.#scopes.takeChanged()) return NOTHING;
@@ -184,7 +182,7 @@ function unchangeable({ name }: SessionSetting): WireError {
   return error('55P02', `parameter "${name}" cannot be changed`);
 }
 
-/** `written` is the name as the client spells it. @throws WireError 22023, 42501, 55P02 */
+/** `written` is the name as spelled by the client. @throws WireError 22023, 42501, 55P02 */
 function accept(setting: SessionSetting, value: string, before: string, written: string): string {
   if (setting.kind === null) throw unchangeable(setting);
   try {
@@ -198,7 +196,7 @@ function accept(setting: SessionSetting, value: string, before: string, written:
   }
 }
 
-/** The error for a value that a setting does not take, as Postgres says it. */
+/** Postgres' error for an invalid value of a setting. */
 export function invalid(
   name: string,
   value: string,
@@ -209,7 +207,7 @@ export function invalid(
 
 type SettingValues = ReadonlyMap<string, string>;
 
-/** What a session has set, and what SET LOCAL has laid over it until the transaction ends. */
+/** Values for the session, and those of SET LOCAL that override them until the transaction ends. */
 export interface ScopedValues {
   readonly session: SettingValues;
   readonly local: SettingValues;
@@ -217,10 +215,10 @@ export interface ScopedValues {
 
 const NONE: SettingValues = new Map();
 
-/** Values of settings by lower-case name, as transactions keep them or take them back. */
+/** Values of settings by lower-case name, with commit and rollback. */
 export class SettingScopes {
   #state: ScopedValues;
-  /** What the transaction began with; outside of one it is `#state`. */
+  /** State at the start of the transaction; equals `#state` outside of one. */
   #before: ScopedValues;
   #values: SettingValues;
   #changed = false;
@@ -231,7 +229,7 @@ export class SettingScopes {
     this.#values = session;
   }
 
-  /** What is in force. Another map once something has changed. */
+  /** Effective values. A new map after each change. */
   get values(): SettingValues {
     return this.#values;
   }
@@ -248,23 +246,23 @@ export class SettingScopes {
     }
   }
 
-  /** The transaction, if there is one, has ended well: what was local to it is gone. */
+  /** Ends the transaction and drops its local values. */
   commit(): void {
     if (this.#state.local.size > 0) this.#become({ session: this.#state.session, local: NONE });
     this.#before = this.#state;
   }
 
-  /** What is set now, for a savepoint. */
+  /** Current state, for a savepoint. */
   get state(): ScopedValues {
     return this.#state;
   }
 
-  /** Takes back what was set since the savepoint, or in the whole transaction. */
+  /** Restores the state of a savepoint, or of the transaction's start. */
   rollback(to: ScopedValues = this.#before): void {
     this.#become(to);
   }
 
-  /** Whether anything has changed since this was last asked. */
+  /** True if anything has changed since the last call. */
   takeChanged(): boolean {
     const changed = this.#changed;
     this.#changed = false;

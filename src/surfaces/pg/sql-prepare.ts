@@ -8,12 +8,12 @@ import { planChanged } from './session-records.js';
 type PrepareNode = Extract<StatementNode, { PrepareStmt: unknown }>['PrepareStmt'];
 type ExecuteNode = Extract<StatementNode, { ExecuteStmt: unknown }>['ExecuteStmt'];
 
-/** What an EXECUTE made: none runs another, so that no chain of names is as long as a client likes. */
+/** Statements made by EXECUTE, which must not EXECUTE each other: this prevents chains of any length. */
 const EXECUTES = new WeakSet<WireStatement>();
 
 /**
- * `PREPARE name [(types)] AS question`. Run, it prepares the question, which is counted and recorded as one that Parse
- * prepared. @throws WireError
+ * `PREPARE name [(types)] AS query`. Running it prepares the query, counted and recorded like Parse. @throws
+ * WireError
  */
 export function prepareCommand(
   session: SessionParts,
@@ -41,8 +41,8 @@ export function prepareCommand(
 }
 
 /**
- * `EXECUTE name [(constants)]`: a run of the statement, decided anew, counted and recorded as the question that it is.
- * @throws WireError
+ * `EXECUTE name [(constants)]`: a run of the named statement, authorized, counted and recorded as its query. @throws
+ * WireError
  */
 export function executeStatement(
   session: SessionParts,
@@ -58,7 +58,7 @@ export function executeStatement(
     columns: statement.columns,
     copy: statement.copy ?? null,
     open: async ({ resultFormats }) => {
-      // Between Parse and Bind the name may have come to be that of another.
+      // The name may have been redefined between Parse and Bind.
       if (statementNamed(session, name) !== statement) throw planChanged();
       return unplaced(await statement.open({ parameterFormats, parameters, resultFormats }), begin);
     },
@@ -73,7 +73,7 @@ function statementNamed({ statements }: SessionParts, name: string): WireStateme
   return statement;
 }
 
-/** Until it runs, the statement is one that was prepared; what it gives is called when it does. */
+/** Registers a prepared statement; the returned function marks it as run. */
 function held({ service, caller, records }: SessionParts): () => void {
   const call = caller.newCall();
   const unrun = records.hold(call, () => sessionCommand(service, call, 'prepare'));
@@ -82,7 +82,7 @@ function held({ service, caller, records }: SessionParts): () => void {
   };
 }
 
-/** Faults of the question have their places in a text that the client sent with PREPARE, and not now. */
+/** Removes error positions, which refer to the text of PREPARE. */
 function unplaced(portal: Portal, begin: () => void): Portal {
   return {
     async fetch(maxRows, rows) {

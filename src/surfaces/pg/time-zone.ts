@@ -4,7 +4,7 @@ import { invalid } from './settings.js';
 
 const TIME_ZONE = 'timezone';
 
-/** `command` with the time zones in it as Postgres shows them. @throws WireError 22023, QueryError E0510, E0523 */
+/** Replaces time zone names in `command` by Postgres' spelling. @throws WireError 22023, QueryError E0510, E0523 */
 export async function withKnownZones(
   service: Pick<RunningParts, 'engines' | 'defaultConnector'>,
   command: Command,
@@ -18,7 +18,10 @@ export async function withKnownZones(
   return { ...command, assignments };
 }
 
-/** Startup parameters with their time zone as Postgres shows it. @throws WireError 22023, QueryError E0510, E0523 */
+/**
+ * Replaces the time zone in startup parameters by Postgres' spelling. @throws WireError 22023, QueryError E0510,
+ * E0523
+ */
 export async function withKnownZone(
   service: Pick<RunningParts, 'engines' | 'defaultConnector'>,
   startup: ReadonlyMap<string, string>,
@@ -32,7 +35,7 @@ function isZone(name: string): boolean {
   return name.toLowerCase() === TIME_ZONE;
 }
 
-/** Known without asking: what most clients want, and the zone of every session that says nothing. */
+/** The most common zones, known without a database. */
 const OURS: ReadonlyMap<string, string> = new Map([
   ['utc', 'UTC'],
   ['etc/utc', 'Etc/UTC'],

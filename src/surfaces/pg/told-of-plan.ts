@@ -5,7 +5,7 @@ import type { SessionSettings } from './settings.js';
 
 export const NO_NOTICES: readonly WireNotice[] = Object.freeze([]);
 
-/** What masks do to an answer, and what else its plan tells, is said with its first rows, so that a reader of portions hears it in time. */
+/** Notices about masks and other facts of the plan, sent with the first rows. */
 export function planNotices(plan: GovernedPlan): readonly WireNotice[] {
   const { maskedColumns, partialColumns } = plan;
   const told = noticesOf(plan);
@@ -23,7 +23,7 @@ export function notice(message: string): WireNotice {
   return { severity: 'NOTICE', sqlstate: '01000', message };
 }
 
-/** Plans of one shape have their outputs in common. */
+/** Plans of the same shape share their outputs. */
 const COLUMNS = new WeakMap<GovernedPlan['outputs'], readonly ColumnDescription[]>();
 
 export function columnsOf(outputs: GovernedPlan['outputs']): readonly ColumnDescription[] {
@@ -49,10 +49,10 @@ const RANKS: Readonly<Record<WireNotice['severity'], number>> = {
   LOG: MESSAGE_LEVELS.indexOf('log'),
   NOTICE: MESSAGE_LEVELS.indexOf('notice'),
   WARNING: MESSAGE_LEVELS.indexOf('warning'),
-  INFO: MESSAGE_LEVELS.length, // never held back
+  INFO: MESSAGE_LEVELS.length, // always sent
 };
 
-/** Those of `notices` that a client wants to hear, as its `client_min_messages` says. */
+/** Filters `notices` by the session's `client_min_messages`. */
 export function audible(settings: SessionSettings, notices: readonly WireNotice[]): readonly WireNotice[] {
   if (notices.length === 0) return notices;
   const least = MESSAGE_LEVELS.indexOf(settings.show('client_min_messages').value);
