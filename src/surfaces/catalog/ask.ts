@@ -11,18 +11,18 @@ import { CatalogFault } from './fault.js';
 import { type CatalogModel, modelOf } from './model.js';
 import { type BackendReply, MAX_CHANGES, MAX_SIGNALS } from './reply.js';
 
-/** One statement about the catalog, by one identified caller. */
+/** One catalog statement of an authenticated caller. */
 export interface CatalogQuestion {
   readonly requestId: string;
   readonly identity: Identity;
   readonly origin: Origin;
   readonly text: string;
-  /** OIDs that the client declared for `$1 …`; 0 leaves the choice to the engine. */
+  /** OIDs that the client declared for `$1 …`; 0 is left to the engine. */
   readonly parameterTypes: readonly number[];
-  /** As whom the caller logged in: its subject, or the name of its service account. */
+  /** Login name: the subject, or the name of its service account. */
   readonly user: string;
   readonly session: CatalogSettings;
-  /** Of a statement that was described just now. */
+  /** Rate-limit payment made when the statement was described. */
   readonly payment?: Payment;
 }
 
@@ -30,13 +30,16 @@ export interface CatalogDelivery {
   readonly values: readonly BoundValue[];
   readonly formats: readonly (0 | 1)[];
   readonly signal: AbortSignal | null;
-  /** The memory that the rows hold until they are delivered. */
+  /** Memory accounted to the rows until they are delivered. */
   readonly memory: MemoryShare;
-  /** Does what the statement asks of its session, once it is on record. @throws CatalogFault, QueryError */
+  /**
+   * Applies setting changes and signals of the statement, after the decision is recorded. @throws CatalogFault,
+   * QueryError
+   */
   apply(reply: BackendReply): Promise<void>;
 }
 
-/** A catalog statement that was described; see `prepare` of the spine. */
+/** A described catalog statement. `record` records it if it never runs. */
 export interface PreparedCatalog {
   readonly described: StatementDescription;
   readonly payment: Payment;
@@ -44,8 +47,8 @@ export interface PreparedCatalog {
 }
 
 /**
- * Describes a catalog statement, as the wire's Parse asks for. It counts against the limit, and pays for a run that
- * follows at once; a refusal is recorded here, and where no run follows the caller has `record` called.
+ * Describes a catalog statement for Parse. It counts against the rate limit and pays for a run that follows at once.
+ * A denial is recorded here; if no run follows, the caller must call `record`.
  *
  * @throws QueryError, CatalogFault
  */
@@ -77,9 +80,9 @@ export async function describeCatalog(
 }
 
 /**
- * Answers a catalog statement, by the one way of every request, under the policy of this moment. The engine holds no data
- * and knows what the caller may read of the catalog, so its refusal is the decision: the statement runs first, and its
- * answer waits for the record.
+ * Runs a catalog statement through `respond`, under the current policy. The engine holds no data and only what the
+ * caller may know of the catalog, so its refusal is the decision: the statement runs first, and its answer waits for
+ * the audit record.
  *
  * @throws QueryError, CatalogFault
  */
@@ -107,13 +110,13 @@ export function askCatalog(
   });
 }
 
-/** A statement that ran, for a caller who may run it. */
+/** Outcome of an authorized statement. */
 interface Ran {
-  /** @throws as the statement did */
+  /** @throws the statement's error */
   reply(): BackendReply;
 }
 
-/** @throws what denies the statement; any other failure is its reply */
+/** @throws errors that deny the statement; all others are thrown by `reply` */
 async function ran(statement: () => Promise<BackendReply>): Promise<Ran> {
   try {
     const reply = await statement();
@@ -128,7 +131,7 @@ async function ran(statement: () => Promise<BackendReply>): Promise<Ran> {
   }
 }
 
-/** Refuses, and records, a statement that mixes catalog and data or wants to write. @throws QueryError */
+/** Refuses and records a statement that mixes catalog and data, or writes. @throws QueryError */
 export async function refuseLane(
   parts: RequestParts,
   question: CatalogQuestion,
@@ -177,7 +180,7 @@ async function run(
   });
 }
 
-/** The catalog that `caller` sees. @throws QueryError E2102 */
+/** Catalog visible to `caller`. @throws QueryError E2102 */
 function visibleTo(caller: Caller): Promise<CatalogModel> {
   requireAccess(caller);
   return modelOf(caller.manifest, caller.access);

@@ -10,33 +10,35 @@ import { HARDENING } from './hardening.js';
 import type { SharedImage } from './worker/image-files.js';
 import type { WorkerTask } from './worker/messages.js';
 
-/** Making a base image takes about four seconds of processor. */
+/** Making a base image takes about four seconds of processor time. */
 const MAKE_MS = 120_000;
-/** Filling an engine takes some five seconds of processor for 10,000 entities. */
+/** Filling an engine takes about five seconds of processor time per 10,000 entities. */
 export const FILL_MS = 120_000;
-/** Booting takes a fourth of a second. */
+/** Booting takes about 250 ms. */
 const BOOT_MS = 60_000;
 const MIB = 1_048_576;
-/** Bytes that one engine's memory may grow to; it starts with half of that. */
+/** Maximum memory of one engine in bytes; it starts with half. */
 const MAX_MEMORY = 256 * MIB;
 
-/** Where `npm run build` leaves the image: to make it takes some 550 MiB, more than a small container has. */
+/** Directory of the image made by `npm run build`: making it takes about 550 MiB, more than small containers have. */
 export const BUILT_IMAGES = join(PACKAGE_ROOT, 'dist', 'catalog');
 
-/** The hardened image that every catalog engine boots from: made with the package, else once, and kept in a file. */
+/**
+ * Hardened image that every catalog engine boots from: shipped with the package, else made once and stored in a file.
+ */
 export class BaseImage {
   readonly #dir: string;
   readonly #built: string | null;
   #making: Promise<string> | null = null;
   #engine: Promise<WebAssembly.Module> | null = null;
 
-  /** @param dir made where it is missing; @param built looked into first */
+  /** @param dir created if missing; @param built searched first */
   constructor(dir: string, built: string | null = BUILT_IMAGES) {
     this.#dir = dir;
     this.#built = built;
   }
 
-  /** The image's file, which is made where there is none. Later calls wait for the first; after a failure the next one tries again. */
+  /** Path of the image; made if missing. Concurrent calls share one attempt; a failure is retried by the next call. */
   async ready(): Promise<string> {
     const name = `base-${versionOf()}.tar`;
     for (const dir of this.#built === null ? [this.#dir] : [this.#built, this.#dir]) {
@@ -49,12 +51,12 @@ export class BaseImage {
     return this.#making;
   }
 
-  /** An engine with these contents, as `ContentsWriter` writes them. */
+  /** Starts an engine and fills it with contents in the format of `ContentsWriter`. */
   async fill(parts: readonly Uint8Array[], spillMib: number): Promise<StartedEngine> {
     return this.#start({ kind: 'fill', image: await this.ready(), parts, spillMib }, FILL_MS);
   }
 
-  /** An engine as one that was filled began. */
+  /** Starts an engine from the image of a filled one. */
   resume(image: SharedImage, spillMib: number): Promise<StartedEngine> {
     return this.#start({ kind: 'resume', image, spillMib }, BOOT_MS);
   }
@@ -83,20 +85,19 @@ function engineDir(): string {
 }
 
 /**
- * Work after which a function of WebAssembly is optimised, in V8's own unit: a few seconds of it. Sooner, the large
- * functions of Postgres would be optimised while an engine boots, which keeps 100 MB and makes no catalog question
- * faster.
+ * Work after which V8 optimizes a WebAssembly function, in V8's unit: a few seconds. Earlier optimization, while an
+ * engine boots, would keep 100 MB and not speed up any catalog query.
  */
 const TIERING_BUDGET = 1_000_000_000;
 
-/** INVARIANT: what was compiled before, such as the parser and the engine of the data, keeps its own budget. */
+/** INVARIANT: modules compiled earlier, such as the parser and the data engine, keep their own budget. */
 async function compiledEngine(): Promise<WebAssembly.Module> {
   const bytes = await readFile(join(engineDir(), 'pglite.wasm'));
   setFlagsFromString(`--wasm-tiering-budget=${TIERING_BUDGET}`);
   return WebAssembly.compile(bytes);
 }
 
-/** Changes with the engine and with what is done to it. */
+/** Changes with the engine's version and with the hardening scripts. */
 function versionOf(): string {
   const manifest = readFileSync(join(engineDir(), '..', 'package.json'), 'utf8');
   const { version } = JSON.parse(manifest) as { version: string }; // npm's own file
@@ -104,12 +105,12 @@ function versionOf(): string {
   return `${version}-${hash.digest('hex').slice(0, 16)}`;
 }
 
-/** Whole or not at all; two processes may do the same at once. */
+/** Writes atomically; two processes may write at the same time. */
 async function keep(file: string, image: Uint8Array): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
   const aside = `${file}.${randomUUID()}`;
   try {
-    await writeFile(aside, image, { mode: 0o644, flush: true }); // nothing in it is anybody's
+    await writeFile(aside, image, { mode: 0o644, flush: true }); // contains no private data
     await rename(aside, file);
   } catch (error) {
     await rm(aside, { force: true });

@@ -4,11 +4,11 @@ import { CatalogFault } from './fault.js';
 import type { CatalogModel } from './model.js';
 import type { CatalogAsked, CatalogPart, CatalogTold } from './remote.js';
 
-/** Answers statements of other processes, each under the process and the id that it came with. */
+/** Runs catalog statements for other processes, keyed by process and request id. */
 export class CatalogServer {
   readonly #catalogs: Catalogs;
   readonly #running = new Map<string, AbortController>();
-  /** Of a statement: the parts of its model that came. */
+  /** Parts of a statement's model received so far. */
   readonly #sent = new Map<string, CatalogPart[]>();
 
   constructor(catalogs: Catalogs) {
@@ -42,7 +42,7 @@ export class CatalogServer {
     }
   }
 
-  /** Takes a part of the model of a statement. */
+  /** Stores one part of a statement's model. */
   take(process: number, part: CatalogPart): void {
     const key = `${process} ${part.id}`;
     const parts = this.#sent.get(key) ?? [];
@@ -51,7 +51,7 @@ export class CatalogServer {
     this.#sent.set(key, parts);
   }
 
-  /** Nobody waits for that statement any more. */
+  /** Cancels a statement. */
   stop(process: number, id: number): void {
     const key = `${process} ${id}`;
     this.#sent.delete(key);
@@ -67,7 +67,7 @@ export class CatalogServer {
     return Object.freeze({ signature, entities, columns, parts: sent.map(({ part }) => part) });
   }
 
-  /** A process has ended: nobody waits for its answers. */
+  /** Cancels all statements of a process that has ended. */
   forget(process: number): void {
     for (const [key, stop] of this.#running) if (key.startsWith(`${process} `)) stop.abort();
     for (const key of this.#sent.keys()) if (key.startsWith(`${process} `)) this.#sent.delete(key);

@@ -14,74 +14,73 @@ import { type Patience, StatementQueue } from './queue.js';
 import type { SharedImage } from './worker/image-files.js';
 
 export interface CatalogOptions {
-  /** Keeps the base image; made where it is missing. */
+  /** Directory of the base image; created if missing. */
   readonly dir: string;
-  /** Engines at a time, each about 60 MiB; one that shows thousands of entities counts as several. Default 8. */
+  /** Maximum engines, about 60 MiB each; one with thousands of entities counts as several. Default 8. */
   readonly maxEngines?: number;
-  /** How long a statement may run, from its start to its last row. Default 5,000. */
+  /** Statement timeout in ms. Default 5,000. */
   readonly statementMs?: number;
-  /** How long a statement may wait for its subject's turn and an engine, and for its turn there. Default 15,000. */
+  /** Maximum wait for the subject's turn and an engine, and again for the engine's queue, in ms. Default 15,000. */
   readonly waitMs?: number;
-  /** Statements that run at a time, of all engines. Default as many as there are processors, and two at least. */
+  /** Maximum statements running at once in all engines. Default: number of processors, at least two. */
   readonly maxRunning?: number;
-  /** An engine that nobody asked for so long is ended. Default 600,000. */
+  /** Idle time in ms after which an engine is ended. Default 600,000. */
   readonly idleMs?: number;
-  /** Rows of one answer. Default 100,000. */
+  /** Maximum rows per answer. Default 100,000. */
   readonly maxRows?: number;
-  /** Bytes of one answer. Default 32 MiB. */
+  /** Maximum bytes per answer. Default 32 MiB. */
   readonly maxBytes?: number;
-  /** Hears of catalogs that cannot be built. */
+  /** Logs catalogs that could not be built. */
   readonly log?: Pick<ServiceLog, 'error'>;
 }
 
 export interface CatalogStats {
   readonly engines: number;
-  /** Since the start, engines begun anew after a deadline or a cancel included. */
+  /** Engine starts so far, including restarts after a timeout or cancel. */
   readonly boots: number;
-  /** Those of them that were filled with a catalog. */
+  /** Starts that built a catalog. */
   readonly fills: number;
   readonly evictions: number;
-  /** Bytes that the engines' memories have grown to; what else a thread takes is not counted. */
+  /** WebAssembly memory of all engines in bytes, without other memory of their threads. */
   readonly memory: number;
 }
 
 const MIB = 1_048_576;
-/** Rows of one answer, unless told. */
+/** Default maximum rows per answer. */
 export const MAX_ROWS = 100_000;
-/** Statements of one subject that may wait. */
+/** Maximum waiting statements per subject. */
 const MOST_WAITING = 100;
-/** Statements that may wait for a processor: each has the turn of an engine. */
+/** Maximum statements that wait for a processor; each already holds its engine. */
 const MOST_ENGINES = 10_000;
-/** Most that one catalog shows: it takes some 600 MiB while it is built, and half of that later. */
+/** Largest catalog: building it takes about 600 MiB, keeping it half of that. */
 const MAX_ENTITIES = 25_000;
 const MAX_COLUMNS = 300_000;
-/** A catalog with more is filled while no other such one is: it takes seconds of processor, and memory. */
+/** Larger catalogs are filled one at a time: this takes seconds of processor time, and memory. */
 const LARGE = 20_000;
-/** Columns of a place, each entity counted as `COLUMNS_OF_ENTITY` for what it has beside its columns. */
+/** Columns per place of `maxEngines`; each entity counts as `COLUMNS_OF_ENTITY` additional columns. */
 const COLUMNS_OF_PLACE = 80_000;
 const COLUMNS_OF_ENTITY = 12;
-/** MiB. */
+/** MiB */
 const LEAST_SPILL = 32;
 const MOST_SPILL = 160;
 const COLUMNS_OF_SPILLED_MIB = 600;
-/** After a failure the same catalog is not tried for so long, then twice as long each time. */
+/** Pause before a failed catalog is built again; doubled after each failure. */
 const FIRST_PAUSE_MS = 30_000;
 const LONGEST_PAUSE_MS = 600_000;
 const MAX_FAILURES = 1_000;
 
-/** A catalog that could not be built. */
 interface CatalogFailure {
   readonly fault: CatalogFault;
   readonly pauseMs: number;
-  /** ms since the epoch. */
+  /** ms since the epoch */
   readonly until: number;
 }
 
 /**
- * The catalogs of all callers: one engine for each access signature, the least recently used one ended first.
+ * Catalogs of all callers: one engine per access signature, with LRU eviction.
  *
- * A subject has one statement under way at a time, whatever engines its tokens lead to. So it stands in each queue once,
- * and first come, first served is fair between subjects.
+ * A subject runs one statement at a time, whichever engines its tokens lead to. So it has at most one entry in each
+ * queue, and first come, first served is fair between subjects.
  */
 export class Catalogs implements CatalogDoor {
   readonly maxRows: number;
@@ -90,9 +89,9 @@ export class Catalogs implements CatalogDoor {
   readonly #log: CatalogOptions['log'];
   readonly #classifier = new Classifier();
   readonly #instances = new Map<string, CatalogInstance>();
-  /** Of the engines that there are, by their signatures. */
+  /** Models of the existing engines, by signature. */
   readonly #models = new Map<string, CatalogModel>();
-  /** By signature, which is that of its contents: the next version of a model is tried at once. */
+  /** By signature. A new model version has another signature, so it is tried at once. */
   readonly #failures = new LRUCache<string, CatalogFailure>({ max: MAX_FAILURES });
   readonly #fillingSmall: StatementQueue;
   readonly #fillingLarge = new StatementQueue(1, MOST_ENGINES);
@@ -130,25 +129,24 @@ export class Catalogs implements CatalogDoor {
     this.#sweeper.unref();
   }
 
-  /** Makes the base image, if it is not there yet, so that no caller waits for it. */
+  /** Makes the base image in advance, if it does not exist. */
   async warm(): Promise<void> {
     await this.#base.ready();
   }
 
-  /** Who answers `text`. */
   laneOf(text: string, parse: (text: string) => Promise<ParsedText>): StatementLane | Promise<StatementLane> {
     return this.#classifier.laneOf(text, parse);
   }
 
-  /** What is known of a statement already, so that no engine need be asked; null otherwise. */
   knows(model: CatalogModel, text: string, parameterTypes: readonly number[]): StatementDescription | null {
     return this.#instances.get(model.signature)?.knows(text, parameterTypes) ?? null;
   }
 
   /**
-   * Lends the engine of `model`, filled at its first statement, to `subject`, once its own statements before are done.
+   * Runs `work` with the engine of `model`, which is built on first use, after earlier statements of the same
+   * subject.
    *
-   * @throws CatalogFault 53300 where none comes free in time, 54000 where the catalog cannot be built
+   * @throws CatalogFault 53300 if no engine is free in time, 54000 if the catalog cannot be built
    */
   async use<T>(
     model: CatalogModel,
@@ -157,13 +155,13 @@ export class Catalogs implements CatalogDoor {
     work: (instance: CatalogInstance) => Promise<T>,
   ): Promise<T> {
     const { waitMs } = this.#options;
-    // While it is filled, all who share it wait for the same.
+    // All users of an engine wait while it is filled.
     const isFilled = this.#instances.get(model.signature)?.filled === true;
     const patience: Patience = { until: Date.now() + waitMs + (isFilled ? 0 : FILL_MS), signal };
     const queue = this.#queueOf(subject);
     const leave = await queue.enter(patience);
     try {
-      // INVARIANT: an instance is lent in the same turn in which it is found or made, so nothing ends it before.
+      // INVARIANT: an instance is lent synchronously after it is found or made, so nothing can end it in between.
       const instance = this.#lendKnown(model) ?? (await this.#make(model));
       try {
         await this.#started(model, instance, signal);
@@ -178,7 +176,7 @@ export class Catalogs implements CatalogDoor {
     }
   }
 
-  /** The model of an engine that there is; null where there is none of this signature. */
+  /** Model of an existing engine; null if there is none with this signature. */
   modelOf(signature: string): CatalogModel | null {
     return this.#models.get(signature) ?? null;
   }
@@ -203,7 +201,7 @@ export class Catalogs implements CatalogDoor {
     await Promise.all(instances.map((i) => i.close()));
   }
 
-  /** Lends the engine of `model` if there is one, which thereby is the most recently used. */
+  /** Lends the existing engine of `model`, which becomes the most recently used. */
   #lendKnown(model: CatalogModel): CatalogInstance | null {
     const instance = this.#instances.get(model.signature);
     if (instance === undefined) return null;
@@ -262,7 +260,7 @@ export class Catalogs implements CatalogDoor {
     }
   }
 
-  /** Waits until the engine is there; that it could not be started is remembered. @throws CatalogFault */
+  /** Waits until the engine has started, and remembers a failure. @throws CatalogFault */
   async #started(model: CatalogModel, instance: CatalogInstance, signal: AbortSignal | null): Promise<void> {
     const { signature } = model;
     try {
@@ -290,7 +288,7 @@ export class Catalogs implements CatalogDoor {
     if (failure !== undefined && Date.now() < failure.until) throw failure.fault;
   }
 
-  /** Remembers a failure, of which all who wait for the same engine tell. */
+  /** Remembers a failure; all who wait for the same engine get the same one. */
   #failed({ signature, entities, columns }: CatalogModel, error: unknown): CatalogFailure {
     const before = this.#failures.get(signature);
     if (before !== undefined && Date.now() < before.until) return before;
@@ -310,7 +308,7 @@ export class Catalogs implements CatalogDoor {
     return failure;
   }
 
-  /** Ends the engine that was used longest ago among those that do nothing; only if before `latest`, in ms. */
+  /** Ends the least recently used idle engine, if it was last used before `latest` (ms since the epoch). */
   #evict(latest = Number.POSITIVE_INFINITY): boolean {
     for (const [signature, instance] of this.#instances) {
       if (!instance.idle || instance.lastUsed > latest) continue;
@@ -349,12 +347,12 @@ export class Catalogs implements CatalogDoor {
   }
 }
 
-/** MiB of temporary files: a sorted list of all columns, with what tools ask of each, has to fit. */
+/** MiB of temporary files, enough to sort a list of all columns with the attributes that tools query. */
 function spillOf({ columns }: CatalogModel): number {
   return Math.min(LEAST_SPILL + Math.ceil(columns / COLUMNS_OF_SPILLED_MIB), MOST_SPILL);
 }
 
-/** Of `maxEngines`: an engine takes some 60 MiB, and so much again for each so many columns. */
+/** Share of `maxEngines` that an engine takes: about 60 MiB, and as much again per `COLUMNS_OF_PLACE` columns. */
 function placesOf({ entities, columns }: CatalogModel): number {
   return 1 + Math.floor((columns + entities * COLUMNS_OF_ENTITY) / COLUMNS_OF_PLACE);
 }

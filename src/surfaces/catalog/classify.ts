@@ -4,8 +4,8 @@ import { isShort } from '../../ask/parsing/index.js';
 import { isTree, namesOf, referencesOf, type Tree } from './syntax.js';
 
 /**
- * The relations of `pg_catalog` in the embedded engine. Unqualified, they come before anything of the caller's, as
- * in every Postgres. A test compares this list with the engine.
+ * Relations of `pg_catalog` in the embedded engine. As in Postgres, unqualified names resolve to them first. A test
+ * compares this list with the engine.
  */
 const NAMES = `
   pg_aggregate pg_aios pg_am pg_amop pg_amproc pg_attrdef pg_attribute pg_auth_members pg_authid
@@ -35,8 +35,8 @@ const NAMES = `
 export const SYSTEM_RELATIONS: ReadonlySet<string> = new Set(NAMES.trim().split(/\s+/));
 
 /**
- * Who answers a statement: the caller's catalog, or the compiler and the data behind it. Both never mix, and a
- * catalog statement writes nothing.
+ * Destination of a statement: the caller's catalog, or the compiler. A statement must not mix both or write to the
+ * catalog.
  */
 export type StatementLane =
   | { readonly kind: 'catalog' }
@@ -48,12 +48,15 @@ const CATALOG: StatementLane = Object.freeze({ kind: 'catalog' });
 const DATA: StatementLane = Object.freeze({ kind: 'data' });
 const MIXED: StatementLane = Object.freeze({ kind: 'mixed' });
 
-/** Judges one statement by its syntax tree. What cannot be parsed, or is too deep to walk, is the compiler's to refuse. */
+/**
+ * Classifies one statement by its syntax tree. Texts that do not parse, or are too deep to walk, are data: the
+ * compiler refuses them.
+ */
 export function classify(text: string): StatementLane {
   return judge(() => parseText(text)) ?? DATA;
 }
 
-/** Null where there is no tree, or one too deep to walk. */
+/** Null if the text does not parse or is too deep to walk. */
 function judge(parse: () => ParsedText): StatementLane | null {
   try {
     return laneOf(oneStatement(parse()).node as unknown as Tree); // the tree is plain data
@@ -72,7 +75,7 @@ function laneOf(node: Tree): StatementLane {
   return writes === null ? CATALOG : Object.freeze({ kind: 'writes', command: writes });
 }
 
-/** The SELECT that an EXPLAIN is of; its plan names nothing that is not in the caller's catalog. */
+/** SELECT inside an EXPLAIN. The plan of a catalog query names only objects of the caller's catalog. */
 function explainedQuery(node: Tree): unknown {
   const explain = node['ExplainStmt'];
   const query = isTree(explain) ? explain['query'] : null;
@@ -81,7 +84,7 @@ function explainedQuery(node: Tree): unknown {
 
 const PLAIN_PARTS: ReadonlySet<string> = new Set(['targetList', 'limitOption', 'op']);
 
-/** `SELECT 1`: only constants, with or without a cast to a type of the model. The data lane does that faster. */
+/** `SELECT 1`: only constants, optionally cast to a type of the model. The data lane answers these faster. */
 function isPlain(select: Tree): boolean {
   const targets = select['targetList'];
   return (
@@ -105,20 +108,19 @@ function isConstant(value: unknown): boolean {
 }
 
 const CACHED = 2_000;
-/** UTF-16 units; longer texts are judged anew each time. */
+/** UTF-16 units; longer texts are not cached. */
 const CACHED_LENGTH = 16_384;
 
 /**
- * Remembers the lanes of what comes again and again: by its shape, so that texts which differ in literals alone are
- * parsed once.
+ * Caches lanes by shape, so that texts that differ only in literals are parsed once.
  *
- * INVARIANT: a lane that is shared was read from a tree, and none of what `laneOf` looks at is the value of a literal:
- * it asks for names, which no literal is, and whether a constant is one.
+ * INVARIANT: a shared lane was read from a tree, and `laneOf` never depends on the value of a literal: only on names,
+ * and on whether an expression is a constant.
  */
 export class Classifier {
   readonly #lanes = new LRUCache<string, StatementLane>({ max: CACHED });
 
-  /** `parse` parses a text that is too long to be parsed here. */
+  /** `parse` parses texts that are too long to parse on this thread. */
   laneOf(text: string, parse: (text: string) => Promise<ParsedText>): StatementLane | Promise<StatementLane> {
     if (!MAY_BE_CATALOG.test(text)) return DATA;
     const shape = JUDGES_LITERALS.test(text) ? null : (shapeOf(text)?.shape ?? null);
@@ -147,12 +149,12 @@ export class Classifier {
         judge(() => parsed),
       );
     } catch (error) {
-      if (error instanceof QueryError) return DATA; // the spine meets the same fault, and records it
+      if (error instanceof QueryError) return DATA; // the compiler fails in the same way, and records the denial
       throw error;
     }
   }
 
-  /** Of what could not be judged, this very text is known to be nobody's but the compiler's, and no other. */
+  /** If `judged` is null, only this text is cached, not its shape. */
   #remember(text: string, shape: string | null, judged: StatementLane | null): StatementLane {
     const lane = judged ?? DATA;
     if (text.length > CACHED_LENGTH) return lane;
@@ -161,7 +163,7 @@ export class Classifier {
   }
 }
 
-// A text that has no shape can be, character for character, the shape of another; they are never the same key.
+// Prefixes keep keys apart: a text without a shape can equal the shape of another text.
 function textKey(text: string): string {
   return `t ${text}`;
 }
@@ -170,12 +172,12 @@ function shapeKey(shape: string): string {
   return `s ${shape}`;
 }
 
-/** `float(n)`: the one form whose grammar judges the value of a literal, so that one text parses and its like does not. */
+/** `float(n)`: the only syntax that checks the value of a literal while parsing. */
 const JUDGES_LITERALS = /\bfloat\b/i;
 
 /**
- * Spares questions about data a second look at their syntax tree: they have a FROM outside of strings, name nothing of
- * the system, escape no identifier, and call nothing in FROM. What slips through is refused by the compiler.
+ * Texts that do not match are data queries, which skips parsing: they have a FROM outside of strings, name no system
+ * relation, escape no identifier and call no function in FROM. The compiler refuses false negatives.
  */
 const MAY_BE_CATALOG =
   /^\s*with\b|pg_|information_schema|u&"|\bfrom\s*\(|(?:\bfrom|\bjoin|,|\blateral)\s+[\w."]+\s*\(|'[^']*\bfrom\b|^(?!.*\bfrom\b)/is;

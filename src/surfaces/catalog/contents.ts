@@ -1,4 +1,4 @@
-/** The contents of one catalog, as the thread of its engine gets them: plain data. */
+/** Contents of one catalog as plain data, sent to the engine's thread. */
 export interface CatalogContents {
   readonly enums: readonly EnumModel[];
   readonly tables: readonly TableModel[];
@@ -7,10 +7,9 @@ export interface CatalogContents {
   readonly facets: readonly FacetModel[];
 }
 
-/** An enum that some column has which the caller sees in the clear. */
+/** Enum of a column that the caller sees unmasked. */
 export interface EnumModel {
   readonly name: string;
-  /** In their order. */
   readonly labels: readonly string[];
 }
 
@@ -18,13 +17,13 @@ export interface TableModel {
   readonly name: string;
   readonly comment: string | null;
   readonly columns: readonly ColumnModel[];
-  /** Empty where the caller may not see the whole key in the clear. */
+  /** Empty if the caller does not see all key columns unmasked. */
   readonly primaryKey: readonly string[];
 }
 
 export interface ColumnModel {
   readonly name: string;
-  /** As SQL writes it; of an enum, with the schema. */
+  /** SQL type; for an enum with its schema. */
   readonly type: string;
   readonly notNull: boolean;
   readonly comment: string | null;
@@ -39,7 +38,7 @@ export interface CatalogForeignKey {
   readonly comment: string | null;
 }
 
-/** The metrics of one entity; there is at least one. */
+/** Metrics of one entity; never empty. */
 export interface MetricsModel {
   readonly entity: string;
   readonly metrics: readonly MetricModel[];
@@ -48,14 +47,14 @@ export interface MetricsModel {
 export interface MetricModel {
   readonly name: string;
   readonly type: string;
-  /** With the unit of its figures. */
+  /** Includes the metric's unit. */
   readonly description: string | null;
 }
 
 export interface FacetModel {
   readonly name: string;
   readonly description: string | null;
-  /** The columns of RETRIEVE, in its order. */
+  /** Columns of RETRIEVE, in order. */
   readonly columns: readonly (readonly [name: string, type: string])[];
 }
 
@@ -64,10 +63,10 @@ type ContentsItem = {
   readonly [K in ContentsKind]: readonly [kind: K, item: CatalogContents[K][number]];
 }[ContentsKind];
 
-/** UTF-16 units of a part, about: it is written, sent and read in a millisecond. */
+/** Approximate UTF-16 units per part: small enough to be written, sent and read in a millisecond. */
 const PART = 65_536;
 
-/** Writes contents in parts, so that no thread has to take tens of thousands of columns at once. */
+/** Serializes contents in parts, so that no thread handles tens of thousands of columns at once. */
 export class ContentsWriter {
   readonly #parts: Uint8Array[] = [];
   #items: string[] = [];
@@ -80,7 +79,6 @@ export class ContentsWriter {
     if (this.#units >= PART) this.#end();
   }
 
-  /** Everything that was added. */
   parts(): readonly Uint8Array[] {
     if (this.#items.length > 0) this.#end();
     return this.#parts;
@@ -93,7 +91,7 @@ export class ContentsWriter {
   }
 }
 
-/** What a `ContentsWriter` wrote. */
+/** Parses the output of `ContentsWriter`. */
 export function contentsOf(parts: Iterable<Uint8Array>): CatalogContents {
   const contents: { readonly [K in ContentsKind]: CatalogContents[K][number][] } = {
     enums: [],
@@ -104,7 +102,7 @@ export function contentsOf(parts: Iterable<Uint8Array>): CatalogContents {
   };
   const decoder = new TextDecoder();
   for (const part of parts) {
-    // As `ContentsWriter` wrote it: each kind with its own items.
+    // written by `ContentsWriter`: each kind has items of its own type
     for (const [kind, item] of JSON.parse(decoder.decode(part)) as ContentsItem[])
       (contents[kind] as unknown[]).push(item);
   }

@@ -3,12 +3,12 @@ import type { CatalogContents, EnumModel, FacetModel, MetricsModel } from './con
 import { MODEL_ROLE } from './roles.js';
 import { inEntities, literal } from './sql.js';
 
-/** Objects of one transaction: what it holds locks for is bounded by the engine's settings. */
+/** Objects created per transaction; the engine's lock table is small. */
 const AT_ONCE = 100;
 
 /**
- * What is created by commands, as the bootstrap superuser, before there are tables: enums, views of metrics, functions
- * for facets. Each script is one transaction.
+ * Scripts that create enums, metric views and facet functions before the tables, run as the bootstrap superuser. Each
+ * script is one transaction.
  */
 export function* ddlOf({ enums, metrics, facets }: CatalogContents): Generator<string> {
   const entities = `GRANT CREATE ON SCHEMA entities TO ${MODEL_ROLE}`;
@@ -34,16 +34,18 @@ function createEnum({ name, labels }: EnumModel): string {
 
 const METRICS_SCHEMA = ['CREATE SCHEMA metrics', 'GRANT USAGE ON SCHEMA metrics TO PUBLIC'] as const;
 
-/** Tools look tables up by name alone, so a view is not called as its entity. */
+/** Tools look tables up by name alone, so a view must not have its entity's name. */
 const METRICS_SUFFIX = '_metrics';
-/** Bytes of a Postgres name. An entity whose view would be cut has its metrics in its comment only. */
+/**
+ * Bytes of a Postgres name. If an entity's view name would be truncated, its metrics are listed only in its comment.
+ */
 const MAX_BYTES = 63;
 
 function hasRoom({ entity }: MetricsModel): boolean {
   return Buffer.byteLength(entity) + METRICS_SUFFIX.length <= MAX_BYTES;
 }
 
-/** A table to be listed, not to be read: the data lane has no such table. */
+/** A view for listing only: the data lane has no such table. */
 function metricsView({ entity, metrics }: MetricsModel): readonly string[] {
   const view = `metrics.${quoteIdentifier(`${entity}${METRICS_SUFFIX}`)}`;
   const columns = metrics.map((m) => `NULL::${m.type} AS ${quoteIdentifier(m.name)}`);
@@ -58,7 +60,7 @@ function metricsView({ entity, metrics }: MetricsModel): readonly string[] {
   ];
 }
 
-/** A function to be listed, not to be called: an empty answer would be a false one, so it raises. */
+/** A function for listing only: it raises, since an empty result would be wrong. */
 function facetFunction({ name, description, columns }: FacetModel): readonly string[] {
   const given = new Set(columns.map(([column]) => column));
   const takes = [

@@ -5,39 +5,42 @@ import type { StatementLane } from './classify.js';
 import type { CatalogModel } from './model.js';
 import type { BackendReply } from './reply.js';
 
-/** Whom an engine takes a statement to come from. */
+/** Caller of a catalog statement. */
 export interface CatalogCaller {
-  /** The name that it logged in as. */
+  /** Login name. */
   readonly user: string;
   readonly session: CatalogSettings;
 }
 
-/** What a statement is to find set. */
+/** Session state that a catalog statement reads. */
 export interface CatalogSettings {
-  /** JSON: what `current_setting`, `pg_settings`, `pg_backend_pid` and `pg_stat_activity` tell; `hardening.ts` says its shape. */
+  /**
+   * JSON for `current_setting`, `pg_settings`, `pg_backend_pid` and `pg_stat_activity`; `hardening.ts` documents its
+   * shape.
+   */
   readonly told: string;
-  /** What is in force in the engine itself: how moments are written and read. */
+  /** Settings applied in the engine itself: input and output formats. */
   readonly inForce: readonly (readonly [name: string, value: string])[];
 }
 
-/** What a statement takes and gives. */
+/** Parameters and columns of a statement. */
 export interface StatementDescription {
   readonly parameterTypes: readonly number[];
   readonly columns: readonly DescribedColumn[] | null;
 }
 
-/** Answers what is asked of catalogs: in this process, or in one that serves several. */
+/** Runs catalog statements, in this process or in one that serves several workers. */
 export interface CatalogDoor {
-  /** Rows of one answer. */
+  /** Maximum rows per answer. */
   readonly maxRows: number;
-  /** Who answers `text`. */
+  /** Classifies a text: catalog, data, mixed or writing. */
   laneOf(text: string, parse: (text: string) => Promise<ParsedText>): StatementLane | Promise<StatementLane>;
-  /** What is known of a statement already, so that no engine need be asked; null otherwise. */
+  /** Cached description of a statement; null if it must be described by an engine. */
   knows(model: CatalogModel, text: string, parameterTypes: readonly number[]): StatementDescription | null;
   /**
-   * Lends the engine of `model` to `subject`, once its own statements before are done.
+   * Runs `work` with the engine of `model`, after earlier statements of the same subject.
    *
-   * @throws CatalogFault where none comes free in time
+   * @throws CatalogFault if no engine is free in time
    */
   use<T>(
     model: CatalogModel,
@@ -47,7 +50,7 @@ export interface CatalogDoor {
   ): Promise<T>;
 }
 
-/** The engine of one access signature, while it is lent. */
+/** Engine of one access signature, while on loan. */
 export interface CatalogEngine {
   /** @throws CatalogFault */
   describe(
@@ -56,7 +59,7 @@ export interface CatalogEngine {
     parameterTypes: readonly number[],
     signal: AbortSignal | null,
   ): Promise<StatementDescription>;
-  /** Runs a statement for at most `maxRows` rows; `tag` is null where there were more. @throws CatalogFault */
+  /** Runs a statement for at most `maxRows` rows; `tag` is null if there were more. @throws CatalogFault */
   query(
     caller: CatalogCaller,
     text: string,

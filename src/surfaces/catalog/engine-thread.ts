@@ -3,7 +3,6 @@ import { startThread } from '../../base/threads/thread.js';
 import type { SharedImage } from './worker/image-files.js';
 import type { CatalogWorkerStart, FromCatalogWorker, ToCatalogWorker } from './worker/messages.js';
 
-/** Why an engine ended in the middle of its work. */
 export type EndReason = 'deadline' | 'cancelled' | 'overflow' | 'broken';
 
 export class EngineEnded extends Error {
@@ -24,13 +23,13 @@ export interface ExecLimits {
 
 export interface EngineResult {
   readonly bytes: Uint8Array;
-  /** Bytes that the engine's memory has grown to. */
+  /** Size of the engine's memory in bytes. */
   readonly memory: number;
 }
 
 export interface StartedEngine {
   readonly thread: EngineThread;
-  /** The image that it began with, for the next one. */
+  /** Image that the engine booted from, for its successor. */
   readonly image: SharedImage;
 }
 
@@ -39,9 +38,9 @@ interface PendingExecution {
   readonly ended: (error: EngineEnded) => void;
 }
 
-/** One embedded engine in a thread of its own. Nothing stops a statement but the end of the thread. */
+/** One embedded engine in its own thread. A running statement can only be stopped by ending the thread. */
 export class EngineThread {
-  /** Settles once the thread is gone. */
+  /** Settles once the thread has ended. */
   readonly exited: Promise<void>;
   readonly #worker: Worker;
   #pending: PendingExecution | null = null;
@@ -53,14 +52,14 @@ export class EngineThread {
     this.exited.then(() => this.end('broken'));
   }
 
-  /** Starts an engine. Rejects with an Error that says why it could not. */
+  /** Starts an engine. Rejects with an Error that states the cause. */
   static start(data: CatalogWorkerStart, deadlineMs: number): Promise<StartedEngine> {
     return EngineThread.#begin(data, deadlineMs, (message, thread) =>
       message.kind === 'started' ? { thread, image: message.image } : null,
     );
   }
 
-  /** Makes a base image in a thread that ends then. Rejects with an Error that says why it could not. */
+  /** Makes a base image in a thread of its own. Rejects with an Error that states the cause. */
   static make(data: CatalogWorkerStart, deadlineMs: number): Promise<Uint8Array> {
     return EngineThread.#begin(data, deadlineMs, (message, thread) => {
       if (message.kind !== 'made') return null;
@@ -69,7 +68,7 @@ export class EngineThread {
     });
   }
 
-  /** A thread, and what `read` makes of its first message. */
+  /** Starts a thread and resolves with the result of `read` on its first message. */
   static #begin<T>(
     data: CatalogWorkerStart,
     deadlineMs: number,
@@ -100,7 +99,10 @@ export class EngineThread {
     return this.#alive;
   }
 
-  /** Runs frontend messages to their end. One call at a time. Rejects with EngineEnded; the thread is gone then. */
+  /**
+   * Sends frontend messages and returns the reply. One call at a time. Rejects with EngineEnded, after which the
+   * thread is gone.
+   */
   async exec(bytes: Uint8Array, limits: ExecLimits): Promise<EngineResult> {
     if (!this.#alive) throw new EngineEnded('broken');
     const late = setTimeout(() => this.end('deadline'), limits.deadlineMs);

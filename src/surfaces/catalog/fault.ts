@@ -1,7 +1,7 @@
 import { ForeignFault } from '../../ask/index.js';
 import type { ReplyReport } from './reply.js';
 
-/** A catalog statement failed in a way that its sender may be told whole. */
+/** A failed catalog statement. The error may be shown in full. */
 export class CatalogFault extends ForeignFault {
   override readonly name = 'CatalogFault';
   readonly report: ReplyReport;

@@ -4,7 +4,7 @@ import { SESSION_SIGNALLED } from './session-signals.js';
 import { SETTING_CHANGED } from './setting-changes.js';
 import { CATALOG_VERSION } from './version.js';
 
-/** Names of VOLATILE functions that change nothing and say nothing of the host. */
+/** Names of VOLATILE functions that change nothing and reveal nothing about the host. */
 const HARMLESS_VOLATILE = `
   '^(pg_(database|indexes|relation|table|tablespace|total_relation)_size|pg_partition_(ancestors|tree|root)'
   '|pg_advisory_unlock.*|random|random_normal|gen_random_uuid|uuidv[47]|clock_timestamp|timeofday'
@@ -15,7 +15,10 @@ const CLOSED_STABLE = `
   '^(pg_config|pg_relation_file.*|pg_filenode_relation|pg_tablespace_databases|pg_prepared_statement|pg_cursor'
   '|pg_listening_channels|pg_stat_get_backend_activity)$'`;
 
-/** Grants back every IMMUTABLE function, and the others by the two lists. Functions on XML only for input and output. */
+/**
+ * Grants EXECUTE on IMMUTABLE functions, and on others according to the two lists; of the XML functions only input
+ * and output.
+ */
 function grantHarmless(): string {
   return `
   DO $$
@@ -36,7 +39,7 @@ function grantHarmless(): string {
   END $$`;
 }
 
-/** Settings whose real values say nothing of the host, beside those of the session. */
+/** Settings whose real values reveal nothing about the host, in addition to those of the session. */
 const OPEN_SETTINGS = `ARRAY[
   'array_nulls', 'backslash_quote', 'block_size', 'bytea_output', 'check_function_bodies', 'default_tablespace',
   'default_text_search_config', 'default_transaction_deferrable', 'escape_string_warning', 'lc_messages',
@@ -45,18 +48,18 @@ const OPEN_SETTINGS = `ARRAY[
   'timezone_abbreviations', 'transaction_deferrable', 'transform_null_equals', 'wal_block_size', 'xmlbinary',
   'xmloption', 'default_with_oids']`;
 
-/** Settings that `set_config` does not try on the engine: they would change more than how a value is written. */
+/** Settings that `set_config` does not apply to the engine: they affect more than output formats. */
 const NOT_TRIED_HERE = `ARRAY[
   'application_name', 'client_encoding', 'default_transaction_isolation', 'default_transaction_read_only',
   'in_hot_standby', 'is_superuser', 'role', 'search_path', 'server_version',
   'session_authorization', 'transaction_isolation', 'transaction_read_only']`;
 
-/** Settings that are in force for the rest of the statement that sets them, as in Postgres. */
+/** Settings that take effect within the statement that sets them, as in Postgres. */
 const AT_ONCE = `ARRAY['bytea_output', 'datestyle', 'extra_float_digits', 'intervalstyle', 'timezone']`;
 
 /**
- * `CREATE OR REPLACE` of a builtin has no effect, so each is renamed and created anew. The new ones run as a role
- * that may call the old ones and nothing else.
+ * `CREATE OR REPLACE` has no effect on builtin functions, so each is renamed and created anew. The new functions run
+ * as a role that may call only the old ones.
  */
 function replacedFunctions(): readonly string[] {
   return [
@@ -109,9 +112,9 @@ const OWNED_BY_SETTINGS = [
 ];
 
 /**
- * `osl.session` is one JSON object that only the owner, and `set_config`, can set: the session's `pid`, its `settings` by
- * lower-case name, each as `[shown, kept, at the start, by default]`, and, for statements that can ask for them, the
- * caller's own open `sessions`, each as `CatalogSession` has it, and the `cursors` and `statements` that this one keeps.
+ * `osl.session` is a JSON object that only the owner and `set_config` can set: `pid`, `settings` by lower-case name,
+ * each as `[shown, kept, at start, default]`, and, for statements that can read them, the caller's open `sessions`
+ * (`CatalogSession`) and this session's `cursors` and `statements`.
  */
 const CURRENT_SETTING = `
   CREATE FUNCTION pg_catalog.osl_setting(text) RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -135,7 +138,7 @@ const CURRENT_SETTING = `
   CREATE FUNCTION pg_catalog.current_setting(text) RETURNS text LANGUAGE sql STABLE STRICT
     AS $$ SELECT pg_catalog.current_setting($1, false) $$`;
 
-/** The pid of the session's BackendKeyData, with which clients find themselves and cancel. */
+/** Process id of BackendKeyData, by which clients identify themselves and cancel. */
 const BACKEND_PID = `
   CREATE FUNCTION pg_catalog.pg_backend_pid() RETURNS integer LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
     SECURITY DEFINER SET search_path = pg_catalog AS $$
@@ -144,9 +147,9 @@ const BACKEND_PID = `
   END $$`;
 
 /**
- * `set_config` tells the gateway, by a notice, what the statement wants set; it is set there, as by SET, once the
- * statement has gone well, or refused. Here it is written as Postgres writes it, and shown by `current_setting` for the
- * rest of the statement. NULL, which resets it, is shown as the value of the start.
+ * `set_config` sends the change to the gateway in a notice. The gateway applies it like SET after the statement
+ * succeeds, or refuses it. Within the statement the value is formatted as in Postgres and visible to
+ * `current_setting`. NULL resets to the value of the session's start.
  */
 const SET_CONFIG = `
   CREATE FUNCTION pg_catalog.set_config(setting_name text, new_value text, is_local boolean) RETURNS text
@@ -202,7 +205,7 @@ const SHOW_ALL_SETTINGS = `
   WHERE s.key IS NOT NULL OR lower(a.name) = ANY (${OPEN_SETTINGS})
   $$`;
 
-/** The caller's own sessions, and what may be seen of them; a transaction of theirs holds its own id and nothing else. */
+/** The caller's own sessions; a transaction holds only its own virtual id. */
 const OWN_SESSIONS = `
   CREATE FUNCTION pg_catalog.osl_sessions(OUT pid integer, OUT application_name text, OUT backend_start timestamptz,
     OUT xact_start timestamptz, OUT query_start timestamptz, OUT state_change timestamptz, OUT state text,
@@ -233,7 +236,7 @@ const OWN_SESSIONS = `
     FROM pg_catalog.osl_sessions() s
     WHERE s.xact_start IS NOT NULL`;
 
-/** The gateway keeps them; the engine has none. */
+/** Cursors and prepared statements are kept by the gateway, not by the engine. */
 const KEPT_BY_SESSION = `
   CREATE FUNCTION pg_catalog.osl_cursors(OUT name text, OUT text text, OUT hold boolean, OUT "binary" boolean,
     OUT scroll boolean, OUT created float8)
@@ -261,7 +264,7 @@ const KEPT_BY_SESSION = `
            s."fromSql" AS from_sql, 0::bigint AS generic_plans, 0::bigint AS custom_plans
     FROM pg_catalog.osl_statements() s`;
 
-/** They tell the gateway, by a notice, which of the caller's own sessions is meant. Of all others no session is known. */
+/** Sends the signal to the gateway in a notice. Only the caller's own sessions are known here. */
 const SIGNALS = ['cancel', 'terminate']
   .map(
     (what) => `
@@ -279,18 +282,18 @@ const SIGNALS = ['cancel', 'terminate']
   .join(';');
 
 /**
- * Closes the engine: what is left to the caller is to read, to compute and to ask about names. Run once, as the
- * bootstrap superuser, on a fresh cluster; each entry is one script of its own.
+ * Restricts the engine to reading, computing and querying names. Run once on a fresh cluster as the bootstrap
+ * superuser; each entry is one script.
  */
 export const HARDENING: readonly string[] = [
-  // One database, one schema; nothing that only exists because an installation did.
+  // One database, one schema, and no leftovers of the installation.
   `ALTER DATABASE template0 IS_TEMPLATE false; ALTER DATABASE template1 IS_TEMPLATE false`,
   `DROP DATABASE template0`,
   `DROP DATABASE template1`,
   `COMMENT ON DATABASE postgres IS NULL`,
   `UPDATE pg_catalog.pg_database SET datname = 'osl'`,
   `DROP SCHEMA public`,
-  // Roles. A superuser cannot be renamed by itself.
+  // Roles. A superuser cannot rename itself.
   `CREATE ROLE osl_renamer SUPERUSER; SET SESSION AUTHORIZATION osl_renamer;
    ALTER ROLE postgres RENAME TO ${OWNER_ROLE}; SET SESSION AUTHORIZATION ${OWNER_ROLE};
    DROP ROLE osl_renamer`,
@@ -300,7 +303,7 @@ export const HARDENING: readonly string[] = [
   `REVOKE ALL ON DATABASE osl FROM PUBLIC; GRANT CONNECT ON DATABASE osl TO PUBLIC;
    REVOKE USAGE ON LANGUAGE sql, plpgsql FROM PUBLIC`,
   ...RELATIONS_OF_THEIR_VERSION,
-  // Functions: none, then what is harmless.
+  // Functions: revoke all, then grant the harmless ones.
   ...replacedFunctions(),
   `REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA pg_catalog FROM PUBLIC`,
   grantHarmless(),

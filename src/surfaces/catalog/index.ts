@@ -1,4 +1,4 @@
-/** What BI tools ask `pg_catalog` and `information_schema`, answered by a real Postgres without data. */
+/** `pg_catalog` and `information_schema` for BI tools, answered by a Postgres without data. */
 export {
   askCatalog,
   type CatalogDelivery,

@@ -14,27 +14,27 @@ import type { SharedImage } from './worker/image-files.js';
 
 export interface InstanceLimits {
   readonly statementMs: number;
-  /** How long a statement may wait for those before it. */
+  /** Maximum wait for earlier statements. */
   readonly waitMs: number;
   readonly maxBytes: number;
 }
 
 const MIB = 1_048_576;
-/** Memory at which an engine is replaced: it grows and never shrinks. */
+/** Memory size at which an engine is replaced, since it never shrinks. */
 const RECYCLE_BYTES = 192 * MIB;
-/** Changes of caller after which it is replaced: each leaves a dead row behind, and nobody vacuums. */
+/** Caller changes after which an engine is replaced: each leaves a dead row, and nothing vacuums. */
 const RECYCLE_SWITCHES = 5_000;
 const MAX_DESCRIBED = 500;
-/** UTF-16 units; the descriptions of longer texts are not kept. */
+/** UTF-16 units; descriptions of longer texts are not cached. */
 const MAX_DESCRIBED_LENGTH = 16_384;
 const MAX_WAITING = 200;
 
-/** Starts the engine of a signature: filled anew, or from the image of the one before. */
+/** Starts an engine: filled anew if `image` is null, else from the image of its predecessor. */
 export type StartEngine = (image: SharedImage | null) => Promise<StartedEngine>;
 
 /**
- * The engine of one access signature: one statement at a time. Nothing stops a statement but the end of its thread, so
- * the image with which the first engine began is kept: the next one takes a fourth of a second, whatever it shows.
+ * Engine of one access signature, running one statement at a time. A running statement can only be stopped by ending
+ * the thread, so the first engine's image is kept: a successor boots from it in about 250 ms.
  */
 export class CatalogInstance implements CatalogEngine {
   readonly #start: StartEngine;
@@ -43,7 +43,7 @@ export class CatalogInstance implements CatalogEngine {
   #closed = false;
   readonly #limits: InstanceLimits;
   readonly #queue = new StatementQueue(1, MAX_WAITING);
-  /** The turns of all engines together. */
+  /** Semaphore shared by all engines. */
   readonly #running: StatementQueue;
   readonly #described = new LRUCache<string, StatementDescription>({ max: MAX_DESCRIBED });
   #thread: EngineThread | null = null;
@@ -60,12 +60,12 @@ export class CatalogInstance implements CatalogEngine {
     this.#limits = limits;
   }
 
-  /** Nobody has it on loan, so that it may be ended. */
+  /** True if it is not on loan, and so may be ended. */
   get idle(): boolean {
     return this.#loans === 0;
   }
 
-  /** When the last loan was given back, in ms since 1970. */
+  /** Time of the last return, in ms since the epoch. */
   get lastUsed(): number {
     return this.#lastUsed;
   }
@@ -80,7 +80,7 @@ export class CatalogInstance implements CatalogEngine {
     this.#lastUsed = Date.now();
   }
 
-  /** Bytes that its engine's memory has grown to, and those of its image. */
+  /** Bytes of the engine's memory and its image. */
   get memory(): number {
     return this.#memory + (this.#image?.bytes ?? 0);
   }
@@ -90,12 +90,12 @@ export class CatalogInstance implements CatalogEngine {
     return this.#image !== null;
   }
 
-  /** Resolves once the engine is there. Its start goes on where `signal` gives up. Rejects as the start did. */
+  /** Resolves once the engine has started. The start continues if `signal` aborts. Rejects with the start's error. */
   async ready(signal: AbortSignal | null): Promise<void> {
     await orAborted(this.#engine(), signal);
   }
 
-  /** What is known of a statement already; null otherwise. */
+  /** Cached description of a statement, or null. */
   knows(text: string, parameterTypes: readonly number[]): StatementDescription | null {
     return this.#described.get(keyOf(text, parameterTypes)) ?? null;
   }
@@ -119,7 +119,7 @@ export class CatalogInstance implements CatalogEngine {
     return described;
   }
 
-  /** Runs a statement for at most `maxRows` rows; `tag` is null where there were more. @throws CatalogFault */
+  /** Runs a statement for at most `maxRows` rows; `tag` is null if there were more. @throws CatalogFault */
   async query(
     caller: CatalogCaller,
     text: string,
@@ -137,15 +137,15 @@ export class CatalogInstance implements CatalogEngine {
     return this.#run(caller, encoder.view(), signal);
   }
 
-  /** Ends the engine once nothing runs in it. */
+  /** Ends the engine once no statement runs. */
   async close(): Promise<void> {
     this.#closed = true;
-    const leave = await this.#queue.enter(this.#patience(null)).catch(() => null); // late: it is ended all the same
+    const leave = await this.#queue.enter(this.#patience(null)).catch(() => null); // timed out: end it anyway
     this.#end();
     leave?.();
   }
 
-  /** Waits for its turn, then runs one statement as `caller`. */
+  /** Waits for the queues, then runs one statement as `caller`. */
   async #run(caller: CatalogCaller, messages: Uint8Array, signal: AbortSignal | null): Promise<BackendReply> {
     const patience = this.#patience(signal);
     const leave = await this.#queue.enter(patience);
@@ -172,7 +172,7 @@ export class CatalogInstance implements CatalogEngine {
   ): Promise<BackendReply> {
     requireGoing(signal);
     const thread = await this.#engine();
-    requireGoing(signal); // it may have had to begin anew
+    requireGoing(signal); // the engine may have been restarted
     try {
       await this.#switchTo(thread, caller);
       const executed = await thread.exec(messages, {
@@ -211,10 +211,10 @@ export class CatalogInstance implements CatalogEngine {
   }
 
   /**
-   * Makes the one caller's role bear the subject's name.
+   * Renames the caller's role to the subject.
    *
-   * INVARIANT: a statement runs only after the engine has said itself that it is this subject, without rights and
-   * read-only; whatever else it says ends it.
+   * INVARIANT: a statement runs only after the engine has confirmed that it runs as this subject, unprivileged and
+   * read-only; otherwise the engine is ended.
    */
   async #switchTo(thread: EngineThread, caller: CatalogCaller): Promise<void> {
     const role = roleNameOf(caller.user);
@@ -243,7 +243,7 @@ export class CatalogInstance implements CatalogEngine {
     this.#switches += role === this.#role ? 0 : 1;
     this.#role = role;
     this.#told = reply.error === null ? told : '';
-    // The upstream knows this time zone, and the engine does not.
+    // The data's Postgres knows this time zone, the catalog engine does not.
     if (reply.error?.sqlstate === '22023') throw new CatalogFault(reply.error);
     if (reply.error !== null) throw new EngineEnded('broken', reply.error.message);
   }
@@ -280,7 +280,7 @@ export class CatalogInstance implements CatalogEngine {
 }
 
 const SWITCH_MS = 10_000;
-/** SHOW is no function, so it tells what is really set. */
+/** SHOW is not a replaceable function, so it returns the real values. */
 const WHO = [
   `SELECT session_user, current_user, pg_catalog.pg_has_role('${OWNER_ROLE}', 'USAGE')`,
   'SHOW is_superuser',
@@ -301,14 +301,14 @@ function requireGoing(signal: AbortSignal | null): void {
   if (signal?.aborted === true) throw cancelled(signal);
 }
 
-/** The engine's own words for want of memory sound as if the whole server had none. */
+/** Adds a hint: the engine's out-of-memory error reads as if the whole server were out of memory. */
 function withHint(report: ReplyReport): ReplyReport {
   const hint =
     'what reads no table is answered by an engine of the gateway that has little memory: ask for a smaller value';
   return report.sqlstate === '53200' ? { ...report, hint } : report;
 }
 
-/** The result of `work`, unless `signal` aborts before. @throws CatalogFault 57014 */
+/** Result of `work`, unless `signal` aborts first. @throws CatalogFault 57014 */
 async function orAborted<T>(work: Promise<T>, signal: AbortSignal | null): Promise<T> {
   if (signal === null) return work;
   requireGoing(signal);

@@ -27,9 +27,8 @@ import {
 import { inEntities } from './sql.js';
 
 /**
- * The enums of columns that a caller sees in the clear, under their names in the database, whose schemas nobody is told.
- * Of two with one name the second has none, and its columns are text; so is one whose name, or that of its array type, is
- * an entity's, whose rows have a type of that name.
+ * Enums of the columns that a caller sees unmasked, named as in the database without their schema. If two share a
+ * name, the second is shown as text. So is an enum whose name, or array type name, equals an entity's row type.
  */
 class Enums {
   readonly #taken: Set<string>;
@@ -43,7 +42,7 @@ class Enums {
     return [...this.#known.values()];
   }
 
-  /** The name of the enum that `column` has; null where it has none that is declared. */
+  /** Name of the column's enum; null if it is shown as text. */
   nameOf({ stored, labels }: Column): string | null {
     if (stored === undefined || labels === undefined || storedType(stored)?.isEnum !== true) return null;
     const key = JSON.stringify([stored, labels]);
@@ -57,19 +56,19 @@ class Enums {
   }
 }
 
-/** One caller's catalog: exactly what the caller may name, and nothing of where it comes from. */
+/** Catalog of one caller: exactly the objects the caller may name, without their origin. */
 export interface CatalogModel {
-  /** Equal for equal contents: 64 hex digits over `parts`. */
+  /** SHA-256 of `parts` in hex. */
   readonly signature: string;
   readonly entities: number;
   readonly columns: number;
-  /** The contents, as `ContentsWriter` writes them. */
+  /** Contents, in the format of `ContentsWriter`. */
   readonly parts: readonly Uint8Array[];
 }
 
 const known = new WeakMap<Manifest, WeakMap<Access['relations'], Promise<CatalogModel>>>();
 
-/** The catalog of whoever has this access. Worked out once for all callers with the same rights, in portions. */
+/** Catalog for an access. Computed once for all callers with the same rights, yielding to other work. */
 export function modelOf(manifest: Manifest, access: Access): Promise<CatalogModel> {
   const models = known.get(manifest) ?? new WeakMap<Access['relations'], Promise<CatalogModel>>();
   known.set(manifest, models);
@@ -81,7 +80,7 @@ export function modelOf(manifest: Manifest, access: Access): Promise<CatalogMode
   return model;
 }
 
-/** Columns and links that are looked at before others get their turn. */
+/** Columns and links processed between two yields. */
 const SLICE = 1_000;
 
 function* composing(manifest: Manifest, access: Access): Generator<void, CatalogModel> {
@@ -126,13 +125,12 @@ function* composing(manifest: Manifest, access: Access): Generator<void, Catalog
   return Object.freeze({ signature: hash.digest('hex'), entities: tables.size, columns, parts });
 }
 
-/** A table, with the types by which its columns can be keys. */
 interface TableWithKeyTypes {
   readonly model: TableModel;
   readonly keyTypes: ReadonlyMap<string, string>;
 }
 
-/** Null for what is no table of rows, as a facet, which RETRIEVE asks. */
+/** Null for relations that are not tables, such as facets, or that have nothing visible. */
 function tableOf(
   relation: Relation,
   rights: RelationAccess,
@@ -144,7 +142,7 @@ function tableOf(
   const declared = relation.columns.filter((c) => isShown(c, rights));
   const typed = declared.map((c) => columnModel(c, relation, rights, enums));
   const columns = [...typed.map((c) => c.model), ...computed];
-  // What nothing of can be used is not listed: on no surface.
+  // Entities without any usable column or metric are hidden on every surface.
   if (columns.length === 0 && metrics.length === 0) return null;
   const clear = new Set(columns.filter((c) => c.notNull).map((c) => c.name));
   const keyed = relation.primaryKey.length > 0 && relation.primaryKey.every((k) => clear.has(k));
@@ -174,7 +172,7 @@ function computedOf(relation: Relation, { catalog }: Manifest, access: Access): 
     });
 }
 
-/** What `*` has: columns that some grant covers, without those that may not be used at all. */
+/** True for columns of `*`: covered by a grant and not denied. */
 function isShown(column: Column, rights: RelationAccess): boolean {
   if (rights.denied.has(column.name)) return false;
   const covering = rights.grants.filter((g) => g.columns.has(column.name));
@@ -184,7 +182,7 @@ function isShown(column: Column, rights: RelationAccess): boolean {
   return mask !== 'deny' || covering.some((g) => g.unmask.has(sensitivity));
 }
 
-/** A column, and the type by which it can be a key. It is NOT NULL only where every row that the caller sees has it in the clear. */
+/** Column with its type as a key. NOT NULL only if every visible row has the value unmasked. */
 function columnModel(
   column: Column,
   relation: Relation,
@@ -197,7 +195,7 @@ function columnModel(
   );
   const required = !nullable || relation.primaryKey.includes(name);
   const declared = clear && form !== undefined ? form.sql : type;
-  // A label says that there may be such a row: who sees groups alone is not told.
+  // An enum label reveals that such rows may exist, which must stay hidden from callers who see groups only.
   const enumName = clear && rights.grants.every((g) => g.groups === undefined) ? enums.nameOf(column) : null;
   const enumType = enumName === null ? null : inEntities(enumName);
   return {
@@ -206,7 +204,7 @@ function columnModel(
   };
 }
 
-/** The metrics of each entity that the caller may compute. The compiler itself is asked. */
+/** Metrics that the caller may compute, by entity; the compiler decides. */
 function* metricsByEntity(
   manifest: Manifest,
   access: Access,
@@ -224,7 +222,7 @@ function* metricsByEntity(
   return byEntity;
 }
 
-/** What a BI tool shows of a metric has no place for its format, so its description says what it is in. */
+/** Description with the unit: BI tools have no other place for a metric's format. */
 function wordsOf({ description, format }: Metric): string | null {
   const unit = format === undefined ? null : formatUnit(format);
   const words = [description, unit === null ? null : `In ${unit}.`].filter((w) => w !== null);
@@ -235,7 +233,6 @@ function metricLine({ name, description }: MetricModel): string {
   return `Metric ${name}${description === null ? '' : `: ${description}`} Use MEASURE(${identifier(name)}).`;
 }
 
-/** With the columns of its passages. */
 function facetModel({ name, description, columns }: GraphView['facets'][number]): FacetModel {
   return {
     name,
@@ -276,7 +273,7 @@ function fromBridge({ name, left, right }: Bridge): readonly CatalogForeignKey[]
   }));
 }
 
-/** True if the caller sees both ends in the clear, of equal types, and the target is its table's primary key. */
+/** True if the caller sees both ends unmasked, with equal types, and the target is its table's primary key. */
 function isSound(key: CatalogForeignKey, tables: ReadonlyMap<string, TableWithKeyTypes>): boolean {
   const target = tables.get(key.target);
   const from = typesOf(tables.get(key.table), key.columns);

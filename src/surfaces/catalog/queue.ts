@@ -1,30 +1,30 @@
 import { QueryError } from 'osl-compiler';
 import { type CatalogFault, fault } from './fault.js';
 
-/** How long one who waits may still do so, and whether it gave up. */
+/** Limits of waiting. */
 export interface Patience {
-  /** The end of patience, as `Date.now()` tells it. */
+  /** Deadline, ms since the epoch. */
   readonly until: number;
   readonly signal: AbortSignal | null;
 }
 
-/** Gives a turn back. */
+/** Returns a place to the queue. */
 export type Leave = () => void;
 
-/** Turns of statements, some at a time: first come, first served. */
+/** FIFO semaphore for statements. */
 export class StatementQueue {
   readonly #places: number;
   readonly #mostWaiting: number;
   readonly #waiting = new Set<() => void>();
   #taken = 0;
 
-  /** `mostWaiting`: 53300 beyond. */
+  /** `mostWaiting`: further statements fail with 53300. */
   constructor(places: number, mostWaiting: number) {
     this.#places = places;
     this.#mostWaiting = mostWaiting;
   }
 
-  /** Nobody has a turn, so that nobody waits for one. */
+  /** True if no statement holds a place or waits. */
   get unused(): boolean {
     return this.#taken === 0;
   }
@@ -72,7 +72,7 @@ export class StatementQueue {
     });
   }
 
-  /** A turn that ends is the next one's at once, so that nobody who comes now is before it. */
+  /** Hands a place directly to the first waiter, so that newcomers cannot overtake it. */
   #next(): void {
     const [first] = this.#waiting;
     if (first === undefined) this.#taken -= 1;
@@ -80,7 +80,7 @@ export class StatementQueue {
   }
 }
 
-/** Why a statement stopped whose `signal` was aborted. */
+/** Error for a statement whose `signal` was aborted. */
 export function cancelled(signal: AbortSignal | null): CatalogFault {
   const reason: unknown = signal?.reason;
   const late = reason instanceof QueryError && reason.entry === 'timedOut';

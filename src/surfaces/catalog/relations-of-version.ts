@@ -1,13 +1,13 @@
-/** Without the constraints that NOT NULL has in the engine's version: in 14 it is a property of the column. */
+/** Removes NOT NULL constraints: in Postgres 14 NOT NULL is a property of the column. */
 const WITHOUT_NOT_NULL_CONSTRAINTS = `
   DELETE FROM pg_catalog.pg_depend d USING pg_catalog.pg_constraint c
     WHERE d.classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND d.objid = c.oid AND c.contype = 'n';
   DELETE FROM pg_catalog.pg_constraint WHERE contype = 'n'`;
 
 /**
- * One row for each column of a constraint, as information_schema tells of it; of NOT NULL too, as a CHECK. Views over
- * the system's own tables would be read in full for each row of a join, since the planner takes them for one row: the
- * time of what BI tools ask would grow with the square of the tables.
+ * One row per constraint column for information_schema; NOT NULL is listed as CHECK. Views over the system's tables
+ * would be read in full for each row of a join, because the planner estimates one row: queries of BI tools would take
+ * time quadratic in the number of tables.
  */
 const CONSTRAINT_COLUMNS = `
   CREATE TABLE pg_catalog.pg_constraint_column (
@@ -16,10 +16,10 @@ const CONSTRAINT_COLUMNS = `
   CREATE INDEX pg_constraint_column_by_constraint ON pg_catalog.pg_constraint_column (constraint_name);
   CREATE INDEX pg_constraint_column_by_table ON pg_catalog.pg_constraint_column (table_name)`;
 
-/** The first of a range of OIDs that no Postgres gives, below those of a user's objects. */
+/** Start of an OID range that Postgres does not assign, below user objects. */
 const FIRST_OID = 9_001;
 
-/** Columns that have the OIDs of tables and their indexes. */
+/** Columns that refer to OIDs of tables and their indexes. */
 const OID_COLUMNS = [
   ['pg_index', 'indexrelid'],
   ['pg_index', 'indrelid'],
@@ -28,8 +28,8 @@ const OID_COLUMNS = [
 ] as const;
 
 /**
- * Takes its types from the table, and gives it and its indexes OIDs of the system, for tools that list types, and
- * whatever a user has created.
+ * Drops the table's types and gives the table and its indexes system OIDs, which hides them from tools that list
+ * types or user objects.
  */
 const AS_OF_THE_SYSTEM = `
   DO $$
@@ -51,7 +51,7 @@ const AS_OF_THE_SYSTEM = `
 
 type Domain = 'sql_identifier' | 'character_data' | 'yes_or_no' | 'cardinal_number';
 
-/** Columns of a view of information_schema, in its own types: name and value. */
+/** Columns of an information_schema view, by name: type and value. */
 type ViewColumns = Readonly<Record<string, readonly [type: Domain, value: string]>>;
 
 const catalogAndSchema = (of: string): ViewColumns => ({
@@ -120,7 +120,6 @@ const CONSTRAINT_VIEWS: Readonly<Record<string, { readonly columns: ViewColumns;
     },
   };
 
-/** Each view as it is, over the columns of constraints. */
 function constraintViews(): readonly string[] {
   return Object.entries(CONSTRAINT_VIEWS).map(([view, { columns, where }]) => {
     const values = Object.values(columns).map(([type, value]) => `(${value})::information_schema.${type}`);
@@ -130,9 +129,9 @@ function constraintViews(): readonly string[] {
 }
 
 /**
- * What tools read most, as version 14 has it and the engine has not: no constraints of NOT NULL, and counts in
- * pg_attribute that are int4. The table of attributes goes on under another name that the system's own views and
- * functions know (by its OID), and a view has its name. Needs `allow_system_table_mods`.
+ * Catalog relations that tools read most, as in version 14: no NOT NULL constraints, and int4 counts in pg_attribute.
+ * The attribute table is renamed (system views and functions refer to it by OID), and a view takes its name. Needs
+ * `allow_system_table_mods`.
  */
 export const RELATIONS_OF_THEIR_VERSION: readonly string[] = [
   WITHOUT_NOT_NULL_CONSTRAINTS,

@@ -9,16 +9,16 @@ import type { CatalogModel } from './model.js';
 import { cancelled } from './queue.js';
 import type { BackendReply, ReplyReport } from './reply.js';
 
-/** One statement, for the process that has the engines. */
+/** Request to the process that runs the engines. */
 export interface CatalogAsked {
-  /** By which it is stopped. */
+  /** Used to cancel the request. */
   readonly id: number;
   readonly signature: string;
   readonly subject: string;
   readonly caller: CatalogCaller;
   readonly text: string;
   readonly parameterTypes: readonly number[];
-  /** Null where it is to be described. */
+  /** Null to describe the statement only. */
   readonly run: CatalogRun | null;
 }
 
@@ -31,34 +31,33 @@ interface CatalogRun {
 export type CatalogTold =
   | { readonly kind: 'described'; readonly described: StatementDescription }
   | { readonly kind: 'reply'; readonly reply: BackendReply }
-  /** It is to be asked again, once all parts of the model have been sent. */
+  /** The model must be sent before asking again. */
   | { readonly kind: 'unknown' }
   | { readonly kind: 'fault'; readonly report: ReplyReport };
 
-/** One part of the model of a statement, sent before it is asked again. They come in order. */
+/** One part of a model, sent in order before the request is repeated. */
 export interface CatalogPart extends Pick<CatalogModel, 'signature' | 'entities' | 'columns'> {
-  /** Of the statement. */
+  /** Id of the request. */
   readonly id: number;
-  /** From 0. */
+  /** Index from 0. */
   readonly at: number;
   readonly of: number;
   readonly part: Uint8Array;
 }
 
-/** The process that has the engines. */
+/** Connection to the process that runs the engines. */
 export interface CatalogHost {
   ask(asked: CatalogAsked): Promise<CatalogTold>;
-  /** Resolves once it has the part. */
+  /** Resolves once the part has been received. */
   send(part: CatalogPart): Promise<void>;
   stop(id: number): void;
 }
 
-/** What is known of statements, whose engines are elsewhere. */
 const MAX_DESCRIBED = 2_000;
-/** UTF-16 units; the descriptions of longer texts are not kept. */
+/** UTF-16 units; descriptions of longer texts are not cached. */
 const MAX_DESCRIBED_LENGTH = 16_384;
 
-/** Catalogs whose engines are in another process. It gives each statement its turn. */
+/** Catalogs whose engines run in another process, which also queues the statements. */
 export class RemoteCatalogs implements CatalogDoor {
   readonly maxRows = MAX_ROWS;
   readonly #host: CatalogHost;
@@ -136,7 +135,7 @@ export class RemoteCatalogs implements CatalogDoor {
     }
   }
 
-  /** Part after part, so that neither process takes all of it at once. */
+  /** Sends one part at a time, so that neither process handles the whole model at once. */
   async #send(id: number, model: CatalogModel, requireGoing: () => void): Promise<void> {
     const { signature, entities, columns, parts } = model;
     for (const [at, part] of parts.entries()) {

@@ -4,34 +4,34 @@ import { BackendSplitter } from '../../engine/protocol/splitter.js';
 import { type SessionSignal, sessionSignal } from './session-signals.js';
 import { type SettingChange, settingChange } from './setting-changes.js';
 
-/** What the engine says is wrong, or worth knowing. It holds no data, so all of it may be shown. */
+/** An error or notice of the engine. The engine holds no data, so all of it may be shown. */
 export interface ReplyReport {
   readonly severity: string;
   readonly sqlstate: string;
   readonly message: string;
   readonly detail: string | null;
   readonly hint: string | null;
-  /** Where in the text, in characters from 1. */
+  /** Position in the text, in characters from 1. */
   readonly position: number | null;
 }
 
-/** The backend's messages of one round trip, sorted. */
+/** Parsed messages of one round trip. */
 export interface BackendReply {
   readonly error: ReplyReport | null;
   readonly notices: readonly ReplyReport[];
-  /** Changes of settings in order; one more than `MAX_CHANGES` where there are too many. */
+  /** Setting changes in order; at most `MAX_CHANGES` + 1, which means too many. */
   readonly changes: readonly SettingChange[];
-  /** Sessions to cancel or end, in order; one more than `MAX_SIGNALS` where there are too many. */
+  /** Signals in order; at most `MAX_SIGNALS` + 1, which means too many. */
   readonly signals: readonly SessionSignal[];
   readonly parameterTypes: readonly number[];
-  /** Null where the statement gives no rows. */
+  /** Null if the statement returns no rows. */
   readonly columns: readonly DescribedColumn[] | null;
-  /** Runs of whole DataRow messages. */
+  /** Buffers of whole DataRow messages. */
   readonly rows: readonly Uint8Array[];
   readonly rowCount: number;
-  /** Null where the row limit was reached. */
+  /** Null if the row limit was reached. */
   readonly tag: string | null;
-  /** ReadyForQuery was the last message, outside any transaction. */
+  /** True if the reply ended with ReadyForQuery outside of a transaction. */
   readonly idle: boolean;
 }
 
@@ -43,9 +43,9 @@ type MutableReply = { -readonly [K in keyof BackendReply]: BackendReply[K] } & {
 };
 
 const MAX_NOTICES = 20;
-/** Settings that one statement may change. */
+/** Maximum settings that one statement may change. */
 export const MAX_CHANGES = 200;
-/** Sessions that one statement may cancel or end. */
+/** Maximum sessions that one statement may signal. */
 export const MAX_SIGNALS = 200;
 
 export function readReply(bytes: Uint8Array): BackendReply {

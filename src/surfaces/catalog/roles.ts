@@ -1,10 +1,10 @@
-/** The bootstrap superuser of a catalog engine: owns the system's objects, and never runs a caller's statement. */
+/** Bootstrap superuser of a catalog engine: owns the system's objects and never runs a caller's statement. */
 export const OWNER_ROLE = 'osl';
 /** Owns the caller's tables without rights to write them; every caller is a member. */
 export const MODEL_ROLE = 'osl_model';
-/** Owns the replaced functions, and may do nothing but read what they read. */
+/** Owns the replaced functions; may read only what they read. */
 export const SETTINGS_ROLE = 'osl_settings';
-/** What the one caller's role is called until a subject is known. */
+/** Name of the caller's role before the first caller. */
 export const FIRST_CALLER = 'osl_caller';
 
 const TAKEN: ReadonlySet<string> = new Set([
@@ -18,7 +18,7 @@ const TAKEN: ReadonlySet<string> = new Set([
 /** Bytes of a Postgres name. */
 const MAX_BYTES = 63;
 
-/** The role that a subject is shown as: its own name, save one that Postgres or we use, and cut as Postgres cuts. */
+/** Role name shown for a subject: its own name unless reserved, truncated as in Postgres. */
 export function roleNameOf(subject: string): string {
   const name = TAKEN.has(subject) || subject.startsWith('pg_') ? `subject ${subject}` : subject;
   let bytes = 0;

@@ -1,14 +1,14 @@
-/** The SQLSTATE of the notices by which a catalog engine tells which session is to be cancelled or ended. No Postgres uses it. */
+/** SQLSTATE of notices that carry a session signal. Not used by Postgres. */
 export const SESSION_SIGNALLED = 'OSL02';
 
-/** What `pg_cancel_backend` and `pg_terminate_backend` ask for. */
+/** A call of `pg_cancel_backend` or `pg_terminate_backend`. */
 export interface SessionSignal {
-  /** As in BackendKeyData. */
+  /** Process id of BackendKeyData. */
   readonly pid: number;
   readonly what: 'cancel' | 'terminate';
 }
 
-/** A session of the caller's own as `pg_stat_activity` has it. Times are milliseconds since the epoch. */
+/** Row of `pg_stat_activity` for one of the caller's sessions. Times are ms since the epoch. */
 export interface CatalogSession {
   readonly pid: number;
   readonly application_name: string;
@@ -20,25 +20,25 @@ export interface CatalogSession {
   readonly query: string;
 }
 
-/** A cursor of the session as `pg_cursors` has it. */
+/** Row of `pg_cursors`. */
 export interface CatalogCursor {
   readonly name: string;
   readonly text: string;
   readonly hold: boolean;
   readonly binary: boolean;
   readonly scroll: boolean;
-  /** ms since the epoch. */
+  /** ms since the epoch */
   readonly created: number;
 }
 
-/** A prepared statement of the session as `pg_prepared_statements` has it. */
+/** Row of `pg_prepared_statements`. */
 export interface CatalogStatement {
   readonly name: string;
   readonly text: string;
-  /** ms since the epoch. */
+  /** ms since the epoch */
   readonly prepared: number;
   readonly parameters: readonly number[];
-  /** Null for one that gives no rows. */
+  /** Null if it returns no rows. */
   readonly results: readonly number[] | null;
   readonly fromSql: boolean;
 }
@@ -48,14 +48,14 @@ interface SignalNotice {
   readonly message: string;
 }
 
-/** The signal that `notice` tells of, or null for any other notice. */
+/** Session signal in `notice`, or null. */
 export function sessionSignal({ sqlstate, message }: SignalNotice): SessionSignal | null {
   if (sqlstate !== SESSION_SIGNALLED) return null;
-  const [pid, what] = JSON.parse(message) as [number, SessionSignal['what']]; // made by our own function
+  const [pid, what] = JSON.parse(message) as [number, SessionSignal['what']]; // written by our own function
   return { pid, what };
 }
 
-/** True for a statement that can be about sessions, or what they keep: others need not be told of them. */
+/** True if the text may read or signal sessions, cursors or prepared statements. */
 export function namesSessions(text: string): boolean {
   return NAMES.test(text);
 }

@@ -1,7 +1,7 @@
-/** The SQLSTATE of the notices by which a catalog engine tells what `set_config` was asked for. No Postgres uses it. */
+/** SQLSTATE of notices that carry a `set_config` call. Not used by Postgres. */
 export const SETTING_CHANGED = 'OSL01';
 
-/** What a statement wants set by `set_config`; a null value resets it. */
+/** A `set_config` call; a null value resets. */
 export interface SettingChange {
   readonly name: string;
   readonly value: string | null;
@@ -14,9 +14,9 @@ interface SettingNotice {
   readonly message: string;
 }
 
-/** The change that `notice` tells of, or null for a notice that is meant for the client. */
+/** Setting change in `notice`; null for a notice to the client. */
 export function settingChange({ sqlstate, message }: SettingNotice): SettingChange | null {
   if (sqlstate !== SETTING_CHANGED) return null;
-  const [name, value, local] = JSON.parse(message) as [string, string | null, boolean]; // made by our own function
+  const [name, value, local] = JSON.parse(message) as [string, string | null, boolean]; // written by our own function
   return { name, value, local };
 }

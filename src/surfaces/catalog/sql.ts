@@ -1,11 +1,11 @@
 import { quoteIdentifier } from 'osl-compiler/sql-text';
 
-/** The name of something in the schema that has the caller's tables. */
+/** Qualifies a name with the schema of the caller's tables. */
 export function inEntities(name: string): string {
   return `entities.${quoteIdentifier(name)}`;
 }
 
-/** An escape string, so that no setting changes what it means. NUL is in no manifest and in no token. */
+/** Escape string literal, whose meaning does not depend on settings. Manifests and tokens contain no NUL. */
 export function literal(text: string): string {
   return `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 }

@@ -1,15 +1,15 @@
 import { type CommonNames, isCommon, withClauseNames } from 'osl-compiler';
 
-/** A node of the parser's tree, as plain data: what is not known here is walked through, never passed over. */
+/** Syntax tree node as plain data. Unknown kinds are walked like any other. */
 export type Tree = Readonly<Record<string, unknown>>;
 
-/** What a statement refers to, whatever stands around it. */
+/** Relations that a statement refers to, at any depth. */
 export interface References {
-  /** It names a relation of `pg_catalog` or `information_schema`. */
+  /** Names a relation of `pg_catalog` or `information_schema`. */
   readonly system: boolean;
-  /** It names any other relation, or a table function of OSL-SQL. */
+  /** Names any other relation, or a table function of OSL-SQL. */
   readonly data: boolean;
-  /** The first thing in it that is more than a question: `INTO`, `FOR UPDATE`, `INSERT`, … */
+  /** First part that is more than a query: `INTO`, `FOR UPDATE`, `INSERT`, … */
   readonly writes: string | null;
 }
 
@@ -30,7 +30,7 @@ const WRITES: ReadonlyMap<string, string> = new Map([
 const SYSTEM_SCHEMAS: ReadonlySet<string> = new Set(['pg_catalog', 'information_schema']);
 const TABLE_FUNCTIONS: ReadonlySet<string> = new Set(['retrieve', 'traverse']);
 
-/** Finds every relation in `node`. Names of common table expressions hide relations, as their scopes say. */
+/** Finds all relations in `node`, except names of common table expressions in scope. */
 export function referencesOf(node: Tree, isSystem: (name: string) => boolean): References {
   const found: SyntaxFacts = { system: false, data: false, writes: null };
   visit(node, null, found, isSystem);
@@ -60,7 +60,7 @@ function visit(
   }
 }
 
-/** Walks a WITH clause, if `value` has one, and gives the scope of the statement that it belongs to. */
+/** Walks the WITH clause of `value`, if any, and returns the scope of its statement. */
 function withClauseScope(
   value: Tree,
   scope: CteScope,
@@ -113,7 +113,7 @@ function noteRelation(
   else found.data = true;
 }
 
-/** `RETRIEVE(…)` and `TRAVERSE(…)` read data; any other function in FROM is one of the catalog's engine. */
+/** `RETRIEVE(…)` and `TRAVERSE(…)` read data; other functions in FROM are functions of the catalog engine. */
 function noteFunction(node: Tree, found: SyntaxFacts): void {
   const call = firstCall(node['functions']);
   const names = call === null ? [] : namesOf(call['funcname']);
@@ -127,7 +127,7 @@ function firstCall(functions: unknown): Tree | null {
   return isTree(item) && isTree(item['FuncCall']) ? item['FuncCall'] : null;
 }
 
-/** A dotted name as the parser gives it: a list of string nodes. */
+/** Parts of a dotted name: a list of string nodes in the tree. */
 export function namesOf(list: unknown): readonly string[] {
   return (Array.isArray(list) ? list : []).map((part: unknown) =>
     isTree(part) && isTree(part['String']) ? String(part['String']['sval']) : '',

@@ -6,15 +6,15 @@ import { fill } from './fill.js';
 import { ImageFiles } from './image-files.js';
 import type { CatalogWorkerStart, FromCatalogWorker, ToCatalogWorker } from './messages.js';
 
-const { engine, task, maxMemory } = workerData as CatalogWorkerStart; // set by our own host
+const { engine, task, maxMemory } = workerData as CatalogWorkerStart; // set by the host
 
-/** Small: every catalog fits into a few megabytes, and there is one server for each access signature. */
+/** Small buffers: a catalog has a few megabytes, and there is one engine per access signature. */
 const SETTINGS = [
   'shared_buffers=1MB',
   'max_connections=5',
   'min_wal_size=2MB',
   'max_wal_size=2MB',
-  // Its files end with the thread: nothing is ever torn, or sent on.
+  // Files are lost with the thread: no crash safety, no replication.
   'full_page_writes=off',
   'wal_level=minimal',
   'max_wal_senders=0',
@@ -32,14 +32,14 @@ const SETTINGS = [
   'exit_on_error=false',
   'timezone=UTC',
 ];
-/** Settings for callers: what the wire promises of every session. */
+/** Session defaults that the wire protocol promises. */
 const SERVING = ['search_path=entities', 'default_transaction_read_only=on', 'extra_float_digits=1'];
 
 function post(message: FromCatalogWorker, transfer: ArrayBuffer[] = []): void {
   parentPort?.postMessage(message, transfer);
 }
 
-/** Boots an engine from an image, or, without one, makes a new cluster. */
+/** Boots an engine from an image, or creates a new cluster without one. */
 function boot(files: ImageFiles | null, own: readonly string[]): Promise<PGlite> {
   const settings = [...SETTINGS, ...own];
   const flags = files === null ? ['--single', '-F', '-O', '-j'] : ['--single', '-F', '-j'];
@@ -51,7 +51,7 @@ function boot(files: ImageFiles | null, own: readonly string[]): Promise<PGlite>
   });
 }
 
-/** How the engine leaves the statement it was in after an error; anything else that it throws is a trap. */
+/** Exit status by which the engine leaves a failed statement; any other exception is a trap. */
 const LONGJMP = 100;
 
 let trap: string | null = null;
@@ -122,7 +122,7 @@ async function serve(): Promise<void> {
 
 serve().catch((error: unknown) => post({ kind: 'failed', reason: reasonOf(error) }));
 
-/** Errors of Emscripten's file system are no `Error`. */
+/** Emscripten's file system throws objects that are not `Error`s. */
 function reasonOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : (JSON.stringify(error) ?? String(error));
 }

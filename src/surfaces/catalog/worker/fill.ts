@@ -4,11 +4,11 @@ import { ddlOf } from '../ddl.js';
 import { linkOf, patternsFor, type TypesInUse } from './patterns.js';
 import { catalogRows, FILLED, type FilledTable } from './rows.js';
 
-/** UTF-16 units of rows that are copied in at once. */
+/** Maximum UTF-16 units of one line and of one COPY. */
 const MAX_LINE = 65_536;
 const COPIED_AT_ONCE = 262_144;
 
-/** Fills an engine of the base image with the tables of one catalog, and has the planner know their numbers. */
+/** Fills an engine of the base image with the tables of one catalog, and analyzes them. */
 export async function fill(pg: PGlite, contents: CatalogContents): Promise<void> {
   await pg.exec('SET default_transaction_read_only = off');
   for (const script of ddlOf(contents)) await pg.exec(script);
@@ -23,23 +23,23 @@ export async function fill(pg: PGlite, contents: CatalogContents): Promise<void>
   }
   for (const copy of waiting.values()) await copy.flush();
   file.remove();
-  // Frozen rows are never written again, so that what an engine keeps is what it began with.
+  // Frozen rows are never rewritten, so the engine's files stay equal to the shared image.
   await pg.exec(`VACUUM (FREEZE, ANALYZE) ${FILLED.map((table) => `pg_catalog.${table}`).join(', ')}`);
   await pg.exec('RESET default_transaction_read_only');
   await pg.exec('CHECKPOINT');
 }
 
-/** Names that the schema has already, and the first OID that nothing there has. */
+/** Existing names of the schema, and the first unused OID. */
 const TAKEN = `
   SELECT ARRAY(SELECT relname::text FROM pg_catalog.pg_class WHERE relnamespace = 'entities'::regnamespace) AS relations,
     ARRAY(SELECT typname::text FROM pg_catalog.pg_type WHERE typnamespace = 'entities'::regnamespace) AS types,
     1 + (SELECT max(oid::int8) FROM (SELECT oid FROM pg_catalog.pg_class UNION ALL SELECT oid FROM pg_catalog.pg_type
       UNION ALL SELECT oid FROM pg_catalog.pg_constraint UNION ALL SELECT oid FROM pg_catalog.pg_trigger) AS o(oid)) AS next`;
 
-/** The file from which the engine copies rows. It is one buffer: garbage of this size would outlive the filling. */
+/** File that COPY reads. It reuses one buffer, since garbage of this size would outlive filling. */
 class RowsFile {
   static readonly PATH = '/tmp/rows';
-  readonly #buffer = new Uint8Array(3 * (COPIED_AT_ONCE + MAX_LINE)); // UTF-8 of so many UTF-16 units
+  readonly #buffer = new Uint8Array(3 * (COPIED_AT_ONCE + MAX_LINE)); // maximum UTF-8 bytes of these UTF-16 units
   readonly #fs: PGlite['Module']['FS'];
 
   constructor(pg: PGlite) {
@@ -57,7 +57,6 @@ class RowsFile {
   }
 }
 
-/** Rows on their way into one table. */
 class TableCopy {
   readonly #pg: PGlite;
   readonly #table: FilledTable;
@@ -71,7 +70,7 @@ class TableCopy {
     this.#file = file;
   }
 
-  /** True once enough wait to be copied in. */
+  /** True once there are enough rows for a COPY. */
   add(line: string): boolean {
     this.#lines.push(line);
     this.#units += line.length;

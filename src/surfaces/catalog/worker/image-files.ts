@@ -3,24 +3,24 @@ import { readFile } from 'node:fs/promises';
 import { MemoryFS, PGlite } from '@electric-sql/pglite';
 import { tarEntries } from '../../../base/tar-stream.js';
 
-/** A data directory in memory that threads share. None of them writes into it. */
+/** Data directory in memory, shared read-only by threads. */
 export interface SharedImage {
-  /** Of all files. */
+  /** Total size of all files. */
   readonly bytes: number;
   readonly directories: readonly string[];
   readonly files: readonly { readonly path: string; readonly content: Uint8Array }[];
 }
 
-/** A regular file, as Emscripten's file system in memory keeps it. */
+/** Regular file of Emscripten's in-memory file system. */
 interface FileNode {
   contents: Uint8Array;
-  /** Of `contents`; the rest is room to grow. */
+  /** Used part of `contents`; the rest is reserve. */
   usedBytes: number;
   readonly stream_ops: StreamOperations;
   readonly node_ops: NodeOperations;
 }
 
-/** All regular files of an engine have the same. */
+/** Operations are shared by all regular files of an engine. */
 interface NodeOperations {
   setattr(node: FileNode, attributes: { readonly size?: number }): void;
 }
@@ -36,14 +36,14 @@ interface StreamOperations {
   ): number;
 }
 
-/** Bytes by which a file grows. */
+/** Growth of a file in bytes. */
 const STEP = 65_536;
-/** Address space of a file that grows, in multiples of what it needs; only what is used takes memory. */
+/** Reserved address space of a growing file, in multiples of its size; only used pages take memory. */
 const RESERVE = 4;
 
 /**
- * The data directory of one engine, in memory: of a base image, whose bytes are this engine's alone, or of a shared
- * image, where the engine gets its own copy of each file that it writes to. A file that grows does so in place.
+ * Data directory of one engine in memory, from a base image or a shared image. Files of a shared image are copied on
+ * first write. Growing files grow in place.
  */
 export class ImageFiles extends MemoryFS {
   readonly #image: string | SharedImage;
@@ -51,7 +51,7 @@ export class ImageFiles extends MemoryFS {
   readonly #shared = new WeakSet<FileNode>();
   #watched = false;
 
-  /** @param image a file, as `dumpDataDir('none')` wrote it, or what `share` gave */
+  /** @param image path of an archive from `dumpDataDir('none')`, or the result of `share` */
   constructor(image: string | SharedImage) {
     super();
     this.#image = image;
@@ -70,7 +70,7 @@ export class ImageFiles extends MemoryFS {
     }
   }
 
-  /** The data directory as it is now, for other threads. */
+  /** Snapshot of the data directory for other threads. */
   share(): SharedImage {
     const directories: string[] = [];
     const nodes = new Map<string, FileNode>();
@@ -108,12 +108,12 @@ export class ImageFiles extends MemoryFS {
   }
 
   #nodeAt(path: string): FileNode {
-    const node = this.#fs.lookupPath(path, {}).node as unknown as FileNode; // its types leave out what a file consists of
+    const node = this.#fs.lookupPath(path, {}).node as unknown as FileNode; // its types omit the contents of a file
     if (!this.#watched) this.#watch(node);
     return node;
   }
 
-  /** Has each change of a file, of which `node` is one, find room in bytes that are the engine's own. */
+  /** Hooks the operations of all files, so that changes go to memory owned by this engine. */
   #watch({ stream_ops, node_ops }: FileNode): void {
     this.#watched = true;
     const { write } = stream_ops;

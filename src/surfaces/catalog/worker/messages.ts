@@ -1,41 +1,40 @@
 import type { SharedImage } from './image-files.js';
 
-/** What the host gives a catalog worker when it starts it. */
+/** Input of a catalog worker. */
 export interface CatalogWorkerStart {
-  /** All workers share it, and its code. */
+  /** Compiled engine, shared by all workers. */
   readonly engine: WebAssembly.Module;
   readonly task: WorkerTask;
-  /** Bytes that the engine's memory may grow to. */
+  /** Maximum memory of the engine in bytes. */
   readonly maxMemory: number;
 }
 
-/** `spillMib` bounds what statements put into temporary files, which are memory here. */
+/** `spillMib` limits temporary files of statements, which are in memory. */
 export type WorkerTask =
-  /** Makes a base image by these scripts. */
+  /** Make a base image by running these scripts. */
   | { readonly kind: 'make'; readonly scripts: readonly string[] }
-  /** Boots from the file of a base image, and is filled with contents as `ContentsWriter` writes them. */
+  /** Boot from a base image file and fill it with contents in the format of `ContentsWriter`. */
   | {
       readonly kind: 'fill';
       readonly image: string;
       readonly parts: readonly Uint8Array[];
       readonly spillMib: number;
     }
-  /** Boots from the image of an engine that was filled. */
+  /** Boot from the image of a filled engine. */
   | { readonly kind: 'resume'; readonly image: SharedImage; readonly spillMib: number };
 
 export type ToCatalogWorker =
-  /** Frontend messages that end in Sync or Query. The answer may have at most `maxBytes`. */
+  /** Frontend messages ending in Sync or Query. `maxBytes` limits the reply. */
   { readonly kind: 'exec'; readonly bytes: Uint8Array; readonly maxBytes: number };
 
 export type FromCatalogWorker =
-  /** The base image that was to be made. */
   | { readonly kind: 'made'; readonly image: Uint8Array<ArrayBuffer> }
-  /** Ready; `image` is what it was filled with, for engines after it. */
+  /** Ready; `image` is for later engines. */
   | { readonly kind: 'started'; readonly image: SharedImage }
   | { readonly kind: 'failed'; readonly reason: string }
-  /** Everything that the engine answered. `memory` is what it has grown to, in bytes. */
+  /** Complete reply; `memory` is the size of the engine's memory in bytes. */
   | { readonly kind: 'done'; readonly bytes: Uint8Array<ArrayBuffer>; readonly memory: number }
-  /** The answer is larger than allowed; nothing more comes. */
+  /** The reply exceeds `maxBytes`. */
   | { readonly kind: 'overflow' }
-  /** The engine trapped: whatever state it is in, it is not to be used again. */
+  /** The engine trapped and must not be used again. */
   | { readonly kind: 'broken'; readonly reason: string };

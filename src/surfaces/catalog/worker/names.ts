@@ -2,22 +2,22 @@
 const MAX_BYTES = 63;
 
 /**
- * Names of a schema's relations, types and constraints, and those that Postgres makes up for what is created without
- * one: they depend on what is there already. A test holds them against Postgres.
+ * Names of a schema's relations, types and constraints, including those that Postgres generates, which depend on
+ * existing names. A test compares them with Postgres.
  */
 export class SchemaNames {
   readonly #relations: Set<string>;
   readonly #constraints = new Set<string>();
-  /** Type names; an array type is an object here, since Postgres renames it when something else wants its name. */
+  /** Type names. Array types are objects, since Postgres renames them if another type needs their name. */
   readonly #types: Map<string, ArrayTypeName | null>;
 
-  /** @param types of the schema; none of them is renamed */
+  /** @param types existing types, which are never renamed */
   constructor(relations: Iterable<string>, types: Iterable<string>) {
     this.#relations = new Set(relations);
     this.#types = new Map([...types].map((name) => [name, null]));
   }
 
-  /** Takes a new table's name for it and its row type, and names the array type. */
+  /** Registers a table and its row type, and names the array type. */
   table(name: string): ArrayTypeName {
     this.#relations.add(name);
     const before = this.#types.get(name) ?? null;
@@ -28,7 +28,7 @@ export class SchemaNames {
     return array;
   }
 
-  /** The name of a new primary key and of its index. */
+  /** Name of a new primary key and its index. */
   primaryKey(table: string): string {
     const name = this.#free(table, '', 'pkey', (n) => this.#relations.has(n) || this.#constraints.has(n));
     this.#relations.add(name);
@@ -36,7 +36,6 @@ export class SchemaNames {
     return name;
   }
 
-  /** The name of a new foreign key. */
   foreignKey(table: string, columns: readonly string[]): string {
     const name = this.#free(table, joined(columns), 'fkey', (n) => this.#constraints.has(n));
     this.#constraints.add(name);
@@ -57,12 +56,12 @@ export class SchemaNames {
   }
 }
 
-/** The name of a table's array type: final once all tables have their names. */
+/** Name of a table's array type; final once all tables are named. */
 export interface ArrayTypeName {
   name: string;
 }
 
-/** Column names as they stand in a constraint's name. */
+/** Column names as used in a constraint name. */
 function joined(columns: readonly string[]): string {
   let text = '';
   for (const column of columns) {
@@ -72,7 +71,7 @@ function joined(columns: readonly string[]): string {
   return text;
 }
 
-/** `first_second_label`, the longer of the first two cut until it fits, as Postgres' `makeObjectName`. */
+/** `first_second_label`, with the longer of the first two truncated until it fits, like Postgres' `makeObjectName`. */
 function objectName(first: string, second: string | null, label: string | null): string {
   const room = MAX_BYTES - (second === null ? 0 : 1) - (label === null ? 0 : Buffer.byteLength(label) + 1);
   let [a, b] = [Buffer.byteLength(first), Buffer.byteLength(second ?? '')];
@@ -87,7 +86,7 @@ function objectName(first: string, second: string | null, label: string | null):
   ].join('_');
 }
 
-/** As many whole characters as fit into so many bytes. */
+/** Longest prefix of whole characters that fits into `bytes`. */
 function clipped(text: string, bytes: number): string {
   let room = bytes;
   let end = 0;

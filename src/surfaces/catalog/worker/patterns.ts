@@ -4,11 +4,11 @@ import { MODEL_ROLE } from '../roles.js';
 /** A field of COPY's text format. */
 export type CatalogCell = string | number | boolean | null;
 
-/** A row of a system catalog as Postgres itself wrote it, for rows that differ from it in some columns alone. */
+/** Row of a system catalog as written by Postgres, used as a template for rows that differ only in some columns. */
 class RowPattern<Column extends string> {
-  /** In the order of the table's columns. */
+  /** In column order. */
   readonly #varying: readonly Column[];
-  /** The text before, between and behind the columns that vary. */
+  /** Text before, between and after the varying columns. */
   readonly #between: readonly string[];
   readonly #fields: ReadonlyMap<string, string>;
 
@@ -24,14 +24,14 @@ class RowPattern<Column extends string> {
     this.#between = `${whole}\n`.split('\0');
   }
 
-  /** The value of `column` that every such row has. */
+  /** Value of a column that does not vary. */
   field(column: string): string {
     const value = this.#fields.get(column);
     if (value === undefined) throw new Error(`a system catalog has no column ${column}`);
     return value;
   }
 
-  /** A line of COPY. Texts of callers go through `escaped` first. */
+  /** One line for COPY. Texts must be `escaped` first. */
   line(row: Readonly<Record<Column, CatalogCell>>): string {
     const [first = '', ...others] = this.#between;
     let line = first;
@@ -48,17 +48,16 @@ function cell(value: CatalogCell): string | number {
   return typeof value === 'boolean' ? (value ? 't' : 'f') : value;
 }
 
-/** `text` as a field of COPY. */
+/** Escapes a text for COPY. */
 export function escaped(text: string): string {
   return /[\\\t\n\r]/.test(text)
     ? text.replace(/[\\\t\n\r]/g, (c) => `\\${c === '\t' ? 't' : c === '\n' ? 'n' : c === '\r' ? 'r' : c}`)
     : text;
 }
 
-/** A column of one type. */
 type ColumnPattern = RowPattern<'attrelid' | 'attname' | 'attnum' | 'attnotnull'>;
 
-/** A column of one type as a part of a primary key. */
+/** Column of one type as part of a primary key. */
 export interface KeyPattern {
   readonly attribute: RowPattern<'attrelid' | 'attname' | 'attnum'>;
   readonly operatorClass: string;
@@ -66,14 +65,14 @@ export interface KeyPattern {
   readonly option: string;
 }
 
-/** The operators by which a foreign key compares a column of one type with one of another. */
+/** Operators that compare columns of a foreign key. */
 interface LinkPattern {
   readonly pf: string;
   readonly pp: string;
   readonly ff: string;
 }
 
-/** Everything that Postgres decides of tables and keys, asked of it once for each type. */
+/** Catalog rows that Postgres wrote for one table, key and type of each kind. */
 export interface Patterns {
   readonly table: RowPattern<
     'oid' | 'relname' | 'reltype' | 'relfilenode' | 'relhasindex' | 'relnatts' | 'relhastriggers'
@@ -105,17 +104,17 @@ export interface Patterns {
     | 'conppeqop'
     | 'conffeqop'
   >;
-  /** Those on the target first. */
+  /** Triggers on the target first. */
   readonly triggers: readonly RowPattern<
     'oid' | 'tgname' | 'tgrelid' | 'tgconstrrelid' | 'tgconstrindid' | 'tgconstraint'
   >[];
   readonly owner: RowPattern<'objid'>;
   readonly namespace: string;
-  /** By the type as SQL writes it. */
+  /** By SQL type. */
   readonly columns: ReadonlyMap<string, ColumnPattern>;
-  /** A type that no index can order has none. */
+  /** Missing for types without a btree operator class. */
   readonly keys: ReadonlyMap<string, KeyPattern>;
-  /** By `linkOf`; there is none between types that nothing compares. */
+  /** By `linkOf`; missing for types that cannot be compared. */
   readonly links: ReadonlyMap<string, LinkPattern>;
 }
 
@@ -123,15 +122,15 @@ export function linkOf(from: string, to: string): string {
   return JSON.stringify([from, to]);
 }
 
-/** The types that some tables are of. */
+/** Types used in a catalog. */
 export interface TypesInUse {
   readonly columns: Iterable<string>;
   readonly keys: Iterable<string>;
-  /** Of foreign keys. */
+  /** Pairs of types in foreign keys. */
   readonly links: Iterable<readonly [from: string, to: string]>;
 }
 
-/** Has Postgres create a table with each type and each kind of key, reads what it wrote, and undoes all of it. */
+/** Lets Postgres create a table with each type and kind of key, reads the rows it wrote, and rolls back. */
 export async function patternsFor(pg: PGlite, types: TypesInUse): Promise<Patterns> {
   await pg.exec(`BEGIN READ WRITE;
     CREATE SCHEMA ${SCHEMA} AUTHORIZATION ${MODEL_ROLE};
@@ -150,7 +149,7 @@ export async function patternsFor(pg: PGlite, types: TypesInUse): Promise<Patter
 
 const SCHEMA = 'osl_patterns';
 const TABLE = `${SCHEMA}.keyed`;
-/** Columns of one table: Postgres takes 1,600. */
+/** Columns per table; Postgres allows 1,600. */
 const MAX_COLUMNS = 1_000;
 
 interface ColumnPlace {
@@ -160,9 +159,9 @@ interface ColumnPlace {
 
 interface CreatedObjects {
   readonly columnAt: ReadonlyMap<string, ColumnPlace>;
-  /** The index that was created for a type. */
+  /** Index created for a type. */
   readonly keys: ReadonlyMap<string, string>;
-  /** The name of the constraint that was created for a link. */
+  /** Constraint created for a pair of types. */
   readonly links: ReadonlyMap<string, string>;
 }
 
@@ -206,10 +205,10 @@ async function createKeys(
   return { keys, links };
 }
 
-/** There is no operator class, no operator, or no conversion. */
+/** No operator class, operator or conversion. */
 const NOT_POSSIBLE: ReadonlySet<unknown> = new Set(['42704', '42804', '42830', '42883']);
 
-/** True if Postgres has done `command`, false if it has no way to compare these types. */
+/** False if Postgres cannot compare these types. */
 async function isPossible(pg: PGlite, command: string): Promise<boolean> {
   await pg.exec('SAVEPOINT possible');
   try {
@@ -373,7 +372,7 @@ async function linkPatterns(pg: PGlite, links: CreatedObjects['links']): Promise
   return patterns;
 }
 
-/** The rows of a query as COPY writes them, by their columns. */
+/** Rows of a query in COPY format, by column. */
 async function rowsOf(pg: PGlite, query: string): Promise<readonly CatalogFields[]> {
   const { blob } = await pg.query(`COPY (${query}) TO '/dev/blob' WITH (HEADER)`);
   const [header = '', ...lines] = ((await blob?.text()) ?? '').replace(/\n$/, '').split('\n');

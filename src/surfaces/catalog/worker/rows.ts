@@ -2,7 +2,7 @@ import type { CatalogContents, CatalogForeignKey, ColumnModel, TableModel } from
 import { type ArrayTypeName, SchemaNames } from './names.js';
 import { type CatalogCell, escaped, type KeyPattern, linkOf, type Patterns } from './patterns.js';
 
-/** Tables of pg_catalog that get rows, in the order in which they are filled. */
+/** System catalogs that are filled, in this order. */
 export const FILLED = [
   'pg_class',
   'pg_type',
@@ -18,19 +18,19 @@ export const FILLED = [
 
 export type FilledTable = (typeof FILLED)[number];
 
-/** One row, as a line of COPY. */
+/** One row as a line of COPY. */
 export type CatalogRow = readonly [table: FilledTable, line: string];
 
-/** OIDs of the system catalogs themselves; the same in every Postgres. */
+/** OIDs of the system catalogs, equal in every Postgres. */
 const CLASS = 1259;
 const TYPE = 1247;
 const CONSTRAINT = 2606;
 const NAMESPACE = 2615;
 const TRIGGER = 2620;
-/** Below it are the system's own objects, on which no dependency is recorded. */
+/** No dependencies are recorded on objects below. */
 const FIRST_OID_OF_USERS = 16_384;
 
-/** A table, and the names and OIDs that it gets. */
+/** Table with its assigned names and OIDs. */
 interface CatalogTable {
   readonly model: TableModel;
   readonly oid: number;
@@ -63,7 +63,7 @@ interface CatalogLink {
   readonly comment: string | null;
 }
 
-/** A column of a foreign key and the one that it refers to, with the operators that compare them. */
+/** Column of a foreign key, its target column, and the operators that compare them. */
 interface LinkColumn {
   readonly name: string;
   readonly number: number;
@@ -73,12 +73,12 @@ interface LinkColumn {
 }
 
 /**
- * The rows that CREATE TABLE, ADD PRIMARY KEY, ADD FOREIGN KEY and COMMENT would write for `contents`, in that order, at
- * a tenth of their cost and without their locks. Two things differ: nothing is stored, so no table has a TOAST table,
- * and no relation has a file. A test compares them with what Postgres writes.
+ * Rows that CREATE TABLE, ADD PRIMARY KEY, ADD FOREIGN KEY and COMMENT would write for `contents`, in this order, at
+ * a tenth of their cost and without locks. Differences: tables have no TOAST table, and relations have no file. A
+ * test compares the rows with Postgres.
  *
- * @param taken names of relations and types that the schema has already
- * @param firstOid the first of a free range
+ * @param taken existing names of relations and types in the schema
+ * @param firstOid start of a free range
  */
 export function* catalogRows(
   { tables, foreignKeys }: Pick<CatalogContents, 'tables' | 'foreignKeys'>,
@@ -115,7 +115,7 @@ export function* catalogRows(
   for (const link of links) yield* linkRows(link, patterns, oid);
 }
 
-/** Null where the caller sees none, or Postgres has no order of one of its types. */
+/** Null if the caller sees no key, or a type has no order. */
 function primaryKeyOf(
   table: CatalogTable,
   { keys }: Patterns,
@@ -132,7 +132,7 @@ function primaryKeyOf(
   return { name: names.primaryKey(table.model.name), index: oid(), constraint: oid(), columns };
 }
 
-/** None where one of its types cannot be compared. */
+/** Empty if a pair of types cannot be compared. */
 function linksOf(
   { table, columns, target, targetColumns, comment }: CatalogForeignKey,
   tables: ReadonlyMap<string, CatalogTable>,
@@ -309,7 +309,7 @@ function fieldsOf(...cells: readonly CatalogCell[]): string {
   return `${cells.map((c) => c ?? '\\N').join('\t')}\n`;
 }
 
-/** `object`, or a column of it, depends on `on`. */
+/** Dependency of `object`, or one of its columns, on `on`. */
 function dependency(
   catalog: number,
   object: number,
@@ -326,7 +326,7 @@ function description(catalog: number, object: number, column: number, text: stri
   return ['pg_description', fieldsOf(object, catalog, column, escaped(text))];
 }
 
-/** What information_schema tells of a constraint's column; the names are escaped already. */
+/** Row for information_schema; names must be escaped. */
 function constraintColumn(
   constraint: string,
   type: 'PRIMARY KEY' | 'FOREIGN KEY' | 'CHECK',
