@@ -5,12 +5,11 @@ import { formatCsv, formatTable, rowCount, shownFigure, type TableCell } from '.
 export const FORMATS = ['table', 'csv', 'json', 'ndjson', 'arrow', 'parquet', 'markdown'] as const;
 export type AnswerFormat = (typeof FORMATS)[number];
 
-/** The answer in `body`, or null where it is none. */
 export function answerOf(body: Readonly<Record<string, unknown>>): AnswerBody | null {
   return isAnswer(body) ? body : null;
 }
 
-/** The rows as an aligned table with their number, figures as their metrics show them, and what the reader must know. */
+/** Aligned table with its number of rows, figures in their metrics' format, then the notes. */
 export function formatAnswer(answer: AnswerBody, maxWidth?: number): string {
   const columns = answer.columns.map(({ name, type }) => {
     return { name, align: isNumber(type) ? ('right' as const) : ('left' as const) };
@@ -21,7 +20,7 @@ export function formatAnswer(answer: AnswerBody, maxWidth?: number): string {
     .join('\n');
 }
 
-/** The cells as people read them: figures as their metrics show them, all else as it is. */
+/** Cells as people read them: figures in their metrics' format, everything else unchanged. */
 export function shownCells({ columns, rows }: AnswerBody): readonly (readonly TableCell[])[] {
   return rows.map((row) =>
     columns.map(({ name, format }) => {
@@ -39,10 +38,8 @@ export function formatAnswerCsv(answer: AnswerBody, exact = false): string {
   );
 }
 
-/** The members of an answer that its reader must hear of. */
 export type AnswerNotes = Pick<AnswerBody, 'redacted_columns' | 'redacted_conditions' | 'truncated'>;
 
-/** What was masked, and whether rows were held back. */
 export function notesOn(answer: AnswerNotes): readonly string[] {
   const notes: string[] = [];
   if (answer.redacted_columns.length > 0) notes.push(`masked: ${answer.redacted_columns.join(', ')}`);
@@ -57,7 +54,6 @@ function cellsOf(answer: AnswerBody): readonly (readonly TableCell[])[] {
   return answer.rows.map((row) => answer.columns.map(({ name }) => cellOf(row[name])));
 }
 
-/** A value of an answer, as text. */
 export function cellOf(value: unknown): TableCell {
   if (value === null || value === undefined) return null;
   return typeof value === 'object' ? JSON.stringify(value) : String(value);

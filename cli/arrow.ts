@@ -10,10 +10,10 @@ import { formatProblem, problemOf } from './problem.js';
 import { refusal } from './reply.js';
 
 /**
- * Asks for an answer in Arrow, and writes the stream to standard output as it comes. What it says of itself is read on
- * the way, since a stream that broke off looks whole to some readers. Gives what there is to know of the rows.
+ * Requests an answer in Arrow and copies the stream to standard output as it arrives. The trailer in the metadata is
+ * checked on the way, because some readers take a broken stream for complete.
  *
- * @throws Failure where it is refused, breaks off, or would be written to a terminal
+ * @throws Failure if the query is refused, the stream breaks off, or standard output is a terminal
  */
 export async function printArrow(asking: QueryCall): Promise<AnswerNotes> {
   refuseTerminal('arrow');
@@ -23,12 +23,12 @@ export async function printArrow(asking: QueryCall): Promise<AnswerNotes> {
   return answer;
 }
 
-/** @throws Failure where standard output is a terminal, on which bytes would draw */
+/** @throws Failure if standard output is a terminal, which must not get binary data */
 export function refuseTerminal(format: string): void {
   if (process.stdout.isTTY) throw usage(`--format ${format} writes bytes: send it to a file or a pipe`);
 }
 
-/** The answer in Arrow as it begins. @throws Failure where it is refused */
+/** The response with its body still unread. @throws Failure if the query is refused */
 export async function openArrow({ url, token, body, text, signal }: QueryCall): Promise<Response> {
   const response = await openQuery(url, token, body, ARROW_STREAM, signal);
   if (response.ok && response.headers.get('content-type') === ARROW_STREAM) return response;
@@ -36,9 +36,9 @@ export async function openArrow({ url, token, body, text, signal }: QueryCall): 
 }
 
 /**
- * Gives each batch of a stream to `take`, one at a time, and in the end what the server said of the rows.
+ * Passes each batch of a stream to `take`, one at a time, and returns the trailer.
  *
- * @throws Failure where it says that it failed, or breaks off; what `take` throws
+ * @throws Failure if the stream reports an error or breaks off; errors of `take`
  */
 export async function batchesOf(
   stream: AsyncIterable<Uint8Array>,
@@ -50,10 +50,10 @@ export async function batchesOf(
   if (problem !== null) throw new Failure(EXIT.failed, formatProblem(problemOf(problem, 200), text));
   const trailer = parsed(said.get('osl.trailer'));
   if (trailer === null) throw new Failure(EXIT.failed, 'error: the answer broke off');
-  return trailer as unknown as AnswerNotes; // as the server writes it
+  return trailer as unknown as AnswerNotes; // format of the server
 }
 
-/** The metadata of the last batch that came, whether the stream ended well or not. */
+/** Metadata of the last batch received, even if the stream broke off. */
 async function lastWords(
   stream: AsyncIterable<Uint8Array>,
   take: (batch: RecordBatch) => void | Promise<void>,
@@ -70,7 +70,7 @@ async function lastWords(
     }
   } catch (error) {
     if (taking) throw error;
-    // The connection broke: what came last says why, or nothing does.
+    // The connection broke: if an error caused it, it is in the last batch.
     return last.has('osl.trailer') ? new Map() : last;
   }
   return last;
@@ -83,7 +83,7 @@ async function* passedOn(response: Response): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** Node's streams can be iterated; the type of `fetch` does not say so. */
+/** Node's streams can be iterated, but the type of `fetch` does not declare it. */
 export function bytesOf({ body }: Response): AsyncIterable<Uint8Array> {
   return (body ?? noBytes()) as AsyncIterable<Uint8Array>;
 }

@@ -4,19 +4,16 @@ import { type HttpReply, postQuery, type QueryBody, serverUrl } from './client.j
 import { usage } from './exit.js';
 import { addCallerOptions, dataDirOption, policyOption, serverOption, settingsOf } from './flags.js';
 
-/** Flags of commands that ask the running server. */
 export interface AskFlags extends CallerFlags {
   readonly server?: string;
   readonly dataDir?: string;
 }
 
-/** Flags of commands that ask a question. */
 export interface QuestionFlags extends AskFlags {
   readonly sql?: true;
   readonly metrics?: true;
 }
 
-/** `--token --subject --chain --server --data-dir --policy`. */
 export function addAskOptions(command: Command): Command {
   return addCallerOptions(command)
     .addOption(serverOption())
@@ -24,14 +21,12 @@ export function addAskOptions(command: Command): Command {
     .addOption(policyOption());
 }
 
-/** `--sql`, `--metrics`, and what every command that asks the server takes. */
 export function addQuestionOptions(command: Command): Command {
   return addAskOptions(command)
     .option('--sql', 'the text is SQL over the tables that the manifest allows')
     .addOption(new Option('--metrics', 'the text is a metrics body, in JSON').conflicts('sql'));
 }
 
-/** Has the server explain `text` to whoever the flags say; what goes `upstream` it shows to admins only. */
 export async function askToExplain(
   flags: QuestionFlags,
   text: string,
@@ -45,12 +40,11 @@ export async function askToExplain(
   });
 }
 
-/** The body that asks `text`. @throws Failure where it should be a metrics body and is none */
+/** The request body for `text`. @throws Failure if it should be a metrics body and is not */
 export function questionOf(flags: QuestionFlags, text: string): QueryBody {
   return flags.metrics ? metricsBody(text) : flags.sql ? { sql: text } : { osql: text };
 }
 
-/** @throws Failure where the text is no JSON object with `metrics` */
 function metricsBody(text: string): { readonly metrics: unknown } {
   const example = `--metrics takes JSON: '{"metrics": ["package_count"], "group_by": ["package__license"]}'`;
   let body: unknown;
@@ -63,7 +57,10 @@ function metricsBody(text: string): { readonly metrics: unknown } {
   return { ...body };
 }
 
-/** Where the server is, and a token of whoever the flags say; `admin` where a minted one claims their admin roles. */
+/**
+ * Address of the server, and a token for the caller of the flags. `admin`: a minted token claims the admin roles that
+ * the policy gives.
+ */
 export async function visitor(
   flags: AskFlags,
   as: 'reader' | 'admin' = 'reader',
@@ -75,7 +72,9 @@ export async function visitor(
   return { url, token: caller.kind === 'given' ? caller.token : caller.issued.token };
 }
 
-/** The question: the argument, or standard input where it is `-` or absent. @throws Failure where there is none */
+/**
+ * The query: the argument, or standard input if it is `-` or missing. @throws Failure if standard input is a terminal
+ */
 export async function questionText(argument: string | undefined): Promise<string> {
   if (argument !== undefined && argument !== '-') return argument;
   if (argument === undefined && process.stdin.isTTY) throw usage('say what to ask: osl query "select …"');

@@ -6,33 +6,32 @@ import { note } from './output.js';
 import { readServerFile, runningServer } from './server-file.js';
 import { knownServer } from './trust.js';
 
-/** Flags that say who asks. */
 export interface CallerFlags {
   readonly token?: string;
   readonly subject?: string;
   readonly chain?: readonly string[];
   readonly policy?: string;
-  /** The REST address of another server than that of the data directory. */
+  /** REST address, if it is not the server of the data directory. */
   readonly server?: string;
 }
 
-/** Asked as, in the demo, where nobody is named. */
+/** Caller in the demo, if none is named. */
 const DEMO_SUBJECT = 'user:analyst';
 
 /**
- * Where a token comes from: given, or made for who is logged in (`renews`: whoever asks again gets a new one), or minted
- * with the data directory's key.
+ * Origin of a token: given or from a login (`renews`: every call gets a new one), or minted with the key of the data
+ * directory.
  */
 export type CallerToken =
   | { readonly kind: 'given'; readonly token: string; readonly renews: boolean }
   | { readonly kind: 'minted'; readonly issued: IssuedToken };
 
 /**
- * The token to ask with: `--token`; a new one for `--subject` or `--chain`; `OSL_TOKEN`; a new one for
- * `OSL_SUBJECT`; one of who is logged in at the server (`osl login`); a new one for the only subject of the policy, or in
- * the demo for `user:analyst`. Whoever was not named is told on standard error.
+ * The token to use, in this order: `--token`; minted for `--subject` or `--chain`; `OSL_TOKEN`; minted for
+ * `OSL_SUBJECT`; from the login at the server (`osl login`); minted for the only subject of the policy, or in the demo
+ * for `user:analyst`. An assumed caller is named on standard error.
  *
- * @throws Failure where nobody is named and nobody can be assumed
+ * @throws Failure if no caller is named and none can be assumed
  */
 export async function callerToken(
   flags: CallerFlags,
@@ -59,7 +58,7 @@ export async function callerToken(
   return { kind: 'minted', issued: await issuer.mint(request) };
 }
 
-/** A token of who is logged in at the server; null where nobody is. @throws Failure where the login is over */
+/** Token of the login at the server; null without a login. @throws Failure if the login has ended */
 async function loggedIn(
   server: string | undefined,
   settings: Settings,

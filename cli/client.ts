@@ -15,8 +15,8 @@ interface HttpRequest {
 }
 
 /**
- * Sends a request and gives the answer as it begins, whatever its status. Follows no redirect: a token is for this server
- * only. Not by `fetch`, which takes longer to load than a whole question, and trusts no certificate of our choice.
+ * Sends a request; resolves when the response starts, whatever its status. Redirects are not followed: the token is for
+ * this server only. `fetch` is not used: it loads slowly and cannot trust a certificate of our choice.
  */
 async function openHttp(url: string, request: HttpRequest): Promise<IncomingMessage> {
   const target = new URL(url);
@@ -30,7 +30,7 @@ async function openHttp(url: string, request: HttpRequest): Promise<IncomingMess
   });
 }
 
-/** As `openHttp`, in the form of `fetch`. */
+/** `openHttp` with the result of `fetch`. */
 export async function fetchHttp(url: string, request: HttpRequest): Promise<Response> {
   const incoming = await openHttp(url, request);
   const headers = new Headers();
@@ -42,7 +42,6 @@ export async function fetchHttp(url: string, request: HttpRequest): Promise<Resp
   return new Response(body, { status, headers });
 }
 
-/** `POST /osl/query` as it is answered. */
 export interface AnswerBody {
   readonly request_id: string;
   readonly columns: readonly {
@@ -58,7 +57,6 @@ export interface AnswerBody {
   readonly redacted_conditions?: readonly string[];
 }
 
-/** An RFC 9457 problem as the service writes it. */
 export interface ProblemBody {
   readonly code: string;
   readonly detail: string;
@@ -67,13 +65,12 @@ export interface ProblemBody {
   readonly position: { readonly offset: number; readonly line: number; readonly column: number } | null;
 }
 
-/** What came back: the body as it was sent, parsed. */
 export interface HttpReply {
   readonly ok: boolean;
   readonly status: number;
   readonly text: string;
   readonly body: Readonly<Record<string, unknown>>;
-  /** What the header `Retry-After` says; null where there is none. */
+  /** Header `Retry-After`; null if missing. */
   readonly retryAfterSeconds: number | null;
 }
 
@@ -84,9 +81,9 @@ export type QueryBody = (
 ) & { readonly explain?: true; readonly upstream?: 'statement' | 'plan' };
 
 /**
- * The address that was given, else that of the server that runs in the data directory, without a `/` at its end.
+ * The given address, otherwise that of the server of the data directory, without a trailing `/`.
  *
- * @throws Failure where none runs
+ * @throws Failure if no server runs
  */
 export function serverUrl(given: string | undefined, settings: Settings): string {
   if (given !== undefined) return given;
@@ -98,14 +95,12 @@ export function serverUrl(given: string | undefined, settings: Settings): string
   );
 }
 
-/** `POST /osl/sample`. */
 export interface SampleBody {
   readonly kind: 'table' | 'facet';
   readonly name: string;
   readonly limit?: number;
 }
 
-/** Asks one question. @throws Failure where nobody answers */
 export async function postQuery(
   url: string,
   token: string,
@@ -115,7 +110,6 @@ export async function postQuery(
   return post(url, '/osl/query', token, body, signal);
 }
 
-/** Asks one question, and gives the answer as it begins. @throws Failure where nobody answers */
 export async function openQuery(
   url: string,
   token: string,
@@ -132,17 +126,16 @@ export async function openQuery(
   }
 }
 
-/** Asks for a sample. @throws Failure where nobody answers */
 export async function postSample(url: string, token: string, body: SampleBody): Promise<HttpReply> {
   return post(url, '/osl/sample', token, body);
 }
 
-/** Reads what the server says of the graph: `/osl/schema` and its neighbours. @throws Failure where nobody answers */
+/** @throws Failure if there is no answer */
 export async function getDocument(url: string, path: string, token: string): Promise<HttpReply> {
   return send(url, path, { headers: { authorization: `Bearer ${token}` } });
 }
 
-/** Sends JSON to one of the server's paths. @throws Failure where nobody answers */
+/** @throws Failure if there is no answer */
 export async function postDocument(
   url: string,
   path: string,
@@ -152,12 +145,12 @@ export async function postDocument(
   return post(url, path, token, body);
 }
 
-/** Reads what a server says to anybody. @throws Failure where nobody answers */
+/** Reads a document that needs no token. @throws Failure if there is no answer */
 export async function getPublic(url: string, path: string): Promise<HttpReply> {
   return send(url, path, { headers: {} });
 }
 
-/** Sends a form, as OAuth has it. @throws Failure where nobody answers, or where what it holds would go in the clear */
+/** Posts a form (OAuth). @throws Failure if there is no answer, or the connection would not be encrypted */
 export async function postForm(
   url: string,
   path: string,
@@ -207,7 +200,7 @@ function readReply(url: string, status: number, text: string, retryAfter: string
   return { ok: status >= 200 && status < 300, status, text, body: objectOf(text, url), retryAfterSeconds };
 }
 
-/** All of an answer in JSON. @throws Failure where it breaks off or is none */
+/** Reads the whole JSON response. @throws Failure if it breaks off or is not JSON */
 export async function replyOf(url: string, response: Response): Promise<HttpReply> {
   let text: string;
   try {

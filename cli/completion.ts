@@ -1,32 +1,28 @@
 import type { Command, Option } from 'commander';
 import { singleQuoted } from './serve/invocation.js';
 
-/** What a shell can offer in some place. */
 export type Offer =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'file' | 'folder' }
   | { readonly kind: 'choices'; readonly choices: readonly string[] };
 
 interface OptionNode {
-  /** `--manifest`, and `-n` where there is one. */
+  /** Long name first. */
   readonly names: readonly string[];
   readonly about: string;
-  /** What its value may be; null where it takes none. */
+  /** Null if it takes no value. */
   readonly value: Offer | null;
 }
 
-/** A command as a shell sees it. */
 export interface CommandNode {
-  /** `osl audit verify` is `audit verify`; the root is empty. */
+  /** `audit verify` for `osl audit verify`; empty for the root. */
   readonly path: string;
   readonly about: string;
   readonly options: readonly OptionNode[];
-  /** What its arguments may be. */
   readonly argument: Offer;
   readonly children: readonly { readonly name: string; readonly about: string }[];
 }
 
-/** The command and all below it, each before those of its own. */
 export function commandNodes(command: Command, path = ''): readonly CommandNode[] {
   const below = command.commands.map((c) => ({ name: c.name(), about: c.description() }));
   const node: CommandNode = {
@@ -39,7 +35,6 @@ export function commandNodes(command: Command, path = ''): readonly CommandNode[
   return [node, ...command.commands.flatMap((c) => commandNodes(c, `${path} ${c.name()}`.trim()))];
 }
 
-/** What can be typed after `osl` to name a command: `audit`, `audit verify`, … */
 export function commandPaths(nodes: readonly CommandNode[]): readonly string[] {
   return nodes.map((n) => n.path).filter((path) => path !== '');
 }
@@ -56,7 +51,7 @@ function argumentOf(command: Command): Offer {
   return offerOf(`<${first.name()}>`, first.argChoices);
 }
 
-/** By the word between the brackets: `<file>`, `<dir>`. */
+/** Judged by the placeholder: `<file>`, `<dir>`. */
 function offerOf(flags: string, choices: readonly string[] | undefined): Offer {
   if (choices !== undefined) return { kind: 'choices', choices };
   const [, word = ''] = /[<[]([a-z-]+)/.exec(flags) ?? [];
@@ -64,12 +59,12 @@ function offerOf(flags: string, choices: readonly string[] | undefined): Offer {
   return word === 'dir' || word === 'folder' ? { kind: 'folder' } : { kind: 'nothing' };
 }
 
-/** An offer as `_osl_value` leaves it in `offer`: its kind, a colon, and the choices. */
+/** An offer as `_osl_value` stores it in `offer`: kind, colon, choices. */
 export function offerText(offer: Offer): string {
   return `${offer.kind}:${choicesOf(offer)}`;
 }
 
-/** An offer as the two words that `_osl_offer` takes. */
+/** An offer as the two arguments of `_osl_offer`. */
 export function offerWords(offer: Offer): string {
   return `${offer.kind} ${singleQuoted(choicesOf(offer))}`;
 }
@@ -78,7 +73,6 @@ function choicesOf(offer: Offer): string {
   return offer.kind === 'choices' ? offer.choices.join(' ') : '';
 }
 
-/** A bash function for `complete`. Needs nothing but bash 4. */
 export function bashScript(nodes: readonly CommandNode[]): string {
   const commands = commandPaths(nodes).map(singleQuoted);
   return `# bash completion for osl; in ~/.bashrc: source <(osl completion bash)
@@ -138,7 +132,6 @@ function valuesOf(node: CommandNode): readonly string[] {
   });
 }
 
-/** A zsh function for `compdef`, with what each thing is for. */
 export function zshScript(nodes: readonly CommandNode[]): string {
   const commands = commandPaths(nodes).map(singleQuoted);
   return `#compdef osl
@@ -213,7 +206,6 @@ function described(word: string, about: string): string {
   return singleQuoted(`${word.replaceAll(':', '\\:')}:${about}`);
 }
 
-/** `complete` commands for fish, with what each thing is for. */
 export function fishScript(nodes: readonly CommandNode[]): string {
   const commands = commandPaths(nodes).map(quoted);
   const valued = nodes.flatMap((n) =>
@@ -272,7 +264,7 @@ function wordsOf(offer: Offer): string {
   }
 }
 
-/** Within single quotes fish knows two escapes. */
+/** Fish knows two escapes in single quotes. */
 function quoted(word: string): string {
   return `'${word.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 }

@@ -1,6 +1,5 @@
 import { fieldsOf, listOf, membersOf, type ReplyFields, textOf } from './output.js';
 
-/** What a diff says, line by line: changes, then who gains or loses access. Takes what a server sent as it is. */
 export function differenceLines(diff: unknown): readonly string[] {
   const { changes, access, needs_restart } = fieldsOf(diff);
   const parts = membersOf(changes).map(changeText);
@@ -12,7 +11,6 @@ export function differenceLines(diff: unknown): readonly string[] {
   ];
 }
 
-/** What the diff of two policies says, line by line. */
 export function policyDifferenceLines(diff: unknown): readonly string[] {
   const { access, subjects, sections } = fieldsOf(diff);
   const lines = [
@@ -32,7 +30,6 @@ function subjectLines({ subject, gains, loses, differs }: ReplyFields): readonly
   ];
 }
 
-/** Diagnostics of `file`, each with its place and its hint. */
 export function findingLines(diagnostics: unknown, file: string): readonly string[] {
   return membersOf(diagnostics).flatMap(({ code, document, path, range, message, hint }) => {
     const { line, column } = fieldsOf(fieldsOf(range)['start']);

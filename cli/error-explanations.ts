@@ -1,4 +1,3 @@
-/** Cause, remedy and documentation of an error code, for `osl errors CODE` and docs/errors.md. */
 export interface Explanation {
   readonly cause: string;
   readonly remedy: string;
@@ -8,7 +7,6 @@ export interface Explanation {
 
 const explain = (cause: string, remedy: string, page: string): Explanation => ({ cause, remedy, page });
 
-/** Explanations by code, for every code of the catalogue. */
 export const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map([
   [
     'E0241',

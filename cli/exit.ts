@@ -1,33 +1,30 @@
 import type { ServiceLog } from '../src/base/log.js';
 import { stackOf } from '../src/base/thrown.js';
 
-/** What a script learns from the exit status of a command. */
 export const EXIT = Object.freeze({
   ok: 0,
-  /** The question was refused or failed; nothing was found; something broke, or another process has what is needed. */
+  /** Refused, failed, or nothing found; also: another process uses what is needed. */
   failed: 1,
-  /** The command line, the environment, a file or the machine needs mending first. */
+  /** The command line, the environment, a file or the machine must be corrected first. */
   usage: 2,
-  /** No server answers. */
   unreachable: 3,
-  /** `audit verify`: what is there is not what was written. */
+  /** `audit verify`: the log was altered. */
   damaged: 4,
   /** `audit verify`: records are missing. */
   incomplete: 5,
   /** `audit verify --max-anchor-age`: the newest checkpoint is older. */
   staleAnchor: 6,
-  /** The audit log takes nothing; of `serve` and `demo`: it cannot go on, or (`OSL_AUDIT_FAILURE=exit`) shall not. */
+  /** The audit log cannot be written, and the server cannot or (`OSL_AUDIT_FAILURE=exit`) must not continue. */
   auditFailed: 7,
-  /** `query`: what was written is the beginning of the answer; the server gives no more rows at once. */
+  /** `query`: the result was written up to the row limit of the server. */
   truncated: 8,
-  /** Ctrl-C. */
   interrupted: 130,
 });
 
-/** Ends a command: what standard error says, without stack, and the exit status. */
+/** Ends a command with a message on standard error, without a stack, and an exit status. */
 export class Failure extends Error {
   readonly exit: number;
-  /** What `--json` says beside the message. */
+  /** Further members of the error object of `--json`. */
   readonly details: Readonly<Record<string, unknown>>;
 
   constructor(exit: number, message: string, details: Readonly<Record<string, unknown>> = {}) {
@@ -38,18 +35,16 @@ export class Failure extends Error {
   }
 }
 
-/** The failure as `--json` writes it on standard error: one line, one object. */
 export function failureJson({ exit, message, details }: Failure): string {
   const [first = ''] = message.replace(/^\s*error:? /, '').split('\n');
   return JSON.stringify({ error: { message: first, hint: null, ...details, exit } });
 }
 
-/** A fault of the command line or of the configuration. */
 export function usage(message: string): Failure {
   return new Failure(EXIT.usage, `error: ${message}`);
 }
 
-/** Faults that the operator mends, by the name of their class: this module must stay quick to load. */
+/** Errors that the operator must correct, by class name: importing the classes would be slow. */
 const OPERATOR_FAULTS: ReadonlySet<string> = new Set([
   'StartProblem',
   'ControlFault',
@@ -61,10 +56,10 @@ const OPERATOR_FAULTS: ReadonlySet<string> = new Set([
   'QueryError',
 ]);
 
-/** What another process has: the same command may go well once that one ends. */
+/** Resources held by another process: the same command may succeed once it ends. */
 const IN_USE: ReadonlySet<string> = new Set(['InUse', 'AuditLocked']);
 
-/** Any error as what the user is told: one line, or diagnostics with their places. */
+/** Failure for any error: one line, or diagnostics with their places. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (!(error instanceof Error)) return new Failure(EXIT.failed, `error: ${String(error)}`);
@@ -85,7 +80,7 @@ export function failureOf(error: unknown): Failure {
   return new Failure(EXIT.failed, `${told} (OSL_DEBUG=1 shows where)`);
 }
 
-/** A log that cannot be written says so; the disk says why. */
+/** The audit log says that it cannot be written; its cause says why. */
 function causeOf(error: Error): string | null {
   if (!(error.cause instanceof Error)) return null;
   const system = systemFault(error.cause);
@@ -109,14 +104,14 @@ const SYSTEM_FAULTS: ReadonlyMap<string, string> = new Map([
   ['ENOTFOUND', 'the host is not known'],
 ]);
 
-/** What the machine lacks for now: the same command may go well a minute later. */
+/** Temporary conditions: the same command may succeed a minute later. */
 const PASSING: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EMFILE', 'EIO', 'EADDRINUSE']);
 
 function isPassing(error: unknown): boolean {
   return PASSING.has(fields(error)['code']);
 }
 
-/** A failed call to the operating system in words; null where `error` is none that is known. */
+/** A failed system call in words; null for any other error. */
 export function systemFault(error: unknown): string | null {
   const { code, path, address, port } = fields(error);
   if (typeof code !== 'string') return null;
@@ -136,14 +131,14 @@ function oneLine(message: string): string {
 }
 
 /**
- * Ends a process that serves where an error was handled by nobody: what state it is in nobody knows then. The log says
- * what it was, and where; a supervisor starts another.
+ * Ends a serving process on an uncaught error, because its state is unknown. The error is logged; a supervisor starts
+ * another process.
  *
- * @param last what is still to be done
+ * @param last final cleanup
  */
 export function endOnUncaught(log: ServiceLog, last: () => void = () => undefined): void {
   process.stdout.removeAllListeners('error');
-  process.stdout.on('error', () => undefined); // who read where it listens may go
+  process.stdout.on('error', () => undefined); // whoever reads standard output may go away
   process.removeAllListeners('uncaughtException');
   process.on('uncaughtException', (error, origin) => {
     log.error('an error that nothing handled ends the process', { origin, stack: stackOf(error) });

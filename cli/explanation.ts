@@ -1,7 +1,6 @@
 import { fieldsOf, membersOf, type ReplyFields, textOf as text } from './output.js';
 import { formatTable, textColumns } from './table.js';
 
-/** What the server says of a question, for people: the plan as a tree, the columns as a table. */
 export function formatExplanation(body: ReplyFields): string {
   const columns = membersOf(body['columns']);
   const parts = [
@@ -21,7 +20,6 @@ export function formatExplanation(body: ReplyFields): string {
   return parts.join('\n');
 }
 
-/** The parameters of the statement as a table, and its plan. */
 function upstreamLines(upstream: ReplyFields): readonly string[] {
   const parameters = membersOf(upstream['parameters']);
   const rows = parameters.map((p, i) => [`$${i + 1}`, text(p['type']), originText(p)]);
@@ -47,7 +45,7 @@ function masked(column: ReplyFields): string {
   return column['redacted'] === true ? 'yes' : '';
 }
 
-/** A step and, deeper, what it reads: `scan osl.entities.person: columns (name, email masked)`. */
+/** A step with its inputs indented below: `scan osl.entities.person: columns (name, email masked)`. */
 function stepLines(step: ReplyFields, depth: number): readonly string[] {
   const { object, ...detail } = fieldsOf(step['detail']);
   const head = [text(step['step']), object === undefined ? '' : text(object)].filter((part) => part !== '');
@@ -62,7 +60,7 @@ function factText(name: string, value: unknown): string {
   return Array.isArray(value) ? `${name} (${value.map(itemText).join(', ')})` : `${name} ${text(value)}`;
 }
 
-/** `email masked` for a column that is masked in all rows. */
+/** `email masked` if a column is masked in all rows. */
 function itemText(item: unknown): string {
   if (typeof item !== 'object' || item === null) return text(item);
   const { name, ...rest } = fieldsOf(item);

@@ -7,7 +7,6 @@ import { type Settings, settingsFrom } from '../src/service/settings.js';
 import { usage } from './exit.js';
 import { runningServer } from './server-file.js';
 
-/** Flags that say what a server serves, and where. */
 export interface ServerFlags {
   readonly manifest?: string;
   readonly policy?: string;
@@ -19,7 +18,7 @@ export interface ServerFlags {
   readonly console?: SettingValue<'OSL_CONSOLE'>;
 }
 
-/** Settings from the environment, with the flags above them. @throws StartProblem */
+/** Settings from the environment, overridden by flags. @throws StartProblem */
 export function settingsOf(flags: ServerFlags): Settings {
   const path = (value: string): string => resolve(process.cwd(), value);
   return settingsFrom(process.env, process.cwd(), {
@@ -35,8 +34,8 @@ export function settingsOf(flags: ServerFlags): Settings {
 }
 
 /**
- * The same for a command that reads the files of a server and starts none: where none is named and none is here, those of
- * the server that runs on the data directory. The demo's are in no user's folder. @throws StartProblem
+ * `settingsOf` for commands that read the files of a server: if none are named and none are here, those of the server
+ * that runs on the data directory (such as the demo's). @throws StartProblem
  */
 export function settingsBesideServer(flags: ServerFlags): Settings {
   const settings = settingsOf(flags);
@@ -47,7 +46,7 @@ export function settingsBesideServer(flags: ServerFlags): Settings {
   return { ...settings, manifestFile, policyFile };
 }
 
-/** The same for a command that can do nothing without them. @throws StartProblem, Failure where there is no manifest */
+/** `settingsBesideServer`, but a manifest is required. @throws StartProblem; Failure without a manifest */
 export function settingsOfModel(flags: ServerFlags): Settings {
   const settings = settingsBesideServer(flags);
   const { manifestFile, dataDir } = settings;
@@ -55,7 +54,6 @@ export function settingsOfModel(flags: ServerFlags): Settings {
   throw usage(`there is no ${manifestFile}, and no server runs on ${dataDir}\n  hint: ${MISSING_FILES}`);
 }
 
-/** Hint for a manifest or a policy that is not where it is looked for. */
 export const MISSING_FILES =
   '--manifest and --policy name others, --data-dir the directory of a server that runs; `osl init` makes both of a Postgres';
 
@@ -63,22 +61,22 @@ function namesFiles({ manifest, policy }: ServerFlags): boolean {
   return Boolean(manifest) || Boolean(policy) || isSet('OSL_MANIFEST') || isSet('OSL_POLICY');
 }
 
-/** The policy beside a manifest that was named, where no policy was. */
+/** Adds the policy beside a named manifest, if no policy is named. */
 export function besideManifest(flags: ServerFlags): ServerFlags {
   if (flags.manifest === undefined || flags.policy !== undefined || isSet('OSL_POLICY')) return flags;
   return { ...flags, policy: join(dirname(flags.manifest), 'policy.yaml') };
 }
 
 /**
- * The flag of a setting: its argument, description and values are those of the table.
+ * The flag of a setting, with the argument, description and values of the settings table.
  *
- * @param initial the default, if it is another here
+ * @param initial default, if it differs here
  */
 export function settingOption(name: SettingName, initial = SETTINGS[name].default): Option {
   return optionOf(name, ` (${name}${initial === null ? '' : `; default ${initial}`})`);
 }
 
-/** The same for a setting that is read with the flag. */
+/** `settingOption` for a setting whose variable commander reads itself. */
 export function environmentOption(name: SettingName): Option {
   return optionOf(name, '').env(name);
 }
@@ -95,7 +93,7 @@ function optionOf(name: SettingName, suffix: string): Option {
   });
 }
 
-/** A description in Markdown as one phrase for a terminal: its first sentence, and those about one value. */
+/** A Markdown description as a phrase for help: its first sentence, and sentences about a single value. */
 function phrase(markdown: string): string {
   const [first = '', ...more] = markdown.split(/(?<=\.) /);
   const sentences = [
@@ -105,7 +103,6 @@ function phrase(markdown: string): string {
   return plainText(sentences.map((sentence) => sentence.replace(/\.$/, '')).join('; '));
 }
 
-/** Markdown without its links and quotes of code. */
 export function plainText(markdown: string): string {
   return markdown
     .replace(/ \[More\]\([^)]*\)\./g, '')
@@ -125,18 +122,15 @@ export function policyOption(): Option {
   return settingOption('OSL_POLICY');
 }
 
-/** `--server`: another server than that of the data directory. */
 export function serverOption(): Option {
   return environmentOption('OSL_SERVER').argParser(restAddress);
 }
 
-/** A parser of REST addresses; gives them without a `/` at the end. */
 export function restAddress(text: string): string {
   if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text.replace(/\/+$/, '');
   throw new InvalidArgumentError('It must be the address of a server, such as https://osl.example.com.');
 }
 
-/** `--token --subject --chain`: who asks. */
 export function addCallerOptions(command: Command): Command {
   return command
     .addOption(settingOption('OSL_TOKEN'))
@@ -148,14 +142,12 @@ export function addCallerOptions(command: Command): Command {
     );
 }
 
-/** `--data-dir --http-port --pg-port --host`. */
 export function addListenOptions(command: Command): Command {
   const names = ['OSL_DATA_DIR', 'OSL_HTTP_PORT', 'OSL_PG_PORT', 'OSL_HOST'] as const;
   for (const name of names) command.addOption(settingOption(name));
   return command;
 }
 
-/** A parser of whole numbers from `least` to `most`. */
 export function wholeNumber(least: number, most: number): (text: string) => number {
   return (text) => {
     const value = Number(text);

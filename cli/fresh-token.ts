@@ -1,18 +1,16 @@
 import { type CallerFlags, callerToken } from './caller.js';
 import { settingsOf } from './flags.js';
 
-/** A minted token is used for so long; it lives 300 s. */
 const FRESH_MS = 240_000;
 
-/** The token of each of many requests: the one that was given, or one that is minted or fetched anew before it ends. */
+/** Token source for many requests: a given token, or one that is minted or fetched again before it expires. */
 export interface FreshToken {
-  /** A token that is good for a while. */
   current(): Promise<string>;
-  /** Another one, after the server did not take the last; null where there is none but the one that was given. */
+  /** Another token, after the server rejected the last one; null if there is only the given one. */
   another(): Promise<string | null>;
 }
 
-/** Tokens of whoever the flags say; who was assumed at first stays the caller. @throws Failure as `callerToken` */
+/** Token source for the caller of the flags; a caller assumed at first is kept. @throws Failure as `callerToken` */
 export async function freshToken(flags: CallerFlags & { readonly dataDir?: string }): Promise<FreshToken> {
   const settings = settingsOf(flags);
   const policy = flags.policy === undefined ? {} : { policy: settings.policyFile };

@@ -8,7 +8,7 @@ import { EXIT, Failure, usage } from './exit.js';
 import { type PolicySubject, policySubjects } from './policy-subjects.js';
 import { readServerFile } from './server-file.js';
 
-/** What a token is to say; what is left out follows from the policy. */
+/** Claims of a token; missing ones are derived from the policy. */
 interface TokenRequest {
   readonly subject?: string;
   /** Root to leaf; default: the subject alone. */
@@ -17,7 +17,7 @@ interface TokenRequest {
   readonly aclRoles?: readonly string[];
   /** Admin roles; default: none. */
   readonly roles?: readonly string[];
-  /** Claims the admin roles that the policy gives the subject, where `roles` are not told. */
+  /** If `roles` is missing, claims the admin roles that the policy gives the subject. */
   readonly admin?: boolean;
   /** Seconds; default 300. */
   readonly ttl?: number;
@@ -28,22 +28,20 @@ export interface IssuedToken {
   readonly subject: string;
   readonly chain: readonly string[];
   readonly aclRoles: readonly string[];
-  /** Roles asked for that the policy does not declare. */
   readonly unknownRoles: readonly string[];
 }
 
-/** Mints tokens with the key of a data directory; whoever can read that key may. */
+/** Mints tokens with the key of a data directory: for everybody who can read the key. */
 export interface DevelopmentIssuer {
-  /** In the order of the policy file. */
   readonly subjects: readonly string[];
-  /** True if the server has issuers, and takes these tokens for development beside. */
+  /** True if the server also accepts tokens of issuers. */
   readonly besideIssuers: boolean;
   /** @throws Failure for a subject that the policy does not declare */
   mint(request: TokenRequest): Promise<IssuedToken>;
 }
 
 /**
- * The issuer of the data directory's server. Reads the key and the policy's YAML, nothing else.
+ * Issuer with the key of the data directory and the YAML of the policy.
  *
  * @param policyFile overrides the policy of the running server
  * @throws Failure, StartProblem, ManifestProblems
@@ -93,7 +91,6 @@ export async function openIssuer(settings: Settings, policyFile: string | null):
   return Object.freeze({ subjects: [...subjects.keys()], besideIssuers: server?.hasIssuers === true, mint });
 }
 
-/** The policy of the server that runs there, else of the settings. */
 function policyOf(settings: Settings): string {
   const record = readServerFile(settings.dataDir);
   if (record !== null) return record.policyFile;
@@ -122,7 +119,7 @@ async function unknownSubject(subject: string, known: ReadonlyMap<string, Policy
   return usage(`subject \`${subject}\` is not in the policy: ${hint}`);
 }
 
-/** @throws the system's error where it does not let us look */
+/** @throws system errors, if the path may not be examined */
 function exists(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false }) !== undefined;
 }

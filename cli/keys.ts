@@ -6,7 +6,7 @@ import { usage } from './exit.js';
 import { type ServerFlags, settingsOf } from './flags.js';
 import { note, print, printJson } from './output.js';
 
-/** Beside the two others, where OSL_EXCHANGE_KEY names no other. */
+/** Beside the other two, unless OSL_EXCHANGE_KEY names another. */
 const EXCHANGE = 'exchange.pem';
 
 export function runMakeKeys(given: string, { from }: { readonly from?: string }): void {

@@ -10,13 +10,12 @@ type Level = SettingValue<'OSL_LOG_LEVEL'>;
 const LEVELS = SETTINGS.OSL_LOG_LEVEL.type.words;
 type LogFields = Readonly<Record<string, unknown>>;
 
-/** Of every log of this process: a reload may change it. */
+/** Shared by all logs of this process: a reload may change it. */
 let level: Level = 'warn';
 
 /**
- * The operator's log on standard error: JSON, a line each, or short lines for people, as `OSL_LOG_FORMAT` says (on a
- * terminal for people, unless told). Warnings and errors, or what `OSL_LOG_LEVEL` (`error`, `warn`, `info`) or the file
- * of `OSL_LOG_LEVEL_FILE` says. @throws Failure
+ * The operator's log on standard error: JSON lines, or text for people (OSL_LOG_FORMAT; default: text on a terminal),
+ * from the level of OSL_LOG_LEVEL or the file of OSL_LOG_LEVEL_FILE. @throws Failure
  */
 export function operatorLog(): ServiceLog {
   level = levelNow();
@@ -31,7 +30,7 @@ export function operatorLog(): ServiceLog {
   return Object.freeze({ info: at('info'), warn: at('warn'), error: at('error') });
 }
 
-/** Reads the level anew, where a file has it: the environment of a process does not change. */
+/** Reads the level again at a reload, if it is in a file: the environment of a process does not change. */
 export function logLevelPart(): readonly ReloadPart[] {
   if (!isSet('OSL_LOG_LEVEL_FILE')) return [];
   const prepare = () => {
@@ -61,7 +60,7 @@ function levelNow(): Level {
   });
 }
 
-/** Bytes that wait for a log whose disk is full; what comes then is dropped. */
+/** Bytes buffered while the log cannot be written; further lines are dropped. */
 const MOST_UNWRITTEN = 1_048_576;
 
 type WriteLogLine = (level: Level, message: string, fields: LogFields) => void;
@@ -69,7 +68,7 @@ type WriteLogLine = (level: Level, message: string, fields: LogFields) => void;
 function jsonWriter(): WriteLogLine {
   const options = { level: 'info', base: { name: 'osl' }, timestamp: pino.stdTimeFunctions.isoTime };
   const destination = pino.destination({ dest: 2, sync: true, maxLength: MOST_UNWRITTEN });
-  destination.on('error', () => undefined); // a log that takes nothing more ends no process that serves
+  destination.on('error', () => undefined); // a broken log must not end a serving process
   const log = pino(options, destination);
   return (name, message, fields) => log[name](fields, message);
 }
@@ -78,7 +77,7 @@ function writeLine(name: Level, message: string, fields: LogFields): void {
   process.stderr.write(`${logLine(name, message, fields)}\n`);
 }
 
-/** `11:42:07 warn  upstream error  connector=demo sqlstate=22012`; of other fields than `stack` the first line only. */
+/** `11:42:07 warn  upstream error  connector=demo sqlstate=22012`; only the first line of each field but `stack`. */
 function logLine(level: Level, message: string, fields: LogFields): string {
   const time = new Date().toTimeString().slice(0, 8);
   const whole = readSetting('OSL_DEBUG');

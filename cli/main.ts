@@ -4,7 +4,7 @@ import { EXIT, Failure, failureJson, failureOf } from './exit.js';
 import { flush, note } from './output.js';
 import { program } from './program.js';
 
-/** The command line: `argv` as Node gives it. Ends the process. */
+/** Runs the command line `argv` and ends the process. */
 export async function run(argv: readonly string[]): Promise<void> {
   process.stdout.on('error', stopWriting);
   process.stderr.on('error', () => undefined);
@@ -19,7 +19,6 @@ export async function run(argv: readonly string[]): Promise<void> {
   process.exit();
 }
 
-/** True if errors are to be data too. */
 function wantsJson(): boolean {
   const words = process.argv.slice(2);
   const end = words.indexOf('--');
@@ -30,7 +29,7 @@ function commanderJson(text: string): string {
   return `${failureJson(new Failure(EXIT.usage, text.trim()))}\n`;
 }
 
-/** Says what went wrong, in a line or with its place, and sets the exit status. Commander has said its own. */
+/** Prints an error and sets the exit status. Commander has printed its own errors. */
 function report(error: unknown): void {
   if (error instanceof CommanderError) {
     process.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
@@ -47,7 +46,7 @@ function fail(error: unknown): void {
   process.exit();
 }
 
-/** Whoever read has gone, as `head` does: nothing is left to do. Anything else is a disk that takes no more. */
+/** On EPIPE the reader, such as `head`, has gone: success. Anything else is a full disk. */
 function stopWriting(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') process.exit(EXIT.ok);
   fail(error);

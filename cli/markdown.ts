@@ -5,8 +5,8 @@ import { visible } from './output.js';
 import { NULL_TEXT, type TableCell } from './table.js';
 
 /**
- * A table of GitHub's Markdown, figures as their metrics show them, and below it what its reader must know. What a cell
- * holds is text there whatever it says: no link, picture, tag or emphasis is made of it.
+ * GitHub Markdown table with figures in their metrics' format, then the notes. Cells are literal text: they cannot
+ * create links, images, tags or emphasis.
  */
 export function formatMarkdown(answer: AnswerBody): string {
   const head = answer.columns.map(({ name }) => literal(name));
@@ -20,7 +20,7 @@ function cellText(cell: TableCell): string {
   return cell === null ? NULL_TEXT : literal(cell);
 }
 
-/** A backslash before what would begin a link, a picture, emphasis, code or a formula, or end the cell. */
+/** Escapes whatever would start a link, an image, emphasis, code or a formula, or end the cell. */
 function literal(text: string): string {
   return visible(text)
     .replace(/[\\`*_[\]|~!$]/g, '\\$&')

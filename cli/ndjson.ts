@@ -9,10 +9,10 @@ import { refusal } from './reply.js';
 const NDJSON = 'application/x-ndjson';
 
 /**
- * Asks for an answer in NDJSON, and writes its rows to standard output as they come, a line each. The server's last line,
- * which is no row but says how it went, is told of on standard error.
+ * Requests an answer in NDJSON and copies its rows to standard output. The last line of the server is a trailer, which
+ * is reported on standard error.
  *
- * @throws Failure where it is refused or breaks off
+ * @throws Failure if the query is refused or the stream breaks off
  */
 export async function printNdjson({ url, token, body, text, signal }: QueryCall): Promise<AnswerNotes> {
   const response = await openQuery(url, token, body, NDJSON, signal);
@@ -25,16 +25,16 @@ export async function printNdjson({ url, token, body, text, signal }: QueryCall)
   const { problem } = fieldsOf(said);
   if (problem !== undefined)
     throw new Failure(EXIT.failed, formatProblem(problemOf(fieldsOf(problem), 200), text));
-  const trailer = said as AnswerNotes; // as the server writes it
+  const trailer = said as AnswerNotes; // format of the server
   for (const line of notesOn(trailer)) note(line);
   return trailer;
 }
 
-/** Prints every line but the last, which it gives: null where the connection broke. */
+/** Prints all lines but the last, which is returned; null if the connection broke. */
 async function rowsPrinted(response: Response, signal: AbortSignal | undefined): Promise<string | null> {
   let rest: Buffer = Buffer.alloc(0);
   try {
-    // Node's streams can be iterated; the type of `fetch` does not say so.
+    // Node's streams can be iterated, but the type of `fetch` does not declare it.
     for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
       const bytes = Buffer.concat([rest, chunk]);
       const end = bytes.lastIndexOf(LINE_END, -2) + 1;
@@ -50,13 +50,12 @@ async function rowsPrinted(response: Response, signal: AbortSignal | undefined):
 
 const LINE_END = 0x0a;
 
-/** One question on its way. */
 export interface QueryCall {
   readonly url: string;
   readonly token: string;
   readonly body: QueryBody;
-  /** As it was typed: a refusal may point into it. */
+  /** As typed: errors may point into it. */
   readonly text: string;
-  /** Ends it before its answer. */
+  /** Cancels the query. */
   readonly signal?: AbortSignal;
 }

@@ -5,7 +5,6 @@ import { EXIT, Failure } from './exit.js';
 import { addCallerOptions, dataDirOption, environmentOption, policyOption, settingsOf } from './flags.js';
 import { runningServer, urlHost } from './server-file.js';
 
-/** Flags of commands that ask the admin listener. */
 export interface OperatorFlags extends CallerFlags {
   readonly admin?: string;
   readonly dataDir?: string;
@@ -14,7 +13,6 @@ export interface OperatorFlags extends CallerFlags {
 export const OPERATOR_HELP = `
 Asks the admin listener, which OSL_ADMIN_PORT opens, and takes an admin role: docs/operations.md.`;
 
-/** `--token --subject --chain --admin --data-dir --policy`. */
 export function addOperatorOptions(command: Command): Command {
   return addCallerOptions(command)
     .addOption(environmentOption('OSL_ADMIN_URL'))
@@ -22,7 +20,7 @@ export function addOperatorOptions(command: Command): Command {
     .addOption(policyOption());
 }
 
-/** Where the admin listener is, and how to get a token for each request: one is good for a while only. @throws Failure */
+/** Address of the admin listener, and a token source: tokens are short-lived. @throws Failure */
 export function operator(flags: OperatorFlags): { readonly url: string; token(): Promise<string> } {
   const settings = settingsOf(flags);
   const policy = flags.policy === undefined ? {} : { policy: settings.policyFile };

@@ -1,14 +1,13 @@
-/** Standard output, with a line end. */
 export function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** Standard error: what is not part of the answer. */
+/** Prints to standard error whatever is not part of the answer. */
 export function note(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-/** The columns of the terminal that standard output is; undefined where it is none, or does not know how wide it is. */
+/** Columns of the terminal; undefined if standard output is none, or its width is unknown. */
 export function terminalWidth(): number | undefined {
   return process.stdout.isTTY ? process.stdout.columns || undefined : undefined;
 }
@@ -17,9 +16,7 @@ export function printJson(value: unknown): void {
   print(JSON.stringify(value, null, process.stdout.isTTY ? 2 : 0));
 }
 
-/**
- * Waits until what was printed has been taken. A reader that went away, as `head` does, is no fault of ours.
- */
+/** Waits until everything printed has been written; ignores a reader that has gone. */
 export function flush(): Promise<void> {
   return new Promise((resolve) => {
     if (process.stdout.destroyed) resolve();
@@ -27,7 +24,7 @@ export function flush(): Promise<void> {
   });
 }
 
-/** Characters that would draw on the terminal, or turn its text around, as `\xNN` and `\u{…}`. */
+/** Replaces control and bidirectional formatting characters by `\xNN` and `\u{…}`. */
 export function visible(text: string): string {
   return text.replace(
     /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g,
@@ -53,7 +50,7 @@ export function counted(n: number, one: string, more: string): string {
 
 export type ReplyFields = Readonly<Record<string, unknown>>;
 
-/** The objects in a list that a server sent; none where it sent something else. */
+/** Objects of a list from a server; empty for anything else. */
 export function membersOf(value: unknown): readonly ReplyFields[] {
   return Array.isArray(value) ? value.map(fieldsOf) : [];
 }
@@ -62,7 +59,7 @@ export function fieldsOf(value: unknown): ReplyFields {
   return typeof value === 'object' && value !== null ? { ...value } : {};
 }
 
-/** A value of a server's answer as it may stand on a terminal. */
+/** A value from a server, safe to print on a terminal. */
 export function textOf(value: unknown): string {
   return visible(typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? ''));
 }

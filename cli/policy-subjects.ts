@@ -3,7 +3,7 @@ import { isObject } from '../src/base/is-object.js';
 import { POLICY_SCHEMA } from '../src/model/manifest/schema/policy.js';
 import { simpleYaml } from '../src/model/manifest/simple-yaml.js';
 
-/** What whoever mints tokens needs of a policy. */
+/** Parts of a policy needed to mint tokens. */
 export interface PolicySubjects {
   readonly tenant: string;
   /** In the order of the file. */
@@ -17,8 +17,8 @@ export interface PolicySubject {
 }
 
 /**
- * The subjects in a policy file. A file that says plainly what is needed here is not judged any further, as the server
- * does that; whatever else it says is read, and told of, by the loader of policies, which takes its time to load.
+ * Subjects of a policy file. A simple file is read by a fast parser and not validated, which the server does; anything
+ * else goes through the slow policy loader.
  *
  * @throws ManifestProblems
  */
@@ -36,7 +36,7 @@ export async function policySubjects(file: string): Promise<PolicySubjects> {
   };
 }
 
-/** UTF-16 units; a larger file is the loader's. */
+/** UTF-16 units; larger files go to the loader. */
 const LONGEST = 1_048_576;
 
 function plainSubjects(file: string): PolicySubjects | null {
@@ -52,7 +52,7 @@ function plainSubjects(file: string): PolicySubjects | null {
   return { tenant, subjects: new Map(known), roles: new Set(Object.keys(roles)) };
 }
 
-/** Empty where the file cannot be read. */
+/** Empty if the file cannot be read. */
 function textOf(file: string): string {
   try {
     return readFileSync(file, 'utf8');

@@ -3,7 +3,6 @@ import type { ProblemBody } from './client.js';
 import { visible } from './output.js';
 import { widthOf } from './table.js';
 
-/** The problem in `body`; what is missing there is left out. */
 export function problemOf(body: Readonly<Record<string, unknown>>, status: number): ProblemBody {
   const text = (name: string): string | null => {
     const value = body[name];
@@ -18,7 +17,7 @@ export function problemOf(body: Readonly<Record<string, unknown>>, status: numbe
   };
 }
 
-/** The problem for people: code and message, the line of `source` with a caret, the hint, the request's id. */
+/** The problem for people: code and message, the line of `source` with a caret, hint, request ID. */
 export function formatProblem(problem: ProblemBody, source: string): string {
   const lines = [`error ${visible(problem.code)}: ${visible(problem.detail)}`];
   if (problem.position !== null) lines.push(...marked(problem.position, source));
@@ -34,7 +33,7 @@ function marked(
   { line, column }: { readonly line: number; readonly column: number },
   source: string,
 ): readonly string[] {
-  // Lines end as positions count them: at the line feed. What is left of a CR LF is not shown.
+  // Positions count lines by line feeds. The rest of a CR LF is not shown.
   const whole = source.split('\n')[line - 1]?.replace(/\r$/, '');
   if (whole === undefined) return [];
   const at = Math.min(Math.max(column - 1, 0), whole.length);
@@ -47,18 +46,18 @@ function marked(
   return [`${gutter} | ${shown}`, `      | ${' '.repeat(widthOf(before))}${caret}`];
 }
 
-/** `index`, or one before it where it would cut a character in two. */
+/** `index`, or one less if it splits a surrogate pair. */
 function boundary(text: string, index: number): number {
   const code = text.charCodeAt(index);
   return code >= 0xdc00 && code <= 0xdfff ? index - 1 : index;
 }
 
-/** A line as it is shown: tabs as blanks, so that the caret below does not depend on the terminal's tab stops. */
+/** A line as printed: with tabs expanded, so that the caret does not depend on tab stops. */
 function drawn(text: string): string {
   return visible(text.replaceAll('\t', '    '));
 }
 
-/** The word, name or quoted name that `text` begins with; nothing where it begins otherwise. */
+/** The word or quoted name at the start of `text`; otherwise empty. */
 function wordIn(text: string): string {
   return /^("(?:[^"]|"")*"|'(?:[^']|'')*'|[\p{L}\p{M}\p{N}_$]+)/u.exec(text)?.[0] ?? '';
 }

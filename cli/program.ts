@@ -14,7 +14,7 @@ Examples:
 
 type Load = () => Promise<(root: Command) => void>;
 
-/** Commands by topic, each with its description. One is loaded when it is asked for: all together take far longer. */
+/** Commands by topic with their descriptions. Each is loaded on demand: loading all takes far longer. */
 // biome-ignore format: one command a line
 const TOPICS: readonly (readonly [heading: string, commands: readonly (readonly [name: string, description: string, load: Load])[]])[] = [
   ['Start:', [
@@ -74,14 +74,14 @@ const TOPICS: readonly (readonly [heading: string, commands: readonly (readonly 
   ]],
 ];
 
-/** First words that ask for the list of commands, or for less. */
+/** Arguments that only need the list of commands, or less. */
 const LISTING: ReadonlySet<string> = new Set(['', '-h', '--help', '-V', '--version']);
 
 /**
- * The command line: every command with its arguments and flags.
+ * The command line with all commands, arguments and flags.
  *
- * @param formatError how a fault of the command line is written; null: as commander does
- * @param asked its first word: if that is a command, no other is loaded; if it asks for the list of commands, none is
+ * @param formatError formats errors of the command line; null: commander's format
+ * @param asked first argument: of commands only this one is loaded, and none for the list of commands
  */
 export async function program(
   formatError: ((text: string) => string) | null = null,
@@ -102,7 +102,7 @@ export async function program(
     .enablePositionalOptions()
     .exitOverride();
   const isListing = asked !== null && LISTING.has(asked);
-  // The script for a shell has all of them.
+  // The completion script needs all commands.
   const only = asked === 'completion' ? null : asked;
   const isKnown = TOPICS.some(([, commands]) => commands.some(([name]) => name === only));
   for (const [heading, commands] of TOPICS)

@@ -1,8 +1,7 @@
 import { note } from './output.js';
 
-/** Shows how far a long step is: a bar on a terminal, else a line a step and every few seconds. All on standard error. */
 export interface Progress {
-  /** A step without measure begins, or a measured one goes on; `more` says how fast. */
+  /** Starts a step, or continues one with a total; `more`: rate. */
   step(name: string, done?: number, total?: number, more?: string): void;
   end(): void;
 }
@@ -39,7 +38,6 @@ async function bar(): Promise<Progress> {
   };
 }
 
-/** Between two lines of one step, where nobody sees a bar. */
 const LINE_EVERY_MS = 5_000;
 
 function lines(): Progress {

@@ -5,10 +5,10 @@ import { print } from './output.js';
 import { formatProblem, problemOf } from './problem.js';
 
 /**
- * The body of an answer, which `--json` prints as it came.
+ * Body of a response; printed unchanged with `--json`.
  *
- * @param text what was asked: a refusal may point into it
- * @throws Failure where the server refused
+ * @param text the query: an error may point into it
+ * @throws Failure if the server refused
  */
 export function bodyOf(reply: HttpReply, json: boolean | undefined, text = ''): ReplyFields {
   if (json) print(reply.text);
@@ -16,10 +16,9 @@ export function bodyOf(reply: HttpReply, json: boolean | undefined, text = ''): 
   return reply.body;
 }
 
-/** What a server refused. */
 export class ServerRefusal extends Failure {
   readonly status: number;
-  /** After which it may be asked again, where it says so. */
+  /** Null if the server does not say. */
   readonly retryAfterSeconds: number | null;
 
   constructor({ body, status, retryAfterSeconds }: HttpReply, text: string) {
@@ -30,12 +29,10 @@ export class ServerRefusal extends Failure {
   }
 }
 
-/** What a refused question ends with. */
 export function refusal(reply: HttpReply, text: string): ServerRefusal {
   return new ServerRefusal(reply, text);
 }
 
-/** What another program than this server answered, or another version of it. */
 export function unreadable(): Failure {
   return new Failure(EXIT.failed, 'error: the answer is not one that this osl can read');
 }

@@ -7,8 +7,8 @@ import { CODES, type Diagnostic } from '../src/model/manifest/index.js';
 const NAMES: ReadonlyMap<string, string> = new Map(Object.entries(CODES).map(([name, code]) => [code, name]));
 
 /**
- * Diagnostics as a SARIF 2.1.0 log of one run. Lines and columns count from 1, columns in UTF-16 units; the end of a
- * region is the column after its last character. A file below the current folder has a relative URI.
+ * SARIF 2.1.0 log of one run. Lines and columns are one-based, columns in UTF-16 units, ends exclusive. Files below the
+ * current folder have relative URIs.
  */
 export function sarifLog(diagnostics: readonly Diagnostic[]) {
   const codes = [...new Set(diagnostics.map((d) => d.code))].sort();
@@ -47,7 +47,7 @@ function resultOf({ code, severity, file, range, path, message, hint }: Diagnost
     level: severity,
     message: { text: hint === null ? message : `${message} (${hint})` },
     locations: [{ ...place, ...logical }],
-    // The same fault stays the same when lines move.
+    // Stable when lines move.
     partialFingerprints: { 'osl/v1': digest(`${code}\n${path}\n${message}`) },
     properties: { path, hint },
   };

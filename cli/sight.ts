@@ -1,4 +1,3 @@
-/** How the server says that somebody sees an object, in words. */
 const WORDS: ReadonlyMap<unknown, string> = new Map([
   ['clear', 'in the clear'],
   ['partly_masked', 'masked in some rows'],

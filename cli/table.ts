@@ -1,7 +1,7 @@
 import type { MetricFormat } from 'osl-compiler';
 import { visible } from './output.js';
 
-/** A figure as its metric says it is shown: `12.5%`, `1234.50 EUR`, `3 kg`. What is no plain decimal stays as it is. */
+/** A figure in its metric's format: `12.5%`, `1234.50 EUR`, `3 kg`. Anything but a plain decimal is unchanged. */
 export function shownFigure(value: string, format: MetricFormat): string {
   const [, sign = '', whole = '', part = ''] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(value) ?? [];
   if (whole === '') return value;
@@ -20,7 +20,7 @@ export function shownFigure(value: string, format: MetricFormat): string {
   }
 }
 
-/** Digits behind the point where the manifest says none; null for those that the value has. */
+/** Default number of decimals; null: those of the value. */
 const DECIMALS: Readonly<Record<MetricFormat['kind'], number | null>> = {
   percent: 1,
   currency: 2,
@@ -31,7 +31,7 @@ function withUnit(text: string, unit: string | undefined): string {
   return unit === undefined ? text : `${text} ${unit}`;
 }
 
-/** `whole.part` with as many digits behind the point, rounded half away from zero as Postgres rounds. */
+/** `whole.part` with so many decimals, rounded half away from zero as in Postgres. */
 function decimal(sign: string, whole: string, part: string, decimals: number | null): string {
   const digits = decimals ?? part.length;
   const kept = BigInt(whole + part.slice(0, digits).padEnd(digits, '0'));
@@ -47,20 +47,19 @@ export interface TableColumn {
   readonly align: 'left' | 'right';
 }
 
-/** Columns of texts. */
 export function textColumns(names: readonly string[]): readonly TableColumn[] {
   return names.map((name) => ({ name, align: 'left' }));
 }
 
-/** A value as text; null is NULL. */
+/** Null for NULL. */
 export type TableCell = string | null;
 
-/** How NULL is shown; a text of that spelling looks the same, as in psql with `\pset null`. */
+/** Text printed for NULL, like psql with `\pset null`. */
 export const NULL_TEXT = 'NULL';
 
 /**
- * Rows as psql aligns them. Where a line would be wider than `maxWidth` columns, each row becomes a record of
- * its own, one line a column. Control characters are shown as escapes.
+ * Rows aligned as by psql. If a line would be wider than `maxWidth`, each row becomes a record with one line per
+ * column. Control characters are escaped.
  */
 export function formatTable(
   columns: readonly TableColumn[],
@@ -81,7 +80,7 @@ export function formatTable(
   return [` ${head}`, rule, ...body.map((text) => ` ${text}`)].map((text) => text.trimEnd()).join('\n');
 }
 
-/** `(1 row)`, `(5 rows)`; of a list that goes on, `(the first 5 rows)`. */
+/** `(1 row)`, `(5 rows)`; if there are more, `(the first 5 rows)`. */
 export function rowCount(count: number, more = false): string {
   const rows = count === 1 ? '1 row' : `${count} rows`;
   return more ? `(the first ${rows})` : `(${rows})`;
@@ -110,7 +109,7 @@ function center(text: string, width: number): string {
   return `${' '.repeat(Math.floor(room / 2))}${text}${' '.repeat(Math.ceil(room / 2))}`;
 }
 
-/** Columns that `text` takes on a terminal: 2 for East Asian wide characters and emoji, 0 for what combines. */
+/** Terminal columns of `text`: 2 for East Asian wide characters and emoji, 0 for combining ones. */
 export function widthOf(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   let width = 0;
@@ -118,13 +117,12 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** `text` filled up to `width` columns. */
 export function padTo(text: string, width: number, align: 'left' | 'right'): string {
   const room = ' '.repeat(Math.max(0, width - widthOf(text)));
   return align === 'left' ? text + room : room + text;
 }
 
-/** As much of `text` as takes `width` columns, with `more` at its end where something is left out. */
+/** Cuts `text` to `width` columns, with `more` at the end if something is cut. */
 export function cutTo(text: string, width: number, more: string): string {
   if (widthOf(text) <= width) return text;
   const room = width - widthOf(more);
@@ -138,7 +136,7 @@ export function cutTo(text: string, width: number, more: string): string {
   return `${cut}${more}`;
 }
 
-/** Made for the first text that needs it: that takes longer than the rest of a small answer. */
+/** Created on demand: it takes longer than the rest of a small answer. */
 function graphemes(): Intl.Segmenter {
   segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' });
   return segmenter;
@@ -158,14 +156,14 @@ function graphemeWidth(grapheme: string): number {
 
 interface CsvColumn {
   readonly name: string;
-  /** Its values are numbers, which stay as they are. */
+  /** Numbers are never changed. */
   readonly numeric: boolean;
 }
 
 /**
- * RFC 4180 with a header line. NULL is an empty field, the empty text is `""`, as Postgres writes them. What would make
- * a spreadsheet calculate gets an apostrophe in front, and what would steer a terminal is written as an escape: whoever
- * wrote a row is not who opens the file. `exact` leaves both out.
+ * RFC 4180 with a header line. NULL is an empty field, the empty text is `""`, as in Postgres. An apostrophe is put
+ * before whatever a spreadsheet would calculate, and control characters are escaped, because cells may come from an
+ * attacker; `exact` does neither.
  */
 export function formatCsv(
   columns: readonly CsvColumn[],
@@ -184,7 +182,7 @@ function field(cell: TableCell, isExact: boolean): string {
   return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** What begins a formula in some spreadsheet, perhaps after white space that it drops; full-width forms count too. */
+/** Start of a formula in some spreadsheet, possibly after white space; full-width forms included. */
 const FORMULA = /^[\s\u0000-\u001f]*[=+\-@\uff0b\uff0d\uff1d\uff20]|^[\t\r\n]/;
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 

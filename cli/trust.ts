@@ -4,10 +4,9 @@ import type { SecureContextOptions } from 'node:tls';
 import { readSetting } from '../src/service/settings/table.js';
 import { restUrl, type ServerRecord } from './server-file.js';
 
-/** Files of the certificates that servers of this machine show, by where they answer. */
 const shown = new Map<string, string>();
 
-/** Where REST of a server of this machine answers; its certificate is then known by its file, whatever name it has. */
+/** REST address of a server on this machine; remembers its certificate file, by which it will be verified. */
 export function knownServer(record: ServerRecord): string {
   const url = restUrl(record);
   if (record.httpCertFile !== '') shown.set(new URL(url).origin, record.httpCertFile);
@@ -19,8 +18,8 @@ export interface Trust extends SecureContextOptions {
 }
 
 /**
- * How the server of a URL is known: one of this machine by the certificate in its file, any other by OSL_SERVER_CA, or as
- * Node knows servers. @throws the system's error where a file cannot be read
+ * TLS options for a URL: the certificate file of a server on this machine, otherwise OSL_SERVER_CA or Node's
+ * authorities. @throws system errors of files
  */
 export function trustOf(target: URL): Trust {
   if (target.protocol !== 'https:') return {};
@@ -30,19 +29,19 @@ export function trustOf(target: URL): Trust {
   return authorities === null ? {} : { ca: readFileSync(authorities) };
 }
 
-/** Exactly this certificate: whoever calls it by an address of this machine need not find that in it. */
+/** Accepts exactly this certificate, which need not name the address. */
 function pinned(pem: Buffer): Trust {
   const { raw } = new X509Certificate(pem);
   return {
     ca: pem,
-    // A certificate of another's authority is trusted for being this one.
+    // Trusted for itself, even if issued by another authority.
     allowPartialTrustChain: true,
     checkServerIdentity: (_host, peer) =>
       peer.raw.equals(raw) ? undefined : new Error('the server shows another certificate than its file has'),
   };
 }
 
-/** Why a certificate was not trusted, in words; null where that was not it. */
+/** Explanation for an untrusted certificate; null for other errors. */
 export function distrust(cause: unknown): string | null {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   return DISTRUST.test(code)

@@ -4,25 +4,22 @@ import type { FreshToken } from './fresh-token.js';
 import { note } from './output.js';
 import { ServerRefusal } from './reply.js';
 
-/** How a question is asked again and again. */
 export interface WatchOptions {
   readonly everySeconds: number;
-  /** After so many answers it ends; null: when it is told to. */
+  /** Ends after this many answers; null: never. */
   readonly times: number | null;
   readonly tokens: FreshToken;
-  /** Asks once, and writes the answer. */
   readonly ask: (token: string, signal: AbortSignal) => Promise<void>;
 }
 
-/** Between two attempts, where the server does not say how long. */
+/** Maximum, if the server does not give a time. */
 const LONGEST_PAUSE_SECONDS = 60;
 
 /**
- * Asks until it has been answered so many times, or until SIGINT or SIGTERM, which end it in order: the question that is
- * on its way is cancelled. A server that has too much to do is asked again when it says; one that is away after it has
- * answered, is waited for, ever longer.
+ * Repeats a query until it was answered `times` times, or until SIGINT or SIGTERM, which cancel the running one. An
+ * overloaded server is asked again at the time it gives; one that went away is retried with growing pauses.
  *
- * @throws Failure where the question is refused, and where no server answered the first one
+ * @throws Failure if the query is refused, or the first one gets no answer
  */
 export async function watch({ everySeconds, times, tokens, ask }: WatchOptions): Promise<void> {
   const ending = new AbortController();
@@ -53,7 +50,7 @@ export async function watch({ everySeconds, times, tokens, ask }: WatchOptions):
   }
 }
 
-/** Once more with another token where the server does not take this one any more: keys and policies change. */
+/** Retries with another token after a 401: keys and policies change. */
 async function askFreshly(tokens: FreshToken, ask: WatchOptions['ask'], signal: AbortSignal): Promise<void> {
   try {
     await ask(await tokens.current(), signal);
@@ -64,7 +61,7 @@ async function askFreshly(tokens: FreshToken, ask: WatchOptions['ask'], signal: 
   }
 }
 
-/** Seconds until it is worth asking again. @throws what went wrong where it is not */
+/** Seconds until the next attempt. @throws the error if there should be none */
 function pauseAfter(error: unknown, failures: number, answeredBefore: boolean): number {
   const longer = Math.min(LONGEST_PAUSE_SECONDS, 2 ** Math.min(failures, 10));
   if (error instanceof ServerRefusal) {

@@ -5,23 +5,20 @@ import type { QueryCall } from './ndjson.js';
 import { note, print, terminalWidth } from './output.js';
 import { bodyOf, unreadable } from './reply.js';
 
-/** What an answer is written as. */
 export interface OutputOptions {
   readonly format: AnswerFormat;
-  /** In the place of a table: `auto` for the chart that the shape of the answer asks for. */
   readonly chart: ChartKind | 'auto' | null;
-  /** No character beyond ASCII is drawn with. */
   readonly ascii: boolean;
-  /** CSV has values that a spreadsheet would calculate, or a terminal obey, as they are. */
+  /** CSV values are neither escaped nor protected from spreadsheets. */
   readonly exact: boolean;
 }
 
 type Truncation = Pick<AnswerBody, 'truncated'>;
 
-/** Asks once and writes the answer; of answers that are text for people, `say` writes them. */
+/** Runs a query and writes the answer; `say` prints texts for people. */
 export type AnswerWriter = (asking: QueryCall, say: (text: string) => void) => Promise<Truncation>;
 
-/** What asks, and writes the answer as told; loads what that takes. One that asks again writes a CSV header once. */
+/** Loads the writer for a format. A writer that is used repeatedly prints a CSV header once. */
 export async function loadWriter(writing: OutputOptions): Promise<AnswerWriter> {
   switch (writing.format) {
     case 'arrow':
@@ -48,7 +45,7 @@ export async function loadWriter(writing: OutputOptions): Promise<AnswerWriter> 
   }
 }
 
-/** The server's own words. @throws Failure where it refuses: its words are printed then too */
+/** Prints the response unchanged, also that of a refusal. @throws Failure for a refusal */
 async function askedJson({ url, token, body, text, signal }: QueryCall): Promise<Truncation> {
   const answer = bodyOf(await postQuery(url, token, body, signal), true, text);
   return { truncated: answer['truncated'] === true };

@@ -23,7 +23,6 @@ export interface AuditFlags {
   readonly json?: true;
 }
 
-/** Does `work` with the log that the flags and settings mean. @throws Failure where there is none */
 export async function withLog<T>(flags: AuditFlags, work: (log: ReadLog) => Promise<T>): Promise<T> {
   const settings = flags.dir === undefined ? settingsOf(flags) : null;
   const url = settings === null ? null : sinkUrl(settings.audit.sink);
@@ -40,12 +39,12 @@ export async function withLog<T>(flags: AuditFlags, work: (log: ReadLog) => Prom
   return work(directoryLog(dir));
 }
 
-/** The chains of a directory: its own, then those of the workers of `osl serve --workers` below it, then those that a restore brought. */
+/** Directories of chains: that of the log itself, those of workers below it, then restored ones. */
 function chainDirs(dir: string): readonly string[] {
-  // A worker that was killed as it first began has a directory with nothing in it.
+  // A worker that was killed at its very start leaves an empty directory.
   const workers = workerChains(dir).map((chain) => chain.dir);
   const others = [...workers, ...endedChains(dir)].filter((chain) => readdirSync(chain).length > 0);
-  // After a restore, until the first start, there are those of before alone.
+  // Between a restore and the first start there are only restored chains.
   const begun = existsSync(join(dir, PUBLIC_KEY_FILE)) || others.length === 0;
   return [...(begun ? [dir] : []), ...others];
 }
@@ -70,7 +69,6 @@ function directoryLog(dir: string): ReadLog {
   };
 }
 
-/** The last `count` records of a chain. */
 async function lastOf(chain: string, count: number): Promise<readonly AuditRecord[]> {
   let records: AuditRecord[] = [];
   for await (const record of readRecords(chain)) {
@@ -92,9 +90,9 @@ async function* followed(
 }
 
 /**
- * Reading the log is on record: that is noted first, and the server writes it into the log, or the next one at its start.
+ * Notes that the log is read; the server writes the note into the log, now or at its next start.
  *
- * @throws Failure where it cannot be noted
+ * @throws Failure if it cannot be noted
  */
 export async function onRecord(
   log: ReadLog,

@@ -1,10 +1,12 @@
 import type { AuditRecord } from '../../audit/index.js';
 import { version } from '../../src/base/package-root.js';
 
-/** Version of the schema that the events are of. */
 const SCHEMA = '1.5.0';
 
-/** A record as an event of the Open Cybersecurity Schema Framework: Authentication for logins, else Datastore Activity. */
+/**
+ * Converts a record to an event of the Open Cybersecurity Schema Framework: Authentication for logins, otherwise
+ * Datastore Activity.
+ */
 export function ocsfOf(record: AuditRecord): object {
   const login = record.action === 'login';
   const classId = login ? 3002 : 6005;
@@ -61,7 +63,6 @@ const ACTIVITIES: ReadonlyMap<string, OcsfActivity> = new Map([
   ['publish', { id: 5, name: 'Write' }],
 ]);
 
-/** 1 success, 2 failure; an action that was denied is so beside its status. */
 function statusOf({ decision, outcome }: AuditRecord) {
   const failed =
     outcome === null
@@ -77,7 +78,7 @@ function statusOf({ decision, outcome }: AuditRecord) {
   };
 }
 
-/** What the schema has no place for, under the names of our records. */
+/** Fields without an equivalent in the schema, under their own names. */
 function unmappedOf({
   kind,
   form,

@@ -11,7 +11,7 @@ import { note, print, printJson } from '../output.js';
 import { type AuditFlags, onRecord, withLog } from './log.js';
 import { keysIn } from './read-log.js';
 
-/** Whichever of the chains it comes from: each has a key of its own. */
+/** The proof may be of any of the chains; each has its own key. */
 function checkedBy(text: string, keys: readonly string[]): ProofVerdict {
   const verdicts = keys.map((key) => checkProof(text, key));
   const [first = checkProof(text, '')] = verdicts;
@@ -43,7 +43,7 @@ export async function runProve(requestId: string, flags: AuditFlags & ProveOptio
   else process.stdout.write(proofs.map((proof) => proof.text).join(''));
 }
 
-/** Checks what `prove` printed, against the key alone. */
+/** Verifies what `osl audit prove` printed; only the key is needed. */
 export async function runCheck(file: string, flags: AuditFlags & { readonly key?: string }): Promise<void> {
   const keys = flags.key === undefined ? await ownKeys(flags) : keysIn(flags.key);
   const texts = readFileSync(file === '-' ? 0 : file, 'utf8').split(EACH_PROOF);

@@ -38,7 +38,7 @@ export interface ExportFlags extends SearchFlags {
   readonly format: ExportFormat;
 }
 
-/** Shows what was found, for people or as the records that they are. */
+/** Prints matching records, as lines for people or as JSON. */
 export async function runSearch(flags: SearchFlags): Promise<void> {
   const asText = flags.json
     ? (record: AuditRecord) => JSON.stringify(record)
@@ -88,14 +88,14 @@ const COLUMNS: readonly { readonly name: ColumnName; readonly numeric: boolean }
   ...NUMERIC.map((name) => ({ name, numeric: true })),
 ];
 
-/** Lists are written with a space in between: no name has one that policy or manifest declare. */
+/** Lists are joined by blanks: declared names have none. */
 function cellOf(record: AuditRecord, name: ColumnName): string | null {
   const value = record[name] ?? null;
   if (value === null) return null;
   return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : value.join(' ');
 }
 
-/** Finds in all chains; records of several are merged by time. */
+/** Searches all chains; records of several are merged by time. */
 async function each(
   flags: SearchFlags,
   command: string,
@@ -105,7 +105,7 @@ async function each(
   const most = flags.limit ?? Number.POSITIVE_INFINITY;
   await withLog(flags, async (log) => {
     const names = name === undefined ? null : await fingerprintsIn(log, name);
-    // What is on record of who looked for a name is as little in clear as the name is.
+    // The name searched for is recorded as a fingerprint too, not in the clear.
     await onRecord(log, command, { ...asked, ...(names !== null && { name: names.at(-1) ?? '' }) });
     const filter: AuditFilter = { ...asked, ...(names !== null && { fingerprints: names }) };
     const named: NamedObjects = new Map((names ?? []).map((object) => [object, name ?? '']));
@@ -118,7 +118,7 @@ async function each(
   });
 }
 
-/** @throws Failure where no key is there: then nothing that was found, or not found, would say anything */
+/** @throws Failure if no key is available: then neither hits nor their absence would mean anything */
 async function fingerprintsIn(log: ReadLog, name: string): Promise<readonly string[]> {
   const { objects, missing } = await log.fingerprints(name);
   if (objects.length === 0)
@@ -153,7 +153,7 @@ function queryOf(flags: SearchFlags): AuditQuery {
 const AGO = /^(\d{1,6})(s|m|h|d)$/;
 const UNITS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** `2026-01-31`, `2026-01-31T12:00:00Z`, or `90m`: so long ago. @throws Failure */
+/** Parses `2026-01-31`, `2026-01-31T12:00:00Z` or an age such as `90m`. @throws Failure */
 export function timeOf(flag: string, text: string): string {
   const [, count, unit] = AGO.exec(text) ?? [];
   const ago =

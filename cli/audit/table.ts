@@ -24,9 +24,9 @@ const STATEMENT_MS = 600_000;
 const POLL_MS = 200;
 
 /**
- * The log of a table, for as long as `work` takes.
+ * Opens the log in a table while `work` runs.
  *
- * @param keyDirs directories that have keys of fingerprints: those of this machine's own writers
+ * @param keyDirs directories with fingerprint keys: those of the writers of this machine
  * @throws Failure
  */
 export async function withTable<T>(

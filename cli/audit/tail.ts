@@ -35,10 +35,10 @@ async function follow(
   if (process.stderr.isTTY) note('');
 }
 
-/** Objects that a record has by their fingerprints alone, and the name that was looked for. */
+/** Fingerprints of objects, with the name that was searched for. */
 export type NamedObjects = ReadonlyMap<string, string>;
 
-/** One line: when, what became of it, who, what, and the request. */
+/** One line: time, result, action, caller, objects, and request. */
 export function recordLine(record: AuditRecord, named: NamedObjects = new Map()): string {
   const result = decisionIn(record) ?? record.outcome ?? record.kind;
   const parts = [
@@ -60,7 +60,7 @@ function shownObject(object: string, named: NamedObjects): string {
   return name === undefined ? object.replace('osl.entities.', '') : `undeclared:${name}`;
 }
 
-/** Of a record that counts requests, how many there were, and with which status where it says so. */
+/** Rows; for an event that counts requests their number, by status if recorded. */
 function amount({ kind, rows, detail }: AuditRecord): string {
   if (rows === null) return '';
   if (kind !== 'event') return `${rows} rows`;

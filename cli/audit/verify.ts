@@ -17,7 +17,6 @@ import { chainName, keysIn, nameOfKey } from './read-log.js';
 export interface VerifyFlags extends AuditFlags {
   readonly key?: string;
   readonly anchor?: string;
-  /** Where a witness is. */
   readonly witness?: string;
   /** Seconds. */
   readonly maxAnchorAge?: number;
@@ -27,7 +26,6 @@ export function runVerify(flags: VerifyFlags): Promise<void> {
   return withLog(flags, ({ chains }) => verifyChains(flags, chains));
 }
 
-/** A chain and what it is called. */
 interface NamedChain {
   readonly source: LogSource;
   readonly name: string | null;
@@ -44,7 +42,7 @@ async function verifyChains(flags: VerifyFlags, sources: readonly LogSource[]): 
   for (const chain of chains) {
     const single = chains.length === 1;
     const verifierKey = keys === null ? null : single ? keys.join('\n') : keyOf(chain, keys);
-    // A given one that is of no chain here is held against the first, which it does not fit.
+    // A given checkpoint that belongs to no chain is checked against the first one, where it fails.
     const strays = chain === chains[0] ? anchors.slice(0, anchors.length - witnessed.length) : [];
     const own = anchors.filter(
       (anchor) => isOf(anchor, chain) || (strays.includes(anchor) && !chains.some((c) => isOf(anchor, c))),
@@ -71,7 +69,7 @@ async function verifyChains(flags: VerifyFlags, sources: readonly LogSource[]): 
   ]);
 }
 
-/** How far it is, on a terminal, ten times a second at most. */
+/** Progress on a terminal, at most ten times a second. */
 function progressOn(terminal: NodeJS.WriteStream): (progress: VerifyProgress) => void {
   let last = 0;
   return ({ records, segments, allSegments }) => {
@@ -83,7 +81,6 @@ function progressOn(terminal: NodeJS.WriteStream): (progress: VerifyProgress) =>
   };
 }
 
-/** All that a witness keeps. @throws Failure */
 async function witnessedNotes(place: string): Promise<readonly string[]> {
   const { witnessAt } = await import('../../audit/witness/index.js');
   const at = /^[\w+.-]+:/.test(place) ? place : resolve(place);
@@ -102,20 +99,19 @@ function originOf(note: string): string {
   return note.slice(0, note.indexOf('\n'));
 }
 
-/** The checkpoints of a file: one, or several with an empty line after each. */
+/** Checkpoints of a file: a single one, or several, each followed by an empty line. */
 function notesIn(file: string): readonly string[] {
   const text = readFileSync(file, 'utf8');
   return checkpointNotes(text.endsWith('\n\n') ? text : `${text}\n`);
 }
 
-/** One chain of the log, judged. */
 interface ChainResult {
   readonly dir: string;
   readonly verdict: AuditVerdict;
   readonly stale: boolean;
 }
 
-/** The chain of the directory is told of as it would be alone; those of workers stand beside it. */
+/** The first chain has the fields that a single chain has; those of workers are listed beside it. */
 function jsonOf([own, ...workers]: readonly ChainResult[], missing: readonly string[]): object {
   const told = (chain: ChainResult | undefined) => ({
     dir: chain?.dir,
@@ -126,14 +122,13 @@ function jsonOf([own, ...workers]: readonly ChainResult[], missing: readonly str
   return { ...told(own), workers: workers.map(told), missing };
 }
 
-/** Of the keys that were kept elsewhere, that of one chain. @throws Failure */
 function keyOf(chain: NamedChain, keys: readonly string[]): string {
   const key = keys.find((line) => isOf(line, chain));
   if (key !== undefined) return key;
   throw usage(`none of the given keys is of the chain in ${chain.source.place}: add its checkpoint.vkey`);
 }
 
-/** Keys and checkpoints begin with the name of their chain. */
+/** Keys and checkpoints start with the name of their chain. */
 function isOf(text: string, { name }: NamedChain): boolean {
   return name !== null && (text.startsWith(`${name}+`) || text.startsWith(`${name}\n`));
 }
@@ -142,7 +137,7 @@ function missingText(name: string): string {
   return `a chain is missing: a key or a witness knows ${name}, and no such chain is there`;
 }
 
-/** Of several verdicts the gravest. */
+/** The most severe of several exit statuses. */
 function worst(exits: readonly number[]): number {
   const order = [EXIT.damaged, EXIT.incomplete, EXIT.staleAnchor];
   return order.find((exit) => exits.includes(exit)) ?? EXIT.ok;
@@ -186,7 +181,7 @@ function keptText({ from, since }: NonNullable<AuditVerdict['kept']>): string {
 
 const MOST_RECOVERIES = 10;
 
-/** What nothing vouched for when it was found, newest first. */
+/** Records that no checkpoint covered when they were recovered, newest first. */
 function recoveredLines({ recovered }: AuditVerdict): readonly string[] {
   const lines = recovered.toReversed().map(({ epoch, from, to }) => {
     const records = to === from ? 'no record' : `records ${from} to ${to - 1}`;

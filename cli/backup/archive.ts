@@ -4,31 +4,30 @@ import { TarDamaged, type TarPart, TarWriter, tarParts } from '../../src/base/ta
 import { codeOf } from '../../src/base/thrown.js';
 
 /**
- * A backup: a tar file that begins with `osl-backup.json`, then has the data directory below `data/`, and ends with
- * `SHA256SUMS` of all before it, in the form of `sha256sum`.
+ * A backup is a tar file: `osl-backup.json`, then the data directory below `data/`, then `SHA256SUMS` of all that, in
+ * the format of `sha256sum`.
  */
 export const HEAD = 'osl-backup.json';
 export const SUMS = 'SHA256SUMS';
 export const DATA = 'data';
 
-/** What a backup says of itself. */
 export interface BackupHead {
   readonly format: 1;
   /** RFC 3339. */
   readonly made: string;
-  /** Of the gateway that made it. */
+  /** Version of the gateway that wrote it. */
   readonly version: string;
-  /** Whose the data directory is; null where no server ever began in it. */
+  /** Tenant of the data directory; null if no server has started in it. */
   readonly tenant: string | null;
   readonly keys: boolean;
 }
 
-/** What was copied has changed meanwhile: it is copied again. */
+/** A file changed while it was copied: it must be copied again. */
 export class ChangedDuringCopy extends Error {
   override readonly name = 'Changed';
 }
 
-/** Writes a backup, and can take back what it wrote last. */
+/** Writes a backup, and can undo the last part of it. */
 export class BackupWriter {
   readonly #tar: TarWriter;
   #sums: string[] = [];
@@ -49,7 +48,7 @@ export class BackupWriter {
     return this.#tar.directory(`${DATA}/${path}`);
   }
 
-  /** @throws Changed where there are not `size` bytes */
+  /** @throws ChangedDuringCopy if there are not `size` bytes */
   async file(
     path: string,
     size: number,
@@ -80,10 +79,10 @@ export class BackupWriter {
   }
 
   /**
-   * Does `work`, and again where what it copies has changed under it, until `deadline`.
+   * Repeats `work` while files change during the copy, until `deadline`.
    *
-   * @param deadline as `performance.now` counts
-   * @throws Changed where it never stood still
+   * @param deadline on the clock of `performance.now`
+   * @throws ChangedDuringCopy if they never stop changing
    */
   async steadily(deadline: number, work: () => Promise<void>): Promise<void> {
     const [position, files] = [this.#tar.position, this.#sums.length];
@@ -106,14 +105,13 @@ function sumLine(path: string, sum: string): string {
   return `${sum}  ${path}\n`;
 }
 
-/** A backup that was found whole. */
 export interface WholeBackup {
   readonly head: BackupHead;
-  /** SHA-256 in hex by path, of all files but the list itself. */
+  /** SHA-256 in hex by path, of every file but the list itself. */
   readonly sums: ReadonlyMap<string, string>;
 }
 
-/** Reads a backup to its end. @throws TarDamaged where a byte of it is not what was written */
+/** Reads a backup to its end. @throws TarDamaged if any byte differs from what was written */
 export async function checkBackup(
   file: FileHandle,
   hashed: (part: TarPart) => Promise<string>,
@@ -138,7 +136,6 @@ export async function checkBackup(
   return { head, sums: found };
 }
 
-/** Which file two lists differ in. */
 function differing(sums: string, wanted: string): string {
   const lines = new Set(sums.split('\n'));
   return (

@@ -25,7 +25,7 @@ export interface BackupFlags {
 
 const WAIT_SECONDS = 60;
 
-/** Copies the data directory into one file, whole or not at all, whether or not a server runs in it. @throws Failure */
+/** Copies the data directory into one file, completely or not at all; a server may run in it. @throws Failure */
 export async function runBackup(given: string, flags: BackupFlags): Promise<void> {
   const settings = settingsOf(flags);
   const { dataDir } = settings;
@@ -58,7 +58,7 @@ function keysText({ keysDir }: Settings): string {
     : `those of ${keysDir} (OSL_KEYS_DIR) are not in it`;
 }
 
-/** A directory, there or meant, takes a file that is named by the time. */
+/** If a directory is given, the file in it is named after the current time. */
 function fileFor(given: string): string {
   const path = resolve(process.cwd(), given);
   const directory = given.endsWith('/') || statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
@@ -66,7 +66,6 @@ function fileFor(given: string): string {
   return join(path, `osl-backup-${new Date().toISOString().replace(/[:.]/g, '-')}.tar`);
 }
 
-/** Reading the log is on record, by whatever way. */
 async function noteIt(settings: Settings, withKeys: boolean): Promise<void> {
   const dir = join(settings.dataDir, 'audit');
   if (sinkUrl(settings.audit.sink) !== null || (await namesIn(dir)).length === 0) return;
@@ -76,11 +75,11 @@ async function noteIt(settings: Settings, withKeys: boolean): Promise<void> {
 interface BackupSummary {
   readonly files: number;
   readonly bytes: number;
-  /** Names in the data directory that mean nothing to this version. */
+  /** Unknown names in the data directory. */
   readonly left: readonly string[];
 }
 
-/** A process that is killed leaves at most a file with another name. */
+/** INVARIANT: a killed process leaves at most a temporary file, never a partial backup. */
 async function written(
   file: string,
   settings: Settings,
@@ -106,7 +105,9 @@ async function written(
   }
 }
 
-/** What each name of a data directory is: how it is copied, in this order; the audit log last, for it tells of the rest. */
+/**
+ * Method of copying each entry of the data directory, in this order. The audit log comes last: it describes the others.
+ */
 const PARTS: readonly (readonly [name: string, how: 'file' | 'files' | 'still' | 'audit'])[] = [
   ['keys', 'files'],
   ['control-policy.yaml', 'file'],
@@ -120,7 +121,7 @@ const PARTS: readonly (readonly [name: string, how: 'file' | 'files' | 'still' |
   ['audit', 'audit'],
 ];
 
-/** Of one machine, or of the moment. */
+/** Files of this machine or of a running process, which are not copied. */
 const PASSING =
   /^(server\.json.*|place\.json|restored\.json|spool|catalog|compiling.*|keys-.*|.*\.(new|lock))$/;
 
@@ -152,7 +153,7 @@ async function fill(
   return { files: backup.files, bytes: backup.bytes, left };
 }
 
-/** Each by itself: one that is written to does not keep the others. */
+/** Each database by itself, so that a busy one does not hold up the others. */
 async function copyDatabases(
   from: string,
   to: string,

@@ -15,19 +15,18 @@ import { chunksOf } from '../../src/base/tar-stream.js';
 import { endedChains, workerChains } from '../../src/service/seat.js';
 import { type BackupWriter, ChangedDuringCopy } from './archive.js';
 
-/** A file system tells a change by its clock, which goes in steps of some milliseconds. */
+/** Resolution of file system timestamps, generously. */
 const CLOCK_MS = 50;
 
 /**
- * A directory in which anything may change, as the files of a database do: copied while nothing does. Where nothing has
- * changed from before the copy until after it, the copy is what the disk held at one moment, which is what a crash would
- * have left, and what the database recovers from.
+ * Copies a directory whose files change at any time, such as a database, while nothing changes. If nothing changed from
+ * before the copy until after it, the copy is a state that a crash could have left, from which the database recovers.
  *
- * @throws Changed where something did
+ * @throws ChangedDuringCopy if something changed
  */
 export async function copyStill(from: string, to: string, backup: BackupWriter): Promise<void> {
   const before = await lookAt(from);
-  // What is changed after this shows: its time is another than any that was seen.
+  // A change after this point gets a timestamp that differs from all seen before.
   await sleep(CLOCK_MS);
   await backup.directory(to);
   for (const { path, size } of before) {
@@ -39,7 +38,7 @@ export async function copyStill(from: string, to: string, backup: BackupWriter):
     throw new ChangedDuringCopy(`${from} is being written to`);
 }
 
-/** Files that are each written whole, or only added to: copied one by one, in the order of `first`, then by name. */
+/** Copies files that are each replaced as a whole or only appended to: those in `first`, then by name. */
 export async function copyFiles(
   from: string,
   to: string,
@@ -57,16 +56,15 @@ export async function copyFiles(
   }
 }
 
-/** A file alone. */
 export async function copyOne(from: string, to: string, backup: BackupWriter): Promise<void> {
   await backup.bytesOf(to, await readFile(from));
 }
 
 /**
- * The audit log: of each chain its checkpoints first and its segments after them, so that no checkpoint of the copy
- * covers more than the copy has. Its signing key stays: nobody goes on with a chain that was restored.
+ * Copies the audit log. Of each chain the checkpoints come before the segments, so that no checkpoint covers records
+ * missing in the copy. Signing keys are left out: a restored chain is never continued.
  *
- * @throws Changed where segments were let go meanwhile
+ * @throws ChangedDuringCopy if segments were pruned meanwhile
  */
 export async function copyAudit(dir: string, withKeys: boolean, backup: BackupWriter): Promise<void> {
   await backup.directory('audit');
@@ -79,7 +77,7 @@ export async function copyAudit(dir: string, withKeys: boolean, backup: BackupWr
 async function copyChain(dir: string, to: string, withKeys: boolean, backup: BackupWriter): Promise<void> {
   const source = directorySource(dir);
   const key = await source.verifierKey();
-  if (key === null) return; // a worker that was killed as it first began
+  if (key === null) return; // a worker that was killed at its very start
   const retained = await source.retained();
   const notes: readonly (readonly [name: string, bytes: Buffer])[] = [
     [PUBLIC_KEY_FILE, Buffer.from(key)],
@@ -91,7 +89,7 @@ async function copyChain(dir: string, to: string, withKeys: boolean, backup: Bac
   for (const [name, bytes] of notes) if (bytes.length > 0) await backup.bytesOf(`${to}/${name}`, bytes);
   const segments = await source.segments();
   for (const number of segments) {
-    // The last may be written to; the one before it may not have been cut to its length yet.
+    // The last segment may be open for writing, and the one before may not be truncated yet.
     const live = segments.indexOf(number) >= segments.length - 2;
     await backup.bytesOf(`${to}/${segmentName(number)}`, await source.segment(number, live));
     if (withKeys)
@@ -111,7 +109,7 @@ function stamp({ path, size, changed }: DirectoryEntry): readonly unknown[] {
   return [path, size, changed];
 }
 
-/** What a directory has, all the way down; parents before what is in them. */
+/** All entries below a directory, parents before their contents. */
 async function lookAt(root: string, within = ''): Promise<readonly DirectoryEntry[]> {
   const seen: DirectoryEntry[] = [];
   for (const name of (await readdir(join(root, within))).sort()) {
@@ -126,7 +124,7 @@ async function lookAt(root: string, within = ''): Promise<readonly DirectoryEntr
   return seen;
 }
 
-/** What is of the moment: rows that are being sorted, locks, files in the making. */
+/** Temporary files, locks, and files being written. */
 function isPassing(name: string): boolean {
   return /^pgsql_tmp|^postmaster\.(pid|opts)$|\.(lock|new|making|tmp)$/.test(name);
 }

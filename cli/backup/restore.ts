@@ -20,8 +20,8 @@ export interface RestoreFlags {
 }
 
 /**
- * Makes a data directory of a backup, whole or not at all: every byte is looked at before the first is written, and the
- * chains of the audit log are verified before the directory has its name.
+ * Creates a data directory from a backup, completely or not at all: all bytes are checked before the first is written,
+ * and the audit chains are verified before the directory gets its name.
  *
  * @throws Failure
  */
@@ -51,7 +51,7 @@ export async function runRestore(given: string, flags: RestoreFlags): Promise<vo
   }
 }
 
-/** Nothing is restored over anything: what stands there may be all that is left of something. */
+/** Never restores over existing files: they may be all that is left. */
 function requireEmpty(dataDir: string): void {
   if (existsSync(dataDir) && readdirSync(dataDir).length > 0)
     throw usage(`${dataDir} is not empty: name a --data-dir that is not there yet, or move this one away`);
@@ -92,7 +92,7 @@ async function unpack(file: FileHandle, root: string, { sums }: WholeBackup): Pr
   }
 }
 
-/** The chains of the log come below a name of their own: the next start begins a chain beside them. */
+/** Chains of the log move into a subdirectory: the next start begins a new chain beside them. */
 function placeOf(path: string, ended: string): string {
   const [data, ...words] = path.split('/');
   const sound = data === DATA && words.every((word) => word !== '' && word !== '.' && word !== '..');
@@ -122,7 +122,7 @@ interface VerifiedChain extends RestoredChain {
   readonly verdict: AuditVerdict;
 }
 
-/** @throws Failure where one does not hold */
+/** @throws Failure if a chain does not verify */
 async function verifiedChains(root: string): Promise<readonly VerifiedChain[]> {
   const audit = join(root, 'audit');
   const chains: VerifiedChain[] = [];

@@ -1,20 +1,18 @@
 import type { MetricFormat } from 'osl-compiler';
 import { shownFigure } from '../table.js';
 
-/** A place on an axis, and what is written there. */
 interface Tick {
   readonly at: number;
   readonly text: string;
 }
 
-/** An axis from `from` to `to`, which are never the same. */
 export interface Axis {
   readonly from: number;
   readonly to: number;
   readonly ticks: readonly Tick[];
 }
 
-/** An axis of numbers around all of `values`, on round figures, with about `count` of them written. */
+/** Axis of numbers that covers `values`, with about `count` round ticks. */
 export function numberAxis(values: readonly number[], format: MetricFormat | null, count: number): Axis {
   const [least, most] = spread(values);
   const step = roundStep((most - least) / Math.max(1, count - 1));
@@ -27,7 +25,7 @@ export function numberAxis(values: readonly number[], format: MetricFormat | nul
   return { from: first * step, to: last * step, ticks };
 }
 
-/** The least and the greatest; where they are the same, some room around. */
+/** Minimum and maximum; equal ones get some room on both sides. */
 function spread(values: readonly number[]): readonly [number, number] {
   let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const value of values) {
@@ -39,24 +37,24 @@ function spread(values: readonly number[]): readonly [number, number] {
   return halved(most - room, most + room);
 }
 
-/** Kept where differences are finite too: doubles end at 1.8e308. */
+/** Clamps both, so that their difference is finite too. */
 function halved(least: number, most: number): readonly [number, number] {
   const bound = Number.MAX_VALUE / 8;
   return [Math.max(least, -bound), Math.min(most, bound)];
 }
 
-/** 1, 2 or 5 times a power of ten, at least `step`. */
+/** Rounds up to 1, 2 or 5 times a power of ten. */
 function roundStep(step: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(step, Number.MIN_VALUE * 1e16)));
   const factor = [1, 2, 5, 10].find((f) => f * power >= step * 0.999_999) ?? 10;
   return factor * power;
 }
 
-/** A round figure as its metric shows figures, with as many digits as tell the ticks apart. */
+/** Tick label in the format of the metric, with enough digits to tell ticks apart. */
 function tickText(at: number, step: number, format: MetricFormat | null): string {
   const digits = Math.min(15, Math.max(0, -Math.floor(Math.log10(step) + 1e-9)));
   const plain = at.toFixed(digits);
-  // Beyond 1e21, where even `toFixed` writes exponents, and far below one.
+  // Beyond 1e21 `toFixed` writes exponents too; far below 1 it would write zeros only.
   if (plain.includes('e') || (step < 1e-9 && step > 0)) return at.toPrecision(4);
   const text = /^-0(\.0*)?$/.test(plain) ? plain.slice(1) : plain;
   if (format === null) return text;
@@ -71,7 +69,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** Steps of a time axis: so many of a unit, and how a moment is written in it (parts of RFC 3339, of UTC). */
+/** Possible steps of a time axis, with the part of the date that labels show (RFC 3339, UTC). */
 const STEPS: readonly {
   readonly unit: 'ms' | 'month';
   readonly length: number;
@@ -91,7 +89,7 @@ const STEPS: readonly {
 
 type DatePrecision = 'second' | 'minute' | 'day' | 'month' | 'year';
 
-/** An axis of moments from the first to the last of `times`, with dates on it that fit into `room` columns. */
+/** Axis from the first to the last of `times`, with as many labels as fit into `room` columns. */
 export function timeAxis(times: readonly number[], room: number): Axis {
   let [from, to] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const time of times) {
@@ -127,7 +125,6 @@ function momentsIn(from: number, to: number, unit: 'ms' | 'month', length: numbe
   }
 }
 
-/** The first moment of a month, counted from the year 0. */
 function monthStart(month: number): number {
   const date = new Date(0);
   date.setUTCFullYear(Math.floor(month / 12), month % 12, 1);
@@ -152,7 +149,7 @@ function dayOf(at: number): string {
   return new Date(at).toISOString().slice(0, 10);
 }
 
-/** A moment by itself: its date, and its time where it is not midnight. */
+/** Date, and time unless it is midnight. */
 function moment(at: number): string {
   const text = new Date(at).toISOString();
   return text.slice(11, 19) === '00:00:00' ? text.slice(0, 10) : text.slice(0, 16).replace('T', ' ');

@@ -3,14 +3,12 @@ import { cutTo, NULL_TEXT, padTo, shownFigure, widthOf } from '../table.js';
 import type { Chart, MeasureColumn } from './shape.js';
 import { type Glyphs, glyphsOf, type Style } from './style.js';
 
-/** Bars of one chart; the rest is told of. */
+/** Most bars of one chart; other rows are summarized. */
 const MOST_BARS = 20;
-/** Measures that have a chart of their own. */
 const MOST_PANELS = 4;
 
 type Bars = Extract<Chart, { readonly kind: 'bars' }>;
 
-/** A chart of bars for each measure, below each other, and what is not in them. */
 export function drawBars({ labels, measures }: Bars, style: Style): readonly string[] {
   const glyphs = glyphsOf(style);
   const [first] = measures;
@@ -33,7 +31,7 @@ export function drawBars({ labels, measures }: Bars, style: Style): readonly str
   return lines;
 }
 
-/** All rows in their order where they fit, else those of the greatest values (of whatever sign), the greatest first. */
+/** All rows in their order if they fit, otherwise those with the largest absolute values. */
 function keptRows({ values }: MeasureColumn): readonly number[] {
   const rows = values.map((_, row) => row);
   if (rows.length <= MOST_BARS) return rows;
@@ -47,7 +45,7 @@ function keptRows({ values }: MeasureColumn): readonly number[] {
   return rows.sort(bySize).slice(0, MOST_BARS);
 }
 
-/** How many others there are, and between what they are: a sum would be wrong of an average. */
+/** Number and range of the other rows: their sum would be wrong for an average. */
 function othersText({ values, format }: MeasureColumn, rows: readonly number[]): string {
   const count = rows.length === 1 ? '1 other' : `${rows.length} others`;
   let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
@@ -76,7 +74,7 @@ function panel(
   const width = Math.max(4, style.width - room - wide - 3);
   const most = Math.max(0, ...drawn.map((value) => value ?? 0));
   const least = Math.min(0, ...drawn.map((value) => value ?? 0));
-  // Halved, since the difference of two doubles may be none.
+  // Halved, because the difference of two doubles may overflow.
   const unit = (most / 2 - least / 2) / width || 1;
   const before = least < 0 ? Math.min(width - 1, Math.max(1, Math.round(-least / 2 / unit))) : 0;
   return labels.map((label, i) => {
@@ -94,7 +92,7 @@ function figureText(text: string | null, format: MeasureColumn['format']): strin
   return visible(format === null ? text : shownFigure(text, format));
 }
 
-/** `columns` characters long, to the nearest part of one; anything above nothing is seen. */
+/** Bar of `columns` characters, rounded to parts of a character; never empty above zero. */
 function rightBar(columns: number, room: number, { bar }: Glyphs): string {
   const parts = partsOf(columns, room, bar.length);
   const rest = parts % bar.length;

@@ -1,18 +1,17 @@
 import { MARKS, type Style } from './style.js';
 
-/** A picture of dots, drawn as lines of text. The first dot is at the upper left. */
 export interface DotCanvas {
-  /** Dots from left to right, and from top to bottom. */
+  /** In dots. */
   readonly width: number;
   readonly height: number;
-  /** Draws a dot of the series with that number; what lies outside is not drawn. */
+  /** Draws a dot of a series; dots outside are ignored. */
   dot(x: number, y: number, series: number): void;
   lines(): readonly string[];
 }
 
 /**
- * A canvas of `columns` characters in `rows` lines. Braille has eight dots in a character; where series must be told apart
- * and there are no colours, or where there is no Unicode, a character is one dot, drawn as the mark of its series.
+ * Canvas of `columns` × `rows` characters. Braille has eight dots per character; without Unicode, or without colours if
+ * several series must be told apart, each character is one dot: the mark of its series.
  */
 export function canvasOf(columns: number, rows: number, style: Style, several: boolean): DotCanvas {
   return style.unicode && (!several || style.colour)
@@ -20,7 +19,7 @@ export function canvasOf(columns: number, rows: number, style: Style, several: b
     : marks(columns, rows, style);
 }
 
-/** Dots of a braille character by their bits: two columns of four. */
+/** Bits of the dots of a braille character: two columns of four. */
 const BITS = [
   [0x01, 0x08],
   [0x02, 0x10],
@@ -52,7 +51,6 @@ function braille(columns: number, rows: number, { colour }: Style, several: bool
   };
 }
 
-/** `text` in the colour of a series. */
 export function coloured(text: string, series: number): string {
   return `\u001b[${COLOURS[series % COLOURS.length]}m${text}\u001b[39m`;
 }
@@ -80,7 +78,7 @@ function eachLine(columns: number, rows: number, shown: (cell: number) => string
   );
 }
 
-/** A straight line of dots (Bresenham), both ends included. */
+/** Draws a straight line with both ends (Bresenham). */
 export function stroke(
   canvas: DotCanvas,
   from: readonly [x: number, y: number],

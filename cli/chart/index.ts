@@ -12,7 +12,7 @@ import { glyphsOf, type Style } from './style.js';
 
 type Scatter = Extract<Chart, { readonly kind: 'scatter' }>;
 
-/** A dot a row: the first measure along, the second one up. */
+/** A dot per row: the first measure on the x axis, the second on the y axis. */
 function drawScatter({ x, y }: Scatter, style: Style): readonly string[] {
   const points: (readonly [number, number])[] = [];
   for (const [row, right] of x.values.entries()) {
@@ -43,7 +43,6 @@ function drawScatter({ x, y }: Scatter, style: Style): readonly string[] {
 export type { ChartKind } from './shape.js';
 export { type Style, styleOf } from './style.js';
 
-/** The answer as a chart, with its number of rows and what its reader must know; where none can be drawn, as a table. */
 export function formatChart(answer: AnswerBody, wanted: ChartKind | null, style: Style): string {
   const chart = chartOf(answer, wanted);
   switch (chart.kind) {

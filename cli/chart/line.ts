@@ -6,15 +6,13 @@ import { canvasColumns, dotOf, framed, PLOT_LINES } from './plot.js';
 import type { Chart, MeasureColumn, Series } from './shape.js';
 import { glyphsOf, MARKS, type Style } from './style.js';
 
-/** Lines of one plot; the rest is told of. */
+/** Most lines in one plot. */
 const MOST_SERIES = 6;
-/** Measures that have a plot of their own. */
 const MOST_PANELS = 3;
 
 type Lines = Extract<Chart, { readonly kind: 'line' }>;
 type Panel = Lines['panels'][number];
 
-/** A plot for each measure, below each other, and what is not in them. */
 export function drawLines({ panels, axis, astray }: Lines, style: Style): readonly string[] {
   const lines = panels.slice(0, MOST_PANELS).flatMap((panel) => drawPanel(panel, axis, style));
   const more = panels.slice(MOST_PANELS).map(({ measure }) => visible(measure.name));
@@ -43,7 +41,7 @@ function drawPanel({ measure, series }: Panel, axis: Lines['axis'], style: Style
     let before: readonly [number, number] | null = null;
     for (const { at: place, value } of own) {
       if (value === null) {
-        before = null; // A gap stays a gap.
+        before = null; // a gap stays a gap
         continue;
       }
       const dot = [
@@ -61,7 +59,6 @@ function drawPanel({ measure, series }: Panel, axis: Lines['axis'], style: Style
   ];
 }
 
-/** The measure's name, and the names of its lines, as many in a row as have room. */
 function titleOf(title: string, drawn: readonly Series[], style: Style): readonly string[] {
   const { more } = glyphsOf(style);
   const lines = [cutTo(title, style.width, more)];
@@ -83,7 +80,6 @@ function titleOf(title: string, drawn: readonly Series[], style: Style): readonl
   return [...lines, legend];
 }
 
-/** Those of the greatest values, in the order of the answer. */
 function greatest(series: readonly Series[]): readonly Series[] {
   if (series.length <= MOST_SERIES) return series;
   const size = new Map(
@@ -110,7 +106,6 @@ function restOf(
   ];
 }
 
-/** Values that have no place in a plot, in words. */
 export function gapsText(gaps: number, { masked }: MeasureColumn): string {
   return `${counted(gaps, 'value')} that ${gaps === 1 ? 'is' : 'are'} ${masked ? 'masked or NULL' : 'NULL or no number'}`;
 }

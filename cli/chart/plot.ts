@@ -3,21 +3,18 @@ import type { Axis } from './axis.js';
 import type { DotCanvas } from './canvas.js';
 import { type Glyphs, glyphsOf, type Style } from './style.js';
 
-/** Lines of a plot, without its axis. */
 export const PLOT_LINES = 12;
 
-/** The frame of a plot: how much room its canvas has beside the figures of the vertical axis. */
+/** Columns left for the canvas beside the labels of the vertical axis. */
 export function canvasColumns(up: Axis, style: Style): number {
   return Math.max(10, style.width - gutterOf(up) - 2);
 }
 
-/** Where a value stands on `length` dots of an axis: 0 is the lower end. */
 export function dotOf({ from, to }: Axis, value: number, length: number): number {
   const share = (value / 2 - from / 2) / (to / 2 - from / 2 || 1);
   return Math.round(share * (length - 1));
 }
 
-/** The canvas with its axes, the vertical one's figures on the left and the other's below. */
 export function framed(canvas: DotCanvas, up: Axis, along: Axis, style: Style): readonly string[] {
   const glyphs = glyphsOf(style);
   const gutter = gutterOf(up);
@@ -36,7 +33,6 @@ function gutterOf({ ticks }: Axis): number {
   return Math.max(0, ...ticks.map(({ text }) => widthOf(text)));
 }
 
-/** The horizontal axis: its ticks, and their texts below. */
 function below(along: Axis, columns: number, gutter: number, glyphs: Glyphs): readonly string[] {
   const rule = Array.from({ length: columns }, () => glyphs.horizontal);
   let texts = '';
@@ -50,12 +46,12 @@ function below(along: Axis, columns: number, gutter: number, glyphs: Glyphs): re
 
 interface PlacedTick {
   readonly column: number;
-  /** Of its text, which stays within the plot. */
+  /** Column where its text starts, within the plot. */
   readonly start: number;
   readonly text: string;
 }
 
-/** All ticks, or every second one, or third, so that no text runs into the next. */
+/** All ticks, or every second, third, … one, so that labels do not overlap. */
 function thinned(along: Axis, columns: number): readonly PlacedTick[] {
   const all = along.ticks.map(({ at, text }): PlacedTick => {
     const column = Math.max(0, Math.min(columns - 1, dotOf(along, at, columns)));

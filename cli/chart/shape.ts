@@ -8,40 +8,37 @@ export type ChartKind = (typeof CHART_KINDS)[number];
 
 type ChartColumn = AnswerBody['columns'][number];
 
-/** A column of numbers, a value a row. */
 export interface MeasureColumn {
   readonly name: string;
   readonly format: MetricFormat | null;
-  /** True if the caller may not see some of its values: those are NULL, and so may others be. */
+  /** True if the caller may not see some values: those are NULL, as others may be. */
   readonly masked: boolean;
-  /** Null where there is no finite number. */
+  /** Null unless the value is a finite number. */
   readonly values: readonly (number | null)[];
-  /** As the server wrote them, every digit. */
+  /** Values with all digits, as the server sent them. */
   readonly texts: readonly (string | null)[];
 }
 
-/** Values of one measure along an axis, in the order of `at`. */
 export interface Series {
   readonly name: string;
   readonly points: readonly { readonly at: number; readonly value: number | null }[];
 }
 
-/** What an answer is drawn as. */
 export type Chart =
   | { readonly kind: 'bars'; readonly labels: readonly string[]; readonly measures: readonly MeasureColumn[] }
   | {
       readonly kind: 'line';
       readonly axis: { readonly name: string; readonly isTime: boolean };
       readonly panels: readonly { readonly measure: MeasureColumn; readonly series: readonly Series[] }[];
-      /** Rows that have no place on the axis. */
+      /** Number of rows without a position on the axis. */
       readonly astray: number;
     }
   | { readonly kind: 'scatter'; readonly x: MeasureColumn; readonly y: MeasureColumn }
   | { readonly kind: 'none'; readonly why: string };
 
 /**
- * The chart that the shape of an answer asks for: a time and numbers make a line, words and numbers bars, two numbers a
- * scatter. Where `wanted` names another, columns are taken for what it needs as far as they can be.
+ * Chart for an answer: lines for times and numbers, bars for words and numbers, a scatter for numbers only. If `wanted`
+ * names another kind, columns are used for it as far as possible.
  */
 export function chartOf(answer: AnswerBody, wanted: ChartKind | null): Chart {
   if (answer.rows.length === 0) return none('there are no rows');
@@ -91,7 +88,7 @@ function lineOf(answer: AnswerBody, { times, measures, words }: Parts): Chart {
   if (drawn.length === 0) return none(`there is nothing to draw along ${axis.name}`);
   const isTime = axis === time;
   const at = answer.rows.map((row) => (isTime ? timeOf(row[axis.name]) : numberOf(row[axis.name])));
-  // A second time is a word like any other: it tells rows of one moment apart.
+  // Further times are labels: they tell rows of one moment apart.
   const others = [...times.filter((column) => column !== axis), ...words];
   const names = answer.rows.map((row) => labelOf(row, others));
   return {
@@ -127,7 +124,7 @@ function seriesOf(
 function barsOf(answer: AnswerBody, { times, measures, words }: Parts): Chart {
   const [first] = answer.columns;
   const named = answer.columns.filter((column) => times.includes(column) || words.includes(column));
-  // Where every column holds numbers, the first one says what the others are of.
+  // If all columns are numbers, the first one labels the others.
   const labels = named.length === 0 && first !== undefined ? [first] : named;
   const drawn = measures.filter((column) => !labels.includes(column));
   if (drawn.length === 0) return none(`there is nothing to draw along ${first?.name ?? ''}`);
@@ -158,7 +155,7 @@ function labelOf(row: AnswerBody['rows'][number], columns: readonly ChartColumn[
   return columns.map(({ name }) => cellOf(row[name]) ?? NULL_TEXT).join(' / ');
 }
 
-/** The double next to it; null for NULL, NaN, infinities, and what is masked by a word. */
+/** Nearest double; null for NULL, NaN, infinities, and words of a mask. */
 function numberOf(value: unknown): number | null {
   if (typeof value !== 'number' && typeof value !== 'string') return null;
   const number = value === '' ? Number.NaN : Number(value);
@@ -167,7 +164,7 @@ function numberOf(value: unknown): number | null {
 
 const MOMENT = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d:\d\d(?:\.\d+)?)Z?)?$/;
 
-/** Milliseconds of UTC; null for NULL, infinities, and years that RFC 3339 does not write. */
+/** Milliseconds since 1970, UTC; null for NULL, infinities, and years outside RFC 3339. */
 function timeOf(value: unknown): number | null {
   const [, day, clock = '00:00:00'] = MOMENT.exec(`${value}`) ?? [];
   if (day === undefined) return null;

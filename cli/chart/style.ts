@@ -1,24 +1,19 @@
-/** What may be drawn with. */
 export interface Style {
-  /** Columns of the terminal. */
   readonly width: number;
-  /** True if there is more than ASCII. */
   readonly unicode: boolean;
   readonly colour: boolean;
 }
 
-/** Characters of a chart's frame and bars. */
 export interface Glyphs {
   readonly vertical: string;
   readonly horizontal: string;
   readonly corner: string;
   readonly tickDown: string;
   readonly tickLeft: string;
-  /** A bar from left to right: eighths of a character, the last one whole. */
+  /** Partial characters of a bar that grows to the right; the last one is full. */
   readonly bar: readonly string[];
-  /** From right to left, in as many parts as there are. */
+  /** The same for a bar that grows to the left. */
   readonly barLeft: readonly string[];
-  /** Stands for what was cut off. */
   readonly more: string;
 }
 
@@ -44,21 +39,19 @@ const ASCII: Glyphs = {
   more: '..',
 };
 
-/** By which series are told apart where there are no colours. */
 export const MARKS = { unicode: [...'●○▲△■□'], ascii: [...'*o+x#@'] } as const;
 
 export function glyphsOf({ unicode }: Style): Glyphs {
   return unicode ? UNICODE : ASCII;
 }
 
-/** Width of a chart that goes to no terminal, where COLUMNS does not say one. */
 const PIPE_WIDTH = 80;
 const LEAST_WIDTH = 24;
 const MOST_WIDTH = 400;
 
 /**
- * What standard output takes: Unicode where the locale's character set is UTF-8 (as LC_ALL, LC_CTYPE or LANG say, the
- * first that says something), colours on a terminal unless NO_COLOR is set.
+ * Style for standard output: Unicode if the locale is UTF-8 (first of LC_ALL, LC_CTYPE, LANG that is set), colours on a
+ * terminal unless NO_COLOR is set.
  */
 export function styleOf(
   { isTTY, columns }: { readonly isTTY?: boolean; readonly columns?: number },

@@ -32,7 +32,6 @@ Needs no log and no server, only the key. Exit status: 0 proved, 1 not.
 Example:
   $ osl audit check proof.txt --key checkpoint.vkey`;
 
-/** Commands load what they run only then: `--help` stays quick. */
 const SEARCH_HELP = `
 Who touched X: --object X. Who asked for a name that is none here: --name X; the log has it as a fingerprint,
 which is made anew with the keys that lie beside it. What S did: --subject S, whoever it acted for or through. A time is a day, a moment

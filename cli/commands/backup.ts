@@ -18,7 +18,6 @@ after the backup is in the original alone. Exit status: 0 restored, 4 the backup
 Example:
   $ osl restore osl.tar --data-dir /var/lib/osl`;
 
-/** Commands load what they run only then: `--help` stays quick. */
 export function addBackup(program: Command): void {
   program
     .command('backup')

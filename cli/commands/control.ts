@@ -15,7 +15,6 @@ policies, as another. Both must exist. Safe to run again, and beside gateways th
 Example:
   $ osl control migrate --gateway osl_gateway --author osl_author    # OSL_CONTROL_URL names the owner`;
 
-/** Commands load what they run only then: `--help` stays quick. */
 export function addControl(program: Command): void {
   const control = program.command('control').addHelpText('after', HELP);
   control
@@ -43,7 +42,6 @@ Examples:
   $ osl keys make /etc/osl/keys --from .osl     # the keys of a gateway that serves already
   $ osl keys show`;
 
-/** Commands load what they run only then: `--help` stays quick. */
 export function addKeys(program: Command): void {
   const keys = program.command('keys').addHelpText('after', KEYS_HELP);
   keys

@@ -13,7 +13,6 @@ at the first start, and again when package-lock.json has changed.
 Example:
   $ osl demo --http-port 8642 --pg-port 15432`;
 
-/** With everything, where it is built. */
 const CONSOLE: RunFlags['console'] & string = existsSync(join(PACKAGE_ROOT, 'dist', 'console', 'index.html'))
   ? 'admin'
   : 'off';

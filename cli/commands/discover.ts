@@ -97,7 +97,7 @@ async function ofManifest(flags: DiscoverFlags): Promise<DiscoveredTables> {
   }
 }
 
-/** Of databases without credentials of their own for such looks: what a connection may read may look at declarations. */
+/** For databases without system credentials: the connection may read declarations. */
 async function surveysOf({ connectors }: Manifest): Promise<ReadonlyMap<string, Survey>> {
   const { surveyPostgres } = await import('../../src/engine/index.js');
   const { urlVariable } = await import('../../src/model/manifest/index.js');
@@ -113,7 +113,6 @@ async function surveysOf({ connectors }: Manifest): Promise<ReadonlyMap<string, 
   return surveys;
 }
 
-/** What stands in for the manifest that is not there yet. */
 const NO_MANIFEST = `
 version: 1
 connectors: { db: { kind: postgres, url_env: DATABASE_URL, tables: {} } }

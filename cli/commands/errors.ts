@@ -54,7 +54,6 @@ function listOf(entries: readonly ErrorShape[]): string {
   );
 }
 
-/** Of each code its cause and what to do; then the ways in which it is said. */
 function explanationsOf(found: readonly ErrorShape[], known: ReadonlyMap<string, Explanation>): string {
   const codes = [...new Set(found.map((e) => e.code))];
   return codes
@@ -77,7 +76,6 @@ function paragraphOf(code: string, explanation: Explanation | undefined): readon
 }
 
 const INDENT = 8;
-/** Characters of a line of text. */
 const WIDTH = 90;
 
 function wrapped(text: string, width: number): readonly string[] {
@@ -98,7 +96,7 @@ function linesOf({ message, hint, http, sqlstate, name }: ErrorShape): readonly 
   ];
 }
 
-/** One way in which an error code comes about. Parts of the message that vary stand in `<…>`. */
+/** A message of the catalogue; parameters are shown as `<name>`. */
 export interface ErrorShape {
   readonly code: string;
   readonly name: string;
@@ -108,10 +106,9 @@ export interface ErrorShape {
   readonly hint: string | null;
 }
 
-/** The whole catalogue, by code; entries of one code in the catalogue's own order. */
 function catalogue(errors: typeof Errors): readonly ErrorShape[] {
   return Object.entries(errors)
-    .map(([name, entry]) => shapeOf(name, entry as unknown as AnyEntry)) // each entry takes its own parameters
+    .map(([name, entry]) => shapeOf(name, entry as unknown as AnyEntry)) // each entry has its own parameter type
     .sort((a, b) => (a.code < b.code ? -1 : a.code > b.code ? 1 : 0));
 }
 
@@ -128,7 +125,7 @@ function shapeOf(name: string, entry: AnyEntry): ErrorShape {
   return { code, name, sqlstate, http, message: entry.message(PLACEHOLDERS), hint: entry.hint(PLACEHOLDERS) };
 }
 
-/** Has every parameter; its value is its own name. */
+/** Every property is its own name in brackets. */
 const PLACEHOLDERS: unknown = new Proxy(Object.freeze({}), {
   get: (_, name) => `<${String(name)}>`,
 });

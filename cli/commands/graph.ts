@@ -45,7 +45,7 @@ async function runMap(flags: MapFlags): Promise<void> {
   if (!flags.json) print(drawn(body));
 }
 
-/** `package (path) : name, version, …`, then `credit: person.id — package.path`. */
+/** Lines such as `entity package (path) name, version` and `link credit (…) person.id - package.path`. */
 function drawn(map: ReplyFields): string {
   const nodes = membersOf(map['nodes']).map((node) => {
     const attributes = membersOf(node['attributes']);
@@ -137,7 +137,6 @@ async function runSchema(name: string | undefined, flags: SchemaFlags): Promise<
 
 const LISTS = ['entities', 'facets', 'metrics', 'relationships'] as const;
 
-/** One line for each thing that can be named. */
 function overview(schema: ReplyFields): string {
   const rows = LISTS.flatMap((list) =>
     membersOf(schema[list]).map((one) => [KIND[list], textOf(one['name']), textOf(one['description'])]),
@@ -184,7 +183,6 @@ function described(one: ReplyFields): string {
     .join('\n');
 }
 
-/** How the figures of a metric are meant to be shown. */
 function formatLines(format: unknown): readonly string[] {
   if (format == null) return [];
   const { kind, currency, unit, decimals } = fieldsOf(format);

@@ -92,7 +92,6 @@ async function runImport(format: ModelFormat, paths: readonly string[], flags: I
   if (flags.strict && imported.losses.length > 0) process.exitCode = EXIT.failed;
 }
 
-/** Names that go into the manifest as they are. */
 function nameOf(text: string): string {
   if (isName(text)) return text;
   throw new InvalidArgumentError('It must be a name: letters, digits and underscores, no digit first.');
@@ -193,7 +192,7 @@ async function policyOf(file: string): Promise<PolicyDocument> {
   return (await loadPolicyDocument(file)).document;
 }
 
-/** The manifest with what was published over its file. */
+/** The manifest with what was published over the file. */
 async function servedManifest(settings: Settings): Promise<Manifest> {
   const { loadServed } = await import('../../src/service/model.js');
   return (await loadServed(settings)).manifest;

@@ -131,7 +131,7 @@ function stateText({ state, documents, chunks, indexedAt, behind }: IndexStandin
   }
 }
 
-/** Why a document could not be read, in the operator's words. */
+/** Reasons why a document could not be read. */
 const REASONS: Readonly<Record<IndexSummary['unreadable'][number]['reason'], string>> = {
   broken: 'it is no PDF that can be read',
   encrypted: 'it is encrypted',
@@ -141,7 +141,7 @@ const REASONS: Readonly<Record<IndexSummary['unreadable'][number]['reason'], str
   memory: 'it takes too much memory to be read',
 };
 
-/** What redaction hides stands in it: it is for the operator. */
+/** Contains redacted words: for operators only. */
 function summaryLines(s: IndexSummary): readonly string[] {
   const left = s.unreadable.map(
     ({ id, reason }) => `  ${visible(`document ${id} is left out: ${REASONS[reason]}`)}`,

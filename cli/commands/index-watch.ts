@@ -4,13 +4,11 @@ import { IndexSignals } from '../../src/service/indexing/index-signals.js';
 
 export interface IndexWatchOptions {
   /**
-   * Brings the stores of these facets up to date; of all that are watched where none is named. `readAt` is when a round
-   * began whose turn it was; null for one that a changed row brought about.
+   * Updates the stores of these facets; an empty list means all that are watched. `readAt`: start of the interval whose
+   * turn it is; null if a notification caused it.
    */
   readonly round: (names: readonly string[], readAt: Date | null) => Promise<void>;
-  /** Facets that are watched. */
   readonly names: readonly string[];
-  /** Databases that tell of changes. */
   readonly urls: readonly string[];
   readonly everySeconds: number;
   readonly signal: AbortSignal;
@@ -18,11 +16,11 @@ export interface IndexWatchOptions {
 }
 
 /**
- * Rounds until `signal` ends them: at once, then at each interval, and where a database tells of a change. What fails
- * after the first round is told, and tried again.
+ * Indexes at once, then at each interval and at each notification, until `signal` aborts. Errors after the first round
+ * are logged, and the next interval tries again.
  *
- * INVARIANT: turns come at whole intervals from the first one, whatever changes meanwhile and however long a round
- * takes: callers are told of them.
+ * INVARIANT: rounds start at whole intervals from the first one, whatever changes meanwhile and however long a round
+ * takes: callers are shown these times.
  */
 export async function watchIndex({
   round,
@@ -57,10 +55,9 @@ export async function watchIndex({
   }
 }
 
-/** Whole intervals from the first turn on. */
 class RoundSchedule {
   readonly #every: number;
-  /** On the clock of `performance.now()`, which nobody sets. */
+  /** Monotonic: the system clock may be set. */
   readonly #start = performance.now();
   readonly #began = Date.now();
   #taken = -1;
@@ -69,12 +66,12 @@ class RoundSchedule {
     this.#every = every;
   }
 
-  /** Milliseconds until the next turn; 0 where it is there. */
+  /** Milliseconds until the next turn; 0 if it is due. */
   wait(): number {
     return Math.max(0, Math.ceil(this.#start + (this.#taken + 1) * this.#every - performance.now()));
   }
 
-  /** Takes the latest turn that has come, and says when that was. */
+  /** Takes the latest turn that is due, and returns its time. */
   take(): Date {
     this.#taken = Math.floor((performance.now() - this.#start) / this.#every);
     return new Date(this.#began + this.#taken * this.#every);

@@ -34,7 +34,6 @@ Examples:
   $ osl lineage replay run_0c7e5f60-5a51-8f6a-9d6f-3f8a0b1c2d3e
   $ osl lineage replay --all --endpoint catalog`;
 
-/** Commands load what they run only then: `--help` stays quick. */
 export function addLineage(program: Command): void {
   const lineage = program.command('lineage').addHelpText('after', LINEAGE_HELP);
   lineage

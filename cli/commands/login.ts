@@ -69,7 +69,7 @@ async function runLogin(flags: LoginFlags): Promise<void> {
     note('the provider gave no refresh token: the login ends with its ID token');
 }
 
-/** Where there is none, the address is on the screen. */
+/** Errors are ignored: the address is on the screen too. */
 function openBrowser(url: string): void {
   const [command, args] =
     process.platform === 'darwin'

@@ -69,7 +69,7 @@ function tableOf(names: readonly string[], rows: readonly (readonly string[])[])
 function oneText({ kind, draft, version }: ReplyFields): string {
   if (kind === 'draft') {
     const { id, state, text } = fieldsOf(draft);
-    // The text is shown as it was sent; what would draw on the terminal is not.
+    // The text is printed as sent, but without control characters.
     const lines = String(text ?? '')
       .split('\n')
       .map(textOf);

@@ -17,7 +17,6 @@ Examples:
   $ osl policy explain --as user:analyst --object osl.entities.person.email --subject user:admin
   $ osl policy push policy.yaml --activate --comment "north may see invoices"`;
 
-/** Each subcommand loads what it runs only then: `--help` stays quick. */
 export function addPolicy(program: Command): void {
   const policy = program.command('policy').addHelpText('after', HELP);
   for (const add of [

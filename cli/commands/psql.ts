@@ -60,7 +60,6 @@ async function runPsql(args: readonly string[], flags: PsqlFlags): Promise<void>
   process.exitCode = await psqlThroughProxy(args, { subject, target, tokens, renewMs: RENEW_MS });
 }
 
-/** Where the wire is: of the server that runs here, or of the one that is named. @throws Failure */
 function targetOf({ server, to }: PsqlFlags, settings: Settings): ProxyTarget {
   if (server === undefined && to === undefined) {
     const record = runningServer(settings.dataDir);
@@ -73,14 +72,14 @@ function targetOf({ server, to }: PsqlFlags, settings: Settings): ProxyTarget {
   const [, named = host, port] = /^\[?([^\]]+?)\]?:(\d{1,5})$/.exec(to ?? '') ?? [];
   if (named === '' || (to !== undefined && port === undefined))
     throw usage('--to takes a host and a port, such as osl.example.com:5432');
-  // Nobody between may read the token, which is a password.
+  // The token is sent as a password, which nobody on the way may read.
   const mode = isLoopback(named) ? 'prefer' : 'verify-full';
   return { host: named, port: Number(port ?? SETTINGS.OSL_PG_PORT.default), ...encryptionOf(mode) };
 }
 
 type Encryption = Pick<ProxyTarget, 'tls' | 'certificates'>;
 
-/** Encryption as libpq's own variables say, else as `mode` does. @throws Failure, and the system's error of a file */
+/** Encryption according to the variables of libpq, otherwise `mode`. @throws Failure, and system errors of files */
 function encryptionOf(mode: 'require' | 'disable' | 'prefer' | 'verify-full'): Encryption {
   const { PGSSLMODE: named = mode, PGSSLROOTCERT: root = 'system' } = process.env;
   const ca = root === 'system' || root === '' ? null : readFileSync(root);
@@ -103,7 +102,7 @@ function encryptionOf(mode: 'require' | 'disable' | 'prefer' | 'verify-full'): E
   }
 }
 
-/** The certificate that libpq would show: of PGSSLCERT and PGSSLKEY, else of `~/.postgresql` if it is there. */
+/** Client certificate that libpq would use: PGSSLCERT and PGSSLKEY, otherwise `~/.postgresql`. */
 function clientCertificate(): Encryption['certificates'] {
   const own = join(homedir(), '.postgresql', 'postgresql');
   const {
@@ -124,8 +123,8 @@ export interface PsqlSession extends Omit<ProxyOptions, 'said' | 'notConnected' 
 }
 
 /**
- * Runs psql against a proxy of its own, which renews the token while psql runs, and gives its exit status. The proxy
- * listens on 127.0.0.1 and takes the password that this psql alone is given.
+ * Runs psql through its own proxy on 127.0.0.1, which renews the token and accepts only the password that this psql
+ * gets. Resolves with its exit status.
  */
 export async function psqlThroughProxy(
   args: readonly string[],
@@ -150,7 +149,7 @@ export async function psqlThroughProxy(
   }
 }
 
-/** Runs psql in the foreground. Ctrl-C is for it: it cancels a query. */
+/** Ctrl-C is left to psql: it cancels a query. */
 function psql(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   return new Promise((resolve, reject) => {
     const ignore = (): void => undefined;

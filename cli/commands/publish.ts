@@ -95,7 +95,7 @@ async function changeOf(file: string | undefined, flags: PublishFlags): Promise<
   return only;
 }
 
-/** What the change is for: as told, else what is served now. Drafts are for no version. */
+/** `base_version`: as given, otherwise the version being served. Drafts have none. */
 async function baseOf(
   { baseVersion, draft }: PublishFlags,
   url: string,

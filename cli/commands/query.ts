@@ -19,7 +19,6 @@ interface QueryFlags extends QuestionFlags {
 }
 
 const KINDS: readonly ChartKind[] = ['bars', 'line', 'scatter'];
-/** Seconds between two questions of `--watch`. */
 const EVERY_SECONDS = 2;
 
 const HELP = `
@@ -84,7 +83,6 @@ interface QueryArguments {
   readonly everySeconds: number | null;
 }
 
-/** What the flags say. The word behind `--chart` or `--watch` may be the question. @throws Failure */
 function readFlags(given: string | undefined, flags: QueryFlags): QueryArguments {
   let argument = given;
   const orQuestion = (word: string, fault: string): null => {
@@ -121,12 +119,12 @@ function readFlags(given: string | undefined, flags: QueryFlags): QueryArguments
   return { argument, writing: { format, chart, ascii: flags.ascii === true, exact }, everySeconds };
 }
 
-/** A script that reads rows sees by nothing else that there are more. */
+/** The exit status is the only sign of truncation for a script. */
 function endWith({ truncated }: { readonly truncated: boolean }): void {
   process.exitCode = truncated ? EXIT.truncated : EXIT.ok;
 }
 
-/** Of a terminal: from the top left corner, with nothing below. */
+/** Moves the cursor home and clears the terminal. */
 const CLEAR = '\u001b[H\u001b[2J';
 
 async function watched(

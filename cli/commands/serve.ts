@@ -27,8 +27,8 @@ export function addServe(program: Command): void {
     .option('--json', 'print where it listens as one JSON line')
     .addHelpText('after', HELP)
     .action(async (flags: RunFlags) => {
-      const begun = import('osl-compiler').then(({ ready }) => ready()); // its grammar is compiled beside what follows
-      begun.catch(() => undefined); // who needs it is told
+      const begun = import('osl-compiler').then(({ ready }) => ready());
+      begun.catch(() => undefined); // reported to the code that awaits it
       await (await import('../serve/run.js')).runServer(flags, null);
     });
 }

@@ -32,7 +32,6 @@ async function runPs(flags: PsFlags): Promise<void> {
   if (!flags.json) print(sessionsText(body));
 }
 
-/** The sessions as a table. */
 export function sessionsText({ sessions }: ReplyFields, now = Date.now()): string {
   const rows = membersOf(sessions).map((s) => [
     textOf(s['id']),
@@ -49,7 +48,6 @@ export function sessionsText({ sessions }: ReplyFields, now = Date.now()): strin
 
 const MOST_SHAPE = 80;
 
-/** For how long: `12 s`, `3 min`, `5 h`. */
 function age(since: unknown, now: number): string {
   const seconds = Math.max(0, Math.round((now - Date.parse(String(since))) / 1_000));
   if (seconds < 100) return `${seconds} s`;
@@ -104,7 +102,7 @@ export function addTop(program: Command): void {
     .action(runTop);
 }
 
-/** Of a terminal: from the top left corner, with nothing below. */
+/** Moves the cursor home and clears the terminal. */
 const CLEAR = '\u001b[H\u001b[2J';
 
 async function runTop(flags: TopFlags): Promise<void> {

@@ -65,7 +65,7 @@ async function runToken(flags: TokenFlags): Promise<void> {
   process.exitCode = EXIT.ok;
 }
 
-/** The policy file that a flag names, absolute. */
+/** Absolute path of `--policy`. */
 function settingsOfPolicy(flags: TokenFlags): string | null {
   return flags.policy === undefined ? null : settingsOf(flags).policyFile;
 }
@@ -111,7 +111,7 @@ async function runRevoke(given: string | undefined, flags: RevokeFlags): Promise
   process.exitCode = EXIT.failed;
 }
 
-/** What is to be revoked. @throws Failure where that is nothing, or more than one */
+/** @throws Failure unless exactly one thing is named */
 async function askedBy(given: string | undefined, { allOf, session }: RevokeFlags): Promise<object> {
   if ([given, allOf, session].filter((one) => one !== undefined).length !== 1)
     throw usage('say what to revoke: a token or its `jti`, --all-of a subject, or the token of a --session');
@@ -122,7 +122,7 @@ async function askedBy(given: string | undefined, { allOf, session }: RevokeFlag
   };
 }
 
-/** @throws Failure for a part of a token, which nobody should be shown */
+/** @throws Failure for a part of a token, without echoing it */
 async function tokenId(text: string): Promise<string> {
   if (!text.startsWith('eyJ')) return text;
   const { tokenIdIn } = await import('../../policy/index.js');

@@ -128,7 +128,7 @@ async function runDiff(proposed: string, flags: DiffFlags): Promise<void> {
   if (!judgement.ok) process.exitCode = EXIT.usage;
 }
 
-/** Both files have a version and a tenant; only a policy has roles, and only a manifest entities. */
+/** Only a policy has roles, and only a manifest has entities. */
 function isPolicy(document: unknown): boolean {
   const { roles, subjects, entities, connectors } = fieldsOf(document);
   return (roles ?? subjects) !== undefined && (entities ?? connectors) === undefined;

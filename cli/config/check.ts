@@ -15,7 +15,6 @@ export interface CheckFlags extends ServerFlags {
   readonly json?: true;
 }
 
-/** Checks every setting, and all that a start checks, without serving. Exit status 1 if something fails. */
 export async function runConfigCheck(flags: CheckFlags): Promise<void> {
   reportFindings(await checkFindings(flags), flags);
 }
@@ -32,7 +31,7 @@ async function checkFindings(flags: CheckFlags): Promise<readonly DoctorFinding[
   }
 }
 
-/** Prints settings with their values in this environment. @throws Failure for a name that is none */
+/** Prints settings with their current values. @throws Failure for an unknown name */
 export function runConfigList(names: readonly string[], flags: { readonly json?: true }): void {
   const known = SECTIONS.flatMap(({ title, settings }) =>
     Object.entries(settings).map(([name, setting]) => ({ title, name, setting })),
@@ -76,7 +75,7 @@ function settingJson(name: string, { type, default: initial, description }: Sett
   };
 }
 
-/** Servers that are asked while it serves, if they answer at all: no key is sent. */
+/** Checks that model servers and the collector answer; no key is sent. */
 async function urlFindings({ content, otlp }: Settings): Promise<readonly DoctorFinding[]> {
   const urls = [
     ['embeddings', content.embeddings?.url],

@@ -1,4 +1,4 @@
-/** Careful reading of JSON that others wrote: whatever is not what it should be is null. */
+/** Tolerant readers for JSON of other people: anything of an unexpected type is null. */
 import { isObject } from '../../src/base/is-object.js';
 
 export type UncheckedObject = Readonly<Record<string, unknown>>;
@@ -7,7 +7,7 @@ export function objectAt(value: unknown, key: string): UncheckedObject | null {
   return asObject(memberOf(value, key));
 }
 
-/** Text without NUL, which Postgres cannot hold; null where it is absent, blank or no text. */
+/** Text without NUL, which Postgres cannot store; null if it is absent, blank or not text. */
 export function textAt(value: unknown, key: string): string | null {
   return asText(memberOf(value, key));
 }
@@ -27,14 +27,14 @@ export function memberOf(value: unknown, key: string): unknown {
   return object !== null && Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
-/** The value as a list: itself, or of one element, or empty. */
+/** A list as it is, any other value as its only element, nothing as an empty list. */
 export function listAt(value: unknown, key: string): readonly unknown[] {
   const member = memberOf(value, key);
   if (member === undefined || member === null) return [];
   return Array.isArray(member) ? member : [member];
 }
 
-/** The object that `text` is, or null. */
+/** The object in `text`; null if it is none. */
 export function parseObject(text: string): UncheckedObject | null {
   try {
     return asObject(JSON.parse(text.replace(/^\ufeff/, '')));

@@ -9,10 +9,10 @@ const UNKNOWN: License = Object.freeze({ license: 'UNKNOWN', license_class: 'unk
 const LONGEST = 400;
 
 /**
- * The SPDX expression `stated`, normalised: known spellings corrected, operators in capitals, outer
- * parentheses dropped. What is no SPDX expression stays as it is, of class `unknown`.
+ * Normalizes the SPDX expression `stated`: common misspellings corrected, operators in capitals, no outer parentheses.
+ * Anything else stays unchanged, with class `unknown`.
  *
- * Of `A OR B` the user may choose, so the weaker duty counts; of `A AND B` both bind, so the stronger does.
+ * For `A OR B` the user may choose, so the weaker duty counts; for `A AND B` both apply, so the stronger does.
  */
 export function licenseOf(stated: string | null): License {
   if (stated === null) return UNKNOWN;
@@ -24,17 +24,16 @@ export function licenseOf(stated: string | null): License {
     : { license: parsed.text, license_class: parsed.class };
 }
 
-/** The weakest duty first. */
+/** Weakest duty first. */
 const DUTY: readonly LicenseClass[] = ['permissive', 'other', 'unknown', 'copyleft'];
 
 interface LicenseTerm {
   readonly text: string;
   readonly class: LicenseClass;
-  /** True if the text is a chain of OR, which needs parentheses inside AND. */
+  /** True for a chain of OR, which needs parentheses inside AND. */
   readonly loose: boolean;
 }
 
-/** Recursive descent over SPDX's grammar; nesting is bounded by the length of the text. */
 class Expression {
   readonly #tokens: readonly string[];
   #at = 0;
@@ -102,7 +101,7 @@ function joined(operator: 'OR' | 'AND', left: LicenseTerm, right: LicenseTerm): 
   };
 }
 
-/** The four families that the policy lets pass, as the demo's issue names them. */
+/** Licences that the demo's policy treats as permissive. */
 const PERMISSIVE = /^(MIT|ISC|BSD|0BSD|Apache)(-|$)/;
 const COPYLEFT =
   /^(AGPL|GPL|LGPL|MPL|EPL|EUPL|CDDL|CECILL|OSL|MS-RL|SSPL|Sleepycat|CC-BY(-NC)?-SA|GFDL|QPL|CPL)(-|$)/;
@@ -114,7 +113,7 @@ function classOf(id: string): LicenseClass {
   return COPYLEFT.test(id) ? 'copyleft' : 'other';
 }
 
-/** Usual spellings, in lower case, of the licences that are most often misspelt. */
+/** Common spellings in lower case. */
 const SPELLINGS: ReadonlyMap<string, string> = new Map([
   ...['MIT', 'MIT-0', 'ISC', '0BSD', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', 'MPL-2.0', 'CC0-1.0'].map(
     (id): [string, string] => [id.toLowerCase(), id],

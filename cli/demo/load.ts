@@ -5,13 +5,12 @@ import { readSupplyChain } from './read.js';
 import { DemoProblem, type OnProgress, type SupplyChain } from './rows.js';
 import { CREATE_KEYS, CREATE_TABLES, SCHEMA_COMMENT, type TableLoad, tableLoads } from './tables.js';
 
-/** Both steps of a first start; a later start with the same installation takes neither. */
 export type DemoProgress = (step: 'read' | 'load', done: number, total: number) => void;
 
 /**
- * Makes sure that the demo of the installation in `root` is loaded.
+ * Loads the demo of the installation in `root` if necessary.
  *
- * @returns whether anything had to be loaded
+ * @returns true if anything was loaded
  * @throws DemoProblem, UpstreamFailure
  */
 export async function ensureDemo(
@@ -21,7 +20,7 @@ export async function ensureDemo(
 ): Promise<boolean> {
   const fingerprint = await lockFingerprint(root);
   if (await isLoaded(system, fingerprint)) {
-    // Again, because a process may have been killed between the load and the grant.
+    // Granted again: the process may have been killed between load and grant.
     await system.grantRead('supply');
     return false;
   }
@@ -30,12 +29,11 @@ export async function ensureDemo(
 }
 
 /**
- * Loads `chain` into schema `supply`, in place of an older demo: one transaction, so that a kill in the middle
- * leaves the older one, or nothing.
+ * Loads `chain` into schema `supply`, replacing an older demo, in one transaction.
  *
- * @param onProgress rows loaded so far, and of how many
- * @returns false if these very rows are there already
- * @throws DemoProblem where a schema `supply` exists that is not ours; UpstreamFailure
+ * @param onProgress rows loaded so far, and total
+ * @returns false if these rows are already loaded
+ * @throws DemoProblem if there is a schema `supply` of somebody else; UpstreamFailure
  */
 export async function loadDemo(
   system: SystemEngine,
@@ -43,7 +41,7 @@ export async function loadDemo(
   onProgress: OnProgress = () => {},
 ): Promise<boolean> {
   const loaded = await system.transaction(async (tx) => {
-    // Two processes may start at once; the number is arbitrary, and ours.
+    // Two processes may start at once. The number is arbitrary.
     await tx.query(sql`select pg_catalog.pg_advisory_xact_lock(7308604875124592713)`);
     if (await isLoaded(tx, chain.fingerprint)) return false;
     await dropOlder(tx);
@@ -57,7 +55,7 @@ export async function loadDemo(
   return loaded;
 }
 
-/** Rows of one COPY: small enough that the progress bar moves. */
+/** Rows per COPY: small enough for the progress bar to move. */
 const BATCH = 200;
 
 async function copyAll(
@@ -75,7 +73,7 @@ async function copyAll(
   }
 }
 
-/** The marker is written last, in the transaction of the rows: where it is, they are. */
+/** The marker is written last, in the transaction of the rows. */
 async function isLoaded(system: SystemQueries, fingerprint: string): Promise<boolean> {
   const [there] = await system.query(
     sql`select pg_catalog.to_regclass('supply.loaded') is not null as there`,

@@ -4,28 +4,25 @@ import { join } from 'node:path';
 import { asObject, memberOf, objectAt, parseObject, textAt, type UncheckedObject } from './json.js';
 import { DemoProblem } from './rows.js';
 
-/** An entry of the lock file's `packages` under `node_modules/`. */
 export interface LockEntry {
   readonly path: string;
   readonly name: string;
-  /** The entry with the package's facts: its own, or the workspace's where it is a link. */
+  /** Fields of the package: of the workspace if the entry is a link. */
   readonly facts: UncheckedObject;
-  /** The workspace folder that it is a link to, or null. */
+  /** Workspace folder that the entry links to, or null. */
   readonly linkTo: string | null;
 }
 
 export interface Lock {
   readonly fingerprint: string;
-  /** In order of path. The root (`""`) and workspace folders are the project itself, not packages of it. */
+  /** Sorted by path, without the root and workspace folders. */
   readonly entries: readonly LockEntry[];
 }
 
-/** Raise when the rows made of one lock file change. */
+/** Increase when the same lock file yields other rows. */
 const FORMAT = 1;
 
-/**
- * @throws DemoProblem where `root` has no usable package-lock.json
- */
+/** @throws DemoProblem if `root` has no usable package-lock.json */
 export async function readLock(root: string): Promise<Lock> {
   const text = await lockText(root);
   const packages = objectAt(parseObject(text), 'packages');
@@ -38,12 +35,11 @@ export async function readLock(root: string): Promise<Lock> {
   return { fingerprint: await fingerprintOf(root, text), entries };
 }
 
-/** What `readLock` would give as fingerprint, at the cost of reading two files. */
 export async function lockFingerprint(root: string): Promise<string> {
   return fingerprintOf(root, await lockText(root));
 }
 
-/** The lock file; what was installed for all users has npm's own note of it instead. */
+/** A global installation only has npm's own copy of the lock file. */
 async function lockText(root: string): Promise<string> {
   for (const name of ['package-lock.json', INSTALLED]) {
     const text = await readFile(join(root, name), 'utf8').catch(() => null);
@@ -56,7 +52,7 @@ async function lockText(root: string): Promise<string> {
 
 const INSTALLED = join('node_modules', '.package-lock.json');
 
-/** The second file is npm's note of what it really installed, which `--omit=dev` and platforms change. */
+/** npm's copy lists what is really installed, which `--omit=dev` and the platform change. */
 async function fingerprintOf(root: string, lock: string): Promise<string> {
   const installed = await readFile(join(root, INSTALLED), 'utf8').catch(() => '');
   return createHash('sha256').update(`${FORMAT}\0${lock}\0${installed}`).digest('hex');

@@ -16,7 +16,6 @@ import type { LockEntry } from './lock.js';
 import { type PackageCredit, peopleIn } from './people.js';
 import type { DocumentRow, PackageRow } from './rows.js';
 
-/** What is known of one installed package before packages are compared with each other. */
 export interface InstalledPackage {
   readonly entry: LockEntry;
   readonly row: Omit<PackageRow, 'dependents'>;
@@ -25,8 +24,8 @@ export interface InstalledPackage {
 }
 
 /**
- * The package that `entry` installed under `root`, or null where it is not on the disk (another platform's, or
- * left out). A link to a workspace is a row with the workspace's facts, but has no files of its own.
+ * The package that `entry` installed below `root`; null if it is not on the disk (of another platform, or omitted). A
+ * link to a workspace has the workspace's facts, but no files.
  */
 export async function readPackage(root: string, entry: LockEntry): Promise<InstalledPackage | null> {
   const folder = join(root, entry.path);
@@ -66,7 +65,7 @@ async function packageJsonIn(folder: string): Promise<UncheckedObject> {
   return parseObject(text) ?? {};
 }
 
-/** `license` as text or `{type}`, or the older list `licenses`, any of which the user may choose. */
+/** `license` as text or `{type}`, or the older list `licenses`, of which the user may choose one. */
 function statedLicense(json: UncheckedObject): string | null {
   const licenses = [...listAt(json, 'license'), ...listAt(json, 'licenses')];
   const names = licenses.map((l) => asText(l) ?? textAt(l, 'type')).filter((l) => l !== null);
@@ -81,7 +80,6 @@ function hasTypes(json: UncheckedObject): boolean {
   );
 }
 
-/** True if a condition of `exports` is `types`. */
 function namesTypes(exports: unknown, depth: number): boolean {
   const object = asObject(exports);
   if (object === null || depth > 8) return false;
@@ -94,7 +92,7 @@ const HOSTS: ReadonlyMap<string, string> = new Map([
   ['bitbucket', 'bitbucket.org'],
 ]);
 
-/** The repository as an https address where one is known, otherwise as stated. */
+/** As an https URL if the host is known, otherwise as stated. */
 function repositoryOf(json: UncheckedObject): string | null {
   const stated = textAt(json, 'repository') ?? textAt(objectAt(json, 'repository'), 'url');
   if (stated === null) return null;
@@ -113,8 +111,8 @@ interface Size {
 }
 
 /**
- * Bytes and number of the regular files under `folder`. Directories named node_modules hold other packages,
- * symbolic links point elsewhere: neither is entered or counted. `folder` itself may be one: then all is 0.
+ * Size of regular files below `folder`. `node_modules` (other packages) and symbolic links are skipped; a linked folder
+ * has size 0.
  */
 async function sizeOf(folder: string): Promise<Size> {
   return (await lstat(folder)).isDirectory() ? sizeIn(folder) : { bytes: 0, files: 0 };
@@ -141,7 +139,7 @@ const KINDS: readonly (readonly [RegExp, DocumentRow['kind']])[] = [
   [/^(changelog|changes|history)(\.(md|markdown|txt|rst))?$/i, 'changelog'],
 ];
 
-/** README and CHANGELOG of the package in `folder`, by name; none where it is a symbolic link. */
+/** README and CHANGELOG of a package; none if the folder is a symbolic link. */
 async function documentsIn(folder: string, packagePath: string): Promise<readonly DocumentRow[]> {
   if (!(await lstat(folder)).isDirectory()) return [];
   const documents: DocumentRow[] = [];
@@ -161,10 +159,10 @@ async function documentsIn(folder: string, packagePath: string): Promise<readonl
   return documents.sort((a, b) => (a.file < b.file ? -1 : 1));
 }
 
-/** Bytes. The largest README on npm that we met has 300 KiB. */
+/** Bytes. The largest README that we found on npm has 300 KiB. */
 const LARGEST_DOCUMENT = 1024 * 1024;
 
-/** At most 1 MiB of it; NUL, which Postgres cannot hold, is left out. */
+/** The first 1 MiB, without NUL, which Postgres cannot store. */
 async function textOf(file: string): Promise<string> {
   const handle = await open(file, 'r');
   try {

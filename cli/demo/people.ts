@@ -3,7 +3,6 @@ import type { CreditRole, CreditRow, PersonRow } from './rows.js';
 
 export type Person = Omit<PersonRow, 'id'>;
 
-/** Who a package names, in the order of its package.json. */
 export interface PackageCredit {
   readonly person: Person;
   readonly role: CreditRole;
@@ -27,7 +26,7 @@ export function peopleIn(packageJson: unknown): readonly PackageCredit[] {
 const LONGEST = 300;
 const ADDRESS = /[^\s<>()@,;]+@[^\s<>()@,;]+\.[^\s<>()@,;]+/;
 
-/** `Name <email> (url)`, or an object with these members; null where it names nobody. */
+/** Parses `Name <email> (url)` or an object with these members; null if it names nobody. */
 export function personOf(entry: unknown): Person | null {
   const object = asObject(entry);
   const text = object === null ? asText(entry) : textAt(object, 'name');
@@ -35,7 +34,7 @@ export function personOf(entry: unknown): Person | null {
   const url = textAt(object, 'url') ?? textAt(object, 'web') ?? spelled.url;
   const email = addressIn(textAt(object, 'email')) ?? spelled.email ?? addressIn(url);
   if (spelled.name === null && email === null) return null;
-  // Whatever holds an address is no name and no page: the address column alone is declared personal.
+  // An address must not appear in name or URL: only the email column is declared personal.
   return { name: spelled.name ?? 'unnamed', email, url: addressIn(url) === null ? linkOf(url) : null };
 }
 
@@ -61,10 +60,10 @@ function linkOf(url: string | null): string | null {
 }
 
 /**
- * People and credits of all packages. One person is one pair of name and address, case aside.
+ * People and credits of all packages. A person is a pair of name and address, ignoring case.
  *
- * Ids are running numbers in the order of the lock file. A hash of the address would let whoever may not read
- * it confirm a guess; a number says nothing, and is the same for the same lock file.
+ * Ids are running numbers in the order of the lock file: a hash of the address would let readers without access confirm
+ * a guess.
  */
 export function creditsOf(
   named: readonly (readonly [packagePath: string, people: readonly PackageCredit[]])[],

@@ -4,15 +4,14 @@ import { type InstalledPackage, readPackage } from './package.js';
 import { creditsOf } from './people.js';
 import type { DependencyKind, DependencyRow, OnProgress, SupplyChain } from './rows.js';
 
-/** Packages read at a time; each has a few files open. */
+/** Packages read concurrently; each needs a few open files. */
 const AT_ONCE = 16;
 
 /**
- * The supply chain of the installation in `root`: its package-lock.json and what is on the disk under
- * node_modules. Nothing is invented and nothing leaves the machine.
+ * Reads the supply chain of the installation in `root`: package-lock.json and the files below node_modules.
  *
- * @param onProgress packages read so far, and of how many
- * @throws DemoProblem where there is no usable lock file
+ * @param onProgress packages read so far, and total
+ * @throws DemoProblem if there is no usable lock file
  */
 export async function readSupplyChain(root: string, onProgress: OnProgress = () => {}): Promise<SupplyChain> {
   const { fingerprint, entries } = await readLock(root);
@@ -38,7 +37,7 @@ export async function readSupplyChain(root: string, onProgress: OnProgress = () 
   };
 }
 
-/** `work` on every item, `limit` at a time; results in the order of the items. */
+/** `work` on every item, at most `limit` at a time; results in the order of the items. */
 async function mapBounded<T, R>(
   items: readonly T[],
   limit: number,
@@ -53,7 +52,7 @@ async function mapBounded<T, R>(
   return [...results].sort(([a], [b]) => a - b).map(([, result]) => result);
 }
 
-/** A later kind does not replace an earlier one: each is a row of its own. */
+/** A dependency listed under two keys makes two rows. */
 const KEYS: readonly (readonly [string, DependencyKind])[] = [
   ['dependencies', 'prod'],
   ['devDependencies', 'dev'],
@@ -61,7 +60,7 @@ const KEYS: readonly (readonly [string, DependencyKind])[] = [
   ['optionalDependencies', 'optional'],
 ];
 
-/** What each package needs and Node would find; what is not installed (an absent optional or peer) is left out. */
+/** Dependencies that Node would resolve; missing ones (optional or peer) are left out. */
 function dependenciesOf(
   entries: readonly LockEntry[],
   installed: ReadonlySet<string>,
@@ -78,7 +77,7 @@ function dependenciesOf(
   );
 }
 
-/** Node's rule: node_modules of the folder itself, then of each folder above it up to the root. */
+/** Node's resolution: `node_modules` of the folder, then of each folder above it. */
 function resolve(from: string, name: string, installed: ReadonlySet<string>): string | null {
   const folders = from.split('/');
   for (let depth = folders.length; depth >= 0; depth--) {
@@ -89,7 +88,6 @@ function resolve(from: string, name: string, installed: ReadonlySet<string>): st
   return null;
 }
 
-/** Distinct dependents by path. */
 function countDependents(rows: readonly DependencyRow[]): ReadonlyMap<string, number> {
   const dependents = new Map<string, Set<string>>();
   for (const { from_path, to_path } of rows) {

@@ -1,6 +1,6 @@
-/** The rows of the demo's tables, in schema `supply`. Each interface is a table, each member a column. */
+/** Rows of the tables in schema `supply`: an interface per table, a member per column. */
 export interface SupplyChain {
-  /** Of the lock file and of what npm noted on the disk; equal fingerprints mean equal rows. */
+  /** Of the lock file and the installed packages; equal fingerprints mean equal rows. */
   readonly fingerprint: string;
   readonly packages: readonly PackageRow[];
   readonly people: readonly PersonRow[];
@@ -10,23 +10,22 @@ export interface SupplyChain {
 }
 
 export interface PackageRow {
-  /** Key of the lock file, e.g. `node_modules/ajv`; always with `/`. */
+  /** Key in the lock file, such as `node_modules/ajv`; always with `/`. */
   readonly path: string;
   readonly name: string;
   readonly version: string;
-  /** A normalised SPDX expression, or `UNKNOWN`. */
+  /** Normalized SPDX expression, or `UNKNOWN`. */
   readonly license: string;
   readonly license_class: LicenseClass;
   readonly dev: boolean;
   readonly optional: boolean;
-  /** Bytes of its own files: directories named node_modules and symbolic links are left out. */
+  /** Without directories named node_modules and symbolic links. */
   readonly install_bytes: number;
   readonly file_count: number;
   readonly has_types: boolean;
   readonly engines_node: string | null;
   readonly homepage: string | null;
   readonly repository: string | null;
-  /** Installed packages that depend on it, each counted once. */
   readonly dependents: number;
 }
 
@@ -70,5 +69,4 @@ export class DemoProblem extends Error {
   override readonly name = 'DemoProblem';
 }
 
-/** `done` of `total` steps. */
 export type OnProgress = (done: number, total: number) => void;

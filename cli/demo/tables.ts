@@ -1,7 +1,7 @@
 import { sql, sqlText } from '../../src/base/sql.js';
 import type { CreditRow, DependencyRow, DocumentRow, PackageRow, PersonRow, SupplyChain } from './rows.js';
 
-/** Marks the schema as ours: a schema of that name that somebody else made is never touched. */
+/** Comment on our schema: a schema `supply` of somebody else is never touched. */
 export const SCHEMA_COMMENT = 'OSL Gateway demo: made from package-lock.json, dropped when that changes';
 
 export const CREATE_TABLES = sql`
@@ -45,7 +45,7 @@ create table supply.document (
 create table supply.loaded (lock_sha256 text not null, at timestamptz not null default now());
 `;
 
-/** Keys and indexes are made when the rows are there. */
+/** Run after the rows are loaded. */
 export const CREATE_KEYS = sql`
 alter table supply.package add primary key (path);
 alter table supply.person add primary key (id);
@@ -67,7 +67,7 @@ create view supply.changelog as select id, package_path, file, body from supply.
 analyze supply.package, supply.person, supply.dependency, supply.credit, supply.document;
 `;
 
-/** One table's load: its columns, and its rows as COPY wants them. */
+/** Columns of a table, and its rows in the format of COPY. */
 export interface TableLoad {
   readonly table: string;
   readonly columns: readonly string[];
@@ -99,7 +99,7 @@ function load<R extends object>(
 ): TableLoad {
   const cells = rows.map((row) =>
     columns.map((c): string | null => {
-      const cell = row[c] as CopyValue; // every member of a row type is one
+      const cell = row[c] as CopyValue; // type of every member
       return cell === null ? null : `${cell}`;
     }),
   );

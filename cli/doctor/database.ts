@@ -25,14 +25,13 @@ import { counted } from '../output.js';
 import { type DoctorFinding, fail, failed, ok, skipped, warn } from './finding.js';
 import { rowSecurityFindings, viewLabelFindings } from './row-security.js';
 
-/** Findings about all databases, and declared objects that they no longer have. */
 export interface Inspection {
   readonly findings: readonly DoctorFinding[];
   /** By connector; a connector that could not be checked is missing. */
   readonly gone: ReadonlyMap<string, readonly MissingObject[]>;
 }
 
-/** A table that is not there; or a column of it, where that is named, which is not there or has another type. */
+/** A table, or a column of it, that is missing or has another type. */
 export interface MissingObject {
   /** `schema.table` */
   readonly table: string;
@@ -46,7 +45,6 @@ interface ConnectorInspection {
   readonly gone: readonly MissingObject[] | null;
 }
 
-/** Every connector of the manifest. Reads settings and declarations, and no row. */
 export async function inspectDatabases(model: Model, settings: Settings): Promise<Inspection> {
   const findings: DoctorFinding[] = [];
   const gone = new Map<string, readonly MissingObject[]>();
@@ -74,7 +72,6 @@ export async function lookForDrift({ manifest }: Pick<Model, 'manifest'>): Promi
   return gone;
 }
 
-/** Null if the check was not possible, or not complete. */
 async function driftOf(connector: Connector): Promise<readonly MissingObject[] | null> {
   let survey: Survey;
   try {
@@ -82,7 +79,7 @@ async function driftOf(connector: Connector): Promise<readonly MissingObject[] |
     if (url === null) return null;
     survey = await surveyPostgres(url);
   } catch {
-    return null; // what watches the databases says so
+    return null; // reported by the monitoring of databases
   }
   try {
     const upstream = await readUpstream(survey.system, schemasOf(connector));
@@ -142,14 +139,14 @@ async function lookAtServer(
       ...guarded,
       ...(await systemFindings(about, connector, model.manifest)),
     ];
-    // What was not read all is not known to be gone.
+    // If not everything was read, nothing is known to be missing.
     return { findings, gone: upstream.truncated ? null : drifts.flatMap(({ gone }) => gone ?? []) };
   } finally {
     survey.close();
   }
 }
 
-/** A view may lie over relations of schemas that the manifest does not name. */
+/** A view may read relations of schemas that the manifest does not name. */
 async function labelFindings(
   about: string,
   { system }: Survey,
@@ -166,9 +163,9 @@ function only(finding: DoctorFinding): ConnectorInspection {
   return { findings: [finding], gone: null };
 }
 
-/** INVARIANT: as the gateway judges it at every connection. */
+/** INVARIANT: the same judgement as the gateway's at every connection. */
 function roleFindings(about: string, { report }: Survey, url: string): readonly DoctorFinding[] {
-  // What the role may do too much is told of it by its name; all else is of the server.
+  // The hint fits warnings about the role only; others are about the server.
   const warnings = report.warnings.map((w) =>
     w.startsWith(`role "${report.role}"`)
       ? warn(about, w, 'use a role that can only read: more privileges are not needed')
@@ -229,7 +226,7 @@ function clockFinding(about: string, skew: number): readonly DoctorFinding[] {
   return [];
 }
 
-/** Keys of `hash` masks and values of questions are parameters: the server's log must not keep them. */
+/** Parameters hold keys of `hash` masks and values of queries: the server must not log them. */
 function logFindings(
   about: string,
   role: string,
@@ -294,7 +291,6 @@ async function extensionFindings(
 
 const SYSTEM_HINT = '"System credentials" in docs/operations.md has the SQL that creates the role';
 
-/** The second role of a connector: that it is there where it is needed, and may do what it is for. */
 async function systemFindings(
   about: string,
   connector: Connector,
@@ -342,11 +338,10 @@ function schemasOf({ tables }: Connector): readonly string[] {
 
 const MOST_DRIFTS = 20;
 
-/** A difference between manifest and database, and how to resolve it. */
 interface Drift {
   readonly message: string;
   readonly hint: string;
-  /** Null where it is there, and unreadable or of the same type with another length or other labels. */
+  /** Null if the object still exists with the declared type. */
   readonly gone: MissingObject | null;
 }
 
@@ -359,9 +354,9 @@ function grantOf({ schema, name }: UpstreamRelation, column: string, role: strin
 }
 
 /**
- * Where the manifest says something else than the database declares, which a question would meet as an error.
+ * Differences that would make queries fail.
  *
- * @param needed whether the governed role must read a column: where row security stands, only what some grant needs
+ * @param needed true if the governed role must read a column: with row security only those that a grant uses
  */
 function driftsOf(
   upstream: UpstreamSchema,
@@ -406,9 +401,9 @@ function driftsOf(
 }
 
 /**
- * Any type may be declared as its text, an enum without the word, and a length may be left out.
+ * Any type may be declared as text, an enum without the word `enum`, and a length may be omitted.
  *
- * @param stored the type of the database, as `stored` of a manifest names it
+ * @param stored the type in the database, in the notation of `stored` in a manifest
  */
 function isAs(declared: DeclaredTableColumn, model: ModelledType, stored: string | null): boolean {
   const { labels } = declared;

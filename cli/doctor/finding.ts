@@ -1,6 +1,9 @@
 import { failureOf } from '../exit.js';
 
-/** Result of one check. `warn`: the server works, but something should be corrected. `fail`: a server would not start or not serve. */
+/**
+ * Result of one check. `warn`: the server works, but something should be corrected. `fail`: a server would not start or
+ * not serve.
+ */
 export interface DoctorFinding {
   /** Subject of the check: `database db`, `ports`, … */
   readonly about: string;
@@ -22,7 +25,7 @@ export const warn = make('warn');
 export const fail = make('fail');
 export const skipped = make('skipped');
 
-/** A fault as one line, without its prefix; the hint is its own where it has one. */
+/** Finding for an error, on one line; a hint in its message takes precedence over `hint`. */
 export function failed(about: string, error: unknown, hint?: string): DoctorFinding {
   const [message = '', own] = failureOf(error)
     .message.replace(/^error: /, '')

@@ -18,7 +18,6 @@ import { type DoctorFinding, fail, failed, ok, warn } from './finding.js';
 
 const LITTLE_MIB = 1_024;
 
-/** The folder of keys, audit log and embedded data. */
 export function dataDirFindings({ dataDir }: Settings): readonly DoctorFinding[] {
   const about = 'data directory';
   try {
@@ -40,7 +39,6 @@ export function dataDirFindings({ dataDir }: Settings): readonly DoctorFinding[]
   return [space, ...secretFindings(join(dataDir, 'keys')), ...secretFindings(join(dataDir, 'audit'))];
 }
 
-/** A folder of secrets that others of this machine may look into. */
 function secretFindings(dir: string): readonly DoctorFinding[] {
   const mode = statSync(dir, { throwIfNoEntry: false })?.mode;
   if (mode === undefined || (mode & 0o077) === 0) return [];
@@ -53,7 +51,6 @@ function secretFindings(dir: string): readonly DoctorFinding[] {
   ];
 }
 
-/** Archive directory of the audit log; no finding if none is configured. */
 export async function archiveFindings({ audit }: Settings): Promise<readonly DoctorFinding[]> {
   if (audit.keeping.archive === null) return [];
   const fault = await archiveFault(audit);
@@ -62,7 +59,6 @@ export async function archiveFindings({ audit }: Settings): Promise<readonly Doc
     : [fail('audit archive', fault, 'create the directory, and set OSL_AUDIT_RETENTION_DAYS above 0')];
 }
 
-/** State of the running server; if none runs, availability of the ports. */
 export async function portFindings(settings: Settings): Promise<readonly DoctorFinding[]> {
   const running = runningServer(settings.dataDir);
   if (running !== null) return [await healthOf(running)];
@@ -90,7 +86,6 @@ async function healthOf(record: ServerRecord): Promise<DoctorFinding> {
 
 const SOON_MS = 14 * 86_400_000;
 
-/** Encryption towards clients. */
 export function tlsFindings({ tls, host }: Settings): readonly DoctorFinding[] {
   const about = 'TLS';
   const local = isLoopback(host);
@@ -138,7 +133,6 @@ function certificateFinding(files: SurfaceCertificateFiles): DoctorFinding {
   }
 }
 
-/** Issuers whose tokens are accepted. */
 export function issuerFindings({
   publicKeyFiles,
   issuersFile,
@@ -164,7 +158,6 @@ export function issuerFindings({
   return [...own, ...files];
 }
 
-/** Issuers of the operator's file, each with the result of fetching its keys. */
 export async function issuersFileFindings({ issuersFile }: Settings): Promise<readonly DoctorFinding[]> {
   const about = 'issuers';
   if (issuersFile === null) return [];

@@ -20,7 +20,6 @@ export interface RowSecurityFindings {
 
 const HINT = 'run `osl row-security --write` as the role that owns the tables';
 
-/** Compares the database's row security with the files; without `row_security: true` there must be none. */
 export async function rowSecurityFindings(
   about: string,
   survey: Survey,
@@ -29,7 +28,6 @@ export async function rowSecurityFindings(
   settings: Settings,
 ): Promise<RowSecurityFindings> {
   if (!connector.rowSecurity) return { needed: () => true, findings: await leftOver(about, survey) };
-  // Without a policy there is nothing to compare with, and nothing is read.
   if (model.snapshot === null) return { needed: () => true, findings: [] };
   const design = rowSecurityDesign(connector, survey.report.role, model);
   const keys = keysThere(settings.dataDir, settings.keysDir);
@@ -50,7 +48,6 @@ export async function rowSecurityFindings(
   };
 }
 
-/** Row security of this gateway that no connector asks for: every query to its tables fails. */
 async function leftOver(about: string, { system }: Survey): Promise<readonly DoctorFinding[]> {
   const found = await system.query(sql`select from pg_catalog.pg_namespace where nspname = $1`, [SCHEMA]);
   if (found.length === 0) return [];
@@ -67,7 +64,6 @@ async function leftOver(about: string, { system }: Survey): Promise<readonly Doc
 
 const MOST_NAMED = 5;
 
-/** Tables and views that the governed role can read although row security does not protect them. */
 async function besideFindings(
   about: string,
   { system }: Survey,
@@ -93,7 +89,9 @@ const MOST_VIEW_COLUMNS = 20;
 const LABEL_HINT =
   'give it the label of its source if it reveals that value; if not, say so in its description';
 
-/** Columns of views that the manifest declares without a label of the columns that they are made of, however many views lie between. */
+/**
+ * Columns of views that lack the sensitivity label of a column they are computed from, directly or through other views.
+ */
 export function viewLabelFindings(
   about: string,
   { relations, truncated }: UpstreamSchema,
@@ -140,7 +138,6 @@ export function viewLabelFindings(
   ];
 }
 
-/** The label of each declared column; null where it has none. */
 function labelsOf({ tables }: Connector): ReadonlyMap<string, string | null> {
   return new Map(
     [...tables.values()].flatMap((table) =>
@@ -149,7 +146,6 @@ function labelsOf({ tables }: Connector): ReadonlyMap<string, string | null> {
   );
 }
 
-/** Every column that `id` is made of, those of views on the way with them. */
 function reachedFrom(id: string, flows: ViewFlows): ReadonlySet<string> {
   const reached = new Set<string>();
   const open = [id];

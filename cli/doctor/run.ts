@@ -34,12 +34,10 @@ export interface DoctorFlags extends ServerFlags {
   readonly json?: true;
 }
 
-/** Checks everything that a server needs, and changes nothing. Exit status 1 if something fails. */
 export async function runDoctor(flags: DoctorFlags): Promise<void> {
   reportFindings(await doctorFindings(settingsBesideServer(flags)), flags);
 }
 
-/** Findings about everything that a server with these settings needs. */
 export async function doctorFindings(settings: Settings): Promise<readonly DoctorFinding[]> {
   await ready();
   return [
@@ -79,7 +77,6 @@ async function modelFindings(settings: Settings): Promise<readonly DoctorFinding
 
 const MOST_FAULTS = 20;
 
-/** Faults of the files, each with its own hint. */
 function fileFindings(error: unknown): readonly DoctorFinding[] {
   const problems = [error, error instanceof Error ? error.cause : null].find(
     (e) => e instanceof ManifestProblems,
@@ -100,7 +97,6 @@ const HINTS: ReadonlyMap<string, string> = new Map([[CODES.unreadable, MISSING_F
 
 const SIGNS = { ok: 'ok  ', warn: 'warn', fail: 'FAIL', skipped: '-   ' } as const;
 
-/** Prints findings, each with its hint, or as JSON. Exit status 1 if one fails. */
 export function reportFindings(findings: readonly DoctorFinding[], { json }: { readonly json?: true }): void {
   const count = (state: DoctorFinding['state']): number => findings.filter((f) => f.state === state).length;
   if (count('fail') > 0) process.exitCode = EXIT.failed;
@@ -120,8 +116,8 @@ export function reportFindings(findings: readonly DoctorFinding[], { json }: { r
 const HINT = 'if it is an ordinary word, list it under `exceptions` and run `osl index`';
 
 /**
- * Labelled values that probably are words, of facets on native servers: with the system credentials, whose owner may
- * see them. Where these cannot be used another finding says so.
+ * Redacted values of facets that are probably ordinary words, read with the system credentials. If these do not work,
+ * another finding says so.
  */
 async function wordFindings(manifest: Manifest): Promise<readonly DoctorFinding[]> {
   const findings: DoctorFinding[] = [];

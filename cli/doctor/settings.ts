@@ -11,7 +11,6 @@ function isSetting(name: string): name is SettingName {
   return Object.hasOwn(SETTINGS, name);
 }
 
-/** Settings of this process with a value that their type refuses. */
 export function faultySettings(): readonly DoctorFinding[] {
   const read = settingsReader(process.env, process.cwd());
   return NAMES.filter((name) => name.startsWith('OSL_')).flatMap((name) => {
@@ -24,10 +23,10 @@ export function faultySettings(): readonly DoctorFinding[] {
   });
 }
 
-/** Names of secrets in files of the operator, and names that only tests use. */
+/** Secrets named in the operator's files, and variables of the tests. */
 const NAMED_ELSEWHERE = /^OSL_TEST_|(_KEY|_SECRET)(_FILE)?$|_SECRET_/;
 
-/** Variables that begin with `OSL_` and that neither the table nor the manifest names: most are misspelt. */
+/** Unknown variables that begin with `OSL_`: most are misspelt. */
 export function unknownSettings(manifest: Manifest | null): readonly DoctorFinding[] {
   const named = namedBy(manifest);
   return Object.keys(process.env)
@@ -40,7 +39,6 @@ export function unknownSettings(manifest: Manifest | null): readonly DoctorFindi
     });
 }
 
-/** Variables that the manifest names; those of a file, a command or a key begin with the same name. */
 function namedBy(manifest: Manifest | null): readonly string[] {
   if (manifest === null) return ['OSL_POSTGRES_URL'];
   const { connectors, facets, rerankers } = manifest;

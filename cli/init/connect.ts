@@ -6,7 +6,6 @@ import { EXIT, Failure, usage } from '../exit.js';
 import { DEFAULT_URL_ENV, type InitFlags } from './flags.js';
 import type { Prompt } from './prompt.js';
 
-/** Where the URL came from, which is where a server will look for it too. */
 export type UrlSource =
   | { readonly kind: 'variable'; readonly name: string }
   | { readonly kind: 'file'; readonly name: string; readonly file: string }
@@ -14,12 +13,11 @@ export type UrlSource =
 
 export interface ConnectedDatabase {
   readonly survey: Survey;
-  /** May hold a password: it is put into no file. */
+  /** May contain a password: never written to a file. */
   readonly url: string;
   readonly source: UrlSource;
 }
 
-/** A connection to the database that is meant. @throws Failure, StartProblem */
 export async function connectTo(flags: InitFlags, prompt: Prompt): Promise<ConnectedDatabase> {
   const name = flags.urlEnv ?? DEFAULT_URL_ENV;
   if (!/^[A-Z][A-Z0-9_]*$/.test(name))
@@ -71,7 +69,7 @@ async function urlOf(
   return { url: answer, source: { kind: 'given', name } };
 }
 
-/** The URL with the password that is typed, where one is wanted; null where that would not help. */
+/** The URL with a typed password; null if a password was not the problem. */
 async function withPassword(url: string, fault: string, prompt: Prompt): Promise<string | null> {
   if (!fault.includes('password')) return null;
   const parsed = new URL(url);
@@ -85,9 +83,9 @@ async function withPassword(url: string, fault: string, prompt: Prompt): Promise
 const ROLE = 'osl_reader';
 
 /**
- * The name of the role to make, where the one that connected may not serve; null where it may.
+ * Name of the database role to create, if the connected one may not serve; otherwise null.
  *
- * @throws Failure where it may not, and none is to be made
+ * @throws Failure if a role is needed and may not be created
  */
 export async function readerToMake(
   { survey }: ConnectedDatabase,

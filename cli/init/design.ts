@@ -31,7 +31,6 @@ import { type KeyedCandidates, withKeys } from './keys.js';
 import type { Prompt } from './prompt.js';
 import { biWanted, rowsWanted, tablesWanted, treatmentsWanted } from './questions.js';
 
-/** Everything that was decided, before anything is written. */
 export interface Design {
   readonly drafted: DraftedManifest;
   readonly keyed: KeyedCandidates;
@@ -48,7 +47,7 @@ export interface Design {
   readonly rowSecurity: boolean;
 }
 
-/** Asks everything that is left open, and drafts. @throws Failure where nothing could be made of the answers */
+/** Asks the open questions and drafts the model. @throws Failure if no model is possible */
 export async function designModel(
   { survey, source, url }: ConnectedDatabase,
   reader: string | null,
@@ -98,7 +97,7 @@ interface DiscoveredSchemas {
   readonly flows: ViewFlows;
 }
 
-/** Candidates of the schemas that are wanted. `all`: the role that reads is made later, and may read what is chosen. */
+/** Candidates in the chosen schemas. `all`: a role is created later, and may read whatever is chosen. */
 async function discover(survey: Survey, flags: InitFlags, all: boolean): Promise<DiscoveredSchemas> {
   const own = flags.schemas?.find((name) => name === 'information_schema' || name.startsWith('pg_'));
   if (own !== undefined) throw usage(`\`${own}\` is a system schema: system catalogs cannot be published`);
@@ -122,7 +121,7 @@ async function discover(survey: Survey, flags: InitFlags, all: boolean): Promise
   return { found: readable, flows };
 }
 
-/** The URL of a role that is made does not take the place of the one that made it. */
+/** The variable of a created role must differ from that of its creator. */
 function readerEnv(name: string): string {
   return name.startsWith('OSL_') ? `${name}_READER` : `OSL_${name}`;
 }
@@ -143,11 +142,10 @@ function userName(): string {
   try {
     return userInfo().username.replace(/\s+/g, '_') || 'me';
   } catch {
-    return 'me'; // a user id without a name
+    return 'me'; // a user ID without a name
   }
 }
 
-/** The database's name, as far as it is one. */
 function tenantNameOf(url: string): string {
   return nameFrom(decodeURIComponent(new URL(url).pathname.slice(1)) || 'main');
 }

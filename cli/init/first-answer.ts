@@ -10,20 +10,19 @@ import { openIssuer } from '../issuer.js';
 import { operatorLog } from '../log.js';
 import { formatProblem, problemOf } from '../problem.js';
 
-/** A question and its answer, asked as the subject will ask. */
 export interface FirstAnswer {
   readonly osql: string;
   readonly answer: AnswerBody;
 }
 
-/** Entities that are asked about until one has rows. */
+/** Entities queried until one has rows. */
 const MOST_TRIED = 8;
 const MOST_COLUMNS = 5;
 
 /**
- * Serves what is staged to itself, over REST, and asks about one entity after another until rows come.
+ * Serves the staged files over REST and queries one entity after another until one has rows.
  *
- * @throws Failure where a question is refused, and what `openService` throws
+ * @throws Failure if every query is refused, and errors of `openService`
  */
 export async function firstAnswer(settings: Settings, subject: string): Promise<FirstAnswer> {
   const open = await openService(settings, operatorLog());
@@ -49,7 +48,7 @@ async function firstWithRows(questions: readonly string[], url: string, token: s
   for (const osql of questions) {
     const reply = await postQuery(url, token, { osql });
     const answer = reply.ok ? answerOf(reply.body) : null;
-    // One view that fails is no reason to stop: the next may answer.
+    // One failing view must not stop this: the next may answer.
     if (answer === null) failed ??= formatProblem(problemOf(reply.body, reply.status), osql);
     else if (answer.row_count > 0) return { osql, answer };
     else empty ??= { osql, answer };
@@ -59,7 +58,6 @@ async function firstWithRows(questions: readonly string[], url: string, token: s
   throw new Failure(EXIT.failed, 'error: the policy grants no entity: there is nothing to ask about');
 }
 
-/** A few columns of the entities that have something masked, or that others refer to most. */
 function questionsOf(manifest: Manifest, granted: readonly string[]): readonly string[] {
   const referred = new Map<string, number>();
   for (const { to } of manifest.relationships.values())

@@ -1,4 +1,3 @@
-/** What `osl init` is told on its command line; what is left out is asked, or takes its default. */
 export interface InitFlags {
   readonly url?: string;
   readonly urlEnv?: string;
@@ -15,7 +14,6 @@ export interface InitFlags {
   readonly subject?: string;
   readonly issuerKey?: string;
   readonly createRole?: string;
-  /** `--bi`, `--no-bi`. */
   readonly bi?: boolean;
   readonly rowSecurity?: true;
   readonly yes?: true;

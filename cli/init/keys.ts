@@ -5,25 +5,21 @@ import type { Progress } from '../progress.js';
 import { countKey, declaredKey, type FoundKey, tableOf } from '../proposal/index.js';
 import type { InitFlags } from './flags.js';
 
-/** All counting together takes so long at most. */
+/** Time limit for counting all tables. */
 const BUDGET_MS = 30_000;
 
 export interface KeyedCandidates {
-  /** Each with the key that is known of it. */
   readonly candidates: readonly AdoptionCandidate[];
-  /** `schema.table` of those whose key no declaration backs. */
   readonly counted: ReadonlySet<string>;
-  /** Those that have none. */
   readonly keyless: readonly KeylessTable[];
 }
 
 export interface KeylessTable {
-  /** `schema.table` */
   readonly table: string;
   readonly reason: string;
 }
 
-/** Gives every candidate its key: the one that a flag names, the declared one, or one that is found by counting. */
+/** Determines the key of every candidate: named by a flag, declared, or found by counting. */
 export async function withKeys(
   candidates: readonly AdoptionCandidate[],
   system: SystemEngine,
@@ -59,7 +55,6 @@ export async function withKeys(
   return { candidates: keyed, counted, keyless };
 }
 
-/** `--key table=a+b` by `schema.table`. @throws Failure */
 function namedKeys(
   candidates: readonly AdoptionCandidate[],
   flags: InitFlags,

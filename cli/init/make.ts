@@ -23,12 +23,14 @@ import { tenantColumn } from './questions.js';
 import type { Outcome } from './report.js';
 import { openStage, type Stage, type StageTexts } from './stage.js';
 
-/** Keys and audit log of what is made in `dir`. */
 export function dataDirOf(dir: string): string {
   return join(dir, '.osl');
 }
 
-/** Writes, serves itself a question, and puts everything in place; what was made is unmade where that fails. */
+/**
+ * Writes everything to a stage, answers a first query from it, and moves the files into place; undoes everything on
+ * failure.
+ */
 export async function make(
   dir: string,
   connected: ConnectedDatabase,
@@ -71,7 +73,6 @@ export async function make(
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
-/** Manifest, policy and variables as they are written. */
 function textsOf({ drafted, keyed, tenant, role, subject, rows, urlEnv }: Design): StageTexts {
   const counted = keyed.candidates.filter((c) => keyed.counted.has(tableOf(c))).map((c) => c.name);
   const lost = new Map(
@@ -87,7 +88,6 @@ function textsOf({ drafted, keyed, tenant, role, subject, rows, urlEnv }: Design
   };
 }
 
-/** The variables of the connector, with nobody's password. */
 function envExample(urlEnv: string): string {
   return `# Copy to .env, which is kept out of git, and fill in. A file each will do too: ${urlEnv}_FILE names it.
 
@@ -110,7 +110,7 @@ function readerOf(
   return makeReader(survey.system, name, adopted, url);
 }
 
-/** Writes the policies of what is staged. @throws Failure where the tables belong to somebody else */
+/** Writes the row-security policies. @throws Failure if the tables belong to another role */
 async function guard(stage: Stage, { survey }: ConnectedDatabase, reader: string): Promise<void> {
   const { manifestFile, policyFile, dataDir } = stage;
   const model = await loadServed({ ...settingsOf({}), manifestFile, policyFile, dataDir });
@@ -126,7 +126,7 @@ async function guard(stage: Stage, { survey }: ConnectedDatabase, reader: string
   }
 }
 
-/** INVARIANT: before the role is dropped, as its policies would go with it and leave row security switched on. */
+/** INVARIANT: runs before the role is dropped: its policies would go with it, and leave row security on. */
 async function checkUnguarded({ survey }: ConnectedDatabase): Promise<void> {
   await survey.system.transaction(async (tx) => {
     for (const statement of clearingScript()) await tx.script(statement);
@@ -134,7 +134,7 @@ async function checkUnguarded({ survey }: ConnectedDatabase): Promise<void> {
 }
 
 function askFirst(stage: Stage, { urlEnv, subject }: Design, url: string): Promise<FirstAnswer> {
-  process.env[urlEnv] = url; // a connector takes its URL from the environment, here as in `osl serve`
+  process.env[urlEnv] = url; // connectors take their URLs from the environment, as in `osl serve`
   const { manifestFile, policyFile, dataDir } = stage;
   return firstAnswer({ ...settingsOf({}), manifestFile, policyFile, dataDir }, subject);
 }

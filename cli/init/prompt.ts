@@ -2,20 +2,19 @@ import { createInterface, type Interface } from 'node:readline';
 import { EXIT, Failure } from '../exit.js';
 import { note } from '../output.js';
 
-/** Puts questions to whoever sets up. Every question has a default, which an empty answer takes. */
+/** Asks the user. Every question has a default, which an empty answer takes. */
 export interface Prompt {
-  /** Nobody answers: defaults stand for all answers. */
+  /** True if nobody answers, so that defaults apply. */
   readonly assumes: boolean;
   ask(question: string, fallback: string): Promise<string>;
   confirm(question: string, fallback: boolean): Promise<boolean>;
-  /** What is typed is not shown. */
+  /** Without echo. */
   hidden(question: string): Promise<string>;
-  /** Said between questions; nothing where nobody reads. */
+  /** Prints text between questions, if somebody reads it. */
   say(text: string): void;
   close(): void;
 }
 
-/** Takes every default. */
 export function assumedPrompt(): Prompt {
   return {
     assumes: true,
@@ -27,13 +26,12 @@ export function assumedPrompt(): Prompt {
   };
 }
 
-/** Questions on the terminal, on standard error. Ctrl-C and Ctrl-D end the command. */
 export function terminalPrompt(): Prompt {
   let muted = false;
   const reader = createInterface({ input: process.stdin, output: process.stderr, historySize: 0 });
   const lines: Interface & { _writeToOutput?: (text: string) => void } = reader;
   const write = lines._writeToOutput?.bind(reader);
-  // readline has no other way to type unseen.
+  // readline has no other way to hide input.
   lines._writeToOutput = (text) => (muted ? undefined : write?.(text));
   let give: ((reason: Failure) => void) | null = null;
   const end = (): void => give?.(new Failure(EXIT.interrupted, '\nstopped: nothing was written'));

@@ -27,7 +27,6 @@ function some(items: readonly string[], most = MOST_SHOWN): string {
   return items.length > most ? `${shown} and ${items.length - most} more` : shown;
 }
 
-/** The tables to adopt. @throws Failure for a word that means none */
 export async function tablesWanted(
   found: readonly AdoptionCandidate[],
   flags: InitFlags,
@@ -54,7 +53,6 @@ function faultOf({ candidates, unmatched, leftOut }: TableSelection): string | n
   return first === undefined ? 'there are no tables' : `nothing is left: ${first.table}: ${first.reason}`;
 }
 
-/** What becomes of columns that look personal. @throws Failure for a column that is not there */
 export async function treatmentsWanted(
   candidates: readonly AdoptionCandidate[],
   flows: ViewFlows,
@@ -95,7 +93,7 @@ function listOf(text: string | undefined): readonly string[] {
     .filter((word) => word !== '');
 }
 
-/** The treatments with edits, or what is wrong with those. */
+/** Treatments after edits, or the error in them. */
 function edit(
   suggested: Treatments,
   edits: readonly string[],
@@ -122,13 +120,12 @@ function edit(
   return out;
 }
 
-/** What is known of a column that tables share. */
 interface SharedColumn {
   readonly column: string;
   readonly tables: number;
 }
 
-/** The likeliest column that says whose a row is: it stands in at least two tables; null where there is none. */
+/** The most likely tenant column, present in at least two tables; null if there is none. */
 export function tenantColumn(candidates: readonly AdoptionCandidate[]): SharedColumn | null {
   const counts = new Map<string, number>();
   for (const { columns } of candidates) {
@@ -141,14 +138,13 @@ export function tenantColumn(candidates: readonly AdoptionCandidate[]): SharedCo
   return best === undefined ? null : { column: best[0], tables: best[1] };
 }
 
-/** True if BI tools will connect, which join on columns that are no keys. */
+/** True if BI tools will connect, which join on columns that are not keys. */
 export async function biWanted(flags: InitFlags, prompt: Prompt): Promise<boolean> {
   if (flags.bi !== undefined) return flags.bi;
   prompt.say('\nTableau, Power BI, Superset and others join to their own subqueries on any column.');
   return prompt.confirm('Will BI tools connect? Otherwise questions join on declared keys alone', false);
 }
 
-/** True if the subject sees the rows of one tenant only. @throws Failure */
 export async function rowsWanted(
   candidates: readonly AdoptionCandidate[],
   subject: string,
@@ -169,7 +165,7 @@ export async function rowsWanted(
   return { column, value, refers, others: whole ? 'whole' : 'hidden' };
 }
 
-/** The one table that foreign keys from `column` alone refer to. */
+/** The only table that foreign keys from `column` alone refer to; null otherwise. */
 function referredBy(column: string, candidates: readonly AdoptionCandidate[]): RowRule['refers'] {
   const links = candidates.flatMap((c) => c.foreign_keys).filter((f) => f.columns.join() === column);
   const targets = new Map(links.map(({ references }) => [tableOf(references), references.columns[0] ?? '']));

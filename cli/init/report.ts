@@ -8,7 +8,6 @@ import type { UrlSource } from './connect.js';
 import type { FirstAnswer } from './first-answer.js';
 import type { KeylessTable } from './keys.js';
 
-/** What was made, for the end of the command. */
 export interface Outcome {
   readonly dir: string;
   readonly files: readonly string[];
@@ -16,12 +15,10 @@ export interface Outcome {
   readonly bridges: number;
   readonly relationships: number;
   readonly metrics: readonly string[];
-  /** Foreign keys that no relationship carries. */
+  /** Foreign keys without a relationship. */
   readonly lostLinks: readonly LostLink[];
   readonly masked: readonly string[];
-  /** Columns of credentials. */
   readonly hidden: readonly string[];
-  /** Columns without a type of the model, by `schema.table.column`. */
   readonly untyped: readonly string[];
   readonly counted: readonly string[];
   readonly keyless: readonly KeylessTable[];
@@ -30,11 +27,9 @@ export interface Outcome {
   readonly subject: string;
   readonly issuerKey: string | null;
   readonly source: UrlSource;
-  /** Of a role that was made: holds its password, which is stored nowhere. */
+  /** URL of a created role, with its password, which is stored nowhere. */
   readonly readerUrl: string | null;
-  /** True if policies of the database itself stand behind the gateway's. */
   readonly rowSecurity: boolean;
-  /** A column that could say whose a row is, of which nothing was made. */
   readonly tenantColumn: string | null;
   readonly first: FirstAnswer;
   readonly seconds: number;
@@ -125,7 +120,6 @@ function section(title: string, items: readonly string[]): void {
   if (items.length > MOST_LISTED) print(`  and ${items.length - MOST_LISTED} more (--json lists them)`);
 }
 
-/** What to type next: at most a `cd` and an `export`, then the two commands. */
 function nextCommands({ dir, source, readerUrl, issuerKey, subject, first }: Outcome): readonly string[] {
   const osl = commandName();
   const here = relative(process.cwd(), dir);

@@ -10,7 +10,6 @@ import { dataDirOf, make } from './make.js';
 import { assumedPrompt, type Prompt, terminalPrompt } from './prompt.js';
 import { type Outcome, report, reportJson } from './report.js';
 
-/** Makes a manifest and a policy in `folder`. @throws Failure, and what `failureOf` knows; nothing is left then */
 export async function runInit(folder: string, flags: InitFlags): Promise<void> {
   const prompt = promptOf(flags);
   try {
@@ -48,7 +47,7 @@ async function init(dir: string, flags: InitFlags, prompt: Prompt): Promise<Outc
   }
 }
 
-/** @throws Failure where a server runs on the folder, or its files are to stay */
+/** @throws Failure if a server runs on the folder, or its files must not be overwritten */
 async function mayWrite(dir: string, flags: InitFlags, prompt: Prompt): Promise<void> {
   const server = runningServer(dataDirOf(dir));
   if (server !== null)

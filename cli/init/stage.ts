@@ -12,35 +12,34 @@ import {
 import { join, relative } from 'node:path';
 import { MANIFEST_SCHEMA, POLICY_SCHEMA } from '../../src/model/manifest/index.js';
 
-/** In the order in which they come to their place: the manifest last. */
+/** In the order in which they are moved into place: the manifest last. */
 const FILES = ['manifest.schema.json', 'policy.schema.json', 'policy.yaml', 'manifest.yaml'] as const;
 
-/** Files that are made beside their place, so that they come there whole and together, or not at all. */
+/** Files written beside their final place, to appear there together or not at all. */
 export interface Stage {
   readonly manifestFile: string;
   readonly policyFile: string;
-  /** Keys and audit log: the folder's own where it has them. */
+  /** Keys and audit log; the folder's own if it exists. */
   readonly dataDir: string;
-  /** Adds the first tests of the policy, which are known once a question was answered. */
+  /** Adds first tests of the policy, which need an answered query. */
   addTests(text: string): void;
-  /** Puts everything into its place; returns what is there now, relative to the folder. */
+  /** Moves everything into place; returns the names of the files, relative to the folder. */
   commit(): readonly string[];
-  /** Leaves nothing. Does nothing once committed. */
+  /** Removes everything, unless committed. */
   discard(): void;
 }
 
-/** What is written, beside the schemas. */
 export interface StageTexts {
   readonly manifest: string;
   readonly policy: string;
-  /** Stays as it is where the folder has one. */
+  /** Not written over an existing file. */
   readonly envExample: string;
 }
 
-/** Stay as they are where the folder has them: what is in them is its owner's. */
+/** Never overwritten: their content belongs to the user. */
 const KEPT = ['.env.example', 'policy.test.yaml'] as const;
 
-/** Begins to write into `dir`, which is made where it is not there. @throws the system's error */
+/** Starts to write into `dir`, creating it if necessary. @throws system errors */
 export function openStage(dir: string, dataDir: string, texts: StageTexts): Stage {
   const made = !existsSync(dir);
   mkdirSync(dir, { recursive: true });
@@ -50,7 +49,7 @@ export function openStage(dir: string, dataDir: string, texts: StageTexts): Stag
   writeFileSync(manifestFile, texts.manifest);
   writeFileSync(policyFile, texts.policy);
   writeFileSync(join(place, KEPT[0]), texts.envExample);
-  // For editors, which complete and check what the first line of a file names the schema of.
+  // For editors: the first line of each file names its schema.
   writeFileSync(join(place, 'manifest.schema.json'), `${JSON.stringify(MANIFEST_SCHEMA, null, 2)}\n`);
   writeFileSync(join(place, 'policy.schema.json'), `${JSON.stringify(POLICY_SCHEMA, null, 2)}\n`);
   let over = false;
@@ -62,7 +61,7 @@ export function openStage(dir: string, dataDir: string, texts: StageTexts): Stag
       writeFileSync(join(place, KEPT[1]), text);
     },
     commit() {
-      // INVARIANT: one turn of the event loop, so that no signal handler runs in the middle; the manifest comes last.
+      // INVARIANT: synchronous, so that no signal handler runs in between; the manifest comes last.
       const ignored = ignore(dir, dataDir, place);
       if (fresh) renameSync(join(place, 'data'), dataDir);
       const added = KEPT.filter((name) => existsSync(join(place, name)) && !existsSync(join(dir, name)));
@@ -80,7 +79,7 @@ export function openStage(dir: string, dataDir: string, texts: StageTexts): Stag
   };
 }
 
-/** Keeps keys and log out of the history of `dir`. Whether there was anything to add. */
+/** Adds keys and log to .gitignore; returns false if nothing had to be added. */
 function ignore(dir: string, dataDir: string, place: string): boolean {
   const inside = relative(dir, dataDir);
   if (inside.startsWith('..')) return false;

@@ -5,12 +5,12 @@ import type { ImportText, ModelFormat } from '../../interchange/index.js';
 import { EXIT, Failure } from '../exit.js';
 import { note, visible } from '../output.js';
 
-/** Files of one import, and their bytes in all. */
+/** Limits of one import. */
 const MOST_FILES = 2000;
 const MOST_TEXT = 64 * 1024 * 1024;
 const DEEPEST = 20;
 
-/** Folders of a project that hold copies and other people's models. */
+/** Folders with copies and models of other people. */
 const SKIPPED: ReadonlySet<string> = new Set([
   'node_modules',
   'target',
@@ -19,10 +19,7 @@ const SKIPPED: ReadonlySet<string> = new Set([
   'dbt_modules',
 ]);
 
-/**
- * The texts at `paths`: files as they are named, and the YAML files below folders, in the order of their names. Links
- * are not followed.
- */
+/** Texts at `paths`: named files, and YAML files below folders, sorted by name. Links are not followed. */
 export async function readSources(
   paths: readonly string[],
   format: ModelFormat,
@@ -64,13 +61,13 @@ async function collect(folder: string, format: ModelFormat, files: string[], dep
   }
 }
 
-/** What a project says of itself, and not of its data. */
+/** Files about a dbt project rather than its data. */
 function isConfiguration(path: string, format: ModelFormat): boolean {
   const own = /^(dbt_project|packages|dependencies|package-lock|selectors|profiles)\.ya?ml$/;
   return format === 'dbt' && own.test(basename(path));
 }
 
-/** Writes all of the files or none, and over none that is there. */
+/** Writes all files or none, and never over existing ones. */
 export async function writeNew(files: readonly (readonly [string, string])[]): Promise<void> {
   for (const [file] of files)
     if (existsSync(file))

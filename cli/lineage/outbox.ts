@@ -13,21 +13,19 @@ export interface OutboxFlags {
   readonly json?: true;
 }
 
-/** An undelivered event, as one endpoint has it. */
 export interface UndeliveredEvent {
   readonly id: string;
   readonly kind: string;
   readonly endpoint: string;
-  /** RFC 3339: when it came into the outbox. */
+  /** RFC 3339: time of entry into the outbox. */
   readonly created: string;
   readonly attempts: number;
-  /** RFC 3339: when it is tried again; null where it is due now, or dead. */
+  /** RFC 3339: time of the next attempt; null if due now, or dead. */
   readonly next: string | null;
   readonly reason: string | null;
   readonly event: unknown;
 }
 
-/** What the outboxes of this data directory hold in one state: that of each process, by its directory. */
 export async function undelivered(
   which: 'pending' | 'dead',
   flags: OutboxFlags,

@@ -9,16 +9,15 @@ export interface LoginToken {
   readonly subject: string;
 }
 
-/** An ID token that ends sooner is renewed first. */
+/** An ID token that expires sooner is renewed first. */
 const SOON_SECONDS = 60;
 const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const ID_TOKEN = 'urn:ietf:params:oauth:token-type:id_token';
 
 /**
- * A new actor token for who has logged in at `server`; `null` where nobody has. What was kept is renewed with the provider
- * where it ends.
+ * A new actor token from the login at `server`, which is renewed if necessary; null without a login.
  *
- * @throws Failure where the login is over, or the server takes it for nobody
+ * @throws Failure if the login has ended, or the server rejects it
  */
 export async function loginToken(server: string, admin: boolean): Promise<LoginToken | null> {
   if (readLogin(server) === null) return null;
@@ -39,7 +38,6 @@ export async function loginToken(server: string, admin: boolean): Promise<LoginT
   );
 }
 
-/** The login as it is good for some time. */
 async function current(server: string): Promise<StoredLogin | null> {
   const login = readLogin(server);
   if (login === null || endOf(login.idToken) > Date.now() / 1_000 + SOON_SECONDS) return login;
@@ -61,7 +59,7 @@ function over(server: string, why: string): Failure {
   );
 }
 
-/** `exp` of a token that its provider has given to us, in seconds; 0 where there is none. */
+/** `exp` of the provider's own token, in seconds; 0 if it has none. */
 function endOf(token: string): number {
   try {
     const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));

@@ -1,14 +1,12 @@
 import { getPublic } from '../client.js';
 import { EXIT, Failure } from '../exit.js';
 
-/** With whom people log in at a server, as the server says it. */
 export interface LoginOffer {
   readonly issuer: string;
   readonly clientId: string;
   readonly scopes: readonly string[];
 }
 
-/** @throws Failure where the server offers none */
 export async function offerOf(server: string): Promise<LoginOffer> {
   const { body } = await getPublic(server, '/.well-known/oauth-protected-resource/mcp');
   const offer = body['osl_login'];

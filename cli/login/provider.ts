@@ -4,18 +4,16 @@ import * as oauth from 'openid-client';
 import { isLoopback } from '../server-file.js';
 import type { LoginOffer } from './offer.js';
 
-/** What a provider gave to whoever logged in. */
 export interface GivenTokens {
   readonly idToken: string;
   readonly refreshToken: string | null;
 }
 
-/** Shown to the person: where to go, and what to type there. */
 export type LoginPrompt = (url: string, code: string | null) => void;
 
 const LOGIN_MS = 300_000;
 
-/** Logs in on another screen: the person opens an address anywhere and confirms a code (RFC 8628). */
+/** Logs in on another screen: the user opens an address there and confirms a code (RFC 8628). */
 export async function byDevice(offer: LoginOffer, show: LoginPrompt): Promise<GivenTokens> {
   const provider = await discovered(offer);
   const begun = await oauth.initiateDeviceAuthorization(provider, { scope: offer.scopes.join(' ') });
@@ -23,7 +21,7 @@ export async function byDevice(offer: LoginOffer, show: LoginPrompt): Promise<Gi
   return given(await oauth.pollDeviceAuthorizationGrant(provider, begun));
 }
 
-/** Logs in with the browser of this machine: authorisation code with PKCE, back to a port of loopback (RFC 8252). */
+/** Logs in with the browser of this machine: authorization code with PKCE, redirected to a loopback port (RFC 8252). */
 export async function byBrowser(offer: LoginOffer, show: LoginPrompt): Promise<GivenTokens> {
   const provider = await discovered(offer);
   const verifier = oauth.randomPKCECodeVerifier();
@@ -33,7 +31,7 @@ export async function byBrowser(offer: LoginOffer, show: LoginPrompt): Promise<G
   const url = oauth.buildAuthorizationUrl(provider, {
     redirect_uri: back.redirectUri,
     scope: offer.scopes.join(' '),
-    // Without it a provider that knows the person already may leave the refresh token out.
+    // Otherwise a provider that has consent already may omit the refresh token.
     ...(offer.scopes.includes('offline_access') && { prompt: 'consent' }),
     code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
@@ -49,14 +47,13 @@ export async function byBrowser(offer: LoginOffer, show: LoginPrompt): Promise<G
   }
 }
 
-/** New tokens for those of a login. Rejects where the provider has ended it. */
+/** New tokens of a login. Rejects if the provider has ended it. */
 export async function refreshed(offer: LoginOffer, refreshToken: string): Promise<GivenTokens> {
   const provider = await discovered(offer);
   const next = given(await oauth.refreshTokenGrant(provider, refreshToken));
   return { ...next, refreshToken: next.refreshToken ?? refreshToken };
 }
 
-/** Tells the provider that the login is over, where it can be told. */
 export async function revoked(offer: LoginOffer, refreshToken: string): Promise<void> {
   const provider = await discovered(offer);
   if (provider.serverMetadata().revocation_endpoint !== undefined)
@@ -78,7 +75,7 @@ function given(tokens: oauth.TokenEndpointResponse): GivenTokens {
 
 interface RedirectListener {
   readonly redirectUri: string;
-  /** The address that the browser came back to. Rejects where it does not come. */
+  /** The redirect URL with its parameters. Rejects on timeout. */
   readonly answer: Promise<URL>;
   close(): void;
 }
@@ -92,7 +89,7 @@ async function listenOnce(): Promise<RedirectListener> {
     came = resolve;
     late = reject;
   });
-  answer.catch(() => undefined); // whoever awaits it hears of it
+  answer.catch(() => undefined); // handled where it is awaited
   const server = createServer((request, reply) => {
     const asked = request.url ?? '/';
     const url = new URL(URL.canParse(asked, redirectUri) ? asked : '/', redirectUri);
@@ -104,7 +101,7 @@ async function listenOnce(): Promise<RedirectListener> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(0, '127.0.0.1', resolve);
   });
-  const { port } = server.address() as AddressInfo; // of a server that listens on a port
+  const { port } = server.address() as AddressInfo; // a server on a TCP port
   const redirectUri = `http://127.0.0.1:${port}/callback`;
   const timer = setTimeout(
     () => late(new Error('nobody came back from the browser within 5 minutes')),

@@ -6,19 +6,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf } from '../../src/base/thrown.js';
 import { EXIT, Failure } from '../exit.js';
 
-/** What is kept of a login: one file of mode 0600 for each server. */
 export interface StoredLogin {
-  /** The REST address of the gateway, without a `/` at its end. */
+  /** REST address of the gateway, without a trailing `/`. */
   readonly server: string;
   readonly issuer: string;
   readonly clientId: string;
   readonly scopes: readonly string[];
   readonly idToken: string;
-  /** Null where the provider gave none: then the login ends with the ID token. */
+  /** Null if the provider gave none: then the login ends with the ID token. */
   readonly refreshToken: string | null;
 }
 
-/** The login at `server`; null where nobody has logged in there. */
 export function readLogin(server: string): StoredLogin | null {
   try {
     const value: unknown = JSON.parse(readFileSync(fileOf(server), 'utf8'));
@@ -30,7 +28,7 @@ export function readLogin(server: string): StoredLogin | null {
   }
 }
 
-/** Replaces the file whole, readable by its owner alone from its first byte. */
+/** Replaces the file atomically; only its owner can ever read it. */
 export function writeLogin(login: StoredLogin): void {
   mkdirSync(folder(), { recursive: true, mode: 0o700 });
   const file = fileOf(login.server);
@@ -44,13 +42,13 @@ export function removeLogin(server: string): void {
   rmSync(fileOf(server), { force: true });
 }
 
-/** A command that holds the lock for longer has gone. */
+/** A lock held longer was left by a killed process. */
 const STALE_MS = 30_000;
 const LOOK_MS = 50;
 
 /**
- * Runs `work` while no other command renews the login at `server`: a provider that takes each refresh token once ends the
- * whole login where two come with the same one.
+ * Runs `work` while no other command renews the login at `server`: some providers end the login if a refresh token is
+ * used twice.
  */
 export async function exclusively<T>(server: string, work: () => Promise<T>): Promise<T> {
   mkdirSync(folder(), { recursive: true, mode: 0o700 });

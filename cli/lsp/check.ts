@@ -9,32 +9,28 @@ import {
 import { loadModel, PolicyFault } from '../../src/service/model.js';
 import { type ManifestNames, namesOf } from './names.js';
 
-/** A manifest and the policy beside it, absolute. */
 export interface Project {
   readonly manifestFile: string;
-  /** Null where there is none: then the manifest is checked by itself. */
+  /** Null if there is none: then only the manifest is checked. */
   readonly policyFile: string | null;
 }
 
-/** Texts that an editor has and the disk has not, by file. */
 export type OpenTexts = ReadonlyMap<string, string>;
 
-/** What is right, as it would serve. */
 export interface SoundModel {
   readonly manifest: Manifest;
-  /** Null where the policy is missing or wrong. */
+  /** Null if the policy is missing or invalid. */
   readonly snapshot: PolicySnapshot | null;
 }
 
 export interface CheckResult {
   readonly diagnostics: readonly Diagnostic[];
-  /** Null where the manifest is wrong. */
+  /** Null if the manifest is invalid. */
   readonly sound: SoundModel | null;
-  /** Null where a file is no YAML. */
   readonly names: ManifestNames | null;
 }
 
-/** Checks a project as `osl validate` does, with what is open in the place of what is saved. */
+/** Checks a project as `osl validate` does, with unsaved texts instead of files. */
 export async function check(project: Project, open: OpenTexts): Promise<CheckResult> {
   const read = async (file: string): Promise<string> => open.get(file) ?? readManifestText(file);
   const { diagnostics, sound } = await judged(project, read);
@@ -64,7 +60,7 @@ async function judged(
   }
 }
 
-/** What the file holds; undefined where it cannot be read. */
+/** Parsed YAML; undefined if it cannot be parsed. */
 async function valueIn(file: string, read: (file: string) => Promise<string>): Promise<unknown> {
   try {
     return parseSource(await read(file), file).value;

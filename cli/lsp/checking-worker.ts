@@ -7,12 +7,12 @@ import type { CheckReply, CheckRequest, CheckResults, CheckTask } from './messag
 import { questionFaults } from './messages.js';
 import { sightsText } from './sights.js';
 
-/** The thread that compiles what is being edited; the one that speaks with the editor never does. */
+/** Compiles edited files off the thread that talks to the editor. */
 
 const port = parentPort;
 if (port === null) throw new Error('this file is the main module of a worker');
 
-/** Of each manifest, by its file: the last one that was right, which hovers are about while it is not. */
+/** By manifest file: the last valid model, for hovers while it is invalid. */
 const sound = new Map<string, SoundModel>();
 
 await ready();
@@ -34,7 +34,7 @@ async function done(task: CheckTask): Promise<CheckResults[CheckTask['kind']]> {
     case 'check': {
       const checked = await check(task.project, new Map(task.open));
       const { manifestFile } = task.project;
-      // A policy that is wrong now was right before: who may see what is told by that one.
+      // If only the policy is invalid now, its last valid version is kept.
       const before = sound.get(manifestFile);
       if (checked.sound !== null)
         sound.set(manifestFile, {

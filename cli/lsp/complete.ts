@@ -4,16 +4,15 @@ import type { ManifestNames } from './names.js';
 import { choicesOf, type FileKind, type JsonSchemaPart, mayBe, schemaAt } from './schema-at.js';
 import type { YamlPlace } from './yaml/place.js';
 
-/** Items of one list: an editor filters them by what is typed, and asks again where there are more. */
+/** An editor filters the list by what is typed, and asks again if it is incomplete. */
 const MOST_ITEMS = 1_000;
 
-/** As the protocol has it: mutable, which nobody makes use of. */
 export interface Completion {
   readonly items: CompletionItem[];
   readonly isIncomplete: boolean;
 }
 
-/** What may stand at a place of a manifest or a policy. */
+/** Completions at a position of a manifest or a policy. */
 export function completeYaml(
   kind: FileKind,
   place: YamlPlace,
@@ -60,7 +59,7 @@ function keyItems(
   return [...known, ...named.map((candidate) => nameItem(candidate, range, ':'))];
 }
 
-/** Names that a key may have: not those that the file itself gives there. */
+/** Names that a key may have, except where the file itself declares them. */
 function keysNamed(
   meaning: Meaning,
   kind: FileKind,
@@ -69,7 +68,7 @@ function keysNamed(
 ): readonly NameCandidate[] {
   const declares = kind === 'manifest' ? steps.length === 1 : ['roles', 'subjects'].includes(steps[0] ?? '');
   if (declares) return [];
-  // The columns of an entity are named after those of its table.
+  // Columns of an entity are named after columns of its table.
   const [, of = ''] = steps;
   const wanted =
     kind === 'manifest' && steps[2] === 'columns' ? ({ kind: 'table column', of } as const) : meaning;
@@ -105,7 +104,7 @@ function nameItem({ name, detail, description }: NameCandidate, range: Range, af
   };
 }
 
-/** A name as YAML reads it as text. */
+/** A name, quoted if plain YAML would not read it as text. */
 function plainScalar(name: string): string {
   return /^[\p{L}_][\p{L}\p{N}_ .:@/-]*$/u.test(name) && !/: |^(true|false|null|yes|no|on|off)$/i.test(name)
     ? name

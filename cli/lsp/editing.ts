@@ -29,11 +29,9 @@ import { type DocumentKind, fileOf, kindOf, type LspOptions, projectOf } from '.
 import { findKey, type Outline, outlineOf, type YamlRange } from './yaml/find.js';
 import { placeAt } from './yaml/place.js';
 
-/** After the last change, before a file is checked. */
 const DELAY_MS = 150;
 const SOURCE = 'osl';
 
-/** An open document that is one of ours. */
 interface OpenDocument {
   readonly document: TextDocument;
   readonly file: string;
@@ -41,14 +39,13 @@ interface OpenDocument {
   readonly standing: ProjectState | null;
 }
 
-/** The files that are open in an editor, and what it asks about them. */
 export class Editing {
   readonly #connection: Connection;
   readonly #options: LspOptions;
   readonly #documents = new TextDocuments(TextDocument);
   readonly #thread = new CheckingThread();
   readonly #projects: Projects;
-  /** Files that a check has said something of, by the manifest of their project. */
+  /** Files with published diagnostics, by manifest of their project. */
   readonly #told = new Map<string, ReadonlySet<string>>();
 
   constructor(connection: Connection, options: LspOptions) {
@@ -106,7 +103,7 @@ export class Editing {
     else this.#projects.changed(own.standing.project);
   }
 
-  /** What is on disk counts again, and is checked where the project's other file is open. */
+  /** The file on disk counts again; checked if another file of the project is open. */
   #closed(document: TextDocument): void {
     this.#send(document.uri, []);
     const file = fileOf(document.uri);
@@ -140,7 +137,7 @@ export class Editing {
       .catch(complain);
   }
 
-  /** As the editor writes it, where the file is open there. */
+  /** In the editor's spelling, if the file is open. */
   #uriOf(file: string): string {
     return this.#documents.all().find(({ uri }) => fileOf(uri) === file)?.uri ?? pathToFileURL(file).href;
   }
@@ -292,7 +289,7 @@ export class Editing {
 function statementAt(text: string, at: number): Statement {
   const statements = statementsOf(text);
   const own = statements.findLast(({ from }) => from <= at);
-  // Behind a semicolon something new begins.
+  // After a semicolon a new statement begins.
   if (own === undefined || /;/.test(text.slice(own.to, at))) return { tokens: [], from: at, to: at };
   return own;
 }
@@ -301,12 +298,11 @@ function linesOf(document: TextDocument): readonly string[] {
   return document.getText().split(/\r?\n/);
 }
 
-/** What is on disk; null where it cannot be read. */
 function textOf(file: string): string | null {
   try {
     return readFileSync(file, 'utf8');
   } catch {
-    return null; // the check says so
+    return null; // reported by the check
   }
 }
 
@@ -351,7 +347,7 @@ function symbolOf(
   };
 }
 
-/** A range that counts from 1, as diagnostics do, counted from 0, as editors do; an empty one is a character wide. */
+/** Converts a one-based range to the editor's zero-based one; an empty range becomes one character wide. */
 function editorRange({ start, end }: FileRange): Range {
   const from = { line: start.line - 1, character: start.column - 1 };
   const to = { line: end.line - 1, character: end.column - 1 };
@@ -367,18 +363,16 @@ function placeRange({ line, start, end }: YamlRange): Range {
   return { start: { line, character: start }, end: { line, character: end } };
 }
 
-/** What a diagnostic tells its code action: the hint, as the catalogue words it. */
+/** Data of a diagnostic for its code action. */
 interface FaultData {
   readonly hint: string | null;
 }
 
-/** A change that a hint proposes. */
 interface ProposedEdit {
   readonly title: string;
   readonly edit: TextEdit;
 }
 
-/** The change that the hint of a diagnostic proposes, to what it marks; null where it proposes none. */
 function fixFor(
   { range, message }: Pick<Diagnostic, 'range' | 'message'>,
   hint: string | null,
@@ -398,7 +392,7 @@ function fixFor(
   return null;
 }
 
-/** `marked` with the word that is wrong replaced: all of it, or the one place where a word of the message stands. */
+/** `marked` with the wrong word replaced: the whole text, or the only occurrence of a word of the message. */
 function replaced(marked: string, better: string, words: readonly string[]): string | null {
   const [, quote = '', plain = ''] = /^(["']?)([^"'\n]*)\1$/.exec(marked) ?? [];
   if (/^[\p{L}\p{N}_.:@/ -]+$/u.test(plain) && !/[\s.]/.test(plain.trim()))

@@ -4,15 +4,14 @@ import { argumentOf, columnsIn, isName, type Statement, sourcesIn } from './osql
 import { choicesOf, type FileKind, schemaAt } from './schema-at.js';
 import type { YamlPlace } from './yaml/place.js';
 
-/** What a word stands for. */
 export interface HoverTarget {
-  /** Steps to where the manifest, or the policy, declares it. */
+  /** Path of its declaration in the manifest or the policy. */
   readonly declared: { readonly file: FileKind; readonly steps: readonly string[] };
-  /** As questions name it, where somebody may see it: `order.amount`. */
+  /** Its name in queries, if access to it can be shown: `order.amount`. */
   readonly object: string | null;
 }
 
-/** What the word at a place of a file stands for; null where it names nothing that is declared. */
+/** The declared object that the word at a position names; null if there is none. */
 export function targetAt(kind: FileKind, place: YamlPlace, names: ManifestNames): HoverTarget | null {
   const roles = place.role === 'either' ? (['value', 'key'] as const) : [place.role];
   for (const role of roles) {
@@ -86,7 +85,7 @@ function columnTarget(relation: string, column: string, { relations }: ManifestN
   return { declared: { file: 'manifest', steps }, object: `${relation}.${column}` };
 }
 
-/** A column of a table, as an entity exposes it under the same name; else where the table has it. */
+/** A column of a table: the declaration in the connector; `object` if an entity lists it under the same name. */
 function tableColumnTarget(
   relation: string,
   column: string,
@@ -111,7 +110,7 @@ function tableTarget(
   return declared('manifest', ['connectors', of, 'tables', table], exists);
 }
 
-/** What the schema says of the word at a place: of a key what it means, of a value what its key means. */
+/** Description in the schema of the key at a position, or of the key of the value there. */
 export function schemaText(kind: FileKind, place: YamlPlace): string | null {
   const steps = place.role === 'value' ? place.steps : [...place.steps, place.word];
   const part = schemaAt(kind, steps) ?? schemaAt(kind, place.steps);
@@ -122,7 +121,7 @@ export function schemaText(kind: FileKind, place: YamlPlace): string | null {
     : `${part.description}\n\nOne of ${choices.map((c) => `\`${c}\``).join(', ')}.`;
 }
 
-/** What the word at offset `at` of a question stands for, and where it ends. */
+/** The object that the word at offset `at` of a query names, with the range of the word. */
 export function questionTarget(
   { tokens }: Statement,
   at: number,
@@ -171,7 +170,6 @@ function columnFound(relation: string, column: string, from: number, to: number,
   return { ...target, from, to, detail: detail?.type ?? null };
 }
 
-/** What is said of an object of the manifest beside who may see it. */
 export function objectText(
   { object, declared: { steps } }: HoverTarget,
   names: ManifestNames,

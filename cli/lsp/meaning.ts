@@ -2,7 +2,6 @@ import type { ManifestNames, NamedRelation } from './names.js';
 import type { FileKind } from './schema-at.js';
 import type { YamlPlace } from './yaml/place.js';
 
-/** What a word at a place of a file names. */
 export type Meaning =
   | { readonly kind: 'relation'; readonly only: NamedRelation['kind'] | null }
   /** A column of that relation. */
@@ -25,13 +24,13 @@ const SUBJECT: Meaning = { kind: 'subject' };
 const RELATION: Meaning = { kind: 'relation', only: null };
 
 const always = (meaning: Meaning) => () => meaning;
-/** A column of the relation that the file has in this place: `entities/NAME/…`. */
+/** A column of the relation at this place: `entities/NAME/…`. */
 const ownColumn = (_: YamlPlace, [, of = '']: readonly string[]): Meaning => ({ kind: 'column', of });
 const ownTableColumn = (_: YamlPlace, [, of = '']: readonly string[]): Meaning => ({
   kind: 'table column',
   of,
 });
-/** A column of what another key beside it names. */
+/** A column of the relation named by another key of the same mapping. */
 const columnOf =
   (key: string) =>
   ({ beside }: YamlPlace): Meaning | null => {
@@ -43,7 +42,7 @@ const tableBeside = ({ beside }: YamlPlace): Meaning => ({
   of: beside.get('connector') ?? null,
 });
 
-/** What values name, and after `:key` what keys name, by their paths; `*` is any key. */
+/** Meanings of values by path, and of keys by path with `:key`; `*` matches any key. */
 const RULES: Readonly<Record<FileKind, readonly Rule[]>> = {
   manifest: [
     ...['entities', 'bridges', 'facets'].flatMap((section): Rule[] => [
@@ -126,7 +125,7 @@ const RULES: Readonly<Record<FileKind, readonly Rule[]>> = {
   ],
 };
 
-/** What the word at a place names, as a key of its mapping or as a value; null where it names nothing. */
+/** Meaning of the word at a position, as key or as value; null if it names nothing. */
 export function meaningOf(kind: FileKind, place: YamlPlace, as: 'key' | 'value'): Meaning | null {
   const suffix = as === 'key' ? ':key' : '';
   for (const [path, meaning] of RULES[kind]) {
@@ -141,14 +140,12 @@ function fits(path: readonly string[], steps: readonly string[]): boolean {
   return path.length === steps.length && path.every((step, i) => step === '*' || step === steps[i]);
 }
 
-/** One name that could stand somewhere, and what is said of it. */
 export interface NameCandidate {
   readonly name: string;
   readonly detail: string | null;
   readonly description: string | null;
 }
 
-/** All names that a meaning can have. */
 export function candidatesFor(meaning: Meaning, names: ManifestNames): readonly NameCandidate[] {
   switch (meaning.kind) {
     case 'relation':

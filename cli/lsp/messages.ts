@@ -7,12 +7,10 @@ import type { Project, SoundModel } from './check.js';
 import type { ManifestNames } from './names.js';
 import { statementsOf } from './osql/scope.js';
 
-/** What the checking thread is asked. */
 export type CheckTask =
   | {
       readonly kind: 'check';
       readonly project: Project;
-      /** Texts that are open in the editor, by file. */
       readonly open: readonly (readonly [file: string, text: string])[];
     }
   | { readonly kind: 'sights'; readonly manifestFile: string; readonly object: string }
@@ -23,16 +21,15 @@ export type CheckTask =
       readonly subject: string | null;
     };
 
-/** What it answers. */
 export interface CheckResults {
   readonly check: {
     readonly diagnostics: readonly Diagnostic[];
     readonly names: ManifestNames | null;
     readonly functions: readonly FunctionEntry[];
   };
-  /** Markdown; null where there is nothing to say. */
+  /** Markdown; null if there is nothing to show. */
   readonly sights: string | null;
-  /** Null where no manifest that is right has been checked. */
+  /** Null if no valid manifest has been checked yet. */
   readonly questions: readonly QuestionFault[] | null;
 }
 
@@ -45,7 +42,6 @@ export type CheckReply =
   | { readonly id: number; readonly result: CheckResults[CheckTask['kind']] }
   | { readonly id: number; readonly failed: string };
 
-/** What is wrong with a question, by offsets of its file (UTF-16). */
 interface QuestionFault {
   readonly code: string;
   readonly message: string;
@@ -54,12 +50,12 @@ interface QuestionFault {
   readonly to: number;
 }
 
-/** Questions of a file that are compiled. */
+/** Most statements compiled per file. */
 const MOST_STATEMENTS = 500;
 
 /**
- * What is wrong with the questions of an `.osql` file: each is compiled, and none is asked. As `subject` asks them, with
- * every role that it can have; null: as who sees everything.
+ * Errors in the queries of an `.osql` file: they are compiled, not run. Access is that of `subject` with all its roles;
+ * null: of somebody who sees everything.
  */
 export function questionFaults(
   text: string,

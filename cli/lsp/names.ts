@@ -1,16 +1,14 @@
 import { isObject } from '../../src/base/is-object.js';
 
-/** What a manifest and its policy name, as far as they can be read: they need not be right. */
+/** Names in a manifest and its policy, even if these are invalid. */
 export interface ManifestNames {
   readonly connectors: readonly NamedConnector[];
-  /** Entities, bridges and facets. */
   readonly relations: readonly NamedRelation[];
   readonly metrics: readonly string[];
   readonly rerankers: readonly string[];
   readonly subjects: readonly string[];
   readonly roles: readonly string[];
   readonly purposes: readonly string[];
-  /** Sensitivity labels, of columns and of masks. */
   readonly labels: readonly string[];
 }
 
@@ -24,7 +22,7 @@ export interface NamedRelation {
   readonly kind: 'entity' | 'bridge' | 'facet';
   readonly description: string | null;
   readonly columns: readonly NamedColumn[];
-  /** `sales.orders`, of that connector; null where it is not said. */
+  /** `sales.orders` and its connector; null if not stated. */
   readonly table: { readonly connector: string; readonly name: string } | null;
 }
 
@@ -32,7 +30,7 @@ export interface NamedColumn {
   readonly name: string;
   readonly type: string | null;
   readonly description: string | null;
-  /** The key of its relation under which it stands. */
+  /** Key of the relation that contains the column. */
   readonly section: 'columns' | 'metadata' | 'computed' | 'derived';
 }
 
@@ -47,7 +45,6 @@ export const NO_NAMES: ManifestNames = {
   labels: [],
 };
 
-/** The names in what two files hold; null: a file that cannot be read. */
 export function namesOf(manifest: unknown, policy: unknown): ManifestNames {
   const connectors = membersOf(manifest, 'connectors').map(
     ([name, connector]): NamedConnector => ({
@@ -79,7 +76,7 @@ export function namesOf(manifest: unknown, policy: unknown): ManifestNames {
 
 type Types = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
-/** The types of columns, by connector and table. */
+/** Types of columns, by `connector.table`. */
 function typesOf(manifest: unknown): Types {
   return new Map(
     membersOf(manifest, 'connectors').flatMap(([connector, its]) =>
@@ -131,7 +128,6 @@ function relationOf(name: string, kind: NamedRelation['kind'], its: unknown, typ
   };
 }
 
-/** `warehouse.sales.orders`, or its parts. */
 function tableOf(source: unknown): NamedRelation['table'] {
   if (typeof source === 'string') {
     const dot = source.indexOf('.');

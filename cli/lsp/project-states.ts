@@ -11,13 +11,13 @@ const MEMORY_MB = 2_048;
 
 type Settle = (answer: CheckReply | null) => void;
 
-/** Compiles what is being edited, in a thread of its own; one that ends is begun anew with the next task. */
+/** Client of the checking thread, which is restarted by the next task if it ends. */
 export class CheckingThread {
   readonly #waiting = new Map<number, Settle>();
   #worker: Worker | null = null;
   #next = 0;
 
-  /** What the thread says to `task`; null where it ended before it had. @throws Error with the thread's own stack */
+  /** Result of `task`; null if the thread ended before. @throws Error with the stack of the thread */
   ask<K extends CheckTask['kind']>(
     task: Extract<CheckTask, { readonly kind: K }>,
   ): Promise<CheckResults[K] | null> {
@@ -27,7 +27,7 @@ export class CheckingThread {
       this.#waiting.set(id, (answer) => {
         if (answer === null) resolve(null);
         else if ('failed' in answer) reject(new Error(answer.failed));
-        else resolve(answer.result as CheckResults[K]); // the thread answers each task with what is its own
+        else resolve(answer.result as CheckResults[K]); // the thread answers each task with its own result type
       });
       worker.postMessage({ id, task } satisfies CheckRequest);
     });
@@ -41,7 +41,7 @@ export class CheckingThread {
     const worker = new Worker(new URL('./checking-worker.js', import.meta.url), {
       execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
-      // What it printed would be taken for a message of the protocol.
+      // Standard output carries the protocol: nothing else may be written to it.
       stdout: true,
     });
     worker.stdout.pipe(process.stderr);
@@ -60,10 +60,9 @@ export class CheckingThread {
   }
 }
 
-/** What is known of a project. */
 export interface ProjectState {
   readonly project: Project;
-  /** Of the last check in which both files could be read. */
+  /** From the last check in which both files could be parsed. */
   readonly names: ManifestNames;
   readonly functions: readonly FunctionEntry[];
 }
@@ -71,21 +70,19 @@ export interface ProjectState {
 interface ProjectEntry {
   standing: ProjectState;
   timer: NodeJS.Timeout | null;
-  /** The check that runs. */
   running: Promise<void> | null;
-  /** True if something has changed since it began. */
+  /** True if something changed since the check began. */
   stale: boolean;
 }
 
-/** Says on standard error what went wrong: standard output is the protocol's, and the next change is another chance. */
+/** Reports an error on standard error, because standard output carries the protocol. */
 export function complain(error: unknown): void {
   process.stderr.write(`osl lsp: ${stackOf(error)}\n`);
 }
 
-/** What a check of a project found. */
 export type DiagnosticsListener = (project: Project, diagnostics: readonly Diagnostic[]) => void;
 
-/** The projects of the files that are open. Each is checked a moment after its last change, one check at a time. */
+/** Projects of the open files. Each is checked shortly after its last change, one check at a time. */
 export class Projects {
   readonly #entries = new Map<string, ProjectEntry>();
   readonly #thread: CheckingThread;
@@ -110,7 +107,6 @@ export class Projects {
     return this.#entry(project).standing;
   }
 
-  /** Has a project checked, once nothing has changed for a moment. */
   changed(project: Project): void {
     const entry = this.#entry(project);
     entry.stale = true;
@@ -121,7 +117,7 @@ export class Projects {
     }, this.#delayMs);
   }
 
-  /** Resolves once a check that has seen the last change is over, or none is wanted. */
+  /** Resolves when a check of the latest state is over, or none is needed. */
   async settled(project: Project): Promise<void> {
     const entry = this.#entry(project);
     if (entry.timer !== null) {
@@ -152,7 +148,7 @@ export class Projects {
       .catch(complain)
       .finally(() => {
         entry.running = null;
-        // What changed in the meantime: a timer that is over did not begin another check.
+        // Changes during the check: their timer found it running.
         if (entry.stale && entry.timer === null) void this.#check(entry);
       });
     return entry.running;
@@ -167,7 +163,7 @@ export class Projects {
     if (checked === null) return;
     const { names, functions, diagnostics } = checked;
     entry.standing = { project, functions, names: names ?? entry.standing.names };
-    // A newer text is being checked: places of this one may be elsewhere in it.
+    // During a newer check these positions may be outdated.
     if (!entry.stale) this.#found(project, diagnostics);
   }
 }

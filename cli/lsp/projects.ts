@@ -4,22 +4,17 @@ import { fileURLToPath } from 'node:url';
 import type { Project } from './check.js';
 import type { FileKind } from './schema-at.js';
 
-/** Files that flags name, absolute; else they are found beside what is edited. */
 export interface ProjectFiles {
   readonly manifestFile: string | null;
   readonly policyFile: string | null;
 }
 
-/** How the server is started. */
 export interface LspOptions extends ProjectFiles {
-  /** As whom questions are checked; null: as who sees everything. */
   readonly subject: string | null;
 }
 
-/** What an open file is to this server. */
 export type DocumentKind = FileKind | 'questions';
 
-/** The file of a document; null for one that is on no disk. */
 export function fileOf(uri: string): string | null {
   try {
     return uri.startsWith('file:') ? resolve(fileURLToPath(uri)) : null;
@@ -30,10 +25,9 @@ export function fileOf(uri: string): string | null {
 
 const MANIFEST_KEY = /^(connectors|entities|relationships|bridges|facets|metrics|raw_sql):/m;
 const POLICY_KEY = /^(subjects|roles|masks):/m;
-/** Characters of a file that are looked at to tell what it is. */
 const BEGINNING = 4_096;
 
-/** What a file is: by its name, the schema that its first lines name, or its keys; null for what is none of ours. */
+/** Kind of a file, by name, the schema in its first lines, or its keys; null for files of others. */
 export function kindOf(
   file: string,
   text: string,
@@ -52,7 +46,7 @@ export function kindOf(
   return MANIFEST_KEY.test(text) && !POLICY_KEY.test(text) ? 'manifest' : null;
 }
 
-/** The manifest and policy that a file belongs to; null where there is no manifest for it. */
+/** The manifest and policy that a file belongs to; null without a manifest. */
 export function projectOf(file: string, kind: DocumentKind, given: ProjectFiles): Project | null {
   const dir = dirname(file);
   switch (kind) {
@@ -70,7 +64,6 @@ export function projectOf(file: string, kind: DocumentKind, given: ProjectFiles)
   }
 }
 
-/** The nearest `manifest.yaml` in a folder or one above it. */
 function above(dir: string): string | null {
   const found = existing(join(dir, 'manifest.yaml'));
   if (found !== null || dirname(dir) === dir) return found;

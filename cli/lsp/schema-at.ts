@@ -1,9 +1,7 @@
 import { MANIFEST_SCHEMA, POLICY_SCHEMA } from '../../src/model/manifest/index.js';
 
-/** The two kinds of files that have a schema. */
 export type FileKind = 'manifest' | 'policy';
 
-/** A part of a JSON Schema, as far as it tells a writer something. */
 export interface JsonSchemaPart {
   readonly type?: string | readonly string[];
   readonly description?: string;
@@ -22,7 +20,7 @@ const SCHEMAS: Readonly<Record<FileKind, JsonSchemaPart>> = {
   policy: POLICY_SCHEMA,
 };
 
-/** What the schema says of the place that `steps` lead to; null where it knows none. */
+/** Schema of the place at `steps`; null if it is unknown. */
 export function schemaAt(kind: FileKind, steps: readonly string[]): JsonSchemaPart | null {
   let part: JsonSchemaPart | undefined = SCHEMAS[kind];
   for (const step of steps) {
@@ -40,12 +38,10 @@ function memberOf(
   return typeof additionalProperties === 'object' ? additionalProperties : undefined;
 }
 
-/** True if a place may hold a value of the JSON type. */
 export function mayBe({ type }: JsonSchemaPart, name: string): boolean {
   return type === undefined || type === name || (Array.isArray(type) && type.includes(name));
 }
 
-/** The values that the place has to choose from, as YAML. */
 export function choicesOf(part: JsonSchemaPart): readonly string[] {
   if (part.enum !== undefined) return part.enum.map((choice) => (choice === 'null' ? '"null"' : `${choice}`));
   if (part.const !== undefined) return [`${part.const}`];

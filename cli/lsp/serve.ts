@@ -21,7 +21,7 @@ const CAPABILITIES: InitializeResult['capabilities'] = {
   codeActionProvider: { codeActionKinds: [CodeActionKind.QuickFix] },
 };
 
-/** Serves the Language Server Protocol until the editor says `exit`, or its stream ends; gives the exit status. */
+/** Serves the Language Server Protocol until `exit` or the end of the stream; resolves with the exit status. */
 export async function serveLsp(input: Readable, output: Writable, options: LspOptions): Promise<number> {
   const reader = new StreamMessageReader(wholeMessages(input));
   const connection = createConnection(ProposedFeatures.all, reader, new StreamMessageWriter(output));
@@ -45,15 +45,14 @@ export async function serveLsp(input: Readable, output: Writable, options: LspOp
   return status;
 }
 
-/** Bytes of one message: an editor sends a file whole, and files are 32 MiB at most. */
+/** Bytes. Editors send whole files, of at most 32 MiB. */
 const LARGEST_MESSAGE = 256 * 1024 * 1024;
-/** Bytes of a header. */
 const LARGEST_HEADER = 8_192;
 const END = Buffer.from('\r\n\r\n');
 
 /**
- * The messages of a stream, each whole, without what is none: the reader of the protocol's library would wait for the next
- * bytes after a header that it cannot read, with a request behind it that nobody answers.
+ * Splits the stream into complete messages and drops anything else: after an unreadable header the protocol library
+ * would wait forever, with requests unanswered.
  */
 function wholeMessages(input: Readable): Readable {
   return Readable.from(messagesIn(input), { objectMode: false });
@@ -62,7 +61,7 @@ function wholeMessages(input: Readable): Readable {
 async function* messagesIn(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let chunks: Buffer[] = [];
   let held = 0;
-  /** Of the message that is coming, its header included; 0 before its header is known. */
+  /** Length of the incoming message with its header; 0 until the header is known. */
   let wanted = 0;
   for await (const chunk of input) {
     chunks.push(chunk);
@@ -92,7 +91,6 @@ async function* messagesIn(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer>
   }
 }
 
-/** What a header says of the length of its body, in bytes; null where it says none that can be. */
 function lengthIn(header: string): number | null {
   const [, digits = ''] = /^content-length:[ \t]*(\d{1,10})[ \t]*$/im.exec(header) ?? [];
   const length = digits === '' ? Number.NaN : Number(digits);

@@ -15,9 +15,9 @@ import {
 } from '../../src/model/graph/index.js';
 import type { SoundModel } from './check.js';
 
-/** Subjects that are judged for one hover: a policy may have many thousands. */
+/** A policy may have many thousands of subjects. */
 const MOST_SUBJECTS = 500;
-/** Subjects that are named for each way of seeing. */
+/** Most subjects named per kind of visibility. */
 const MOST_NAMED = 6;
 
 const WORDS: Readonly<Record<Exclude<Visibility, 'nothing'>, string>> = {
@@ -28,8 +28,8 @@ const WORDS: Readonly<Record<Exclude<Visibility, 'nothing'>, string>> = {
 };
 
 /**
- * Who may see an object, and which grants decide, as Markdown: of each subject of the policy as if it asked for itself,
- * now, with every role that it can have. Null where the manifest has no such object, or no policy is right.
+ * Markdown about who may see an object, and by which grants: every subject acting for itself, now, with all its roles.
+ * Null if the manifest has no such object.
  */
 export function sightsText(name: string, { manifest: { catalog }, snapshot }: SoundModel): string | null {
   const object = objectNamed(name);
@@ -105,7 +105,7 @@ function namesText(subjects: readonly string[]): string {
   return more === 0 ? named.join(', ') : `${named.join(', ')} and ${more} more`;
 }
 
-/** The label of a column, null where it has none and for a relation; undefined where there is no such column. */
+/** Label of a column; null if it has none, or for a relation; undefined for an unknown column. */
 function labelOf(relation: Relation, column: string | null): string | null | undefined {
   if (column === null) return null;
   const found = [...relation.columns, ...(relation.computed ?? [])].find(({ name }) => name === column);

@@ -2,12 +2,11 @@ import { type Data, DataType, type Field, Precision, TimeUnit, Utf8 } from 'apac
 import type { SchemaElement } from 'hyparquet';
 import { EXIT, Failure } from '../exit.js';
 
-/** A column of Arrow as one of Parquet. */
 export interface ParquetColumn {
   readonly name: string;
-  /** As the schema lists it: itself, then what is within. */
+  /** The element itself, then nested ones. */
   readonly schema: readonly SchemaElement[];
-  /** The value in a row, as the writer takes it; null for NULL. */
+  /** The value in a row, as the Parquet writer takes it; null for NULL. */
   readonly value: (data: Data, row: number) => unknown;
 }
 
@@ -15,10 +14,10 @@ type Leaf = Omit<SchemaElement, 'name' | 'repetition_type'>;
 type ReadValue = (data: Data, row: number) => unknown;
 
 /**
- * How a field of an answer is written: its values to the last digit and microsecond. Parquet's own interval ends at
- * milliseconds and has no sign, so that intervals are text (ISO 8601).
+ * Parquet column for an Arrow field, without loss of digits. Intervals become ISO 8601 text, because Parquet's have
+ * milliseconds and no sign.
  *
- * @throws Failure for a type that answers do not have
+ * @throws Failure for a type that answers do not contain
  */
 export function parquetColumn({ name, type, metadata }: Field): ParquetColumn {
   if (!DataType.isList(type)) {
@@ -89,7 +88,7 @@ function textLeaf(metadata: ReadonlyMap<string, string>): Leaf {
   return { type: 'BYTE_ARRAY', logical_type: { type: 'JSON' } };
 }
 
-/** With a zone it is a moment, of UTC; without one the reading of a clock, which has no name in older Parquet. */
+/** A timestamp with a zone is UTC; one without has no converted type. */
 function moment(zone: string | null | undefined): Leaf {
   const logical_type = { type: 'TIMESTAMP', isAdjustedToUTC: Boolean(zone), unit: 'MICROS' } as const;
   return zone
@@ -104,7 +103,7 @@ function wholeNumber(bitWidth: number): { readonly leaf: Leaf; readonly read: Re
   return { leaf: { type: 'INT32', converted_type: 'INT_16', logical_type }, read: plain };
 }
 
-/** Arrow's little-endian words as one integer, which counts units of the last decimal. */
+/** Combines Arrow's little-endian words to an integer in units of the last decimal. */
 function decimal(
   precision: number,
   scale: number,
@@ -129,7 +128,7 @@ function decimal(
   };
 }
 
-/** The fewest bytes that hold every number of so many decimal digits, and its sign. */
+/** Bytes for a signed integer of that many decimal digits. */
 function bytesFor(precision: number): number {
   const bits = (10n ** BigInt(precision) - 1n).toString(2).length + 1;
   return Math.ceil(bits / 8);
@@ -154,7 +153,7 @@ function text({ values, valueOffsets }: Data, row: number): string {
 
 const UTF8 = new TextDecoder();
 
-/** `P1Y2M3DT4H5M6.5S`; each part has its own sign, as Postgres keeps them. */
+/** `P1Y2M3DT4H5M6.5S`; each part has its own sign, as in Postgres. */
 function duration({ values }: Data, row: number): string {
   const [months = 0, days = 0, low = 0, high = 0]: readonly number[] = values.subarray(4 * row, 4 * row + 4);
   const ns = (BigInt(high) << 32n) | BigInt(low >>> 0);

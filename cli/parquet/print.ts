@@ -8,15 +8,15 @@ import type { QueryCall } from '../ndjson.js';
 import { note } from '../output.js';
 import { type ParquetColumn, parquetColumn } from './columns.js';
 
-/** Batches of a row group, each of 8,192 rows or one megabyte at most: what is held of an answer. */
+/** Batches per row group, each of at most 8,192 rows or one megabyte: bounds the memory. */
 const GROUP_BATCHES = 8;
 
 /**
- * Asks for an answer in Arrow, and writes it to standard output as a Parquet file, a row group at a time. What the server
- * said of the rows is in the file's metadata, as `osl.trailer`. An answer that breaks off leaves no footer, so that no
- * reader takes the file for whole.
+ * Requests an answer in Arrow and writes it to standard output as a Parquet file, row group by row group. The trailer
+ * is in the file's metadata as `osl.trailer`. A broken stream leaves no footer, so that the file is unreadable rather
+ * than incomplete.
  *
- * @throws Failure where it is refused, breaks off, or would be written to a terminal
+ * @throws Failure if the query is refused, the stream breaks off, or standard output is a terminal
  */
 export async function printParquet(asking: QueryCall): Promise<AnswerNotes> {
   refuseTerminal('parquet');
@@ -28,7 +28,6 @@ export async function printParquet(asking: QueryCall): Promise<AnswerNotes> {
   return answer;
 }
 
-/** A Parquet file on standard output. */
 class ParquetFile {
   readonly #out = new StandardOutput();
   #columns: readonly ParquetColumn[] = [];
@@ -41,7 +40,7 @@ class ParquetFile {
     if (this.#held.length >= GROUP_BATCHES) await this.#writeGroup(this.#writer);
   }
 
-  /** The last batch, which every answer has, has begun the file. */
+  /** Every answer has at least one batch, which started the file. */
   async end(answer: AnswerNotes): Promise<void> {
     if (this.#writer === null) return;
     await this.#writeGroup(this.#writer);
@@ -78,7 +77,6 @@ function valuesOf(batches: readonly RecordBatch[], column: number, value: Parque
   });
 }
 
-/** Hands on what is written after each row group, and waits until it was taken. */
 class StandardOutput extends ByteWriter {
   async flush(): Promise<void> {
     const chunk = Buffer.from(this.buffer.slice(0, this.index));

@@ -7,7 +7,6 @@ import { POLICY_TESTS_SCHEMA } from './schema.js';
 export type JsonRow = Readonly<Record<string, unknown>>;
 
 export interface Expectation {
-  /** `allow` or a code; absent: `allow`. */
   readonly decision?: string;
   readonly columns?: readonly string[];
   readonly masked?: readonly string[];
@@ -18,13 +17,11 @@ export interface Expectation {
   readonly sees?: Visibility;
 }
 
-/** What a test asks. */
 export type TestQuestion =
   | { readonly kind: 'osql' | 'sql'; readonly text: string }
   | { readonly kind: 'metrics'; readonly body: JsonRow }
   | { readonly kind: 'object'; readonly name: string };
 
-/** In what circumstances a test asks. */
 export interface TestCircumstances {
   readonly surface?: 'rest' | 'wire' | 'mcp';
   readonly address?: string;
@@ -35,9 +32,9 @@ export interface TestCircumstances {
 
 export interface PolicyTest {
   readonly name: string;
-  /** Root first; the last asks. */
+  /** From root to leaf, who asks. */
   readonly chain: readonly string[];
-  /** Null: all that the asker can have. */
+  /** Null: all roles that the caller can have. */
   readonly roles: readonly string[] | null;
   readonly from: TestCircumstances;
   readonly asked: TestQuestion;
@@ -47,7 +44,7 @@ export interface PolicyTest {
 export interface PolicyTests {
   readonly manifestFile: string;
   readonly policyFile: string;
-  /** By table, as sources name it. */
+  /** By table, in the notation of `source`. */
   readonly data: ReadonlyMap<string, readonly JsonRow[]>;
   readonly tests: readonly PolicyTest[];
 }
@@ -72,22 +69,18 @@ interface PolicyTestsDocument {
   readonly tests: readonly TestDocument[];
 }
 
-/** A test that says too much or too little, by its name. */
+/** A test with missing or contradictory keys. */
 class UnclearTest extends Error {
   override readonly name = 'UnclearTest';
 }
 
 const shape = shapeCheck(POLICY_TESTS_SCHEMA);
 
-/**
- * Reads a file of policy tests.
- *
- * @throws ManifestProblems with the places of its faults; UnclearTest
- */
+/** Reads a file of policy tests. @throws ManifestProblems with the places of errors; UnclearTest */
 export async function loadPolicyTests(file: string): Promise<PolicyTests> {
   const source = parseSource(await readManifestText(file), file);
   raise(source, shape(source.value));
-  const document = source.value as PolicyTestsDocument; // the schema has just checked the shape that the type states
+  const document = source.value as PolicyTestsDocument; // its shape was checked by the schema
   const beside = (path: string): string => resolve(dirname(file), path);
   return Object.freeze({
     manifestFile: beside(document.manifest ?? 'manifest.yaml'),

@@ -7,16 +7,13 @@ import { loadModel } from '../../src/service/model.js';
 import { loadPolicyTests } from './document.js';
 import { runPolicyTests } from './run.js';
 
-/** Run by job.ts: runs the tests of one file, with their coverage, and ends. */
-
 if (parentPort === null) throw new Error('this is a thread, not a program');
 const port = parentPort;
 const say = (reply: JobReply): void => port.postMessage(reply);
-/** Between two reports, ms. */
 const REPORT_MS = 100;
 
 yieldToOthers();
-const { file } = workerData as { file: string }; // what job.ts gives
+const { file } = workerData as { file: string }; // set by the thread's owner
 
 try {
   await ready();

@@ -3,7 +3,6 @@ import { mayBeRedacted } from 'osl-compiler';
 import type { Expectation, JsonRow, PolicyTest } from './document.js';
 import type { TestOutcome } from './observe.js';
 
-/** What of a test's expectation did not come, each in a line; none where all of it did. */
 export function judge({ expect }: PolicyTest, observed: TestOutcome): readonly string[] {
   switch (observed.kind) {
     case 'sight':
@@ -49,7 +48,6 @@ function oneSpaced(sql: string): string {
   return sql.trim().replace(/\s+/g, ' ');
 }
 
-/** Rows that are told of on each side. */
 const TOLD = 3;
 
 function judgeRows(wanted: readonly JsonRow[], got: readonly JsonRow[], inOrder: boolean): readonly string[] {
@@ -68,7 +66,6 @@ function judgeRows(wanted: readonly JsonRow[], got: readonly JsonRow[], inOrder:
   ];
 }
 
-/** What of `some` is not in `others`, counted. */
 function without(some: readonly JsonRow[], others: readonly JsonRow[]): readonly string[] {
   const left = new Map<string, number>();
   for (const row of others) left.set(canonical(row), (left.get(canonical(row)) ?? 0) + 1);
@@ -79,7 +76,6 @@ function without(some: readonly JsonRow[], others: readonly JsonRow[]): readonly
   });
 }
 
-/** JSON whose members stand in the order of their names. */
 function canonical(value: unknown): string {
   if (value === undefined) return 'no row';
   return JSON.stringify(value, (_, member: unknown) =>

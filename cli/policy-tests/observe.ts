@@ -17,7 +17,6 @@ import { queryRequestIn } from '../../src/surfaces/rest/bodies/query.js';
 import { JsonAnswer } from '../../src/surfaces/rest/json-answer.js';
 import type { JsonRow, PolicyTest, TestCircumstances, TestQuestion } from './document.js';
 
-/** What came of a test's question. */
 export type TestOutcome =
   | {
       readonly kind: 'answer';
@@ -28,7 +27,6 @@ export type TestOutcome =
   | { readonly kind: 'refusal'; readonly code: string; readonly message: string }
   | { readonly kind: 'sight'; readonly sees: Visibility };
 
-/** What the service answers to a test under `snapshot`, on the way that every question takes. */
 export async function observe(
   service: Service,
   snapshot: PolicySnapshot,
@@ -49,7 +47,7 @@ export async function observe(
 const PLANS_BYTES = 1_048_576;
 const UNLIMITED = Object.freeze(Object.fromEntries(LIMIT_BUCKETS.map((bucket) => [bucket, 1e9])));
 
-/** The service with another policy and without limits of requests: tests come faster than callers do. */
+/** The service under another policy, without rate limits: tests come faster than callers. */
 function partsUnder(service: Service, snapshot: PolicySnapshot): AnswerParts {
   const model = service.model().underPolicy(snapshot);
   return {
@@ -87,7 +85,7 @@ async function answered(
     },
   });
   encoding.end(answer);
-  const { rows } = JSON.parse(encoding.take().toString('utf8')) as { rows: readonly JsonRow[] }; // what was just written
+  const { rows } = JSON.parse(encoding.take().toString('utf8')) as { rows: readonly JsonRow[] }; // written just before
   return { kind: 'answer', plan: answer.plan, sql: emit(answer.plan).sql, rows };
 }
 

@@ -18,14 +18,12 @@ import { openStand } from './stand.js';
 interface TestResult {
   readonly name: string;
   readonly ok: boolean;
-  /** What did not come as expected. */
   readonly faults: readonly string[];
 }
 
-/** A change of one rule that no test noticed. */
 type UnnoticedChange = Pick<Mutant, 'rule' | 'change'>;
 
-/** How far the tests hold the policy: each rule is changed alone, and some test must fail. */
+/** Mutation coverage: each rule is changed alone, and some test must fail. */
 export interface Coverage {
   readonly changes: number;
   readonly held: number;
@@ -35,15 +33,14 @@ export interface Coverage {
 export interface PolicyTestRun {
   readonly ok: boolean;
   readonly results: readonly TestResult[];
-  /** Null where it was not asked for, or a test fails. */
+  /** Null if not requested, or if a test fails. */
   readonly coverage: Coverage | null;
 }
 
-/** Hears how many tests ran, and how many changed rules they were held against. */
 export type TestProgress = (tests: number, changes: number) => void;
 
 /**
- * Runs policy tests: each question takes the one way of every question, over embedded tables with the rows of the file.
+ * Runs policy tests over embedded tables with the rows of the file, through the same code as every request.
  *
  * @throws ManifestProblems, PolicyFault, UnfitRows, StartProblem
  */
@@ -100,7 +97,7 @@ async function coverageOf(
   return { changes, held: changes - unheld.length, unheld };
 }
 
-/** True if a test fails under the mutant, or the mutant is no policy at all. */
+/** True if a test fails under the mutant, or the mutant is not a valid policy. */
 async function isNoticed(
   service: Service,
   snapshot: PolicySnapshot,
@@ -129,17 +126,15 @@ function compiled(
   }
 }
 
-/** A policy with one rule changed: where no test notices, nothing holds the rule. */
 interface Mutant {
   readonly role: string;
-  /** The rule, as the file has it: `roles.analyst.grants[0]`. */
+  /** Path of the rule: `roles.analyst.grants[0]`. */
   readonly rule: string;
-  /** What is changed of it, in words. */
   readonly change: string;
   readonly document: PolicyDocument;
 }
 
-/** Each rule of each role changed alone: taken away, and where it narrows, widened. */
+/** Each rule of each role removed, and each restriction lifted. */
 function* mutantsOf(document: PolicyDocument, manifest: Manifest): Generator<Mutant> {
   for (const [role, { grants, deny = [] }] of Object.entries(document.roles)) {
     const changed = (rule: string, change: string, next: Partial<RoleDocument>): Mutant => ({
@@ -177,7 +172,6 @@ function* widened(grant: GrantDocument, { catalog }: Manifest): Generator<readon
     ];
 }
 
-/** Labels of the columns that a grant covers and does not show in the clear. */
 function hiddenLabels(relation: Relation, { columns, unmask = [] }: GrantDocument): readonly string[] {
   const covered = (name: string): boolean => columns === '*' || columns.includes(name);
   const labels = relation.columns.filter((c) => covered(c.name)).flatMap((c) => c.sensitivity ?? []);

@@ -81,7 +81,6 @@ const test = closed(
   'One expectation. It has `as` or `chain`, and one of `ask`, `sql`, `metrics` and `object`.',
 );
 
-/** The shape of a file of policy tests. */
 export const POLICY_TESTS_SCHEMA = {
   $schema: DRAFT,
   title: 'Tests of an OSL Gateway policy',

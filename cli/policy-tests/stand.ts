@@ -13,7 +13,7 @@ import { type Settings, settingsFrom } from '../../src/service/settings.js';
 import type { JsonRow, PolicyTests } from './document.js';
 import { copyOf, tablesSql, UnfitRows } from './tables.js';
 
-/** A service over the tables that a manifest declares, which hold the rows of the tests and nothing else. */
+/** A service over empty embedded copies of a manifest's tables, filled with the rows of the tests. */
 export interface TestService {
   readonly service: Service;
   close(): Promise<void>;
@@ -31,7 +31,7 @@ const SILENT: ServiceLog = Object.freeze({
  * @throws ManifestProblems and PolicyFault of the files, UnfitRows, StartProblem
  */
 export async function openStand({ manifestFile, policyFile, data }: PolicyTests): Promise<TestService> {
-  const own = await loadModel(manifestFile, policyFile, null); // what is wrong with the files is told with their places
+  const own = await loadModel(manifestFile, policyFile, null); // reports errors of the files with their places
   const dir = mkdtempSync(join(tmpdir(), 'osl-policy-test-'));
   const remove = (): void => rmSync(dir, { recursive: true, force: true });
   process.once('exit', remove);
@@ -60,12 +60,12 @@ export async function openStand({ manifestFile, policyFile, data }: PolicyTests)
   }
 }
 
-/** The same manifest with each connector embedded: what it says of tables and all that is made of them stays. */
+/** The same manifest with embedded connectors and without caches. */
 function onEmbedded(document: ManifestDocument): object {
   const connectors = Object.entries(document.connectors).map(
     ([name, { tables }]) => [name, { kind: 'pglite', tables }] as const,
   );
-  // An embedded database notifies nobody, and no answer is to be one of an earlier test.
+  // An embedded database sends no notifications, and no test may get an answer cached by another.
   const entities = Object.entries(document.entities).map(
     ([name, { cache: _cache, ...entity }]) => [name, entity] as const,
   );
@@ -94,7 +94,7 @@ async function fill(
   if (unknown !== undefined) throw new UnfitRows(`the manifest has no table \`${unknown}\``);
 }
 
-/** Of the facets, those that need no server of a model: the others have no passages here. */
+/** Facets that need no model server; others have no passages here. */
 async function index({ service, databases }: OpenService, settings: Settings['content']): Promise<void> {
   const { manifest } = service.model();
   const offline = [...manifest.facets.values()].filter(

@@ -3,12 +3,10 @@ import { generatedSql, type Sql } from '../../src/base/sql.js';
 import type { Connector, DeclaredTableColumn, Table } from '../../src/model/manifest/index.js';
 import type { JsonRow } from './document.js';
 
-/** Rows that cannot be given to a table, in words. */
 export class UnfitRows extends Error {
   override readonly name = 'UnfitRows';
 }
 
-/** The DDL of a connector's tables as its manifest declares them: columns and their types, no keys, no rows. */
 export function tablesSql({ tables }: Connector): Sql {
   const all = [...tables.values()];
   const schemas = new Set(all.map((t) => t.schema));
@@ -23,7 +21,7 @@ export function tablesSql({ tables }: Connector): Sql {
   return generatedSql(statements.join('\n'));
 }
 
-/** The enums whose labels are declared; a column of any other type that is not Postgres' own holds its text. */
+/** Enums with declared labels. A column of any other user-defined type is stored as text. */
 function enumsSql(tables: readonly Table[]): readonly string[] {
   const enums = new Map<string, readonly string[]>();
   for (const { columns } of tables)
@@ -55,7 +53,7 @@ function typeSql(column: DeclaredTableColumn): string {
   return declaredEnum(column) ?? type;
 }
 
-/** `rows` as COPY takes them, with the columns that they name. @throws UnfitRows */
+/** Rows in the format of COPY, with the columns they name. @throws UnfitRows */
 export function copyOf(
   table: Table,
   rows: readonly JsonRow[],
@@ -70,7 +68,7 @@ export function copyOf(
   };
 }
 
-/** A value of JSON as Postgres' text format has it. */
+/** A JSON value in Postgres' text format. */
 function textOf(value: unknown, column: DeclaredTableColumn | undefined): string | null {
   if (value === undefined || value === null) return null;
   if (Array.isArray(value) && column?.type.endsWith('[]') === true)

@@ -13,7 +13,7 @@ import { pastLines } from './past-questions.js';
 import { withControl } from './shared.js';
 
 export interface PolicyDiffFlags extends PolicyFlags, Pick<ServerFlags, 'policy' | 'dataDir'> {
-  /** Tells of the questions since then; a time as `osl audit search` takes it. */
+  /** Also reports past queries since then; a time as for `osl audit search`. */
   readonly since?: string;
   readonly dir?: string;
 }
@@ -35,7 +35,10 @@ export async function runPolicyDiff(proposed: string, flags: PolicyDiffFlags): P
   if (questions !== null) for (const line of pastLines(questions)) print(line);
 }
 
-/** What is proposed, and what serves: by the control database where there is one and no policy file was named. */
+/**
+ * The proposed policy, and the model to compare it with: from the control database, if there is one and no policy file
+ * is named.
+ */
 async function comparedWith(
   proposed: string,
   flags: PolicyDiffFlags,

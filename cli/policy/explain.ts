@@ -18,7 +18,6 @@ interface ExplainAccessFlags extends AskFlags {
   readonly json?: true;
 }
 
-/** `osl policy explain`. @throws Failure where the server refuses, or none answers */
 export async function runExplainAccess(flags: ExplainAccessFlags): Promise<void> {
   const { object, as, asChain, asRoles, row } = flags;
   if (as === undefined && asChain === undefined)

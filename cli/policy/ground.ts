@@ -26,19 +26,16 @@ import { EXIT, Failure, usage } from '../exit.js';
 import { type ServerFlags, settingsOf } from '../flags.js';
 import { note, print } from '../output.js';
 
-/** Flags of commands that read policies in the control database. */
 export interface PolicyFlags extends Pick<ServerFlags, 'manifest'> {
   readonly tenant?: string;
   readonly json?: true;
 }
 
-/** Flags of commands that write policies there. */
 export interface AuthorFlags extends PolicyFlags {
   readonly author?: string;
   readonly comment?: string;
 }
 
-/** What a policy is judged against: the manifest with what is published, and the policy that serves. */
 export interface PolicyBaseline {
   readonly tenant: string;
   readonly model: Model;
@@ -46,7 +43,7 @@ export interface PolicyBaseline {
   readonly seen: ActivationBase;
 }
 
-/** The ground of a tenant whose manifest is at hand. @throws ManifestProblems, OverlayConflict, Failure, ControlFault */
+/** Baseline of the tenant in the manifest. @throws ManifestProblems, OverlayConflict, Failure, ControlFault */
 export async function policyBaseline(control: ControlQueries, flags: PolicyFlags): Promise<PolicyBaseline> {
   await ready();
   const { manifestFile } = settingsOf(flags);
@@ -54,7 +51,7 @@ export async function policyBaseline(control: ControlQueries, flags: PolicyFlags
   const { tenant } = own.manifest;
   if (tenant === null)
     throw usage(`${manifestFile} names no tenant: gateways that share a database need \`tenant:\` in it`);
-  // One after the other: what changes in between is a conflict when something is activated.
+  // Read in this order, so that changes in between conflict at activation.
   const seen = await standing(control, tenant);
   const head = await publishedHead(control, tenant, seen.published);
   const { manifest } = head === null ? own : await loadLayered(manifestFile, head);
@@ -75,7 +72,7 @@ async function publishedHead(
   return version;
 }
 
-/** Nothing serves where the active policy does not go together with the manifest that is at hand. */
+/** No policy if the active one does not compile against this manifest. */
 function modelOf(manifest: Manifest, active: ActivePolicy | null): Model {
   if (active === null) return { manifest, snapshot: null };
   try {
@@ -86,7 +83,7 @@ function modelOf(manifest: Manifest, active: ActivePolicy | null): Model {
   }
 }
 
-/** Whose policies: as told, as the manifest says where it is at hand, else the only ones there. @throws Failure */
+/** Tenant from the flag, from the manifest, or the only one in the database. @throws Failure */
 export async function tenantFor(control: ControlQueries, flags: PolicyFlags): Promise<string> {
   if (flags.tenant !== undefined) return flags.tenant;
   const { manifestFile } = settingsOf(flags);
@@ -99,7 +96,6 @@ export async function tenantFor(control: ControlQueries, flags: PolicyFlags): Pr
   throw usage(only === undefined ? 'there is no policy yet: osl policy push' : 'name one with --tenant');
 }
 
-/** Says what a judgement found. @throws Failure where the policy could not serve */
 export function told(judgement: PolicyJudgement, what: string): void {
   if (judgement.diff === null)
     throw new Failure(EXIT.usage, findingLines(judgement.diagnostics, what).join('\n'));
@@ -110,7 +106,6 @@ export function authorshipOf({ author, comment }: AuthorFlags): Authorship {
   return { author: author ?? `${userInfo().username}@${hostname()}`, comment: comment ?? null };
 }
 
-/** What is done with a version that serves from now on. */
 export function noteActive(version: number, activation: number): void {
   note(`version ${version} is active (activation ${activation}): gateways take it up as they hear of it`);
 }

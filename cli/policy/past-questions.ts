@@ -4,14 +4,13 @@ import { type AuditFlags, onRecord, withLog } from '../audit/log.js';
 import { timeOf } from '../audit/search.js';
 import { visible } from '../output.js';
 
-/** What reads data, or tells of them. */
 const QUESTIONS: ReadonlySet<string> = new Set(['query', 'explain', 'sample', 'prepare', 'copy']);
 
 /**
- * Holds the questions of the log since `flags.since` to a policy that would serve instead. Memory grows with callers and
- * objects, not with questions.
+ * Compares queries in the log since `flags.since` with access under another policy. Memory grows with callers and
+ * objects, not with queries.
  *
- * @throws Failure where there is no log, or where it cannot be noted that it is read
+ * @throws Failure if there is no log, or reading it cannot be noted
  */
 export async function pastQuestions(
   text: string,
@@ -44,15 +43,13 @@ function count(callers: Map<string, PastCaller>, chain: readonly string[], chang
   callers.set(key, { chain, ...change, questions });
 }
 
-/** Questions of the log, and which of them a policy would answer otherwise. */
 export interface PastQuestions {
   /** RFC 3339, UTC. */
   readonly since: string;
-  /** All that were asked since then about what is declared. */
   readonly asked: number;
-  /** Of them, those that touched something which their caller would see otherwise. */
+  /** Queries on an object that their caller would see differently. */
   readonly otherwise: number;
-  /** By caller and object, those with most questions first. */
+  /** By caller and object, most queries first. */
   readonly callers: readonly PastCaller[];
 }
 

@@ -37,7 +37,6 @@ export interface PushFlags extends AuthorFlags {
   readonly activate?: true;
 }
 
-/** Does `work` with the database of `OSL_CONTROL_URL`, and lets go of it. @throws Failure, ControlFault */
 export async function withControl<T>(
   work: (control: { readonly database: ControlDatabase; readonly place: ControlPlace }) => Promise<T>,
 ): Promise<T> {
@@ -158,7 +157,6 @@ export function runRollback(to: number | null, flags: AuthorFlags): Promise<void
   });
 }
 
-/** The version that served before the one that serves. @throws Failure */
 function before(history: readonly Activation[]): number {
   const [newest] = history;
   const found = history.find(({ version }) => version !== newest?.version);
@@ -166,7 +164,7 @@ function before(history: readonly Activation[]): number {
   return found.version;
 }
 
-/** Judged where the manifest is at hand. */
+/** Compares with the baseline, if the manifest is available. */
 async function judged(
   control: ControlQueries,
   tenant: string,

@@ -22,7 +22,6 @@ tests:
     ask: select * from osl.entities.NAME
     expect: { decision: E2102 }`;
 
-/** `osl policy test`. @throws Failure for files that are wrong */
 export async function runTest(files: readonly string[], flags: TestFlags): Promise<void> {
   if (!flags.coverage && flags.minCoverage !== undefined)
     throw usage('--min-coverage needs the coverage that --no-coverage leaves out');

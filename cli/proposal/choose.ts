@@ -1,14 +1,13 @@
 import { type AdoptionCandidate, isExposable } from '../../src/model/discovery/index.js';
 import { isModelName, tableName } from '../../src/model/manifest/index.js';
 
-/** What is wanted of the tables: `*`, `sales.*`, `orders`, `-audit_log`, `public.tbl_customer=customer`. */
+/** A pattern for tables: `*`, `sales.*`, `orders`, `-audit_log`, `public.tbl_customer=customer`. */
 export interface TablePattern {
   readonly pattern: string;
   readonly name: string | null;
   readonly out: boolean;
 }
 
-/** Reads a list of such words between commas; null where one is none. */
 export function parseTablePatterns(text: string): readonly TablePattern[] | null {
   const words = text
     .split(',')
@@ -32,11 +31,9 @@ export interface ExcludedTable {
 export interface TableSelection {
   readonly candidates: readonly AdoptionCandidate[];
   readonly leftOut: readonly ExcludedTable[];
-  /** Words that mean no table. */
   readonly unmatched: readonly string[];
 }
 
-/** The tables that are wanted and can be adopted at all; where nothing is named as wanted, all of them. */
 export function chooseTables(
   found: readonly AdoptionCandidate[],
   wanted: readonly TablePattern[],
@@ -59,7 +56,6 @@ export function chooseTables(
   return { candidates, leftOut, unmatched: wanted.filter((w) => !named.has(w)).map((w) => w.pattern) };
 }
 
-/** `schema.table`, as in the manifest. */
 export function tableOf(candidate: Pick<AdoptionCandidate, 'schema' | 'table'>): string {
   return tableName(candidate);
 }

@@ -6,7 +6,7 @@ import {
   isExposable,
 } from '../../src/model/discovery/index.js';
 
-/** Last words of columns that say how many or how much: such a column identifies nothing, however its values fall. */
+/** Last words of names of measures: such columns are no keys, even if their values are unique. */
 const MEASURES = new Set(
   `count counts cnt counter amount amt total totals subtotal sum qty quantity price cost costs fee fees fare charge
   charges revenue turnover sales value balance discount tax vat salary wage income profit margin budget refund credit
@@ -14,26 +14,24 @@ const MEASURES = new Set(
   minutes hours age score rating rate ratio share percent percentage pct average avg mean median min max stock points
   views clicks visits likes attempts retries`.split(/\s+/),
 );
-/** First words that say the same: `num_orders`, `total_weight`. */
+/** First words of such names: `num_orders`, `total_weight`. */
 const LEADING = new Set('count num total sum avg average mean min max'.split(' '));
 
-/** Of those, the ones that are money. */
 const MONEY = new Set(
   `amount amt total subtotal price cost costs fee fees fare charge charges revenue turnover sales balance discount tax
   vat salary wage income profit margin budget refund credit debit deposit payment paid spend spent rent gross net eur
   usd gbp chf`.split(/\s+/),
 );
-/** Money for each of something: to add it up means nothing. */
+/** Amounts per unit, whose sum means nothing. */
 const EACH = new Set(['price', 'fare', 'rent', 'salary', 'wage']);
 
-/** True if a column counts or measures something, by its name. */
 function isMeasure(column: string): boolean {
   const words = wordsOf(column);
   const [first = ''] = words;
   return MEASURES.has(words.at(-1) ?? '') || (words.length > 1 && LEADING.has(first));
 }
 
-/** What metrics a number of this name makes: `null` where it is no money. */
+/** Metrics for a numeric column of this name; null if it is not money. */
 export function moneyOf(column: string): 'sum and average' | 'average' | null {
   const words = wordsOf(column);
   if (words.some((word) => /^(count|id|no|number|code|type|currency|rate|pct|percent)$/.test(word)))
@@ -42,7 +40,7 @@ export function moneyOf(column: string): 'sum and average' | 'average' | null {
   return words.some((word) => MONEY.has(word)) ? 'sum and average' : null;
 }
 
-/** The words of a name, lower case: `homePhone`, `HOME_PHONE` and `home-phone` are `home`, `phone`. */
+/** Words of a name in lower case: `homePhone`, `HOME_PHONE` and `home-phone` are `home`, `phone`. */
 export function wordsOf(name: string): readonly string[] {
   return name
     .replace(/(\p{Ll}|\d)(\p{Lu})/gu, '$1 $2')
@@ -52,17 +50,15 @@ export function wordsOf(name: string): readonly string[] {
     .filter((word) => word !== '');
 }
 
-/** The columns that identify a row, or why none are known. */
 export type FoundKey =
   | { readonly kind: 'declared' | 'counted'; readonly columns: readonly string[] }
   | { readonly kind: 'none'; readonly reason: string };
 
-/** One table is counted for so long at most. */
 const TABLE_MS = 5_000;
 const MOST_COLUMNS = 8;
 const MOST_PARTS = 5;
 
-/** A key that is declared and whose columns can all be exposed. */
+/** A declared key whose columns can all be exposed. */
 export function declaredKey(candidate: AdoptionCandidate): readonly string[] | null {
   const usable = new Set(candidate.columns.filter(isExposable).map((c) => c.name));
   const required = new Set(candidate.columns.filter((c) => !c.nullable).map((c) => c.name));
@@ -72,13 +68,13 @@ export function declaredKey(candidate: AdoptionCandidate): readonly string[] | n
 }
 
 /**
- * Finds the columns that identify the rows of a table without a key by counting, on the rows that are there now: one
- * column, or a pair. A column that some row leaves empty is none.
+ * Searches the key of a table without a declared one by counting current rows: a column, or a pair. Columns with NULL
+ * are none.
  */
 export async function countKey(system: SystemEngine, candidate: AdoptionCandidate): Promise<FoundKey> {
   const likely = likelyColumns(candidate).slice(0, MOST_COLUMNS);
   if (likely.length === 0) return { kind: 'none', reason: 'it has no key, and no column that could be one' };
-  // Whoever makes a table puts the parts of its key first.
+  // Key columns usually come first in a table.
   const order = candidate.columns.map((c) => c.name);
   const parts = [...likely].sort((a, b) => order.indexOf(a) - order.indexOf(b)).slice(0, MOST_PARTS);
   const pairs = parts.flatMap((a, i) => parts.slice(i + 1).map((b) => [a, b]));
@@ -105,7 +101,6 @@ export async function countKey(system: SystemEngine, candidate: AdoptionCandidat
   };
 }
 
-/** For each set of columns, the distinct values among rows that have all of them. */
 async function count(
   system: SystemEngine,
   { schema, table }: AdoptionCandidate,
@@ -144,7 +139,7 @@ const KEY_TYPES = new Set([
 ]);
 const KEY_WORDS = /^(id|uuid|guid|key|pk|code|number|nr|no|num|isbn|sku|slug)$/;
 
-/** Columns whose type can be a key and whose names say no number of something, likeliest first, then as they stand. */
+/** Columns that can be keys by type and name, most likely first. */
 function likelyColumns(candidate: AdoptionCandidate): readonly string[] {
   const own = wordsOf(candidate.table).map((word) => word.replace(/s$/, ''));
   const rank = ({ name, type }: CandidateColumn): number => {

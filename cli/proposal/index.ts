@@ -1,4 +1,4 @@
-/** Makes a manifest and a policy of a database that is there. Asks nobody and writes nothing: see `cli/init`. */
+/** Drafts a manifest and a policy for a database. Asks nobody and writes nothing: that is done in `cli/init`. */
 export {
   chooseTables,
   columnId,

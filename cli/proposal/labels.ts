@@ -3,16 +3,14 @@ import { columnId, tableOf } from './choose.js';
 import { wordsOf } from './find-key.js';
 import type { FlowSource, ViewFlows } from './view-flows.js';
 
-/** What a column looks to hold, by its name alone. No row is read for it. */
 type Look = 'secret' | 'personal' | 'plain';
 
-/** Credentials: nobody asks questions about them. */
+/** Credentials are never exposed. */
 const SECRET = phrases(`
   password, passwd, pwd, passphrase, pass hash, secret, api key, apikey, private key, access token,
   refresh token, auth token, session token, reset token, bearer, token, salt, otp, totp, mfa, cvv, cvc,
   pin, security answer, credential, credentials`);
 
-/** Each is a run of words within a name. */
 const PERSONAL = phrases(`
   email, e mail, mail, phone, telephone, tel, mobile, cell, fax, msisdn, whatsapp, first name, firstname,
   last name, lastname, full name, fullname, surname, forename, fname, lname, given name, family name,
@@ -27,7 +25,7 @@ const PERSONAL = phrases(`
   device id, user agent, latitude, longitude, lat, lng, photo, avatar, picture, portrait, selfie,
   fingerprint, biometric, signature, twitter, facebook, linkedin, instagram, skype, handle, emergency`);
 
-/** Tables that are about people: there `name`, `notes` and the like say something of one. */
+/** Tables about people, in which even `name` and `notes` are personal. */
 const PEOPLE = phrases(`
   person, persons, people, user, users, customer, customers, client, clients, contact, contacts,
   employee, employees, staff, member, members, patient, patients, student, students, teacher, teachers,
@@ -37,16 +35,16 @@ const PEOPLE = phrases(`
   friend, friends`);
 const OF_A_PERSON = phrases('name, title, notes, note, comment, comments, bio, about, description, url');
 
-/** A list between commas. Hoisted: the lists above are made of it. */
+/** Splits a list at commas. Hoisted: used by the lists above. */
 function phrases(text: string): readonly string[] {
   return text.split(',').map((phrase) => phrase.trim());
 }
 
-/** Words after which the column says something about a secret or a person, and is none: `email_verified`. */
+/** Last words of columns about a secret or a person that contain none: `email_verified`. */
 const ABOUT = /\b(id|ids|count|total|type|kind|status|verified|confirmed|at|on|enabled|allowed|is|has)$/;
 const BIRTH = /\b(birth|born)\b/;
 
-/** What `column` of `table` looks to hold. Errs towards `personal`: whoever sets up may take a mask away. */
+/** Guesses the content of `column` of `table`. When in doubt `personal`: the user can remove a mask. */
 export function lookOf(table: string, column: string): Look {
   const text = wordsOf(column).join(' ');
   const has = (phrases: readonly string[]): boolean => phrases.some((p) => ` ${text} `.includes(` ${p} `));
@@ -57,31 +55,29 @@ export function lookOf(table: string, column: string): Look {
   return ofPeople && OF_A_PERSON.includes(text) ? 'personal' : 'plain';
 }
 
-/** Columns that often say whose a row is, best first. */
 const TENANT = phrases(
   'tenant, organization, organisation, org, workspace, account, company, merchant, client',
 );
 
-/** `tenant_id`, `org`, `workspaceId`, …: the rank of a name as that of a tenant's column; null where it is none. */
+/** Rank of a name as a tenant column (`tenant_id`, `org`, `workspaceId`, …); null if it is none. */
 export function tenantRank(column: string): number | null {
   const words = wordsOf(column);
   const [first = '', second] = words;
   const shape =
     words.length === 1 || (words.length === 2 && /^(id|key|code|uuid|no|slug)$/.test(second ?? ''));
   const rank = TENANT.indexOf(first);
-  // `company` or `client` alone is as often a name as a key.
+  // `company` or `client` alone may be a name as well as a key.
   return !shape || rank < 0 || (words.length === 1 && rank > 4) ? null : rank;
 }
 
-/** What is shown of a column to who may see its table. */
 export type Treatment = 'clear' | 'masked' | 'left out';
 
-/** `schema.table.column` → what becomes of it; a column that is not there is clear. */
+/** By `schema.table.column`; missing columns are clear. */
 export type Treatments = ReadonlyMap<string, Treatment>;
 
 /**
- * What names suggest: personal data are masked, credentials left out. A foreign key and what it refers to are treated
- * alike, so that a mask does not end where the same value goes by another name.
+ * Suggests treatments by name: personal data are masked, credentials left out. A foreign key and its target get the
+ * same treatment, or the mask could be bypassed there.
  */
 export function suggestTreatments(candidates: readonly AdoptionCandidate[]): Treatments {
   const found = new Map<string, Treatment>();
@@ -94,7 +90,7 @@ export function suggestTreatments(candidates: readonly AdoptionCandidate[]): Tre
   return spread(found, candidates);
 }
 
-/** Carries treatments into views: a column of one is treated as what it is made of, and left out where a part of that is. */
+/** Propagates treatments to views: a column gets the strictest treatment of its sources. */
 export function alongViews(
   treatments: Treatments,
   flows: ViewFlows,
@@ -108,7 +104,7 @@ export function alongViews(
     const look = lookOf(table, column);
     return look === 'plain' ? 'clear' : look === 'secret' ? 'left out' : 'masked';
   };
-  // A view may be made of views.
+  // Repeated for views of views.
   for (let changed = true; changed; ) {
     changed = false;
     for (const [id, made] of flows) {
@@ -123,7 +119,6 @@ export function alongViews(
   return out;
 }
 
-/** Carries masks along foreign keys, both ways, until nothing changes. */
 export function spread(treatments: Treatments, candidates: readonly AdoptionCandidate[]): Treatments {
   const out = new Map(treatments);
   const links = candidates.flatMap((candidate) =>

@@ -3,16 +3,13 @@ import type { Manifest } from '../../src/model/manifest/index.js';
 import { tableName } from '../../src/model/manifest/index.js';
 import { tableOf } from './choose.js';
 
-/** A foreign key that the manifest does not carry. */
 export interface LostLink {
-  /** `schema.table` that it is of. */
   readonly table: string;
   /** `loan_copy (isbn, copy) to lib.copy (isbn, number)` */
   readonly link: string;
   readonly reason: string;
 }
 
-/** The foreign keys of what was adopted that became no relationship and no side of a bridge, each with the reason. */
 export function lostLinks(candidates: readonly AdoptionCandidate[], manifest: Manifest): readonly LostLink[] {
   const adopted = new Map([...manifest.catalog.relations.values()].map((r) => [tableName(r), r.name]));
   return candidates.flatMap((candidate) =>
@@ -34,7 +31,6 @@ function shown({ name, columns, references }: CandidateLink): string {
   return `${name} (${columns.join(', ')}) to ${tableOf(references)} (${references.columns.join(', ')})`;
 }
 
-/** Upstream names of columns of the model. */
 function physical(entity: string, names: readonly string[], { catalog }: Manifest): readonly string[] {
   const columns = catalog.relations.get(entity)?.columns ?? [];
   return names.map((name) => columns.find((c) => c.name === name)?.physical ?? '');

@@ -14,33 +14,29 @@ import { moneyOf } from './find-key.js';
 import type { Treatments } from './labels.js';
 import { type LostLink, lostLinks } from './links.js';
 
-/** Labels of masked columns: the key of a row is masked so that joins still meet, all else is blotted out. */
+/** Labels of masked columns: keys are hashed so that joins still work, everything else is redacted. */
 export const LABEL = 'pii';
 export const KEY_LABEL = 'pii_key';
 export const CONNECTOR = 'db';
 
-/** A manifest that compiles, as plain data and as what it means. */
+/** A manifest that compiles, as a document and compiled. */
 export interface DraftedManifest {
   readonly document: ManifestDocument;
   readonly manifest: Manifest;
   readonly leftOut: readonly ExcludedTable[];
-  /** Foreign keys that no relationship carries. */
   readonly lostLinks: readonly LostLink[];
 }
 
 export interface ManifestFrame {
   readonly tenant: string;
-  /** The variable that holds the URL. */
   readonly urlEnv: string;
-  /** True if policies of the database itself stand behind the gateway's. */
   readonly rowSecurity: boolean;
-  /** What questions may join on. */
   readonly joins: Joins;
 }
 
 /**
- * The manifest that adopts `candidates`, each of which has a key. What does not compile is left out with the reason,
- * so that what is there serves. Needs `ready()` of osl-compiler to have been awaited.
+ * The manifest that adopts `candidates`, each with a key. Whatever does not compile is left out, with the reason.
+ * Requires `ready()` of osl-compiler.
  */
 export function draftManifest(
   candidates: readonly AdoptionCandidate[],
@@ -72,7 +68,7 @@ type DraftAttempt =
   | CompiledDraft
   | { readonly ok: false; readonly faults: ReadonlyMap<string, string>; readonly problems: ManifestProblems };
 
-/** Entities first: links and bridges are drafted once what they refer to is known. */
+/** Entities first: drafts of links and bridges need their targets. */
 function attempt(
   candidates: readonly AdoptionCandidate[],
   treatments: Treatments,
@@ -104,7 +100,6 @@ function attempt(
   return whole.ok ? addMetrics(whole, candidates) : whole;
 }
 
-/** With metrics of its entities, all of which compile. */
 function addMetrics(drafted: CompiledDraft, candidates: readonly AdoptionCandidate[]): DraftAttempt {
   const metrics = metricsFor(drafted.manifest);
   const all = compile({ ...drafted.document, metrics }, candidates);
@@ -121,7 +116,6 @@ function inKey({ columns }: CandidateForeignKey, { key }: AdoptionCandidate): bo
   return columns.every((c) => key.includes(c));
 }
 
-/** True if a side of a bridge refers to the very key of an entity that is there. */
 function meets({ references }: CandidateForeignKey, { catalog }: Manifest): boolean {
   const entity = references.entity === null ? undefined : catalog.relations.get(references.entity);
   if (entity === undefined) return false;
@@ -144,7 +138,6 @@ function emptyDocument({ tenant, urlEnv, rowSecurity, joins }: ManifestFrame): M
 
 type FragmentMembers = Record<string, unknown>;
 
-/** All of the fragments; a relationship whose name is taken is called by a number too. */
 function merge(base: ManifestDocument, fragments: readonly FragmentDocument[]): ManifestDocument {
   const tables = plain();
   const sections = { entities: plain(), relationships: plain(), bridges: plain() };
@@ -164,7 +157,7 @@ function merge(base: ManifestDocument, fragments: readonly FragmentDocument[]): 
     ...base,
     connectors: { [CONNECTOR]: { ...connector, tables } },
     ...Object.fromEntries(filled),
-  } as unknown as ManifestDocument; // fragments are partial documents; the compiler judges the whole
+  } as unknown as ManifestDocument; // fragments are partial documents; the compiler checks the whole
 }
 
 function freeName(name: string, taken: FragmentMembers): string {
@@ -176,15 +169,12 @@ function freeName(name: string, taken: FragmentMembers): string {
   }
 }
 
-/** Names come from a database: `__proto__` is one like any other. */
+/** Names come from a database, where `__proto__` is possible. */
 function plain(): FragmentMembers {
   return Object.create(null) as FragmentMembers;
 }
 
-/**
- * The document with the labels of what is masked, and with every column that a foreign key refers to among those that
- * joins may use.
- */
+/** Adds labels of masked columns, and allows joins on every key column. */
 function addLabels(
   document: ManifestDocument,
   candidates: readonly AdoptionCandidate[],
@@ -210,7 +200,6 @@ function addLabels(
   return { ...document, connectors, entities } as unknown as ManifestDocument; // as above
 }
 
-/** `schema.table.column` of every key, foreign key, and what one refers to. */
 function keysOf(candidates: readonly AdoptionCandidate[]): ReadonlySet<string> {
   return new Set(
     candidates.flatMap((c) => [
@@ -225,7 +214,6 @@ function keysOf(candidates: readonly AdoptionCandidate[]): ReadonlySet<string> {
 
 type EntityBody = ManifestDocument['entities'][string];
 
-/** The entity, whose joins may use every column that is a key of something. */
 function sealKeys(entity: EntityBody, isKey: (physical: string) => boolean): EntityBody {
   const columns = Object.entries(entity.columns).filter(([name, column]) => isKey(column?.column ?? name));
   const own = entity.primary_key ?? [];
@@ -247,7 +235,7 @@ function compile(document: ManifestDocument, candidates: readonly AdoptionCandid
   }
 }
 
-/** The table on whose account the document has a fault at `path`; null where it is none's. */
+/** The table responsible for an error at `path`; null if there is none. */
 function tableAt(
   path: string,
   document: ManifestDocument,
@@ -267,10 +255,9 @@ function tableAt(
 
 type Metrics = NonNullable<ManifestDocument['metrics']>;
 
-/** Of one entity, beside its count. */
 const MOST_COLUMNS = 4;
 
-/** Metrics for each entity: its count, and sums and averages of its columns that look like money and are not masked. */
+/** Metrics for each entity: its count, and sums and averages of unmasked amounts of money. */
 function metricsFor({ entities, catalog, relationships }: Manifest): Metrics {
   const links = new Set(
     [...relationships.values()].flatMap(({ from }) => from.columns.map((c) => `${from.entity}.${c}`)),
@@ -305,7 +292,7 @@ function amountsOf(
     .slice(0, MOST_COLUMNS);
 }
 
-/** Null where it would be too long, or is taken. */
+/** Null if it is too long or taken. */
 function freeMetricName(name: string, taken: Set<string>): string | null {
   const key = name.toLowerCase();
   if (!isModelName(name) || taken.has(key)) return null;

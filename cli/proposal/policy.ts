@@ -8,26 +8,24 @@ import { type Manifest, tableName } from '../../src/model/manifest/index.js';
 import { makeScramVerifier } from '../../wire/index.js';
 import { KEY_LABEL, LABEL } from './manifest.js';
 
-/** Who may ask at first: one subject with one role. */
 export interface FirstRole {
   readonly tenant: string;
   readonly role: string;
   readonly subject: string;
-  /** The role sees only rows of this tenant; null: all rows. */
   readonly rows: RowRule | null;
 }
 
 export interface RowRule {
-  /** Upstream name of the column that says whose a row is. */
+  /** Name in the database of the tenant column. */
   readonly column: string;
   readonly value: string;
-  /** What the column refers to, `schema.table` and its column; null where no foreign key says. */
+  /** Target of a foreign key on the column, with `schema.table`; null if there is none. */
   readonly refers: { readonly table: string; readonly column: string } | null;
-  /** True if tables without the column are shown, whole. */
+  /** Treatment of tables without the column. */
   readonly others: 'whole' | 'hidden';
 }
 
-/** The policy that grants `role` what `manifest` has, column by column: what is added later is granted to nobody. */
+/** A policy that grants `role` the columns of `manifest` one by one, so that new ones are granted to nobody. */
 export function draftPolicy(manifest: Manifest, { tenant, role, subject, rows }: FirstRole): PolicyDocument {
   const relations = [...manifest.catalog.relations.values()];
   const grants = relations.flatMap((relation) => {
@@ -49,26 +47,25 @@ export function draftPolicy(manifest: Manifest, { tenant, role, subject, rows }:
 
 const ATTRIBUTE = 'tenant';
 
-/** `org_id = attribute('tenant')`, or the key of what that refers to; null where the relation has neither. */
+/** `org_id = attribute('tenant')`, or the same for the referenced key; null if the relation has neither. */
 function filterOf(relation: Relation, { column, refers }: RowRule): string | null {
   const own = refers?.table === tableName(relation) ? refers.column : null;
   const found = relation.columns.find((c) => c.physical === column || c.physical === own);
   return found === undefined ? null : `${identifier(found.name)} = attribute('${ATTRIBUTE}')`;
 }
 
-/** A role that may log in and read some tables, and nothing else. */
+/** A database role that may log in and read some tables, nothing else. */
 export interface ReaderRole {
-  /** Of the same server and database. Holds the password, which is stored nowhere. */
+  /** Contains the password, which is stored nowhere. */
   readonly url: string;
-  /** Takes it away again. */
   drop(): Promise<void>;
 }
 
 /**
- * Makes the role `name` with a password of its own, and lets it read `tables`: all of it, or none. The password never
- * reaches the server, which gets its verifier.
+ * Creates the role `name` with a new password, and lets it read `tables`, in one transaction. The server only gets the
+ * verifier of the password.
  *
- * @throws UpstreamFailure, where the role exists already for example
+ * @throws UpstreamFailure, for example if the role exists
  */
 export async function makeReader(
   system: SystemEngine,

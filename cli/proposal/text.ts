@@ -18,10 +18,10 @@ const POLICY_HEAD = ` yaml-language-server: $schema=./policy.schema.json
  \`osl init\`; a role's columns are listed one by one, so that what is added later is granted to nobody.`;
 
 /**
- * The manifest as YAML that a person reads.
+ * The manifest as readable YAML.
  *
- * @param counted entities and bridges whose key no declaration backs
- * @param lost foreign keys that are not in the document, by the entity or bridge that they are of
+ * @param counted entities and bridges whose key is not declared
+ * @param lost foreign keys missing in the document, by entity or bridge
  */
 export function manifestYaml(
   document: ManifestDocument,
@@ -49,7 +49,7 @@ export function manifestYaml(
   return textOf(yaml);
 }
 
-/** Names of a database may hold anything, also the end of a line. */
+/** Names may contain line breaks, which would end the comment. */
 function lostText({ link, reason }: LostLink): string {
   return ` left out: foreign key ${link}: ${reason}`.replace(
     /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g,
@@ -67,14 +67,13 @@ export function policyYaml(document: PolicyDocument): string {
 const TESTS_HEAD = ` What callers are to see, tested by \`osl policy test\`: add what must never be seen. Questions are asked over tables that
  hold the rows of \`data:\` alone, in no database of yours. Written by \`osl init\`; docs/policy-tests.md has all keys.`;
 
-/** A question that a subject was answered, and what of it was masked. */
 export interface FirstQuestion {
   readonly subject: string;
   readonly osql: string;
   readonly columns: readonly { readonly name: string; readonly redacted: boolean }[];
 }
 
-/** The first tests of a policy: that question, and that who is not in the policy is refused it. */
+/** First tests of a policy: that query, and the refusal of an unknown subject. */
 export function policyTestsYaml({ subject, osql, columns }: FirstQuestion): string {
   const masked = columns.filter((c) => c.redacted).map((c) => c.name);
   const yaml = new Document({
@@ -114,7 +113,6 @@ function isList(path: readonly string[]): boolean {
   );
 }
 
-/** Writes maps and lists of scalars at chosen paths on one line. */
 function flowIn(yaml: Document, chosen: (path: readonly string[]) => boolean): void {
   visit(yaml, {
     Collection(_, node, ancestors) {

@@ -3,19 +3,17 @@ import { parse, QueryError } from 'osl-compiler';
 import type { UpstreamRelation } from '../../src/model/discovery/index.js';
 import { columnId } from './choose.js';
 
-/** A column of a table, or of another view. */
 export interface FlowSource {
   readonly id: string;
   readonly table: string;
   readonly column: string;
 }
 
-/** `schema.view.column` → what its value is made of. */
 export type ViewFlows = ReadonlyMap<string, readonly FlowSource[]>;
 
 /**
- * What each column of each view is made of, by the text of the view. Of a view whose text cannot be followed every
- * column may be made of everything that any relation in it has. Needs `ready()` of osl-compiler to have been awaited.
+ * Sources of the columns of all views, from their definitions. If a definition cannot be analysed, its columns may
+ * depend on every column of the relations in it. Requires `ready()` of osl-compiler.
  */
 export function viewFlows(relations: readonly UpstreamRelation[]): ViewFlows {
   const known = new Map(relations.map((r) => [columnsKey(r.schema, r.name), r]));
@@ -49,7 +47,7 @@ interface VisibleTable {
   readonly columns: readonly ViewOutput[];
 }
 
-/** A schema and a name, as no text of a name can say it. */
+/** Unambiguous for any names. */
 function columnsKey(schema: string, name: string): string {
   return JSON.stringify([schema, name]);
 }
@@ -63,7 +61,7 @@ function readsOf(
     if (!('SelectStmt' in node)) return { outputs: null, all: new Map() };
     return { outputs: outputsOf(node.SelectStmt, new Map(), [], known), all: everythingIn(node, known) };
   } catch (error) {
-    // Too long, too deep, or of a grammar that is not ours.
+    // Too long, too deep, or outside our grammar.
     if (error instanceof QueryError || error instanceof RangeError)
       return { outputs: null, all: mentioned(definition, known) };
     throw error;
@@ -83,7 +81,7 @@ function outputsOf(
     if (!('CommonTableExpr' in node)) continue;
     const { ctename = '', ctequery, aliascolnames = [] } = node.CommonTableExpr;
     if (ctequery === undefined || !('SelectStmt' in ctequery)) continue;
-    // One that reads itself is read as everything in it.
+    // A recursive one depends on everything in it.
     const own = everythingIn(ctequery, known);
     tables.set(ctename, []);
     const outputs = outputsOf(ctequery.SelectStmt, tables, outer, known).map(({ name, reads }, i) => {
@@ -154,7 +152,7 @@ function columnsOf(relation: UpstreamRelation | undefined): readonly ViewOutput[
   });
 }
 
-/** What stands in an expression flows into it, of queries in it what they yield; a count tells no value. */
+/** Sources of an expression, including its subqueries. A count reveals no value. */
 function readsIn(
   value: unknown,
   items: readonly VisibleTable[],
@@ -175,7 +173,7 @@ function isCount({ FuncCall: { funcname = [] } }: Extract<Node, { FuncCall: unkn
   return stringIn(funcname.at(-1)) === 'count';
 }
 
-/** A name that cannot be told apart is each column that it may be; one that nothing has is everything in reach. */
+/** An ambiguous name means every column that it may be; an unknown one everything in scope. */
 function referred(
   { ColumnRef: { fields = [] } }: Extract<Node, { ColumnRef: unknown }>,
   items: readonly VisibleTable[],
@@ -205,7 +203,7 @@ function stringIn(node: Node | undefined): string | null {
   return node !== undefined && 'String' in node ? (node.String.sval ?? '') : null;
 }
 
-/** Every column of every relation that stands anywhere in it. */
+/** Every column of every relation in a syntax tree. */
 function everythingIn(value: unknown, known: RelationsByName): FlowSources {
   if (typeof value !== 'object' || value === null) return new Map();
   if ('RangeVar' in value) {
@@ -215,7 +213,7 @@ function everythingIn(value: unknown, known: RelationsByName): FlowSources {
   return joined(Object.values(value).map((member) => everythingIn(member, known)));
 }
 
-/** Every column of every relation whose name stands in a text that cannot be read. */
+/** Every column of every relation named in a text that cannot be parsed. */
 function mentioned(definition: string, known: RelationsByName): FlowSources {
   const named = [...known.values()].filter((r) => definition.includes(r.name));
   return joined(named.flatMap((r) => columnsOf(r).map((c) => c.reads)));

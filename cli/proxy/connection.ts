@@ -18,16 +18,15 @@ import {
   withUser,
 } from './relay.js';
 
-/** The gateway that a proxy is for. */
 export interface ProxyTarget {
   readonly host: string;
   readonly port: number;
   /**
-   * `verify`: TLS, and the certificate must be right for the host. `encrypt`: TLS with any certificate. `prefer`: TLS with
-   * any, if the server offers it. Whoever is on the way can read tokens with all but the first.
+   * `verify`: TLS with a certificate that is valid for the host. `encrypt`: TLS with any certificate. `prefer`: the
+   * same if the server offers TLS. All but the first let a man in the middle read tokens.
    */
   readonly tls: 'verify' | 'encrypt' | 'prefer' | 'off';
-  /** Authorities that `verify` trusts, if not those of Node, and the certificate of the client. */
+  /** Authorities for `verify` (default: Node's), and the client certificate. */
   readonly certificates?: Pick<SecureContextOptions, 'ca' | 'cert' | 'key' | 'passphrase'>;
 }
 
@@ -35,15 +34,13 @@ export interface ProxyOptions {
   readonly target: ProxyTarget;
   readonly tokens: TokenSource;
   readonly renewMs: number;
-  /** Password that each client must give; if missing, whoever reaches the port has the rights of its tokens. */
+  /** Password that clients must give; without it everybody on this machine has the rights of the tokens. */
   readonly password?: string;
-  /** Called with each fault of a renewal, for the person who runs the proxy. */
   readonly said: (text: string) => void;
-  /** Called with what a client was told that could not be connected. */
   readonly notConnected?: (text: string) => void;
 }
 
-/** One client of the proxy, from its first byte to its last. Never throws. */
+/** Serves one client of the proxy until it disconnects. Never throws. */
 export async function serveClient(client: Socket, options: ProxyOptions): Promise<void> {
   client.setNoDelay(true);
   client.on('error', () => client.destroy());
@@ -69,11 +66,9 @@ export async function serveClient(client: Socket, options: ProxyOptions): Promis
 
 interface ClientStartup {
   readonly startup: Buffer;
-  /** What the client sent behind it. */
   readonly behind: Buffer;
 }
 
-/** The startup packet. Encryption is declined: the client is on this machine. */
 function startupOf(client: Socket): Promise<ClientStartup | null> {
   const incoming = new FrameDecoder();
   return new Promise((resolve, reject) => {
@@ -100,7 +95,7 @@ function startupOf(client: Socket): Promise<ClientStartup | null> {
   });
 }
 
-/** Asks the client for its password. Gives what it sent behind it; null where it is another, or the client goes away. */
+/** Requests the password. Resolves with the bytes after it; null if it is wrong or the client disconnects. */
 async function behindPassword(
   client: Socket,
   asked: ClientStartup,
@@ -127,7 +122,6 @@ async function behindPassword(
 }
 
 const PASSWORD = 0x70; // p
-/** Bytes of a password message that are read at most. */
 const MOST_PASSWORD = 1_024;
 
 function digest(text: string): Buffer {
@@ -151,7 +145,7 @@ async function logIn(client: Socket, asked: ClientStartup, options: ProxyOptions
 const AUTHENTICATION = 0x52; // R
 const CLEARTEXT = 3;
 
-/** Answers the request for a password. Gives what the server says from AuthenticationOk on, or null if it refused. */
+/** Sends the token as password. Resolves with the server's messages from AuthenticationOk on; null if it refused. */
 function authenticate(client: Socket, server: Socket, login: SubjectToken): Promise<Buffer | null> {
   const incoming = new FrameDecoder();
   return new Promise((resolve) => {
@@ -171,7 +165,7 @@ function authenticate(client: Socket, server: Socket, login: SubjectToken): Prom
           resolve(Buffer.concat([message, incoming.takeAll()]));
           return;
         } else {
-          client.write(message); // a refusal or a notice, for the client to read
+          client.write(message); // a refusal or a notice for the client
         }
       }
     };
@@ -182,7 +176,6 @@ function authenticate(client: Socket, server: Socket, login: SubjectToken): Prom
 
 const CONNECT_MS = 10_000;
 
-/** A connection to the gateway, encrypted where the target says so. @throws Error */
 async function reach(target: ProxyTarget): Promise<Socket> {
   const { host, port } = target;
   const socket = connectSocket({ host, port, noDelay: true, keepAlive: true });
@@ -191,7 +184,7 @@ async function reach(target: ProxyTarget): Promise<Socket> {
   socket.write(Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])); // SSLRequest
   const answer = await new Promise<string>((resolve) => {
     socket.once('data', (bytes: Buffer) => resolve(bytes.toString('latin1')));
-    socket.once('close', () => resolve('')); // refused, or gone
+    socket.once('close', () => resolve('')); // refused or closed
   });
   if (answer === 'N' && target.tls === 'prefer') return socket;
   if (answer !== 'S') {
@@ -219,7 +212,7 @@ function openSocket(
     const fail = (error: Error): void =>
       reject(new Error(`${host}:${port} cannot be reached: ${error.message}`));
     const timer = setTimeout(() => socket.destroy(new Error('no answer')), CONNECT_MS);
-    socket.on('error', fail); // for as long as it lasts: without a listener Node ends the process
+    socket.on('error', fail); // never removed: without a listener Node ends the process
     socket.once(event, () => {
       clearTimeout(timer);
       resolve();

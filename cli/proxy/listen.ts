@@ -5,11 +5,10 @@ import type { TokenSource } from './relay.js';
 
 export interface LocalProxy {
   readonly port: number;
-  /** Ends every connection. */
   close(): Promise<void>;
 }
 
-/** Listens on loopback only: whoever reaches the proxy has the rights of its tokens. */
+/** Listens on loopback only: everybody who can connect has the rights of the tokens. */
 export async function listenProxy(port: number, options: ProxyOptions): Promise<LocalProxy> {
   const clients = new Set<Socket>();
   const server = createServer((client) => {
@@ -18,7 +17,7 @@ export async function listenProxy(port: number, options: ProxyOptions): Promise<
     void serveClient(client, options);
   });
   await new Promise<void>((resolve, reject) => {
-    server.on('error', reject); // also of a client that cannot be taken, later
+    server.on('error', reject); // also for later errors of accepting
     server.listen(port, '127.0.0.1', resolve);
   });
   const address = server.address();
@@ -34,7 +33,7 @@ export async function listenProxy(port: number, options: ProxyOptions): Promise<
 
 const COMMAND_MS = 30_000;
 
-/** Runs `command` in a shell for each token; it prints the token and nothing else. */
+/** Token source that runs `command` in a shell; its output is the token. */
 export function tokensOfCommand(command: string): TokenSource {
   return async () => {
     const token = await outputOf(command);
@@ -45,7 +44,7 @@ export function tokensOfCommand(command: string): TokenSource {
 function outputOf(command: string): Promise<string> {
   return new Promise((resolve, reject) => {
     execFile('/bin/sh', ['-c', command], { timeout: COMMAND_MS }, (error, out, err) => {
-      // What the command printed to its output may be a token: only what it said of the fault is shown.
+      // Standard output may contain a token: only standard error is shown.
       if (error !== null)
         reject(new Error(`the token command failed: ${err.trim().split('\n').at(-1) ?? ''}`));
       else resolve(out.trim());
@@ -53,7 +52,7 @@ function outputOf(command: string): Promise<string> {
   });
 }
 
-/** The `sub` of a token, unverified: the server compares it with the signed one. @throws Error */
+/** `sub` of a token, unverified: the server compares it with the signed one. @throws Error */
 export function subjectOf(token: string): string {
   try {
     const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));

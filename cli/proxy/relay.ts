@@ -2,16 +2,14 @@ import type { Socket } from 'node:net';
 import { messageOf } from '../../src/base/thrown.js';
 import { FrameDecoder } from '../../wire/index.js';
 
-/** A token and the subject that it is of. */
 export interface SubjectToken {
   readonly subject: string;
   readonly token: string;
 }
 
-/** Gets a fresh token; called for each connection and each renewal. */
 export type TokenSource = () => Promise<SubjectToken>;
 
-/** Passes on what `socket` brings. What cannot be read ends the connection, and with it the other side's. */
+/** Calls `hear` for each chunk. An error in it closes the socket, and thereby the other side's. */
 export function hearData(socket: Socket, hear: (chunk: Buffer) => void): void {
   socket.on('data', (chunk) => {
     try {
@@ -22,20 +20,20 @@ export function hearData(socket: Socket, hear: (chunk: Buffer) => void): void {
   });
 }
 
-/** A token is good for 300 s at most, and 30 s of skew; it is renewed well before. */
+/** Tokens live for at most 300 s, with 30 s of skew. */
 export const RENEW_MS = 120_000;
 
 const READY = 0x5a; // Z
 const ERROR = 0x45; // E
-const FAILED = 0x45; // status E: a transaction block that takes no statement
-/** What the server answers with one ReadyForQuery each: Query, Sync, FunctionCall. */
+const FAILED = 0x45; // status E: a failed transaction block
+/** Messages answered by one ReadyForQuery each: Query, Sync, FunctionCall. */
 const ASKS = new Set([0x51, 0x53, 0x46]);
 
 /**
- * Passes messages between a client and the server once the client is logged in, and renews the token in between.
+ * Relays messages between client and server after the login, and renews the token in between.
  *
- * A renewal is a `SET osl.token` of our own. It is sent only while everything that the client asked is answered and
- * nothing of it is half sent; what comes meanwhile waits, and the answer to our statement is not passed on.
+ * A renewal is a `SET osl.token` of the relay. It is sent only while no request is open or partly sent; messages
+ * meanwhile wait, and its response is not relayed.
  */
 export class Relay {
   readonly #client: Socket;
@@ -45,9 +43,9 @@ export class Relay {
   readonly #fromServer = new FrameDecoder();
   readonly #fromClient = new FrameDecoder();
   readonly #timer: NodeJS.Timeout;
-  /** ReadyForQuery messages that the server owes; the first comes after AuthenticationOk. */
+  /** Outstanding ReadyForQuery messages; the first follows AuthenticationOk. */
   #owed = 1;
-  /** The client is amid a series that no Sync has ended yet. */
+  /** True within an extended-query series before its Sync. */
   #amid = false;
   #failed = false;
   #renewing = false;
@@ -72,7 +70,6 @@ export class Relay {
     this.#server.once('close', () => clearInterval(this.#timer));
   }
 
-  /** Bytes that came before the relay was there. */
   resume(client: Buffer, server: Buffer): void {
     if (server.length > 0) this.#serverSent(server);
     if (client.length > 0) this.#clientSent(client);
@@ -144,7 +141,7 @@ export class Relay {
       token = (await this.#tokens()).token;
     } catch (error) {
       this.#said(`no new token: ${messageOf(error)}`);
-      return; // the timer comes round again before the old one is over
+      return; // the timer retries before the old token expires
     }
     if (!this.#resting) {
       this.#due = true;
@@ -155,14 +152,12 @@ export class Relay {
   }
 }
 
-/** Codes of startup packets. */
 export const SSL_REQUEST = 80_877_103;
 export const GSS_REQUEST = 80_877_104;
 export const CANCEL_REQUEST = 80_877_102;
-/** Postgres' own bound on one message: what either side says is passed on, whatever it is. */
+/** Postgres' own limit on a message: everything is relayed. */
 export const anyMessage = (): number => 0x4000_0000;
 
-/** The startup packet with another user; every other parameter stays as the client sent it. */
 export function withUser(startup: Buffer, user: string): Buffer {
   const words = startup.toString('utf8', 8).split('\0').slice(0, -2);
   const parameters = new Map<string, string>();
@@ -189,7 +184,6 @@ export function fatalError(text: string, sqlstate = '08006'): Buffer {
   return typed('E', ['SFATAL', 'VFATAL', `C${sqlstate}`, `M${text}`, ''].join('\0'));
 }
 
-/** AuthenticationCleartextPassword. */
 export function askForPassword(): Buffer {
   return Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 3]);
 }

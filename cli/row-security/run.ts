@@ -30,7 +30,7 @@ export interface RowSecurityFlags extends ServerFlags {
   readonly json?: true;
 }
 
-/** Compares, writes or drops the policies of each connector that asks for them. @throws Failure */
+/** Compares, writes or drops the row-security policies of each connector that asks for them. @throws Failure */
 export async function runRowSecurity(flags: RowSecurityFlags): Promise<void> {
   const settings = settingsOfModel(flags);
   await ready();
@@ -58,7 +58,6 @@ export async function runRowSecurity(flags: RowSecurityFlags): Promise<void> {
   if (!flags.sql) tell(reports, flags);
 }
 
-/** What was found of one connector, after what was done. */
 interface Report extends RowSecurityStatus {
   readonly connector: string;
   readonly role: string;
@@ -111,7 +110,6 @@ async function connectTo(url: string) {
   }
 }
 
-/** Runs `work` with the owner's URL. @throws Failure that says which role is needed */
 async function asOwner(
   { name, urlEnv }: Connector,
   { url, urlFile }: RowSecurityFlags,

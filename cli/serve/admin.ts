@@ -13,10 +13,9 @@ import type { PgFrontend } from '../../src/surfaces/pg/index.js';
 import { failureOf } from '../exit.js';
 import { type CertificateMaterial, checkedCertificate, SurfaceCertificate } from './certificates.js';
 
-/** What one process of a server tells who runs it, and does for them. */
 export interface OwnPart {
   view(): ProcessView;
-  /** False where it has no such session or request. */
+  /** False if there is no such session or request. */
   command(id: string, what: SessionCommand): boolean;
   drain(on: boolean): void;
 }
@@ -45,13 +44,11 @@ export function ownPart(service: Service, { name, pg, inflight }: Fronts): OwnPa
   };
 }
 
-/** The whole server, and what it knows of itself, by way of one of its processes. */
 export interface OperatorParts {
   readonly operated: ServerOperations;
   readonly insight: Insight;
 }
 
-/** A server of one process. */
 export function operatedAlone(own: OwnPart, reload: () => Promise<ReloadResult>): ServerOperations {
   return {
     views: async () => [own.view()],
@@ -68,7 +65,6 @@ export function operatedAlone(own: OwnPart, reload: () => Promise<ReloadResult>)
   };
 }
 
-/** The admin listener, of which only the ports are opened that settings name; it is loaded where they name one. */
 export async function adminListener(
   settings: Settings,
   service: Service,
@@ -84,11 +80,11 @@ export async function adminListener(
   const { createAdminHttp, createAdminWire } = await import('../../src/surfaces/admin/index.js');
   const parts = { ...service, ...own };
   const { wire: certificate } = settings.tls;
-  // Who runs the server has a token; no certificate of a client is asked for here.
+  // Operators have tokens: no client certificate is requested.
   const files = certificate === null ? null : { ...certificate, clients: null };
   const tls = files === null ? null : checkedCertificate(files);
   const shown = tls === null ? null : { cert: tls.cert, key: tls.key };
-  // To this machine tokens may go in the clear.
+  // On loopback tokens may be sent unencrypted.
   const secret = isThisMachine(host) ? null : shown;
   const http = httpPort === null ? null : await createAdminHttp(parts, version(), secret);
   const wire = pgPort === null ? null : createAdminWire(parts, configuredBy(settings), shown);
@@ -108,7 +104,7 @@ export async function adminListener(
   };
 }
 
-/** What the console's screens of admins ask of the listener of REST; null, and not loaded, where it is not for admins. */
+/** Admin routes for the console on the REST port; null, and not loaded, if the console is not for admins. */
 export async function adminRoutes(
   { console }: Settings,
   parts: () => OperatingParts & InsightParts,
@@ -117,7 +113,6 @@ export async function adminRoutes(
   return (await import('../../src/surfaces/admin/index.js')).adminBesideRest(parts);
 }
 
-/** What `SHOW CONFIG` tells: no URL, and no name of a key. */
 function configuredBy(settings: Settings): ProcessConfiguration {
   const { manifestFile, policyFile, dataDir, host, httpPort, pgPort, workers, caps, audit } = settings;
   const values: Readonly<Record<string, string | number | null>> = {

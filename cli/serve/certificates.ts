@@ -7,21 +7,19 @@ import type { ReloadPart, ReloadStep } from '../../src/service/reload/reload.js'
 import type { CertificateFiles, ClientAuthorities } from '../../src/service/settings/tls.js';
 import { systemFault, usage } from '../exit.js';
 
-/** A certificate with its chain, and its key, as they stand in their files. */
 export interface CertificateMaterial {
   readonly cert: string;
   readonly key: string;
-  /** Who vouches for clients, and whom they have revoked; absent where clients are asked for no certificate. */
+  /** Authorities of client certificates, and their revocations; absent if no client certificate is requested. */
   readonly ca?: string;
   readonly crl?: string;
 }
 
-/** Where one surface's certificate is, and who vouches for its clients. */
 export interface SurfaceCertificateFiles extends CertificateFiles {
   readonly clients: ClientAuthorities | null;
 }
 
-/** @throws Failure where a file cannot be read */
+/** @throws Failure if a file cannot be read */
 function readCertificate({ certFile, keyFile, clients }: SurfaceCertificateFiles): CertificateMaterial {
   return {
     cert: readPem(certFile),
@@ -39,7 +37,7 @@ function readPem(file: string): string {
   }
 }
 
-/** As `readCertificate`, of a certificate and a key that belong together. @throws Failure where they do not */
+/** Reads a certificate and checks that its key fits. @throws Failure if it does not */
 export function checkedCertificate(
   files: SurfaceCertificateFiles,
 ): CertificateMaterial & { readonly until: string } {
@@ -53,7 +51,7 @@ export function checkedCertificate(
   }
 }
 
-/** OpenSSL takes a file without authorities for none, and says nothing. */
+/** OpenSSL silently ignores a file without certificates. */
 function checkAuthorities(ca: string, { clients }: SurfaceCertificateFiles): void {
   try {
     new X509Certificate(ca);
@@ -62,19 +60,17 @@ function checkAuthorities(ca: string, { clients }: SurfaceCertificateFiles): voi
   }
 }
 
-/** What a certificate that was taken up is told as. */
 function toldOf(until: string): string {
   return `a certificate until ${until}`;
 }
 
-/** The certificate that one surface shows its clients. */
 export class SurfaceCertificate implements ReloadPart {
   readonly #files: SurfaceCertificateFiles;
   readonly #secure: (certificate: CertificateMaterial) => void;
   #stamp: string | null;
   #unfit: { readonly stamp: string | null; readonly told: boolean } | null = null;
 
-  /** @param secure shows another one from the next connection on; those that are open keep theirs */
+  /** @param secure uses another certificate for new connections; open ones keep theirs */
   constructor(files: SurfaceCertificateFiles, secure: (certificate: CertificateMaterial) => void) {
     this.#files = files;
     this.#secure = secure;
@@ -88,8 +84,9 @@ export class SurfaceCertificate implements ReloadPart {
   }
 
   /**
-   * Takes up what the files hold where they have changed, and gives how it is told; null where nothing is new. Whoever
-   * renews them writes one after the other: until they fit the old ones stay, which the log hears at the second look.
+   * Loads changed files; returns a description of the new certificate, or null if nothing is new. The files of a
+   * renewal are written one after the other: while they do not match the old ones are kept, and the log is told at the
+   * second attempt.
    */
   look(log: ServiceLog): string | null {
     const stamp = stampOf(this.#files);
@@ -114,7 +111,7 @@ export class SurfaceCertificate implements ReloadPart {
   }
 }
 
-/** Looks at the files of each so often; gives what ends it. `told` hears what was taken up. */
+/** Checks the files periodically; returns a function that stops this. `told` is called with new certificates. */
 export function watchCertificates(
   shown: readonly SurfaceCertificate[],
   everyMs: number,
@@ -129,13 +126,16 @@ export function watchCertificates(
   return () => clearInterval(timer);
 }
 
-/** Differs once the files do, also where a name is given to others, as mounted secrets are; null: they cannot be seen. */
+/**
+ * Changes with the files, also if a path is switched to another file, as for mounted secrets; null if they cannot be
+ * examined.
+ */
 function stampOf({ certFile, keyFile, clients }: SurfaceCertificateFiles): string | null {
   try {
     const more = clients === null ? [] : [clients.caFile, clients.crlFile ?? clients.caFile];
     const stats = [certFile, keyFile, ...more].map((file) => statSync(file, { bigint: true }));
     return stats.map(({ dev, ino, size, mtimeNs }) => `${dev}:${ino}:${size}:${mtimeNs}`).join(' ');
   } catch {
-    return null; // what reads them says why
+    return null; // reported when they are read
   }
 }

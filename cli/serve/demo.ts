@@ -10,7 +10,6 @@ import type { Progress } from '../progress.js';
 import { DEMO_CALLERS } from './examples.js';
 import { type Demo, operatorsWords } from './server.js';
 
-/** The data of the demo, and a sign-in without a password, with tokens as `osl token` mints them. */
 export const DEMO: Demo = Object.freeze({
   load,
   signIn: (settings: Settings) =>

@@ -4,7 +4,6 @@ import { entityExamples, governedView, metricExamples } from '../../src/model/gr
 import type { Manifest } from '../../src/model/manifest/index.js';
 import type { Model } from '../../src/model/served-model.js';
 
-/** A question that one subject may ask, as one line of a shell. */
 export interface ShellExample {
   readonly subject: string;
   readonly about: string;
@@ -50,7 +49,6 @@ export const DEMO_EXAMPLES: readonly ShellExample[] = [
   },
 ];
 
-/** Whom a visitor of the demo's console may be. */
 export const DEMO_CALLERS = DEMO_EXAMPLES.map(({ subject, about, who }) => {
   const at = who.indexOf('--chain');
   return { chain: at < 0 ? [subject] : (who[at + 1] ?? subject).split(','), about };
@@ -58,7 +56,6 @@ export const DEMO_CALLERS = DEMO_EXAMPLES.map(({ subject, about, who }) => {
 
 const MOST_SUBJECTS = 8;
 
-/** Something that every subject who may see an entity may ask, whatever manifest and policy are. */
 export function genericExamples({ manifest, snapshot }: Model): readonly ShellExample[] {
   if (snapshot === null) return [];
   return [...snapshot.subjects].slice(0, MOST_SUBJECTS).flatMap(([subject, { ceiling }]) => {
@@ -68,7 +65,6 @@ export function genericExamples({ manifest, snapshot }: Model): readonly ShellEx
   });
 }
 
-/** What a token of the subject gives it, as `osl token` mints it. */
 function accessOf(
   subject: string,
   aclRoles: readonly string[],
@@ -79,7 +75,7 @@ function accessOf(
   return effectiveAccess({ ...identity, issuedAt: 0, expiresAt: 0, tokenId: '' }, snapshot, catalog);
 }
 
-/** Rows of an entity where there is one that shows some, else a count, else a metric; null where nothing is shown. */
+/** Rows of an entity if possible, otherwise a count, otherwise a metric; null if nothing is visible. */
 function firstQuestion(manifest: Manifest, access: Access): string | null {
   const { entities, metrics } = governedView(manifest, access);
   const rows = entities.filter((e) => e.columns.some((c) => c.rows));

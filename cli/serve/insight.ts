@@ -9,13 +9,12 @@ import type { Service } from '../../src/service/service.js';
 import type { Settings } from '../../src/service/settings.js';
 import { type MetricsJson, totalsOf } from '../../src/surfaces/http/telemetry.js';
 
-/** Beside the policy, under the name that `osl policy test` looks for. */
+/** Name that `osl policy test` looks for, beside the policy. */
 const TESTS_FILE = 'policy.test.yaml';
-/** Each rule of the policy is changed alone, and all tests run again. */
+/** Tests run once per changed rule. */
 const DEADLINE_MS = 10 * 60_000;
 const MEMORY_MB = 1_024;
 
-/** Runs the tests that lie beside the policy file of a server, in a thread with an embedded database of its own. */
 function policyTestsJob(policyFile: string, log: ServiceLog): ThreadJob {
   const file = join(dirname(policyFile), TESTS_FILE);
   return new ThreadJob({
@@ -28,7 +27,7 @@ function policyTestsJob(policyFile: string, log: ServiceLog): ThreadJob {
   });
 }
 
-/** What a server knows of itself for who runs it; jobs are this process' own where no other does them. */
+/** Audit, jobs, freshness and metrics for operators. `common`: shared by several processes. */
 export function serverInsight(
   service: Service,
   settings: Settings,
@@ -48,7 +47,6 @@ export function serverInsight(
   return Object.freeze({ reading, jobs, freshness, metrics: async () => totalsOf(await gather()) });
 }
 
-/** The jobs of a server, in the process that does them: the only one, or the supervisor. */
 export interface OwnJobs extends Jobs {
   close(): Promise<void>;
 }

@@ -12,8 +12,8 @@ import { dataDirFindings, issuerFindings, tlsFindings } from '../doctor/machine.
 export type InspectedService = Pick<OpenService, 'service' | 'databases' | 'record'>;
 
 /**
- * Looks at what `osl doctor` looks at, warns of what is not well, and takes out of service what the databases no longer
- * have. Never keeps a server from starting: what it could not look at serves as it is.
+ * Runs the checks of `osl doctor`, logs warnings, and takes missing objects out of service. Never prevents a start:
+ * what cannot be checked is served.
  */
 export async function inspect(open: InspectedService, settings: Settings): Promise<void> {
   const { service } = open;
@@ -40,7 +40,7 @@ export async function inspect(open: InspectedService, settings: Settings): Promi
   }
 }
 
-/** What is away is told by whoever watches it, and looked at once it answers. */
+/** Databases that are down are monitored elsewhere, and inspected once they respond. */
 function reachedOf({ manifest, snapshot }: Model, engines: Service['engines']): Model {
   const connectors = [...manifest.connectors].filter(([name]) => engines.get(name)?.reached !== false);
   return { manifest: { ...manifest, connectors: new Map(connectors) }, snapshot };
@@ -58,7 +58,7 @@ function warnOf(
   }
 }
 
-/** Looks once whether the databases still have what the manifest declares; those that cannot be looked at stay as they are. */
+/** Compares the databases with the manifest once; those that cannot be checked keep their state. */
 export async function inspectDrift(open: InspectedService): Promise<void> {
   const { service } = open;
   const { manifest } = service.model();
@@ -67,7 +67,7 @@ export async function inspectDrift(open: InspectedService): Promise<void> {
       await takeOut(open, connector, missingIn(manifest, connector, gone));
 }
 
-/** From now on these are out of service, and no others of the connector. What changes has a line and a record. */
+/** Takes exactly these objects of a connector out of service; changes are logged and recorded. */
 async function takeOut(
   { service, databases, record }: InspectedService,
   connector: string,
@@ -93,7 +93,6 @@ interface MissingParts {
   readonly what: readonly string[];
 }
 
-/** Entities and bridges that rest on something that is gone, or is another, each with what. */
 function missingIn(
   { catalog }: Manifest,
   connector: string,

@@ -7,8 +7,8 @@ import { EXIT, Failure, systemFault, usage } from '../exit.js';
 import { runningServer } from '../server-file.js';
 
 /**
- * Whether both ports can be had, asked before anything slow begins. Another process may still take one later;
- * `listen` says so then.
+ * Checks that all ports are free, before anything slow begins. Another process may still take one later; then `listen`
+ * fails.
  *
  * @throws Failure
  */
@@ -58,8 +58,8 @@ function tryListen(host: string, port: number): Promise<void> {
 }
 
 /**
- * Whether the data directory can be made or written to; leaves nothing behind. It is asked here because Node 20
- * does not return from making a directory where the system, as in /proc, lets nobody make one.
+ * Checks that the data directory can be created or written to, leaving nothing behind. Needed because in Node 20 mkdir
+ * never returns where the system forbids it, as in /proc.
  *
  * @throws Failure
  */
@@ -78,7 +78,7 @@ export function checkDataDir(dataDir: string): void {
 
 const LITTLE_MIB = 128;
 
-/** An engine on a full disk seldom says so: what is left there, where it is little. */
+/** A note about free disk space if there is little: engines seldom mention a full disk. */
 export function spaceLeft(dataDir: string): string {
   const { bavail, bsize } = statfsSync(nearestExisting(dataDir));
   const mib = Math.floor((bavail * bsize) / 1_048_576);

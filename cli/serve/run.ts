@@ -29,12 +29,12 @@ export interface RunFlags extends ServerFlags {
   readonly json?: true;
 }
 
-/** What runs when told to stop may go on for so long. */
+/** Time for running requests after a stop. */
 const DRAIN_MS = 10_000;
-/** Beyond the drain: something hangs, and nobody waits for it. */
+/** Time after the drain until the process is considered hung. */
 const HANG_MS = 15_000;
 
-/** Serves until told to stop. The promise settles when everything is closed. */
+/** Serves until stopped; resolves when everything is closed. */
 export async function runServer(flags: RunFlags, demo: Demo | null): Promise<void> {
   const settings = settingsOf(flags);
   checkFirstSteps(flags, settings);
@@ -64,13 +64,13 @@ export async function runServer(flags: RunFlags, demo: Demo | null): Promise<voi
   await stop(server);
 }
 
-/** A directory that is away may come back: meanwhile older records stay. */
+/** An archive directory may come back: older records are kept meanwhile. */
 async function tellOfArchive({ audit }: Settings, log: ServiceLog): Promise<void> {
   const cause = await archiveFault(audit);
   if (cause !== null) log.error('older records of the audit log cannot be archived, and stay', { cause });
 }
 
-/** As `runServer`, with this process above others that serve. */
+/** `runServer` with several worker processes. */
 async function superviseWorkers(
   flags: RunFlags,
   settings: Settings,
@@ -115,14 +115,14 @@ async function reloadWorkers(server: RunningWorkers): Promise<void> {
   else note(`not reloaded: ${told.keptUntil === null ? REFUSED : keptUntil(told.keptUntil)}`);
 }
 
-/** What runs could not be recorded, so nothing is waited for. */
+/** Nothing can be recorded, so running requests are not waited for. */
 function endAtOnce(why: string, { dataDir }: Settings): never {
   removeServerFile(dataDir, process.pid);
   note(`error: ${why}`);
   process.exit(EXIT.auditFailed);
 }
 
-/** What a first or a second start runs into, said before anything slow begins. @throws Failure */
+/** Detects common mistakes before anything slow begins. @throws Failure */
 function checkFirstSteps({ manifest }: RunFlags, { manifestFile, dataDir }: Settings): void {
   const running = runningServer(dataDir);
   if (running !== null) {
@@ -169,7 +169,9 @@ function keptUntil(when: string): string {
   return `the last valid policy stays in force until ${when}, then every request is refused (E2001)`;
 }
 
-/** Everything anew; where something has a fault, what is served stays: with an invalid policy for a time, or not at all. */
+/**
+ * Reloads everything; on an error the old state stays in use, an invalid policy being replaced only for a limited time.
+ */
 async function reload(server: RunningServer): Promise<void> {
   try {
     const { now, kept } = await server.reload();
@@ -188,16 +190,15 @@ function servedNow({ open: { service } }: RunningServer): string {
 }
 
 export interface SignalHandlers {
-  /** SIGHUP of a running server. */
   reload(): void;
   /** A second Ctrl-C or SIGTERM. */
   force(): void;
 }
 
-/** npm passes Ctrl-C on to a process that the terminal has already told: that is one Ctrl-C, not two. */
+/** npm forwards Ctrl-C to a process that already got it from the terminal. */
 const SAME_PRESS_MS = 250;
 
-/** Resolves at the first SIGINT or SIGTERM; handlers stay in place for what comes after. */
+/** Resolves at the first SIGINT or SIGTERM; handlers stay installed. */
 export function untilToldToStop(handlers: SignalHandlers): Promise<void> {
   return new Promise((resolve) => {
     let first = 0;
@@ -213,7 +214,7 @@ export function untilToldToStop(handlers: SignalHandlers): Promise<void> {
     const onTerminal = process.stdout.isTTY || process.stderr.isTTY;
     process.on('SIGHUP', () => {
       if (onTerminal && !hasTerminal()) {
-        // Node 20 ends in an abort, and a core file, where it cannot put its terminal back in order.
+        // Node 20 aborts with a core file if it cannot restore its terminal.
         process.once('exit', () => process.kill(process.pid, 'SIGKILL'));
         stop();
       } else handlers.reload();
@@ -221,7 +222,7 @@ export function untilToldToStop(handlers: SignalHandlers): Promise<void> {
   });
 }
 
-/** SIGHUP also says that the terminal was closed; then there is none any more. */
+/** SIGHUP also means that the terminal was closed. */
 function hasTerminal(): boolean {
   try {
     closeSync(openSync('/dev/tty', 'r'));
@@ -231,13 +232,11 @@ function hasTerminal(): boolean {
   }
 }
 
-/** What `--json` prints in place of the banner. */
 export function listening(record: ServerRecord, dataDir: string) {
   const { pid, httpPort, pgPort, startedAt } = record;
   return { event: 'listening', rest: restUrl(record), pid, httpPort, pgPort, dataDir, startedAt };
 }
 
-/** Where the server is, and what to try. */
 export function banner(record: ServerRecord, dataDir: string, model: Model, hasConsole: boolean): string {
   const known = record.demo ? DEMO_EXAMPLES : genericExamples(model);
   const examples = record.localTokens ? known : [];
@@ -267,11 +266,10 @@ function queryLines({ subject, about, who, osql }: ShellExample, dataDir: string
   ];
 }
 
-/** The question of the example, asked with curl and with psql. */
 function otherWays(record: ServerRecord, example: ShellExample, dataDir: string): readonly string[] {
   const mint = `$(${commandName()} token${dataDirFlag(dataDir)} ${example.who.map(quoted).join(' ')})`;
   const body = JSON.stringify({ osql: example.osql });
-  // Whoever tries it on this machine calls it by an address that its certificate need not name.
+  // The certificate need not name the local address used here.
   const trust = record.httpCertFile === '' ? '' : '-k ';
   const mode = record.tls ? 'PGSSLMODE=require ' : '';
   return [

@@ -45,50 +45,41 @@ import { checkDataDir, checkPorts, spaceLeft } from './ports.js';
 export interface RunningServer {
   readonly open: OpenService;
   readonly settings: Settings;
-  /** With the ports that it really has. */
   readonly record: ServerRecord;
-  /** Reads everything anew that can change while it runs. @throws what `failureOf` knows; nothing has changed then */
+  /** Reloads everything that may change at run time. @throws errors known to `failureOf`; nothing has changed then */
   reload(): Promise<ReloadResult>;
-  /** Takes nothing more, lets what runs end for `deadlineMs`, and closes everything. */
+  /** Accepts nothing more, lets running requests end for `deadlineMs`, and closes everything. */
   stop(deadlineMs: number): Promise<void>;
 }
 
-/** A server that is open and does not listen yet, as the supervisor asks it. */
+/** A server that does not listen yet, for the supervisor. */
 export interface OpenServer {
   prepare(change: ModelChange): Promise<PreparedChange>;
   losePolicy(why: string, since: number): Promise<void>;
   renewDraft(id: string): Promise<void>;
-  /** Takes up what other processes have revoked. */
   lookAtRevoked(): Promise<void>;
-  /** A cancel request that another process was sent. False if the key is not a session's of this one. */
+  /** Handles a cancel request that another process received. False if the key is of no session here. */
   cancel(processId: number, key: Buffer): boolean;
-  /** The sessions of the wire that are open in this process. */
   readonly register: OwnSessions;
-  /** What this process has to tell who runs the server, and does for them. */
   readonly own: OwnPart;
-  /** What this process counts. */
   figures(): Promise<MetricsJson>;
 }
 
-/** What the frontends of several processes have in common. */
 export interface SharedAcrossProcesses {
   readonly cancels: CancelDirectory;
   readonly sessions: SessionCounts;
   readonly own: OwnSessions;
-  /** Of this process, to who runs the server. */
   readonly name: string;
   readonly catalogs: CatalogDoor;
   readonly operated: ServerOperations;
-  /** Done once for all. */
   readonly jobs: Jobs;
   gather(): Promise<readonly MetricsJson[]>;
 }
 
-/** Additions of the demo to a server. `osl demo` alone has a value of this type. */
+/** Additions of the demo to a server; null for `osl serve`. */
 export interface Demo {
-  /** Loads its data. */
   load(open: OpenService, settings: Settings, progress: Progress): Promise<void>;
-  /** Sign-in without a password; null where that is not safe. */
+  /** Null where sign-in without a password would be unsafe. */
   signIn(settings: Settings): DemoSignIn | null;
 }
 
@@ -98,17 +89,17 @@ export interface ServerOptions {
   readonly demo: Demo | null;
   readonly log: ServiceLog;
   readonly progress: Progress;
-  /** What the frontends of several processes have in common; one process has it all. */
+  /** Set if the server has several processes. */
   readonly common?: SharedAcrossProcesses;
-  /** Resolves when the service, which is open, may be asked: a worker first takes up what the others serve. */
+  /** Resolves when requests may be accepted: a worker first catches up with the others. */
   readonly admitted?: (open: OpenServer) => Promise<void>;
 }
 
 /**
- * Starts a server: both files are read and both ports looked at before anything is written to the disk. What was
- * opened is closed again where a later step fails.
+ * Starts a server. Files and ports are checked before anything is written to the disk; a failure closes whatever was
+ * opened.
  *
- * @throws Failure, StartProblem, ManifestProblems and what else `failureOf` knows
+ * @throws Failure, StartProblem, ManifestProblems and other errors known to `failureOf`
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { settings } = options;
@@ -128,16 +119,15 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   }
 }
 
-/** A server that listens, and has told nobody where yet. */
+/** A listening server without a server file. */
 export interface ListeningServer extends Omit<RunningServer, 'record'> {
   readonly httpPort: number;
   readonly pgPort: number;
-  /** Of the admin listener; null where it is not opened. */
   readonly adminPort: number | null;
   readonly adminPgPort: number | null;
 }
 
-/** Opens the service of one seat and both its ports. Throws as `startServer`. */
+/** Opens the service and its ports. Throws as `startServer`. */
 export async function openServer(options: ServerOptions, seat: ProcessFiles): Promise<ListeningServer> {
   const { settings, log, progress } = options;
   const closing: ((deadlineMs: number) => Promise<void>)[] = [];
@@ -207,7 +197,7 @@ export async function openServer(options: ServerOptions, seat: ProcessFiles): Pr
   }
 }
 
-/** Both frontends, which do not listen yet; they stop side by side, and before what they stand on. */
+/** Both frontends, not listening yet. They stop in parallel, before the service. */
 async function frontends(
   { settings, common, demo }: ServerOptions,
   service: Service,
@@ -266,7 +256,6 @@ async function frontends(
   };
 }
 
-/** What both surfaces show at first. @throws Failure */
 function certificatesIn({ wire, http, clients }: ServerTls) {
   const asks = clients === null ? {} : ({ clients: clients.demanded ? 'demanded' : 'asked' } as const);
   const read = (files: CertificateFiles | null) => {
@@ -290,7 +279,6 @@ function shownCertificates(
   return [...shown(wire, (next) => pg.secure(next)), ...shown(http, (next) => rest.secure(next))];
 }
 
-/** Engines in this process, for all that ask it. */
 function ownCatalogs(
   settings: Settings,
   { log }: Service,
@@ -298,12 +286,11 @@ function ownCatalogs(
 ): Catalogs {
   const catalogs = new Catalogs(catalogOptions(settings, log));
   closing.push(() => catalogs.close());
-  // The first client need not wait for the base image; if it cannot be made, that client hears why.
+  // The first client need not wait for the base image; if building it fails, that client gets the error.
   catalogs.warm().catch((error: unknown) => log.warn('the catalog is not warm', { error: String(error) }));
   return catalogs;
 }
 
-/** Where the base image of the engines is kept, how many there may be, and how long a statement may run. */
 export function catalogOptions(
   { dataDir, catalogEngines, catalogTimeoutMs }: Settings,
   log: ServiceLog,
@@ -316,7 +303,6 @@ export function catalogOptions(
   };
 }
 
-/** What `server.json` says of a server. */
 export function recordOf(
   { settings, demo }: Pick<ServerOptions, 'settings' | 'demo'>,
   ports: Pick<ListeningServer, 'httpPort' | 'pgPort' | 'adminPort' | 'adminPgPort'>,
@@ -344,7 +330,7 @@ export function recordOf(
   };
 }
 
-/** An engine says in a plain Error what the operator must mend; anything more special is left as it is. */
+/** Converts plain errors of an engine to StartProblem, for the operator; others pass unchanged. */
 export async function operatorsWords<T>(work: Promise<T>, { dataDir }: Settings): Promise<T> {
   try {
     return await work;
@@ -355,17 +341,17 @@ export async function operatorsWords<T>(work: Promise<T>, { dataDir }: Settings)
   }
 }
 
-/** How often it is seen whether a question met a table or column that is gone or another. */
+/** Interval of looking at the error counters. */
 const HEAR_MS = 250;
-/** Between two looks, however many questions meet one. */
+/** Minimum interval between two checks, however many queries fail. */
 const REST_MS = 1_000;
 
-/** What a question meets that asks for what the database no longer has, or has otherwise. */
+/** Errors for missing and for changed tables or columns. */
 const MET = ['E0525', 'E0526'] as const;
 
 /**
- * Looks each `everyMs`, and soon after a question met something, whether the databases have what the manifest declares:
- * objects go out of service, and come back, without a reload. 0: only a start and a reload look. Gives what ends it.
+ * Checks databases for drift every `everyMs`, and soon after a query failed because of it, so that objects go out of
+ * service and come back without a reload. 0: only at start and reload. Returns a function that stops this.
  */
 function watchDrift(open: InspectedService, everyMs: number): () => void {
   const { service } = open;
@@ -397,10 +383,8 @@ function metBy({ observing: { meters } }: Service): number {
   return MET.reduce((sum, code) => sum + (meters.codes.get(code) ?? 0), 0);
 }
 
-/** The built `console/`. */
 const FOLDER = join(PACKAGE_ROOT, 'dist', 'console');
 
-/** Options of this server's console; null if it is off. @throws StartProblem if it is not built */
 function consoleOf(
   settings: Settings,
   service: Pick<Service, 'logins'>,

@@ -29,7 +29,6 @@ const QUESTIONS: readonly TourQuestion[] = [
   },
 ];
 
-/** Three questions and their answers, asked of the running server as its users ask. */
 export async function tour({ record, settings }: RunningServer): Promise<string> {
   const issuer = await openIssuer(settings, record.policyFile);
   const url = restUrl(record);

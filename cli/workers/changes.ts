@@ -8,22 +8,20 @@ import type { WorkerSlot } from './slot.js';
 
 type ChangeRequestName = 'admit' | 'enter' | 'leave' | 'published' | 'draftChanged' | 'revoked';
 
-/** For a worker to read and check a change. */
 const PREPARE_MS = 60_000;
-/** … where it takes away rights: who is later is ended, for it must not go on with them. */
+/** The same for a change that may remove rights: a slow worker is killed, as it must not keep them. */
 const POLICY_MS = 1_500;
-/** To read what another has published, which compiles, and to take up what is prepared: who is later is replaced. */
+/** Time limit to take up a prepared change, and to read what another worker published. */
 const TAKE_MS = 1_000;
 
-/** What all workers serve: one change at a time, which all of them take up, or none. */
+/** Applies changes of the served model in all workers or in none, one change at a time. */
 export class WorkerChanges {
   readonly #slots: () => readonly WorkerSlot[];
   readonly #log: ServiceLog;
   readonly #turns = new Serial();
   #texts: Texts;
-  /** A policy that a reload found broken, since then, ms since 1970. */
+  /** An invalid policy found by a reload; `since` in ms since 1970. */
   #broken: { readonly texts: Texts; readonly since: number } | null = null;
-  /** The worker that changes something now. */
   #holder: { readonly slot: WorkerSlot; readonly release: () => void } | null = null;
 
   constructor(texts: Texts, slots: () => readonly WorkerSlot[], log: ServiceLog) {
@@ -32,12 +30,10 @@ export class WorkerChanges {
     this.#log = log;
   }
 
-  /** What a worker that begins now is to serve. */
   get texts(): Texts {
     return this.#texts;
   }
 
-  /** Has all workers read everything anew. */
   reload(read: () => Promise<Texts>): Promise<ReloadResult | ChangeRefusal> {
     return this.#turns.run(async () => {
       const texts = await read();
@@ -54,8 +50,8 @@ export class WorkerChanges {
   }
 
   /**
-   * Has all workers take up the policy of now, and what other gateways have published. Whatever keeps them from it, what
-   * may be served then is for the settings to say. Rejects with what `read` does.
+   * Applies the current policy, and publications of other gateways, in all workers. If that fails, the settings decide
+   * how long the old policy is served. Rejects with errors of `read`.
    */
   policy(read: (served: Texts) => Promise<Texts>): Promise<ReloadResult | ChangeRefusal> {
     return this.#turns.run(async () => {
@@ -71,7 +67,7 @@ export class WorkerChanges {
     });
   }
 
-  /** What is to serve cannot be known any more: told to all at once, whatever change is under way. */
+  /** Tells all workers that the current policy cannot be determined, even during another change. */
   async losePolicy(why: string): Promise<void> {
     const since = this.#broken?.since ?? Date.now();
     this.#broken = { texts: { ...this.#texts, policy: null, fault: why }, since };
@@ -82,7 +78,7 @@ export class WorkerChanges {
     );
   }
 
-  /** Something was revoked, which stands in the data directory: resolves once all but one worker have read it, or are gone. */
+  /** Has all workers but one load new revocations from the data directory; resolves when they have, or are gone. */
   async revoked(except: WorkerSlot | null = null): Promise<void> {
     const others = this.#slots().filter((slot) => slot !== except);
     await Promise.all(
@@ -90,7 +86,6 @@ export class WorkerChanges {
     );
   }
 
-  /** What a worker may ask. */
   handlers(slot: WorkerSlot, given: Texts): Pick<Handlers<OfSupervisor>, ChangeRequestName> {
     return {
       admit: () => this.#turns.run(() => this.#admit(slot, given)),
@@ -117,14 +112,13 @@ export class WorkerChanges {
     };
   }
 
-  /** A worker has ended. What it had published by then is published. */
+  /** After a worker ended: completes its publication. */
   async gone(slot: WorkerSlot): Promise<void> {
     if (this.#holder?.slot !== slot) return;
     await this.#taken(slot);
     this.#release(slot);
   }
 
-  /** A worker that was begun some time ago takes up what the others have, and is one of them. */
   async #admit(slot: WorkerSlot, given: Texts): Promise<null> {
     const steps: ChangeAsked[] = [];
     if (given !== this.#texts) steps.push({ kind: 'reload', texts: this.#texts, brokenSince: null });
@@ -145,7 +139,7 @@ export class WorkerChanges {
     const channel = slot.channel;
     return new Promise((resolve) => {
       void this.#turns.run(() => {
-        // It may have ended while it waited; who came in its place asks for itself.
+        // It may have ended while it waited; its successor asks again.
         if (slot.channel !== channel) return undefined;
         return new Promise<void>((release) => {
           this.#holder = { slot, release };
@@ -161,7 +155,7 @@ export class WorkerChanges {
     this.#holder = null;
   }
 
-  /** All but one take up what is published: it is on the disk, so who cannot is replaced by one that reads it there. */
+  /** Has all workers but one load the published version from disk; those that cannot are replaced. */
   async #taken(except: WorkerSlot): Promise<void> {
     const others = this.#slots().filter((slot) => slot !== except && slot.peer !== null);
     const change = { kind: 'version', texts: this.#texts, brokenSince: null } as const;
@@ -205,7 +199,7 @@ export class WorkerChanges {
     return told.filter((one) => one !== undefined);
   }
 
-  /** What a worker says in time. One that does not is ended; undefined then, and where it ended by itself. */
+  /** The worker's response in time. A late worker is killed; undefined then, and if it ended by itself. */
   async #within<T>(slot: WorkerSlot, ms: number, ask: () => Promise<T> | undefined): Promise<T | undefined> {
     const late = setTimeout(() => this.#end(slot, 'it did not take up a change in time'), ms);
     try {

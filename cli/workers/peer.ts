@@ -24,7 +24,7 @@ export function listOf<T>(guard: Guard<T>): Guard<readonly T[]> {
   return (value): value is readonly T[] => Array.isArray(value) && value.every((item) => guard(item));
 }
 
-/** An object with these members; further ones are let pass. */
+/** An object with these members; others are ignored. */
 export function record<const F extends Readonly<Record<string, Guard<unknown>>>>(
   fields: F,
 ): Guard<{ readonly [K in keyof F]: GuardedBy<F[K]> }> {
@@ -35,12 +35,11 @@ export function record<const F extends Readonly<Record<string, Guard<unknown>>>>
     members.every(([name, guard]) => guard(Reflect.get(value, name)));
 }
 
-/** An object that the same code made in the other process, whose members nobody looks at here. */
+/** An object created by the same code in the other process: its members are not checked. */
 export function made<T extends object>(): Guard<T> {
   return (value): value is T => typeof value === 'object' && value !== null;
 }
 
-/** A question that one process may put to the other, and its answer. */
 export interface Exchange<Q, A> {
   readonly ask: Guard<Q>;
   readonly answer: Guard<A>;
@@ -53,19 +52,17 @@ type ProtocolQuestion<P extends Protocol, K extends keyof P> =
 type ProtocolAnswer<P extends Protocol, K extends keyof P> =
   P[K] extends Exchange<unknown, infer A> ? A : never;
 
-/** What a process does with each question that it may be asked. */
 export type Handlers<P extends Protocol> = {
   readonly [K in keyof P]: (
     question: ProtocolQuestion<P, K>,
   ) => ProtocolAnswer<P, K> | Promise<ProtocolAnswer<P, K>>;
 };
 
-/** The other process has gone, or what it said was no message. */
+/** The other process has ended or sent an invalid message. */
 export class PeerGone extends Error {
   override readonly name = 'PeerGone';
 }
 
-/** The other process could not do what it was asked. */
 class PeerFault extends Error {
   override readonly name = 'PeerFault';
 }
@@ -80,7 +77,7 @@ const ENVELOPE = record({ kind: oneOf('ask', 'answer', 'fault'), id: number });
 const ASK = record({ about: text });
 const FAULT = record({ message: text });
 
-/** One end of the channel between a supervisor and a worker: questions either way, each with one answer. */
+/** One end of the channel between supervisor and worker: requests in both directions, each with one response. */
 export class Peer<Mine extends Protocol, Theirs extends Protocol> {
   readonly #theirs: Theirs;
   readonly #mine: Mine;
@@ -90,7 +87,7 @@ export class Peer<Mine extends Protocol, Theirs extends Protocol> {
   #last = 0;
   #gone: PeerGone | null = null;
 
-  /** @param mine what this end is asked; @param theirs what it may ask */
+  /** @param mine requests that this end accepts; @param theirs requests that it sends */
   constructor(mine: Mine, handlers: Handlers<Mine>, theirs: Theirs, post: (message: object) => void) {
     this.#mine = mine;
     this.#handlers = handlers;
@@ -98,10 +95,7 @@ export class Peer<Mine extends Protocol, Theirs extends Protocol> {
     this.#post = post;
   }
 
-  /**
-   * @param heard called with the answer before anything is done of what comes after it
-   * @throws PeerGone, PeerFault
-   */
+  /** @param heard called with the response before any later message is handled @throws PeerGone, PeerFault */
   ask<K extends keyof Theirs & string>(
     about: K,
     question: ProtocolQuestion<Theirs, K>,
@@ -116,13 +110,13 @@ export class Peer<Mine extends Protocol, Theirs extends Protocol> {
         heard(answer);
         resolve(answer);
       };
-      // The guard has looked at what is taken: it is the answer's.
+      // The guard has checked the response.
       this.#pending.set(id, { guard: exchange.answer, resolve: take as (answer: unknown) => void, reject });
       this.#post({ kind: 'ask', id, about, body: question });
     });
   }
 
-  /** Takes what came. @throws PeerGone where it is no message of this protocol: the other end is not to be believed */
+  /** Handles a message. @throws PeerGone if it is invalid: the other end cannot be trusted then */
   heard(message: unknown): void {
     if (!ENVELOPE(message)) throw new PeerGone('it sent what is no message');
     const body: unknown = Reflect.get(message, 'body');
@@ -149,7 +143,7 @@ export class Peer<Mine extends Protocol, Theirs extends Protocol> {
     }
   }
 
-  /** Whatever was asked will not be answered. */
+  /** Rejects all open requests. */
   end(why: string): void {
     this.#gone ??= new PeerGone(why);
     for (const { reject } of this.#pending.values()) reject(this.#gone);
@@ -165,12 +159,12 @@ export class Peer<Mine extends Protocol, Theirs extends Protocol> {
   #answer(id: number, about: string, question: unknown): void {
     const exchange = Object.hasOwn(this.#mine, about) ? this.#mine[about] : undefined;
     if (exchange?.ask(question) !== true) throw new PeerGone(`it asked in no known way about ${about}`);
-    const handler = this.#handlers[about as keyof Mine]; // one of its own keys, which was just seen
+    const handler = this.#handlers[about as keyof Mine]; // one of its own keys, as checked above
     const failed = (error: unknown): void => {
       this.#reply({ kind: 'fault', id, message: error instanceof Error ? error.message : String(error) });
     };
     try {
-      // The guard has looked at the question: it is that of this handler.
+      // The guard has checked the request.
       const answer = handler(question as ProtocolQuestion<Mine, keyof Mine>);
       if (answer instanceof Promise) answer.then((body) => this.#reply({ kind: 'answer', id, body }), failed);
       else this.#reply({ kind: 'answer', id, body: answer });

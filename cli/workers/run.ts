@@ -13,20 +13,16 @@ import { removeServerFile, type ServerRecord, writeServerFile } from '../server-
 import type { ChangeRefusal } from './messages.js';
 import { portsOf, type ServerEnd, Supervisor, textsOf } from './supervisor.js';
 
-/** Several workers that serve, seen from their supervisor. */
 export interface RunningWorkers {
   readonly record: ServerRecord;
-  /** Resolves when the server should end by itself; else never. */
   readonly over: Promise<ServerEnd>;
-  /** Lets what runs end for `deadlineMs`, in all of them, and closes everything. */
   stop(deadlineMs: number): Promise<void>;
-  /** All workers read everything anew, and take it up together, or none. */
+  /** Reloads all workers together, or none. */
   reload(): Promise<ReloadResult | ChangeRefusal>;
-  /** Ends all of them at once. */
   kill(): void;
 }
 
-/** Starts `count` workers and resolves once all of them serve. Throws as `startServer`. */
+/** Starts `count` workers; resolves once all serve. Throws as `startServer`. */
 export async function startWorkers(given: Settings, first: First, count: number): Promise<RunningWorkers> {
   const log = operatorLog();
   const progress = await createProgress();
@@ -52,7 +48,7 @@ function portsIn({ httpPort, pgPort, admin }: Settings) {
   return { httpPort, pgPort, adminPort: admin.httpPort, adminPgPort: admin.pgPort };
 }
 
-/** The supervisor's own log takes up its level once the workers have taken up theirs. */
+/** The supervisor changes its log level after the workers. */
 async function reloaded(supervisor: Supervisor): Promise<ReloadResult | ChangeRefusal> {
   const told = await supervisor.reload();
   if ('now' in told) for (const part of logLevelPart()) (await part.prepare()).take();

@@ -23,7 +23,6 @@ import type { ChangeAsked, ChangeRefusal, OfSupervisor, OfWorker, Texts } from '
 import type { Handlers, Peer } from './peer.js';
 import type { WorkerChannel } from './slot.js';
 
-/** The channel of a worker to its supervisor. */
 export type SupervisorChannel = Peer<OfWorker, OfSupervisor>;
 
 type SupervisorRequestName =
@@ -43,7 +42,7 @@ type SupervisorRequestName =
   | 'drained'
   | 'standing';
 
-/** What this worker has in common with the others, by way of the supervisor. */
+/** Parts of a worker's service that it shares with the others through the supervisor. */
 export class SharedParts implements SharedProcessFiles {
   readonly #supervisor: SupervisorChannel;
   readonly #settings: Settings;
@@ -69,7 +68,7 @@ export class SharedParts implements SharedProcessFiles {
     const { manifest, policy, fault } = this.#texts;
     if (file === policyFile && policy === null && fault !== null) throw new PolicyUnknown(file, fault);
     const known = file === manifestFile ? manifest : file === policyFile ? policy : null;
-    // What the supervisor could not read is tried again, for the words that say why.
+    // If the supervisor could not read it, this fails with the reason.
     return known ?? readManifestText(file);
   }
 
@@ -106,7 +105,6 @@ export class SharedParts implements SharedProcessFiles {
     return this.#steady;
   }
 
-  /** What its frontends have in common with those of the others. */
   common(server: number): SharedAcrossProcesses {
     const supervisor = this.#supervisor;
     return {
@@ -157,15 +155,14 @@ export class SharedParts implements SharedProcessFiles {
     await this.#supervisor.ask('revoked', null);
   }
 
-  /** Its service is open: from now on it takes up what the others do. Resolves when it may listen. */
+  /** Called with the open service; resolves when the worker may listen. */
   async admit(open: OpenServer): Promise<void> {
     this.#open = open;
     await this.#supervisor.ask('admit', null);
-    // What was revoked since it opened, it was not told.
+    // Revocations since it opened did not reach it.
     await open.lookAtRevoked();
   }
 
-  /** What the supervisor asks of it. */
   handlers(): Pick<Handlers<OfWorker>, SupervisorRequestName> {
     return {
       prepare: (change) => this.#prepare(change),
@@ -230,7 +227,7 @@ export class SharedParts implements SharedProcessFiles {
   }
 }
 
-/** A supervisor that has gone takes its workers with it: nobody need hear that it did not listen. */
+/** Ignores errors: if the supervisor ends, its workers end too. */
 function tell(told: Promise<null>): void {
   told.catch(() => undefined);
 }
@@ -247,7 +244,7 @@ function shareOf(supervisor: SupervisorChannel): LimitShare {
   return {
     lease: (counter, key, arrived) => supervisor.ask('lease', { counter, key }, arrived),
     charge: (charges) => supervisor.ask('charge', { charges: [...charges] }),
-    // Their supervisor is always there: without it they end.
+    // The supervisor always exists: without it the worker ends.
     peers: () => 1,
     handBack: (counter, key, lease) => tell(supervisor.ask('handBack', { counter, key, ...lease })),
     limits: (limits) => tell(supervisor.ask('limits', limits)),
@@ -262,23 +259,23 @@ function shareOf(supervisor: SupervisorChannel): LimitShare {
 
 type LimitMessage = 'lease' | 'charge' | 'handBack' | 'limits' | 'wrongPassword' | 'rightPassword';
 
-/** The limits and the guesses of all workers, counted here. */
+/** Rate limits and password guesses of all workers, counted in the supervisor. */
 export class SharedLimits {
   readonly #books;
   readonly #quotas = new QuotaBook();
   readonly #guesses = createGuesses();
   #known = false;
 
-  /** @param peerOf the channel to a worker that serves; null where none does */
+  /** @param peerOf channel to a serving worker; null if none serves */
   constructor(workers: number, peerOf: (worker: number) => WorkerChannel | null) {
     this.#books = createLimitBooks(workers, async (holder, counter, key, endsAt) => {
-      // One that ends now takes with it what it has not used.
+      // A worker that ends takes its unused part with it.
       const unused = peerOf(holder)?.ask('reclaim', { counter, key, endsAt });
       return (await unused?.catch(() => 0)) ?? 0;
     });
   }
 
-  /** What a worker may ask. One that does not serve yet may have read files that nobody else has taken up. */
+  /** Until a worker serves, its files may be newer than the served ones. */
   handlers(worker: number, serves: () => boolean): Pick<Handlers<OfSupervisor>, LimitMessage> {
     return {
       lease: ({ counter, key }) => this.#books[counter].lease(key, worker),
@@ -301,7 +298,6 @@ export class SharedLimits {
     };
   }
 
-  /** A worker has ended. */
   forget(worker: number): void {
     for (const counter of LIMIT_COUNTERS) this.#books[counter].forget(worker);
   }
@@ -309,10 +305,8 @@ export class SharedLimits {
 
 type SessionMessage = 'session' | 'sessionEnded';
 
-/** How many sessions of the wire each subject, and each address, has open, in all workers together. */
 export class SharedSessions {
   readonly #caps: SessionCaps;
-  /** By what is counted, how many in which worker. */
   readonly #open = new Map<string, Map<number, number>>();
 
   constructor(caps: SessionCaps) {
@@ -334,7 +328,6 @@ export class SharedSessions {
     };
   }
 
-  /** A worker has ended, and its connections with it. */
   forget(worker: number): void {
     for (const key of [...this.#open.keys()]) this.#forgetIn(key, worker);
   }
@@ -365,7 +358,6 @@ export class SharedSessions {
 
 type TokenMessage = 'exchangeKey' | 'firstUse';
 
-/** What workers have in common of tokens: the key of the exchange, and which tokens were used up. */
 export class SharedTokens {
   readonly #key: string;
   readonly #used: UsedTokens;

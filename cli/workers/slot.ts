@@ -5,36 +5,27 @@ import { Failure } from '../exit.js';
 import { OF_SUPERVISOR, OF_WORKER, type OfSupervisor, type OfWorker, type Texts } from './messages.js';
 import { type Handlers, Peer, PeerGone } from './peer.js';
 
-/** What the supervisor calls the channel to a worker. */
 export type WorkerChannel = Peer<OfSupervisor, OfWorker>;
 
-/** What becomes of a worker, told to the supervisor. */
 export interface SlotEvents {
-  /** What a worker of this slot may ask. */
   handlers(slot: WorkerSlot, texts: Texts): Omit<Handlers<OfSupervisor>, 'here' | 'failed'>;
-  /** What one that begins now is to serve. */
   texts(): Texts;
-  /** It has ended, `again` ms before the next one begins. */
+  /** A worker ended unexpectedly; the next starts in `again` ms. */
   ended(slot: WorkerSlot, why: string, again: number): void;
-  /** Its worker has ended, for whatever reason. */
   gone(slot: WorkerSlot): void;
-  /** It has served for so long that it counts as well. */
+  /** A worker has run long enough to count as stable. */
   steady(slot: WorkerSlot): void;
-  /** One that took another's place serves. */
   replaced(slot: WorkerSlot): void;
 }
 
-/** A worker that has served for so long was well. */
 const STEADY_MS = 60_000;
-/** Before the second attempt in a row; it doubles with each. The first is made at once. */
+/** Pause before the second attempt in a row, doubled each time. The first attempt is immediate. */
 const PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 30_000;
-/** Workers of one slot that end in a row before the server counts as not ready. */
+/** Consecutive failures in a slot after which the server is not ready. */
 const MANY = 4;
-/** For a worker to open its service and to listen. */
 const START_MS = 120_000;
 
-/** The place of one worker: whoever is in it now, and who comes after it. */
 export class WorkerSlot {
   readonly number: number;
   readonly #settings: Settings;
@@ -43,7 +34,7 @@ export class WorkerSlot {
   #peer: WorkerChannel | null = null;
   #upSince: number | null = null;
   #serves = false;
-  /** Workers that ended in a row, none of which had served for long. */
+  /** Consecutive workers that ended before they were stable. */
   #failures = 0;
   #well: NodeJS.Timeout | null = null;
   #refusal: Failure | null = null;
@@ -56,17 +47,16 @@ export class WorkerSlot {
     this.#events = events;
   }
 
-  /** The channel to the worker that serves what all serve; null while none does. */
+  /** Channel to the worker if it is up to date and serves; otherwise null. */
   get peer(): WorkerChannel | null {
     return this.#serves ? this.#peer : null;
   }
 
-  /** The channel to whatever worker is there. */
+  /** Channel to the worker in any state. */
   get channel(): WorkerChannel | null {
     return this.#peer;
   }
 
-  /** It has taken up what the others serve. */
   admitted(): void {
     this.#serves = true;
   }
@@ -75,12 +65,11 @@ export class WorkerSlot {
     return this.#worker?.process.pid ?? null;
   }
 
-  /** Its workers end one after another. */
   get loops(): boolean {
     return this.#failures >= MANY;
   }
 
-  /** Begins a worker, and resolves once it serves. @throws Failure where it says why it cannot, PeerGone */
+  /** Starts a worker; resolves once it serves. @throws Failure with the worker's own reason; PeerGone */
   async begin(): Promise<void> {
     const texts = this.#events.texts();
     const worker = cluster.fork();
@@ -88,7 +77,7 @@ export class WorkerSlot {
     const here = new Promise<void>((resolve, reject) => {
       listens = resolve;
       worker.once('exit', () => reject(new PeerGone('it ended before it listened')));
-      worker.once('error', reject); // the system gives no process
+      worker.once('error', reject); // no process could be created
     });
     const handlers: Handlers<OfSupervisor> = {
       ...this.#events.handlers(this, texts),
@@ -111,7 +100,7 @@ export class WorkerSlot {
     worker.once('exit', (code, signal) =>
       this.#ended(peer, signal === null ? `status ${code ?? '?'}` : `signal ${signal}`),
     );
-    // Of one that was begun its exit follows.
+    // If a process exists, its `exit` follows.
     worker.on('error', (error) => {
       if (worker.process.pid === undefined) this.#ended(peer, messageOf(error));
     });
@@ -128,7 +117,6 @@ export class WorkerSlot {
     }
   }
 
-  /** Lets it end what runs; resolves when its process is gone. */
   async stop(deadlineMs: number): Promise<void> {
     this.#closing = true;
     if (this.#again !== null) clearTimeout(this.#again);
@@ -140,12 +128,11 @@ export class WorkerSlot {
     await gone;
   }
 
-  /** Ends it at once. */
   kill(): void {
     this.#worker?.process.kill('SIGKILL');
   }
 
-  /** What is no message comes from a process that is not well. */
+  /** A worker that sends an invalid message is broken. */
   #heard(worker: Worker, peer: WorkerChannel, message: unknown): void {
     try {
       peer.heard(message);
@@ -165,7 +152,7 @@ export class WorkerSlot {
     this.#serves = false;
     peer?.end(`the worker ended: ${why}`);
     this.#events.gone(this);
-    // Whoever began the first one hears of it by itself.
+    // A failing first start is reported by `begin`.
     if (this.#closing || first) return;
     this.#failures += 1;
     const doubled = PAUSE_MS * 2 ** (this.#failures - 2);
@@ -186,7 +173,7 @@ export class WorkerSlot {
     this.begin().then(
       () => this.#events.replaced(this),
       (error: unknown) => {
-        // That it has ended is told by its end; of one that could not even be begun nothing else is.
+        // The end of a process is handled by its events; without a process there are none.
         if (error instanceof PeerGone || error instanceof Failure) return;
         if (this.#worker === null && this.#again === null) this.#ended(null, messageOf(error));
         else this.kill();

@@ -30,7 +30,7 @@ import type { ChangeRefusal, Texts } from './messages.js';
 import { SharedLimits, SharedSessions, SharedTokens } from './shared.js';
 import { type SlotEvents, WorkerSlot } from './slot.js';
 
-/** Why the whole server ends by itself. */
+/** Reason for the end of the whole server. */
 export interface ServerEnd {
   readonly exit: number;
   readonly message: string;
@@ -40,9 +40,8 @@ export type Ports = Pick<Settings, 'httpPort' | 'pgPort' | 'admin'>;
 
 const WORKER = fileURLToPath(new URL('./worker.js', import.meta.url));
 
-/** Keeps so many workers serving on the same ports, and replaces those that end. */
+/** Keeps `count` workers running on the same ports. */
 export class Supervisor {
-  /** Resolves when the server should end; else never. */
   readonly over: Promise<ServerEnd>;
   readonly #slots: readonly WorkerSlot[];
   readonly #log: ServiceLog;
@@ -61,7 +60,7 @@ export class Supervisor {
   #stopFollowing: () => Promise<void> = async () => undefined;
   #end: (over: ServerEnd) => void = () => undefined;
 
-  /** @param settings with ports that are numbers: who comes later must find the same */
+  /** @param settings with actual port numbers: replacements must use the same */
   constructor(settings: Settings, texts: Texts, count: number, log: ServiceLog, control: Control | null) {
     this.#log = log;
     this.#settings = settings;
@@ -86,23 +85,22 @@ export class Supervisor {
     );
   }
 
-  /** Resolves once all of them serve. @throws Failure as the first says that cannot, PeerGone */
+  /** Resolves once all workers serve. @throws Failure of the first that cannot; PeerGone */
   async start(): Promise<void> {
     cluster.schedulingPolicy = cluster.SCHED_RR;
     cluster.setupPrimary({ exec: WORKER, args: [], serialization: 'advanced' });
-    // The first client need not wait for the base image; if it cannot be made, that client hears why.
+    // The first client need not wait for the base image; if building it fails, that client gets the error.
     this.#catalogs
       .warm()
       .catch((error: unknown) => this.#log.warn('the catalog is not warm', { error: String(error) }));
     const [first, ...others] = this.#slots;
     if (first === undefined) throw new InternalError('there is no worker');
-    // What keeps one from starting keeps all: it is told once.
+    // A reason that stops one worker stops all: it is reported once.
     await first.begin();
     await Promise.all(others.map((slot) => slot.begin()));
     this.#stopFollowing = followFor(this.#changes, this.#settings, this.#control, this.#log);
   }
 
-  /** All workers read everything anew, and take it up together. */
   reload(): Promise<ReloadResult | ChangeRefusal> {
     return this.#changes.reload(() => textsOf(this.#settings, this.#control));
   }
@@ -114,7 +112,6 @@ export class Supervisor {
     await this.#catalogs.close();
   }
 
-  /** Ends all of them at once. */
   kill(): void {
     for (const slot of this.#slots) slot.kill();
   }
@@ -129,19 +126,18 @@ export class Supervisor {
     };
   }
 
-  /** While the workers of some place end one after another, the server is not ready. */
+  /** The server is not ready while workers of a slot end one after another. */
   #tellStanding(): void {
     const steady = !this.#slots.some(({ loops }) => loops);
     for (const { peer } of this.#slots) peer?.ask('standing', { steady }).catch(() => undefined);
   }
 
-  /** Whose session a cancel request is for stands in its key. */
+  /** The key of a cancel request names the worker. */
   async #cancel(worker: number, processId: number, key: Uint8Array): Promise<boolean> {
     const asked = this.#slots[worker - 1]?.peer?.ask('cancelled', { processId, key });
     return (await asked?.catch(() => false)) ?? false;
   }
 
-  /** Of a worker that ends meanwhile no session is open any more. */
   async #sessionsOf(owner: string): Promise<CatalogSession[]> {
     const asked = this.#slots.map(({ peer }) => peer?.ask('ownSessions', { owner }).catch(() => []) ?? []);
     return (await Promise.all(asked)).flat();
@@ -152,7 +148,6 @@ export class Supervisor {
     return (await Promise.all(asked)).includes(true);
   }
 
-  /** Of workers that end meanwhile there is nothing more to count. */
   async #gather(): Promise<readonly MetricsJson[]> {
     const asked = this.#slots.map(({ peer }) => peer?.ask('figures', null).catch(() => undefined));
     const figures = await Promise.all([this.#figures(), ...asked]);
@@ -242,7 +237,6 @@ export class Supervisor {
   }
 }
 
-/** The ports that were asked for, with a free one for 0. */
 export async function portsOf({ host, httpPort, pgPort, admin }: Settings): Promise<Ports> {
   const asked = [
     { port: httpPort, host },
@@ -259,7 +253,7 @@ export async function portsOf({ host, httpPort, pgPort, admin }: Settings): Prom
   };
 }
 
-/** Listens until told which port it was, so that two free ones differ. */
+/** Listens until released, so that two free ports differ. */
 function held(port: number, host: string): Promise<{ release(): Promise<number> }> {
   const server = createServer();
   return new Promise((resolve, reject) => {
@@ -272,7 +266,6 @@ function held(port: number, host: string): Promise<{ release(): Promise<number> 
   });
 }
 
-/** What the supervisor counts of itself and its workers. */
 export interface WorkerCounts {
   readonly workers: number;
   readonly serving: number;
@@ -280,7 +273,6 @@ export interface WorkerCounts {
   readonly engines: number;
 }
 
-/** The supervisor's own part of the page of metrics. */
 export function ownFigures(read: () => WorkerCounts): () => Promise<MetricsJson> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -301,7 +293,6 @@ export function ownFigures(read: () => WorkerCounts): () => Promise<MetricsJson>
   return async () => JSON.stringify(await registry.getMetricsAsJSON());
 }
 
-/** What is to be served now: the files, and the policy of the control database where it stands there. */
 export async function textsOf(
   { manifestFile, policyFile }: Settings,
   control: Control | null,
@@ -319,13 +310,13 @@ async function policyNow(policyFile: string, control: Control | null): Promise<P
     const policy = await (control === null ? readManifestText : control.read)(policyFile);
     return { policy, fault: null, activation, heard };
   } catch (error) {
-    // What is wrong with a file the workers say, who read it again.
+    // Workers read the file again, and report its errors.
     const fault = error instanceof PolicyUnknown ? error.message : null;
     return { policy: null, fault, activation, heard };
   }
 }
 
-/** Follows the control database, or a policy file that is watched, for all workers. Gives what ends that. */
+/** Follows the control database, or watches the policy file, for all workers. Returns a function that stops this. */
 function followFor(
   changes: WorkerChanges,
   settings: Settings,
@@ -342,7 +333,7 @@ function followFor(
       change: async () => {
         await changes.policy(async (served) => {
           await control?.pull();
-          // Where each gateway has a file of its own, only a signal or the watch reads it.
+          // If the gateway has its own policy file, only a signal or the watch reads it.
           return activationOf(control) === null && served.fault === null
             ? served
             : { ...served, ...(await policyNow(policyFile, control)) };

@@ -9,9 +9,8 @@ import { OF_SUPERVISOR, OF_WORKER, type OfWorker } from './messages.js';
 import { type Handlers, Peer } from './peer.js';
 import { SharedParts } from './shared.js';
 
-/** What a fork of the supervisor runs. Only `node:cluster` starts it: it serves on the supervisor's ports. */
+/** Main module of a worker process, started by `node:cluster`: serves on the supervisor's ports. */
 
-/** How far a start is, the supervisor says. */
 const QUIET = Object.freeze({ step: () => undefined, end: () => undefined });
 
 let server: ListeningServer | null = null;
@@ -61,7 +60,6 @@ function begun(): NonNullable<typeof parts> {
   return parts;
 }
 
-/** The supervisor is told why, and says it once for all. */
 async function failed(error: unknown): Promise<never> {
   const { exit, message } = failureOf(error);
   await supervisor.ask('failed', { exit, message });
@@ -78,7 +76,7 @@ function numbered(log: ServiceLog, worker: number): ServiceLog {
 }
 
 if (process.send === undefined) throw new StartProblem('this is a worker, not a program');
-// The terminal, and whoever signals a whole group, reaches the workers too: when they stop their supervisor says.
+// Signals to the terminal or the process group reach workers too, but only the supervisor decides.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 process.on('message', (message) => supervisor.heard(message));
 endOnUncaught(operatorLog());

@@ -9,7 +9,6 @@ const KEYWORDS =
     ' ',
   );
 
-/** The forms that have arguments of their own, as what is typed. */
 const FORMS: readonly (readonly [name: string, snippet: string, detail: string])[] = [
   ['RETRIEVE', "RETRIEVE(facet => '$1', query => '$2', top_k => $3)", 'passages of a facet, the best first'],
   [
@@ -20,7 +19,6 @@ const FORMS: readonly (readonly [name: string, snippet: string, detail: string])
   ['MEASURE', 'MEASURE($1)', 'a metric'],
 ];
 
-/** What may stand at offset `at` of a question. */
 export function completeQuestion(
   { tokens }: Statement,
   at: number,
@@ -50,7 +48,6 @@ export function completeQuestion(
   ];
 }
 
-/** In quotes: the name of a facet or an entity, where an argument of that name stands before. */
 function inString(before: readonly OsqlToken[], names: ManifestNames): readonly CompletionItem[] {
   const argument = before.at(-1)?.text === '=>' ? before.at(-2)?.text : undefined;
   if (argument !== 'facet' && argument !== 'anchor' && argument !== 'target') return [];
@@ -132,7 +129,6 @@ function keywordItems(): readonly CompletionItem[] {
   return KEYWORDS.map((label) => ({ label, kind: CompletionItemKind.Keyword, sortText: `4${label}` }));
 }
 
-/** A name, in quotes where OSL-SQL would read it otherwise. */
 function item(
   name: string,
   kind: CompletionItemKind,

@@ -1,20 +1,20 @@
 import type { ManifestNames, NamedColumn } from '../names.js';
 
-/** A piece of a question's text. Offsets are UTF-16. */
+/** A token of a query. Offsets are in UTF-16 units. */
 export interface OsqlToken {
   readonly kind: 'word' | 'quoted' | 'string' | 'number' | 'sign';
-  /** A word in lower case, a quoted name without its quotes; else as it stands. */
+  /** Words in lower case, quoted names without quotes, anything else unchanged. */
   readonly text: string;
   readonly from: number;
   readonly to: number;
-  /** False for a quote that is not closed. */
+  /** False for an unterminated quote. */
   readonly closed: boolean;
 }
 
 const TOKEN =
   /(?<space>\s+|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$))|(?<quoted>"(?:[^"]|"")*(?:"|$))|(?<string>[eE]?'(?:[^']|'')*(?:'|$))|(?<word>[\p{L}_][\p{L}\p{M}\p{N}_$]*)|(?<number>\d[\w.]*|\$\d+)|(?<sign>=>|::|[\s\S])/gu;
 
-/** The tokens of a text of OSL-SQL, be it right or wrong; comments and blanks are left out. */
+/** Tokens of a text that may be invalid; without comments and white space. */
 function tokensOf(text: string): readonly OsqlToken[] {
   const tokens: OsqlToken[] = [];
   for (const { 0: found, index: from, groups = {} } of text.matchAll(TOKEN)) {
@@ -44,14 +44,12 @@ function tokensOf(text: string): readonly OsqlToken[] {
   return tokens;
 }
 
-/** One question of a file. */
 export interface Statement {
   readonly tokens: readonly OsqlToken[];
   readonly from: number;
   readonly to: number;
 }
 
-/** The questions of a text, between semicolons; those that say nothing are left out. */
 export function statementsOf(text: string): readonly Statement[] {
   const statements: Statement[] = [];
   let own: OsqlToken[] = [];
@@ -70,32 +68,28 @@ export function statementsOf(text: string): readonly Statement[] {
   return statements;
 }
 
-/** True if a token is a name: a word or a quoted one. */
 export function isName(
   token: OsqlToken | undefined,
 ): token is OsqlToken & { readonly kind: 'word' | 'quoted' } {
   return token !== undefined && (token.kind === 'word' || token.kind === 'quoted');
 }
 
-/** Something that a question reads from, under the name that it has there. */
 export interface QuestionSource {
   readonly alias: string;
-  /** Of the manifest. */
   readonly relation: string;
-  /** Columns that it has beside those of its relation. */
+  /** Columns beside those of the relation. */
   readonly more: readonly NamedColumn[];
 }
 
 const PASSAGE = ['text', 'score', 'cite', 'redacted_fields'];
 const WALK = ['depth', 'path'];
-/** Words that follow a source and are no alias of it. */
+/** Words after a source that are not its alias. */
 const NO_ALIAS: ReadonlySet<string> = new Set(
   'on using where group order having limit offset join inner left right full cross natural union intersect except window fetch for lateral tablesample select from as'.split(
     ' ',
   ),
 );
 
-/** What the tokens of a question read from, as far as they tell. */
 export function sourcesIn(tokens: readonly OsqlToken[], names: ManifestNames): readonly QuestionSource[] {
   const sources: QuestionSource[] = [];
   let afterFrom = false;
@@ -121,7 +115,7 @@ function isRelation(tokens: readonly OsqlToken[], at: number, { relations }: Man
 interface SourceMatch {
   readonly relation: string | null;
   readonly more: readonly NamedColumn[];
-  /** Index of the token behind it. */
+  /** Index of the next token. */
   readonly end: number;
 }
 
@@ -161,7 +155,6 @@ function closing(tokens: readonly OsqlToken[], open: number): number {
   return tokens.length - 1;
 }
 
-/** The text of an argument that is given as `name => 'text'`. */
 export function argumentOf(tokens: readonly OsqlToken[], name: string): string | null {
   const at = tokens.findIndex(
     (token, i) => token.kind === 'word' && token.text === name && tokens[i + 1]?.text === '=>',
@@ -170,7 +163,6 @@ export function argumentOf(tokens: readonly OsqlToken[], name: string): string |
   return value?.kind === 'string' ? value.text.slice(1, value.closed ? -1 : undefined) : null;
 }
 
-/** The columns that a source has. */
 export function columnsIn(
   { relation, more }: QuestionSource,
   { relations }: ManifestNames,

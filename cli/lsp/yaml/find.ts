@@ -1,4 +1,4 @@
-/** A range of a text by lines and columns, counted from 0; the end is behind the last character. */
+/** A range within a line. Zero-based; the end is exclusive. */
 export interface YamlRange {
   readonly line: number;
   readonly start: number;
@@ -6,9 +6,9 @@ export interface YamlRange {
 }
 
 /**
- * Where the key is that `steps` lead to, or the nearest one around it that is there; null where not even the first is.
- * By lines, so that a large file that is being edited is found in as well: a step within a line (`columns: [id, name]`) is
- * found as a word of that line.
+ * Position of the key at `steps`, or of its nearest existing ancestor; null if not even the first exists. Works on
+ * lines, so that invalid files can be searched too: a step within a line (`columns: [id, name]`) is found as a word of
+ * it.
  */
 export function findKey(lines: readonly string[], steps: readonly string[]): YamlRange | null {
   let found: YamlRange | null = null;
@@ -24,7 +24,7 @@ export function findKey(lines: readonly string[], steps: readonly string[]): Yam
   return found;
 }
 
-/** A child, from a line on, of the key that stands at column `within`. */
+/** The child `key`, from a line on, of the key at column `within`. */
 function childOf(lines: readonly string[], from: number, within: number, key: string): YamlRange | null {
   let indent: number | null = null;
   for (let line = from; line < lines.length; line++) {
@@ -44,7 +44,7 @@ function childOf(lines: readonly string[], from: number, within: number, key: st
   return null;
 }
 
-/** The word behind a key in its line; the key itself where there is none. */
+/** A word after a key in its line; the key itself if it is not there. */
 function wordIn(line: string, key: YamlRange, word: string): YamlRange {
   const pattern = new RegExp(`(?<!\\w)${word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}(?!\\w)`, 'u');
   const at = pattern.exec(line.slice(key.end));
@@ -53,16 +53,13 @@ function wordIn(line: string, key: YamlRange, word: string): YamlRange {
   return { line: key.line, start, end: start + word.length };
 }
 
-/** A key of the first two levels, with the lines that are its own. */
 export interface Outline {
   readonly name: string;
   readonly place: YamlRange;
-  /** The last line that belongs to it. */
   readonly last: number;
   readonly children: readonly Outline[];
 }
 
-/** The sections of a file and their members. */
 export function outlineOf(lines: readonly string[]): readonly Outline[] {
   const sections: {
     name: string;
@@ -105,19 +102,17 @@ export function outlineOf(lines: readonly string[]): readonly Outline[] {
   return sections;
 }
 
-/** What one line of block YAML begins: dashes of list elements, a key, a value. Columns count from 0, in UTF-16. */
+/** Start of a line in block YAML: list dashes, key, value. Columns are zero-based UTF-16 units. */
 export interface YamlLine {
-  /** Columns of the dashes. */
   readonly dashes: readonly number[];
-  /** Column of the key or value, behind the dashes. */
   readonly indent: number;
   readonly key: string | null;
-  /** Of the colon behind the key; -1 where there is none. */
+  /** Column of the colon after the key; -1 without a key. */
   readonly colon: number;
   readonly valueAt: number;
 }
 
-/** In quotes, or plain: a colon within it is followed by something. */
+/** Quoted or plain: a colon within a plain key is not followed by white space. */
 const KEY = /^("[^"]*"|'[^']*'|(?:[^\s"'[\]{},#&*!|>%@`-]|-[^\s:[\]{},#])(?:[^:[\]{},#]|:(?=\S))*?):(?=\s|$)/;
 
 export function entryOf(line: string): YamlLine {
@@ -133,7 +128,7 @@ export function entryOf(line: string): YamlLine {
   return { indent, dashes, key: unquoted(name.trimEnd()), colon, valueAt: leading(line, colon + 1) };
 }
 
-/** Where the line begins to say something, its dashes included. */
+/** Column of the first character, dashes included. */
 export function startOf({ dashes, indent }: YamlLine): number {
   return dashes[0] ?? indent;
 }
@@ -142,7 +137,6 @@ export function saysNothing(line: string): boolean {
   return /^\s*(#|$)/.test(line);
 }
 
-/** A scalar without its quotes. */
 export function unquoted(text: string): string {
   const [, double, single] = /^(?:"([^"]*)"?|'([^']*)'?)$/.exec(text) ?? [];
   return double ?? single ?? text;

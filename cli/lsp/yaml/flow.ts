@@ -1,12 +1,12 @@
 import { unquoted } from './find.js';
 
-/** A sign of a flow collection, outside of quotes and comments. */
+/** Punctuation of a flow collection, outside quotes and comments. */
 interface Sign {
   readonly sign: '{' | '}' | '[' | ']' | ',' | ':';
   readonly at: number;
 }
 
-/** The signs of `text` from `from` up to `to`; a quote that is not closed reaches to its end. */
+/** Punctuation between `from` and `to`; an unterminated quote extends to the end. */
 function* signsOf(text: string, from = 0, to = text.length): Generator<Sign> {
   let quote = '';
   for (let at = from; at < to; at++) {
@@ -27,7 +27,7 @@ function endOfLine(text: string, from: number, to: number): number {
   return end < 0 ? to : Math.min(end, to);
 }
 
-/** How many flow collections `text` leaves open; negative where it closes more than it opens. */
+/** Number of flow collections that `text` leaves open; negative if it closes more than it opens. */
 export function depthOf(text: string): number {
   let depth = 0;
   for (const { sign } of signsOf(text)) {
@@ -37,16 +37,14 @@ export function depthOf(text: string): number {
   return depth;
 }
 
-/** What stands at the end of `before`, which begins with a flow collection. */
+/** Position at the end of a flow collection. */
 export interface FlowPlace {
-  /** From the value that the collection is: keys, and `[]` for an element. */
+  /** Keys, and `[]` for list elements, from the start of the collection. */
   readonly steps: readonly string[];
   readonly role: 'key' | 'value';
-  /** Where the word begins, in `before`. */
   readonly start: number;
-  /** What the innermost mapping says before the word; null where there is none around it. */
+  /** Values before the word in the innermost mapping; null without a mapping. */
   readonly beside: ReadonlyMap<string, string> | null;
-  /** How many collections are open in the innermost mapping. */
   readonly within: number;
 }
 
@@ -56,7 +54,6 @@ interface OpenCollection {
   readonly beside: Map<string, string>;
 }
 
-/** Reads a flow collection up to the cursor. */
 export function flowPlace(before: string): FlowPlace {
   const frames: OpenCollection[] = [];
   let start = 0;
@@ -92,7 +89,7 @@ export function flowPlace(before: string): FlowPlace {
   };
 }
 
-/** The plain values that a mapping says in `after`, the text behind the cursor, `within` collections of it. */
+/** Plain values of a mapping in the text after the cursor, which is `within` collections deeper. */
 export function besideAfter(after: string, within: number): ReadonlyMap<string, string> {
   const beside = new Map<string, string>();
   let depth = within;

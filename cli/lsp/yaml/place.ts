@@ -1,27 +1,24 @@
 import { entryOf, saysNothing, startOf, unquoted, type YamlLine } from './find.js';
 import { besideAfter, depthOf, flowPlace } from './flow.js';
 
-/** Where in a YAML file a cursor stands, as far as its lines tell, be they right or wrong YAML. */
+/** Position in a YAML file that may be invalid, determined by lines. */
 export interface YamlPlace {
-  /** Keys from the root of the file, and `[]` for an element of a list: to the mapping of a key, or to a value. */
+  /** Keys from the root, and `[]` for list elements, to the mapping of a key or to a value. */
   readonly steps: readonly string[];
-  /** A key of the mapping at `steps`, the value that `steps` lead to, or what may still become either. */
+  /** A key of the mapping at `steps`, the value at `steps`, or either. */
   readonly role: 'key' | 'value' | 'either';
-  /** All of the word at the cursor, without quotes. */
   readonly word: string;
-  /** Columns of the word in its line, its quotes included. */
   readonly start: number;
   readonly end: number;
-  /** Plain values in the innermost mapping around it, by key. */
+  /** Plain values of the innermost mapping around it, by key. */
   readonly beside: ReadonlyMap<string, string>;
 }
 
-/** Lines that one flow collection is read over. */
 const FLOW_LINES = 60;
-/** Lines of a mapping that are looked at beside the cursor, before it and behind. */
+/** Most lines of a mapping searched before and after the cursor. */
 const BESIDE_LINES = 100_000;
 
-/** The place of column `column` in line `line`, both counted from 0; null within a comment. */
+/** The place at zero-based `line` and `column`; null within a comment. */
 export function placeAt(lines: readonly string[], line: number, column: number): YamlPlace | null {
   const text = lines[line] ?? '';
   if (
@@ -66,7 +63,7 @@ export function placeAt(lines: readonly string[], line: number, column: number):
   return { steps: [...here, ...flow.steps], role: flow.role, word, start, end, beside };
 }
 
-/** A blank line is as far in as the cursor: what is typed there begins there. */
+/** On a blank line the column of the cursor is the indentation. */
 function headEntry(line: string, column: number | null): YamlLine {
   if (column === null || !/^\s*$/.test(line)) return entryOf(line);
   return { dashes: [], indent: column, key: null, colon: -1, valueAt: column };
@@ -81,7 +78,7 @@ function isComment(line: string, column: number): boolean {
   return hash !== null && hash.index + hash[0].length <= column;
 }
 
-/** The line on which the outermost flow collection begins that is open where `line` begins; else `line`. */
+/** First line of the outermost flow collection that contains the start of `line`; otherwise `line`. */
 function flowHead(lines: readonly string[], line: number): number {
   let [head, most, depth] = [line, 0, 0];
   for (let at = line - 1; at >= Math.max(0, line - FLOW_LINES); at--) {
@@ -94,7 +91,7 @@ function flowHead(lines: readonly string[], line: number): number {
   return head;
 }
 
-/** The steps to what the entry of a line stands in, and the line of the nearest key of them. */
+/** Path to the parent of a line's entry, and the line of its nearest key. */
 function parentsOf(
   lines: readonly string[],
   line: number,
@@ -114,7 +111,7 @@ function parentsOf(
       steps.unshift(above.key);
       [limit, inList] = [above.indent, false];
     } else {
-      if (startOf(above) >= limit) continue; // an element beside
+      if (startOf(above) >= limit) continue; // a sibling
       const isParent = above.key !== null && above.indent < limit;
       steps.unshift(...elements, ...(isParent && above.key !== null ? [above.key] : []));
       [limit, inList] = [startOf(above), true];
@@ -125,13 +122,13 @@ function parentsOf(
   return { steps, owner };
 }
 
-/** Most lines of a large file are further in than what is looked for: they are not read. */
+/** Skips the lines of a large file that are indented more deeply. */
 function startsBeyond(line: string, limit: number): boolean {
   for (let at = 0; at <= limit; at++) if (line[at] !== ' ') return false;
   return true;
 }
 
-/** Plain values of the mapping that the entry of a line is in, that line's own among them. */
+/** Plain values of the mapping that contains a line's entry, including its own. */
 function besideOf(
   lines: readonly string[],
   line: number,
@@ -163,12 +160,12 @@ function besideOf(
   return beside;
 }
 
-/** Columns of the scalar around `column`: in a flow collection up to its signs, else to the ends of the value. */
+/** Columns of the scalar around `column`; in a flow collection punctuation ends it. */
 function wordAround(line: string, column: number, flow: boolean): readonly [number, number] {
   const quoted = quotedAround(line, column);
   if (quoted !== null) return quoted;
   const signs = flow ? /[\s,[\]{}]/ : /\s/;
-  // A colon within a name (`user:maria`) is followed by something.
+  // A colon within a name (`user:maria`) is not followed by white space.
   const stops = (at: number): boolean =>
     signs.test(line[at] ?? '') || (line[at] === ':' && /[\s,[\]{}]|^$/.test(line[at + 1] ?? ''));
   let start = column;
