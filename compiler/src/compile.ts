@@ -14,29 +14,29 @@ import { declaredType } from './types/declared-types.js';
 import { type AskedWorld, worldOf } from './world.js';
 
 export interface CompileOptions {
-  /** Types that the client declares for `$1 …`, by Postgres OID; 0: inferred by the compiler. */
+  /** Postgres OIDs that the client declares for `$1 …`; 0 lets the compiler infer the type. */
   readonly parameterOids?: readonly number[];
   /** Default: the features that the catalog's tenant allows. */
   readonly features?: Features;
-  /** The join rule. Default: that of the catalog. */
+  /** Default: the join rule of the catalog. */
   readonly joins?: Joins;
-  /** True if decoder operators have a model to ask; without one they fail with E0521. Default: true. */
+  /** False if no model serves decoder operators; they then fail with E0521. Default: true. */
   readonly hasDecoder?: boolean;
-  /** Meaning of names: entities or tables. Default: OSL-SQL. */
+  /** Meaning of names: entities or tables. Default: entities. */
   readonly world?: AskedWorld;
-  /** The parsed statement of the text, if the caller has it already. */
+  /** Parse result of the text, if the caller has it already. */
   readonly parsed?: ParsedStatement;
-  /** Rollups that may answer the question: built, and not too old. Default: none. */
+  /** Names of rollups that are built and fresh enough to answer the query. Default: none. */
   readonly rollups?: ReadonlySet<string>;
 }
 
-/** Options for steps of a question, which the compiler writes itself. */
+/** Options for queries that the compiler generates. */
 const OURS: CompileOptions = { features: ALL_FEATURES, joins: 'any' };
 
 /**
- * OSL-SQL, or raw SQL over the allowlist, to a governed plan: parse, bind, govern. `emit` makes SQL of it.
+ * Compiles OSL-SQL or raw SQL into a governed plan: parse, bind, govern. `emit` turns the plan into SQL.
  *
- * @throws QueryError for everything that the caller can mend
+ * @throws QueryError for every fault of the query
  */
 export function compile(
   text: string,
@@ -47,11 +47,7 @@ export function compile(
   return compileTemplate(text, null, catalog, access, options).plan;
 }
 
-/**
- * A metrics question to a governed plan: the query that it means, then as any other.
- *
- * @throws QueryError for everything that the caller can mend
- */
+/** Compiles a metrics request into a governed plan. @throws QueryError for every fault of the request */
 export function compileMetrics(
   request: MetricsRequest,
   catalog: Catalog,
@@ -74,9 +70,9 @@ export interface CompiledStatement {
 }
 
 /**
- * Compiles `text`, of which `shaped` is what `shapeOf` says, so that other texts of its shape need not be compiled.
- * A text without a shape has no template.
+ * Compiles `text`, and a template with which other texts of the same shape can skip compilation.
  *
+ * @param shaped result of `shapeOf(text)`; without it there is no template
  * @throws QueryError as `compile` does
  */
 export function compileTemplate(
@@ -93,10 +89,7 @@ export function compileTemplate(
   }
 }
 
-/**
- * Compiles in steps, between which the caller of `next` may do something else: for texts so long that all of them at
- * once would take too long.
- */
+/** `compileTemplate` as a generator that yields between steps, so that a long text does not block the event loop. */
 export function* compiling(
   text: string,
   shaped: ShapedText | null,
@@ -113,7 +106,7 @@ export function* compiling(
       govern(bound, access, catalog, (hop) => compile(hop, catalog, access, OURS), options.rollups),
     );
     yield;
-    // If words were quoted for the parser, positions in its tree are not those of the text.
+    // Quoting words for the parser moved the positions in its tree.
     const plain = shaped !== null && parsed.source.quoted.length === 0;
     return { plan, template: plain ? PlanTemplate.of(plan, bound, shaped.literals) : null };
   } catch (error) {
@@ -121,17 +114,16 @@ export function* compiling(
   }
 }
 
-/** Maximum number of values in one statement of the protocol. */
+/** Limit of the Postgres protocol, whose parameter count is a uint16. */
 const MAX_VALUES = 65_535;
 
-/** Refuses a statement with more values before any of it is sent. */
 function requireSendable(plan: GovernedPlan): GovernedPlan {
   if (emit(plan).slots.length > MAX_VALUES)
     throw queryError('tooLarge', { what: 'the number of values in the statement', limit: MAX_VALUES });
   return plan;
 }
 
-/** Binds a parsed statement. Exported for `place-of-fault.ts` only. */
+/** Exported for `place-of-fault.ts` only. */
 export function boundPlan(
   parsed: ParsedStatement,
   catalog: Catalog,

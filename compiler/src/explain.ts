@@ -19,14 +19,14 @@ import {
 import { EVIDENCE, type PassagePage } from './plan/runtime.js';
 import { columnsOf, leavesOf } from './plan/walk.js';
 
-/** One step of a logical plan, as its reader may see it: no filter's columns, no role names, no values. */
+/** A step of a logical plan, safe to show to the caller: no columns of filters, no role names, no values. */
 export interface PlanExplanation {
   readonly step: string;
   readonly detail: Readonly<Record<string, unknown>>;
   readonly inputs: readonly PlanExplanation[];
 }
 
-/** The logical plan of a governed query, from the outside in. */
+/** Logical plan of a governed query, outermost step first. */
 export function explain(plan: GovernedPlan): PlanExplanation {
   const explained = explainQuery(plan.query, plan);
   const passed = plan.passedRollups;
@@ -112,7 +112,6 @@ function explainFrom(item: FromItem, plan: GovernedPlan): PlanExplanation {
   }
 }
 
-/** Number of sealed keys in the join condition, and of its other predicates. */
 function conditionsIn({ sealed, on }: Join): { keys?: number; predicates?: number } {
   const keys = sealed ? on.filter(equatesColumns).length : 0;
   const predicates = on.length - keys;
@@ -135,11 +134,10 @@ function step(
   return Object.freeze({ step: name, detail: Object.freeze(detail), inputs: Object.freeze([...inputs]) });
 }
 
-/** Explanation of rows that are computed before the statement runs. */
 interface RuntimeExplanation {
   readonly step: string;
   readonly detail: Readonly<Record<string, unknown>>;
-  /** The governed statements behind them, where there is one for each step. */
+  /** Governed statements that compute the rows, if each step has one. */
   readonly steps: readonly GovernedPlan[];
 }
 
@@ -190,20 +188,20 @@ function retrieval(
     max_top_k: facet.maxTopK,
     ...pageOf(page, slots),
     ...(rerank === null ? {} : { rerank: { reranker: rerank.name, candidates: rerank.candidates } }),
-    // They hold in the store, before the best are taken.
+    // Applied in the store, before the best passages are chosen.
     metadata_filters: filters.length,
     ...(relation.keyFilters.length === 0 ? {} : { semi_joins: relation.keyFilters.length }),
     ...(store === null ? {} : { row_filter: isFiltered(store.passages.query) ? 'applied' : 'none' }),
     operators: operators.map((o) => o.operator),
-    // A passage in which one is redacted refuses the question.
+    // The query is refused if a passage's key is redacted.
     ...(checkedKeys.size === 0 ? {} : { checked_keys: [...checkedKeys.keys()] }),
     columns: columns.map((c) => c.name).filter((name) => !name.startsWith('#')),
   };
 }
 
 /**
- * Search lanes if few passages are permitted, and if many are. Which of the two applies depends on the data, which an
- * explanation does not read.
+ * Search lanes for few and for many permitted passages. Which one is used depends on the data, which explain does not
+ * read.
  */
 function laneOf({ facet, legs }: GovernedRetrieval['relation'], store: GovernedStore | null): unknown {
   if (legs.mode === 'lexical') return 'exact';
@@ -211,13 +209,11 @@ function laneOf({ facet, legs }: GovernedRetrieval['relation'], store: GovernedS
   return { few: 'exact', many: indexed ? 'approximate index' : 'signs, then exact' };
 }
 
-/** A number that the text states; one that comes beside it is not known yet. */
 function statedNumber(expr: Expr, slots: readonly Slot[]): unknown {
   const slot = expr.kind === 'parameter' ? slots[expr.slot] : undefined;
   return slot?.kind === 'literal' ? Number(slot.value) : 'a parameter';
 }
 
-/** By which legs, of a facet that has two. */
 function legsOf({ facet, legs }: GovernedRetrieval['relation']): Record<string, unknown> {
   if (facet.lexicalLeg === undefined) return {};
   return legs.mode === 'hybrid' ? { mode: legs.mode, fuse: legs.fuse } : { mode: legs.mode };
@@ -235,7 +231,7 @@ function pageOf(
   };
 }
 
-/** True if the store's own scan has a filter; the scan of its entity has another one. */
+/** True if the store's own scan has a row filter. The scan of its entity has a separate one. */
 function isFiltered(query: Query): boolean {
   if (query.kind !== 'select') return false;
   return leavesOf(query.from).some((leaf) =>
@@ -243,7 +239,7 @@ function isFiltered(query: Query): boolean {
   );
 }
 
-/** Notices that go with every answer of `plan`. */
+/** Notices to send with every result of `plan`. */
 export function noticesOf({ runtime }: GovernedPlan): readonly string[] {
   if (runtime.length === 0) return [];
   return [...new Set(runtime.flatMap((r) => (r.kind === 'retrieval' ? r.notices : [])))];

@@ -7,19 +7,19 @@ import { functionsNamed } from './functions/index.js';
 import { type ParsedStatement, parse } from './text/parse.js';
 import { type AskedWorld, worldOf } from './world.js';
 
-/** Names in a statement, for the audit record of a refused question. */
+/** Names in a statement, for the audit record of a refused query. */
 export interface MentionedNames {
-  /** Full names (`osl.entities.person`) of declared objects, whether or not the caller may see them; sorted. */
+  /** Full names (`osl.entities.person`) of declared objects, visible to the caller or not; sorted. */
   readonly declared: readonly string[];
-  /** Names that the catalog, or of functions the language, does not have, as they were written; sorted. */
+  /** Names of unknown objects and functions, as written; sorted. */
   readonly undeclared: readonly string[];
 }
 
 const NOTHING: MentionedNames = Object.freeze({ declared: Object.freeze([]), undeclared: Object.freeze([]) });
 
 /**
- * The entities, bridges, facets, metrics and unknown functions that `text` names, told from its syntax tree alone. Nothing of a text that is
- * out of grammar. Time linear in the text.
+ * Collects the entities, bridges, facets, metrics and unknown functions that `text` names, from its syntax tree alone.
+ * Empty if the text does not parse. Linear time.
  */
 export function mentionedIn(text: string, asked: AskedWorld, catalog: Catalog): MentionedNames {
   let parsed: ParsedStatement;
@@ -40,13 +40,12 @@ export function mentionedIn(text: string, asked: AskedWorld, catalog: Catalog): 
   return found.all();
 }
 
-/** Every node of the tree, in no order that matters; a stack of our own, since the tree may be deep. */
+/** All nodes of the tree, in any order. Uses an explicit stack because the tree may be deep. */
 function* nodesOf(root: Node): Generator<Node> {
   const open: unknown[] = [root];
   while (open.length > 0) {
     const value = open.pop();
     if (typeof value !== 'object' || value === null) continue;
-    // An item of a list, or the value of a key of the tree, is a node or has nodes below it.
     if (!Array.isArray(value)) yield value as Node;
     for (const child of Object.values(value)) open.push(child);
   }
@@ -63,7 +62,7 @@ class NameCollector {
     this.#catalog = catalog;
   }
 
-  /** A name that WITH gives to a query of the statement's own. */
+  /** Records the name of a common table, which hides a relation of the same name. */
   hides(name: string): void {
     this.#hidden.add(name);
   }

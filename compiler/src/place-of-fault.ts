@@ -11,10 +11,10 @@ import { positionAt } from './text/text.js';
 import type { TypeName } from './types/types.js';
 
 /**
- * `error`, which the database raised over a value of the question `text`, with the place that it is about, where there
- * is one place only that can be meant. For errors alone: it binds the text again.
+ * Adds a position to `error`, which the database raised over a value in the query `text`, if only one place can have
+ * caused it. Binds the text again, so call it on errors only.
  *
- * @param slot the one whose value it is about; null: what the statement computes
+ * @param slot parameter whose value is at fault; null for a value that the statement computes
  */
 export function placedFault(
   error: QueryError,
@@ -38,10 +38,10 @@ export function placedFault(
   return isZoneOf(suspect, error.sqlstate, bound) ? queryError('unknownZone', {}, place) : error.at(place);
 }
 
-/** The one expression that can have raised `sqlstate`; null if several could, or if the manifest wrote it. */
+/** The only expression that can have raised `sqlstate`; null if there are several, or if it comes from the manifest. */
 function suspectOf(bound: BoundPlan, sqlstate: string): Expr | null {
   const offsetOf = (e: Expr): number | undefined => bound.positionOf(e)?.offset;
-  // A cast without a place is one that the types of the caller's own values called for.
+  // A cast without a position was added by type inference.
   const suspects = suspectsOf(bound, sqlstate).filter((e) => e.kind !== 'cast' || offsetOf(e) !== undefined);
   const [first] = suspects;
   return first !== undefined && suspects.every((e) => offsetOf(e) === offsetOf(first)) ? first : null;
@@ -73,7 +73,6 @@ function placeOfSlot({ query, positionOf }: BoundPlan, slot: number): Position |
   return null;
 }
 
-/** The values of the question that can raise `sqlstate`. */
 function suspectsOf({ query }: BoundPlan, sqlstate: string): readonly Expr[] {
   const isSuspect = SUSPECTS.get(sqlstate);
   if (isSuspect !== undefined) return valuesIn(query).filter(isSuspect);
@@ -83,7 +82,6 @@ function suspectsOf({ query }: BoundPlan, sqlstate: string): readonly Expr[] {
   return allQueries(query).flatMap((level) => (level.kind === 'values' ? [] : (level[clause] ?? [])));
 }
 
-/** True if the database complains about the zone of an AT TIME ZONE that the question names. */
 function isZoneOf(expr: Expr, sqlstate: string, { slots }: BoundPlan): boolean {
   if (expr.kind !== 'call' || expr.definition.name !== 'timezone' || sqlstate !== '22023') return false;
   const [zone] = expr.args;
@@ -93,7 +91,6 @@ function isZoneOf(expr: Expr, sqlstate: string, { slots }: BoundPlan): boolean {
 
 type Test = (expr: Expr) => boolean;
 
-/** A call of a function, or an operation, of one of these names. */
 function named(...names: readonly string[]): Test {
   const known = new Set(names);
   return (e) =>
@@ -101,7 +98,7 @@ function named(...names: readonly string[]): Test {
     known.has(e.definition.name);
 }
 
-/** A cast from one of these types, if any are said, to one of those. */
+/** Matches casts by source and target type; null matches any type. */
 function cast(from: readonly TypeName[] | null, to: readonly TypeName[] | null): Test {
   return (e) =>
     e.kind === 'cast' && (from === null || from.includes(e.arg.type)) && (to === null || to.includes(e.type));
@@ -130,7 +127,7 @@ const temporal: Test = (e) =>
 const patterns = named('~', '~*', '!~', '!~*');
 const regexp: Test = (e) => e.kind === 'call' && /^(regexp_|substring$|similar_)/.test(e.definition.name);
 
-/** The expressions that can raise each SQLSTATE. Errors that are missing here get no position. */
+/** Expressions that can raise each SQLSTATE. Other errors get no position. */
 const SUSPECTS: ReadonlyMap<string, Test> = new Map<string, Test>([
   ['21000', (e) => e.kind === 'scalar_query'],
   [

@@ -7,8 +7,8 @@ import type { ParsedStatement } from './text/parse.js';
 import { positionAt } from './text/text.js';
 
 /**
- * The names of common tables that hide relations at one place of a statement: the first `count` of a WITH clause, and
- * those around it. Clauses are linked, not copied, so that a long one costs what it says.
+ * Names of common tables in scope: the first `count` of a WITH clause, and those of enclosing scopes. Scopes are linked
+ * rather than copied, so that long WITH clauses take linear time.
  */
 export interface CommonNames {
   readonly order: ReadonlyMap<string, number>;
@@ -16,7 +16,6 @@ export interface CommonNames {
   readonly around: CommonNames | null;
 }
 
-/** True if `name` is a common table in `scope`. */
 export function isCommon(name: string, scope: CommonNames | null): boolean {
   for (let at = scope; at !== null; at = at.around) {
     if ((at.order.get(name) ?? at.count) < at.count) return true;
@@ -24,7 +23,7 @@ export function isCommon(name: string, scope: CommonNames | null): boolean {
   return false;
 }
 
-/** A WITH clause: what holds in its table `index`, and behind it. */
+/** Scopes of a WITH clause: inside its table at `index`, and in the statement it belongs to. */
 export function withClauseNames(names: readonly string[], recursive: boolean, around: CommonNames | null) {
   const order = new Map<string, number>();
   for (const [i, name] of names.entries()) if (!order.has(name)) order.set(name, i);
@@ -36,14 +35,14 @@ export function withClauseNames(names: readonly string[], recursive: boolean, ar
 }
 
 /**
- * The meaning of names that a surface asks for. `either`: entities or tables, decided by the statement's own names; a
- * name without a schema is an entity, as for every client of the wire.
+ * The meaning of names that a surface requests. `either`: decided by the names in the statement; a name without a
+ * schema is an entity, as on the Postgres port.
  */
 export type AskedWorld = World | 'either';
 
 /**
- * The meaning of the names of a statement, decided by its syntax tree alone: nothing bound, allowed or visible plays a
- * part, so that the choice reveals nothing.
+ * Decides from the syntax tree alone whether a statement names entities or tables. Catalog entries and access play no
+ * part, so the choice reveals nothing.
  *
  * @throws QueryError E0513 if it names both entities and tables
  */
@@ -58,13 +57,12 @@ export function worldOf(parsed: ParsedStatement, asked: AskedWorld, catalog: Cat
   return asked === 'physical' || found.physical !== null ? 'physical' : 'semantic';
 }
 
-/** The byte offset of the first name of each world; null where there is none. */
+/** Byte offset of the first name of each world; null if there is none. */
 interface WorldNames {
   semantic: number | null;
   physical: number | null;
 }
 
-/** Calls that only OSL-SQL has. */
 const SEMANTIC_CALLS: ReadonlySet<string> = new Set(['retrieve', 'traverse', 'measure']);
 
 function namesIn(node: Node, bare: World): WorldNames {
@@ -80,7 +78,7 @@ function namesIn(node: Node, bare: World): WorldNames {
     if (typeof value !== 'object' || value === null) return;
     const inner = withClauseScope(value, scope, visit);
     for (const [key, child] of Object.entries(value)) {
-      if (key === 'withClause') continue; // walked by withClauseScope
+      if (key === 'withClause') continue; // visited by withClauseScope
       if (key === 'RangeVar') noteTable(child, inner);
       if (key === 'FuncCall') noteCall(child);
       visit(child, inner);
@@ -104,18 +102,17 @@ function namesIn(node: Node, bare: World): WorldNames {
   return found;
 }
 
-/** The schema and the database of entities: `osl.entities.<name>`. */
 const ENTITIES = 'entities';
 const DATABASE = 'osl';
 
-/** Walks a WITH clause, if `value` has one, and gives the names that hide tables in the statement it belongs to. */
+/** Visits the WITH clause of `value`, if any, and returns the scope of the statement it belongs to. */
 function withClauseScope(
   value: object,
   around: CommonNames | null,
   visit: (value: unknown, scope: CommonNames | null) => void,
 ): CommonNames | null {
   if (!('withClause' in value)) return around;
-  const clause = value.withClause as WithClause; // the grammar has nothing else under this name
+  const clause = value.withClause as WithClause; // the grammar uses this key only for WITH clauses
   const tables = (clause.ctes ?? []).flatMap((c) => ('CommonTableExpr' in c ? [c.CommonTableExpr] : []));
   const names = withClauseNames(
     tables.map((t) => t.ctename ?? ''),

@@ -1,32 +1,29 @@
 import type { A_Const, Node } from '@pgsql/types';
 
-/** A place in the parsed text: a UTF-8 byte offset, or undefined where the parser gives none. */
+/** UTF-8 byte offset in the parsed text; undefined if the parser reports none. */
 export type Location = number | undefined;
 
-/** The constant 0, as the grammar has it. */
 export const ZERO: Node = Object.freeze({ A_Const: { ival: {} } });
 
-/** `relpersistence` of a temporary relation. */
 export const TEMPORARY = 't';
 
-/** The text of a `String` node; empty for any other. */
+/** Text of a `String` node; empty for any other. */
 export function stringOf(node: Node | undefined): string {
   return node !== undefined && 'String' in node ? (node.String.sval ?? '') : '';
 }
 
-/** The parts of a qualified name, without the `pg_catalog` that the grammar itself puts in front of some. */
+/** Parts of a qualified name, without the `pg_catalog` that the grammar adds to some names. */
 export function nameParts(nodes: readonly Node[] | undefined): readonly string[] {
   const parts = (nodes ?? []).map(stringOf);
   return parts.length === 2 && parts[0] === 'pg_catalog' ? parts.slice(1) : parts;
 }
 
-/** The grammar's own name of a node, for messages: `XmlExpr` becomes `xml expr`. */
+/** Grammar name of a node for messages: `XmlExpr` becomes `xml expr`. */
 export function kindOf(node: Node): string {
   const key = Object.keys(node)[0] ?? 'this';
   return key.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
 }
 
-/** SQL names of grammar nodes that OSL-SQL does not have. */
 const CONSTRUCTS: ReadonlyMap<string, string> = new Map([
   ['CurrentOfExpr', 'CURRENT OF'],
   ['JsonArrayAgg', 'JSON_ARRAYAGG'],
@@ -47,28 +44,27 @@ const CONSTRUCTS: ReadonlyMap<string, string> = new Map([
   ['XmlSerialize', 'XMLSERIALIZE'],
 ]);
 
-/** The name of `node` in an error message. */
 export function constructOf(node: Node): string {
   if ('XmlExpr' in node) return (node.XmlExpr.op ?? '').replace(/^IS_(?=XML)/, '').replace('_', ' ');
   if ('JsonFuncExpr' in node) return (node.JsonFuncExpr.op ?? '').replace(/_OP$/, '');
   return CONSTRUCTS.get(Object.keys(node)[0] ?? '') ?? kindOf(node);
 }
 
-/** Constants whose value was looked at in the tree, so that the plan depends on it. */
+/** Constants whose value was read from the syntax tree, so that the plan depends on it. */
 const READ = new WeakSet<A_Const>();
 
 export function wasRead(constant: A_Const): boolean {
   return READ.has(constant);
 }
 
-/** The integer that a constant node holds, or null. */
+/** Value of an integer constant, or null. Marks the constant as read. */
 export function integerOf(node: Node | undefined): number | null {
   if (node === undefined || !('A_Const' in node)) return null;
   READ.add(node.A_Const);
   return node.A_Const.ival === undefined ? null : (node.A_Const.ival.ival ?? 0);
 }
 
-/** The text that a constant node holds between quotes, or null. */
+/** Value of a string constant, or null. Marks the constant as read. */
 export function constantText(node: Node): string | null {
   if (!('A_Const' in node)) return null;
   READ.add(node.A_Const);
@@ -76,12 +72,12 @@ export function constantText(node: Node): string | null {
 }
 
 /**
- * Positions of queries and subscripts, which each level around them needs again. For every node a cache would cost more
- * than it saves.
+ * Positions of queries and subscripts, which every enclosing level asks for. Caching all nodes would cost more than it
+ * saves.
  */
 const PLACES = new WeakMap<object, Location>();
 
-/** The leftmost place below `node` that the grammar tells: many of its nodes have none of their own. */
+/** Smallest location at or below `node`; many grammar nodes have none themselves. */
 export function placeOf(node: unknown): Location {
   if (typeof node !== 'object' || node === null) return undefined;
   const isKept = 'SelectStmt' in node || 'limitOption' in node || 'A_Indirection' in node;
@@ -95,7 +91,7 @@ export function placeOf(node: unknown): Location {
   return least;
 }
 
-/** The conjuncts of a predicate: nested ANDs are one list. */
+/** Conjuncts of a predicate, with nested ANDs flattened. */
 export function conjunctsOf(node: Node | undefined): readonly Node[] {
   if (node === undefined) return [];
   if ('BoolExpr' in node && node.BoolExpr.boolop === 'AND_EXPR')
@@ -103,12 +99,11 @@ export function conjunctsOf(node: Node | undefined): readonly Node[] {
   return equalPairs(node) ?? [node];
 }
 
-/** The items of a row constructor; null of any other node. */
 export function rowItems(node: Node | undefined): readonly Node[] | null {
   return node !== undefined && 'RowExpr' in node ? (node.RowExpr.args ?? []) : null;
 }
 
-/** `(a, b) = (c, d)` as the two equalities that it is, each of which may join; null of anything else. */
+/** Splits `(a, b) = (c, d)` into two equalities, so that each can serve as a join key; null for other nodes. */
 function equalPairs(node: Node): readonly Node[] | null {
   if (!('A_Expr' in node) || node.A_Expr.kind !== 'AEXPR_OP') return null;
   const { name, lexpr, rexpr, location } = node.A_Expr;
@@ -121,7 +116,7 @@ function equalPairs(node: Node): readonly Node[] | null {
   });
 }
 
-/** `node`, or NULL where the grammar has none. */
+/** `node`, or a NULL constant if it is missing. */
 export function required(node: Node | undefined): Node {
   return node ?? { A_Const: { isnull: true } };
 }

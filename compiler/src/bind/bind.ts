@@ -17,34 +17,30 @@ import type { LiteralSlots } from './literals.js';
 import { finishRelation, withUsedColumns } from './runtime/finish-runtime.js';
 import { bindQuery } from './select/query.js';
 
-/** A bound query: resolved, but not yet governed. */
+/** A query with names and types resolved, before policy is applied. */
 export interface BoundPlan {
   readonly form: Form;
   readonly query: Query;
-  /** The join rule that applied; null if none did. */
+  /** Join rule that was applied; null if none. */
   readonly joins: Joins | null;
   readonly runtime: readonly RuntimeRelation[];
   readonly slots: readonly Slot[];
-  /** Type OIDs of `$1 … $n`: declared by the client, or inferred from their use. */
+  /** Type OIDs of `$1 … $n`, declared by the client or inferred from use. */
   readonly clientOids: readonly number[];
-  /** Names of the metrics that it computes. */
   readonly metrics: readonly string[];
-  /** The output columns, by the names that the caller sees. */
   readonly columns: readonly {
     readonly name: string;
     readonly type: TypeName;
-    /** Display format, if the column is a metric that declares one. */
     readonly format?: MetricFormat;
   }[];
-  /** Position of a bound expression in the caller's text. */
   readonly positionOf: (expr: Expr) => Position | null;
   readonly positionOfSource: (source: SourceId) => Position | null;
-  /** Origin of the literals among `slots`. */
   readonly literals: LiteralSlots;
 }
 
 /**
- * Resolves names, types and forms against what this caller may see; nothing else exists for it.
+ * Resolves names, types and query forms against the objects this caller may see. Hidden objects are treated as
+ * nonexistent.
  *
  * @throws QueryError E0511, E0512, E0513, E0514, E2101
  */
@@ -84,7 +80,7 @@ export function bind(
   });
 }
 
-/** Queries outside the statement: the rows that operators work on, or the keys that a walk starts from. */
+/** Queries outside the statement itself: input rows of operators and start keys of traversals. */
 function queriesTakenOut({ drafts }: BindContext): readonly Query[] {
   return drafts.flatMap((d) => {
     const query = d.kind === 'operated' ? d.rows : d.kind === 'traversal' ? d.start : null;
@@ -92,7 +88,7 @@ function queriesTakenOut({ drafts }: BindContext): readonly Query[] {
   });
 }
 
-/** Statements that are SQL but no query. */
+/** Statements that do not write but are not queries either. */
 const QUESTIONS_OF_ANOTHER_KIND: ReadonlySet<string> = new Set([
   'ExplainStmt',
   'CallStmt',

@@ -6,7 +6,7 @@ import type { Location } from './ast.js';
 
 type MakeError = <N extends ErrorName>(name: N, parameters: ErrorParameters<N>, at: Location) => QueryError;
 
-/** The client's `$1 … $n` while a statement is bound: their types, as declared or by their first use, and their slots. */
+/** Types and slots of the client's `$1 … $n`. Each type is declared, or set by the first use. */
 export class ClientParameters {
   readonly #declared: readonly (DeclaredType | null)[];
   readonly #slots: Slot[];
@@ -15,7 +15,6 @@ export class ClientParameters {
   readonly #slotOf = new Map<number, number>();
   readonly #places = new Map<number, Location>();
 
-  /** `slots` are those of the statement; those of parameters are added to them. */
   constructor(declared: readonly (DeclaredType | null)[], slots: Slot[], error: MakeError) {
     this.#declared = declared;
     this.#slots = slots;
@@ -23,7 +22,7 @@ export class ClientParameters {
     this.#types = declared.map((d) => (d === null || d.kind === 'foreign' ? null : d.type));
   }
 
-  /** `$n` (from 1) as `type`; the first use decides its type. */
+  /** Parameter `$n` (from 1). The first use determines its type. */
   parameter(number: number, type: TypeName, location: Location): Parameter {
     const index = number - 1;
     if (number < 1) throw this.#error('syntax', { detail: 'parameters are numbered from $1' }, location);
@@ -35,7 +34,7 @@ export class ClientParameters {
     return this.#slotFor(index, known);
   }
 
-  /** The type of `$n`, if it has one yet. @throws QueryError E0511 where it is declared as one that only a cast may use */
+  /** Type of `$n`, if known yet. @throws QueryError E0511 if it is declared with a type that only a cast may use */
   typeOf(number: number, location: Location): TypeName | null {
     if (!this.#places.has(number)) this.#places.set(number, location);
     const foreign = this.#foreign(number);
@@ -43,7 +42,11 @@ export class ClientParameters {
     return this.#types[number - 1] ?? null;
   }
 
-  /** `$n::type` where `$n` is declared as a type that only a cast may use; null for any other. @throws QueryError E0511 */
+  /**
+   * Parameter for `$n::type` if `$n` is declared with a type that only a cast may use; else null.
+   *
+   * @throws QueryError E0511 if the cast is not allowed
+   */
   castOfForeign(number: number, type: TypeName, location: Location): Parameter | null {
     const foreign = this.#foreign(number);
     if (foreign === null) return null;
@@ -57,7 +60,7 @@ export class ClientParameters {
   }
 
   #declaredAs({ sql, casts }: { sql: string; casts: readonly TypeName[] }, index: number, at: Location) {
-    const type = sql.replace('"bit"', 'bit'); // quoted for the grammar
+    const type = sql.replace('"bit"', 'bit'); // the type is quoted for the grammar
     return this.#error('declaredType', { index, type, cast: casts[0] ?? null }, at);
   }
 
@@ -71,7 +74,7 @@ export class ClientParameters {
     return Object.freeze({ kind: 'parameter', slot, type });
   }
 
-  /** Type OIDs of `$1 … $n`. @throws QueryError E0511 where nothing says what type one has */
+  /** Type OIDs of `$1 … $n`. @throws QueryError E0511 if a type is undetermined */
   oids(): readonly number[] {
     const oids = this.#types.map((type, i) => {
       const declared = this.#declared[i] ?? null;

@@ -22,13 +22,9 @@ import { writtenSizeOf } from './expanded.js';
 import { type CarriedLiterals, LiteralSlots, WrittenLiteral } from './literals.js';
 import type { RuntimeDraft } from './runtime/runtime-draft.js';
 
-/**
- * The meaning of names in a statement: entities and their columns, or tables and theirs. Policy applies to the same
- * entities either way.
- */
+/** Meaning of names in a statement: entities or tables. Policy applies to the same entities either way. */
 export type World = 'semantic' | 'physical';
 
-/** A FROM item as its reader names it and its columns. */
 interface NamedFromItem {
   readonly source: number;
   readonly alias: string;
@@ -36,19 +32,17 @@ interface NamedFromItem {
   readonly columns: ReadonlyMap<string, { readonly sealed: boolean; readonly denied: boolean }>;
 }
 
-/** The state of binding one statement: the slots and ids it hands out, and positions in the text. */
+/** State of binding one statement: slots, ids, limits and positions. */
 export class BindContext {
   readonly catalog: Catalog;
   readonly access: Access;
   readonly features: Features;
   readonly world: World;
-  /** The join rule; null where it does not apply: in raw SQL, and in queries of the compiler itself. */
+  /** Join rule; null in raw SQL and in queries that the compiler generates. */
   readonly joins: Joins | null;
-  /** True if decoder operators have a model to ask. */
+  /** False if no model serves decoder operators. */
   readonly hasDecoder: boolean;
-  /** The client's `$1 … $n`. */
   readonly clients: ClientParameters;
-  /** True if the statement has a COLLATE. */
   collates = false;
   readonly labelled = new LabelledColumns();
   readonly shownRows = new ShownRows();
@@ -63,21 +57,20 @@ export class BindContext {
   readonly #drafts: RuntimeDraft[] = [];
   readonly #metrics = new Set<string>();
   readonly #labels = new Map<string, OwnLabel>();
-  /** By FROM item and name. */
+  /** By source and column name, separated by a space. */
   readonly #computed = new Map<string, Expr>();
   readonly #formats = new Map<Expr, MetricFormat>();
   readonly #lists: ReadonlyMap<number, PlainList>;
   readonly #ownOrders = new WeakSet<Select['orderBy']>();
   #sources = 0;
   #tables = 0;
-  /** FROM items of values that are written out in one place more. */
+  /** FROM items of expressions that appear in several places, counted again for each. */
   #itemsAgain = 0;
   #depth = 0;
   #nodes = 0;
   #parameters = 0;
   #contentRead = 0;
   #placed = true;
-  /** Author of the text that is being bound. */
   #author: 'manifest' | 'caller' = 'caller';
 
   constructor(
@@ -104,7 +97,7 @@ export class BindContext {
     );
   }
 
-  /** @throws QueryError E0511 if the tenant has switched `name` off, or in the text of a manifest or policy */
+  /** @throws QueryError E0511 if the tenant has disabled the feature, or in text of the manifest or policy */
   requireFeature(name: Feature, location: Location): void {
     if (this.features[name]) return;
     const { construct, hint } = FEATURES[name];
@@ -131,14 +124,14 @@ export class BindContext {
       });
   }
 
-  /** Counts a value that is bound; whatever writes out more than the caller wrote counts here too. */
+  /** Counts bound values against the limit. Generated expressions count too. */
   spend(location?: Location, count = 1): void {
     this.#nodes += count;
     if (this.#nodes > LIMITS.nodes)
       throw this.error('tooComplex', { what: 'the number of its values', limit: LIMITS.nodes }, location);
   }
 
-  /** Counts `expr`, which was bound and counted before, where it is written out in one place more. */
+  /** Counts `expr` once more, for an additional place in the emitted SQL. */
   spendAgain(expr: Expr, location?: Location): void {
     const { values, items } = writtenSizeOf(expr);
     this.spend(location, values);
@@ -146,22 +139,21 @@ export class BindContext {
     if (items > 0) this.#countItem();
   }
 
-  /** Counts a parameter that is bound: a value beyond the many that drivers send. */
+  /** Counts a parameter; those beyond the limit for parameters count as values. */
   spendParameter(location?: Location): void {
     if (++this.#parameters > LIMITS.parameters) this.spend(location);
   }
 
-  /** @throws QueryError E0511, 54011, where `what` has more entries than Postgres allows */
+  /** @throws QueryError E0511, 54011, if there are more entries than Postgres allows */
   requireColumns(count: number, what: string, location: Location): void {
     if (count > LIMITS.columns) throw this.error('tooManyColumns', { what, limit: LIMITS.columns }, location);
   }
 
-  /** The long list whose first item is at `location`; null if there is none. */
   listAt(location: Location): PlainList | null {
     return location === undefined || !this.#placed ? null : (this.#lists.get(location) ?? null);
   }
 
-  /** Runs `f` one level deeper; refuses what is nested beyond reason before the stack does. */
+  /** Runs `f` one nesting level deeper. @throws QueryError E0511 before the call stack overflows */
   nested<T>(f: () => T): T {
     if (++this.#depth > LIMITS.depth) throw queryError('tooDeep', {});
     try {
@@ -171,7 +163,6 @@ export class BindContext {
     }
   }
 
-  /** The error of the catalogue, with the place in the caller's text that `at` is. */
   error<N extends ErrorName>(name: N, parameters: ErrorParameters<N>, at: Location): QueryError {
     return queryError(
       name,
@@ -180,27 +171,27 @@ export class BindContext {
     );
   }
 
-  /** The error for what SQL has and OSL-SQL has not: E0511. */
+  /** Error E0511 for SQL that OSL-SQL does not support. */
   unsupported(construct: string, at: Location, hint: string | null = null): QueryError {
     return this.error('unsupported', { construct, hint }, at);
   }
 
-  /** The error for a whole row that is more than shown: E0511. */
+  /** Error E0511 for a whole row that is used instead of only shown. */
   wholeRow(at: Location): QueryError {
     const hint =
       'it is shown at the top of the select list; elsewhere write c::text, to_jsonb(c) or its columns';
     return this.unsupported('a whole row here', at, hint);
   }
 
-  /** The error for a value that is not of the type that is needed: E0511. */
+  /** Error E0511 for a value of the wrong type. */
   mismatch(detail: string, at: Location, hint: string | null = null): QueryError {
     return this.error('typeMismatch', { detail, hint }, at);
   }
 
   /**
-   * Refuses the use of a relation that policy denies whole. Before it is said that nothing has that name.
+   * Refuses a relation that policy denies entirely. Call it before reporting an unknown name.
    *
-   * @param shown what the caller calls it
+   * @param shown name as the caller wrote it
    * @throws QueryError E2101
    */
   refuseDenied(relation: string | undefined, shown: string, at: Location): void {
@@ -208,23 +199,20 @@ export class BindContext {
       throw this.error('denied', { object: shown }, at);
   }
 
-  /** Position of keyword `word`, for constructs that the grammar gives no position. */
+  /** Location of keyword `word`, for constructs whose location the grammar does not report. */
   wordNear(word: string, side: 'before' | 'after', near: Location): Location {
     return this.#placed ? placeOfWord(this.#source, word, side, near) : undefined;
   }
 
-  /** The position of `expr` in the caller's text, or null where it is not of it. */
   positionOf(expr: Expr): Position | null {
     const at = this.#locations.get(expr);
     return at === undefined ? null : positionAt(this.#source, at);
   }
 
-  /** Records the position of FROM item `source`. */
   standsAt(source: number, location: Location): void {
     if (location !== undefined) this.#sourcePlaces.set(source, location);
   }
 
-  /** Remembers the FROM items of a query, as names see them. */
   knowItems(items: readonly NamedFromItem[]): void {
     for (const item of items) {
       this.#items.set(item.source, item);
@@ -242,8 +230,8 @@ export class BindContext {
   }
 
   /**
-   * Runs `f` over text that errors have no position in: that of the manifest, or a condition of a metrics question,
-   * whose literals are the caller's all the same.
+   * Runs `f` on text that errors must not point into: the manifest, or a condition of a metrics request. Literals of
+   * the latter still count as the caller's.
    */
   unplaced<T>(f: () => T, author: 'manifest' | 'caller' = 'manifest'): T {
     const before = { placed: this.#placed, author: this.#author };
@@ -257,7 +245,7 @@ export class BindContext {
     }
   }
 
-  /** Records that column `name` of a FROM item is used, so that its scan reads it. */
+  /** Records that column `name` of a FROM item is used, so that its scan includes it. */
   use(source: number, name: string, location?: Location): void {
     if (location !== undefined && !this.#firstUse.has(source)) this.#firstUse.set(source, location);
     const names = this.#used.get(source);
@@ -265,7 +253,6 @@ export class BindContext {
     else names.add(name);
   }
 
-  /** Position where a column of a FROM item is used first. */
   firstUseOf(source: number): Location {
     return this.#firstUse.get(source);
   }
@@ -274,7 +261,7 @@ export class BindContext {
     return [...(this.#used.get(source) ?? [])].sort();
   }
 
-  /** Records that an order is that of the step which finds the rows: the caller named none. */
+  /** Records an order that comes from the runtime step, not from the caller. */
   addOwnOrder(keys: Select['orderBy']): void {
     this.#ownOrders.add(keys);
   }
@@ -283,46 +270,40 @@ export class BindContext {
     return this.#ownOrders.has(orderBy);
   }
 
-  /** Records a label of a computed column that is written out. */
   isLabelled(own: OwnLabel): void {
     this.#labels.set(JSON.stringify([own.relation, own.label]), Object.freeze(own));
   }
 
-  /** Remembers what a computed column of FROM item `source` is written out to. */
   isComputed(source: number, name: string, value: Expr): void {
     this.#computed.set(`${source} ${name}`, value);
   }
 
-  /** The expansion of a computed column that was bound before, counted once more; null if there is none. */
   computedOf(source: number, name: string): Expr | null {
     const value = this.#computed.get(`${source} ${name}`);
     if (value === undefined) return null;
     this.spendAgain(value);
-    return Object.freeze({ ...value }); // each use has a place of its own
+    return Object.freeze({ ...value }); // a copy, since positions are recorded per expression object
   }
 
-  /** The labels of the computed columns that were written out, each once. */
   get ownLabels(): readonly OwnLabel[] {
     return [...this.#labels.values()];
   }
 
-  /** Records that the statement computes a metric, for the audit log. */
+  /** Records that the statement uses a metric, for the audit log. */
   measures(metric: string): void {
     this.#metrics.add(metric);
   }
 
-  /** `expr`, which is a metric's figure and nothing else. */
   figure(expr: Expr, format: MetricFormat | undefined): Expr {
     if (format !== undefined) this.#formats.set(expr, format);
     return expr;
   }
 
-  /** Display format of `expr`, if it is a metric's figure that declares one. */
   formatOf(expr: Expr): MetricFormat | undefined {
     return this.#formats.get(expr);
   }
 
-  /** Takes a runtime relation of this statement; gives the slot that will bring its rows. */
+  /** Adds a runtime relation and returns the slot that will carry its rows. */
   runtime(draft: RuntimeDraft, location: Location): number {
     const isSeveral = draft.kind === 'retrieval' || draft.kind === 'operated';
     const others = this.#drafts.some((d) => d.kind !== draft.kind || !isSeveral);
@@ -348,12 +329,11 @@ export class BindContext {
     );
   }
 
-  /** Number of times that FROM has named passages, a walk or evidence: at any depth, common tables included. */
+  /** Number of FROM items with passages, traversals or evidence so far, at any depth. */
   get contentRead(): number {
     return this.#contentRead;
   }
 
-  /** Notes that FROM names such. */
   readsContent(): void {
     this.#contentRead++;
   }
@@ -362,7 +342,6 @@ export class BindContext {
     return this.#drafts;
   }
 
-  /** Records the position of `expr`, for errors that are found later. */
   at<E extends Expr>(expr: E, location: Location): E {
     if (location !== undefined && location >= 0 && this.#placed) this.#locations.set(expr, location);
     return expr;
@@ -372,28 +351,27 @@ export class BindContext {
     return this.#locations.get(expr);
   }
 
-  /** The literal that constant `node` is. What is not in the caller's text is ours. */
+  /** Literal for constant `node`. Constants of the manifest have no node. */
   written(text: string, node: A_Const): WrittenLiteral {
     if (this.#placed) return this.#literals.written(text, node);
     return new WrittenLiteral(text, this.#author === 'caller' ? node : null);
   }
 
-  /** A parameter that carries what was written; equal literals of one type share it. */
+  /** Parameter for a literal; equal literals of one type share a slot. */
   literal(value: CarriedLiterals, type: TypeName): Parameter {
     return Object.freeze({ kind: 'parameter', slot: this.#literals.slotOf(value, type), type });
   }
 
-  /** A parameter that carries a value which the plan itself needs. */
+  /** Parameter for a constant that the compiler adds. */
   constant(text: string, type: TypeName): Parameter {
     return this.literal(new WrittenLiteral(text, null), type);
   }
 
-  /** The literal that `expr` is, or null where it is none. */
   literalIn(expr: Expr): WrittenLiteral | null {
     return expr.kind === 'parameter' ? this.#literals.literalIn(expr.slot) : null;
   }
 
-  /** The value of `expr` if it is a literal; the plan depends on it from now on. */
+  /** Value of `expr` if it is a literal; the plan then depends on it. */
   literalValue(expr: Expr): LiteralValue | null {
     return expr.kind === 'parameter' ? this.#literals.valueOf(expr.slot) : null;
   }
@@ -414,13 +392,13 @@ export class BindContext {
 }
 
 /**
- * The columns of a statement's FROM items that are read as text and are labels of an enum. A cast of one to text stays
- * in the plan until `govern/enum-order.ts` has given the others their order: Postgres orders the text as any text.
+ * Columns that are read as text but are labels of an enum. Their casts to text stay in the plan until
+ * `govern/enum-order.ts` has applied enum order, because such a cast makes Postgres use text order.
  */
 class LabelledColumns {
   readonly #columns = new Map<SourceId, ReadonlySet<string>>();
 
-  /** A key is joined on as it is, whatever it is cast to. */
+  /** Excludes keys: they are joined on unchanged. */
   ofRelation(source: SourceId, { columns, sealedKeys }: Relation): void {
     const labelled = columns.filter((c) => c.labels !== undefined && !sealedKeys.includes(c.name));
     this.#note(
@@ -449,13 +427,12 @@ class LabelledColumns {
 }
 
 /**
- * Whole rows that stand in a statement by themselves, as in `SELECT c FROM customer c`. They are text here, and rows to
- * Postgres, whose equality and order are other than those of text: so they can be shown, and nothing else.
+ * Whole rows such as `c` in `SELECT c FROM customer c`. They are text here but rows in Postgres, which compares rows
+ * differently, so they may only be output columns.
  */
 class ShownRows {
   readonly #places = new Map<Expr, Location>();
 
-  /** Records `row`, with position `at`. */
   note(row: Expr, at: Location): Expr {
     this.#places.set(row, at);
     return row;
@@ -465,7 +442,7 @@ class ShownRows {
     return this.#places.has(expr);
   }
 
-  /** The place of a row that is no output of the statement itself; undefined where each is one. */
+  /** Location of a whole row that is not an output of the statement; undefined if there is none. */
   misplaced(whole: Query): { readonly at: Location } | undefined {
     if (this.#places.size === 0) return undefined;
     const shown = new Set(whole.kind === 'select' ? whole.outputs.map((o) => o.expr) : []);

@@ -4,36 +4,34 @@ import type { Location } from './ast.js';
 import type { BindContext } from './context.js';
 import type { Scope } from './scope.js';
 
-/** The context of an expression: the names, calls and clauses it may use. */
+/** Context of an expression: names, calls and clauses that it may use. */
 export interface BindEnvironment {
   readonly ctx: BindContext;
   readonly scope: Scope;
-  /** The clause, for messages: `WHERE`, `GROUP BY`, … */
   readonly clause: string;
   readonly aggregates: boolean;
   readonly windows: boolean;
-  /** Windows that the WINDOW clause names. */
   readonly namedWindows: ReadonlyMap<string, WindowDef>;
-  /** True if `attribute('name')` may be used: in policy predicates only. */
+  /** True if `attribute('name')` is allowed, which is so in policy predicates only. */
   readonly policy: boolean;
-  /** Set if names mean something else than columns: resolves `parts` of the name at `at`. */
+  /** Resolves names that are not columns of the scope, if set. */
   readonly nameOf?: (parts: readonly string[], at: Location) => Expr;
-  /** True if `/` gives fractions, and NULL for a zero divisor, as in metrics. */
+  /** True if `/` yields fractions and NULL for a zero divisor, as in metrics. */
   readonly guardedDivision?: boolean;
-  /** True if functions that make rows are allowed: at the top of a select list, and in what is computed from them. */
+  /** True if set-returning functions are allowed: at the top of a select list. */
   readonly rows?: boolean;
-  /** True in the text of a simple metric, where a name is a column and never another metric. */
+  /** True in the text of a simple metric, where names never refer to other metrics. */
   readonly withinMetric?: boolean;
 }
 
 const NO_WINDOWS: BindEnvironment['namedWindows'] = new Map();
 
-/** An expression of rows in `scope`: no aggregates, no windows, nothing of policy. */
+/** Environment without aggregates, windows or policy functions. */
 export function plainEnvironment(ctx: BindContext, scope: Scope, clause: string): BindEnvironment {
   return { ctx, scope, clause, aggregates: false, windows: false, namedWindows: NO_WINDOWS, policy: false };
 }
 
-/** `env` for the inside of an aggregate or window call. */
+/** Environment of the arguments of an aggregate or window call. */
 export function insideCall(env: BindEnvironment, clause: string, aggregates: boolean): BindEnvironment {
   return { ...env, clause, aggregates, windows: false, rows: false };
 }

@@ -12,18 +12,17 @@ import {
   visitExpr,
 } from '../plan/walk.js';
 
-/** Size of a query as SQL text: its values and FROM items, and those of the queries in it. */
+/** Number of values and FROM items of a query as SQL text, nested queries included. */
 interface WrittenSize {
   readonly values: number;
   readonly items: number;
 }
 
-/** Sizes of queries, which are immutable. */
 const SIZES = new WeakMap<Query, WrittenSize>();
 
 /**
- * The size of `query` as it is written out, where a query that stands in several places counts in each. Worked out once
- * for each query, and never by writing it out; sums that are too large lose digits, never that they are large.
+ * Size of `query` as SQL text. A query that appears in several places counts in each; each is measured once. Huge sums
+ * lose precision but stay huge.
  */
 function writtenSize(query: Query): WrittenSize {
   const known = SIZES.get(query);
@@ -43,7 +42,7 @@ function writtenSize(query: Query): WrittenSize {
   return size;
 }
 
-/** The size of `expr` as it is written out. */
+/** Size of `expr` as SQL text. */
 export function writtenSizeOf(expr: Expr): WrittenSize {
   let [values, items] = [0, 0];
   visitExpr(expr, (e) => {
@@ -57,20 +56,15 @@ export function writtenSizeOf(expr: Expr): WrittenSize {
   return { values, items };
 }
 
-/**
- * Refuses a query that is larger as it is written out than any statement may be, before anything walks through it.
- *
- * @throws QueryError E0511, 54001
- */
+/** Refuses a query whose SQL text would exceed the limits. @throws QueryError E0511, 54001 */
 export function requireWritable(query: Query): void {
   requireSize(writtenSize(query), 'with what stands in several places written out');
 }
 
 /**
- * Refuses a statement that means more than it says: `select x||x from (select x||x from …)` doubles with each level, in
- * the planner of the engine as in every walk that looks through derived columns; and so does a common table that is NOT
- * MATERIALIZED and is read twice, which Postgres writes out at each place. What it is when all of that is written out is
- * counted here without writing it out: once for each query and value, so in linear time.
+ * Refuses a statement that grows exponentially when derived columns are inlined, as nested `select x||x as x from (…)`
+ * does in Postgres' planner and in our own passes. Common tables that Postgres inlines count wherever they are read.
+ * Computed without inlining, in linear time.
  *
  * @throws QueryError E0511, 54001
  */
@@ -93,7 +87,6 @@ function requireSize({ values, items }: WrittenSize, counted: string): void {
 
 class Expansion {
   readonly #queries = new Map<SourceId, Query>();
-  /** The common tables that Postgres writes out where they are read. */
   readonly #inlined = new Map<number, Query>();
   readonly #sizes = new Map<Query, WrittenSize>();
   readonly #known = new Map<Expr, number>();
@@ -150,7 +143,6 @@ class Expansion {
     return size;
   }
 
-  /** Values that `expr` is, derived columns written out. */
   #of(expr: Expr): number {
     if (expr.kind === 'column') return 1 + this.#column(expr.source, expr.name);
     const children = childrenOf(expr);

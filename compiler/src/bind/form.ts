@@ -7,9 +7,8 @@ import type { BindContext } from './context.js';
 type OfOsl = Exclude<Form, 'sql' | 'metrics'>;
 
 /**
- * The form of a statement: one of the five, whatever the statement is made of. Queries of two forms meet where an
- * equality of sealed keys joins them, and nowhere else: not as operands of a set operation, nor in a subquery that
- * stands by itself.
+ * Form of a statement, one of five. Parts of different forms may be combined only by equality of sealed keys, not by
+ * set operations or uncorrelated subqueries.
  *
  * Source: contract, OSL-SQL rules 3; decision 113.
  *
@@ -21,7 +20,7 @@ export function formOf(root: Query, ctx: BindContext): OfOsl {
 
 class Forms {
   readonly #ctx: BindContext;
-  /** Null where a query reads nothing of the tenant's. */
+  /** Null if a query reads no entity. */
   readonly #tables = new Map<number, OfOsl | null>();
   readonly #read = new Set<number>();
 
@@ -29,7 +28,7 @@ class Forms {
     this.#ctx = ctx;
   }
 
-  /** Common tables that nothing reads are part of the statement, too. */
+  /** Unused common tables count as well. */
   whole(root: Query): OfOsl | null {
     let form = this.#of(root);
     for (const [id, other] of this.#tables) {
@@ -81,7 +80,6 @@ class Forms {
     }
   }
 
-  /** The form of a query whose FROM has `form`, with the queries in its values. */
   #within(query: Query, form: OfOsl | null): OfOsl | null {
     let found = form;
     for (const nesting of nestingIn(query)) {
@@ -114,14 +112,12 @@ const NAMES: Readonly<Record<OfOsl, string>> = {
   cross_modal: 'a cross-modal join',
 };
 
-/** The form of what is joined of `a` and `b`. */
 function joined(a: OfOsl | null, b: OfOsl | null): OfOsl | null {
   if (a === null || b === null || a === b) return a ?? b;
   const walked = [a, b].find((form) => form === 'traverse' || form === 'joint');
   return walked ?? 'cross_modal';
 }
 
-/** True if a query names a column of a query around it. */
 function looksOutward(query: Query): boolean {
   const levels = allQueries(query);
   const own = new Set(levels.flatMap((q) => (q.kind === 'select' ? leavesOf(q.from).map((l) => l.id) : [])));

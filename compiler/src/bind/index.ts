@@ -1,4 +1,4 @@
-/** Binding: names, types and forms of what was asked, against what its caller may see. */
+/** Binding: resolves names, types and query forms against what the caller may see. */
 
 export type { BoundPlan } from './bind.js';
 export { bind } from './bind.js';

@@ -3,15 +3,15 @@ import type { LiteralValue, Slot } from '../plan/plan.js';
 import type { ScalarType, TypeName } from '../types/types.js';
 import { wasRead } from './ast.js';
 
-/** A question about a literal's text, whose outcome is all that the plan depends on. */
+/** A test of a literal's text. A plan that only uses tests depends on their outcomes alone. */
 export type LiteralTest = (text: string) => boolean;
 
-/** The text on its way into a slot. INVARIANT: nothing that makes a plan decides by it. */
+/** Unrecorded access to the text, for filling slots. INVARIANT: no decision about the plan may use it. */
 export let carriedText: (literal: WrittenLiteral) => string;
 
 /**
- * A literal as binding sees it. Its text goes into a slot unseen; who looks at it says so, by `read` or by `holds`.
- * What nobody has looked at may be another value of the same class, and the plan stays the same.
+ * A literal during binding. Code that decides by its text must use `read` or `holds`, which record the dependency. An
+ * unread literal can be replaced by any other of its lexical class without changing the plan.
  */
 export class WrittenLiteral {
   readonly #text: string;
@@ -19,19 +19,19 @@ export class WrittenLiteral {
   readonly #tests: { readonly holds: LiteralTest; readonly outcome: boolean }[] = [];
   #read = false;
 
-  /** `node` is the constant of the caller's text; null for a value of our own making. */
+  /** @param node constant in the caller's text; null for values that the compiler adds */
   constructor(text: string, node: A_Const | null) {
     this.#text = text;
     this.#node = node;
   }
 
-  /** The text. The plan depends on it from now on. */
+  /** Returns the text; the plan then depends on it. */
   read(): string {
     this.#read = true;
     return this.#text;
   }
 
-  /** The result of `test`. The plan depends on it from now on, and on nothing else of the text. */
+  /** Returns the outcome of `test`; the plan then depends on that outcome only. */
   holds(test: LiteralTest): boolean {
     const outcome = test(this.#text);
     this.#tests.push({ holds: test, outcome });
@@ -46,7 +46,6 @@ export class WrittenLiteral {
     return this.#tests;
   }
 
-  /** True if the plan depends on the exact text. */
   get isRead(): boolean {
     return this.#read || (this.#node !== null && wasRead(this.#node));
   }
@@ -56,35 +55,32 @@ export class WrittenLiteral {
   }
 }
 
-/** The content of a slot: one literal, or the items of an IN list. */
+/** Content of a slot: one literal, or the items of an IN list. */
 export type CarriedLiterals = WrittenLiteral | readonly (WrittenLiteral | null)[];
 
-/** True if all of it is in the caller's text. */
 function isWritten(value: CarriedLiterals): boolean {
   const parts = value instanceof WrittenLiteral ? [value] : value;
   return parts.every((part) => part === null || part.node !== null);
 }
 
-/** The slots that carry literals, with where their values come from. Equal literals of one type share a slot. */
+/** Slots with literals and their origins. Equal literals of one type share a slot. */
 export class LiteralSlots {
   readonly #slots: Slot[];
   readonly #byValue = new Map<string, number>();
   readonly #carried = new Map<number, CarriedLiterals[]>();
   readonly #written: WrittenLiteral[] = [];
 
-  /** `slots` are those of the statement; literals are added to them. */
+  /** @param slots slots of the statement, to which literals are added */
   constructor(slots: Slot[]) {
     this.#slots = slots;
   }
 
-  /** A literal of the caller's text, at constant `node`. */
   written(text: string, node: A_Const): WrittenLiteral {
     const literal = new WrittenLiteral(text, node);
     this.#written.push(literal);
     return literal;
   }
 
-  /** The slot of `value` as `type`. */
   slotOf(value: CarriedLiterals, type: TypeName): number {
     const plain: LiteralValue =
       value instanceof WrittenLiteral
@@ -101,19 +97,17 @@ export class LiteralSlots {
     return index;
   }
 
-  /** The one literal in slot `index`; null where it carries anything else. */
   literalIn(index: number): WrittenLiteral | null {
     const first = this.#carried.get(index)?.[0];
     return first instanceof WrittenLiteral ? first : null;
   }
 
-  /** The literals in slot `index`, if it carries several. */
   itemsIn(index: number): readonly WrittenLiteral[] {
     const first = this.#carried.get(index)?.[0];
     return first === undefined || first instanceof WrittenLiteral ? [] : first.filter((l) => l !== null);
   }
 
-  /** The value of slot `index`, read; null where it carries no literal. */
+  /** Value of slot `index`, marked as read; null if it carries no literal. */
   valueOf(index: number): LiteralValue | null {
     const slot = this.#slots[index];
     if (slot?.kind !== 'literal') return null;
@@ -123,12 +117,12 @@ export class LiteralSlots {
     return slot.value;
   }
 
-  /** Every literal of the caller's text that was bound, a constant that was bound twice twice. */
+  /** All literals of the caller's text; a constant that is bound twice appears twice. */
   get bound(): readonly WrittenLiteral[] {
     return this.#written;
   }
 
-  /** By slot; each entry of one slot has the same value. */
+  /** By slot; all entries of one slot have the same value. */
   get carried(): ReadonlyMap<number, readonly CarriedLiterals[]> {
     return this.#carried;
   }
@@ -144,7 +138,7 @@ const FORMS: ReadonlyMap<ScalarType, RegExp> = new Map<ScalarType, RegExp>([
   ['time', new RegExp(`^${CLOCK}$`)],
   ['timestamp', new RegExp(`^(?:${DAY}(?:[t ]${CLOCK})?|${FAR})$`, 'i')],
   ['timestamptz', new RegExp(`^(?:${DAY}(?:[t ]${CLOCK}(?:${OFFSET})?)?|${FAR})$`, 'i')],
-  // With a minus in front, IntervalStyle decides whether it is that of the first part or of all.
+  // After a minus, IntervalStyle decides whether it applies to the first field or to all.
   ['interval', /^(?:[^-]*|[+-]?\d+(?:\.\d+)? *[a-z]+)$/i],
   ['timetz', new RegExp(`^${CLOCK}${OFFSET}$`, 'i')],
   ['money', /^-?\d+(?:\.\d{1,2})?$/],
@@ -156,7 +150,6 @@ const FORMS: ReadonlyMap<ScalarType, RegExp> = new Map<ScalarType, RegExp>([
   ['tstzmultirange', /^\{\}$/],
 ]);
 
-/** A range of `ends`, of which either may be missing. */
 function spans(ends: string): RegExp {
   return new RegExp(`^(?:empty|[[(](?:${ends})?,(?:${ends})?[\\])])$`, 'i');
 }
@@ -165,14 +158,14 @@ const DAY_ONLY = new RegExp(`^${DAY}$`);
 const NO_OFFSET = new RegExp(`^${DAY}[t ]${CLOCK}$`, 'i');
 
 /**
- * True if Postgres reads `text` as the same value of `type` under every DateStyle and IntervalStyle and, except for a
- * timestamptz without an offset, in every time zone. False for `today` and `now`.
+ * True if Postgres parses `text` to the same value of `type` under all DateStyle and IntervalStyle settings and, except
+ * for a timestamptz without offset, in all time zones. False for `today` and `now`.
  */
 export function isSettingsFree(text: string, type: ScalarType): boolean {
   return FORMS.get(type)?.test(text.trim()) ?? true;
 }
 
-/** A literal of type timestamptz that `isSettingsFree`, with UTC's offset where it says none. */
+/** Adds the UTC offset to a timestamptz literal without one. Requires `isSettingsFree`. */
 export function withOffset(text: string): string {
   const trimmed = text.trim();
   if (DAY_ONLY.test(trimmed)) return `${trimmed} 00:00:00+00`;
@@ -182,9 +175,9 @@ export function withOffset(text: string): string {
 const ISO_DAY = /^\s*(\d{4,})-(\d{1,2})-(\d{1,2})(?=[t\s]|$)/i;
 const CLOCK_FIELDS = /(?:^|[t\s])(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d*)?)?(?![\d:])/i;
 
-/** False for a date in the order of ISO 8601 that no calendar has. Of other spellings only the database knows. */
+/** False for an ISO 8601 date that does not exist. Other spellings are left to the database. */
 export function isPossibleDay(text: string): boolean {
-  if (/bc/i.test(text)) return true; // the leap years before our era are counted otherwise
+  if (/bc/i.test(text)) return true; // leap years before year 1 are counted differently
   const [, year, month, day] = (ISO_DAY.exec(text) ?? []).map(Number);
   if (year === undefined || month === undefined || day === undefined) return true;
   return year > 0 && month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month);
@@ -195,7 +188,7 @@ function daysIn(year: number, month: number): number {
   return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
 }
 
-/** False for a text whose hours, minutes or seconds no clock shows. */
+/** False if hours, minutes or seconds are out of range. */
 export function isPossibleTime(text: string): boolean {
   const [, hour, minute, second] = (CLOCK_FIELDS.exec(text) ?? []).map(Number);
   if (hour === undefined || minute === undefined) return true;

@@ -11,13 +11,11 @@ import { columnsOf, joinParents } from './manifest/computed.js';
 import { withUsedColumns } from './runtime/finish-runtime.js';
 import { innerScope, resolveColumn, type ScopeItem, withParents } from './scope.js';
 
-/** One value of a sampled row. */
 export interface SampledValue {
   readonly name: string;
-  /** True if it is a column of the table. */
   readonly stored: boolean;
   readonly expr: Expr;
-  /** The stored columns that it is read from, the keys on the way to a parent with them. */
+  /** Stored columns it is computed from, including keys used to reach parents. */
   readonly reads: readonly SampledRead[];
 }
 
@@ -28,14 +26,14 @@ interface SampledRead {
   readonly ofParent: boolean;
 }
 
-/** The rows of an entity with everything that `*` has of them, in its order; not governed yet. */
+/** Rows of an entity with all columns of `*`, in order. Not governed yet. */
 export interface BoundSample {
   /** Without outputs, order and limit. */
   readonly plan: BoundPlan;
   readonly values: readonly SampledValue[];
 }
 
-/** The columns of `*` for this caller, as a query without outputs. */
+/** Binds the columns of `*` for this caller as a query without outputs. */
 export function bindSample(relation: Relation, catalog: Catalog, access: Access): BoundSample {
   const ctx = new BindContext({ original: '', quoted: [] }, catalog, access, NO_FEATURES, []);
   const rights = access.relations.get(relation.name);
@@ -65,11 +63,9 @@ export function bindSample(relation: Relation, catalog: Catalog, access: Access)
   return Object.freeze({ plan, values: Object.freeze(values) });
 }
 
-/** The stored columns under values, each with the FROM item that has it. */
 class StoredReads {
   readonly #own: ScopeItem;
   readonly #items = new Map<SourceId, ScopeItem>();
-  /** The keys of the last step to each parent. */
   readonly #keys = new Map<SourceId, readonly ColumnRef[]>();
 
   constructor(own: ScopeItem) {

@@ -11,26 +11,25 @@ import type { OwnGrain } from './metrics/own-grain.js';
 import type { RowOperators } from './runtime/row-operators.js';
 import type { HydrationDraft, RetrievalDraft } from './runtime/runtime-draft.js';
 
-/** One column that a FROM item offers, under the name that queries use for it. */
 export interface ScopeColumn {
-  /** The item's own name of it: the declared name, or `c<position>` of a derived table. */
+  /** Name within the item: the declared name, or `c<position>` of a derived table. */
   readonly name: string;
   readonly type: TypeName;
-  /** True if joins may use it: a sealed key, or one passed through unchanged. */
+  /** True if joins may use it: a sealed key, possibly passed through unchanged. */
   readonly sealed: boolean;
-  /** Policy lets the caller know of it, not use it. */
+  /** True if the caller may know of it but not use it. */
   readonly denied: boolean;
   /** True if `*` includes it. */
   readonly starred: boolean;
-  /** Set where another FROM item than its own holds the value. */
+  /** Set if another FROM item has the value. */
   readonly source?: number;
-  /** Set where it is no column of the scan, but written out to an expression over them. */
+  /** Set for a computed column, which is expanded to an expression. */
   readonly computed?: ComputedColumn;
-  /** Set where a FULL JOIN by names has merged two columns: it is the first of them that is not NULL. */
+  /** Set for a column merged by FULL JOIN USING: the first non-NULL of the two. */
   readonly merged?: readonly [ColumnRef, ColumnRef];
 }
 
-/** A row that a row of an item refers to, joined where computed columns read it. */
+/** A parent row joined for computed columns. */
 export interface ParentItem {
   readonly edge: string;
   readonly item: ScopeItem;
@@ -38,45 +37,42 @@ export interface ParentItem {
   readonly on: readonly Operation[];
 }
 
-/** A FROM item as names see it. */
+/** A FROM item as seen by name resolution. */
 export interface ScopeItem {
   readonly source: number;
   readonly alias: string;
-  /** Position in the text. */
   readonly location?: Location;
-  /** Set for a relation that is named without an alias: the schema that may qualify it. */
+  /** Schema that may qualify a relation without an alias. */
   readonly schema?: string;
-  /** Columns that USING joined to another item's: only a qualified name means them. */
+  /** Columns merged by USING with another item's; only qualified names refer to these. */
   readonly joined?: ReadonlySet<string>;
   readonly columns: ReadonlyMap<string, ScopeColumn>;
-  /** Columns by their declared names, if an alias renames them: names in the manifest refer to these. */
+  /** Columns by declared name if an alias renames them. Names in the manifest refer to these. */
   readonly declared?: ReadonlyMap<string, ScopeColumn>;
-  /** Set for a function of one column, which the item's own name means as well. */
+  /** Set for a function with one column, to which the item's own name refers as well. */
   readonly scalar?: true;
-  /** The relation behind it, where it is one. */
   readonly relation: Relation | null;
-  /** Set for a RETRIEVE: operators and filters go there. */
+  /** Set for a RETRIEVE: receives operators and filters. */
   readonly retrieval?: RetrievalDraft;
-  /** Set for an entity with content: using its `evidence` makes the query a Joint one. */
+  /** Set for an entity with content; using its `evidence` makes the query a Joint one. */
   readonly hydration?: HydrationDraft;
-  /** Parents joined so far for its computed columns; absent if nothing can be joined to it. */
+  /** Parents joined so far for computed columns; absent if no parents can be joined. */
   readonly parents?: ParentItem[];
-  /** The order of the rows where the query states none. */
+  /** Order of the rows if the query states none. */
   readonly order?: readonly ColumnRef[];
 }
 
-/** A column as a query writes it. */
 export interface ColumnReference {
-  /** The FROM item; null where only the column is named. */
+  /** Null for an unqualified name. */
   readonly alias: string | null;
   readonly name: string;
-  /** Name before the dot, or null: with a schema the item must be a relation of it that has no alias. */
+  /** Set only for `schema.relation.column`; the relation must then have no alias. */
   readonly schema: string | null;
 }
 
 /**
- * `column`, `item.column`, `entities.relation.column` or `osl.entities.relation.column`; null for anything else. In raw
- * SQL the schema is that of a table.
+ * Parses `column`, `item.column`, `entities.relation.column` or `osl.entities.relation.column`; null for anything else.
+ * In raw SQL any schema is allowed.
  */
 export function referenceOf(parts: readonly string[], world: World): ColumnReference | null {
   const [name = '', alias = null, schema = null] = [parts.at(-1), parts.at(-2), parts.at(-3)];
@@ -85,51 +81,48 @@ export function referenceOf(parts: readonly string[], world: World): ColumnRefer
   return known && parts.length <= 4 ? { alias, name, schema } : null;
 }
 
-/** The names that an expression can use. Inner scopes see outer ones (correlation). */
+/** Names that an expression can use. Inner scopes include outer ones (correlation). */
 export interface Scope {
   readonly parent: Scope | null;
   readonly items: readonly ScopeItem[];
   readonly tables: ReadonlyMap<string, CommonTableEntry>;
-  /** Set if its items are to the left of a LATERAL query, which may name their columns. */
+  /** Set if the items are visible to a LATERAL query on their right. */
   readonly lateral?: true;
-  /** The join tree of the items; absent if not needed. */
   readonly from?: FromItem;
-  /** Columns that USING joined; `*` lists them first. */
+  /** Columns merged by USING; `*` lists them first. */
   readonly using?: readonly UsingColumn[];
-  /** Collects metrics whose rows the joins repeat; absent if no metric is allowed. */
+  /** Collects metrics whose rows the joins would repeat; absent if metrics are not allowed. */
   readonly ownGrain?: OwnGrain;
-  /** Collects operators over its rows; absent if none is allowed. */
+  /** Collects operators over rows; absent if operators are not allowed. */
   readonly operators?: RowOperators;
 }
 
-/** The column that USING makes of both sides. */
 interface UsingColumn {
   readonly source: number;
   readonly name: string;
 }
 
-/** A column of a bound query, as the query around it sees it. */
+/** Output column of a bound query. */
 export interface BoundColumn {
   readonly name: string;
   readonly type: TypeName;
-  /** A sealed key passed through unchanged. */
+  /** True for a sealed key passed through unchanged. */
   readonly sealed: boolean;
-  /** Display format, if it is a metric that declares one. */
+  /** Display format of a metric that declares one. */
   readonly format?: MetricFormat;
 }
 
 export interface CommonTableEntry {
   readonly table: CommonTable;
-  /** Within the step of a recursive table: that table, whose name means the rows of the step before. */
+  /** Set inside the recursive term: id of the table, whose name refers to the rows of the previous step. */
   readonly stepOf?: number;
   readonly columns: readonly BoundColumn[];
-  /** True if it reads passages, a walk or evidence. */
+  /** True if it reads passages, traversals or evidence. */
   readonly content: boolean;
 }
 
 const SEALED = new WeakMap<ScopeItem['columns'], ReadonlySet<string>>();
 
-/** True if column `name` of `item`, by the item's own name of it, is sealed. */
 export function isSealedIn({ columns }: ScopeItem, name: string): boolean {
   let names = SEALED.get(columns);
   if (names === undefined) {
@@ -139,12 +132,10 @@ export function isSealedIn({ columns }: ScopeItem, name: string): boolean {
   return names.has(name);
 }
 
-/** `item` with its columns by their declared names. */
 export function asDeclared(item: ScopeItem): ScopeItem {
   return item.declared === undefined ? item : { ...item, columns: item.declared };
 }
 
-/** The scope of one SELECT level below `parent` with `items` in its FROM. */
 export function innerScope(
   parent: Scope | null,
   items: readonly ScopeItem[],
@@ -158,7 +149,7 @@ const visibleColumns = new WeakMap<
   { relation: Relation; columns: ReadonlyMap<string, ScopeColumn> }
 >();
 
-/** The columns of `relation` that this access knows of. The rest does not exist for the binder. */
+/** Columns of `relation` that this access includes. All others are treated as nonexistent. */
 export function columnsFor(relation: Relation, access: RelationAccess): ReadonlyMap<string, ScopeColumn> {
   const known = visibleColumns.get(access);
   if (known?.relation === relation) return known.columns;
@@ -171,7 +162,7 @@ export function columnsFor(relation: Relation, access: RelationAccess): Readonly
   return columns;
 }
 
-/** A column as this access knows it; null where it does not. */
+/** Column `name` as this access allows it; null if it is hidden. */
 export function visibleColumn(relation: Relation, name: string, access: RelationAccess): ScopeColumn | null {
   const column = columnOf(relation, name);
   if (column === null || !access.grants.some((g) => g.columns.has(name))) return null;
@@ -194,8 +185,8 @@ function isDenied(relation: Relation, name: string, access: RelationAccess): boo
 }
 
 /**
- * Resolves a column outward from `scope`; the nearest level that has it wins. What a computed one is written out to is
- * `columnValue`'s to say: its `ref` stands for no column of a scan.
+ * Resolves a column; the innermost scope that has it wins. The `ref` of a computed column refers to no scan: use
+ * `columnValue`.
  */
 export function resolveColumn(
   scope: Scope,
@@ -210,7 +201,7 @@ export function resolveColumn(
   throw unknownColumn(scope, alias, parts.at(-1) ?? '', ctx, location);
 }
 
-/** Like `resolveColumn`, but null where nothing has that name. */
+/** `resolveColumn` that returns null for an unknown name. */
 export function findColumn(
   scope: Scope,
   parts: readonly string[],
@@ -229,7 +220,6 @@ export function findColumn(
   return { ref: ctx.at(ref, location), column, item, level };
 }
 
-/** Sources whose columns the items of this level offer, by item. */
 export function localSources(scope: Scope): ReadonlyMap<number, ScopeItem> {
   const sources = new Map<number, ScopeItem>();
   for (const item of withParents(scope.items)) {
@@ -240,12 +230,10 @@ export function localSources(scope: Scope): ReadonlyMap<number, ScopeItem> {
   return sources;
 }
 
-/** The items, and what their computed columns have had joined. */
 export function withParents(items: readonly ScopeItem[]): readonly ScopeItem[] {
   return items.flatMap((i) => [i, ...withParents((i.parents ?? []).map((p) => p.item))]);
 }
 
-/** True if an item of this level offers columns of `source`. */
 export function isLocal(scope: Scope, source: number): boolean {
   return (
     scope.items.some((i) => i.source === source) ||
@@ -254,7 +242,7 @@ export function isLocal(scope: Scope, source: number): boolean {
   );
 }
 
-/** Like `resolveColumn`, but null where nothing has that name. */
+/** Looks up a reference without recording its use; null if there is no such column. */
 export function lookUp(scope: Scope, reference: ColumnReference, ctx: BindContext, location: Location) {
   const { alias, name } = reference;
   let level = 0;
@@ -277,7 +265,7 @@ export function lookUp(scope: Scope, reference: ColumnReference, ctx: BindContex
   return alias === null ? scalarNamed(scope, name) : null;
 }
 
-/** The one column of a function in FROM that is referred to by the function's alias `name`; no column has that name. */
+/** The column of a single-column function that is referred to by the function's alias. */
 function scalarNamed(scope: Scope, name: string) {
   let level = 0;
   for (let at: Scope | null = scope; at !== null; at = at.parent, level++) {
@@ -288,16 +276,15 @@ function scalarNamed(scope: Scope, name: string) {
   return null;
 }
 
-/** True if `reference` could mean a column of `item`. */
 export function isMeant(item: ScopeItem, { alias, name, schema }: ColumnReference): boolean {
   if (alias === null) return item.joined?.has(name) !== true;
   return item.alias === alias && (schema === null || item.schema === schema);
 }
 
-/** Separator between a name that a derived table has twice and its position; no query can write it. */
+/** Separates a duplicate name in a derived table from its position. NUL cannot occur in a query. */
 export const TWICE = '\u0000';
 
-/** True if a query can refer to the column that is shown as `shown`. */
+/** True if queries can refer to a column displayed as `shown`. */
 export function isNameable(shown: string): boolean {
   return !shown.includes(TWICE);
 }
@@ -349,21 +336,19 @@ function qualifiedName({ relation }: ScopeItem, name: string, ctx: BindContext):
   return `${table}.${name}`;
 }
 
-/** A FROM clause: its tree, and its items as names see them, left to right. */
+/** A bound FROM clause or part of one. `items` are in order from left to right. */
 export interface BoundItem {
   readonly item: FromItem;
   readonly items: readonly ScopeItem[];
-  /** True if it has an entity or bridge by name, not only queries over them. */
+  /** True if it names an entity or bridge directly, not only through subqueries. */
   readonly named: boolean;
-  /** True if it reads passages, a walk or evidence, at any depth. */
+  /** True if it reads passages, traversals or evidence, at any depth. */
   readonly content: boolean;
-  /** Columns that USING joined. */
   readonly using?: readonly UsingColumn[];
 }
 
-/** A whole FROM clause. */
 export interface BoundFrom extends BoundItem {
   readonly using: readonly UsingColumn[];
-  /** The conjuncts of WHERE that join what commas separate; they filter no more. */
+  /** Conjuncts of WHERE that serve as join conditions for comma joins and need not filter again. */
   readonly keys: ReadonlySet<Node>;
 }

@@ -1,15 +1,13 @@
-/** A construct that a tenant may switch off, for every caller and on every surface. */
+/** A construct that a tenant can disable for all callers and surfaces. */
 interface Switch {
-  /** Its name in messages. */
   readonly construct: string;
-  /** The hint where it is switched off. */
+  /** Hint of the error when disabled. */
   readonly hint: string;
-  /** Its description in the manifest's schema. */
   readonly description: string;
 }
 
 /**
- * Features of OSL-SQL beyond the contract's five forms, by the names of the manifest's switches. Clauses of one SELECT
+ * Features of OSL-SQL beyond the contract's five forms, by the names of the manifest's switches. Clauses of a SELECT
  * over one entity, such as HAVING or DISTINCT, have no switch.
  */
 export const FEATURES = Object.freeze({
@@ -54,12 +52,11 @@ export const FEATURES = Object.freeze({
 
 export type Feature = keyof typeof FEATURES;
 
-/** For each feature, true if the tenant allows it. */
+/** True for each feature that the tenant allows. */
 export type Features = Readonly<Record<Feature, boolean>>;
 
-/** Each feature as `of` says. */
 export function featuresBy(of: (feature: Feature) => boolean): Features {
-  const names = Object.keys(FEATURES) as Feature[]; // its own keys
+  const names = Object.keys(FEATURES) as Feature[]; // Object.keys loses the key type
   return Object.freeze(Object.fromEntries(names.map((name) => [name, of(name)])) as Record<Feature, boolean>);
 }
 

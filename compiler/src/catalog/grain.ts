@@ -1,53 +1,49 @@
-/** The lengths of time that metrics are grouped by, finest first. Weeks begin on Monday; time is UTC. */
+/** Metric time grains, finest first. Weeks begin on Monday; all times are UTC. */
 export const GRAINS = ['second', 'minute', 'hour', 'day', 'week', 'month', 'quarter', 'year'] as const;
 
 export type Grain = (typeof GRAINS)[number];
 
-/**
- * The rows that a cumulative metric takes for a period: all before its end, all from some time on, or those of another
- * period.
- */
+/** Rows that a cumulative metric aggregates for a period. */
 export type PeriodSpan =
   | { readonly kind: 'unbounded' }
-  /** The `count` units that end with the period. */
+  /** The last `count` units up to the end of the period. */
   | { readonly kind: 'window'; readonly count: number; readonly unit: Grain }
-  /** From the beginning of the `grain` in which the period ends. */
+  /** From the start of the enclosing `grain` to the end of the period. */
   | { readonly kind: 'to_date'; readonly grain: Grain }
-  /** The rows of the period that begins `count` units earlier. */
+  /** The period `count` units earlier. */
   | { readonly kind: 'offset'; readonly count: number; readonly unit: Grain }
-  /** The rows of the period that begins together with the `grain` in which this period begins. */
+  /** The period at the start of the enclosing `grain`. */
   | { readonly kind: 'offset_to_grain'; readonly grain: Grain };
 
-/** The grain that `text` spells, whatever its case, or null. */
+/** Parses a grain, case-insensitively. */
 export function grainNamed(text: string): Grain | null {
   const lower = text.toLowerCase();
   return GRAINS.find((g) => g === lower) ?? null;
 }
 
-/** `7 days`, `1 month`: a whole number from 1 to 9,999 and a grain; null for anything else. */
+/** Parses `7 days`, `1 month`: an integer from 1 to 9,999 and a grain; null for anything else. */
 export function windowNamed(text: string): Extract<PeriodSpan, { kind: 'window' }> | null {
   const [, digits, word] = /^ *([1-9]\d{0,3}) +([a-z]+?)s? *$/.exec(text) ?? [];
   const unit = GRAINS.find((g) => g === word);
   return unit === undefined ? null : Object.freeze({ kind: 'window', count: Number(digits), unit });
 }
 
-/** True if `grain` is a day or longer. */
 export function isOfDays(grain: Grain): boolean {
   return GRAINS.indexOf(grain) >= GRAINS.indexOf('day');
 }
 
-/** A moment that a caller wrote, in UTC. */
+/** A point in time written by the caller, in UTC. */
 export interface Instant {
-  /** `2026-01-31`, or `2026-01-31 10:00:00.000` where a time was written. */
+  /** `2026-01-31`, or `2026-01-31 10:00:00.000` if a time was written. */
   readonly text: string;
-  /** True if the text has a day and no time. */
+  /** True if no time was written. */
   readonly isDay: boolean;
 }
 
 const FORM =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2})(\.\d{1,3})?)?\s*(Z|[+-]\d{2}(?::?\d{2})?)?)?$/i;
 
-/** An ISO 8601 date, or date and time to the millisecond; without an offset it is UTC. Null for anything else. */
+/** Parses an ISO 8601 date, or date and time to the millisecond; UTC without an offset. Null for anything else. */
 export function instantNamed(text: string): Instant | null {
   const [, day, minutes, seconds = '00', fraction = '', offset = 'Z'] = FORM.exec(text.trim()) ?? [];
   if (day === undefined || !isDate(day)) return null;
@@ -58,25 +54,24 @@ export function instantNamed(text: string): Instant | null {
   return Object.freeze({ text: time.toISOString().replace('T', ' ').replace('Z', ''), isDay: false });
 }
 
-/** The day after `day`. */
 export function dayAfter(day: string): string {
   return new Date(Date.parse(`${day}T00:00:00Z`) + DAY_MS).toISOString().slice(0, 10);
 }
 
 const DAY_MS = 86_400_000;
 
-/** True if the calendar has the day; `Date` would read the 31st of a short month as the first of the next. */
+/** Rejects days such as February 30, which `Date` would roll over. */
 function isDate(day: string): boolean {
   const time = new Date(`${day}T00:00:00Z`);
   return !Number.isNaN(time.getTime()) && time.toISOString().startsWith(day) && !day.startsWith('0000');
 }
 
-/** A metrics question in one form, however it was spelled. Names are the caller's; their case does not count. */
+/** A normalized metrics request. Names are as the caller wrote them and compare case-insensitively. */
 export interface MetricsRequest {
   readonly metrics: readonly { readonly name: string; readonly alias: string | null }[];
   /** `entity__dimension[__grain]`, `metric_time[__grain]` or an entity. */
   readonly groupBy: readonly { readonly name: string; readonly grain: Grain | null }[];
-  /** Predicates of OSL-SQL whose names are `{{ … }}` builders; all must hold. */
+  /** OSL-SQL predicates whose names are `{{ … }}` templates, combined with AND. */
   readonly where: readonly string[];
   readonly orderBy: readonly {
     readonly name: string;
@@ -84,7 +79,7 @@ export interface MetricsRequest {
     readonly descending: boolean;
   }[];
   readonly limit: number | null;
-  /** Both ends are included. */
+  /** Both ends are inclusive. */
   readonly timeConstraint: { readonly start: Instant | null; readonly end: Instant | null } | null;
   /** Grain of times that state none. Default: day. */
   readonly grain: Grain | null;

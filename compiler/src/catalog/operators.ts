@@ -1,8 +1,8 @@
 import type { TypeName } from '../types/types.js';
 
 /**
- * Type of an operator's argument. `labels` is `text[]` or a jsonb array of `{label, description, examples}`; `schema`
- * is a jsonb object, the JSON Schema of an object.
+ * Type of an operator's argument. `labels`: `text[]` or a jsonb array of `{label, description, examples}`; `schema`: a
+ * JSON Schema of an object as jsonb.
  */
 export type OperatorArgumentType = 'text' | 'float8' | 'int4' | 'labels' | 'schema';
 
@@ -10,11 +10,10 @@ export interface OperatorArgument {
   /** For `name => value`. */
   readonly name: string;
   readonly type: OperatorArgumentType;
-  /** True if it may also be given by position, after the column. */
+  /** True if it may also be passed by position, after the column. */
   readonly positional: boolean;
-  /** True if the service derives a missing value from the question and its facet. */
+  /** True if the service derives a missing value from the query and its facet. */
   readonly worked: boolean;
-  /** Value of a missing argument; null if it has none. */
   readonly default: number | string | null;
   /** Inclusive bounds of a number. */
   readonly min: number | null;
@@ -23,13 +22,13 @@ export interface OperatorArgument {
 
 export interface OperatorSignature {
   readonly class: 'encoder' | 'decoder';
-  /** After the first argument, which is always the passage's `text`. */
+  /** Without the first argument, which is always the passage's `text`. */
   readonly arguments: readonly OperatorArgument[];
   readonly result: TypeName;
-  /** Another result type where this argument is given. */
+  /** Result type if this argument is given. */
   readonly resultWith: { readonly argument: string; readonly type: TypeName } | null;
   readonly nullable: boolean;
-  /** Condition under which the query of RETRIEVE is read: never, or if this argument is missing. */
+  /** When the query of RETRIEVE is used: never, or if this argument is missing. */
   readonly query: 'never' | { readonly unless: string };
 }
 
@@ -63,7 +62,7 @@ const POSITIONAL = { positional: true } as const;
 const WORKED = { positional: true, worked: true } as const;
 const UNIT = { min: -1, max: 1 } as const;
 
-/** The twelve operators. Names are upper case and compare without case. */
+/** The twelve operators. Names are upper case here and compare case-insensitively. */
 export const OPERATORS = Object.freeze({
   SIMILARITY: encoder([argument('reference', 'text', POSITIONAL)], 'float8', {
     query: { unless: 'reference' },
@@ -110,8 +109,7 @@ export type OperatorName = keyof typeof OPERATORS;
 export type EncoderName = 'SIMILARITY' | 'CLASSIFY' | 'TAG' | 'RANK' | 'DEDUP' | 'OUTLIER' | 'CLUSTER';
 export type DecoderName = Exclude<OperatorName, EncoderName>;
 
-/** Null where `name` is no operator. */
 export function operatorNamed(name: string): OperatorName | null {
   const upper = name.toUpperCase();
-  return Object.hasOwn(OPERATORS, upper) ? (upper as OperatorName) : null; // just looked up
+  return Object.hasOwn(OPERATORS, upper) ? (upper as OperatorName) : null; // checked by hasOwn
 }

@@ -2,7 +2,7 @@ import { INTEGERS, NUMBERS, type TypeName } from '../types/types.js';
 import { aggregate, orderedSet, STABLE, windowed } from './define.js';
 import type { FunctionDefinition } from './definition.js';
 
-/** Types with an order that aggregates know. */
+/** Types that MIN and MAX accept. */
 const ORDERED = [
   ...NUMBERS,
   'text',
@@ -18,7 +18,6 @@ const ORDERED = [
   'anyarray',
 ] as const;
 
-/** Aggregates over pairs of numbers. */
 const OF_PAIRS = [
   'corr',
   'covar_pop',
@@ -34,17 +33,14 @@ const OF_PAIRS = [
   'regr_syy',
 ] as const;
 
-/** An aggregate whose argument and result have the same type. */
 function within(name: string, types: readonly (TypeName | 'anyarray')[]): readonly FunctionDefinition[] {
   return types.map((type) => aggregate(name, [type], type));
 }
 
-/** The type of a mean or a deviation of numbers of `type`. */
 function spread(type: (typeof NUMBERS)[number]): TypeName {
   return type === 'float4' || type === 'float8' ? 'float8' : 'numeric';
 }
 
-/** Aggregates; `count(*)` is grammar. */
 export const AGGREGATE_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   aggregate('count', ['any'], 'int8'),
   aggregate('sum', ['int2'], 'int8'),
@@ -95,8 +91,8 @@ export const AGGREGATE_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze(
 ]);
 
 /**
- * Hypothetical-set aggregates such as `rank(5) WITHIN GROUP (ORDER BY x)`: they take one value for each sort key, of
- * the key's type. In the table their names are those of window functions.
+ * Hypothetical-set aggregates such as `rank(5) WITHIN GROUP (ORDER BY x)`: one direct argument for each sort key, of
+ * the key's type. They share their names with window functions.
  */
 export const HYPOTHETICAL: ReadonlyMap<string, FunctionDefinition> = new Map(
   (
@@ -114,7 +110,7 @@ export function isHypothetical(definition: FunctionDefinition): boolean {
   return HYPOTHETICAL.get(definition.name) === definition;
 }
 
-/** Functions that need OVER; every aggregate may have it too. */
+/** Functions that require OVER. Every aggregate accepts it too. */
 export const WINDOW_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   windowed('row_number', [], 'int8'),
   windowed('rank', [], 'int8'),

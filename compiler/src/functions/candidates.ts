@@ -10,16 +10,16 @@ import {
   type Operand,
 } from './polymorphic.js';
 
-/** An overload that takes as many arguments as the call has. */
+/** An overload with as many arguments as the call. */
 export interface OverloadCandidate<Definition> {
   readonly definition: Definition;
   readonly arguments: readonly ArgumentType[];
   readonly polymorphic: boolean;
-  /** The result of resolving to it, if that does not depend on the arguments; else null. */
+  /** Resolution to this overload, if it does not depend on the arguments; else null. */
   readonly concrete: ResolvedOverload<Definition> | null;
 }
 
-/** A call whose overload is settled. `argumentTypes` are what each argument must be converted to. */
+/** A resolved call. `argumentTypes` are the types that the arguments must be converted to. */
 export interface ResolvedOverload<Definition> {
   readonly definition: Definition;
   readonly argumentTypes: readonly TypeName[];
@@ -40,12 +40,10 @@ export function candidate<D extends { readonly result: ResultType }>(
   });
 }
 
-/** True if the type is a type of the model, not a polymorphic one. */
 function isConcrete(type: ArgumentType): type is TypeName {
   return type !== 'any' && !isPolymorphic(type);
 }
 
-/** True if the arguments can be passed to `to` through implicit conversions alone. */
 function accepts(to: OverloadCandidate<unknown>, actual: readonly Operand[]): boolean {
   const declared = to.arguments;
   for (let i = 0; i < actual.length; i++) {
@@ -55,13 +53,12 @@ function accepts(to: OverloadCandidate<unknown>, actual: readonly Operand[]): bo
     if (given === null || given === undefined || type === given || type === 'any' || isPolymorphic(type)) {
       continue;
     }
-    // What is neither `any` nor polymorphic is a type of the model.
+    // Types other than `any` and polymorphic ones are concrete.
     if (!convertsImplicitly(given, type as TypeName)) return false;
   }
   return !to.polymorphic || bindPolymorphic(declared, actual) !== null;
 }
 
-/** The members of `list` with the highest score. */
 function best<D>(
   list: readonly OverloadCandidate<D>[],
   score: (c: OverloadCandidate<D>) => number,
@@ -80,7 +77,6 @@ function best<D>(
   return kept;
 }
 
-/** Number of arguments of known type that satisfy `fits`. */
 function count(
   actual: readonly Operand[],
   declared: readonly ArgumentType[],
@@ -109,7 +105,7 @@ interface ArgumentSlot {
   readonly preferred: boolean;
 }
 
-/** The category that the candidates agree on at `position`: text wins where they differ; null if none does. */
+/** Category that the candidates agree on at `position`. Text wins over any other; null if they disagree otherwise. */
 function slotAt(position: number, list: readonly OverloadCandidate<unknown>[]): ArgumentSlot | null {
   let category: Category | null = null;
   let preferred = false;
@@ -133,7 +129,7 @@ function slotAt(position: number, list: readonly OverloadCandidate<unknown>[]): 
   return category === null || (conflict && category !== 'S') ? null : { position, category, preferred };
 }
 
-/** The candidates that take, at each unknown argument, the category that the candidates agree on. */
+/** Keeps candidates whose types at unknown arguments are of the agreed category. */
 function byCategory<D>(
   list: readonly OverloadCandidate<D>[],
   actual: readonly Operand[],
@@ -154,7 +150,6 @@ function byCategory<D>(
   return kept.length === 0 ? list : kept;
 }
 
-/** The one type of all known arguments, or null. */
 function onlyType(actual: readonly Operand[]): TypeName | null {
   let only: Operand = null;
   for (const given of actual) {
@@ -166,8 +161,8 @@ function onlyType(actual: readonly Operand[]): TypeName | null {
 }
 
 /**
- * The candidate that Postgres calls (manual, "Operator Type Resolution" and "Function Type Resolution"), for a
- * call that none matches exactly. Each step is taken only if more than one candidate is left.
+ * Chooses the overload as Postgres does (manual, "Operator Type Resolution" and "Function Type Resolution") if none
+ * matches exactly. Each step applies only while several candidates are left.
  */
 export function selectCandidate<D>(
   all: readonly OverloadCandidate<D>[],

@@ -11,7 +11,7 @@ function casts(
   return to.map((type) => cast(from, type, context, traits));
 }
 
-/** The rows of `pg_cast` between the model's types. */
+/** Rows of `pg_cast` between supported types. */
 export const CATALOG_CASTS: readonly CastDefinition[] = Object.freeze([
   cast('bool', 'int4', 'explicit', LEAKPROOF),
   ...casts('bool', ['text', 'bpchar'], 'assignment'),
@@ -63,8 +63,8 @@ function enter(table: CastTable, row: CastDefinition): void {
 }
 
 /**
- * Every conversion, in the order in which Postgres looks for one: `pg_cast`; element by element between
- * arrays; through the text form (to text in assignments, from text only when asked).
+ * All conversions in Postgres' order of preference: `pg_cast`; element-wise between arrays; via the text form (to text
+ * in assignments, from text only explicitly).
  */
 function everyCast(): CastTable {
   const table: CastTable = new Map();
@@ -80,7 +80,7 @@ function everyCast(): CastTable {
 
   const scalarToScalar = [...table.values()].flatMap((targets) => [...targets.values()]);
   for (const { from, to, context, leakproof } of scalarToScalar) {
-    // No array cast is in the table yet, so both ends are scalar.
+    // No array casts have been added yet, so both types are scalar.
     const row = cast(arrayOf(from as ScalarType), arrayOf(to as ScalarType), context, { leakproof });
     enter(table, row);
   }
@@ -90,12 +90,12 @@ function everyCast(): CastTable {
 
 const TABLE: ReadonlyMap<TypeName, ReadonlyMap<TypeName, CastDefinition>> = everyCast();
 
-/** The cast from `from` to `to`; null if there is none. A cast of a type to itself is not in the table. */
+/** The cast from `from` to `to`; null if there is none. Casts of a type to itself are not listed. */
 export function castBetween(from: TypeName, to: TypeName): CastDefinition | null {
   return TABLE.get(from)?.get(to) ?? null;
 }
 
-/** True if Postgres converts `from` to `to` implicitly, or if they are the same type. */
+/** True if the types are equal or Postgres converts implicitly. */
 export function convertsImplicitly(from: TypeName, to: TypeName): boolean {
   return from === to || TABLE.get(from)?.get(to)?.context === 'implicit';
 }

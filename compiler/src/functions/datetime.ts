@@ -2,8 +2,8 @@ import { growing, STABLE, scalar } from './define.js';
 import type { FunctionDefinition } from './definition.js';
 
 /**
- * The units that `date_trunc`, `extract` and `date_part` take, with every spelling that Postgres 15 to 18
- * accept for them, lower case. A unit is part of the plan's shape, so each set is closed.
+ * Units of `date_trunc`, `extract` and `date_part` in all spellings of Postgres 15 to 18, in lower case. Units are part
+ * of the plan's shape, so the sets are closed.
  */
 
 function spellings(...lines: readonly string[]): ReadonlySet<string> {
@@ -32,7 +32,6 @@ const WEEK = 'week weeks w';
 const WITHIN = 'dow isodow doy isoyear julian';
 const EPOCH = 'epoch';
 
-/** One name of each unit, for messages. */
 export const UNIT_NAMES: readonly string[] = Object.freeze([
   ...[...CLOCK, ...CALENDAR, WEEK].map((line) => line.split(' ')[0] ?? ''),
   ...WITHIN.split(' '),
@@ -56,7 +55,7 @@ export const TIMESTAMPTZ_FIELDS = spellings(
 );
 export const INTERVAL_FIELDS = spellings(...CLOCK, ...CALENDAR, EPOCH);
 
-/** Dates, times and intervals. `timezone` is AT TIME ZONE; no function is volatile. */
+/** Functions of dates, times and intervals. `timezone` is AT TIME ZONE. None is volatile. */
 export const DATETIME_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('now', [], 'timestamptz', STABLE),
   scalar('transaction_timestamp', [], 'timestamptz', STABLE),

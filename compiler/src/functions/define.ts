@@ -7,7 +7,7 @@ import type {
   ResultType,
 } from './definition.js';
 
-/** `items` by key, in order; `Map.groupBy` of later runtimes. */
+/** `Map.groupBy`, which not all supported runtimes have. */
 export function groupBy<K, T>(items: Iterable<T>, key: (item: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>();
   for (const item of items) {
@@ -19,14 +19,14 @@ export function groupBy<K, T>(items: Iterable<T>, key: (item: T) => K): Map<K, T
   return groups;
 }
 
-/** Differences from the defaults: immutable, not leakproof, a fixed number of arguments, no structural literal. */
+/** Deviations from the defaults: immutable, not leakproof, not variadic, no structural literal. */
 export interface Traits {
   readonly stable?: boolean;
   readonly volatile?: boolean;
   readonly leakproof?: boolean;
-  /** Type of each further argument. */
+  /** Type of each additional argument. */
   readonly variadic?: ArgumentType;
-  /** Closed set of values of the structural literal, which is always the first argument. */
+  /** Allowed values of the first argument, which then is a structural literal. */
   readonly unit?: ReadonlySet<string>;
 }
 
@@ -57,7 +57,6 @@ function define(
   });
 }
 
-/** One overload of an ordinary function. */
 export function scalar(
   name: string,
   args: readonly ArgumentType[],
@@ -67,7 +66,7 @@ export function scalar(
   return define('scalar', name, args, result, traits);
 }
 
-/** An overload with `args` alone, and one more for each of the `further` arguments that may follow. */
+/** Overloads with `args` alone and with each prefix of `further` appended. */
 export function growing(
   name: string,
   args: readonly ArgumentType[],
@@ -80,7 +79,6 @@ export function growing(
   );
 }
 
-/** One overload of an ordinary aggregate. */
 export function aggregate(
   name: string,
   args: readonly ArgumentType[],
@@ -90,7 +88,7 @@ export function aggregate(
   return define('aggregate', name, args, result, traits);
 }
 
-/** One overload of an aggregate with WITHIN GROUP: direct arguments first, the ordered one last. */
+/** Ordered-set aggregate (WITHIN GROUP): direct arguments first, then the aggregated one. */
 export function orderedSet(
   name: string,
   args: readonly ArgumentType[],
@@ -99,7 +97,6 @@ export function orderedSet(
   return define('ordered_set', name, args, result, PLAIN);
 }
 
-/** One overload of a function that exists only with OVER. */
 export function windowed(
   name: string,
   args: readonly ArgumentType[],
@@ -108,7 +105,6 @@ export function windowed(
   return define('window', name, args, result, PLAIN);
 }
 
-/** One overload of a function that makes rows. */
 export function makingRows(
   name: string,
   args: readonly ArgumentType[],
@@ -118,7 +114,6 @@ export function makingRows(
   return define('rows', name, args, result, traits);
 }
 
-/** One overload of an infix operator. */
 export function infix(
   left: ArgumentType,
   name: string,
@@ -129,12 +124,10 @@ export function infix(
   return Object.freeze({ name, left, right, result, leakproof: traits.leakproof === true });
 }
 
-/** One overload of a prefix operator. */
 export function prefix(name: string, right: ArgumentType, result: ResultType): OperatorDefinition {
   return Object.freeze({ name, left: null, right, result, leakproof: false });
 }
 
-/** One conversion. */
 export function cast(
   from: TypeName,
   to: TypeName,

@@ -1,9 +1,9 @@
 import type { TypeName } from '../types/types.js';
 
 /**
- * Postgres' polymorphic types. `anyelement`, `anynonarray` and `anyarray` bind to one element type per call;
- * `anyrange` and `anymultirange` to the ranges of it; `anycompatible` and `anycompatiblearray` bind to the common type
- * that all such arguments convert to.
+ * Postgres' polymorphic types. `anyelement`, `anynonarray` and `anyarray` share one element type per call; `anyrange`
+ * and `anymultirange` are ranges of it; `anycompatible` and `anycompatiblearray` share the common type of all such
+ * arguments.
  */
 type PolymorphicType =
   | 'anyelement'
@@ -14,33 +14,30 @@ type PolymorphicType =
   | 'anycompatible'
   | 'anycompatiblearray';
 
-/** An argument's declared type; `any` takes each argument's own type. */
+/** Declared type of an argument; `any` accepts each argument's own type. */
 export type ArgumentType = TypeName | PolymorphicType | 'any';
 export type ResultType = TypeName | PolymorphicType;
 
-/** One overload. Emitted as `pg_catalog.<name>(…)`. */
+/** One overload of a function. Emitted as `pg_catalog.<name>(…)`. */
 export interface FunctionDefinition {
-  /** Postgres' own name, lower case. */
   readonly name: string;
-  /** `rows` makes rows of its arguments; what their columns are called is in `rows.ts`. */
+  /** `rows`: a set-returning function; see `rows.ts` for its columns. */
   readonly kind: 'scalar' | 'aggregate' | 'ordered_set' | 'window' | 'rows';
-  /** For an ordered-set aggregate: the direct arguments, then the one of WITHIN GROUP. */
+  /** Of an ordered-set aggregate: direct arguments, then the aggregated one. */
   readonly arguments: readonly ArgumentType[];
-  /** Type of each further argument, or null where the function takes no more. */
   readonly variadic: ArgumentType | null;
-  /** For a function that makes rows of several columns, the type of the last column. */
+  /** For a set-returning function with several columns: type of the last one. */
   readonly result: ResultType;
-  /** A volatile function gives another value each time. */
   readonly volatility: 'immutable' | 'stable' | 'volatile';
   readonly leakproof: boolean;
   /**
-   * Positions whose literal belongs to the plan's shape and is emitted as text, with the closed, lower-case
-   * set of values that it may have (the unit of `date_trunc`).
+   * Positions of arguments whose literal is part of the plan's shape and emitted as text, with the allowed lower-case
+   * values (the unit of `date_trunc`).
    */
   readonly structural: ReadonlyMap<number, ReadonlySet<string>>;
 }
 
-/** One operator overload; `left` is null for a prefix operator. */
+/** One overload of an operator; `left` is null for a prefix operator. */
 export interface OperatorDefinition {
   readonly name: string;
   readonly left: ArgumentType | null;
@@ -52,7 +49,7 @@ export interface OperatorDefinition {
 export interface CastDefinition {
   readonly from: TypeName;
   readonly to: TypeName;
-  /** Contexts in which Postgres applies the cast implicitly; `explicit` casts need CAST or `::`. */
+  /** As `pg_cast.castcontext`: where the cast applies without CAST or `::`. */
   readonly context: 'implicit' | 'assignment' | 'explicit';
   readonly leakproof: boolean;
 }

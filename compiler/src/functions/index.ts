@@ -1,4 +1,4 @@
-/** The one closed table of the language's functions, operators and casts, and Postgres' rules over it. */
+/** Closed table of the language's functions, operators and casts, and Postgres' resolution rules. */
 
 export { HYPOTHETICAL, isHypothetical } from './aggregate.js';
 export { CATALOG_CASTS, castBetween } from './casts.js';

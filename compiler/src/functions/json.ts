@@ -1,7 +1,6 @@
 import { growing, STABLE, scalar } from './define.js';
 import type { FunctionDefinition } from './definition.js';
 
-/** Functions that exist as `json_…` for json and `jsonb_…` for jsonb. */
 function ofBoth(json: 'json' | 'jsonb'): readonly FunctionDefinition[] {
   return [
     scalar(`${json}_typeof`, [json], 'text'),
@@ -19,7 +18,7 @@ function ofBoth(json: 'json' | 'jsonb'): readonly FunctionDefinition[] {
   ];
 }
 
-/** Functions whose second argument is a path through JSON: a constant text here, `jsonpath` in Postgres. */
+/** Functions whose second argument is a `jsonpath` in Postgres, written here as a text constant. */
 export const PATH_FUNCTIONS: ReadonlySet<string> = new Set([
   'jsonb_path_exists',
   'jsonb_path_match',
@@ -32,7 +31,7 @@ function ofAPath(name: string, result: 'bool' | 'jsonb'): readonly FunctionDefin
   return growing(name, ['jsonb', 'text'], ['jsonb', 'bool'], result);
 }
 
-/** JSON. Rows are JSON objects where `bind/expressions/whole-row.ts` makes them so; `jsonpath` is no type of the model. */
+/** JSON functions. `bind/expressions/whole-row.ts` turns whole rows into JSON objects. There is no type `jsonpath`. */
 export const JSON_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   ...ofBoth('jsonb'),
   ...ofBoth('json'),

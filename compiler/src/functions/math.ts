@@ -2,7 +2,6 @@ import { INTEGERS, NUMBERS, type TypeName } from '../types/types.js';
 import { scalar, VOLATILE } from './define.js';
 import type { FunctionDefinition } from './definition.js';
 
-/** A function that takes `count` values of one type and gives one of it. */
 function within(name: string, types: readonly TypeName[], count = 1): readonly FunctionDefinition[] {
   return types.map((type) => scalar(name, new Array<TypeName>(count).fill(type), type));
 }
@@ -10,7 +9,6 @@ function within(name: string, types: readonly TypeName[], count = 1): readonly F
 const INEXACT = ['float8', 'numeric'] as const;
 const ANGLES = ['sin', 'cos', 'tan', 'cot', 'asin', 'acos', 'atan'] as const;
 
-/** Arithmetic, rounding, powers and logarithms, trigonometry. */
 export const MATH_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   ...within('abs', NUMBERS),
   ...['sign', 'ceil', 'ceiling', 'floor'].flatMap((name) => within(name, INEXACT)),
@@ -41,7 +39,7 @@ export const MATH_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('width_bucket', ['float8', 'float8', 'float8', 'int4'], 'int4'),
   scalar('width_bucket', ['numeric', 'numeric', 'numeric', 'int4'], 'int4'),
 
-  // Never `setseed`: sessions of the database are shared.
+  // `setseed` is missing because database sessions are shared.
   scalar('random', [], 'float8', VOLATILE),
   scalar('pi', [], 'float8'),
   ...['degrees', 'radians', ...ANGLES].flatMap((name) => within(name, ['float8'])),

@@ -2,22 +2,20 @@ import { FLOATS, INTEGERS, MOMENTS, NUMBERS, type TypeName } from '../types/type
 import { infix, LEAKPROOF, prefix, type Traits } from './define.js';
 import type { ArgumentType, OperatorDefinition } from './definition.js';
 
-/** `left name right` for each pair of `types`, narrowest first; the result is the wider one. */
+/** All pairs of `types`, narrowest first; the result is the wider type. */
 function overPairs(name: string, types: readonly TypeName[]): readonly OperatorDefinition[] {
   return types.flatMap((left, i) => types.map((right, j) => infix(left, name, right, i < j ? right : left)));
 }
 
-/** An operator that takes two values of one type and gives one of it. */
 function within(name: string, types: readonly TypeName[]): readonly OperatorDefinition[] {
   return types.map((type) => infix(type, name, type, type));
 }
 
-/** A prefix operator that takes a value of a type and gives one of it. */
 function prefixes(name: string, types: readonly TypeName[]): readonly OperatorDefinition[] {
   return types.map((type) => prefix(name, type, type));
 }
 
-/** The six comparisons of one pair of types. Numeric, jsonb, arrays and mixed date types are not leakproof. */
+/** The six comparisons of two types. Those of numeric, jsonb, arrays and mixed date types are not leakproof. */
 function comparison(left: ArgumentType, right: ArgumentType, traits?: Traits): readonly OperatorDefinition[] {
   return ['=', '<>', '<', '<=', '>', '>='].map((name) => infix(left, name, right, 'bool', traits));
 }
@@ -32,7 +30,6 @@ function comparisonsAcross(types: readonly TypeName[], traits?: Traits): readonl
   );
 }
 
-/** Equality and order. */
 const COMPARISONS: readonly OperatorDefinition[] = [
   ...comparisons(['bool', ...INTEGERS, ...FLOATS], LEAKPROOF),
   ...comparisons(['numeric']),
@@ -40,19 +37,17 @@ const COMPARISONS: readonly OperatorDefinition[] = [
   ...comparisons(['interval', 'bytea'], LEAKPROOF),
   ...comparisons(['jsonb', 'anyarray']),
   ...comparisons(['inet', 'macaddr', 'macaddr8', 'money', 'timetz', 'varbit'], LEAKPROOF),
-  // Of tsquery none: "tsquery stack too small" is what Postgres says of the order of some.
+  // tsquery is missing: comparing large ones fails with "tsquery stack too small".
   ...comparisons(['anyrange', 'anymultirange', 'tsvector']),
   ...comparisonsAcross(INTEGERS, LEAKPROOF),
   ...comparisonsAcross(FLOATS, LEAKPROOF),
   ...comparisonsAcross(MOMENTS),
 ];
 
-/** `+`, `-`, `*` and `/` of numbers: within the integers, within the floats, and of numeric. */
 function arithmetic(name: string): readonly OperatorDefinition[] {
   return [...overPairs(name, INTEGERS), ...overPairs(name, FLOATS), ...within(name, ['numeric'])];
 }
 
-/** Arithmetic on numbers. */
 const ARITHMETIC: readonly OperatorDefinition[] = [
   ...arithmetic('+'),
   ...prefixes('+', NUMBERS),
@@ -67,7 +62,6 @@ const ARITHMETIC: readonly OperatorDefinition[] = [
   ...prefixes('||/', ['float8']),
 ];
 
-/** Arithmetic on dates, times and intervals. */
 const DATETIME: readonly OperatorDefinition[] = [
   infix('int4', '+', 'date', 'date'),
   infix('date', '+', 'int4', 'date'),
@@ -103,7 +97,6 @@ const DATETIME: readonly OperatorDefinition[] = [
   infix('interval', '/', 'float8', 'interval'),
 ];
 
-/** Bits of integers. */
 const BITS: readonly OperatorDefinition[] = [
   ...within('&', INTEGERS),
   ...within('|', INTEGERS),
@@ -117,7 +110,7 @@ function pattern(name: string): readonly OperatorDefinition[] {
   return [infix('text', name, 'text', 'bool'), infix('bpchar', name, 'text', 'bool')];
 }
 
-/** Concatenation and patterns; `~~` is LIKE, `~~*` ILIKE, `~` a regular expression. */
+/** `~~` is LIKE, `~~*` is ILIKE. */
 const TEXT: readonly OperatorDefinition[] = [
   infix('text', '||', 'text', 'text'),
   infix('text', '||', 'anynonarray', 'text'),
@@ -128,7 +121,6 @@ const TEXT: readonly OperatorDefinition[] = [
   ...['~~*', '!~~*', '~', '!~', '~*', '!~*'].flatMap(pattern),
 ];
 
-/** Arrays. */
 const ARRAYS: readonly OperatorDefinition[] = [
   infix('anycompatible', '||', 'anycompatiblearray', 'anycompatiblearray'),
   infix('anycompatiblearray', '||', 'anycompatible', 'anycompatiblearray'),
@@ -138,7 +130,6 @@ const ARRAYS: readonly OperatorDefinition[] = [
   infix('anyarray', '&&', 'anyarray', 'bool'),
 ];
 
-/** json. */
 const JSON_TEXT: readonly OperatorDefinition[] = [
   infix('json', '->', 'int4', 'json'),
   infix('json', '->', 'text', 'json'),
@@ -148,7 +139,6 @@ const JSON_TEXT: readonly OperatorDefinition[] = [
   infix('json', '#>>', 'text[]', 'text'),
 ];
 
-/** jsonb. */
 const JSONB: readonly OperatorDefinition[] = [
   infix('jsonb', '->', 'int4', 'jsonb'),
   infix('jsonb', '->', 'text', 'jsonb'),
@@ -168,7 +158,6 @@ const JSONB: readonly OperatorDefinition[] = [
   infix('jsonb', '#-', 'text[]', 'jsonb'),
 ];
 
-/** Addresses and the networks that they are in. */
 const NETWORKS: readonly OperatorDefinition[] = [
   ...['<<', '<<=', '>>', '>>=', '&&'].map((name) => infix('inet', name, 'inet', 'bool')),
   ...['&', '|'].flatMap((name) => within(name, ['inet', 'macaddr', 'macaddr8'])),
@@ -179,7 +168,6 @@ const NETWORKS: readonly OperatorDefinition[] = [
   infix('inet', '-', 'inet', 'int8'),
 ];
 
-/** Sums of money. */
 const SUMS: readonly OperatorDefinition[] = [
   ...within('+', ['money']),
   ...within('-', ['money']),
@@ -193,7 +181,6 @@ const SUMS: readonly OperatorDefinition[] = [
 
 const SPANS = ['anyrange', 'anymultirange'] as const;
 
-/** Ranges, what is in them, and how they lie. */
 const RANGES: readonly OperatorDefinition[] = [
   ...['&&', '@>', '<@', '<<', '>>', '&<', '&>', '-|-'].flatMap((name) =>
     SPANS.flatMap((left) => SPANS.map((right) => infix(left, name, right, 'bool'))),
@@ -205,7 +192,6 @@ const RANGES: readonly OperatorDefinition[] = [
   ]),
 ];
 
-/** Documents and what is searched for in them. */
 const SEARCH: readonly OperatorDefinition[] = [
   infix('tsvector', '@@', 'tsquery', 'bool'),
   infix('tsquery', '@@', 'tsvector', 'bool'),
@@ -219,7 +205,7 @@ const SEARCH: readonly OperatorDefinition[] = [
   infix('tsquery', '<@', 'tsquery', 'bool'),
 ];
 
-/** Every infix and prefix operator of the language. AND, OR, NOT, IN, IS and BETWEEN are grammar. */
+/** All infix and prefix operators. AND, OR, NOT, IN, IS and BETWEEN are handled by the grammar. */
 export const OPERATORS: readonly OperatorDefinition[] = Object.freeze([
   ...COMPARISONS,
   ...ARITHMETIC,

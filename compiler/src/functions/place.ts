@@ -7,17 +7,17 @@ const NAMES = [
   'italian lithuanian nepali norwegian portuguese romanian russian serbian simple spanish swedish tamil turkish yiddish',
 ].flatMap((line) => line.split(' '));
 
-/** The text search configurations that every Postgres has. Those of a database's own are its operator's to name. */
+/** Built-in text search configurations. Custom ones of a database are not available. */
 export const CONFIGURATIONS: ReadonlySet<string> = new Set(NAMES.flatMap((n) => [n, `pg_catalog.${n}`]));
 
 const CONFIGURED: Traits = Object.freeze({ unit: CONFIGURATIONS });
 
-/** True if the first argument of `definition` is a text search configuration: a `regconfig` in Postgres. */
+/** True if the first argument is a text search configuration (`regconfig`). */
 export function isConfigured(definition: FunctionDefinition): boolean {
   return definition.structural.get(0) === CONFIGURATIONS;
 }
 
-/** With a configuration, and in the database's own. */
+/** Overloads with and without a configuration; without one the database's default applies. */
 function either(
   name: string,
   args: Parameters<typeof scalar>[1],
@@ -26,7 +26,6 @@ function either(
   return [scalar(name, args, result, STABLE), scalar(name, ['text', ...args], result, CONFIGURED)];
 }
 
-/** Searches for words, and what is made of what they find. */
 const SEARCH_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   ...['plainto_tsquery', 'phraseto_tsquery', 'websearch_to_tsquery', 'to_tsquery'].flatMap((name) =>
     either(name, ['text'], 'tsquery'),
@@ -44,7 +43,6 @@ const SEARCH_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('length', ['tsvector'], 'int4'),
 ]);
 
-/** Parts of addresses. */
 const ADDRESSES: readonly FunctionDefinition[] = [
   scalar('host', ['inet'], 'text'),
   scalar('abbrev', ['inet'], 'text'),
@@ -59,7 +57,6 @@ const ADDRESSES: readonly FunctionDefinition[] = [
   scalar('set_masklen', ['cidr', 'int4'], 'cidr'),
 ];
 
-/** Ends of ranges. */
 const ENDS: readonly FunctionDefinition[] = (['anyrange', 'anymultirange'] as const).flatMap((span) => [
   scalar('lower', [span], 'anyelement'),
   scalar('upper', [span], 'anyelement'),
@@ -68,19 +65,17 @@ const ENDS: readonly FunctionDefinition[] = (['anyrange', 'anymultirange'] as co
   ),
 ]);
 
-/** Ranges of their ends, and of ends with the brackets around them; the lower one must not be above the upper. */
+/** Range constructors; Postgres fails if the lower bound exceeds the upper one. */
 const MADE: readonly FunctionDefinition[] = RANGES.flatMap(({ range, element }) =>
   growing(range, [element, element], ['text'], range),
 );
 
-/** The smallest range that holds two, and the ranges of one. */
 const MERGED: readonly FunctionDefinition[] = [
   scalar('range_merge', ['anyrange', 'anyrange'], 'anyrange'),
   scalar('range_merge', ['anymultirange'], 'anyrange'),
   scalar('multirange', ['anyrange'], 'anymultirange'),
 ];
 
-/** Functions of types that say where something lies: addresses, ranges, words of documents. */
 export const PLACE_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   ...ADDRESSES,
   ...ENDS,

@@ -14,7 +14,7 @@ import {
 import { convertsImplicitly } from './casts.js';
 import type { ArgumentType, ResultType } from './definition.js';
 
-/** A type as resolution sees it: null is an unknown-typed literal or an untyped parameter. */
+/** Type of an operand; null for an unknown-typed literal or an untyped parameter. */
 export type Operand = TypeName | null;
 
 /** `pg_type.typcategory`. */
@@ -26,21 +26,18 @@ function isScalar(type: ArgumentType): type is ScalarType {
   return SCALARS.has(type);
 }
 
-/** The category of `type`; pseudo-types have one of their own, so they never match an argument's. */
+/** Category of `type`; all pseudo-types are in category P, which no operand has. */
 export function categoryOf(type: ArgumentType): Category {
   if (isScalar(type)) return typeRow(type).category;
   return type.endsWith('[]') ? 'A' : 'P';
 }
 
-/** True if Postgres prefers `type` within its category. */
+/** As `pg_type.typispreferred`. */
 export function isPreferred(type: ArgumentType): boolean {
   return isScalar(type) && typeRow(type).isPreferred;
 }
 
-/**
- * The type that all of `types` convert to, as CASE, COALESCE, UNION, ARRAY and `anycompatible` choose it; text
- * where all are unknown, null where there is none.
- */
+/** Common type of CASE, COALESCE, UNION, ARRAY and `anycompatible`; text if all are unknown, null if there is none. */
 export function commonType(types: readonly Operand[]): TypeName | null {
   let chosen: Operand = null;
   for (const type of types) {
@@ -61,11 +58,9 @@ export function commonType(types: readonly Operand[]): TypeName | null {
   return types.every((type) => type === null || convertsImplicitly(type, common)) ? common : null;
 }
 
-/** The types that the polymorphic types of one call stand for; null if its arguments do not determine them. */
 interface TypeBinding {
   readonly element: TypeName | null;
   readonly array: TypeName | null;
-  /** The range family of the arguments. */
   readonly range: RangeFamily | null;
   readonly compatible: TypeName;
 }
@@ -75,8 +70,8 @@ function arrayWith(element: TypeName | null): TypeName | null {
 }
 
 /**
- * Binds the polymorphic types among `declared` to the types of a call's arguments, or null where they
- * contradict each other. An unknown argument binds nothing.
+ * Resolves the polymorphic types in `declared` against a call's arguments; null if they conflict. Unknown arguments are
+ * ignored.
  */
 export function bindPolymorphic(
   declared: readonly ArgumentType[],
@@ -116,7 +111,7 @@ export function bindPolymorphic(
         if (!isArray(given)) return null;
         compatible.push(elementOf(given));
         break;
-      default: // a concrete type, or `any`: nothing to bind
+      default: // concrete types and `any` are not bound
     }
   }
   if (array !== null) {
@@ -135,7 +130,7 @@ export function bindPolymorphic(
   return { element, array: array ?? arrayWith(element), range, compatible: common };
 }
 
-/** The type of `declared` under `binding`; null if the call leaves it open. */
+/** Resolves `declared` under `binding`; null if it is undetermined. */
 export function concreteType(declared: ResultType, binding: TypeBinding): TypeName | null {
   switch (declared) {
     case 'anyelement':

@@ -13,7 +13,6 @@ import { bindPolymorphic, concreteType, type Operand } from './polymorphic.js';
 import { ARRAY_FUNCTIONS, CONDITIONAL_FUNCTIONS, ROW_FUNCTIONS } from './rows.js';
 import { FORMAT_FUNCTIONS, REGEXP_FUNCTIONS, STRING_FUNCTIONS } from './string.js';
 
-/** Every overload that the language can call. */
 export const FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   ...STRING_FUNCTIONS,
   ...REGEXP_FUNCTIONS,
@@ -58,7 +57,6 @@ function matches(declared: readonly ArgumentType[], actual: readonly Operand[]):
 
 interface NamedFunctions {
   readonly overloads: readonly FunctionDefinition[];
-  /** Overloads of a fixed number of arguments, by that number. */
   readonly fixed: ReadonlyMap<number, readonly OverloadCandidate<FunctionDefinition>[]>;
   readonly variadic: readonly FunctionDefinition[];
 }
@@ -80,12 +78,12 @@ const FUNCTIONS_BY_NAME: ReadonlyMap<string, NamedFunctions> = new Map(
   }),
 );
 
-/** The overloads of `name` (lower case), none where the language has no such function. */
+/** Overloads of `name` (lower case); empty if there is no such function. */
 export function functionsNamed(name: string): readonly FunctionDefinition[] {
   return FUNCTIONS_BY_NAME.get(name)?.overloads ?? NO_FUNCTIONS;
 }
 
-/** Overloads that can take `arity` arguments, the further ones of a variadic function spelled out. */
+/** Overloads for `arity` arguments, with variadic ones expanded. */
 function callable(named: NamedFunctions, arity: number): readonly OverloadCandidate<FunctionDefinition>[] {
   const fixed = named.fixed.get(arity) ?? NO_CANDIDATES;
   if (named.variadic.length === 0) return fixed;
@@ -100,9 +98,9 @@ function callable(named: NamedFunctions, arity: number): readonly OverloadCandid
 }
 
 /**
- * The overload of `name` that Postgres calls for arguments of these types, among those of the table; null is
- * an unknown-typed literal or an untyped parameter. An ordered-set aggregate's arguments are the direct ones,
- * then the one of WITHIN GROUP. `none` where no overload fits, `ambiguous` where several fit equally well.
+ * Resolves a function call by the types of its arguments; null is an unknown-typed literal or an untyped parameter.
+ * Pass the direct arguments of an ordered-set aggregate first, then the aggregated one. `none` if no overload fits,
+ * `ambiguous` if several fit equally well.
  */
 export function resolveFunction(
   name: string,
@@ -120,7 +118,7 @@ export function resolveFunction(
 interface NamedOperators {
   readonly prefix: readonly OverloadCandidate<OperatorDefinition>[];
   readonly infix: readonly OverloadCandidate<OperatorDefinition>[];
-  /** All of them, by the types that they are declared for: see `declaredFor`. */
+  /** All overloads by operand types; see `declaredFor`. */
   readonly exact: ReadonlyMap<string, OverloadCandidate<OperatorDefinition>>;
 }
 
@@ -144,9 +142,8 @@ const OPERATORS_BY_NAME: ReadonlyMap<string, NamedOperators> = new Map(
 );
 
 /**
- * The overload of operator `name` that Postgres calls. `left` is undefined for a prefix operator; null is an
- * unknown-typed operand, which first takes the other operand's type. `argumentTypes` has one type for a prefix
- * operator, two for an infix one.
+ * Resolves operator `name`. `left` is undefined for a prefix operator; null is an unknown-typed operand, which takes
+ * the type of the other one first. `argumentTypes` has one type per operand.
  */
 export function resolveOperator(name: string, left: Operand | undefined, right: Operand): OperatorResolution {
   const named = OPERATORS_BY_NAME.get(name);
@@ -159,11 +156,7 @@ export function resolveOperator(name: string, left: Operand | undefined, right: 
   return settle(exact ?? selectCandidate(list, actual), actual);
 }
 
-/**
- * The function that the compiler itself calls on arguments of these types.
- *
- * @throws InternalError where the language's table has none
- */
+/** Resolves a function call that the compiler generates. @throws InternalError if there is no such overload */
 export function neededFunction(
   name: string,
   types: readonly TypeName[],
@@ -173,11 +166,7 @@ export function neededFunction(
   return found;
 }
 
-/**
- * The infix operator that the compiler itself uses on operands of these types.
- *
- * @throws InternalError where the language's table has none
- */
+/** Resolves an infix operator that the compiler generates. @throws InternalError if there is no such overload */
 export function neededOperator(name: string, left: TypeName, right: TypeName): OperatorDefinition {
   const found = resolveOperator(name, left, right);
   if (typeof found === 'string') throw new InternalError(`${left} ${name} ${right} is ${found}`);

@@ -2,7 +2,7 @@ import type { TypeName } from '../types/types.js';
 import { growing, makingRows, STABLE, scalar } from './define.js';
 import type { FunctionDefinition } from './definition.js';
 
-/** Arrays; none that makes rows of one. */
+/** Array functions that do not return sets. */
 export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('array_length', ['anyarray', 'int4'], 'int4'),
   scalar('cardinality', ['anyarray'], 'int4'),
@@ -25,13 +25,13 @@ export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   ...growing('array_to_string', ['anyarray', 'text'], ['text'], 'text', STABLE),
 ]);
 
-/** Counts of nulls; COALESCE, NULLIF, GREATEST and LEAST are grammar, not functions. */
+/** Functions that count nulls. COALESCE, NULLIF, GREATEST and LEAST are handled by the grammar. */
 export const CONDITIONAL_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('num_nulls', ['any'], 'int4', { variadic: 'any' }),
   scalar('num_nonnulls', ['any'], 'int4', { variadic: 'any' }),
 ]);
 
-/** Whole numbers, numbers and moments, each with its step; dates count as moments of the session's zone. */
+/** Dates convert to timestamptz. */
 const SERIES: readonly FunctionDefinition[] = [
   ...(['int4', 'int8', 'numeric'] as const).flatMap((type) => [
     makingRows('generate_series', [type, type], type),
@@ -41,7 +41,7 @@ const SERIES: readonly FunctionDefinition[] = [
   makingRows('generate_series', ['timestamptz', 'timestamptz', 'interval'], 'timestamptz', STABLE),
 ];
 
-/** Functions that make rows: allowed in FROM, and those of one column in the select list. */
+/** Set-returning functions, allowed in FROM; those with one column also in the select list. */
 export const ROW_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   ...SERIES,
   makingRows('unnest', ['anyarray'], 'anyelement'),
@@ -67,7 +67,7 @@ export const ROW_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   makingRows('jsonb_path_query', ['jsonb', 'text', 'jsonb', 'bool'], 'jsonb'),
 ]);
 
-/** One column of the rows that a function makes; without a name it takes that of the alias, or of the function. */
+/** `name` is null if the column takes the name of the alias or the function. */
 interface RowColumn {
   readonly name: string | null;
   readonly type: TypeName;
@@ -76,7 +76,7 @@ interface RowColumn {
 const OF_A_MEMBER = /^jsonb?_each(?:_text)?$/;
 const OF_AN_ELEMENT = /^jsonb?_array_elements(?:_text)?$/;
 
-/** The columns of the rows that a call of `definition` makes, where it yields `result`. */
+/** Columns of a set-returning function whose result type is `result`. */
 export function columnsOfRows({ name }: FunctionDefinition, result: TypeName): readonly RowColumn[] {
   const member = OF_A_MEMBER.test(name);
   const last = { name: member || OF_AN_ELEMENT.test(name) ? 'value' : null, type: result };

@@ -1,10 +1,9 @@
 import { growing, LEAKPROOF, STABLE, scalar } from './define.js';
 import type { FunctionDefinition } from './definition.js';
 
-/** Functions whose last argument is the name of an encoding: text here, `name` in Postgres, which converts it unasked. */
+/** Functions whose last argument is an encoding: type `name` in Postgres, to which text converts implicitly. */
 export const ENCODING_FUNCTIONS: ReadonlySet<string> = new Set(['convert_from', 'convert_to']);
 
-/** Text and bytea: case, length, slices, padding, search, digests. */
 export const STRING_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('lower', ['text'], 'text'),
   scalar('upper', ['text'], 'text'),
@@ -98,7 +97,6 @@ export const STRING_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   ...growing('similar_to_escape', ['text'], ['text'], 'text'),
 ]);
 
-/** Conversions that follow a template. */
 export const FORMAT_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('to_char', ['int4', 'text'], 'text', STABLE),
   scalar('to_char', ['int8', 'text'], 'text', STABLE),
@@ -114,7 +112,7 @@ export const FORMAT_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('to_number', ['text', 'text'], 'numeric', STABLE),
 ]);
 
-/** POSIX regular expressions; none that returns a set. */
+/** Regular expression functions that do not return sets. */
 export const REGEXP_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   ...growing('regexp_like', ['text', 'text'], ['text'], 'bool'),
   ...growing('regexp_count', ['text', 'text'], ['int4', 'text'], 'int4'),

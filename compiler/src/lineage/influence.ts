@@ -1,14 +1,17 @@
-/** The way in which a column of the data reaches an answer, in the terms of OpenLineage's column lineage. */
+/** Contribution of a column to a result, in the terms of OpenLineage's column lineage. */
 export type Transformation =
-  /** The value itself goes in: as it is, computed on, or aggregated. */
+  /** The value is part of the result, possibly transformed or aggregated. */
   | { readonly type: 'DIRECT'; readonly subtype: DirectKind; readonly masking: boolean }
-  /** It decides what goes in. `policy`: no clause of the question looks at it, but a row filter or a mask does. */
+  /**
+   * The value affects the result without being part of it. `policy`: through a row filter or a mask, not through the
+   * query.
+   */
   | { readonly type: 'INDIRECT'; readonly subtype: IndirectKind; readonly policy: boolean };
 
 export type DirectKind = 'IDENTITY' | 'TRANSFORMATION' | 'AGGREGATION';
 export type IndirectKind = 'FILTER' | 'JOIN' | 'GROUP_BY' | 'SORT' | 'WINDOW' | 'CONDITIONAL';
 
-/** One column of the semantic graph, and every way in which it reaches an answer. */
+/** A column of the semantic graph with all of its contributions to a result. */
 export interface Influence {
   /** `osl.entities.<name>` or `osl.facets.<name>`. */
   readonly object: string;
@@ -19,7 +22,7 @@ export interface Influence {
 
 const ORDER: readonly DirectKind[] = ['IDENTITY', 'TRANSFORMATION', 'AGGREGATION'];
 
-/** `transformation` with at least `kind` done to the value; what only decides stays what it is. */
+/** Raises a direct transformation to at least `kind`; indirect ones stay the same. */
 export function atLeast(transformation: Transformation, kind: DirectKind, masking = false): Transformation {
   if (transformation.type === 'INDIRECT') return transformation;
   const { subtype } = transformation;
@@ -34,7 +37,7 @@ export function indirect(subtype: IndirectKind, policy = false): Transformation 
   return Object.freeze({ type: 'INDIRECT', subtype, policy });
 }
 
-/** The way of what decides about a value whose own way is `transformation`. */
+/** Transformation of a column that decides about a value with `transformation`. */
 export function deciding(transformation: Transformation, subtype: IndirectKind): Transformation {
   return transformation.type === 'INDIRECT' ? transformation : indirect(subtype);
 }
@@ -43,7 +46,6 @@ export function keyOf(t: Transformation): string {
   return t.type === 'DIRECT' ? `0${ORDER.indexOf(t.subtype)}${t.masking}` : `1${t.subtype}${t.policy}`;
 }
 
-/** Gathers influences; each column and way counts once. */
 export class Influences {
   readonly #columns = new Map<
     string,
@@ -57,7 +59,6 @@ export class Influences {
     this.#columns.set(id, known);
   }
 
-  /** Sorted by object and column. */
   list(): readonly Influence[] {
     const sorted = [...this.#columns].sort(([a], [b]) => (a < b ? -1 : 1));
     return Object.freeze(

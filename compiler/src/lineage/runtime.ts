@@ -11,18 +11,17 @@ import { EVIDENCE, ORDINAL } from '../plan/runtime.js';
 import { atLeast, deciding, indirect, type Transformation } from './influence.js';
 import { widthOf } from './sources.js';
 
-/** Follows what a step of a runtime relation yields back to where it comes from. */
+/** Traces values of a runtime relation back to their sources. */
 export interface StepTrace {
-  /** The trace of the statement of a step that this one rests on. */
+  /** Trace of the statement that computed a step. */
   step(plan: GovernedPlan): StepTrace;
   output(index: number, as: Transformation): void;
-  /** Follows the values of the output of that name; does nothing if there is none. */
   named(name: string, as: Transformation): void;
-  /** Follows the columns that decide which rows `query` has. */
+  /** Follows the columns that determine the rows of `query`. */
   rows(query: Query): void;
 }
 
-/** Follows the sources of column `name` of rows that were computed beforehand. */
+/** Follows the sources of column `name` of rows computed before the statement. */
 export function valueOfRuntime(
   runtime: GovernedRuntime | null,
   name: string,
@@ -31,12 +30,12 @@ export function valueOfRuntime(
 ): void {
   switch (runtime?.kind) {
     case undefined:
-      return; // rows of our own making, such as words to look up
+      return; // rows made by the compiler, such as words to look up
     case 'retrieval':
       if (runtime.store !== null) passageValue(runtime.store, name, as, trace);
       return;
     case 'traversal':
-      // A key is reported with how far it is, which every hop decides.
+      // Keys are reported with their distance, which every hop determines.
       for (const hop of runtime.hops) all(hop, atLeast(as, 'TRANSFORMATION'), trace);
       return;
     case 'hydration':
@@ -50,7 +49,7 @@ export function valueOfRuntime(
   }
 }
 
-/** Follows the columns that decide which of these rows exist. */
+/** Follows the columns that determine which of these rows exist. */
 export function rowsOfRuntime(runtime: GovernedRuntime | null, trace: StepTrace): void {
   switch (runtime?.kind) {
     case undefined:
@@ -58,7 +57,7 @@ export function rowsOfRuntime(runtime: GovernedRuntime | null, trace: StepTrace)
     case 'retrieval':
       if (runtime.store === null) return;
       trace.step(runtime.store.passages).rows(runtime.store.passages.query);
-      // The best are taken: their texts decide.
+      // The ranking by text decides which passages are returned.
       trace.step(runtime.store.passages).named(stored('text'), FILTER);
       return;
     case 'traversal':
@@ -84,7 +83,6 @@ export function rowsOfRuntime(runtime: GovernedRuntime | null, trace: StepTrace)
 const FILTER = indirect('FILTER');
 const JOIN = indirect('JOIN');
 
-/** The columns that `cite` is made from. */
 const CITED = ['source', 'doc_id', 'chunk_id', 'start_char', 'end_char', 'sha256'] as const;
 
 function passageValue(store: GovernedStore, name: string, as: Transformation, trace: StepTrace): void {
@@ -109,14 +107,13 @@ function passageValue(store: GovernedStore, name: string, as: Transformation, tr
       step.named(stored('text'), deciding(as, 'SORT'));
       break;
     default:
-      // Metadata of the passage; what no store has is an operator's, which reads its text.
+      // Metadata of the passage; a name not in the store is an operator's column, computed from the text.
       if (passages.outputs.some((o) => o.name === name))
         step.named(name, name === store.facet.entityKey ? as : served);
       else step.named(stored('text'), atLeast(served, 'TRANSFORMATION'));
   }
 }
 
-/** A column of the rows, or what an operator has made of one. */
 function operatedValue(
   { relation, rows }: Extract<GovernedRuntime, { kind: 'operated' }>,
   name: string,

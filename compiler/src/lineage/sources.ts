@@ -2,10 +2,6 @@ import { assertNever, InternalError } from '../errors/errors.js';
 import type { FromLeaf, GovernedScan, Query, RecursionRef, RowSource, SourceId } from '../plan/plan.js';
 import { allQueries, columnsOf, leavesOf } from '../plan/walk.js';
 
-/**
- * The source of a FROM item's columns: rows of a table, of a query, of a function over its arguments, or rows computed
- * before the statement runs.
- */
 export type ColumnOrigin =
   | { readonly kind: 'scan'; readonly scan: GovernedScan }
   | { readonly kind: 'query'; readonly query: Query }
@@ -13,7 +9,6 @@ export type ColumnOrigin =
   | { readonly kind: 'step'; readonly query: Query; readonly recursion: RecursionRef }
   | { readonly kind: 'runtime'; readonly slot: number };
 
-/** The FROM items of one statement, by what column references name. */
 export class Sources {
   readonly #leaves = new Map<SourceId, FromLeaf>();
   readonly #tables = new Map<number, Query>();
@@ -63,7 +58,6 @@ export class Sources {
   }
 }
 
-/** Number of columns that a query yields. */
 export function widthOf(query: Query): number {
   return columnsOf(query).length;
 }

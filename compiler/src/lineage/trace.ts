@@ -30,15 +30,15 @@ import { Sources, widthOf } from './sources.js';
 
 const IDENTITY: Transformation = Object.freeze({ type: 'DIRECT', subtype: 'IDENTITY', masking: false });
 
-/** The column of a governed scan that tells of another whether it may be read, or serves joins: `<name>#…`. */
+/** Suffix of auxiliary columns of a governed scan, for visibility and joins: `<name>#…`. */
 const SUFFIX = /#\w+$/;
 
-/** Follows values and rows of one statement back to the columns they come from, and gathers them. */
+/** Traces values and rows of one statement back to base columns. */
 class LineageTrace implements StepTrace {
   readonly #plan: GovernedPlan;
   readonly #sources: Sources;
   readonly #found: Influences;
-  /** Columns and queries that were followed already, so that shared tables are not followed once for each path. */
+  /** Visited nodes, so that shared tables are traced once. */
   readonly #seen = new Set<string>();
   readonly #walked = new Set<Query>();
   readonly #wholes = new Map<Query, Set<IndirectKind>>();
@@ -49,17 +49,14 @@ class LineageTrace implements StepTrace {
     this.#found = found;
   }
 
-  /** Follows the statement of a step that this one rests on, into the same gathering. */
   step(plan: GovernedPlan): LineageTrace {
     return new LineageTrace(plan, new Sources(plan.query), this.#found);
   }
 
-  /** Follows the values of output `index`. */
   output(index: number, as: Transformation = IDENTITY): void {
     for (const expr of valuesAt(this.#plan.query, index)) this.value(expr, as);
   }
 
-  /** Follows the values of the output of that name, if there is one. */
   named(name: string, as: Transformation): void {
     const { query } = this.#plan;
     const index = query.kind === 'select' ? query.outputs.findIndex((o) => o.name === name) : -1;
@@ -70,7 +67,6 @@ class LineageTrace implements StepTrace {
     this.#found.add(object, column, as);
   }
 
-  /** @param scan the governed scan that has `expr`, if it is over base columns */
   value(expr: Expr, as: Transformation, scan: GovernedScan | null = null): void {
     const computed = atLeast(as, 'TRANSFORMATION');
     switch (expr.kind) {
@@ -152,7 +148,7 @@ class LineageTrace implements StepTrace {
   #aggregate(call: Aggregate, as: Transformation, scan: GovernedScan | null): void {
     const { args, definition, filter, orderBy } = call;
     for (const arg of args) this.value(arg, aggregateTransformation(as, definition), scan);
-    // Under an ordered-set aggregate the order is what is aggregated.
+    // An ordered-set aggregate aggregates its sort keys.
     if (definition.kind === 'ordered_set')
       for (const key of sortExprs(orderBy)) this.value(key, aggregateTransformation(as, definition), scan);
     else this.#deciding(sortExprs(orderBy), 'SORT', as, scan);
@@ -176,7 +172,6 @@ class LineageTrace implements StepTrace {
     for (const expr of exprs) this.value(expr, how, scan);
   }
 
-  /** Follows the columns that decide which rows a query has, how many, and in which order. */
   rows(query: Query): void {
     if (this.#walked.has(query)) return;
     this.#walked.add(query);
@@ -218,7 +213,10 @@ class LineageTrace implements StepTrace {
     decide(query.offset, 'FILTER');
   }
 
-  /** Follows each value of a query, all of which decide. Of a set operation those of each operand, once. */
+  /**
+   * Follows all values of a query because all of them determine its rows. Set operations recurse into their operands,
+   * each once.
+   */
   #whole(query: Query, subtype: IndirectKind): void {
     const known = this.#wholes.get(query) ?? new Set();
     if (known.has(subtype)) return;
@@ -246,13 +244,12 @@ class LineageTrace implements StepTrace {
       }
       case 'query':
         this.rows(origin.query);
-        // A spine has a row for each period between what its bounds say.
+        // A spine has a row for each period between its bounds.
         if (leaf.kind === 'spine') whole(origin.query, 'FILTER');
         return;
       case 'rows':
         for (const arg of origin.made.args) this.value(arg, indirect('FILTER'));
         return;
-      // Which rows a step finds is followed where its table is read.
       case 'step':
         return;
       case 'runtime':
@@ -298,7 +295,7 @@ class LineageTrace implements StepTrace {
   #scannedColumn(scan: GovernedScan, name: string, as: Transformation): void {
     const column = scan.columns.find((c) => c.name === name);
     if (column === undefined) throw new InternalError(`scan of ${scan.relation.name} has no column ${name}`);
-    // Policy asks by it, wherever it stands, and by nothing but the row filter.
+    // SHOWN is used by policy only, for the row filter.
     if (name === SHOWN) {
       this.value(column.expr, POLICY_FILTER, scan);
       return;
@@ -309,7 +306,7 @@ class LineageTrace implements StepTrace {
     }
     const masked = atLeast(as, 'TRANSFORMATION', true);
     this.value(column.expr, masked, scan);
-    // A mask that holds nothing of the value is still shown in its place.
+    // Even a constant mask depends on the column it replaces.
     const own = scan.relation.columns.find((c) => c.name === name.replace(SUFFIX, ''));
     if (own !== undefined) this.#base(own.physical, masked, scan);
   }
@@ -328,27 +325,24 @@ class LineageTrace implements StepTrace {
 
 const POLICY_FILTER = indirect('FILTER', true);
 
-/** Within a scan only policy has conditions: those that say in which rows a column is masked. */
+/** Conditions inside a scan come from policy: they say which rows are masked. */
 function policyIn(transformation: Transformation, scan: GovernedScan | null): Transformation {
   return scan === null || transformation.type === 'DIRECT'
     ? transformation
     : { ...transformation, policy: true };
 }
 
-/** Transformation by an aggregate. A count says little about the values counted; OpenLineage calls it a mask. */
+/** COUNT reveals little about its argument; OpenLineage classifies it as masking. */
 function aggregateTransformation(as: Transformation, { name }: FunctionDefinition): Transformation {
   return atLeast(as, 'AGGREGATION', name === 'count');
 }
 
-/** A column as the semantic graph names it. */
 interface GraphColumn {
   readonly object: string;
   readonly column: string;
 }
 
-/**
- * Columns of a facet's store that hold document fields, by the names that readers use; all others derive from its text.
- */
+/** Store columns with document fields, by public name. All other columns derive from the text. */
 const STORED: ReadonlyMap<string, string> = new Map([
   ['chunk_id', 'cite'],
   ['doc_id', 'cite'],
@@ -363,7 +357,7 @@ function objectOf(relation: Relation): string {
   return relation.kind === 'facet' ? `osl.facets.${relation.name}` : `osl.entities.${relation.name}`;
 }
 
-/** The field behind the upstream column `physical` of `relation`. */
+/** The public column for upstream column `physical`. */
 function fieldOf(relation: Relation, physical: string): GraphColumn {
   const object = objectOf(relation);
   const declared = relation.columns.find((c) => c.physical === physical && !c.name.startsWith('#'));
@@ -374,18 +368,15 @@ function fieldOf(relation: Relation, physical: string): GraphColumn {
 
 export type { DirectKind, IndirectKind, Influence, Transformation } from './influence.js';
 
-/** The sources of an answer, column by column, policy included. */
+/** Sources of each result column, policy included. */
 export interface ColumnLineage {
-  /** By the plan's outputs, in their order. `name` is the caller's own word for it. */
+  /** In the order of the plan's outputs; `name` is the output's name. */
   readonly outputs: readonly { readonly name: string; readonly inputs: readonly Influence[] }[];
-  /** The columns that decide which rows there are, how many, and in which order. */
+  /** Columns that determine which rows are returned, how many, and in which order. */
   readonly rows: readonly Influence[];
 }
 
-/**
- * The column lineage of a governed plan. A column that is not named has no part in the answer: whatever its values,
- * the answer is the same.
- */
+/** Column lineage of a governed plan. Columns that are not listed cannot affect the result. */
 export function columnLineage(plan: GovernedPlan): ColumnLineage {
   const sources = new Sources(plan.query);
   const gather = (follow: (trace: LineageTrace) => void): readonly Influence[] => {

@@ -2,8 +2,8 @@ import { InternalError } from '../errors/errors.js';
 import { applyGrammar } from './parse.js';
 
 /**
- * Forms of a SELECT that not every database has that speaks the protocol of Postgres, by the names that its users know
- * them by. What is no form here is SQL that all of them document.
+ * SQL features that not every Postgres-compatible database supports, by their common names. All other SQL is supported
+ * by all of them.
  */
 export type SqlForm =
   | 'GROUPING SETS'
@@ -27,12 +27,9 @@ export type SqlForm =
   | 'SQL/JSON'
   | 'XML';
 
-/** SQL forms that one statement uses. */
 export interface StatementForms {
   readonly forms: ReadonlySet<SqlForm>;
-  /** Symbols of its operators. */
   readonly operators: ReadonlySet<string>;
-  /** Kinds of nodes of Postgres' syntax tree. */
   readonly nodes: ReadonlySet<string>;
 }
 
@@ -46,23 +43,19 @@ const BARE: ReadonlyMap<string, string> = new Map([
 
 type NodeFields = Readonly<Record<string, unknown>>;
 
-/**
- * SQL forms of an emitted statement, parsed from its text: what is really sent, not what the plan meant.
- *
- * @throws InternalError if it is no statement
- */
+/** Detects the SQL forms in an emitted statement by parsing its text. @throws InternalError if it does not parse */
 export function formsOf(sql: string): StatementForms {
   const grammar = applyGrammar(sql);
   if (grammar.kind !== 'statements') throw new InternalError('an emitted statement is out of grammar');
   const found = { forms: new Set<SqlForm>(), operators: new Set<string>(), nodes: new Set<string>() };
-  // A stack of our own: emitted queries may be nested deeper than calls may be.
+  // Explicit stack: emitted queries may be nested more deeply than the call stack allows.
   const open: unknown[] = [...grammar.statements];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (Array.isArray(next)) open.push(...next);
     else if (isFields(next)) {
       for (const [key, value] of Object.entries(next)) {
         if (/^[A-Z]/.test(key) && isFields(value)) note(key, value, found);
-        // A node that can be of one kind only is written here without its kind.
+        // Fields that can hold only one node type omit its name.
         const kind = BARE.get(key);
         if (kind !== undefined && isFields(value)) note(kind, value, found);
         if (value !== null && typeof value === 'object') open.push(value);
@@ -139,7 +132,7 @@ function rangeForms(node: NodeFields): readonly SqlForm[] {
 
 function selectForms(node: NodeFields): readonly SqlForm[] {
   const distinct = node['distinctClause'];
-  // A plain DISTINCT is a list of one empty node.
+  // A plain DISTINCT is a list with one empty node.
   const on = Array.isArray(distinct) && distinct.some((e) => isFields(e) && Object.keys(e).length > 0);
   return [
     ...(on ? (['DISTINCT ON'] as const) : []),

@@ -3,49 +3,47 @@ import { LIMITS } from '../limits.js';
 import { positionOfIndex } from './text.js';
 
 /**
- * A first look at a text, before the parser's: it takes a time that is linear in the length of the text, whatever the
- * text says, where the parser's own scanner does not (operators and comments in long runs are scanned again and again).
+ * Result of a first scan of a text. It takes linear time on any input, unlike the parser's own scanner, which rescans
+ * long runs of operators and comments.
  *
- * It need not agree with the parser in every byte: where the two differ a text is refused that might have been parsed, or
- * is given to the parser, which judges it.
+ * It need not agree with the parser on every byte: where they differ, either a valid text is refused, or an invalid one
+ * is left to the parser.
  */
 export interface Lexical {
-  /** UTF-16 offsets of each token: where it begins, then where it ends. Of a long IN list its first item is one. */
+  /** UTF-16 offsets of tokens: start and end in turn. A long IN list counts as its first item. */
   readonly bounds: readonly number[];
-  /** The long IN lists of plain values, in order. */
   readonly lists: readonly PlainList[];
-  /** The comments, in order: those between the same two tokens together. */
+  /** Comments in order; adjacent ones are combined. */
   readonly comments: readonly Comments[];
 }
 
-/** Comments between two tokens, from the start of the first to the end of the last. */
+/** One or more comments between two tokens; `start` and `end` are UTF-16 offsets. */
 export interface Comments {
-  /** UTF-16 offsets. */
   readonly start: number;
   readonly end: number;
   /**
-   * An equivalent for the grammar: space, or whatever keeps the texts around it apart, or joins them. A comment that
-   * does not end stays one.
+   * Replacement text for the grammar that separates or joins the surrounding text in the same way. An unterminated
+   * comment stays unterminated.
    */
   readonly mark: '' | '\n' | '/**/' | '/*';
 }
 
-/** The items of an IN list that are all of one plain kind: whole numbers, or strings without escapes. */
+/** An IN list of integers only, or of strings without escapes only. */
 export interface PlainList {
-  /** For numbers, the type that holds them all; null for strings. */
+  /** For numbers, the smallest type that fits all of them; null for strings. */
   readonly type: 'int4' | 'int8' | null;
-  /** UTF-16 offsets of the first item's beginning and end, and of the end of the last. */
+  /** UTF-16 offsets: start and end of the first item, and end of the last. */
   readonly start: number;
   readonly firstEnd: number;
   readonly end: number;
-  /** Values as the grammar gives them: quotes removed, a minus before the digits. */
+  /** Unquoted values, with a minus directly before the digits. */
   readonly items: readonly string[];
 }
 
-/** Items from which on a list is read here, and is one token to the parser. Shorter ones may be part of a shape. */
+/** Minimum length of a list that is replaced by its first item for the parser. Shorter ones may be part of a shape. */
 const LONG_LIST = 257;
 
-/** A name of the grammar holds so many bytes; so does an operator, and longer ones are no operators. */
+/** NAMEDATALEN - 1 bytes, the grammar's limit for operators. */
 const LONGEST_OPERATOR = 63;
 
 const OTHER = 0;
@@ -59,7 +57,7 @@ const QUOTE = 7;
 const NAME_QUOTE = 8;
 const DOLLAR = 9;
 
-/** Token kind that each ASCII character begins; any other character is part of a word. */
+/** Token kind by first ASCII character. Non-ASCII characters belong to words. */
 const KINDS: Uint8Array = kinds();
 
 function kinds(): Uint8Array {
@@ -90,7 +88,7 @@ const STAR = 0x2a;
 const DOT = 0x2e;
 const QUOTE_CODE = 0x27;
 
-/** Measures `text`. @throws QueryError E0511 where it is beyond what a statement may have */
+/** Scans `text` for tokens, long IN lists and comments. @throws QueryError E0511 if it exceeds a limit */
 export function measure(text: string): Lexical {
   return new LexicalReader(text).run();
 }
@@ -104,13 +102,15 @@ class LexicalReader {
   #depth = 0;
   #listed = 0;
   #parameters = 0;
-  /** The long list right after this place, after the bracket that was read last. */
+  /** Long list that begins right after the bracket just read. */
   #list: PlainList | null = null;
-  /** True if the last token is the word IN. */
   #afterIn = false;
-  /** True if the last token is the word E, directly before this place: then a string has escapes. */
+  /**
+   * True if the last token is the word E and directly precedes this position: a string literal that follows has
+   * escapes.
+   */
   #escapes = false;
-  /** Kind of the last token if it is a string: one after a line break continues it, and has escapes if it has. */
+  /** Kind of the last token if it is a string. A string after a line break continues it, escapes included. */
   #string: 'plain' | 'escapes' | null = null;
 
   constructor(text: string) {
@@ -123,17 +123,17 @@ class LexicalReader {
   }
 
   /**
-   * Reads what stands between two tokens. Of so many comments, with space between them, only the beginning and the end
-   * are kept: it must take no time to speak of.
+   * Skips white space and comments between two tokens. Only the bounds of a run of comments are kept, so it takes
+   * linear time.
    *
-   * @returns whether a string that follows would be more of the one before
+   * @returns true if a string that follows continues the previous one and has escapes
    */
   #gap(): boolean {
     const text = this.#text;
     const [string, before] = [this.#string, this.#at];
     let at = before;
     let [start, end, unended] = [-1, -1, false];
-    // Line breaks: any, those before the last comment, those behind it.
+    // Line breaks: any; before the last comment; after it.
     let [broken, within, behind, blocked] = [false, false, false, false];
     for (;;) {
       const code = text.charCodeAt(at);
@@ -164,7 +164,7 @@ class LexicalReader {
     return string === 'escapes' && broken && !blocked;
   }
 
-  /** @param more whether a string here is more of the one before, which has escapes */
+  /** @param more true if a string here continues the previous one, which has escapes */
   #next(more: boolean): void {
     const kind = this.#kindAt(this.#at);
     if (this.#bounds.length >= 2 * (LIMITS.tokens + 2 * Math.min(this.#parameters, LIMITS.parameters)))
@@ -178,7 +178,7 @@ class LexicalReader {
 
   #kindAt(index: number): number {
     const code = this.#text.charCodeAt(index);
-    return code < 128 ? (KINDS[code] ?? OTHER) : code >= 128 ? WORD : OTHER; // NaN at the end is neither
+    return code < 128 ? (KINDS[code] ?? OTHER) : code >= 128 ? WORD : OTHER; // NaN past the end
   }
 
   #token(kind: number): void {
@@ -247,7 +247,7 @@ class LexicalReader {
     this.#at = at;
   }
 
-  /** Behind the comment that begins at `start`, with those within it; -1 where it does not end. */
+  /** Index after the block comment at `start`, nested ones included; -1 if it does not end. */
   #behindBlock(start: number): number {
     const text = this.#text;
     let at = start + 2;
@@ -272,7 +272,6 @@ class LexicalReader {
     this.#list = afterIn ? plainList(this.#text, this.#at, LIMITS.listed - this.#listed) : null;
   }
 
-  /** Continues after a long list, which its first item represents. */
   #take(list: PlainList): void {
     this.#list = null;
     this.#listed += list.items.length;
@@ -297,7 +296,6 @@ class LexicalReader {
     this.#at = at;
   }
 
-  /** `$n`, or a string between two tags. */
   #dollar(): void {
     const start = this.#at;
     let at = start + 1;
@@ -316,20 +314,18 @@ class LexicalReader {
   }
 }
 
-/** Behind the next `mark` from `from` on, or the end where there is none. */
 function after(text: string, mark: string, from: number): number {
   const at = text.indexOf(mark, from);
   return at < 0 ? text.length : at + mark.length;
 }
 
-/** Behind what `quote` at `start` opens; a doubled quote is part of it. */
+/** Index after the string or name that `quote` opens at `start`. A doubled quote is part of it. */
 function behindQuoted(text: string, quote: string, start: number): number {
   let at = after(text, quote, start + 1);
   while (text[at] === quote) at = after(text, quote, at + 1);
   return at;
 }
 
-/** The end of the line, or of the text. */
 function behindLine(text: string, from: number): number {
   let at = from;
   for (let code = text.charCodeAt(at); at < text.length && code !== LF && code !== CR; )
@@ -343,12 +339,12 @@ function isComment(text: string, at: number): boolean {
 }
 
 /**
- * The list whose first item begins at or behind `from`, up to its closing bracket; null where it is not plain, or short.
+ * The list whose first item begins at or after `from`; null if it is short or not plain.
  *
- * @throws QueryError E0511 at the value beyond `most`: what stands behind it is not looked at
+ * @throws QueryError E0511 at the value beyond `most`, without reading further
  */
 function plainList(text: string, from: number, most: number): PlainList | null {
-  const pattern = new RegExp(ITEM); // sticky: it has a place of its own
+  const pattern = new RegExp(ITEM); // sticky, with its own lastIndex
   const items: string[] = [];
   let [start, firstEnd, end] = [-1, -1, from];
   let type: PlainList['type'] = null;
@@ -374,7 +370,7 @@ function plainList(text: string, from: number, most: number): PlainList | null {
   return items.length < LONG_LIST ? null : Object.freeze({ type, start, firstEnd, end, items });
 }
 
-/** Space, then whole digits of an int8 with or without a minus, or a string without a backslash. */
+/** White space, then an integer of at most 18 digits, or a string without a backslash. */
 const ITEM = /([ \t\n\r\f\v]*)(?:(-?)(\d{1,18})(?![\w.$\u0080-\uffff])|'([^'\\]*(?:''[^'\\]*)*)')/y;
 const INT4_MAX = 2_147_483_647;
 

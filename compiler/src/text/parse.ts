@@ -12,49 +12,43 @@ import {
   type SourceText,
 } from './text.js';
 
-/** One statement of the Postgres grammar, with its offsets. Mirrors the text; nothing is resolved. */
+/** One parsed statement with byte offsets. Names are unresolved. */
 export interface ParsedStatement {
   readonly source: SourceText;
   readonly node: Node;
-  /** Long IN lists by the byte offset of their first item, which represents the list in `node`. */
+  /** Long IN lists by the byte offset of their first item, which stands for the list in `node`. */
   readonly lists: ReadonlyMap<number, PlainList>;
 }
 
 export interface StatementText {
   readonly text: string;
-  /** UTF-16 offset of `text` in what was split. */
+  /** UTF-16 offset of `text` in the text that was split. */
   readonly offset: number;
 }
 
 let loaded = false;
 
-/** Loads the parser. Call once, before anything else of this package. */
+/** Loads the parser. Call it before anything else in this package. */
 export async function ready(): Promise<void> {
   await loadModule();
   loaded = true;
 }
 
-/**
- * A text as it is given to the grammar: some of the caller's words quoted, and long lists reduced to their first item.
- */
+/** Text prepared for the grammar: some words quoted, long lists reduced to their first item. */
 export interface PreparedText {
   readonly source: SourceText;
   readonly parsed: string;
   readonly lists: ReadonlyMap<number, PlainList>;
 }
 
-/** The outcome of the grammar, as data that can cross from one thread to another. */
+/** Result of the grammar as plain data, so that it can cross threads. */
 export type Grammar =
   | { readonly kind: 'statements'; readonly statements: readonly RawStmt[] }
   /** `character`: number of code points before the fault. */
   | { readonly kind: 'syntax'; readonly detail: string; readonly character: number }
   | { readonly kind: 'deep' };
 
-/**
- * Looks at a text before the grammar does, in a time that is linear in its length.
- *
- * @throws QueryError E0511 for a text that is larger or more involved than a statement may be
- */
+/** Scans a text in linear time, before the grammar parses it. @throws QueryError E0511 if it exceeds a limit */
 export function prepareText(text: string): PreparedText {
   if (text.length > LIMITS.text) throw queryError('tooLarge', { what: 'the text', limit: LIMITS.text });
   const nul = text.indexOf('\0');
@@ -63,11 +57,13 @@ export function prepareText(text: string): PreparedText {
   return editForGrammar(text, measure(text));
 }
 
-/** The grammar itself. The costly step, and the one that cannot be stopped: for a long text a thread's work. */
+/**
+ * Runs the Postgres grammar. The costly step, and one that cannot be interrupted: long texts are parsed in a thread.
+ */
 export function applyGrammar(parsed: string): Grammar {
   if (!loaded) throw new InternalError('the parser is not loaded: await ready() first');
   try {
-    // The parser throws an error without details where there is not even white space.
+    // The parser throws an error without details on an empty text.
     return { kind: 'statements', statements: parsed === '' ? [] : (parseSync(parsed).stmts ?? []) };
   } catch (error) {
     if (error instanceof RangeError) return { kind: 'deep' };
@@ -79,7 +75,6 @@ export function applyGrammar(parsed: string): Grammar {
   }
 }
 
-/** A text as it was looked at, and what the grammar made of it. */
 export interface ParsedText {
   readonly prepared: PreparedText;
   readonly grammar: Grammar;
@@ -90,16 +85,16 @@ export function parseText(text: string): ParsedText {
   return { prepared, grammar: applyGrammar(prepared.parsed) };
 }
 
-/**
- * Parses exactly one statement.
- *
- * @throws QueryError E0511 at the place that is out of grammar.
- */
+/** Parses exactly one statement. @throws QueryError E0511 with the position of the fault */
 export function parse(text: string): ParsedStatement {
   return oneStatement(parseText(text));
 }
 
-/** The only statement of a text. @throws QueryError E0511 as `parse` does */
+/**
+ * Returns the only statement of a text.
+ *
+ * @throws QueryError E0511 if there are none or several, or if it does not parse
+ */
 export function oneStatement({ prepared, grammar }: ParsedText): ParsedStatement {
   const { source, lists } = prepared;
   const statements = statementsOf(prepared, grammar);
@@ -116,12 +111,12 @@ export function oneStatement({ prepared, grammar }: ParsedText): ParsedStatement
   return { source, node: first, lists };
 }
 
-/** Splits a text of any number of statements, as the simple query protocol allows. */
+/** Splits a text with any number of statements, as the simple query protocol allows. */
 export function splitStatements(text: string): readonly StatementText[] {
   return statementTexts(parseText(text));
 }
 
-/** The statements of a text. @throws QueryError E0511 as `parse` does */
+/** Statements of a text. @throws QueryError E0511 as `parse` does */
 export function statementTexts({ prepared, grammar }: ParsedText): readonly StatementText[] {
   const { original: text, quoted } = prepared.source;
   const statements = statementsOf(prepared, grammar);
@@ -134,7 +129,7 @@ export function statementTexts({ prepared, grammar }: ParsedText): readonly Stat
   });
 }
 
-/** The UTF-16 indexes of byte offsets in the parsed text that come one behind the other. */
+/** Converts byte offsets in the parsed text, passed in ascending order, to UTF-16 indexes of `text`. */
 function ascending(text: string, quoted: readonly number[]): (offset: number) => number {
   let [index, byte, quotes] = [0, 0, 0];
   return (offset) => {
@@ -145,7 +140,6 @@ function ascending(text: string, quoted: readonly number[]): (offset: number) =>
   };
 }
 
-/** @throws QueryError E0511 where the text is out of grammar */
 function statementsOf({ source, parsed }: PreparedText, grammar: Grammar): readonly RawStmt[] {
   switch (grammar.kind) {
     case 'statements':
@@ -153,7 +147,7 @@ function statementsOf({ source, parsed }: PreparedText, grammar: Grammar): reado
     case 'deep':
       throw queryError('tooDeep', {});
     case 'syntax': {
-      // The parser counts this one offset in code points, all others in bytes.
+      // Only this offset counts code points; all others count bytes.
       const bytes = bytesBetween(parsed, 0, indexOfCharacter(parsed, grammar.character));
       throw queryError('syntax', { detail: grammar.detail }, positionAt(source, bytes));
     }
@@ -162,15 +156,15 @@ function statementsOf({ source, parsed }: PreparedText, grammar: Grammar): reado
   }
 }
 
-/** An edit of the text: a word that gets quotes, a list that is its first item and white space, or comments. */
 type Edit =
   | { readonly kind: 'quote'; readonly start: number; readonly end: number }
   | { readonly kind: 'list'; readonly start: number; readonly end: number; readonly list: PlainList }
   | ({ readonly kind: 'comments' } & Comments);
 
 /**
- * Edits a text for the grammar. Lists and comments become white space of the same number of bytes, so that only quotes
- * move offsets: the grammar's scanner reads again and again what opens within a run of operators.
+ * Edits a text for the grammar. Comments and the rest of long lists become white space of the same number of bytes, so
+ * that only quotes move offsets. Comments must go because the grammar's scanner rescans a run of operators for each
+ * comment in it.
  */
 function editForGrammar(text: string, lexical: Lexical): PreparedText {
   const edits = editsOf(text, lexical);
@@ -208,8 +202,8 @@ function editForGrammar(text: string, lexical: Lexical): PreparedText {
 const MAYBE_EXTRACT = /extract\s*(?:\(|--|\/\*)/i;
 
 /**
- * `EXTRACT(column, …)` is an operator of OSL-SQL but out of Postgres' grammar, which only has
- * `EXTRACT(field FROM value)`. Quoting the word makes it an ordinary function name.
+ * `EXTRACT(column, …)` is an OSL-SQL operator, but Postgres' grammar only has `EXTRACT(field FROM value)`. Quoting the
+ * word makes it an ordinary function name.
  */
 function editsOf(text: string, lexical: Lexical): readonly Edit[] {
   const { lists, comments } = lexical;
@@ -229,7 +223,7 @@ function inOrder(edits: readonly Edit[]): readonly Edit[] {
   return edits.length < 2 ? edits : [...edits].sort((a, b) => a.start - b.start);
 }
 
-/** A token by UTF-16 offsets, a word in lower case unless it is quoted. */
+/** A token; `start` and `end` are UTF-16 offsets, `word` is in lower case. */
 interface SqlToken {
   readonly start: number;
   readonly end: number;
@@ -245,25 +239,24 @@ function tokensIn(text: string, { bounds }: Lexical): readonly SqlToken[] {
   return tokens;
 }
 
-/** The tokens of a text that was parsed, comments left out. A quoted name keeps its quotes, and is no key word. */
+/** Tokens of a text that was parsed, without comments. A quoted name keeps its quotes, so it matches no keyword. */
 function tokensOf(text: string): readonly SqlToken[] {
   return tokensIn(text, measure(text));
 }
 
-/** Position where the statement begins, after white space and comments. */
 export function startOf({ original }: SourceText): Position | null {
   const [first] = tokensOf(original);
   return first === undefined ? null : positionOfIndex(original, first.start);
 }
 
-/** The keyword that the statement begins with, in upper case. */
+/** First keyword of the statement, in upper case. */
 export function firstWord({ original }: SourceText): string {
   return tokensOf(original)[0]?.word.toUpperCase() ?? '';
 }
 
 /**
- * The byte offset, in the parsed text, of keyword `word`: the last one before `near`, or the first one after it. For
- * what the grammar tells no place of. Undefined where there is no such word.
+ * Byte offset, in the parsed text, of keyword `word`: the last one before `near`, or the first one after it. For syntax
+ * whose location the grammar does not report.
  */
 export function placeOfWord(
   { original, quoted }: SourceText,
@@ -291,11 +284,10 @@ function isOperatorCall(tokens: readonly SqlToken[], at: number): boolean {
 }
 
 /**
- * The question inside `DECLARE … CURSOR FOR <question>`, `PREPARE … AS <question>`, `EXPLAIN … <question>` or
- * `COPY (<question>) TO …`, or null where there is none.
+ * Returns the query inside `DECLARE … CURSOR FOR <query>`, `PREPARE … AS <query>`, `EXPLAIN … <query>` or `COPY
+ * (<query>) TO …`, or null. Only for texts that `parse` accepted.
  *
- * What stands before it becomes white space, so that positions in it are positions in `text`. Only for texts that
- * `parse` accepted as one of the four.
+ * The text before it becomes white space, so that positions in the result are positions in `text`.
  */
 export function queryWithin(text: string): string | null {
   const tokens = tokensOf(text);
@@ -318,13 +310,13 @@ export function queryWithin(text: string): string | null {
   return null;
 }
 
-/** For a statement that begins with this word, the word after which its question begins. */
+/** By first word of the statement: the word before its query. */
 const BEFORE_QUESTION: ReadonlyMap<string, string> = new Map([
   ['declare', 'for'],
   ['prepare', 'as'],
 ]);
 
-/** Index of the first token of the statement that EXPLAIN is applied to. */
+/** Index of the first token of the statement to explain. */
 function behindOptions(tokens: readonly SqlToken[]): number {
   const word = (i: number): string => tokens[i]?.word ?? '';
   if (word(1) !== '(' || BEGINS_QUESTION.has(word(2)))
@@ -339,9 +331,8 @@ function behindOptions(tokens: readonly SqlToken[]): number {
   );
 }
 
-/** EXPLAIN's options without parentheses. */
 const EXPLAIN_WORDS: ReadonlySet<string> = new Set(['analyze', 'analyse', 'verbose']);
-/** First tokens of a question in parentheses, which a list of options cannot have. */
+/** First tokens of a query in parentheses; no option has these names. */
 const BEGINS_QUESTION: ReadonlySet<string> = new Set(['select', 'with', 'values', 'table', '(']);
 
 function semicolonOr(last: SqlToken | undefined, end: number): number {

@@ -1,37 +1,36 @@
-/** A literal of a plain text. */
 export interface PlainLiteral {
-  /** Value as the parser gives it: quotes removed, an int4 without leading zeros, any other number as written. */
+  /** Unquoted value; an int4 without leading zeros, other numbers as written. */
   readonly value: string;
   /** UTF-8 byte offset of the token. */
   readonly start: number;
-  /** Byte offset of a `-` right before a number, which the grammar may make part of it; -1 where there is none. */
+  /** Byte offset of a `-` right before a number, which the grammar may make part of it; -1 if there is none. */
   readonly sign: number;
 }
 
-/** A text as what stays the same and what varies. */
 export interface ShapedText {
   /**
-   * The text with each literal replaced by its lexical class, and which literals are equal: texts of one shape have
-   * the same syntax tree but for the values of its constants.
+   * The text with each literal replaced by its lexical class, followed by which literals are equal. Texts of one shape
+   * have the same syntax tree except for the values of constants.
    */
   readonly shape: string;
   readonly literals: readonly PlainLiteral[];
 }
 
-/** UTF-16 units; longer texts are parsed each time. */
+/** UTF-16 units. Longer texts are parsed each time. */
 const MAX_LENGTH = 16_384;
 const MAX_LITERALS = 256;
 
-/** Lexical classes: the parser and the binder treat all literals of one class alike. */
+/** The parser and the binder treat all literals of one lexical class alike. */
 type LiteralClass = 's' | 'i' | 'l' | 'm' | 'n';
 
-// No plain text has a control character, so neither mark can occur in what is kept of it.
+// Plain texts have no control characters, so these marks cannot collide.
 const LITERAL_MARK = '\u0001';
 const EQUAL_MARK = '\u0002';
 
 /**
- * Splits a text of plain tokens only: ASCII identifiers, numbers, simple strings, `$n`, operators. Null for any other:
- * comments, escape and dollar strings, backslashes, doubled quotes in identifiers, strings in several parts.
+ * Splits a text that has only plain tokens: ASCII identifiers, numbers, simple strings, `$n`, operators. Null if it has
+ * anything else: comments, escape or dollar-quoted strings, backslashes, doubled quotes in identifiers, continued
+ * strings.
  */
 export function shapeOf(text: string): ShapedText | null {
   if (text.length > MAX_LENGTH) return null;
@@ -49,7 +48,7 @@ const DOLLAR = 6;
 const DOT = 7;
 const OPERATOR = 8;
 
-/** Token kind that each ASCII character can begin; 0 if no plain text has it outside of strings. */
+/** Token kind by first ASCII character; 0 if it is not plain outside of strings. */
 const KINDS: Uint8Array = kinds();
 
 function kinds(): Uint8Array {
@@ -82,9 +81,9 @@ class Scanner {
   readonly literals: PlainLiteral[] = [];
   readonly #text: string;
   #at = 0;
-  /** Bytes minus UTF-16 units of what has been read. */
+  /** UTF-8 bytes minus UTF-16 units read so far. */
   #extra = 0;
-  /** Byte offset of the last token, if it is a `-`. */
+  /** Byte offset of the last token if it is a `-`. */
   #minus = -1;
   #kept = 0;
   #shape = '';
@@ -93,7 +92,6 @@ class Scanner {
     this.#text = text;
   }
 
-  /** True if the whole text is plain. */
   run(): boolean {
     const text = this.#text;
     while (this.#at < text.length) {
@@ -133,10 +131,10 @@ class Scanner {
 
   #kindAt(index: number): number {
     const code = this.#text.charCodeAt(index);
-    return code < 128 ? (KINDS[code] ?? OTHER) : OTHER; // NaN at the end compares false
+    return code < 128 ? (KINDS[code] ?? OTHER) : OTHER; // NaN past the end
   }
 
-  /** An identifier or key word. A quote right behind it would make it the prefix of another kind of string. */
+  /** Identifier or keyword. Fails before a quote: the word would be the prefix of another kind of string. */
   #word(): boolean {
     let at = this.#at + 1;
     for (let kind = this.#kindAt(at); kind === WORD || kind === DIGIT || kind === DOLLAR; )
@@ -208,7 +206,6 @@ class Scanner {
     return at;
   }
 
-  /** The end of `e±9…` at `from`, or `from` where there is none. */
   #exponent(from: number): number {
     if ((this.#text.charCodeAt(from) | 0x20) !== 0x65) return from;
     const sign = this.#text[from + 1];
@@ -217,13 +214,13 @@ class Scanner {
     return end === digits ? from : end;
   }
 
-  /** Numbers that run into a word or another dot are other tokens, or none. */
+  /** A number that runs into a word or another dot is a different token. */
   #endsNumber(end: number): boolean {
     const kind = this.#kindAt(end);
     return end >= this.#text.length || kind === SPACE || kind === OPERATOR;
   }
 
-  /** `'…'`. A string behind it, on a line of its own, would be part of it. */
+  /** `'…'`. Fails if another string follows, since it could continue this one. */
   #string(): boolean {
     const text = this.#text;
     let at = this.#at + 1;
@@ -257,7 +254,6 @@ class Scanner {
     return this.#text.charCodeAt(at) === QUOTE_CODE;
   }
 
-  /** Takes the literal that ends at `end`; the text before it stays in the shape. */
   #literal(kind: LiteralClass, value: string, end: number, sign: number): void {
     const at = this.#at;
     this.literals.push({ value, start: at + this.#extra, sign });
@@ -268,7 +264,10 @@ class Scanner {
   }
 }
 
-/** UTF-8 bytes of a UTF-16 unit inside a string; 0 for what makes it not plain: NUL, backslash, surrogates, the end. */
+/**
+ * UTF-8 bytes of a UTF-16 unit inside a string; 0 if it is not plain: control character, backslash, surrogate, end of
+ * text.
+ */
 function bytesOf(code: number): number {
   if (code < 0x80)
     return (code < 0x20 && code !== LF && code !== 0x0d && code !== 0x09) || code === BACKSLASH ? 0 : 1;
@@ -279,7 +278,7 @@ function bytesOf(code: number): number {
 const INT4_MAX = 2_147_483_647;
 const INT8_EDGE = 9_223_372_036_854_775_808n;
 
-/** The class of whole digits. 2^63 has one of its own: it is an int8 with a minus before it, and no int8 without. */
+/** Class of an integer. 2^63 has its own class: only with a minus before it is it an int8. */
 function integerClass(digits: string): LiteralClass {
   if (digits.length < 10 || Number(digits) <= INT4_MAX) return 'i';
   const value = BigInt(digits);
@@ -287,7 +286,7 @@ function integerClass(digits: string): LiteralClass {
   return value < INT8_EDGE ? 'l' : 'n';
 }
 
-/** Indices of literals that equal an earlier one. Equal literals share a parameter, so this is part of the shape. */
+/** Which literals equal an earlier one. Part of the shape, because equal literals share a parameter. */
 function equalities(literals: readonly PlainLiteral[]): string {
   const first = new Map<string, number>();
   let text = '';

@@ -1,43 +1,39 @@
 import { InternalError } from '../errors/errors.js';
 
-/**
- * `name` in the quotes of an SQL identifier.
- *
- * @throws InternalError for a name that holds a NUL, which Postgres cannot have
- */
+/** Quotes `name` as an SQL identifier. @throws InternalError if it contains NUL */
 export function quoteIdentifier(name: string): string {
   if (name.includes('\0')) throw new InternalError('an identifier holds a NUL');
   return `"${name.replaceAll('"', '""')}"`;
 }
 
 /**
- * `name` as an SQL identifier: bare where Postgres reads it as that very name, else in quotes. Every name that a person
- * is offered in SQL is written by it: examples, hints, completions.
+ * Writes `name` as an SQL identifier, quoted only if needed. Use it for all SQL shown to people: examples, hints,
+ * completions.
  *
- * @throws InternalError for a name that holds a NUL, which Postgres cannot have
+ * @throws InternalError if it contains NUL
  */
 export function identifier(name: string): string {
   return PLAIN.test(name) && !RESERVED.has(name) ? name : quoteIdentifier(name);
 }
 
 /**
- * `text` in the quotes of an SQL literal. It must be read under `standard_conforming_strings`, where a backslash is a
- * character like any other.
+ * Quotes `text` as an SQL literal. Requires `standard_conforming_strings`, under which a backslash is an ordinary
+ * character.
  *
- * @throws InternalError for a text that holds a NUL, which Postgres cannot have
+ * @throws InternalError if it contains NUL
  */
 export function quoteLiteral(text: string): string {
   if (text.includes('\0')) throw new InternalError('a literal holds a NUL');
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** An array in Postgres' text format, every element quoted; null is NULL. */
+/** Array in Postgres' text format, all elements quoted; null becomes NULL. */
 export function arrayText(items: readonly (string | null)[]): string {
   const quoted = items.map((i) => (i === null ? 'NULL' : `"${i.replace(/["\\]/g, '\\$&')}"`));
   return `{${quoted.join(',')}}`;
 }
 
-/** The elements of a one-dimensional array in Postgres' text format; those that are NULL are left out. */
+/** Elements of a one-dimensional array in Postgres' text format, without NULLs. */
 export function arrayElements(text: string): readonly string[] {
   const items: string[] = [];
   const pattern = /"((?:[^"\\]|\\.)*)"|((?:[^,{}"\\]|\\.)+)/gs;
@@ -51,7 +47,7 @@ export function arrayElements(text: string): readonly string[] {
 
 const PLAIN = /^[a-z_][a-z0-9_]*$/;
 
-/** Words that Postgres does not take as a bare column or table name. */
+/** Words that Postgres does not accept as a bare column or table name. */
 const RESERVED: ReadonlySet<string> = new Set(
   (
     'all analyse analyze and any array as asc asymmetric authorization between bigint binary bit boolean both case cast ' +
@@ -69,7 +65,7 @@ const RESERVED: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** A table as a statement names it: with its schema, both in quotes. */
+/** Schema-qualified, quoted name of a table. */
 export function tableSql({ schema, table }: { readonly schema: string; readonly table: string }): string {
   return `${quoteIdentifier(schema)}.${quoteIdentifier(table)}`;
 }

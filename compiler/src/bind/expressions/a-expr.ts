@@ -13,7 +13,6 @@ import { attributeArgument, bindAttributeMatch, bindIn } from './in-list.js';
 import { infix, operatorFor, prefix, quotient, remainder } from './infix.js';
 import { bindRowDistinct, bindRowOperator } from './row.js';
 
-/** Everything that the grammar writes with an operator. */
 export function bindArithmetic(node: A_Expr, env: BindEnvironment): Expr {
   const { ctx } = env;
   const name = operatorName(node, ctx);
@@ -87,7 +86,6 @@ function bindBetween(node: A_Expr, env: BindEnvironment): Expr {
   return ctx.at(negated ? Object.freeze({ kind: 'not', arg: inside, type: 'bool' }) : inside, at);
 }
 
-/** Both sides of an equality, each in the type that the operator takes. */
 function equalSides(
   node: A_Expr,
   env: BindEnvironment,
@@ -156,7 +154,6 @@ function bindValueOf(bound: BoundExpression, ctx: BindContext): Expr {
   return bound.kind === 'untyped' ? coerce(bound, 'text[]', ctx) : bound;
 }
 
-/** `array` with elements of `element`, through a cast where they differ. */
 function castElements(array: Expr, element: TypeName, location: Location, ctx: BindContext): Expr {
   if (isArray(element)) throw ctx.unsupported('an array of arrays', location);
   const type = arrayOf(element);
@@ -168,7 +165,7 @@ const FUNCTIONS: ReadonlyMap<string, string> = new Map([
   ['@@', 'jsonb_path_match'],
 ]);
 
-/** `doc @? path` and `doc @@ path` of jsonb, as the functions that they are, with errors silent. Null of anything else. */
+/** Binds `doc @? path` and `doc @@ path` of jsonb as silent function calls; null for other operators. */
 function bindPathOperator(
   name: string,
   left: BoundExpression,

@@ -26,7 +26,7 @@ import { bindExpression, bindPredicateNode } from './expression.js';
 import { bindArgument, bindRowToJson, countedRow } from './whole-row.js';
 import { bindWindow } from './window.js';
 
-/** A function call: scalar, aggregate or window. */
+/** Binds a scalar, aggregate or window function call. */
 export function bindCall(node: FuncCall, env: BindEnvironment): Expr {
   const { ctx } = env;
   const name = nameParts(node.funcname).join('.');
@@ -57,7 +57,7 @@ export function bindCall(node: FuncCall, env: BindEnvironment): Expr {
   return bindMetricAggregate(name, node, env) ?? bindAggregate(name, node, env);
 }
 
-/** `pg_typeof(x)`: the name of the type of `x`, which is known, as text. What `x` is made of counts as used. */
+/** `pg_typeof(x)` as a text constant. `x` is kept in the expression so that its columns count as used. */
 function bindTypeOf({ args = [], location }: FuncCall, env: BindEnvironment): Expr {
   const { ctx } = env;
   const [only, ...more] = args;
@@ -78,7 +78,7 @@ function refuseOddities(node: FuncCall, ctx: BindContext): void {
   if (node.func_variadic === true) throw ctx.unsupported('VARIADIC', at);
 }
 
-/** A function that makes rows of one column is allowed in the select list. */
+/** Set-returning functions with one column are allowed in the select list. */
 function requireRows(name: string, node: FuncCall, env: BindEnvironment): void {
   const [definition] = functionsNamed(name);
   const single = definition !== undefined && columnsOfRows(definition, 'text').length === 1;
@@ -104,7 +104,7 @@ function bindScalar(name: string, node: FuncCall, env: BindEnvironment): Expr {
   return ctx.at(callNode(definition, args, type), node.location);
 }
 
-/** Resolves the overload and converts the arguments; structural ones become part of the plan's shape. */
+/** Resolves the overload and converts the arguments. Structural arguments become part of the plan's shape. */
 export function chooseOverload(
   name: string,
   bounds: readonly BoundExpression[],
@@ -126,7 +126,7 @@ export function chooseOverload(
   return { definition, args: Object.freeze(args), type: result };
 }
 
-/** A literal of a closed set, such as the unit of `date_trunc`: emitted as text, so it must be one of the set. */
+/** A literal from a closed set, such as the unit of `date_trunc`, which is emitted as text. */
 function structural(
   name: string,
   bound: BoundExpression,
@@ -152,7 +152,7 @@ function structural(
   return Object.freeze({ kind: 'structural', text, type: 'text' });
 }
 
-/** Hint that names the clauses where an aggregate is allowed. */
+/** Hint for an aggregate in a clause that does not allow it. */
 export function aggregateHint(clause: string): string {
   return clause === 'WHERE' ? 'use HAVING' : 'work it out in a derived table first';
 }
@@ -235,19 +235,18 @@ export function aggregateOf(
   return { definition, args: Object.freeze([]), type: 'int8' as const };
 }
 
-/** The items of `(a, b)` in `count(distinct (a, b))`; null of any other call. */
+/** Items of `(a, b)` in `count(distinct (a, b))`; null for other calls. */
 function rowsCounted({ args = [], agg_distinct }: FuncCall): readonly Node[] | null {
   const items = agg_distinct === true && args.length === 1 ? rowItems(args[0]) : null;
   return items !== null && items.length > 1 ? items : null;
 }
 
-/** The argument that `count(t)` of a FROM item counts; null for any other call. */
+/** Argument of `count(t)` of a FROM item; null for other calls. */
 function rowCounted({ args = [], agg_distinct }: FuncCall, env: BindEnvironment): Expr | null {
   const [only, ...more] = args;
   return only === undefined || more.length > 0 || agg_distinct === true ? null : countedRow(only, env);
 }
 
-/** A row counts whatever is in it, NULLs too. */
 function countOfRows(items: readonly BoundExpression[], ctx: BindContext) {
   const args = items.map((b) => (b.kind === 'untyped' ? coerce(b, 'text', ctx) : b));
   return {
@@ -257,7 +256,7 @@ function countOfRows(items: readonly BoundExpression[], ctx: BindContext) {
   };
 }
 
-/** In Postgres an aggregate over outer columns alone belongs to the outer query; here it has no node. */
+/** Postgres assigns an aggregate over outer columns only to the outer query, which is not supported. */
 function refuseOuterOnly(call: Aggregate, env: BindEnvironment, location: Location): void {
   const isOuter = (e: Expr): boolean => e.kind === 'column' && !isLocal(env.scope, e.source);
   const isInner = (e: Expr): boolean => e.kind === 'column' && isLocal(env.scope, e.source);
@@ -265,7 +264,7 @@ function refuseOuterOnly(call: Aggregate, env: BindEnvironment, location: Locati
     throw env.ctx.unsupported('an aggregate over an outer query', location);
 }
 
-/** A sort key with Postgres' defaults: NULLs last when ascending, first when descending. */
+/** Sort key with Postgres' defaults: NULLs last when ascending, first when descending. */
 export function sortKey(node: SortBy, by: Expr | number | null, ctx: BindContext): SortKey {
   const operator = nameParts(node.useOp).join('.');
   if (operator !== '' && operator !== '<' && operator !== '>') {
@@ -307,7 +306,6 @@ export function unknownFunction(
 
 const OF_COMPOSITES =
   'the model has no composite types; read the members by jsonb_to_record(…) AS t(a int, b text)';
-/** Functions of Postgres that are not offered, each with the form to write instead. */
 const INSTEAD: ReadonlyMap<string, string> = new Map([
   ...['json', 'jsonb'].flatMap((json): [string, string][] => [
     [`${json}_populate_record`, OF_COMPOSITES],
@@ -316,12 +314,11 @@ const INSTEAD: ReadonlyMap<string, string> = new Map([
   ['factorial', 'its work has no bound; write the number'],
 ]);
 
-/** Overloads that a hint names. */
 const SHOWN_OVERLOADS = 4;
 
 const OPERATOR_WORDS: readonly string[] = ['measure', ...Object.keys(OPERATORS).map((o) => o.toLowerCase())];
 
-/** `rank(a, …) WITHIN GROUP (ORDER BY x, …)`: as many values as keys, each pair in the type that both convert to. */
+/** `rank(a, …) WITHIN GROUP (ORDER BY x, …)`: one value for each key, both converted to their common type. */
 function bindHypothetical(definition: FunctionDefinition, node: FuncCall, env: BindEnvironment): Expr {
   const { ctx } = env;
   const { name, result } = definition;
@@ -363,16 +360,15 @@ function bindHypothetical(definition: FunctionDefinition, node: FuncCall, env: B
   return ctx.at(call, at);
 }
 
-/** Functions of Postgres whose arguments have names and are 0 unless given. */
+/** Parameter names of functions that allow named arguments; all default to 0. */
 const PARTS: ReadonlyMap<string, readonly string[]> = new Map([
   ['make_interval', ['years', 'months', 'weeks', 'days', 'hours', 'mins', 'secs']],
 ]);
 
 /**
- * `make_interval(days => 3)` with its arguments in their places; the call itself where it names none, or where its
- * function has no names.
+ * Puts the named arguments of `make_interval(days => 3)` into order. Other calls are returned unchanged.
  *
- * @throws QueryError E0511 for a name that the function has not, or that is given twice
+ * @throws QueryError E0511 for an unknown or repeated name
  */
 function inPlaces(name: string, call: FuncCall, ctx: BindContext): FuncCall {
   const parts = PARTS.get(name);

@@ -10,7 +10,7 @@ import type { BindEnvironment } from '../environment.js';
 import { type BoundExpression, coerce } from './coerce.js';
 import { bindExpression } from './expression.js';
 
-/** `CAST(bound AS type)`, `bound::type` and `type 'literal'`. */
+/** Binds `CAST(bound AS type)`, `bound::type` and `type 'literal'`. */
 export function bindCast(
   bound: BoundExpression,
   node: TypeNode,
@@ -39,7 +39,7 @@ export function bindCast(
   );
 }
 
-/** `'english'::regconfig`: the literal itself, where it is a configuration of Postgres' own; null for any other cast. */
+/** The literal in `'english'::regconfig` if it is a built-in configuration; null for other casts. */
 export function configurationIn(
   bound: BoundExpression,
   { names, arrayBounds }: TypeNode,
@@ -84,7 +84,7 @@ export function typeOfNode(node: TypeNode, env: BindEnvironment): TypeName {
   return type;
 }
 
-/** The value in `type`, by an explicit cast. */
+/** Explicit cast to `type`. */
 export function convert(
   bound: BoundExpression,
   type: TypeName,
@@ -102,7 +102,7 @@ export function convert(
   return ctx.at(castTo(bound, type, leakproof), location);
 }
 
-/** True if the cast is leakproof; null if there is no such cast. Arrays convert as their elements do. */
+/** True if the cast is leakproof; null if there is no such cast. Arrays convert element by element. */
 function castLeakproof(from: TypeName, to: TypeName): boolean | null {
   const direct = castBetween(from, to);
   if (direct !== null) return direct.leakproof;
@@ -110,7 +110,7 @@ function castLeakproof(from: TypeName, to: TypeName): boolean | null {
   return castBetween(elementOf(from), elementOf(to)) === null ? null : false;
 }
 
-/** `varchar(n)`: the first n characters, which is what an explicit cast to it yields. */
+/** `varchar(n)`: explicit casts truncate to n characters. */
 function truncateText(
   value: Expr,
   modifiers: readonly number[],
@@ -137,7 +137,7 @@ const INTERVAL_FIELDS: ReadonlyMap<number, string> = new Map([
   [4096, 'second'],
 ]);
 
-/** `INTERVAL '7' DAY` is `INTERVAL '7 day'`; a unit in the literal itself is kept as it is. */
+/** `INTERVAL '7' DAY` means `INTERVAL '7 day'`. */
 function bindIntervalCast(
   bound: BoundExpression,
   modifiers: readonly number[],
@@ -158,15 +158,14 @@ function bindIntervalCast(
   return env.ctx.at(env.ctx.constant(`${value.literal.read().trim()} ${field}`, 'interval'), location);
 }
 
-/** True if the type is `"char"`, one byte; `char` without quotes is `pg_catalog.bpchar` to the grammar. */
+/** True for `"char"`, a single byte. The grammar reports `char` without quotes as `pg_catalog.bpchar`. */
 function isOneByte({ names = [] }: TypeNode): boolean {
   const [first, second] = names.map(stringOf);
   return (second ?? first) === 'char' && (second === undefined || first === 'pg_catalog');
 }
 
 /**
- * `'r'::"char"`: the first byte of a literal, as a text. Of what else there is, and of a letter that takes several
- * bytes, Postgres makes bytes that are no text.
+ * `'r'::"char"`: first byte of a literal, as text. Restricted to ASCII because other bytes are not valid text.
  *
  * @throws QueryError E0511
  */
@@ -179,15 +178,14 @@ function bindOneByte(bound: BoundExpression, at: Location, ctx: BindContext): Ex
   return ctx.at(ctx.constant(first, 'text'), at);
 }
 
-/** Number of bits of an integer type. */
 const BITS: ReadonlyMap<TypeName, number> = new Map<TypeName, number>([
   ['int4', 32],
   ['int8', 64],
 ]);
 
 /**
- * `text::bit(n)::bigint`, the way to read a number from hexadecimal digits (`'x' || md5(…)`): bits are no type of their
- * own, so the two casts are one. Null for any other cast.
+ * Binds `text::bit(n)::bigint`, the idiom to convert hexadecimal digits (`'x' || md5(…)`) to a number. There is no bit
+ * type, so both casts become one node. Null for other casts.
  */
 export function bindBitNumber(
   arg: Node | undefined,
@@ -218,7 +216,6 @@ export function bindBitNumber(
   return ctx.at(number satisfies BitNumber, location);
 }
 
-/** True if a value is cast to bits. */
 export function isBitCast(node: Node | undefined): boolean {
   const type: TypeNode | undefined =
     node !== undefined && 'TypeCast' in node ? node.TypeCast.typeName : undefined;

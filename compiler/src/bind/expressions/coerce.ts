@@ -21,7 +21,7 @@ import {
   WrittenLiteral,
 } from '../literals.js';
 
-/** A quoted literal, NULL, or `$n` whose type only its surroundings decide. */
+/** A string literal, NULL or `$n` whose type depends on its context. */
 interface UntypedValue {
   readonly kind: 'untyped';
   readonly value: { readonly literal: WrittenLiteral } | { readonly parameter: number } | null;
@@ -30,15 +30,14 @@ interface UntypedValue {
 
 export type BoundExpression = Expr | UntypedValue;
 
-/** The type of `bound`, or null while it is undecided. */
 export function typeOfBound(bound: BoundExpression): TypeName | null {
   return bound.kind === 'untyped' ? null : bound.type;
 }
 
 /**
- * `bound` as a value of `type`, through an implicit cast where one is needed.
+ * Converts `bound` to `type`, with an implicit cast if needed.
  *
- * @throws QueryError E0511 where there is no implicit way.
+ * @throws QueryError E0511 if there is no implicit cast
  */
 export function coerce(bound: BoundExpression, type: TypeName, ctx: BindContext, location?: Location): Expr {
   if (bound.kind === 'untyped') return typeLiteral(bound, type, ctx);
@@ -64,7 +63,6 @@ function typeLiteral(untyped: UntypedValue, type: TypeName, ctx: BindContext): E
   return coerce(ctx.at(parameter, location), type, ctx, location);
 }
 
-/** Refuses literals that can be seen to be wrong; the engine judges the rest. */
 function checkedLiteral(
   literal: WrittenLiteral,
   type: TypeName,
@@ -104,7 +102,6 @@ const LITERAL_FORM: ReadonlyMap<ScalarType, LiteralTest> = new Map<ScalarType, L
   ['cidr', matching(ADDRESS)],
 ]);
 
-/** Checks of literals that have the right form but are out of range, and the SQLSTATE for that. */
 const LITERAL_RANGE: ReadonlyMap<ScalarType, { readonly holds: LiteralTest; readonly sqlstate: string }> =
   new Map<ScalarType, { readonly holds: LiteralTest; readonly sqlstate: string }>([
     ['int2', { holds: within(2n ** 15n), sqlstate: '22003' }],
@@ -116,11 +113,11 @@ const LITERAL_RANGE: ReadonlyMap<ScalarType, { readonly holds: LiteralTest; read
     ['timestamptz', { holds: isPossibleMoment, sqlstate: '22008' }],
   ]);
 
-/** A test for whole numbers in decimal digits from -`limit` to below `limit`. */
+/** Tests for decimal integers in [-limit, limit). */
 function within(limit: bigint): LiteralTest {
   return (text) => {
     const digits = /^\s*([+-]?)0*(\d+)\s*$/.exec(text);
-    if (digits === null) return true; // in another base, of which the database judges
+    if (digits === null) return true; // other bases are left to the database
     const [, sign = '', size = ''] = digits;
     if (size.length > 20) return false;
     const value = BigInt(size);
@@ -128,7 +125,7 @@ function within(limit: bigint): LiteralTest {
   };
 }
 
-/** False where the text can be seen to be no value of `type`; the database judges the rest. */
+/** False if `text` is obviously not a value of `type`. The database checks the rest. */
 export function couldBe(text: string, type: TypeName): boolean {
   if (isArray(type)) return true;
   const form = LITERAL_FORM.get(type);
@@ -137,10 +134,10 @@ export function couldBe(text: string, type: TypeName): boolean {
 }
 
 /**
- * The items of a long IN list, read from the text as values of `type` (null: strings), as values of `elementType`. No
- * text of this length has a template, so nothing depends on where they stand.
+ * Converts items of a long IN list to `elementType`. `type` is that of the list; null for strings. Texts of this length
+ * have no template, so the items need no nodes.
  *
- * @throws QueryError E0511 where one of them can be no such value
+ * @throws QueryError E0511 for an invalid item
  */
 export function listOf(
   items: PlainList['items'],
@@ -162,10 +159,7 @@ export function listOf(
   return items.map((item) => new WrittenLiteral(item, null));
 }
 
-/**
- * The type that `bounds` have in common, as CASE, UNION, COALESCE and IN need it: Postgres' rules for the
- * types of this language. All undecided means text.
- */
+/** Common type of `bounds` by Postgres' rules for CASE, UNION, COALESCE and IN; text if all are undecided. */
 export function commonType(
   bounds: readonly BoundExpression[],
   ctx: BindContext,
@@ -178,7 +172,6 @@ export function commonType(
   throw ctx.mismatch(`types ${named} cannot be matched`, location, 'cast one of them');
 }
 
-/** The array type whose elements have `type`. */
 export function arrayTypeOf(type: TypeName, ctx: BindContext, location: Location) {
   if (isArray(type)) throw ctx.unsupported('an array of arrays', location);
   return arrayOf(type);
@@ -189,11 +182,7 @@ export function elementTypeOf(type: TypeName, ctx: BindContext, location: Locati
   return elementOf(type);
 }
 
-/**
- * Refuses to group, sort or tell apart by a value of a type without an equality.
- *
- * @throws QueryError E0511, 42883 as in Postgres
- */
+/** Requires a type with equality, for grouping, sorting and DISTINCT. @throws QueryError E0511, 42883 as in Postgres */
 export function requireComparable(type: TypeName, at: Location, ctx: BindContext): void {
   if (!isComparable(type)) throw ctx.error('unknownOperator', { signature: `${type} = ${type}` }, at);
 }

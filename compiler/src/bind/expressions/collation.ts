@@ -8,7 +8,7 @@ import type { BindContext } from '../context.js';
 import type { BindEnvironment } from '../environment.js';
 import { bindValue } from './expression.js';
 
-/** `arg COLLATE "C"`: an order of texts from a closed list. */
+/** Binds `arg COLLATE "C"`. Only the collations of a closed list are supported. */
 export function bindCollate(node: CollateClause, env: BindEnvironment): Expr {
   const { ctx } = env;
   const name = nameParts(node.collname).join('.');
@@ -26,11 +26,7 @@ export function bindCollate(node: CollateClause, env: BindEnvironment): Expr {
   return ctx.at(Object.freeze({ kind: 'collate', arg, collation: name, type }), node.location);
 }
 
-/**
- * Refuses values that two explicit collations meet in, as Postgres does.
- *
- * @throws QueryError E0511
- */
+/** Refuses values with conflicting explicit collations, as Postgres does. @throws QueryError E0511 */
 export function refuseCollationsThatMeet(root: Query, ctx: BindContext): void {
   if (!ctx.collates) return;
   for (const query of allQueries(root)) {

@@ -41,20 +41,19 @@ import { inOlderFunctions } from './standard-json.js';
 import { bindSubLink } from './subquery.js';
 import { bindRowText, isRowName } from './whole-row.js';
 
-/** Binds a value expression; what its surroundings must type stays undecided. */
+/** Binds an expression. Literals and parameters whose type depends on the context stay untyped. */
 export function bindExpression(node: Node, env: BindEnvironment): BoundExpression {
   if ('ParamRef' in node) env.ctx.spendParameter(node.ParamRef.location);
   else env.ctx.spend();
   return env.ctx.nested(() => bindNode(node, env));
 }
 
-/** Binds a value expression that nothing else types: what is undecided becomes text. */
+/** Binds an expression; untyped values become text. */
 export function bindValue(node: Node, env: BindEnvironment): Expr {
   const bound = bindExpression(node, env);
   return bound.kind === 'untyped' ? coerce(bound, 'text', env.ctx) : bound;
 }
 
-/** Binds a predicate. */
 export function bindPredicateNode(node: Node, env: BindEnvironment): Expr {
   return coerce(bindExpression(node, env), 'bool', env.ctx);
 }
@@ -88,7 +87,7 @@ function bindNode(node: Node, env: BindEnvironment): BoundExpression {
   throw ctx.unsupported(constructOf(node), placeOf(node));
 }
 
-/** `grouping(a, b)`, allowed in the same places as an aggregate; its arguments are checked once the keys are known. */
+/** `grouping(a, b)` is allowed wherever aggregates are. Its arguments are checked later, once the keys are known. */
 function bindGrouping({ args = [], location }: GroupingFunc, env: BindEnvironment): Expr {
   const { ctx } = env;
   if (!env.aggregates) {
@@ -123,7 +122,7 @@ function bindColumn(node: ColumnRef, env: BindEnvironment): Expr {
   return columnValue({ ref, item, column }, ctx, node.location);
 }
 
-/** The value of a resolved column: itself, or what a computed one is written out to. */
+/** Value of a resolved column; computed and merged ones are expanded. */
 export function columnValue(
   { ref, item, column }: { readonly ref: Expr; readonly item: ScopeItem; readonly column: ScopeColumn },
   ctx: BindContext,
@@ -152,14 +151,14 @@ function bindConstant(node: A_Const, env: BindEnvironment): BoundExpression {
     const text = node.fval.fval ?? '0';
     return ctx.at(ctx.literal(ctx.written(text, node), isInt8(text) ? 'int8' : 'numeric'), at);
   }
-  // `B'101'` is `b101` to the grammar, and to the type.
+  // The grammar reports `B'101'` as `b101`, which is also its text form.
   if (node.bsval !== undefined)
     return ctx.at(ctx.literal(ctx.written(node.bsval.bsval ?? '', node), 'varbit'), at);
   throw ctx.unsupported('this constant', at);
 }
 
 function isInt8(text: string): boolean {
-  if (!/^-?0*\d{1,19}$/.test(text)) return false; // no longer number is one
+  if (!/^-?0*\d{1,19}$/.test(text)) return false; // longer numbers exceed int8
   const value = BigInt(text);
   return value >= -(2n ** 63n) && value < 2n ** 63n;
 }
@@ -225,7 +224,7 @@ function rowAsText(arg: Node, typeName: TypeNode, env: BindEnvironment): Expr | 
   return typeOfNode(typeName, env) === 'text' ? bindRowText(arg, env) : null;
 }
 
-/** `$n::type` of a parameter whose declared type has no other use; null for anything else. */
+/** `$n::type` of a parameter whose declared type only allows casts; null for anything else. */
 function castOfForeign(arg: Node | undefined, typeName: TypeNode, env: BindEnvironment): Expr | null {
   if (arg === undefined || !('ParamRef' in arg)) return null;
   const { number = 0, location } = arg.ParamRef;
@@ -300,7 +299,7 @@ function bindArray(nodes: readonly Node[], location: number | undefined, env: Bi
   return ctx.at(Object.freeze({ kind: 'array', items, type }), location);
 }
 
-/** `array[…]::type[]`: as in Postgres each item is cast, so that an item without a type has the array's. */
+/** `array[…]::type[]`: each item is cast, as in Postgres, so that untyped items get the array's element type. */
 function bindTypedArray(nodes: readonly Node[], type: ArrayType, at: Location, env: BindEnvironment): Expr {
   const element = elementOf(type);
   const items = Object.freeze(nodes.map((n) => convert(bindExpression(n, env), element, placeOf(n), env)));
@@ -337,7 +336,7 @@ function bindIndirection(node: A_Indirection, env: BindEnvironment): Expr {
   return ctx.at(Object.freeze({ kind: 'slice', arg: value, lower, upper, type: arrayOf(type) }), at);
 }
 
-/** `j['a'][0]`, which Postgres looks up as `j #> '{a,0}'`: each subscript a key or a place, as text. */
+/** `j['a'][0]` is evaluated as `j #> '{a,0}'`. */
 function bindJsonSubscripts(
   value: Expr,
   subscripts: readonly A_Indices[],
@@ -370,7 +369,7 @@ const VALUE_FUNCTIONS: ReadonlyMap<string, 'date' | 'timestamp' | 'timestamptz' 
   ['SVFOP_LOCALTIME_N', 'time'],
 ]);
 
-/** `CURRENT_DATE` and its kin, as casts of `now()`. Names of users, schemas and databases have no node. */
+/** `CURRENT_DATE` etc. as casts of `now()`. `CURRENT_USER`, `CURRENT_SCHEMA` etc. are not supported. */
 function bindValueFunction(node: SQLValueFunction, env: BindEnvironment): Expr {
   const { ctx } = env;
   const type = VALUE_FUNCTIONS.get(node.op ?? '');

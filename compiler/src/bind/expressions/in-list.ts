@@ -10,7 +10,7 @@ import { bindExpression, bindValue } from './expression.js';
 import { equalityOf, operatorFor } from './infix.js';
 import { bindRowIn } from './row.js';
 
-/** IN lists of plain values become one array parameter, so that their length is not part of the plan. */
+/** Binds IN lists. A list of constants becomes one array parameter, so that its length is not part of the plan. */
 export function bindIn(negated: boolean, node: A_Expr, env: BindEnvironment): Expr {
   const { ctx } = env;
   const { location } = node;
@@ -25,7 +25,7 @@ export function bindIn(negated: boolean, node: A_Expr, env: BindEnvironment): Ex
   const long = ctx.listAt(placeOf(only));
   if (long !== null) return bindLongIn(arg, long, negated, location, env);
   const bounds = items.map((i) => bindExpression(i, env));
-  // As in Postgres the value on the left has a say in the type of a list: `char(n) IN ($1::text, …)` compares blank-padded.
+  // As in Postgres, the left side influences the list's type: `char(n) IN ($1::text, …)` compares blank-padded.
   const all = typeOfBound(arg) === 'bpchar' && bounds.length > 1 ? [arg, ...bounds] : bounds;
   const listType = bounds.every((b) => b.kind === 'untyped') ? null : commonType(all, ctx, location);
   const { definition, left, elementType } = comparedWith(arg, listType, negated, location, env);
@@ -50,7 +50,7 @@ export function bindIn(negated: boolean, node: A_Expr, env: BindEnvironment): Ex
   );
 }
 
-/** `arg IN (…)` of a long list, which the parser has read as its first item: plain values, so always one array parameter. */
+/** `arg IN (…)` with a long list, of which the parser saw only the first item. */
 function bindLongIn(
   arg: BoundExpression,
   { type, items }: PlainList,
@@ -65,7 +65,6 @@ function bindLongIn(
   return ctx.at(inArray(left, definition, array, negated), location);
 }
 
-/** The equality of `arg` with each item of a list of `listType`; null is a list of literals without a type. */
 function comparedWith(
   arg: BoundExpression,
   listType: TypeName | null,
@@ -84,7 +83,7 @@ function inArray(arg: Expr, definition: OperatorDefinition, array: Expr, negated
   return Object.freeze({ kind: 'quantified', definition, quantifier, arg, array, type: 'bool' });
 }
 
-/** The name in `attribute('name')`; null if `node` is something else or inside a query. */
+/** The name in `attribute('name')`; null if `node` is something else or not in a policy. */
 export function attributeArgument(node: Node, env: BindEnvironment): string | null {
   if (!env.policy || !('FuncCall' in node)) return null;
   const call = node.FuncCall;
@@ -97,7 +96,7 @@ export function attributeArgument(node: Node, env: BindEnvironment): string | nu
   return name;
 }
 
-/** `value = attribute('name')`: true if the value is one of the attribute's. */
+/** `value = attribute('name')`: true if the value is among those of the attribute. */
 export function bindAttributeMatch(
   value: Node,
   attribute: string,

@@ -7,7 +7,6 @@ import type { Location } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { type BoundExpression, coerce, typeOfBound } from './coerce.js';
 
-/** `name right` with the overload that Postgres would take. */
 export function prefix(name: string, right: BoundExpression, location: Location, ctx: BindContext): Expr {
   if (name === '+') return coerce(right, typeOfBound(right) ?? 'float8', ctx);
   const found = resolveOperator(name, undefined, typeOfBound(right));
@@ -18,7 +17,6 @@ export function prefix(name: string, right: BoundExpression, location: Location,
   return ctx.at(operationNode(found.definition, null, arg, found.result), location);
 }
 
-/** `left name right` with the overload that Postgres would take. */
 export function infix(
   name: string,
   left: BoundExpression,
@@ -32,7 +30,7 @@ export function infix(
   return ctx.at(operationNode(found.definition, ...sides, found.result), location);
 }
 
-/** The operator `name` that Postgres would take for these types; null is a literal without a type. */
+/** Resolves an infix operator by operand types; null is an untyped literal. */
 export function operatorFor(
   name: string,
   left: TypeName | null,
@@ -58,12 +56,11 @@ export function operatorFor(
   return found;
 }
 
-/** The equality of two values of `type`. */
 export function equalityOf(type: TypeName, location: Location, ctx: BindContext): OperatorDefinition {
   return operatorFor('=', type, type, location, ctx).definition;
 }
 
-/** `left / right` as metrics divide: whole numbers give a fraction, and what is divided by zero is NULL. */
+/** Division in metrics: integers yield a fraction, and a zero divisor yields NULL. */
 export function quotient(
   left: BoundExpression,
   right: BoundExpression,
@@ -73,7 +70,6 @@ export function quotient(
   return infix('/', exact(left, ctx), nonZero(right, ctx), location, ctx);
 }
 
-/** `left % right`, NULL where `right` is zero. */
 export function remainder(
   left: BoundExpression,
   right: BoundExpression,

@@ -14,9 +14,8 @@ import { constantText, constructOf, type Location, nameParts, required, ZERO } f
 import type { BindContext } from '../context.js';
 
 /**
- * JSON as the SQL standard writes it (JSON_OBJECT, JSON_ARRAY, JSON_OBJECTAGG, JSON_ARRAYAGG, JSON_SCALAR, JSON(),
- * JSON_SERIALIZE), in the functions that Postgres has had for longer, and with their answers to the letter: servers
- * before 16 know no other. Null for any other node.
+ * Translates SQL/JSON syntax (JSON_OBJECT, JSON_ARRAY, JSON_OBJECTAGG, JSON_ARRAYAGG, JSON_SCALAR, JSON(),
+ * JSON_SERIALIZE) into older functions with identical results, because servers before 16 lack it. Null for other nodes.
  */
 export function inOlderFunctions(node: Node, ctx: BindContext): Node | null {
   if ('JsonObjectConstructor' in node) return objectOf(node.JsonObjectConstructor, ctx);
@@ -46,7 +45,7 @@ export function inOlderFunctions(node: Node, ctx: BindContext): Node | null {
   return null;
 }
 
-/** The names that Postgres gives their columns. */
+/** Postgres' default column names of SQL/JSON expressions. */
 export const STANDARD_JSON_NAMES: ReadonlyMap<string, string> = new Map([
   ['JsonObjectConstructor', 'json_object'],
   ['JsonArrayConstructor', 'json_array'],
@@ -80,7 +79,6 @@ function objectOf(node: JsonObjectConstructor, ctx: BindContext): Node {
 
 const NULL_ON_NULL = 'write NULL ON NULL';
 
-/** NULLs are left out, unless NULL ON NULL says otherwise. */
 function arrayOf(node: JsonArrayConstructor, ctx: BindContext): Node {
   const { exprs = [], output, absent_on_null: absent, location } = node;
   const items = exprs.map((expr) =>
@@ -107,7 +105,7 @@ function objectOfRows(node: JsonObjectAgg, ctx: BindContext): Node {
   return returned(call(`${base}_object_agg`, args, location, overRows(aggregate)), output, location, ctx);
 }
 
-/** NULLs are left out, unless NULL ON NULL says otherwise; of rows with nothing else there is an empty array. */
+/** NULLs are omitted unless NULL ON NULL is given. If only NULLs were aggregated, the result is an empty array. */
 function arrayOfRows(node: JsonArrayAgg, ctx: BindContext): Node {
   const { constructor: aggregate = {}, arg, absent_on_null: absent } = node;
   const { location, agg_filter: filter, over } = aggregate;
@@ -138,26 +136,23 @@ function overRows({ agg_filter, agg_order, over }: JsonAggConstructor): Partial<
   return { ...(agg_filter && { agg_filter }), ...(agg_order && { agg_order }), ...(over && { over }) };
 }
 
-/** A value as it goes into JSON: `x FORMAT JSON` is read as JSON first. */
 function memberValue(value: JsonValueExpr | undefined, ctx: BindContext): Node {
   const { raw_expr: raw, format } = value ?? {};
   return isFormatted(format, ctx) ? cast(required(raw), 'json', format?.location) : required(raw);
 }
 
-/** A text that is JSON, whether FORMAT JSON says so or not. */
 function documentOf(value: JsonValueExpr | undefined, ctx: BindContext): Node {
   isFormatted(value?.format, ctx);
   return required(value?.raw_expr);
 }
 
-/** True if FORMAT JSON is written. */
 function isFormatted(format: JsonFormat | undefined, ctx: BindContext): boolean {
   const { format_type: type, encoding = 'JS_ENC_DEFAULT', location } = format ?? {};
   if (encoding !== 'JS_ENC_DEFAULT') throw ctx.unsupported('ENCODING', location);
   return type === 'JS_FORMAT_JSON';
 }
 
-/** A constant without a type is text, as in any argument that takes every type. */
+/** An untyped constant is text, as for arguments of any type. */
 function asJson(value: Node, location: Location): Node {
   const untyped = 'A_Const' in value && (value.A_Const.isnull === true || constantText(value) !== null);
   return call('to_json', [untyped ? cast(value, 'text', location) : value], location);
@@ -167,7 +162,6 @@ function asText(value: Node, location: Location): Node {
   return cast(asJson(value, location), 'text', location);
 }
 
-/** Pieces with commas between them, without those that are NULL. */
 function written(
   open: string,
   pieces: readonly Node[],
@@ -193,7 +187,7 @@ function built(
   return returned(call(`${base}_${what}`, args, location), rest, location, ctx);
 }
 
-/** The function family for the result (RETURNING jsonb uses jsonb functions), and the cast that remains. */
+/** Function family for the result type, and the cast that remains: RETURNING jsonb uses jsonb functions. */
 function baseOf(
   output: JsonOutput | undefined,
   ctx: BindContext,

@@ -12,7 +12,6 @@ import { arrayTypeOf, coerce, typeOfBound } from './coerce.js';
 import { bindExpression } from './expression.js';
 import { operatorFor } from './infix.js';
 
-/** A subquery inside a value: a scalar, a semi- or anti-join, or an array. */
 export function bindSubLink(node: SubLink, env: BindEnvironment): Expr {
   const { ctx } = env;
   ctx.requireFeature('subqueries', node.location);
@@ -41,13 +40,12 @@ const SUBLINKS: ReadonlyMap<string, string> = new Map([
   ['ROWCOMPARE_SUBLINK', 'a row compared with a subquery'],
 ]);
 
-/** True if ANY or ALL is written with `operator`, so that it means IN or NOT IN. */
 function isEquality({ operName }: SubLink, operator: '=' | '<>'): boolean {
   const name = nameParts(operName).join('.');
   return name === operator || (name === '' && operator === '=');
 }
 
-/** `left <> ALL (SELECT …)`, which is `NOT (left IN (SELECT …))`. */
+/** `left <> ALL (SELECT …)` is `NOT (left IN (SELECT …))`. */
 function notIn(select: SelectStmt, node: SubLink, env: BindEnvironment): Expr {
   const arg = bindInQuery(select, node, env);
   return env.ctx.at(Object.freeze({ kind: 'not', arg, type: 'bool' }), node.location);
@@ -99,12 +97,11 @@ function bindInQuery(select: SelectStmt, node: SubLink, env: BindEnvironment): E
   );
 }
 
-/** `ARRAY(SELECT …)`. */
 function bindArrayQuery(select: SelectStmt, node: SubLink, env: BindEnvironment): Expr {
   return arrayOfRows(bindQuery(select, env.ctx, env.scope), node.location, env.ctx);
 }
 
-/** `left op ANY | ALL (SELECT …)` as the same with an array of what the query yields. */
+/** `left op ANY | ALL (SELECT …)`, as the same with an array of the query's result. */
 function bindQuantifiedQuery(select: SelectStmt, node: SubLink, env: BindEnvironment): Expr {
   const { ctx } = env;
   const at = node.location;
@@ -134,7 +131,7 @@ function bindQuantifiedQuery(select: SelectStmt, node: SubLink, env: BindEnviron
   );
 }
 
-/** The rows of a query of one column as an array, in the query's own order: an empty one of none. */
+/** Collects a single-column query into an array, in the query's order; empty if there are no rows. */
 function arrayOfRows({ query, columns }: BoundQuery, at: Location, ctx: BindContext): Expr {
   const [only, ...more] = columns;
   if (only === undefined || more.length > 0)

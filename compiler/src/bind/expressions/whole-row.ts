@@ -13,7 +13,6 @@ import { type BoundExpression, coerce } from './coerce.js';
 import { bindExpression, bindValue, columnValue } from './expression.js';
 import { infix } from './infix.js';
 
-/** Functions that make JSON of what they are given: a row that they are given is a JSON object of its columns. */
 const TAKES_ROWS: ReadonlySet<string> = new Set(
   ['json', 'jsonb'].flatMap((json) => [
     `to_${json}`,
@@ -24,10 +23,10 @@ const TAKES_ROWS: ReadonlySet<string> = new Set(
   ]),
 );
 
-/** The most columns that one call makes jsonb of: a function of Postgres takes a hundred arguments. */
+/** Postgres functions take at most 100 arguments: 50 pairs of name and value. */
 const MOST_COLUMNS = 50;
 
-/** Argument `index` of function `name`: of JSON it may be a row, or a path. */
+/** Binds argument `index` of function `name`; JSON functions also accept rows and paths. */
 export function bindArgument(node: Node, name: string, index: number, env: BindEnvironment): BoundExpression {
   if (TAKES_ROWS.has(name))
     return bindRow(node, name.includes('jsonb') ? 'jsonb' : 'json', env) ?? bindExpression(node, env);
@@ -35,7 +34,6 @@ export function bindArgument(node: Node, name: string, index: number, env: BindE
   return bindExpression(node, env);
 }
 
-/** `row_to_json(t)`. */
 export function bindRowToJson(args: readonly Node[], at: number | undefined, env: BindEnvironment): Expr {
   const [only, ...more] = args;
   const row = only === undefined || more.length > 0 ? null : bindRow(only, 'json', env);
@@ -44,10 +42,7 @@ export function bindRowToJson(args: readonly Node[], at: number | undefined, env
   throw env.ctx.unsupported('`row_to_json` of anything but a row', at, hint);
 }
 
-/**
- * The argument for `count(t)` of a FROM item. A row counts whatever is in it: TRUE, or NULL if an outer join has no
- * row. Null if `node` is no row.
- */
+/** Argument of `count(t)` of a FROM item: TRUE, or NULL if an outer join has no row. Null if `node` is not a row. */
 export function countedRow(node: Node, env: BindEnvironment): Expr | null {
   const item = rowOf(node, env);
   if (item === null) return null;
@@ -66,7 +61,7 @@ export function countedRow(node: Node, env: BindEnvironment): Expr | null {
   return Object.freeze({ kind: 'case', arms, otherwise: TRUE, type: 'bool' });
 }
 
-/** A path is written as it is, or cast to `jsonpath`, which no value of the model has. */
+/** A path is a text constant, optionally cast to `jsonpath`. */
 function bindPath(node: Node, env: BindEnvironment): Expr {
   const { ctx } = env;
   const cast = 'TypeCast' in node ? node.TypeCast : null;
@@ -77,9 +72,9 @@ function bindPath(node: Node, env: BindEnvironment): Expr {
 }
 
 /**
- * A whole row as a JSON object: the columns of a FROM item that the caller may use, as the caller is shown them, by
- * their names; or the values of ROW(…), as `f1`, `f2`, …. NULL where an outer join has no row. Null where `node` is
- * no row. The names are values beside the SQL, never part of it.
+ * A whole row as a JSON object: the columns of a FROM item that the caller may use, with their values as shown to the
+ * caller; or the values of ROW(…) as `f1`, `f2`, …. NULL if an outer join has no row. Null if `node` is not a row.
+ * Names are passed as parameters, never in the SQL.
  */
 function bindRow(node: Node, json: 'json' | 'jsonb', env: BindEnvironment): Expr | null {
   const at = placeOf(node);
@@ -99,8 +94,8 @@ function bindRow(node: Node, json: 'json' | 'jsonb', env: BindEnvironment): Expr
 }
 
 /**
- * A whole row as the text that Postgres writes for it, `(1,Ada,)`: a FROM item by its name, with the columns that the
- * caller may use, as the caller is shown them; or `ROW(…)`, in which `c.*` may stand. Null where `node` is no row.
+ * A whole row in Postgres' text form, `(1,Ada,)`: a FROM item, with the columns that the caller may use as shown to the
+ * caller; or `ROW(…)`, which may contain `c.*`. Null if `node` is not a row.
  */
 export function bindRowText(node: Node, env: BindEnvironment): Expr | null {
   const at = placeOf(node);
@@ -121,7 +116,7 @@ export function bindRowText(node: Node, env: BindEnvironment): Expr | null {
   return unlessMissing(textOf(fields.map((f) => f.expr)), item, fields, at, env);
 }
 
-/** True if `node` is the name of a FROM item, in which a field can be named: `(c).name`. */
+/** True if `node` is the name of a FROM item, so that `(c).name` is a field. */
 export function isRowName(
   node: Node | undefined,
   env: BindEnvironment,
@@ -134,7 +129,7 @@ export function isRowName(
   );
 }
 
-/** The columns of the FROM item that `node` names, bare or with a star behind it; null where it names none. */
+/** Columns of the FROM item that `node` names, as `c` or `c.*`; null if it names none. */
 export function columnsOfRow(node: Node | undefined, env: BindEnvironment): readonly Expr[] | null {
   const item = node === undefined ? null : rowOf(node, env);
   return item === null || node === undefined ? null : fieldsOf(item, placeOf(node), env).map((f) => f.expr);
@@ -144,7 +139,6 @@ function fieldsOf(item: ScopeItem, at: Location, env: BindEnvironment): RowField
   return expandStar([item.alias], { ...(at === undefined ? {} : { location: at }) }, env, columnValue);
 }
 
-/** `whole`, or NULL where an outer join has no row of `item`. */
 function unlessMissing(
   whole: Expr,
   item: ScopeItem,
@@ -176,7 +170,6 @@ function objectOf(
 
 type RowFields = readonly { readonly name: string; readonly expr: Expr }[];
 
-/** `{"a":1,"b":2}` as Postgres writes a row: each member's text, put together. */
 function writtenOut(fields: RowFields, at: Location, ctx: BindContext): Expr {
   const text = (value: string): Expr => ctx.constant(value, 'text');
   const members = fields.flatMap(({ name, expr }, i) => {
@@ -196,7 +189,7 @@ function writtenOut(fields: RowFields, at: Location, ctx: BindContext): Expr {
   return castTo(callNode(definition, args, type), 'json');
 }
 
-/** The object as jsonb, which writes itself: of more columns than a function takes, in parts. */
+/** Object as jsonb, built in parts if there are too many columns for one call. */
 function builtOf(fields: RowFields, at: Location, ctx: BindContext): Expr {
   const part = (some: RowFields): Expr => {
     const args = some.flatMap(({ name, expr }) => [ctx.constant(name, 'text'), expr]);
@@ -213,7 +206,7 @@ function builtOf(fields: RowFields, at: Location, ctx: BindContext): Expr {
   return whole;
 }
 
-/** The FROM item that `node` names, bare or with a star behind it, where no column has that name. */
+/** The FROM item named by `node`, as `c` or `c.*`, unless a column has that name. */
 function rowOf(node: Node, env: BindEnvironment): ScopeItem | null {
   if (!('ColumnRef' in node) || env.nameOf !== undefined) return null;
   const fields = node.ColumnRef.fields ?? [];
@@ -226,7 +219,6 @@ function rowOf(node: Node, env: BindEnvironment): ScopeItem | null {
   return scope.items.find((i) => i.alias === alias) ?? null;
 }
 
-/** True if an outer join may have NULLs in place of an item's row. */
 function mayBeMissing(source: SourceId, item: FromItem | null): boolean {
   if (item === null || item.kind !== 'join') return false;
   const inRight = leavesOf(item.right).some((l) => l.id === source);

@@ -10,7 +10,6 @@ import { aggregateOf, chooseOverload, sortKey, unknownFunction } from './call.js
 import { coerce } from './coerce.js';
 import { bindExpression, bindPredicateNode, bindValue } from './expression.js';
 
-/** `function(…) OVER (…)`. */
 export function bindWindow(name: string, node: FuncCall, env: BindEnvironment): Expr {
   const { ctx } = env;
   if (!env.windows)
@@ -64,7 +63,6 @@ export function bindWindow(name: string, node: FuncCall, env: BindEnvironment): 
   );
 }
 
-/** The window that OVER means: its own text, or one of the WINDOW clause. */
 function windowOf(over: WindowDef | undefined, env: BindEnvironment): WindowDef {
   const { ctx } = env;
   if (over === undefined) return {};
@@ -73,7 +71,6 @@ function windowOf(over: WindowDef | undefined, env: BindEnvironment): WindowDef 
   return over.name === undefined ? over : windowNamed(over.name, over, env.namedWindows, ctx);
 }
 
-/** The window that the WINDOW clause calls `name`. */
 export function windowNamed(
   name: string,
   { location }: WindowDef,
@@ -86,7 +83,6 @@ export function windowNamed(
   throw ctx.error('windowing', { detail, hint: `WINDOW ${name} AS (…)` }, location);
 }
 
-// Postgres' own bit masks of frameOptions.
 const NONDEFAULT = 0x1;
 const RANGE = 0x2;
 const GROUPS = 0x8;
@@ -102,7 +98,7 @@ const EXCLUDE_CURRENT_ROW = 0x8000;
 const EXCLUDE_GROUP = 0x10000;
 const EXCLUDE_TIES = 0x20000;
 
-/** The type of a distance between two values of the one sort key, as Postgres' `in_range` functions take it. */
+/** Type of a RANGE offset for the single sort key, as in Postgres' `in_range` functions. */
 function rangeOffset(orderBy: readonly SortKey[], window: WindowDef, { ctx }: BindEnvironment): TypeName {
   const [key] = orderBy;
   const type = key !== undefined && orderBy.length === 1 && typeof key.by !== 'number' ? key.by.type : null;
@@ -180,8 +176,8 @@ function exclusion(bits: number): WindowFrame['exclude'] {
 }
 
 /**
- * `(w ORDER BY … ROWS …)`: window `base` with what `window` adds to it, by Postgres' rules: the partitions are those of
- * the base, an order may be added where it has none, and a base with a frame is no base.
+ * `(w ORDER BY … ROWS …)`: window `base` extended by `window`. As in Postgres, PARTITION BY comes from the base, ORDER
+ * BY may be added if the base has none, and a base with a frame cannot be extended.
  */
 export function extended(window: WindowDef, base: WindowDef, ctx: BindContext): WindowDef {
   const { location } = window;

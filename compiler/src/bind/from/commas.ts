@@ -21,15 +21,14 @@ interface CommaItem {
 
 interface CommaEquality {
   readonly node: Node;
-  /** Its place among the conjuncts. */
   readonly order: number;
   readonly equality: Operation;
   readonly sources: readonly number[];
 }
 
 /**
- * FROM items that commas separate. Each is joined to those before it by the equalities of sealed keys that WHERE has,
- * which are then part of the join, or by nothing; the rest of WHERE filters.
+ * Joins comma-separated FROM items. Equalities of sealed keys in WHERE become join conditions; the rest of WHERE
+ * filters.
  */
 export function joinCommas(
   placed: readonly CommaItem[],
@@ -38,7 +37,7 @@ export function joinCommas(
 ): BoundFrom {
   const made = placed.some(isLateral) ? [] : placed.filter((p) => isMade(p.bound.item));
   if (made.length === 0 || made.length === placed.length) return joinOnKeys(placed, where, ctx);
-  // What functions make of the others comes after them.
+  // Set-returning functions are joined last.
   const others = joinOnKeys(
     placed.filter((p) => !made.includes(p)),
     where,
@@ -48,7 +47,7 @@ export function joinCommas(
   return { ...others, item: whole.item, items: placed.flatMap((p) => p.bound.items) };
 }
 
-/** True if it names columns of the items before it, so that it must stay behind them. */
+/** True if it may refer to columns of preceding items, so that the order must stay. */
 function isLateral({ bound }: CommaItem): boolean {
   return leavesOf(bound.item).some((l) => l.kind === 'derived' && l.lateral === true);
 }
@@ -73,7 +72,7 @@ function joinOnKeys(placed: readonly CommaItem[], where: readonly Node[], ctx: B
     const before = whole;
     const eligible = inOrder ? waiting.slice(0, 1) : waiting;
     const linked = eligible.findIndex(({ at }) => reachable.has(at));
-    // Passages wait for what they are linked to.
+    // Passages are joined once a linked item is there.
     const free = before.content ? -1 : eligible.findIndex(({ p }) => !p.bound.content);
     const [next] = waiting.splice(Math.max(linked >= 0 ? linked : free, 0), 1);
     if (next === undefined) break;
@@ -105,7 +104,7 @@ function linksIn(
   });
 }
 
-/** `node` as an equality of two sealed columns of `items`; null where it is something else. */
+/** `node` as an equality of two sealed columns of `items`, or null. */
 function sealedEquality(node: Node, items: readonly ScopeItem[], ctx: BindContext) {
   const expr = 'A_Expr' in node ? node.A_Expr : null;
   if (expr?.kind !== 'AEXPR_OP' || nameParts(expr.name).join('.') !== '=') return null;
@@ -115,7 +114,7 @@ function sealedEquality(node: Node, items: readonly ScopeItem[], ctx: BindContex
   return equality === null ? null : { equality, sources: [a.source, b.source] };
 }
 
-/** `side` as a sealed column of `items`; null where it is none, or an outer query's. */
+/** `side` as a sealed column of `items`; null for anything else, outer columns included. */
 function sealedHere(side: Node | undefined, items: readonly ScopeItem[], ctx: BindContext) {
   if (side === undefined || !('ColumnRef' in side)) return null;
   const fields = side.ColumnRef.fields ?? [];
@@ -127,7 +126,6 @@ function sealedHere(side: Node | undefined, items: readonly ScopeItem[], ctx: Bi
   return resolveColumn(scope, parts, ctx, location).ref;
 }
 
-/** For each place of FROM those that a conjunct links it to, with these conjuncts. */
 function neighbours(placed: readonly CommaItem[], links: readonly CommaEquality[]) {
   const placeOfSource = new Map(
     placed.flatMap((p, i) => p.bound.items.map((item) => [item.source, i] as const)),

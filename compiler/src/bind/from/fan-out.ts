@@ -2,15 +2,15 @@ import type { Relation } from '../../catalog/catalog.js';
 import type { FromItem, SourceId } from '../../plan/plan.js';
 import { leavesOf } from '../../plan/walk.js';
 
-/** Two FROM items of which the second has several rows for one row of the first, by their names. */
+/** Names of two FROM items; the second can have several rows for one row of the first. */
 export interface FanOut {
   readonly of: string;
   readonly by: string;
 }
 
 /**
- * The join in `from` that could repeat a row of `source`, so that a sum over it would be too large; null if none can. A
- * join repeats nothing if its ON covers the whole primary key of what it adds.
+ * The join in `from` that could repeat a row of `source`, which would inflate sums over it; null if none can. A join
+ * repeats no rows if its ON covers the primary key of the added item.
  */
 export function fanOutOf(from: FromItem, source: SourceId): FanOut | null {
   if (from.kind !== 'join') return null;
@@ -26,7 +26,7 @@ export function fanOutOf(from: FromItem, source: SourceId): FanOut | null {
   return fanOutOf(other, keyed.id);
 }
 
-/** The FROM items of which one row of `source` meets at most one row each, `source` itself among them. */
+/** FROM items with at most one row for each row of `source`, itself included. */
 export function itemsMetOnce(from: FromItem, source: SourceId): ReadonlySet<SourceId> {
   if (from.kind !== 'join') return new Set([source]);
   const inLeft = leavesOf(from.left).some((l) => l.id === source);
@@ -40,7 +40,7 @@ export function itemsMetOnce(from: FromItem, source: SourceId): ReadonlySet<Sour
   return met;
 }
 
-/** True if a join may give NULLs in place of a row of `source`. */
+/** True if an outer join may replace a row of `source` by NULLs. */
 export function mayBeMissing(from: FromItem, source: SourceId): boolean {
   if (from.kind !== 'join') return false;
   const inRight = leavesOf(from.right).some((l) => l.id === source);
@@ -48,7 +48,7 @@ export function mayBeMissing(from: FromItem, source: SourceId): boolean {
   return mayBeMissing(inRight ? from.right : from.left, source);
 }
 
-/** @param partners where set: the items whose columns may be what the key is compared to */
+/** @param partners if set, only comparisons with these items count */
 function keyIsJoined(
   source: SourceId,
   relation: Relation,

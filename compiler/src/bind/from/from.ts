@@ -44,7 +44,7 @@ import {
   renamedEntity,
 } from './rows.js';
 
-/** @param where the conjuncts of WHERE, which may hold the keys of a join by commas */
+/** @param where conjuncts of WHERE, which may contain conditions of comma joins */
 export function bindFrom(
   nodes: readonly Node[],
   where: readonly Node[],
@@ -70,12 +70,11 @@ export function bindFrom(
   return from;
 }
 
-/** True if a query around has FROM items that this one may refer to. */
 function isWithin(outer: Scope | null): boolean {
   return outer !== null && (outer.items.length > 0 || isWithin(outer.parent));
 }
 
-/** @param before the FROM items to the left, whose columns a function may be given */
+/** @param before FROM items to the left, whose columns function arguments may use */
 export function bindItem(
   node: Node,
   ctx: BindContext,
@@ -96,9 +95,9 @@ export function bindItem(
 }
 
 /**
- * `RETRIEVE(…)`, `TRAVERSE(…)` and the functions that make rows.
+ * Binds `RETRIEVE(…)`, `TRAVERSE(…)` and set-returning functions.
  *
- * @param scope what the arguments of the latter may name
+ * @param scope of the arguments of set-returning functions
  */
 function bindTableFunction(node: RangeFunction, ctx: BindContext, scope: Scope): BoundItem {
   const list = node.functions?.[0];
@@ -120,7 +119,6 @@ function bindTableFunction(node: RangeFunction, ctx: BindContext, scope: Scope):
   throw ctx.unsupported(construct, call.location, hint);
 }
 
-/** Refuses constructs around a function in FROM, or in its parentheses, that RETRIEVE and TRAVERSE do not take. */
 function refuseAround(node: RangeFunction, call: FuncCall, ctx: BindContext): void {
   const list = node.functions?.[0];
   const columns = list !== undefined && 'List' in list ? (list.List.items ?? []).slice(1) : [];
@@ -240,8 +238,7 @@ function bindDerived(
     throw ctx.unsupported('this derived table', undefined);
   }
   if (!isOfRowIn(node)) ctx.requireFeature('derived_tables', placeOf(subquery));
-  // A derived table sees the common tables around it and, in a subquery, what that sees; no FROM item beside it,
-  // unless it is LATERAL.
+  // A derived table sees common tables and outer queries, and preceding FROM items only if it is LATERAL.
   const beyond = outer === null ? innerScope(null, [], tables) : { ...outer, tables };
   const around = lateral ? { ...innerScope(outer, left, tables), lateral } : beyond;
   const before = ctx.contentRead;
@@ -272,7 +269,7 @@ const METHODS: ReadonlyMap<string, TableSample['method']> = new Map([
   ['system', 'system'],
 ]);
 
-/** `item TABLESAMPLE method (percent) [REPEATABLE (seed)]`. Whether the caller may sample it is policy's to say. */
+/** `item TABLESAMPLE method (percent) [REPEATABLE (seed)]`. Policy decides later whether the caller may sample it. */
 function sampled(node: RangeTableSample, bound: BoundItem, ctx: BindContext): BoundItem {
   const at = ctx.wordNear('tablesample', 'before', node.location);
   const { item } = bound;
@@ -290,7 +287,6 @@ function sampled(node: RangeTableSample, bound: BoundItem, ctx: BindContext): Bo
   return { ...bound, item: Object.freeze({ ...item, sample }) };
 }
 
-/** A number that is written, or a parameter. */
 function given(node: Node, type: 'float4' | 'float8', at: Location, ctx: BindContext): Parameter {
   const env = plainEnvironment(ctx, innerScope(null, [], new Map()), 'TABLESAMPLE');
   const value = coerce(bindExpression(node, env), type, ctx);
@@ -298,20 +294,17 @@ function given(node: Node, type: 'float4' | 'float8', at: Location, ctx: BindCon
   throw ctx.unsupported('a computed number in TABLESAMPLE', at, 'write the number, or a parameter');
 }
 
-/** Raw SQL: tables and columns by their upstream names, each bound to the entity that governs it. */
-
-/** Schema of tables that are named without one, as in Postgres. */
 const DEFAULT_SCHEMA = 'public';
 
 /**
- * The entity that governs the table, if the tenant allows it and the caller may see it. All else is outside the
- * allowlist, for one and the same reason: what is not allowed, not declared, of the system or not visible.
+ * The entity that governs a table of raw SQL. All other tables get the same error, whether they are not allowed, not
+ * declared, system tables or hidden.
  */
 function allowedTable(node: RangeVar, ctx: BindContext): Relation {
   const tables = ctx.catalog.rawTables ?? new Map<string, Relation>();
   const key = `${node.schemaname ?? DEFAULT_SCHEMA}.${node.relname ?? ''}`;
   const governing = tables.get(key);
-  // As an answer of the authoring routes writes a table: with its connector in front.
+  // Authoring routes write tables with the connector's name as database.
   const database = node.catalogname ?? 'osl';
   const relation = database === 'osl' || database === governing?.connector ? governing : undefined;
   if (relation !== undefined && ctx.access.relations.has(relation.name)) return relation;
@@ -322,11 +315,11 @@ function allowedTable(node: RangeVar, ctx: BindContext): Relation {
   throw ctx.error('outsideAllowlist', { table, near }, node.location ?? 0);
 }
 
-/** A table of the same name in another schema, or one of much the same name in the same. */
+/** A table with the same name in another schema, or with a similar name in the same schema. */
 function nearestTable({ schemaname, relname = '' }: RangeVar, visible: readonly Relation[]): string | null {
   const elsewhere = visible.find((r) => r.table === relname);
   if (elsewhere !== undefined) return nameOfTable(elsewhere.schema, relname);
-  // Names without quotes arrive in small letters, of which the declared ones need not be.
+  // Unquoted names arrive in lower case; declared ones may contain upper case.
   const schema = (schemaname ?? DEFAULT_SCHEMA).toLowerCase();
   const beside = visible.filter((r) => r.schema.toLowerCase() === schema);
   const near = nearest(
@@ -347,8 +340,8 @@ const visibleColumns = new WeakMap<
 >();
 
 /**
- * The columns of the table that this access knows of, by their upstream names. Raw SQL joins on any of them, so all
- * of them count as keys: a masked one matches nothing, whichever it is.
+ * Columns of a table of raw SQL by upstream name. None is marked as sealed, because raw SQL may join on any column;
+ * masked values never match.
  */
 function physicalColumnsFor(relation: Relation, access: RelationAccess): ReadonlyMap<string, ScopeColumn> {
   const known = visibleColumns.get(access);

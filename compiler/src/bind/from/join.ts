@@ -24,7 +24,7 @@ import {
 } from '../scope.js';
 import { bindItem } from './from.js';
 
-/** `left JOIN right` with ON, USING or NATURAL, or CROSS JOIN. What it must join on, the join rule says. */
+/** Binds JOIN with ON, USING or NATURAL, and CROSS JOIN. Required join keys are checked later. */
 export function bindJoin(
   node: JoinExpr,
   ctx: BindContext,
@@ -38,7 +38,7 @@ export function bindJoin(
   const byName = node.isNatural === true || node.usingClause !== undefined;
   if (node.larg === undefined || node.rarg === undefined) throw ctx.unsupported('this join', at);
   const left = bindItem(node.larg, ctx, outer, tables, before);
-  // As in Postgres, what an outer join may leave out gives a function of the other side nothing.
+  // As in Postgres, function arguments cannot refer to the nullable side of an outer join.
   const given = type === 'inner' || type === 'left' ? [...before, ...left.items] : before;
   const right = bindItem(node.rarg, ctx, outer, tables, given);
   refuseTwice([...left.items, ...right.items], ctx);
@@ -49,10 +49,10 @@ export function bindJoin(
   return joined(left, right, type, on);
 }
 
-/** Cached answers for joins, which each join around them asks for again. */
+/** Cache, since every enclosing join asks again. */
 const MADE = new WeakMap<Join, boolean>();
 
-/** True if functions make all rows of `item`. */
+/** True if all rows of `item` come from set-returning functions. */
 export function isMade(item: FromItem): boolean {
   if (item.kind !== 'join') return item.kind === 'rows';
   const made = MADE.get(item) ?? (isMade(item.left) && isMade(item.right));
@@ -60,7 +60,7 @@ export function isMade(item: FromItem): boolean {
   return made;
 }
 
-/** Before ON is read, which could not tell the two from each other. */
+/** Must run before ON is bound, where duplicate aliases would be ambiguous. */
 export function refuseTwice(items: readonly ScopeItem[], ctx: BindContext): void {
   const seen = new Set<string>();
   for (const { alias, location } of items) {
@@ -86,7 +86,7 @@ function joinType(node: JoinExpr, ctx: BindContext, at: Location): JoinType {
   }
 }
 
-/** A RIGHT JOIN is a LEFT JOIN with its sides swapped. */
+/** Builds a join. RIGHT JOIN becomes LEFT JOIN with swapped sides. */
 export function joined(
   left: BoundItem,
   right: BoundItem,
@@ -120,8 +120,6 @@ function equatesKeys(e: Expr, left: BoundItem, right: BoundItem): boolean {
   return (isKey(e.left, left) && isKey(e.right, right)) || (isKey(e.left, right) && isKey(e.right, left));
 }
 
-// ---- ON
-
 function bindCondition(node: Node, left: BoundItem, right: BoundItem, env: BindEnvironment): Expr {
   const { ctx } = env;
   const at = placeOf(node);
@@ -131,13 +129,12 @@ function bindCondition(node: Node, left: BoundItem, right: BoundItem, env: BindE
   throw ctx.unsupported('a subquery in ON', ctx.locationOf(on), 'put it in WHERE, or join a derived table');
 }
 
-/** True if the two are joined on equalities of sealed keys alone. */
 function joinsOnKeys(left: BoundItem, right: BoundItem, { joins }: BindContext): boolean {
   if (isMade(left.item) || isMade(right.item)) return false;
   return joins === 'declared' || (joins === 'any' && (left.content || right.content));
 }
 
-/** The result of `bind`; an unknown operator is E0514 where only equalities of sealed keys join. */
+/** Runs `bind`, turning an unknown operator into E0514 if only equalities of sealed keys may join. */
 function typed<T>(bind: () => T, left: BoundItem, right: BoundItem, at: Location, ctx: BindContext): T {
   try {
     return bind();
@@ -152,10 +149,7 @@ function unsealed(left: BoundItem, right: BoundItem, because: string, at: Locati
   return unsealedCondition([...left.items, ...right.items], left.content || right.content, because, at, ctx);
 }
 
-/**
- * The engine makes a FULL JOIN by an equality of its sides, whatever else must hold, or of all pairs: it must find the
- * partners of both sides.
- */
+/** Refuses a FULL JOIN without an equality between its sides, which Postgres cannot execute. */
 function refuseFull(
   on: readonly Expr[],
   left: BoundItem,
@@ -190,7 +184,7 @@ function onEnvironment(
   return plainEnvironment(ctx, innerScope(null, items, tables), 'ON');
 }
 
-/** `a = b` of two columns as they are; null where their types must be converted first. */
+/** `a = b` of two columns; null if one needs a cast. */
 export function plainEquality(a: ColumnRef, b: ColumnRef, at: Location, ctx: BindContext): Operation | null {
   const equality = infix('=', a, b, at, ctx);
   const isPlain =
@@ -198,11 +192,9 @@ export function plainEquality(a: ColumnRef, b: ColumnRef, at: Location, ctx: Bin
   return isPlain ? equality : null;
 }
 
-// ---- USING and NATURAL
-
 /**
- * True for a NATURAL join of entities: what these have in common depends on what the caller may see, so that it must be
- * keys whatever the manifest says. What queries list does not.
+ * True for a NATURAL join of entities. Their common columns depend on what the caller may see, so they must be sealed
+ * keys even under `joins: any`. Derived tables list their columns explicitly.
  */
 function isStrict(
   node: JoinExpr,
@@ -216,7 +208,6 @@ function isStrict(
   return true;
 }
 
-/** The names that join: those of USING, or all that both sides show. */
 function namesOf(node: JoinExpr, left: BoundItem, right: BoundItem): readonly string[] {
   if (node.isNatural !== true) return (node.usingClause ?? []).map(stringOf);
   const offered = new Set(shownNames(right));
@@ -231,7 +222,7 @@ function shownNames({ items }: BoundItem): readonly string[] {
   );
 }
 
-/** The column that is kept is the value of both; only a qualified name refers to the other one. */
+/** The column kept by USING stands for both; the other one is only available by qualified name. */
 function joinByName(
   node: JoinExpr,
   left: BoundItem,
@@ -282,7 +273,6 @@ interface NamedPair {
   readonly b: ReturnType<typeof keyNamed>;
 }
 
-/** The columns of a FULL JOIN by names: for each, the value of the side that has a row. */
 function mergedItem(pairs: readonly NamedPair[], ctx: BindContext): ScopeItem {
   const source = ctx.nextSource();
   const columns = new Map(
@@ -311,8 +301,8 @@ function keyNamed(name: string, items: readonly ScopeItem[], ctx: BindContext, a
 }
 
 /**
- * A condition of a join, in the form that says most: `a = b or (a is null and b is null)`, as Power BI writes it, is
- * `a is not distinct from b`; and that is `a = b`, which an index and a hash serve, where one of them is never NULL.
+ * Simplifies a join condition: `a = b or (a is null and b is null)`, as Power BI writes it, to `a is not distinct from
+ * b`; and that to `a = b`, which can use indexes and hashes, if one of them is never NULL.
  *
  * @param sides both sides of the join
  */
@@ -347,7 +337,7 @@ function isSame(expr: Expr, ref: ColumnRef): boolean {
   return expr.kind === 'column' && expr.source === ref.source && expr.name === ref.name;
 }
 
-/** True if `ref` is a column of `item` that the manifest declares NOT NULL, passed on unchanged by derived tables. */
+/** True if `ref` is a NOT NULL column of an entity in `item`, possibly passed through derived tables. */
 function isNeverNull(ref: ColumnRef, item: FromItem): boolean {
   const leaf = leafOf(ref.source, item);
   if (leaf?.kind === 'entity') {
@@ -360,7 +350,7 @@ function isNeverNull(ref: ColumnRef, item: FromItem): boolean {
   return expr?.kind === 'column' && from !== null && isNeverNull(expr, from);
 }
 
-/** The leaf `source` of `item`, unless a join may put NULLs in the place of its rows. */
+/** The leaf `source` of `item`; null if an outer join may replace its rows by NULLs. */
 function leafOf(source: SourceId, item: FromItem): FromItem | null {
   if (item.kind !== 'join') return item.id === source ? item : null;
   if (item.type === 'full') return null;
@@ -379,10 +369,9 @@ const DETAILS: Readonly<Record<UnsealedJoin['kind'], string>> = {
   rows: 'rows that a function makes of a subquery are a join on no sealed key',
 };
 
-/** Names in a hint. */
 const MOST_KEYS = 12;
 
-/** @throws QueryError E0514 for a join that breaks the rule */
+/** @throws QueryError E0514 for a join that violates the join rule */
 export function requireSealedJoins(root: Query, ctx: BindContext): void {
   const found = ctx.joins === null ? null : findUnsealedJoin(root, ctx.joins);
   if (found === null) return;
@@ -393,7 +382,7 @@ export function requireSealedJoins(root: Query, ctx: BindContext): void {
   );
 }
 
-/** E0514 for a condition that no plan can have, as its types or the kind of its join do not allow it. */
+/** Error E0514 for a condition that cannot be bound because of its types or the kind of join. */
 function unsealedCondition(
   items: readonly ScopeItem[],
   content: boolean,
@@ -410,7 +399,7 @@ function faultPlace({ at }: UnsealedJoin, ctx: BindContext): Position | null {
   return typeof at === 'number' ? ctx.positionOfSource(at) : ctx.positionOf(at);
 }
 
-/** The sealed keys that are in reach, and the switch of the manifest where that would help. */
+/** Lists the sealed keys available, and the manifest's switch if it would help. */
 function hintOf({ sides, content }: Pick<UnsealedJoin, 'sides' | 'content'>, ctx: BindContext): string {
   const keys = [...new Set(sides)].flatMap((source) => {
     const item = ctx.itemOf(source);

@@ -19,7 +19,7 @@ import {
   TWICE,
 } from '../scope.js';
 
-/** Functions whose columns the question lists, with the one that makes the JSON objects that these are read from. */
+/** Functions with a column definition list, and the set-returning function that yields their JSON objects. */
 const OF_OBJECTS: ReadonlyMap<string, string> = new Map([
   ['jsonb_to_recordset', 'jsonb_array_elements'],
   ['jsonb_to_record', 'unnest'],
@@ -27,20 +27,18 @@ const OF_OBJECTS: ReadonlyMap<string, string> = new Map([
   ['json_to_record', 'unnest'],
 ]);
 
-/** True if `name` is a function that makes rows. */
 export function isRowSource(name: string): boolean {
   return OF_OBJECTS.has(name) || functionsNamed(name)[0]?.kind === 'rows';
 }
 
-/** A column of the rows as it is called before an alias lists its columns. */
 interface RowFunctionColumn {
   readonly name: string;
   readonly type: TypeName;
 }
 
 /**
- * `generate_series(…)`, `unnest(…)`, `jsonb_each(…)` in FROM, with ordinality and column aliases. What it is given may
- * name columns of the items before it, with or without LATERAL, and of the queries around.
+ * Binds `generate_series(…)`, `unnest(…)`, `jsonb_each(…)` etc. in FROM, with ordinality and column aliases. Arguments
+ * may refer to preceding items and outer queries, LATERAL or not.
  */
 export function bindRowSource(
   name: string,
@@ -105,7 +103,7 @@ function madeBy(
     throw ctx.unsupported(construct, call.location, `${name} has columns of its own`);
   }
   const nodes = call.args ?? [];
-  // Several arrays side by side, as long as the longest.
+  // `unnest` of several arrays pads the shorter ones with NULLs.
   const calls = name === 'unnest' && nodes.length > 1 ? nodes.map((n) => [n]) : [nodes];
   const resolved = calls.map((args) =>
     chooseOverload(
@@ -125,7 +123,7 @@ function madeBy(
   return { source: { definition: first.definition, args, fields: null }, columns };
 }
 
-/** `jsonb_to_recordset(…) AS t(a int, b text)`: each column is read from each object by its name. */
+/** `jsonb_to_recordset(…) AS t(a int, b text)`: columns are extracted from each object by name. */
 function readFromObjects(
   name: string,
   listed: readonly Node[],
@@ -163,7 +161,6 @@ function columnDefined(node: Node, env: BindEnvironment, at: Location): RowFunct
   return { name: colname, type };
 }
 
-/** Refuses constructs around a function in FROM, or in its parentheses, that have no node in the plan. */
 function refuseAround(node: RangeFunction, call: FuncCall, ctx: BindContext): void {
   const list = node.functions?.[0];
   const own = list !== undefined && 'List' in list ? (list.List.items ?? []).slice(1) : [];
@@ -178,10 +175,10 @@ function refuseAround(node: RangeFunction, call: FuncCall, ctx: BindContext): vo
   throw ctx.unsupported(`${construct} at a function in FROM`, call.location);
 }
 
-/** A construct with whether the call has it, and its name for messages. */
+/** True if the call has the construct, and the name of the construct in messages. */
 export type CallModifier = readonly [is: boolean, construct: string];
 
-/** Constructs that the grammar allows with a call and that no function in FROM takes. */
+/** Modifiers of calls that no function in FROM supports. */
 export function aroundCall(call: FuncCall): readonly CallModifier[] {
   return [
     [call.agg_distinct === true, 'DISTINCT'],
@@ -194,7 +191,7 @@ export function aroundCall(call: FuncCall): readonly CallModifier[] {
   ];
 }
 
-/** Result columns by name. A name that occurs twice cannot be referred to; `*` still has both. */
+/** Columns by name. Duplicate names get unnameable keys, so that only `*` includes them. */
 function toColumns(columns: readonly BoundColumn[]): ReadonlyMap<string, ScopeColumn> {
   const counts = new Map<string, number>();
   for (const c of columns) counts.set(c.name, (counts.get(c.name) ?? 0) + 1);
@@ -206,7 +203,7 @@ function toColumns(columns: readonly BoundColumn[]): ReadonlyMap<string, ScopeCo
   );
 }
 
-/** The columns of a derived or common table, under the names that its alias lists. */
+/** Columns of a derived or common table, renamed by its alias. */
 export function renamedDerived(
   columns: readonly BoundColumn[],
   alias: Alias | undefined,
@@ -222,8 +219,8 @@ export function renamedDerived(
 }
 
 /**
- * The columns of an entity under the names that its alias lists, by position among those that `*` has for this caller:
- * who counts columns counts visible ones. A table of raw SQL has positions of its own, some of them hidden.
+ * Columns of an entity, renamed by the alias in the order of `*` for this caller. Not supported in raw SQL, where
+ * positions include hidden columns.
  */
 export function renamedEntity(
   columns: ReadonlyMap<string, ScopeColumn>,

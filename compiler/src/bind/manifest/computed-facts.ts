@@ -22,14 +22,13 @@ import { columnsOf } from './computed.js';
 import { expressionNode, PREFIX } from './expression-node.js';
 import { type LiteralForm, settingsFree } from './settings-free.js';
 
-/** Properties of a computed column that follow from its text. */
 export type ComputedFacts = Pick<ComputedColumn, 'type' | 'reads' | 'keys' | 'labels'>;
 
 /**
- * Binds what a computed column of `relation` says, as a caller who may see everything would. The `type`, the `reads` and the
- * `labels` of the computed columns of `catalog` need not be known yet.
+ * Binds a computed column of `relation` as a caller with full access. Works while `type`, `reads` and `labels` of the
+ * catalog's computed columns are unknown.
  *
- * @throws QueryError where it has no meaning, reads itself, or is no value of one row
+ * @throws QueryError if it is invalid, refers to itself, or is not a value of one row
  */
 export function computedFacts(name: string, relation: Relation, catalog: Catalog): ComputedFacts {
   const ctx = new BindContext({ original: '', quoted: [] }, catalog, everything(catalog), NO_FEATURES, []);
@@ -79,7 +78,6 @@ function everything(catalog: Catalog): Access {
 
 const WHOLLY = new WeakMap<Relation, RelationAccess>();
 
-/** Every row and column, in the clear. */
 function wholly(relation: Relation): RelationAccess {
   const known = WHOLLY.get(relation);
   if (known !== undefined) return known;
@@ -95,10 +93,9 @@ function wholly(relation: Relation): RelationAccess {
 }
 
 /**
- * The columns of its entity that a metric reads. What its filters read of parents is none of them: parents have grants of
- * their own.
+ * Columns of its entity that a metric reads. Columns of parents are excluded, because parents have their own grants.
  *
- * @throws QueryError where the metric's text has no meaning
+ * @throws QueryError if the metric is invalid
  */
 export function metricColumns(metric: SimpleMetric, catalog: Catalog): ReadonlySet<string> {
   const entity = catalog.relations.get(metric.entity);
@@ -111,10 +108,10 @@ export function metricColumns(metric: SimpleMetric, catalog: Catalog): ReadonlyS
 }
 
 /**
- * Parses, binds and type-checks a policy predicate over one relation. `attribute('name')` may stand as
- * `column = attribute('name')` or `column in (attribute('name'))`.
+ * Parses and binds a policy predicate over one relation. `attribute('name')` is allowed in `column = attribute('name')`
+ * and `column in (attribute('name'))`.
  *
- * @returns a predicate over base columns, its literals inside it; it means the same under all settings of a session
+ * @returns a predicate over base columns with inline literals, independent of session settings
  * @throws QueryError with a position in `text`
  */
 export function bindPredicate(text: string, relation: Relation): Expr {

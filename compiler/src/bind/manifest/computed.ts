@@ -27,8 +27,8 @@ import {
 import { expressionNode, ofManifest } from './expression-node.js';
 
 /**
- * The columns of `relation` that this access knows of, and those that are computed of them. A computed column is known
- * to who knows all that it reads, and denied where policy denies a part of that.
+ * Columns of `relation` that this access includes, with computed ones. A computed column is visible if all columns it
+ * reads are, and denied if any of them is denied.
  */
 export function columnsOf(
   relation: Relation,
@@ -48,7 +48,6 @@ export function columnsOf(
   return all;
 }
 
-/** Visibility of everything that `computed` reads, from the `own` columns of its relation. */
 function sightOf(
   { reads, keys, labels }: ComputedColumn,
   { name }: Relation,
@@ -69,7 +68,7 @@ function sightOf(
   return denied ? 'denied' : 'usable';
 }
 
-/** True if every grant on rows of the relation that the caller sees shows the label unmasked. */
+/** True if all rows the caller sees show the label unmasked. */
 function isUnmasked({ relation, label }: OwnLabel, access: Access): boolean {
   const grants = access.relations.get(relation)?.grants ?? [];
   return sameRows(
@@ -78,7 +77,7 @@ function isUnmasked({ relation, label }: OwnLabel, access: Access): boolean {
   );
 }
 
-/** True if no row shows the key in the clear or as a hash that can be matched: then it leads nowhere. */
+/** True if no row shows the key unmasked or as a joinable hash, so that the parent cannot be reached. */
 function isNeverClear(
   { relation: name, column: key }: ReadColumn,
   catalog: Catalog,
@@ -93,7 +92,7 @@ function isNeverClear(
   return rights.masks.get(label) !== 'hash' || column.type !== 'text';
 }
 
-/** The expansion of a computed column of `item`. Its text is the manifest's, so its errors have no position. */
+/** Expands a computed column of `item`. Errors have no position because the text is the manifest's. */
 export function computedValue(
   computed: ComputedColumn,
   item: ScopeItem,
@@ -133,7 +132,7 @@ function writtenOut(
   return value;
 }
 
-/** `column`, or `parent.column` with as many parents as it takes, each by its entity or by the relationship. */
+/** Resolves `column` or `parent.column`, where each parent is named by its entity or by the relationship. */
 function named(
   parts: readonly string[],
   item: ScopeItem,
@@ -151,9 +150,10 @@ function named(
 }
 
 /**
- * `parent.column` in the text of a metric, with as many parents as it takes; its own entity's name leads nowhere.
+ * Resolves `parent.column` in the text of a metric, over any number of parents. The metric's own entity may be named,
+ * too.
  *
- * @throws QueryError E0512 for what the caller may not see, and where no row's key leads to the parent
+ * @throws QueryError E0512 if the caller may not see the column, or no row has a usable key to the parent
  */
 export function parentColumn(
   parts: readonly string[],
@@ -176,7 +176,6 @@ function isLink(name: string, { relation }: ScopeItem, { catalog }: BindContext)
   return relation !== null && linksFrom(relation.name, catalog).some((e) => e.name === name);
 }
 
-/** The keys that are compared on the way from `item` to `target`, which is one of its parents or theirs. */
 function keysOnWay(
   item: ScopeItem,
   target: ScopeItem,
@@ -206,7 +205,6 @@ function parentOf(item: ScopeItem, link: string, ctx: BindContext, at: Location)
   return parent.item;
 }
 
-/** The link that leads from one row of `relation` to at most one other, by its own name or by where it leads. */
 function edgeNamed(link: string, relation: Relation, ctx: BindContext, at: Location): Edge | null {
   const edges = linksFrom(relation.name, ctx.catalog);
   const own = edges.find((e) => e.name === link);
@@ -222,7 +220,7 @@ function linksFrom(relation: string, { edges }: Catalog): readonly Edge[] {
   return edges.filter((e) => e.from === relation && e.bridge === null);
 }
 
-/** A scan of the parent's own, under its own grants: a row that the caller may not see leaves NULL. */
+/** Scans the parent under its own grants; a row that the caller may not see yields NULLs. */
 function parentAt(item: ScopeItem, edge: Edge, ctx: BindContext): ParentItem {
   const relation = ctx.catalog.relations.get(edge.to);
   const access = ctx.access.relations.get(edge.to);
@@ -248,8 +246,8 @@ function keyOf({ source, relation }: ScopeItem, name: string, ctx: BindContext):
 }
 
 /**
- * `from` with each row that computed columns read beside the scan of the row that refers to it: at most one, so none is
- * repeated, and in reach of whatever may name the scan.
+ * Joins the parents needed by computed columns to `from`. Each row has at most one parent, so no row is repeated. They
+ * are joined next to their scan so that ON clauses can use them.
  */
 export function joinParents(from: FromItem | null, items: readonly ScopeItem[]): FromItem | null {
   const bySource = new Map(

@@ -6,16 +6,16 @@ import type { BindContext } from '../context.js';
 import { WrittenLiteral } from '../literals.js';
 import { settingsFree } from './settings-free.js';
 
-/** Prefix that makes a statement of an expression, so that one parser serves both. */
+/** Turns an expression into a statement for the parser. */
 export const PREFIX = 'select ';
 
-/** Syntax trees of texts that manifest and policy repeat; nothing changes a tree. */
+/** Syntax trees of manifest and policy texts, which repeat. Trees are never modified. */
 const NODES = new Map<string, Node>();
 const MOST_NODES = 1_000;
-/** UTF-16 units; longer texts are parsed each time. */
+/** UTF-16 units. Longer texts are parsed each time. */
 const LONGEST_KEPT = 2_048;
 
-/** Parses `text` as exactly one value expression: metrics and policy predicates are written so. */
+/** Parses `text` as a single value expression, for metrics and policy predicates. */
 export function expressionNode(text: string): Node {
   const known = NODES.get(text);
   if (known !== undefined) return known;
@@ -38,7 +38,7 @@ function parsedExpression(text: string): Node {
   return value.val;
 }
 
-/** A value that the manifest states, with its literals in the slots of `ctx`: the same under all settings of a session. */
+/** Makes a manifest expression independent of session settings. Its literals are in the slots of `ctx`. */
 export function ofManifest(value: Expr, ctx: BindContext): Expr {
   return settingsFree(value, {
     valueOf: (e) => ctx.literalValue(e),

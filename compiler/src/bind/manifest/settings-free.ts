@@ -7,19 +7,18 @@ import { isSettingsFreeType } from '../../types/column-form.js';
 import { elementOf, isArray, type ScalarType, type TypeName } from '../../types/types.js';
 import { isSettingsFree, withOffset } from '../literals.js';
 
-/** Access to the literals of a tree: those of policy are in the tree, those of a metric in the statement's slots. */
+/** Access to literals: inline for policy, in slots of the statement for metrics. */
 export interface LiteralForm {
-  /** The value of `expr`, if it is a literal. */
   valueOf(expr: Expr): LiteralValue | null;
   make(value: LiteralValue, type: TypeName): Expr;
 }
 
 /**
- * `expr` so that it means the same whatever the session's TimeZone, DateStyle, IntervalStyle, `extra_float_digits` and
- * `bytea_output` are: moments are seen on the clock of UTC. What policy and metrics say goes through here, as a session's settings are its caller's choice.
+ * Rewrites `expr` so that its value does not depend on TimeZone, DateStyle, IntervalStyle, `extra_float_digits` or
+ * `bytea_output`; times use UTC. Needed for policy and metrics because callers control their session's settings.
  *
- * INVARIANT: the type stays; and every operator, cast and function of the language whose result Postgres lets depend on
- * those settings is rewritten here or refused.
+ * INVARIANT: the type stays the same, and every operator, cast and function whose result depends on those settings is
+ * rewritten or refused.
  *
  * @throws QueryError E0511
  */
@@ -32,7 +31,6 @@ export function settingsFree(expr: Expr, literals: LiteralForm): Expr {
   return free(expr);
 }
 
-/** `expr`, below which everything is free of settings already. */
 function freeNode(expr: Expr, literals: LiteralForm): Expr {
   switch (expr.kind) {
     case 'literal':
@@ -96,7 +94,7 @@ function freeNode(expr: Expr, literals: LiteralForm): Expr {
   }
 }
 
-/** Types that Postgres reads from text, and writes as text, by the session's settings. */
+/** Types whose conversion from and to text depends on settings. */
 const SETTING_READ: ReadonlySet<TypeName> = new Set<TypeName>([
   'date',
   'timestamp',
@@ -111,7 +109,7 @@ const SETTING_READ: ReadonlySet<TypeName> = new Set<TypeName>([
   'tsmultirange',
   'tstzmultirange',
 ]);
-/** Types that Postgres writes as text by the session's settings, and how to write each by none. */
+/** Types whose conversion to text depends on settings, with the hint for each. */
 const WRITTEN: ReadonlyMap<TypeName, string> = new Map<TypeName, string>([
   ...[...SETTING_READ].map((type): [TypeName, string] => [type, "use to_char(… at time zone 'UTC', '…')"]),
   ['float4', 'cast it to numeric first, or use to_char'],
@@ -130,7 +128,6 @@ function elementType(type: TypeName): ScalarType {
   return isArray(type) ? elementOf(type) : type;
 }
 
-/** Refuses what would write one of `args` as text the way the session's settings say. */
 function requireNoText(args: readonly Expr[], name: string): void {
   const bad = args.find((a) => WRITTEN.has(elementType(a.type)));
   if (bad === undefined) return;
@@ -177,7 +174,6 @@ function freeCast(expr: Cast): Expr {
 
 const UTC: Expr = Object.freeze({ kind: 'structural', text: 'UTC', type: 'text' });
 
-/** A moment as UTC's clock shows it, or the moment at which UTC's clock shows `time`. */
 function inUtc(time: Expr): Expr {
   return callOf('timezone', [UTC, time]);
 }
@@ -217,7 +213,7 @@ function operationOf(name: string, left: Expr, right: Expr): Expr {
   return operationNode(found.definition, left, right, found.result);
 }
 
-/** Refuses what would turn a date or a timestamp into a moment, or back, without saying so. */
+/** Refuses implicit conversion between timestamptz and date or timestamp. */
 function ofOneClock<E extends Expr>(expr: E, args: readonly Expr[]): E {
   const types = args.map((a) => elementType(a.type));
   if (types.includes('timestamptz') && types.some((t) => CLOCKED.has(t)))
@@ -225,7 +221,7 @@ function ofOneClock<E extends Expr>(expr: E, args: readonly Expr[]): E {
   return expr;
 }
 
-/** Functions that Postgres calls stable and that no setting of a session changes. */
+/** Stable functions that do not depend on settings. */
 const FREE: ReadonlySet<string> = new Set(['now', 'transaction_timestamp', 'statement_timestamp', 'to_date']);
 const FREE_OF_TYPES: ReadonlySet<string> = new Set(['to_number', 'to_char']);
 const WRITERS: ReadonlySet<string> = new Set([
@@ -239,7 +235,7 @@ const WRITERS: ReadonlySet<string> = new Set([
   'jsonb_build_array',
   'jsonb_build_object',
 ]);
-/** Functions that read a moment on the session's clock, and a timestamp on none. */
+/** Functions that use the session's time zone for timestamptz. */
 const ON_A_CLOCK: ReadonlySet<string> = new Set([
   'date_trunc',
   'extract',
@@ -278,7 +274,7 @@ function freeCall(expr: FunctionCall, literals: LiteralForm): Expr {
   return expr;
 }
 
-/** A template that shows the zone would say that of the session. */
+/** Refuses templates that show the time zone. */
 function requireNoZoneIn(template: Expr | undefined, literals: LiteralForm): void {
   const text = template === undefined ? null : literals.valueOf(template);
   if (typeof text !== 'string' || /tz|of/i.test(text)) throw refusal('to_char with this template', AT_UTC);

@@ -18,36 +18,33 @@ import type { DeferredAggregates } from './partial.js';
 import { interval } from './time.js';
 
 /**
- * The rows of a conversion metric. A later event is attributed to the last base event that is equal in all of `same`
- * and not after it, within the window, so that each counts once. Its figures belong to the groups of that base event.
+ * Conditions and values of one side of a conversion metric. Each conversion event is attributed to the latest base
+ * event that is equal in all of `same` and not after it, within the window, so that each counts once. It counts in the
+ * groups of that base event.
  */
 export interface Events {
-  /** Values that are equal in an event and the one that follows it. */
   readonly same: readonly Expr[];
-  /** Time of the event, as a timestamp of UTC. */
+  /** Time of the event, as a timestamp in UTC. */
   readonly at: Expr;
-  /** Conditions under which a row is an event. */
   readonly where: readonly Expr[];
 }
 
-/** The later events, and what their figure is made of. */
+/** Conversion events with the inputs of the metric's aggregates. */
 export interface LaterEvents {
-  /** Its columns are `same…`, `at`, a number of the event, `inputs…`. */
+  /** Columns: `same…`, `at`, a row number, `inputs…`. */
   readonly table: CommonTable;
   readonly deferred: DeferredAggregates;
 }
 
-/** The later events, each with the base event that it is attributed to. */
+/** Conversion events joined to base events. */
 export interface AttributedEvents {
   readonly rows: QueryRows;
-  /** True for the base event that it is attributed to. */
   readonly where: Expr;
-  /** Further columns of the base event. */
   readonly keys: readonly Expr[];
   readonly inputs: readonly Expr[];
 }
 
-/** @param bases the base events: `same…`, `at`, and keys, which decide where two of one moment come before an event */
+/** @param bases base events: `same…`, `at`, and keys that break ties between events at the same time */
 export function attributed(
   metric: ConversionMetric,
   bases: CommonTable,
@@ -87,7 +84,7 @@ function withinWindow(metric: ConversionMetric, begun: Expr, at: Expr, ctx: Bind
   const from = operation('-', at, interval(window.count, window.unit, ctx), ctx);
   return [before, operation('>', begun, from, ctx)];
 }
-/** The equality of a column of an event with that of a later one. @throws QueryError E0511 for columns of two types */
+/** Equality of columns of both events. @throws QueryError E0511 if their types differ */
 export function equality(base: Expr, later: Expr, ctx: BindContext): Expr {
   const equal = operation('=', base, later, ctx);
   if (equal.kind === 'operation' && equal.left === base && equal.right === later) return equal;

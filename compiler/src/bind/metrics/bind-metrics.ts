@@ -30,12 +30,12 @@ import { aggregating, type LeafFigure, leafKey, leavesOf, metricCalled, unknownM
 import { metricValue } from './value.js';
 import { type Condition, conditionsOf, predicateOf } from './where.js';
 
-/** Figures that one question may come to: each is a column of the statement. */
+/** Maximum number of leaf metrics; each is a column of the statement. */
 const MOST_LEAVES = 500;
 
 /**
- * A metrics question as the query that it means. Each entity's rows are aggregated by themselves, each row once, and
- * only the results meet.
+ * Binds a metrics request to one query. Each entity is aggregated separately, every row once, and the results are
+ * combined.
  *
  * @throws QueryError E0511, E0512, E1001, E2101
  */
@@ -72,7 +72,7 @@ export function bindMetrics(request: MetricsRequest, catalog: Catalog, access: A
   return finishPlan(query, outputs, ctx);
 }
 
-/** An output, with what `order_by` may call it. */
+/** An output with the names that `order_by` may use for it. */
 interface MetricsOutput {
   readonly name: string;
   readonly expr: Expr;
@@ -89,13 +89,12 @@ function isOnGroups(condition: Condition): boolean {
   return [...condition.terms.values()].some((t) => t.kind === 'metric');
 }
 
-/** The metrics that conditions compare, asked for or not. */
 function testedMetrics(conditions: readonly Condition[], ctx: BindContext): readonly Metric[] {
   const terms = conditions.flatMap((c) => [...c.terms.values()]);
   return terms.flatMap((t) => (t.kind === 'metric' ? [metricCalled(t.name, ctx)] : []));
 }
 
-/** A part for the simple metrics of each entity, and one for each cumulative metric and each conversion. */
+/** One part for the simple metrics of each entity, and one for each cumulative or conversion metric. */
 function partsOf(
   metrics: readonly Metric[],
   asked: SharedMetricParts,
@@ -121,7 +120,6 @@ function partsOf(
   return [first, ...rest];
 }
 
-/** The value of `metric` made of the answer's figures. */
 function figure(metric: Metric, answer: FigureQuery, ctx: BindContext): Expr {
   const leaf = (name: string, filters: readonly string[]): Expr => {
     const value = answer.values.get(leafKey(name, filters));
@@ -131,7 +129,6 @@ function figure(metric: Metric, answer: FigureQuery, ctx: BindContext): Expr {
   return ctx.unplaced(() => metricValue(metric, (m, filters) => leaf(m.name, filters), aggregating([], ctx)));
 }
 
-/** A condition on the groups: it compares metrics, and what the answer is grouped by. */
 function onGroups(
   condition: Condition,
   keys: readonly DimensionKey[],
@@ -197,7 +194,7 @@ function finishPlan(query: Query, outputs: readonly MetricsOutput[], ctx: BindCo
     query: complete,
     runtime: Object.freeze([]),
     columns: Object.freeze(columns),
-    // There is no one text to point into.
+    // There is no single text to refer to.
     positionOf: () => null,
     positionOfSource: () => null,
     ...rest,
@@ -205,8 +202,8 @@ function finishPlan(query: Query, outputs: readonly MetricsOutput[], ctx: BindCo
 }
 
 /**
- * A conversion metric: the events that follow, in the groups of the base events that they are attributed to. Conditions
- * choose base events; each group of those is there, though nothing followed.
+ * Conversion metric: aggregates conversion events by the groups of their base events. Conditions apply to base events.
+ * Groups without conversions are included.
  */
 function conversionPart(leaf: LeafFigure, asked: SharedMetricParts, ctx: BindContext): EntityFigures {
   const { metric } = leaf;

@@ -6,16 +6,12 @@ import type { BindContext } from '../context.js';
 import { coerce } from '../expressions/coerce.js';
 import { infix } from '../expressions/infix.js';
 
-/** Pieces of the IR as metrics need them. */
-
 const NONE = Object.freeze([]);
 
-/** Outputs that nothing names: only their positions count. */
 export function unnamedOutputs(exprs: readonly Expr[]): Select['outputs'] {
   return Object.freeze(exprs.map((expr, i) => Object.freeze({ name: `c${i + 1}`, expr })));
 }
 
-/** A query as a FROM item, with a reference to each of its columns. */
 export interface QueryRows {
   readonly item: FromItem;
   readonly columns: readonly Expr[];
@@ -26,19 +22,16 @@ export function derivedRows(query: Query, ctx: BindContext): QueryRows {
   return { item: Object.freeze({ kind: 'derived', id, query }), columns: columnRefs(id, query) };
 }
 
-/** A common table that is computed once. */
 export function materialized(query: Query, ctx: BindContext): CommonTable {
   return Object.freeze({ id: ctx.nextTable(), query, materialized: true });
 }
 
-/** One use of a common table. */
 export function tableRows(table: CommonTable, ctx: BindContext): QueryRows {
   const id = ctx.nextSource();
   const item = Object.freeze({ kind: 'cte', id, table: table.id } as const);
   return { item, columns: columnRefs(id, table.query) };
 }
 
-/** Both sides of each pair of rows for which `on` holds. */
 export function joinedOn(left: FromItem, right: FromItem, on: readonly Expr[]): FromItem {
   return Object.freeze({
     kind: 'join',
@@ -51,7 +44,6 @@ export function joinedOn(left: FromItem, right: FromItem, on: readonly Expr[]): 
   });
 }
 
-/** All rows of all `queries`, whose columns have the same types. */
 export function allRowsOf(queries: readonly [Query, ...Query[]]): Query {
   const [first, ...rest] = queries;
   return rest.reduce(
@@ -82,7 +74,6 @@ export function call(name: string, args: readonly Expr[], ctx: BindContext): Exp
   return callNode(definition, converted, result);
 }
 
-/** `name(args)` as an aggregate, over the rows for which `filter` holds. */
 export function aggregate(name: string, args: readonly Expr[], filter: Expr | null, ctx: BindContext): Expr {
   const { definition, argumentTypes, result } = neededFunction(
     name,
@@ -105,7 +96,6 @@ export function operation(name: string, left: Expr, right: Expr, ctx: BindContex
   return infix(name, left, right, undefined, ctx);
 }
 
-/** The number of each row among those that are equal in `partitionBy`, in the order of `orderBy`. */
 export function rowNumber(partitionBy: readonly Expr[], orderBy: readonly SortKey[]): Expr {
   const { definition, result } = neededFunction('row_number', []);
   return Object.freeze({
@@ -120,7 +110,6 @@ export function rowNumber(partitionBy: readonly Expr[], orderBy: readonly SortKe
   });
 }
 
-/** A literal that is part of the plan's shape. */
 export function structural(text: string): Expr {
   return Object.freeze({ kind: 'structural', text, type: 'text' });
 }

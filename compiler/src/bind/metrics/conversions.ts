@@ -9,29 +9,30 @@ import { attributed, type Events, type LaterEvents } from './attributed.js';
 import { materialized, tableRows, unnamedOutputs } from './build.js';
 import type { Branch, JoinedRows } from './joined-rows.js';
 
-/** A conversion metric of a SELECT whose FROM has its base events. */
+/** A conversion metric in a SELECT over its base events. */
 export interface ConversionUse {
   /**
-   * Placeholder source that no FROM has. Its columns are those of the later events: `inputs…` and whether a row is one.
+   * Placeholder source that is in no FROM. Its columns are the inputs of the metric's aggregates and a flag for
+   * conversion events.
    */
   readonly placeholder: SourceId;
   readonly item: { readonly source: SourceId; readonly relation: Relation | null };
   readonly conversion: ConversionMetric;
   readonly events: Events;
   readonly later: LaterEvents;
-  /** The caller's FILTER, which chooses base events, or null. */
+  /** The caller's FILTER, which applies to base events, or null. */
   readonly filter: Expr | null;
   readonly metric: string;
   readonly location: Location;
 }
 
-/** The figure of the later events, over the columns of their placeholder. */
+/** Value of the metric over the placeholder's columns. */
 export function valueOfLater({ placeholder, later }: Pick<ConversionUse, 'placeholder' | 'later'>): Expr {
   const columns = later.deferred.inputs.map((x, i) => columnRef(placeholder, `c${i + 1}`, x.type));
   return later.deferred.value(columns, columnRef(placeholder, 'taken', 'bool'));
 }
 
-/** The later events, in the groups of the base events that they are attributed to. */
+/** Conversion events in the groups of their base events. */
 export function conversionBranch(converted: ConversionUse, rows: JoinedRows, ctx: BindContext): Branch {
   const { placeholder, conversion, events, later } = converted;
   const where = [...events.where, ...(converted.filter === null ? [] : [converted.filter])];
@@ -70,7 +71,7 @@ function reads(expr: Expr, source: SourceId): boolean {
   return someExpr(expr, (x) => x.kind === 'column' && x.source === source);
 }
 
-/** `call` over the columns of the union. The caller's FILTER has chosen base events, and is gone from it. */
+/** `call` over the columns of the union, without the caller's FILTER, which was applied to base events. */
 function overUnion(
   call: Aggregate,
   { placeholder, filter }: ConversionUse,

@@ -12,7 +12,7 @@ import { columnOf, EntityRows } from './source.js';
 import { inUtc } from './time.js';
 import { aggregateOverItem, conditionsOverItem, metricNamed } from './value.js';
 
-/** The events that `metric` starts from, as rows of `item`. @param filters further predicates over them */
+/** Base events of `metric` as rows of `item`. @param filters additional predicates */
 export function baseEvents(
   metric: ConversionMetric,
   filters: readonly string[],
@@ -23,7 +23,6 @@ export function baseEvents(
   return eventsOf(simpleNamed(metric.base, env.ctx), names, filters, item, env);
 }
 
-/** The events that follow, as rows of `item`. */
 export function laterEvents(metric: ConversionMetric, item: ScopeItem, env: BindEnvironment): Events {
   const names = metric.same.map((s) => s.conversion);
   return eventsOf(simpleNamed(metric.conversion, env.ctx), names, [], item, env);
@@ -45,7 +44,7 @@ function eventsOf(
   };
 }
 
-/** The figure of the events that follow, over rows of `item` each of which is one. */
+/** Aggregate of the metric over rows of `item`, all of which are conversion events. */
 export function laterValue(metric: ConversionMetric, item: ScopeItem, env: BindEnvironment): Expr {
   return aggregateOverItem({ ...simpleNamed(metric.conversion, env.ctx), filter: null }, [], item, env);
 }
@@ -56,7 +55,7 @@ function simpleNamed(name: string, { catalog }: BindContext): SimpleMetric {
   return metric;
 }
 
-/** @param environment where aggregates over an item may be bound */
+/** @param environment environment for aggregates over an item */
 export function laterRows(
   metric: ConversionMetric,
   environment: (item: ScopeItem) => BindEnvironment,

@@ -23,8 +23,8 @@ import { inUtc, notAfter, shownPeriod, takesRow, truncateTime, unitOf } from './
 import { aggregateOverItem, metricNamed, metricValue } from './value.js';
 
 /**
- * A cumulative metric: for every period from the first to the last, and every combination of the other keys, its base
- * metric over the rows before the period's end. Rows outside of all time (NULL, infinity) are in no period.
+ * Cumulative metric: its base metric for each period from the first to the last and each combination of the other keys,
+ * over the rows before the end of the period. Rows whose time is NULL or infinite belong to no period.
  */
 export function cumulativePart(leaf: LeafFigure, asked: SharedMetricParts, ctx: BindContext): EntityFigures {
   const { metric } = leaf;
@@ -67,7 +67,7 @@ export function cumulativePart(leaf: LeafFigure, asked: SharedMetricParts, ctx: 
   };
 }
 
-/** Grain of the periods; absent for a running total without periods. */
+/** Grain of the periods. @throws QueryError E1001 without exactly one `metric_time` key, or with a condition on it */
 function grainOf(leaf: LeafFigure, asked: SharedMetricParts, ctx: BindContext): Grain {
   const times = asked.keys.filter((k) => k.dimension.kind === 'metric_time');
   const [only] = times;
@@ -114,7 +114,7 @@ function baseValue(leaf: LeafFigure, metric: CumulativeMetric, source: EntityRow
   );
 }
 
-/** The visible rows with their time and what the metric needs of them, grouped where that changes nothing. */
+/** Visible rows with their time, keys and inputs, pre-aggregated if the metric is additive. */
 function factsQuery(
   base: DeferredAggregates,
   time: Expr,
@@ -144,7 +144,7 @@ function factsQuery(
   });
 }
 
-/** The beginning of every period from the first to the last: of `time_constraint`, or of the visible rows. */
+/** Start of each period from the first to the last, of `time_constraint` or of the visible rows. */
 function periodsQuery(facts: CommonTable, grain: Grain, asked: SharedMetricParts, ctx: BindContext): Query {
   const { item, columns } = tableRows(facts, ctx);
   const [at] = columns;
@@ -153,7 +153,7 @@ function periodsQuery(facts: CommonTable, grain: Grain, asked: SharedMetricParts
   const first = start === null ? aggregate('min', [at], null, ctx) : ctx.constant(start.text, 'timestamp');
   const last = end === null ? aggregate('max', [at], null, ctx) : ctx.constant(end.text, 'timestamp');
   const outputs = unnamedOutputs([first, last].map((t) => truncateTime(t, grain, ctx)));
-  // Without an aggregate there would be a row of bounds, and so a spine, for every fact.
+  // Without aggregates there would be one row of bounds, and so one spine, per fact.
   const known = start !== null && end !== null;
   const bounds = known ? selectOf({ outputs }) : selectOf({ from: item, grouped: true, outputs });
   const id = ctx.nextSource();
@@ -162,7 +162,7 @@ function periodsQuery(facts: CommonTable, grain: Grain, asked: SharedMetricParts
   return selectOf({ from: spine, outputs: unnamedOutputs([period]) });
 }
 
-/** Each period with each combination of the other keys, though nothing happened in it. */
+/** Each period with each combination of the other keys, including periods without rows. */
 function everyPeriod(
   periods: CommonTable,
   facts: CommonTable,
@@ -185,7 +185,6 @@ function everyPeriod(
   });
 }
 
-/** Each period with the rows that its span takes. */
 function factsOfPeriods(
   periods: CommonTable,
   facts: CommonTable,

@@ -5,19 +5,18 @@ import type { MetricDimension, NamedDimension } from './names.js';
 import { columnOf, type EntityRows } from './source.js';
 import { bucket, isTime } from './time.js';
 
-/** A dimension at a grain: what answers are grouped by, and what predicates compare. */
 export interface DimensionKey {
-  /** The name of its output column: `{name}` or `{name}__{grain}`. */
+  /** Name of its output column: `{name}` or `{name}__{grain}`. */
   readonly name: string;
   readonly dimension: MetricDimension;
-  /** Null for what is no time, and for a time as it is stored. */
+  /** Null for dimensions other than times, and for times that are not truncated. */
   readonly grain: Grain | null;
 }
 
 /**
- * `named` as something to group by: a time is cut to `grain`, to that of its name, or to `fallback`.
+ * Grouping key for a named dimension. Times are truncated to `grain`, the grain in the name, or `fallback`.
  *
- * @throws QueryError E0511 for a grain of what is no time, or two grains
+ * @throws QueryError E0511 for a grain of a dimension that is not a time, or for two grains
  */
 export function keyOf(
   { dimension, grain: ofName }: NamedDimension,
@@ -41,12 +40,17 @@ function mismatch(detail: string, ctx: BindContext) {
   return ctx.mismatch(detail, undefined);
 }
 
-/** True if two keys are equal for every row. */
+/** True if the keys have equal values in every row. */
 export function sameKey(a: DimensionKey, b: DimensionKey): boolean {
   return a.name === b.name && a.grain === b.grain;
 }
 
-/** The key's value of each row of `source`. `metric` is who asks, for messages. @throws QueryError E1001, E2101 */
+/**
+ * Value of the key for each row of `source`.
+ *
+ * @param metric requested metric, for messages
+ * @throws QueryError E1001, E2101
+ */
 export function valueOfKey(key: DimensionKey, source: EntityRows, metric: string, ctx: BindContext): Expr {
   const { dimension, grain } = key;
   const value =
@@ -62,7 +66,7 @@ export function valueOfKey(key: DimensionKey, source: EntityRows, metric: string
 }
 
 /**
- * The time of the rows that a metric takes. One that is not declared and one that the caller may not see are the same.
+ * Time dimension of the metric's rows. One that is hidden from the caller is reported as undeclared.
  *
  * @throws QueryError E1001
  */

@@ -5,7 +5,7 @@ import { stringOf } from '../ast.js';
 import { type LeafMetric, metricNamed, parsedOnce } from './value.js';
 
 /**
- * The names of the metrics that `metric` is made of, as often as it names them; none for a simple one.
+ * Names of the metrics used by `metric`, with repetitions; empty for a simple one.
  *
  * @throws QueryError E0511 for a derived metric that does not parse
  */
@@ -26,13 +26,12 @@ export function inputsOf(metric: Metric): readonly string[] {
   }
 }
 
-/** A leaf, and the filters that ratios on the way to it add. */
 interface LeafUse {
   readonly metric: LeafMetric;
   readonly filters: readonly string[];
 }
 
-/** The metrics below `metric` that look at rows themselves, `metric` where it is one. The manifest has no circles. */
+/** Leaf metrics below `metric`, or `metric` itself. The manifest has no cycles. */
 export function leafUses(
   metric: Metric,
   catalog: Catalog,
@@ -59,7 +58,6 @@ export function leafUses(
   }
 }
 
-/** `metric` and every metric below it. */
 export function metricAndInputs(metric: Metric, catalog: Catalog): readonly string[] {
   return [
     metric.name,
@@ -67,13 +65,12 @@ export function metricAndInputs(metric: Metric, catalog: Catalog): readonly stri
   ];
 }
 
-/** The names of columns anywhere in a tree; the parser's nodes are plain objects and arrays. */
 export function namesIn(node: Node): readonly string[] {
   const names: string[] = [];
   const visit = (value: unknown): void => {
     if (typeof value !== 'object' || value === null) return;
     if ('ColumnRef' in value)
-      names.push(nameOfRef(value as Extract<Node, { ColumnRef: unknown }>)); // by its only key
+      names.push(nameOfRef(value as Extract<Node, { ColumnRef: unknown }>)); // nodes are identified by their only key
     else for (const member of Object.values(value)) visit(member);
   };
   visit(node);

@@ -15,36 +15,35 @@ import type {
 import { changed, mapChildren, mapped, mapSort, someExpr } from '../../plan/walk.js';
 import type { BindContext } from '../context.js';
 
-/** The rows that one metric takes beside those of the statement. */
 export interface Branch {
-  /** Inputs of its aggregates. */
   readonly inputs: readonly Expr[];
-  /** True if the metric is limited to the groups that the statement has. */
+  /** True if the metric only has values for groups of the statement. */
   readonly withinGroups: boolean;
-  /** True if `call` is one of its aggregates. */
   has(call: Aggregate): boolean;
-  /** @param columns what `inputs` are in the union; `taken`: whether a row of it is one of these */
+  /**
+   * @param columns of the union, for `inputs`
+   * @param taken flag that marks this branch's rows in the union
+   */
   value(call: Aggregate, columns: readonly Expr[], taken: ColumnRef): Expr;
-  /** @param all the rows of the statement; `keys`: the columns of it that GROUP BY names */
+  /**
+   * @param all rows of the statement
+   * @param keys names of its columns used in GROUP BY
+   */
   rows(all: CommonTable, keys: ReadonlySet<string>): BranchRows;
 }
 
 export interface BranchRows {
   readonly from: FromItem;
   readonly where: readonly Expr[];
-  /** The keys of the statement, by the names of their columns. */
   readonly keys: ReadonlyMap<string, Expr>;
   readonly inputs: readonly Expr[];
-  /** Common tables that `from` reads. */
   readonly tables: readonly CommonTable[];
 }
 
-/** The clauses of a SELECT above its FROM and WHERE. */
 type UpperClauses = Pick<Select, 'groupBy' | 'having' | 'outputs' | 'distinctOn' | 'orderBy'>;
 
-/** The rows of FROM and WHERE as a table of their own, and the clauses above them over its columns. */
+/** Moves the rows of FROM and WHERE to a derived table, and rewrites the other clauses to its columns. */
 export class JoinedRows {
-  /** The FROM item that reads the table. */
   readonly id: SourceId;
   readonly #select: Select;
   readonly #local: ReadonlySet<SourceId>;
@@ -61,24 +60,21 @@ export class JoinedRows {
     this.id = ctx.nextSource();
   }
 
-  /** `placeholder` is the value of `expr` from now on. */
   mark(placeholder: ColumnRef, expr: Expr): void {
     this.#columns.set(fingerprint(placeholder), this.#added(expr));
   }
 
-  /** The SELECT over the rows as a derived table. */
   outer(): Select {
     const clauses = this.clauses((call) => this.inside(call));
     return this.over(clauses, this.query());
   }
 
-  /** The SELECT with `clauses`, over `rows`. */
   over(clauses: UpperClauses, rows: Query): Select {
     const from = Object.freeze({ kind: 'derived', id: this.id, query: rows } as const);
     return Object.freeze({ ...this.#select, ...clauses, from, where: Object.freeze([]) });
   }
 
-  /** @param aggregate what becomes of an aggregate */
+  /** @param aggregate rewrites aggregates */
   clauses(aggregate: (call: Aggregate) => Expr): UpperClauses {
     const { groupBy, having, outputs, distinctOn, orderBy } = this.#select;
     const above = (e: Expr): Expr => {
@@ -95,18 +91,17 @@ export class JoinedRows {
     };
   }
 
-  /** The inside of an aggregate, or the aggregate itself, over the columns of the table. */
+  /** Rewrites an aggregate, or an expression inside one, to columns of the table. */
   inside(e: Expr): Expr {
     return this.#placed(e, (x) => this.inside(x));
   }
 
-  /** The rows, with the columns that were asked for so far. */
+  /** Query of the rows with the columns requested so far. */
   query(): Select {
     const { from, where } = this.#select;
     return selectOf({ from, where, outputs: Object.freeze([...this.#outputs]) });
   }
 
-  /** `expr` over one use of the table, whose columns were asked for before. */
   ofUse(expr: Expr, use: FromItem): Expr {
     if (use.kind === 'join') throw new InternalError('a use of a table is no join');
     const { id } = use;

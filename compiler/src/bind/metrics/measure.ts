@@ -43,7 +43,7 @@ import {
   type ValueOfLeaf,
 } from './value.js';
 
-/** `MEASURE(metric) [FILTER (WHERE …)]`: the metric's own aggregate over the entities that the query names. */
+/** `MEASURE(metric) [FILTER (WHERE …)]`: the metric's aggregate over entities in FROM. */
 export function bindMeasure(node: FuncCall, env: BindEnvironment): Expr {
   if (env.withinMetric === true) {
     const hint = 'make a derived metric of them';
@@ -54,8 +54,8 @@ export function bindMeasure(node: FuncCall, env: BindEnvironment): Expr {
 }
 
 /**
- * `SUM(metric)` and the metric's own aggregate mean MEASURE: BI tools put an aggregate around what they take for a
- * column. Null where the argument is no metric of this query; a column of that name comes first.
+ * Treats `SUM(metric)` and the metric's own aggregate as MEASURE, because BI tools wrap columns in aggregates. Null if
+ * the argument is not a metric of this query; columns take precedence.
  *
  * @throws QueryError E0511 for another aggregate over a metric
  */
@@ -131,16 +131,16 @@ function bindMeasured(name: string, node: FuncCall, env: BindEnvironment): Expr 
   return ctx.figure(ctx.at(figure, node.location), metric.format);
 }
 
-/** Size that a metric adds beside its expanded values, since several passes look at it. */
+/** Number of values that a metric adds to the limit, because several passes rewrite it. */
 const METRIC_NODES = 20;
 
-/** A metric that the caller has filtered is the metric no more: a grant of it does not reach so far. */
+/** Removes the metric's name after the caller added a FILTER, since grants of the metric do not cover that. */
 function ofCaller(expr: Expr): Expr {
   const below = mapChildren(expr, ofCaller, (q) => q);
   return below.kind === 'aggregate' ? Object.freeze({ ...below, metric: null }) : below;
 }
 
-/** True if the query names an entity whose rows the metric takes; elsewhere it is as unknown as any other name. */
+/** True if an entity of the metric is in FROM; otherwise the metric is reported as unknown. */
 function isInFrom(metric: Metric, env: BindEnvironment): boolean {
   return leafUses(metric, env.ctx.catalog).some((leaf) => itemOf(leaf.metric, env) !== undefined);
 }
@@ -150,7 +150,7 @@ function itemOf(leaf: LeafMetric, env: BindEnvironment): ScopeItem | undefined {
   return item === undefined ? undefined : asDeclared(item);
 }
 
-/** A metric is never a wrong number: where FROM lacks rows that it takes, or repeats them, it has no answer. */
+/** Refuses a metric that would be wrong because FROM lacks or repeats its rows. */
 function refuseMisplaced(metric: Metric, leaf: LeafMetric, env: BindEnvironment, location: Location): void {
   const fault = misplacement(leaf, env);
   if (fault === null) return;
@@ -170,7 +170,7 @@ function misplacement(leaf: LeafMetric, env: BindEnvironment): { detail: string;
   return { detail, hint: `${body}, or group the metric in a derived table first, then join` };
 }
 
-/** The key that tells the rows of `item` apart for this caller; null if part of it is masked. */
+/** Primary key of `item`; null if part of it is masked for this caller. */
 function rowKey({ source, relation }: ScopeItem, { ctx }: BindEnvironment): readonly Expr[] | null {
   const access = relation === null ? undefined : ctx.access.relations.get(relation.name);
   if (relation === null || access === undefined || relation.primaryKey.length === 0) return null;
@@ -180,7 +180,7 @@ function rowKey({ source, relation }: ScopeItem, { ctx }: BindEnvironment): read
     : clear.map((c) => columnRef(source, c.name, c.type));
 }
 
-/** Column `name` where each row that the caller sees has it in the clear. Groups of rows have no keys to look at. */
+/** Column `name` if it is unmasked in every row that the caller sees. Grants of groups only show no rows. */
 function clearColumn(relation: Relation, name: string, access: RelationAccess): Column | null {
   const column = columnOf(relation, name);
   if (column === null || access.denied.has(name)) return null;
@@ -191,13 +191,11 @@ function clearColumn(relation: Relation, name: string, access: RelationAccess): 
   return showing.length > 0 && showing.every(isShown) ? column : null;
 }
 
-/** The name of a metric that was asked for, and its position. */
 interface MetricReference {
   readonly metric: string;
   readonly location: Location;
 }
 
-/** The aggregates of `leaf` over its item in FROM, in which each row of its entity counts once. */
 function overFrom(
   leaf: LeafMetric,
   filters: readonly string[],
@@ -229,7 +227,7 @@ function overFrom(
   return overPresent(value, key.map(isNotNull));
 }
 
-/** A running total, or a figure of an earlier period: the metric that it adds up, over the rows of other periods. */
+/** A cumulative metric or a metric of an earlier period: its base metric over rows of other periods. */
 function overOtherPeriods(
   leaf: CumulativeMetric,
   filters: readonly string[],
@@ -249,7 +247,6 @@ function overOtherPeriods(
   return filterAggregates(value, taken);
 }
 
-/** The events that follow those of FROM and WHERE. */
 function overLaterEvents(
   leaf: ConversionMetric,
   filters: readonly string[],

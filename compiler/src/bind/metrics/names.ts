@@ -6,12 +6,11 @@ import { columnsOf as columnsWithComputed } from '../manifest/computed.js';
 import type { ScopeColumn } from '../scope.js';
 import { stepsFrom } from './routes.js';
 
-/** One part of the way to a dimension: an entity, by whichever way is shortest, or a relationship. */
+/** One element of a path to a dimension: an entity, reached by the shortest route, or a relationship. */
 export type DimensionLink =
   | { readonly kind: 'entity'; readonly entity: string }
   | { readonly kind: 'relationship'; readonly name: string; readonly from: string; readonly to: string };
 
-/** The meaning of a dimension's name, for any metric. */
 export type MetricDimension =
   | { readonly kind: 'metric_time'; readonly shown: string }
   | {
@@ -23,7 +22,6 @@ export type MetricDimension =
       readonly column: ScopeColumn;
     };
 
-/** A dimension, and the grain that its name ends with. */
 export interface NamedDimension {
   readonly dimension: MetricDimension;
   readonly grain: Grain | null;
@@ -32,10 +30,10 @@ export interface NamedDimension {
 const METRIC_TIME = 'metric_time';
 
 /**
- * The dimension that `name` means: `metric_time`, `entity__column`, an entity (its key), or any of them with
- * `__grain`. Relationships may stand for entities, and several may follow each other. Case does not count.
+ * Resolves a dimension: `metric_time`, `entity__column`, an entity (its key), or any of these with `__grain`.
+ * Relationships may be used instead of entities, and paths may have several elements. Case-insensitive.
  *
- * @throws QueryError E0512 for what this caller does not know
+ * @throws QueryError E0512 if this caller sees no such dimension
  */
 export function dimensionNamed(name: string, ctx: BindContext): NamedDimension {
   const words = name.toLowerCase().split('__');
@@ -52,7 +50,7 @@ export function dimensionNamed(name: string, ctx: BindContext): NamedDimension {
   return found;
 }
 
-/** Tries `words` as a column of `at`, then as a further link. A name may hold `__` itself, so all cuts are tried. */
+/** Tries `words` as a column of `at`, then as another link. Names may contain `__`, so all splits are tried. */
 function resolveWords(
   words: readonly string[],
   links: readonly DimensionLink[],
@@ -89,7 +87,7 @@ function asColumn(
   return column === null ? null : { dimension: dimensionOf(links, relation, column), grain };
 }
 
-/** An entity by itself is its key. */
+/** An entity alone stands for its key. */
 function asKey(links: readonly DimensionLink[], relation: Relation, ctx: BindContext): NamedDimension | null {
   const [key, ...more] = relation.primaryKey;
   const column = key === undefined || more.length > 0 ? null : columnNamed(key.toLowerCase(), relation, ctx);
@@ -123,7 +121,7 @@ function columnsOf(relation: Relation, ctx: BindContext): ReadonlyMap<string, Sc
   return access === undefined ? new Map() : columnsWithComputed(relation, access, ctx);
 }
 
-/** The links that `lower` can name: a visible entity, and relationships that lead on from `at`, or from anywhere. */
+/** Links named `lower`: a visible entity, and relationships that start at `at`, or anywhere if it is null. */
 function linksNamed(
   lower: string,
   at: Relation | null,
@@ -148,13 +146,12 @@ function linksNamed(
 
 interface MetricEndpoints {
   readonly entities: ReadonlyMap<string, Relation>;
-  /** The entities at the ends of each relationship. */
   readonly edges: ReadonlyMap<string, readonly string[]>;
 }
 
 const byCatalog = new WeakMap<Catalog, MetricEndpoints>();
 
-/** Names in lower case; two that differ in case only cannot be declared. */
+/** Keys are in lower case; names that differ only in case cannot be declared. */
 function namesOf(catalog: Catalog): MetricEndpoints {
   const known = byCatalog.get(catalog);
   if (known !== undefined) return known;
@@ -168,7 +165,7 @@ function namesOf(catalog: Catalog): MetricEndpoints {
   return names;
 }
 
-/** @throws QueryError E2101 where `words` begin with an entity that policy denies whole */
+/** @throws QueryError E2101 if `words` begin with an entity that policy denies entirely */
 function refuseDenied(words: readonly string[], ctx: BindContext): void {
   const { entities } = namesOf(ctx.catalog);
   for (let cut = words.length; cut > 0; cut--) {
@@ -177,7 +174,7 @@ function refuseDenied(words: readonly string[], ctx: BindContext): void {
   }
 }
 
-/** Suggests only what this caller may see: a column of the entity that is named, or an entity. */
+/** Suggests only names that this caller may see. */
 function unknownDimension(name: string, words: readonly string[], ctx: BindContext) {
   const entity = namesOf(ctx.catalog).entities.get(words[0] ?? '');
   const seen = entity !== undefined && ctx.access.relations.has(entity.name);

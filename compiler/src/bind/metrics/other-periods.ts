@@ -11,26 +11,24 @@ import type { Branch, BranchRows, JoinedRows } from './joined-rows.js';
 import { deferAggregates, isAdditive } from './partial.js';
 import { takesRow, truncateTime, unitOf } from './time.js';
 
-/** A metric that takes rows of other periods than the group's own: a running total, or one of an earlier period. */
+/** A metric over rows of other periods: cumulative, or of an earlier period. */
 export interface PeriodMetricUse {
-  /** Column of a placeholder source that no FROM has. It is used in the FILTERs of the metric's aggregates. */
+  /** Placeholder column that is in no FROM, used in the FILTERs of the metric's aggregates. */
   readonly placeholder: ColumnRef;
   readonly item: { readonly source: SourceId };
-  /** Time of the rows of its entity. */
   readonly time: ColumnRef;
   readonly span: PeriodSpan;
   readonly metric: string;
   readonly location: Location;
 }
 
-/** The key of GROUP BY that is a period: `key` is where `grain` began of `time`. */
+/** The GROUP BY key that is a period: `key` is `time` truncated to `grain`. */
 interface Period {
   readonly key: Expr;
   readonly time: Expr;
   readonly grain: Grain;
 }
 
-/** The metric while its branch is made. */
 interface Periods {
   readonly period: Period;
   readonly span: PeriodSpan;
@@ -39,10 +37,10 @@ interface Periods {
 }
 
 /**
- * Each of the statement's periods with the rows that the metric takes for it.
+ * Joins each period of the statement to the rows in the metric's span.
  *
- * @param aggregates every aggregate of the SELECT
- * @throws QueryError E1001 where it is grouped by no one period of the metric's time, or filtered by that time
+ * @param aggregates all aggregates of the SELECT
+ * @throws QueryError E1001 unless the SELECT is grouped by one period of the metric's time, and not filtered by it
  */
 export function periodBranch(
   s: PeriodMetricUse,
@@ -84,7 +82,7 @@ function isOf({ filter }: Aggregate, { placeholder }: PeriodMetricUse): boolean 
   return filter !== null && someExpr(filter, (x) => x.kind === 'column' && x.source === placeholder.source);
 }
 
-/** `call` with TRUE for `placeholder` in its FILTER. */
+/** Removes `placeholder` from the FILTER of `call`. */
 function without(call: Aggregate, placeholder: ColumnRef | undefined): Aggregate {
   const given = (e: Expr): readonly Expr[] => {
     if (e.kind === 'column' && e.source === placeholder?.source) return [];
@@ -93,8 +91,6 @@ function without(call: Aggregate, placeholder: ColumnRef | undefined): Aggregate
   const rest = call.filter === null ? [] : given(call.filter);
   return Object.freeze({ ...call, filter: rest.length === 0 ? null : allOf(rest) });
 }
-
-// ---------------------------------------------------------------- the period
 
 function periodOf({ metric, time, location }: PeriodMetricUse, select: Select, ctx: BindContext): Period {
   const refuse = (detail: string, hint: string) =>
@@ -128,7 +124,7 @@ function periodOf({ metric, time, location }: PeriodMetricUse, select: Select, c
   );
 }
 
-/** `key` as a period of `time`: `date_trunc`, a cast to date, or both, or a date itself. */
+/** `key` as a period of `time`: `date_trunc`, a cast to date, both, or a date itself; else null. */
 function asPeriod(key: Expr, time: ColumnRef): Period | null {
   const isDate = key.kind === 'cast' && key.type === 'date';
   const inner = isDate ? key.arg : key;
@@ -149,12 +145,9 @@ function asPeriod(key: Expr, time: ColumnRef): Period | null {
   return isDate || key.type === 'date' ? { key, time: inner, grain: 'day' } : null;
 }
 
-/** Times are compared as timestamps: a date is where its day begins. */
 function asMoment(time: Expr, like: Expr): Expr {
   return inType(time, like.type === 'date' ? 'timestamp' : like.type);
 }
-
-// ---------------------------------------------------------------- the rows
 
 function rowsOfPeriods(
   made: Periods,
@@ -184,7 +177,6 @@ function rowsOfPeriods(
   };
 }
 
-/** The periods of the statement's groups, but for those outside of all time. */
 function periodsQuery(key: ColumnRef, all: CommonTable, rows: JoinedRows, ctx: BindContext): Query {
   const { item } = tableRows(all, ctx);
   const own = rows.ofUse(key, item);
@@ -196,9 +188,7 @@ function periodsQuery(key: ColumnRef, all: CommonTable, rows: JoinedRows, ctx: B
   });
 }
 
-/**
- * Query of the time of each row, the other keys, and the metric's inputs, grouped if that does not change the result.
- */
+/** Time, other keys and inputs of each row, pre-aggregated if the metric is additive. */
 function factsQuery(
   { period, span, grouped, inputs }: Periods,
   others: readonly string[],

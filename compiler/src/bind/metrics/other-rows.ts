@@ -9,15 +9,14 @@ import type { Branch, JoinedRows } from './joined-rows.js';
 import { type PeriodMetricUse, periodBranch } from './other-periods.js';
 import { filterAggregates } from './presence.js';
 
-/** The metrics of a SELECT that take other rows than those of its FROM and WHERE. */
 export interface OtherRows {
   readonly spanned: readonly PeriodMetricUse[];
   readonly converted: readonly ConversionUse[];
 }
 
 /**
- * `select` over the rows of FROM and WHERE, and below them, for each metric of `others`, the rows that it takes. Each
- * row is flagged as one of its own, and every aggregate takes its own. Groups are those of the statement.
+ * Unions the rows of FROM and WHERE with the rows that each metric in `others` needs. Flags mark the origin of each
+ * row, and each aggregate filters by its flag. Groups are those of the statement.
  *
  * @throws QueryError E1001
  */
@@ -56,7 +55,6 @@ export function overOtherRows(
   return rows.over({ ...clauses, having }, unionOf(inner, branches, rows, select, ctx));
 }
 
-/** The rows of the statement, flagged as such, and those of each branch, flagged as its. */
 function unionOf(
   inner: Select,
   branches: readonly Branch[],

@@ -14,35 +14,31 @@ import { JoinedRows } from './joined-rows.js';
 import type { PeriodMetricUse } from './other-periods.js';
 import { overOtherRows } from './other-rows.js';
 
-/** The entity in FROM whose rows a metric takes. */
 interface EntityItem {
   readonly source: SourceId;
   readonly relation: Relation | null;
 }
 
-/** A metric whose rows FROM repeats: which rows they are, and who asks. */
 interface RepeatedMetricUse {
-  /** Column of a placeholder source that no FROM has: true for the first of the joined rows that are one row. */
+  /** Placeholder column that is in no FROM: true for the first joined row of each entity row. */
   readonly placeholder: ColumnRef;
   readonly item: EntityItem;
   readonly key: readonly Expr[];
-  /** The caller's FILTER where it reads what one row has several of, else null. */
+  /** The caller's FILTER if its value can differ between the joined rows of one entity row, else null. */
   readonly filter: Expr | null;
   readonly metric: string;
   readonly location: Location;
 }
 
 /**
- * The metrics of one SELECT whose rows its joins repeat. Each such row counts once: in a row of FROM and WHERE for each
- * of the joined rows, the first one of those that are the same row of the metric's entity is marked, and the metric's
- * aggregates take marked rows alone.
+ * Metrics of one SELECT whose rows are repeated by joins. To count each entity row once, the first of its joined rows
+ * is marked, and the metric's aggregates only use marked rows.
  */
 export class OwnGrain {
   readonly #counted = new Map<string, RepeatedMetricUse>();
   readonly #spanned = new Map<string, PeriodMetricUse>();
   readonly #converted = new Map<string, ConversionUse>();
 
-  /** Condition on a joined row under which a metric over `item` counts it. */
   once(
     item: EntityItem,
     key: readonly Expr[],
@@ -60,7 +56,6 @@ export class OwnGrain {
     return placeholder;
   }
 
-  /** Column for the FILTERs of a metric that takes rows of other periods than the group's own. */
   over(metric: Omit<PeriodMetricUse, 'placeholder'>, ctx: BindContext): ColumnRef {
     const name = `${metric.item.source} ${metric.metric}`;
     const known = this.#spanned.get(name);
@@ -70,7 +65,12 @@ export class OwnGrain {
     return placeholder;
   }
 
-  /** The figure of a conversion metric. @param name equal for the same figure; `make`: what it is of */
+  /**
+   * Value of a conversion metric.
+   *
+   * @param name identifies equal metric uses
+   * @param make creates the use
+   */
   converted(name: string, make: () => Omit<ConversionUse, 'placeholder'>, ctx: BindContext): Expr {
     const made = this.#converted.get(name) ?? { placeholder: ctx.nextSource(), ...make() };
     this.#converted.set(name, made);
@@ -78,10 +78,10 @@ export class OwnGrain {
   }
 
   /**
-   * `select` over a derived table that has its joined rows, marked; `select` itself where no metric needs that.
+   * Rewrites `select` over a derived table of its joined rows with marks, if any metric needs that.
    *
-   * @param local the FROM items of this level
-   * @throws QueryError E1001 where it is grouped by what one row of a metric has several of
+   * @param local FROM items of this level
+   * @throws QueryError E1001 if a grouping key can differ between the joined rows of one entity row
    */
   settled(select: Select, local: ReadonlySet<SourceId>, ctx: BindContext): Select {
     const { from } = select;
@@ -100,7 +100,7 @@ export class OwnGrain {
   }
 }
 
-/** @throws QueryError E1001 where one row of the metric would count in several groups */
+/** @throws QueryError E1001 if one row of the metric could count in several groups */
 function refuseRepeated(
   { item, metric, location }: Pick<RepeatedMetricUse, 'metric' | 'location'> & { readonly item: EntityItem },
   select: Select,
@@ -121,7 +121,7 @@ function refuseBesidePassages({ metric, location }: ConversionUse, ctx: BindCont
   throw ctx.error('unresolvable', { detail, hint: 'ask for one of them at a time' }, location);
 }
 
-/** The rows of FROM and WHERE move one level down, where nothing around them can be compared. */
+/** Refuses correlated subqueries: the rows move one level down, out of their reach. */
 function refuseOutward(
   { metric, location }: { readonly metric: string; readonly location: Location },
   select: Select,
@@ -139,12 +139,10 @@ function refuseOutward(
   throw ctx.error('unresolvable', { detail, hint: 'put one of them in a derived table' }, location);
 }
 
-/** True if `expr` reads a column of another FROM item than `sources`. Queries in it are not entered. */
 function readsBeyond(expr: Expr, sources: ReadonlySet<SourceId>): boolean {
   return someExpr(expr, (e) => e.kind === 'column' && !sources.has(e.source));
 }
 
-/** True if a query inside `expr` reads a column of `sources`. */
 function looksIn(expr: Expr, sources: ReadonlySet<SourceId>): boolean {
   return someExpr(expr, (e) => {
     const inner = queryOf(e);
@@ -152,10 +150,6 @@ function looksIn(expr: Expr, sources: ReadonlySet<SourceId>): boolean {
   });
 }
 
-/**
- * Condition that marks the first of the joined rows that are one row of the metric's entity with the same filter
- * result.
- */
 function isFirst({ key, filter }: RepeatedMetricUse, missing: boolean, ctx: BindContext): Expr {
   const number = rowNumber([...key, ...(filter === null ? [] : [filter])], []);
   const first = infix('=', number, ctx.constant('1', 'int8'), undefined, ctx);

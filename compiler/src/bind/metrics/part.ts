@@ -13,18 +13,16 @@ import { notAfter, notBefore } from './time.js';
 import { aggregateOverItem } from './value.js';
 import { type Condition, predicateOf } from './where.js';
 
-/** The parts of a metrics request that all its subqueries share. */
+/** Parts of a metrics request that all its subqueries share. */
 export interface SharedMetricParts {
   readonly keys: readonly DimensionKey[];
-  /** Conditions on rows. */
   readonly conditions: readonly Condition[];
   readonly timeConstraint: MetricsRequest['timeConstraint'];
 }
 
-/** Figures over the rows of one entity: a value of each key, and of each leaf by its own key. */
 export type EntityFigures = FigureQuery;
 
-/** The simple metrics among `leaves`, which are all of one entity, in one pass over its rows. */
+/** Simple metrics of one entity, computed in a single pass over its rows. */
 export function simplePart(
   leaves: readonly LeafFigure[],
   asked: SharedMetricParts,
@@ -44,7 +42,7 @@ export function simplePart(
   };
 }
 
-/** The rows of an entity, or that there is no such metric. */
+/** Rows of an entity; the metric is reported as unknown if the caller may not read it. */
 export function sourceOf(entity: string, asked: string, ctx: BindContext): EntityRows {
   return asUnknown(asked, ctx, () => new EntityRows(entity, ctx));
 }
@@ -58,7 +56,10 @@ function simpleValue(leaf: LeafFigure, source: EntityRows, ctx: BindContext): Ex
   );
 }
 
-/** A metric exists for those who may read every column in it; to all others it must not name what it lacks. */
+/**
+ * Reports hidden columns as an unknown metric, because a metric only exists for callers who may read all of its
+ * columns.
+ */
 export function asUnknown<T>(metric: string, ctx: BindContext, f: () => T): T {
   try {
     return f();
@@ -103,10 +104,9 @@ export function withinTime(
   ];
 }
 
-/** Clauses of the outermost SELECT. */
 type Outermost = Pick<Select, 'outputs'> & Partial<Pick<Select, 'having' | 'orderBy' | 'limit'>>;
 
-/** The keys and figures of all parts, as expressions of one SELECT. */
+/** Keys and metric values as expressions of one SELECT. */
 export interface FigureQuery {
   readonly keys: readonly Expr[];
   readonly values: ReadonlyMap<string, Expr>;
@@ -114,8 +114,8 @@ export interface FigureQuery {
 }
 
 /**
- * One answer of several parts: their results one below the other, then grouped by the keys again, where each figure
- * has at most one row. NULL is a key like any other, so nothing is lost and nothing is counted twice.
+ * Combines parts by UNION ALL, then groups by the keys again, where each metric has at most one row per group. NULL
+ * keys group like others.
  */
 export function combineParts(parts: readonly [FigureQuery, ...FigureQuery[]], ctx: BindContext): FigureQuery {
   const [first, ...rest] = parts;
@@ -142,7 +142,7 @@ function nothing(type: TypeName): Expr {
   return Object.freeze({ kind: 'null', type });
 }
 
-/** The one value of `column` in a group that is not NULL. */
+/** The only non-NULL value of `column` in a group. */
 function onlyOne(column: Expr | undefined, ctx: BindContext): Expr {
   if (column === undefined) throw new InternalError('a figure has a column');
   if (typeof resolveFunction('max', [column.type]) !== 'string')

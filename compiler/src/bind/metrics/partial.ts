@@ -6,18 +6,20 @@ import type { BindContext } from '../context.js';
 import { aggregate } from './build.js';
 
 /**
- * A value made of aggregates, taken apart: `inputs` are computed where the rows are, and `value` makes the same of
- * them later, over whichever of those rows are wanted.
+ * A value with aggregates, split so that `inputs` can be computed early and aggregated later, over any subset of the
+ * rows.
  */
 export interface DeferredAggregates {
-  /** True if the inputs are aggregates: one row for each group of rows that are always taken together. */
+  /** True if the inputs are partial aggregates over groups of rows. */
   readonly grouped: boolean;
   readonly inputs: readonly Expr[];
-  /** @param columns one for each input; `taken`: condition under which their row counts */
+  /**
+   * @param columns one for each input
+   * @param taken condition under which their row counts
+   */
   value(columns: readonly Expr[], taken: Expr): Expr;
 }
 
-/** The aggregate that combines results over parts of the rows, by aggregate. */
 const TOGETHER: ReadonlyMap<string, string> = new Map([
   ['sum', 'sum'],
   ['count', 'sum'],
@@ -29,9 +31,9 @@ const TOGETHER: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Takes `value` apart so that its rows may be grouped first, where every aggregate in it allows that.
+ * Splits `value`, with pre-aggregation if all of its aggregates are additive.
  *
- * @param grouped false where they may not, whatever the aggregates are
+ * @param grouped false to disable pre-aggregation
  */
 export function deferAggregates(value: Expr, ctx: BindContext, grouped = true): DeferredAggregates {
   const aggregates = new Map<string, Aggregate>();
@@ -42,7 +44,6 @@ export function deferAggregates(value: Expr, ctx: BindContext, grouped = true): 
   return grouped && all.every(isAdditive) ? ofParts(value, all, ctx) : ofRows(value, all);
 }
 
-/** True if results over parts of the rows can be combined. */
 export function isAdditive(call: Aggregate): boolean {
   return !call.distinct && call.orderBy.length === 0 && TOGETHER.has(call.definition.name);
 }

@@ -2,7 +2,7 @@ import { allOf, isNotNull } from '../../plan/nodes.js';
 import type { Aggregate, Expr, FromItem, SourceId } from '../../plan/plan.js';
 import { leavesOf, mapChildren } from '../../plan/walk.js';
 
-/** Aggregates that pass over a NULL by themselves. */
+/** Aggregates that ignore NULLs. */
 const SKIPPING: ReadonlySet<string> = new Set([
   'sum',
   'avg',
@@ -20,7 +20,7 @@ const SKIPPING: ReadonlySet<string> = new Set([
   'every',
 ]);
 
-/** `value`, in which no aggregate takes a row that an outer join has put NULLs in the place of. */
+/** Excludes rows that an outer join filled with NULLs from all aggregates in `value`. */
 export function overPresent(value: Expr, present: readonly Expr[]): Expr {
   const there = (e: Expr): Expr => {
     if (e.kind === 'aggregate') return skipsMissing(e) ? e : present.reduce(filterAggregates, e);
@@ -34,8 +34,8 @@ function skipsMissing({ definition, args }: Aggregate): boolean {
 }
 
 /**
- * Condition that is true for the rows of `from` that have a row of `source`: the column that the outer join compared is
- * not NULL. Null if it compared another item's column.
+ * Condition under which `from` has a row of `source`: the outer join's column is not NULL. Null if the join compares
+ * another item's column.
  */
 export function isPresent(from: FromItem, source: SourceId): Expr | null {
   if (from.kind !== 'join') return null;
@@ -52,7 +52,6 @@ export function isPresent(from: FromItem, source: SourceId): Expr | null {
   return null;
 }
 
-/** `expr` with `filter` on every aggregate in it. */
 export function filterAggregates(expr: Expr, filter: Expr): Expr {
   const below = mapChildren(
     expr,

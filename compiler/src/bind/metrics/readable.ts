@@ -16,7 +16,7 @@ import { aggregateOverItem, type LeafMetric, metricNamed, metricValue } from './
 
 const known = new WeakMap<Access, WeakMap<Metric, boolean>>();
 
-/** True if the caller may read every column that `metric` is computed from. For any other caller it does not exist. */
+/** True if the caller may read all columns that `metric` uses. Otherwise the metric is treated as nonexistent. */
 export function isReadable(metric: Metric, ctx: BindContext): boolean {
   const ofCaller = known.get(ctx.access) ?? new WeakMap<Metric, boolean>();
   known.set(ctx.access, ofCaller);
@@ -25,7 +25,7 @@ export function isReadable(metric: Metric, ctx: BindContext): boolean {
   return readable;
 }
 
-/** True if only a rule that denies a whole entity keeps the caller from reading `metric`. */
+/** True if `metric` is unreadable only because a rule denies an entire entity. */
 export function isDenied(metric: Metric, ctx: BindContext): boolean {
   const { catalog, access } = ctx;
   const entities = leafUses(metric, catalog).flatMap((leaf) => entitiesOf(leaf.metric));
@@ -38,9 +38,9 @@ export function isDenied(metric: Metric, ctx: BindContext): boolean {
 }
 
 /**
- * The fault of `metric` under `filters` for a caller with `access`; null if it can be computed.
+ * Error of `metric` under `filters` for a caller with `access`; null if it can be computed.
  *
- * @param filters further predicates over the rows that it takes
+ * @param filters additional predicates over its rows
  */
 export function metricFault(
   metric: Metric,
@@ -57,7 +57,7 @@ export function metricFault(
   }
 }
 
-/** A context of its own: what is tried in it leaves nothing in any statement. */
+/** A separate context, so that nothing is recorded in the statement. */
 function trialOf(catalog: Catalog, access: Access): BindContext {
   return new BindContext({ original: '', quoted: [] }, catalog, access, NO_FEATURES, []);
 }
@@ -95,23 +95,21 @@ function triedConversion(
   return laterValue(metric, later, env);
 }
 
-/** The entities whose rows `leaf` takes. */
 function entitiesOf(leaf: LeafMetric): readonly string[] {
   return leaf.type === 'conversion' ? [leaf.entity, leaf.conversionEntity] : [leaf.entity];
 }
 
-/** The type of the metric's value; null for somebody with `access` who may not read all of it. */
+/** Type of the metric; null if `access` does not cover all of its columns. */
 export function metricType(metric: Metric, catalog: Catalog, access: Access): TypeName | null {
   const fault = metricFault(metric, [], catalog, access);
   return fault === null ? tryMetric(metric, [], trialOf(catalog, access)).type : null;
 }
 
-/** The metrics that exist for this caller. */
 export function readableMetrics(ctx: BindContext): readonly Metric[] {
   return [...ctx.catalog.metrics.values()].filter((m) => isReadable(m, ctx));
 }
 
-/** A FROM item that reads `entity` alone. @throws QueryError E0512 where the caller does not know it */
+/** A FROM item for `entity`. @throws QueryError E0512 if the caller may not see it */
 function scanOf(entity: string, ctx: BindContext): ScopeItem {
   const relation = ctx.catalog.relations.get(entity);
   const access = ctx.access.relations.get(entity);
@@ -126,7 +124,6 @@ function scanOf(entity: string, ctx: BindContext): ScopeItem {
   };
 }
 
-/** Environment in which aggregates over `items` are bound. */
 export function aggregating(items: readonly ScopeItem[], ctx: BindContext): BindEnvironment {
   return {
     ctx,
@@ -139,13 +136,12 @@ export function aggregating(items: readonly ScopeItem[], ctx: BindContext): Bind
   };
 }
 
-/** A leaf under its filters: one figure that the database computes. */
+/** A leaf metric with filters: one value that the database computes. */
 export interface LeafFigure {
-  /** Equal for the same figure. */
   readonly key: string;
   readonly metric: LeafMetric;
   readonly filters: readonly string[];
-  /** The asked metric that it is for, for messages. */
+  /** Requested metric, for messages. */
   readonly asked: string;
 }
 
@@ -153,7 +149,6 @@ export function leafKey(metric: string, filters: readonly string[]): string {
   return JSON.stringify([metric, ...filters]);
 }
 
-/** The figures that `metrics` are made of, each once. */
 export function leavesOf(metrics: readonly Metric[], catalog: Catalog): readonly LeafFigure[] {
   const leaves = new Map<string, LeafFigure>();
   for (const asked of metrics) {
@@ -167,14 +162,14 @@ export function leavesOf(metrics: readonly Metric[], catalog: Catalog): readonly
 
 const byCatalog = new WeakMap<Catalog, ReadonlyMap<string, Metric>>();
 
-/** The metric that `name` means, whatever its case. @throws QueryError E0512, E2101 */
+/** Resolves a metric name, case-insensitively. @throws QueryError E0512, E2101 */
 export function metricCalled(name: string, ctx: BindContext): Metric {
   const { catalog } = ctx;
   const known =
     byCatalog.get(catalog) ?? new Map([...catalog.metrics.values()].map((m) => [m.name.toLowerCase(), m]));
   byCatalog.set(catalog, known);
   const metric = known.get(name.toLowerCase());
-  // Before anything else is looked at: what else is wrong with the question would tell that there is such a metric.
+  // Checked first, since any other error would reveal that the metric exists.
   if (metric === undefined || !isReadable(metric, ctx)) {
     if (metric !== undefined && isDenied(metric, ctx))
       throw ctx.error('denied', { object: metric.name }, undefined);
@@ -183,7 +178,7 @@ export function metricCalled(name: string, ctx: BindContext): Metric {
   return metric;
 }
 
-/** The error for a name that is no metric: whether there is none, or the caller may not read it, it says the same. */
+/** Error for an unknown metric or one that the caller may not read. */
 export function unknownMetric(name: string, ctx: BindContext) {
   const near = nearest(
     name,

@@ -2,25 +2,24 @@ import type { Catalog, Edge, Relation } from '../../catalog/catalog.js';
 import type { BindContext } from '../context.js';
 import { columnsFor } from '../scope.js';
 
-/** One declared link, walked from `from` to `to`: `fromColumns[i]` equals `toColumns[i]`. */
+/** A declared link in one direction: `fromColumns[i]` equals `toColumns[i]`. */
 export interface LinkStep {
   readonly edge: string;
   readonly from: string;
   readonly to: string;
   readonly fromColumns: readonly string[];
   readonly toColumns: readonly string[];
-  /** The bridge that it crosses, or null. */
   readonly bridge: string | null;
-  /** True if a row of `from` leads to at most one of `to`. */
+  /** True if a row of `from` links to at most one of `to`. */
   readonly toOne: boolean;
 }
 
-/** A way from one entity to another; empty where they are the same. */
+/** Links from one entity to another; empty if they are the same. */
 export type LinkRoute = readonly LinkStep[];
 
 const byCatalog = new WeakMap<Catalog, ReadonlyMap<string, readonly LinkStep[]>>();
 
-/** Every step out of `entity` that this caller may know of and join on, in declared order. */
+/** Links out of `entity` that this caller may see and join on, in declared order. */
 export function stepsFrom(entity: string, ctx: BindContext): readonly LinkStep[] {
   const known = byCatalog.get(ctx.catalog) ?? stepsOf(ctx.catalog);
   byCatalog.set(ctx.catalog, known);
@@ -71,13 +70,13 @@ function backward(edge: Edge, catalog: Catalog): LinkStep {
   });
 }
 
-/** True if no two rows are equal in `columns`. */
+/** True if `columns` include the primary key. */
 function isKey(relation: Relation | undefined, columns: readonly string[]): boolean {
   const key = relation?.primaryKey ?? [];
   return key.length > 0 && key.every((k) => columns.includes(k));
 }
 
-/** All shortest ways from `from` to `to` along steps that `may` be taken; none where there is none. */
+/** All shortest routes over steps accepted by `may`. */
 export function shortestRoutes(
   from: string,
   to: string,
@@ -101,5 +100,5 @@ export function shortestRoutes(
   return [];
 }
 
-/** Ways that are followed at a time: beyond so many, some are the same entity by another way. */
+/** Bounds the work; beyond it only alternative routes to the same entities are lost. */
 const MOST_ROUTES = 10_000;

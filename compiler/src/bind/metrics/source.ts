@@ -10,8 +10,8 @@ import type { DimensionLink } from './names.js';
 import { type LinkRoute, type LinkStep, shortestRoutes, stepsFrom } from './routes.js';
 
 /**
- * The rows of one entity, with what each of them leads to. Links are LEFT JOINs to at most one row each, so that a row
- * of the entity is there exactly once, whatever is asked of it.
+ * Rows of one entity with linked entities joined. Only to-one links are allowed, as LEFT JOINs, so each row of the
+ * entity occurs exactly once.
  */
 export class EntityRows {
   readonly root: ScopeItem;
@@ -19,7 +19,7 @@ export class EntityRows {
   readonly #joined = new Map<string, ScopeItem>();
   #item: FromItem;
 
-  /** @throws QueryError E0512 where the caller does not know the entity */
+  /** @throws QueryError E0512 if the caller may not see the entity */
   constructor(entity: string, ctx: BindContext) {
     this.#ctx = ctx;
     const { item, scope } = scanOf(entity, ctx);
@@ -31,7 +31,12 @@ export class EntityRows {
     return joinParents(this.#item, [this.root, ...this.#joined.values()]) ?? this.#item;
   }
 
-  /** A column of what `links` lead to. `metric` is who asks, for the message. @throws QueryError E1001, E2101 */
+  /**
+   * A column of the entity at the end of `links`.
+   *
+   * @param metric requested metric, for messages
+   * @throws QueryError E1001, E2101
+   */
   column(links: readonly DimensionLink[], name: string, metric: string): Expr {
     const route: LinkStep[] = [];
     for (const link of links) route.push(...this.#steps(route, link, metric));
@@ -97,7 +102,7 @@ export function columnOf(item: ScopeItem, name: string, ctx: BindContext): Expr 
   return columnValue(found, ctx, undefined);
 }
 
-/** The one shortest way on which no row meets several. @throws QueryError E1001 naming the edge that is in the way */
+/** The unique shortest to-one route. @throws QueryError E1001 that names the offending link */
 function routeTo(to: string, from: string, metric: string, ctx: BindContext): LinkRoute {
   const [route, another] = shortestRoutes(from, to, ctx, (s) => s.toOne);
   if (route !== undefined && another === undefined) return route;

@@ -19,20 +19,18 @@ export function isTime(type: TypeName): boolean {
   return TIMES.has(type);
 }
 
-/** A time as a timestamp of UTC. */
 export function inUtc(time: Expr, ctx: BindContext): Expr {
   return time.type === 'timestamptz'
     ? call('timezone', [structural('UTC'), time], ctx)
     : inType(time, 'timestamp');
 }
 
-/** The beginning of the period that `time` is in: a date for days and longer, else a timestamp of UTC. */
+/** Start of the period of `time`: a date for days and longer, else a timestamp in UTC. */
 export function bucket(time: Expr, grain: Grain, ctx: BindContext): Expr {
   if (time.type === 'date' && grain === 'day') return time;
   return shownPeriod(truncateTime(inUtc(time, ctx), grain, ctx), grain);
 }
 
-/** A period's beginning as answers show it. */
 export function shownPeriod(begin: Expr, grain: Grain): Expr {
   return isOfDays(grain) ? inType(begin, 'date') : begin;
 }
@@ -41,32 +39,30 @@ export function truncateTime(timestamp: Expr, grain: Grain, ctx: BindContext): E
   return call('date_trunc', [structural(grain), timestamp], ctx);
 }
 
-/** `count` times `grain`. */
 export function interval(count: number, grain: Grain, ctx: BindContext): Expr {
   const text = grain === 'quarter' ? `${3 * count} months` : `${count} ${grain}s`;
   return ctx.constant(text, 'interval');
 }
 
-/** `time >= start`, compared in the stored type so that an index applies. */
+/** `time >= start`, compared in the stored type so that indexes apply. */
 export function notBefore(time: Expr, start: Instant, ctx: BindContext): Expr {
   return operation('>=', time, instantAs(time.type, start.text, start.isDay, ctx), ctx);
 }
 
-/** `time <= end`; if `end` is a day, up to the end of that day. */
+/** `time <= end`; includes all of the day if `end` is a day. */
 export function notAfter(time: Expr, end: Instant, ctx: BindContext): Expr {
   if (!end.isDay) return operation('<=', time, instantAs(time.type, end.text, false, ctx), ctx);
   if (time.type === 'date') return operation('<=', time, instantAs('date', end.text, true, ctx), ctx);
   return operation('<', time, instantAs(time.type, dayAfter(end.text), true, ctx), ctx);
 }
 
-/** A moment as a constant to compare a `type` with. */
 function instantAs(type: TypeName, text: string, isDay: boolean, ctx: BindContext): Expr {
   if (type === 'date') return isDay ? ctx.constant(text, 'date') : ctx.constant(text, 'timestamp');
   const whole = isDay ? `${text} 00:00:00` : text;
   return type === 'timestamptz' ? ctx.constant(`${whole}+00`, type) : ctx.constant(whole, type);
 }
 
-/** The longest unit such that no span and no period begins or ends inside of one. */
+/** The longest unit such that no period or span starts or ends inside one. */
 export function unitOf(span: PeriodSpan, grain: Grain): Grain {
   if (span.kind === 'unbounded') return grain;
   const other = span.kind === 'window' || span.kind === 'offset' ? span.unit : span.grain;
@@ -74,7 +70,7 @@ export function unitOf(span: PeriodSpan, grain: Grain): Grain {
   return isOfDays(finest) ? 'day' : finest;
 }
 
-/** Condition on the time `at` of a row under which the period of `grain` that begins at `begin` includes it. */
+/** Conditions under which a row at time `at` is in the span of the period that starts at `begin`. */
 export function takesRow(
   at: Expr,
   begin: Expr,
@@ -86,7 +82,7 @@ export function takesRow(
   return [operation('<', at, to, ctx), ...(from === null ? [] : [operation('>=', at, from, ctx)])];
 }
 
-/** The rows of a period: from `from` on, or all of them, and before `to`. */
+/** Bounds of the span: `from` inclusive (null: unbounded), `to` exclusive. */
 function bounds(
   begin: Expr,
   span: PeriodSpan,
@@ -101,7 +97,7 @@ function bounds(
     case 'window':
       return { from: operation('-', to, interval(span.count, span.unit, ctx), ctx), to };
     case 'to_date': {
-      // The last moment of the period decides which month, say, a week is of.
+      // The end of the period decides which month, say, a week belongs to.
       const last = operation('-', to, ctx.constant('1 microsecond', 'interval'), ctx);
       return { from: truncateTime(last, span.grain, ctx), to };
     }

@@ -18,13 +18,11 @@ import { expressionNode, ofManifest } from '../manifest/expression-node.js';
 import { innerScope, resolveColumn, type ScopeItem } from '../scope.js';
 import { filterAggregates } from './presence.js';
 
-/** A metric that is computed from rows, not from other metrics' results. */
 export type LeafMetric = SimpleMetric | CumulativeMetric | ConversionMetric;
 
-/** The value of a leaf under the filters that ratios on the way to it add. */
 export type ValueOfLeaf = (metric: LeafMetric, filters: readonly string[]) => Expr;
 
-/** The value of `metric`, made of the values of its leaves. Its texts are the manifest's, so errors have no place. */
+/** Value of `metric` composed of leaf values. Errors have no position because the texts are the manifest's. */
 export function metricValue(
   metric: Metric,
   leaf: ValueOfLeaf,
@@ -61,7 +59,7 @@ export function metricValue(
   }
 }
 
-/** The names in a derived metric are metrics, its divisions are those of metrics, and it has no aggregate of its own. */
+/** Names in a derived metric are metrics. Divisions are guarded, and aggregates are not allowed. */
 function bindDerived(
   text: string,
   leaf: ValueOfLeaf,
@@ -96,7 +94,7 @@ export function metricNamed(name: string, catalog: Catalog): Metric {
   return metric;
 }
 
-/** The aggregate of a simple metric over `item`, its filter and `more` on every aggregate of it. */
+/** Aggregate of a simple metric over `item`, filtered by its own filter and `more`. */
 export function aggregateOverItem(
   metric: SimpleMetric,
   more: readonly string[],
@@ -110,7 +108,7 @@ export function aggregateOverItem(
   return ofManifest(whole, env.ctx);
 }
 
-/** Conditions on a row of `item` under which a simple metric counts it: its filter and `more`. */
+/** Conditions under which a simple metric counts a row of `item`: its own filter and `more`. */
 export function conditionsOverItem(
   metric: SimpleMetric,
   more: readonly string[],
@@ -121,7 +119,6 @@ export function conditionsOverItem(
   return predicatesOver(metric, more, own, withinMetric(metric, own, env)).map((p) => ofManifest(p, env.ctx));
 }
 
-/** Environment in which the expression of `metric` is bound over the rows of `own`. */
 function withinMetric(metric: SimpleMetric, own: ScopeItem, env: BindEnvironment): BindEnvironment {
   const scope = { ...env.scope, items: [own], parent: null };
   return { ...env, scope, clause: `metric \`${metric.name}\``, aggregates: true, withinMetric: true };
@@ -148,7 +145,7 @@ function predicatesOver(
   );
 }
 
-/** A grant of a metric shows its columns to the metric, and to nothing else. */
+/** Adds columns that a grant of the metric makes available to the metric only. */
 function withMetricColumns(metric: SimpleMetric, item: ScopeItem, env: BindEnvironment): ScopeItem {
   const access = env.ctx.access.relations.get(metric.entity);
   if (item.relation === null || access === undefined) return item;
@@ -157,7 +154,6 @@ function withMetricColumns(metric: SimpleMetric, item: ScopeItem, env: BindEnvir
   return { ...item, columns: new Map([...columnsOf(item.relation, measured, env.ctx), ...item.columns]) };
 }
 
-/** Says of each aggregate in a metric's value which metric it is of. */
 function tagAggregates(expr: Expr, metric: string): Expr {
   const below = mapChildren(
     expr,
@@ -168,10 +164,10 @@ function tagAggregates(expr: Expr, metric: string): Expr {
 }
 
 const parsed = new Map<string, Node>();
-/** Texts of a manifest are few; those of manifests that were replaced are not kept for long. */
+/** Few texts repeat; texts of replaced manifests are evicted. */
 const MOST_TEXTS = 10_000;
 
-/** The tree of an expression of the manifest. Trees are read, never written. */
+/** Cached syntax tree of a manifest expression. Trees are never modified. */
 export function parsedOnce(text: string): Node {
   const known = parsed.get(text);
   if (known !== undefined) return known;

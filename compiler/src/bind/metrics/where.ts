@@ -12,19 +12,18 @@ import { type DimensionKey, keyOf } from './dimensions.js';
 import { namesIn } from './inputs.js';
 import { dimensionNamed } from './names.js';
 
-/** The meaning of a builder after its name is resolved. */
 type ResolvedBuilder =
   | { readonly kind: 'key'; readonly key: DimensionKey }
   | { readonly kind: 'metric'; readonly name: string };
 
-/** One conjunct of a `where`. `terms[n]` is what its name `"{{n}}"` means; the others are of its neighbours. */
+/** One conjunct of a `where`. `terms[n]` is the meaning of `"{{n}}"`; only names in this conjunct are included. */
 export interface Condition {
   readonly node: Node;
   readonly template: Template;
   readonly terms: ReadonlyMap<number, ResolvedBuilder>;
 }
 
-/** The conditions of `texts`, whose names are resolved and nothing else. @throws QueryError E0511, E0512 */
+/** Parses conditions and resolves their names. @throws QueryError E0511, E0512 */
 export function conditionsOf(
   texts: readonly string[],
   fallback: Grain,
@@ -41,7 +40,7 @@ export function conditionsOf(
   });
 }
 
-/** Places in the text that was made of the caller's would mean nothing to it. */
+/** Errors get no position because the parsed text is not the caller's. */
 function parsedTemplate({ sql }: Template): Node {
   try {
     return expressionNode(sql);
@@ -87,7 +86,7 @@ function bareName(name: string, ctx: BindContext) {
   return ctx.unsupported(`name \`${shown}\` outside of a builder`, undefined, hint);
 }
 
-/** The condition as a predicate, each of its terms being what `meaning` says. @throws QueryError E0511 */
+/** Binds a condition. @param meaning value of each term @throws QueryError E0511 */
 export function predicateOf(
   condition: Condition,
   meaning: (term: ResolvedBuilder) => Expr,
@@ -115,12 +114,11 @@ export function predicateOf(
   return predicate;
 }
 
-/** A builder in the text of a predicate. The grammar has these four and no more. */
 type NameBuilder =
   | { readonly kind: 'dimension' | 'entity' | 'metric'; readonly name: string }
   | { readonly kind: 'time'; readonly name: string; readonly grain: Grain | null };
 
-/** A predicate with its builders replaced: `"{{n}}"` refers to `builders[n]`, and no caller can write that name. */
+/** A predicate with its names replaced: `"{{n}}"` refers to `builders[n]`. Callers cannot write such names. */
 interface Template {
   readonly sql: string;
   readonly builders: readonly NameBuilder[];
@@ -135,7 +133,7 @@ const BUILDER = new RegExp(
 const KINDS = { Dimension: 'dimension', Entity: 'entity', Metric: 'metric' } as const;
 
 /**
- * Takes the builders out of `text`: `{{ Dimension('customer__region') }}`, `{{ TimeDimension('metric_time', 'day') }}`,
+ * Extracts the names from `text`: `{{ Dimension('customer__region') }}`, `{{ TimeDimension('metric_time', 'day') }}`,
  * `{{ Entity('customer') }}`, `{{ Metric('revenue') }}`.
  *
  * @throws QueryError E0511 for anything else between double braces
@@ -156,7 +154,7 @@ function parseTemplate(text: string): Template {
   return { sql: sql + text.slice(at), builders };
 }
 
-/** The builder that the parsed name `"{{n}}"` refers to. */
+/** Index of the name that `"{{n}}"` refers to, or null. */
 function builderAt(name: string, { builders }: Template): number | null {
   const [, digits] = /^\{\{(\d+)\}\}$/.exec(name) ?? [];
   const index = Number(digits);

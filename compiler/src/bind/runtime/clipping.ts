@@ -2,15 +2,11 @@ import type { CommonTable, Expr, FromItem, Query, Select, SourceId } from '../..
 import { allQueries, exprsOf, leavesOf, someExpr } from '../../plan/walk.js';
 
 /**
- * Handling of a cap that leaves out rows of a step. Rows shown one by one are still right, and the answer says that
- * some are missing. Anything computed from several rows is a figure, and would be wrong.
- */
-
-/**
- * True if each row of the answer is one row of FROM item `source`, whatever others there are: no aggregate, DISTINCT,
- * window, join, set operation or subquery over it, and no LIMIT of an order that the caller asked for.
+ * True if each result row corresponds to one row of FROM item `source`, independent of other rows: no aggregate,
+ * DISTINCT, window, join, set operation or subquery, and no LIMIT with an order given by the caller. A result that is
+ * capped is then still correct, only incomplete; otherwise it must be refused.
  *
- * @param inOwnOrder true if the rows of a SELECT have the order of the step itself, because the caller named none
+ * @param inOwnOrder true if the rows of a SELECT are in the order of the runtime step, because the caller gave none
  */
 export function answersRowByRow(
   query: Query,
@@ -24,7 +20,9 @@ export function answersRowByRow(
   return levels.every(isRowByRow) && !(ordered && limited);
 }
 
-/** The SELECTs from `query` down to the one that reads `source`, each alone in the FROM of the one above; else null. */
+/**
+ * Nested SELECTs from `query` down to the one that reads `source`, each the only FROM item of the one above; else null.
+ */
 function levelsDownTo(query: Query, source: SourceId): readonly Select[] | null {
   const tables = new Map(tablesIn(query).map((t) => [t.id, t]));
   const references = allQueries(query).flatMap(itemsOf);
@@ -33,7 +31,7 @@ function levelsDownTo(query: Query, source: SourceId): readonly Select[] | null 
     if (at.kind !== 'select') return null;
     levels.push(at);
     const items = leavesOf(at.from);
-    // A walk brings the entity that it leads to, and so two items of its own.
+    // A traversal adds two FROM items: its keys and the target entity.
     if (items.some((i) => i.kind === 'runtime' && i.id === source)) return items.length === 2 ? levels : null;
     const [item, ...more] = items;
     if (item === undefined || more.length > 0) return null;
@@ -68,8 +66,8 @@ function isRowByRow({ grouped, distinct, distinctOn, outputs, orderBy }: Select)
 }
 
 /**
- * True if column `name` of FROM item `source` reaches the answer unchanged: nothing is computed from it, or filtered,
- * joined, grouped, made distinct or ordered by it. Then the answer can say which of its cells are incomplete.
+ * True if column `name` of FROM item `source` only appears unchanged in the result, so that the result can mark
+ * incomplete cells.
  */
 export function isOnlyShown(query: Query, source: SourceId, name: string): boolean {
   const isIt = (e: Expr): boolean => e.kind === 'column' && e.source === source && e.name === name;
@@ -88,7 +86,7 @@ export function isOnlyShown(query: Query, source: SourceId, name: string): boole
   return true;
 }
 
-/** The FROM items that read the rows of `inner`; null where a set operation or a subquery in a value does. */
+/** FROM items that read `inner`; null if a set operation or a subquery expression reads it. */
 function readersOf(inner: Query, query: Query): readonly SourceId[] | null {
   const table = tablesIn(query).find((t) => t.query === inner);
   const readers = allQueries(query)

@@ -17,7 +17,7 @@ import type { BindContext } from '../context.js';
 import { answersRowByRow, isOnlyShown } from './clipping.js';
 import { mostPerHop, type RuntimeDraft } from './runtime-draft.js';
 
-/** The relation, with the columns that the statement uses. */
+/** Completes a draft with the columns that the statement uses. */
 export function finishRelation(draft: RuntimeDraft, query: Query, ctx: BindContext): RuntimeRelation {
   const columns = usedColumns(draft, ctx);
   switch (draft.kind) {
@@ -61,12 +61,11 @@ export function finishRelation(draft: RuntimeDraft, query: Query, ctx: BindConte
 
 const DEFAULT_PER_HOP = 1_000;
 
-/** A figure wants all that there is; rows to be read, a number that can be. */
+/** Refused caps allow the maximum; otherwise a number of rows that people can read. */
 function perHopUnlessTold(clipping: CapHandling, catalog: Catalog): number {
   return clipping === 'refused' ? mostPerHop(catalog) : Math.min(DEFAULT_PER_HOP, mostPerHop(catalog));
 }
 
-/** The columns of `draft` that the statement uses. */
 function usedColumns(draft: RuntimeDraft, ctx: BindContext): readonly RuntimeColumn[] {
   const operators = draft.kind === 'retrieval' ? draft.operators : [];
   const types = new Map<string, TypeName>([
@@ -86,7 +85,7 @@ function columnsOfDraft(source: number, ctx: BindContext) {
   return draft === undefined ? [] : usedColumns(draft, ctx);
 }
 
-/** Fills in which columns each scan reads, once the whole statement is bound. */
+/** Fills in the columns of each scan. Call it when the whole statement is bound. */
 export function withUsedColumns(query: Query, ctx: BindContext): Query {
   return mapQuery(query, {
     item: (i) =>

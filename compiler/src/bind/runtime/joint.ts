@@ -12,8 +12,8 @@ import type { ScopeColumn, ScopeItem } from '../scope.js';
 import { draftScan, type HydrationDraft } from './runtime-draft.js';
 
 /**
- * The extra columns of an entity that has content which this caller may see: `evidence`, and the attributes that
- * are derived from it. Using one makes the query a Joint one.
+ * Adds the content columns of an entity that this caller may see: `evidence` and derived attributes. Using one makes
+ * the query a Joint one.
  */
 export function withEvidence(
   scan: EntityScan,
@@ -46,9 +46,7 @@ export function withEvidence(
   return { draft, columns: new Map([...columns, ...extra]) };
 }
 
-/**
- * `columns`, and those that facets would add but policy denies: naming one gives that error, and `*` leaves them out.
- */
+/** Adds content columns that policy denies, so that naming one yields that error. `*` excludes them. */
 export function withDeniedContent(
   relation: Relation,
   columns: ReadonlyMap<string, ScopeColumn>,
@@ -70,9 +68,9 @@ export function withDeniedContent(
 }
 
 /**
- * Joins the content of the entities that WHERE names by key, where the query uses it.
+ * Joins the content of entities selected by key, if the query uses it.
  *
- * @throws QueryError E0511 where no conjunct gives the keys
+ * @throws QueryError E0511 if no conjunct lists the keys
  */
 export function joinContent(
   from: FromItem | null,
@@ -124,7 +122,6 @@ function withContent(
   });
 }
 
-/** The keys of `key IN (…)` or `key = …`, as one array. */
 function keysIn(
   where: readonly Expr[],
   source: number,
@@ -163,7 +160,7 @@ function keysIn(
   throw ctx.unsupported(construct, asked.at, hint);
 }
 
-/** True if a value is known before any row is read. */
+/** True if a value does not depend on any row. */
 function isRowless(expr: Expr): boolean {
   return !someExpr(expr, (e) => e.kind === 'column' || queryOf(e) !== null);
 }

@@ -5,10 +5,10 @@ import type { ScopeItem } from '../scope.js';
 import type { RetrievalDraft } from './runtime-draft.js';
 
 /**
- * Notes of each RETRIEVE among `items` which conjuncts its store can hold before the best passages are taken, the
- * semi-joins on an indexed field, and whether others hold after. All of them stay in WHERE.
+ * Adds conjuncts that the store can apply before it chooses the best passages to each RETRIEVE among `items`:
+ * semi-joins on indexed fields. Also records whether other conjuncts filter later. All of them stay in WHERE.
  *
- * @param strict the items whose rows WHERE filters directly
+ * @param strict items whose rows WHERE filters directly
  */
 export function noteKeyFilters(
   where: readonly Expr[],
@@ -26,7 +26,6 @@ export function noteKeyFilters(
   }
 }
 
-/** `field IN (query)` or NOT IN, with a query that reads nothing of the passages or of the queries around it. */
 function keyFilterOf(conjunct: Expr, draft: RetrievalDraft): InQuery | null {
   const negated = conjunct.kind === 'not';
   const found = negated ? conjunct.arg : conjunct;
@@ -43,10 +42,7 @@ function standsByItself(root: Query, connector: string): boolean {
   return standsAlone(root, isBeside) && !isVolatile(root);
 }
 
-/**
- * True if `root` reads only entities that `isReadable`, nothing of the queries around it, and no rows computed
- * beforehand.
- */
+/** True if `root` is uncorrelated and reads only entities that satisfy `isReadable`, and no runtime relations. */
 export function standsAlone(root: Query, isReadable: (scan: EntityScan) => boolean): boolean {
   const levels = allQueries(root);
   const leaves = levels.flatMap((q) => (q.kind === 'select' ? leavesOf(q.from) : []));
@@ -67,7 +63,6 @@ function namesOnly(expr: Expr, own: ReadonlySet<number>): boolean {
   return only;
 }
 
-/** True if a condition reads anything but the passages of `source`. */
 function looksElsewhere(conjunct: Expr, source: number): boolean {
   let elsewhere = false;
   visitExpr(conjunct, (e) => {

@@ -24,12 +24,12 @@ import {
   requiredArgument,
 } from './named-arguments.js';
 
-/** The arguments of RETRIEVE that say by which leg of its facet it searches. */
+/** Arguments of RETRIEVE that choose the search legs. */
 export const LEG_ARGUMENTS = Object.freeze(['mode', 'fuse', 'weights']);
 
 const MODES = ['hybrid', 'lexical', 'dense'] as const;
 
-/** @throws QueryError E0511 for a leg that the facet has not, and for what only both legs take */
+/** @throws QueryError E0511 for a leg that the facet lacks, or arguments that need both legs */
 export function legArguments(args: NamedArguments, facet: FacetStore, ctx: BindContext): Legs {
   const own = facet.lexicalLeg === undefined ? facet.lane : 'hybrid';
   const mode = wordArgument(args, 'mode', MODES, own, ctx);
@@ -55,7 +55,6 @@ export function legArguments(args: NamedArguments, facet: FacetStore, ctx: BindC
   return Object.freeze({ mode });
 }
 
-/** The arguments of RETRIEVE that ask for one more column each. */
 export const ASKING_ARGUMENTS = Object.freeze(Object.keys(ASKED_COLUMNS));
 
 export function askedColumns(args: NamedArguments, ctx: BindContext): readonly AskedColumn[] {
@@ -66,7 +65,7 @@ export function askedColumns(args: NamedArguments, ctx: BindContext): readonly A
   );
 }
 
-/** The arguments of RETRIEVE that say which of the permitted passages are the answer, beside `top_k`. */
+/** Arguments of RETRIEVE, besides `top_k`, that select among the permitted passages. */
 export const PAGE_ARGUMENTS = Object.freeze(['min_score', 'skip', 'per', 'diversity']);
 
 export function pageArguments(args: NamedArguments, ctx: BindContext): PassagePage {
@@ -79,13 +78,12 @@ export function pageArguments(args: NamedArguments, ctx: BindContext): PassagePa
   });
 }
 
-/** The argument of RETRIEVE that says who orders its best passages anew. */
 export const RERANK = 'rerank';
 
 /**
- * `rerank => true` for the first reranker that the facet names, `rerank => 'name'` for another; null where there is none.
+ * Resolves `rerank => true` to the facet's first reranker and `rerank => 'name'` to that one; null if absent or false.
  *
- * @throws QueryError E0511 for one that the facet does not name, and beside `diversity`
+ * @throws QueryError E0511 for an unknown reranker, or together with `diversity`
  */
 export function rerankArgument(
   args: NamedArguments,
@@ -112,7 +110,7 @@ export function rerankArgument(
   return found;
 }
 
-/** The argument of `rerank`: a name, or whether to rerank at all. */
+/** Name of a reranker, or true for the default, false for none. */
 function wanted(args: NamedArguments, ctx: BindContext): string | boolean {
   const node = requiredArgument(args, RERANK, ctx);
   const name = constantText(node);
@@ -125,12 +123,11 @@ function wanted(args: NamedArguments, ctx: BindContext): string | boolean {
   );
 }
 
-/** Environment without any columns. */
 function constantEnvironment(ctx: BindContext): BindEnvironment {
   return plainEnvironment(ctx, innerScope(null, [], new Map()), 'an argument');
 }
 
-/** A literal or `$n`, as `type`. */
+/** A literal or `$n` of type `type`. */
 export function constantArgument(args: NamedArguments, name: string, type: TypeName, ctx: BindContext): Expr {
   const node = requiredArgument(args, name, ctx);
   const at = locationOf(node, args);
@@ -139,7 +136,7 @@ export function constantArgument(args: NamedArguments, name: string, type: TypeN
   return value;
 }
 
-/** A whole number from `least` to `most`, or `$n`, of which only its value says whether it is one. */
+/** An integer literal from `least` to `most`, or `$n`, whose value is checked at execution. */
 export function requiredCount(
   args: NamedArguments,
   name: string,
@@ -157,7 +154,7 @@ export function requiredCount(
   return ctx.constant(String(value), 'int4');
 }
 
-/** `$n` as a count; drivers that declare it as another integer are taken at their word. */
+/** `$n` as int4; drivers may declare other integer types. */
 function countParameter(args: NamedArguments, name: string, ctx: BindContext): Expr {
   const bound = bindExpression(requiredArgument(args, name, ctx), constantEnvironment(ctx));
   if (bound.kind === 'untyped' || (bound.type !== 'int2' && bound.type !== 'int8'))
@@ -165,7 +162,6 @@ function countParameter(args: NamedArguments, name: string, ctx: BindContext): E
   return castTo(bound, 'int4');
 }
 
-/** One of a few words that the plan depends on; `fallback` where it is not given. */
 function wordArgument<W extends string>(
   args: NamedArguments,
   name: string,

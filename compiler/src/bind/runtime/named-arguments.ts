@@ -4,20 +4,19 @@ import { nearest } from '../../text/text.js';
 import { constantText, integerOf, type Location } from '../ast.js';
 import type { BindContext } from '../context.js';
 
-/** The arguments of a table function: all by name, each once. */
+/** Arguments of a table function, all named and unique. */
 export interface NamedArguments {
   readonly function: string;
-  /** The arguments that it takes, as a hint shows them. */
   readonly takes: string;
   readonly location: Location;
   readonly byName: ReadonlyMap<string, Node>;
 }
 
 /**
- * `name => value, …`.
+ * Parses `name => value, …`.
  *
- * @param more what it takes besides, which no hint needs to show
- * @throws QueryError E0511 for an argument without a name, unknown, or given twice
+ * @param more allowed arguments that hints do not show
+ * @throws QueryError E0511 for unnamed, unknown or repeated arguments
  */
 export function namedArguments(
   name: string,
@@ -55,7 +54,7 @@ export function requiredArgument(args: NamedArguments, name: string, ctx: BindCo
   return node;
 }
 
-/** A quoted name that must be known when the statement is compiled. */
+/** A quoted name, which must be a constant. */
 export function nameArgument(args: NamedArguments, name: string, ctx: BindContext): string {
   const node = requiredArgument(args, name, ctx);
   const text = constantText(node);
@@ -65,7 +64,7 @@ export function nameArgument(args: NamedArguments, name: string, ctx: BindContex
   return text;
 }
 
-/** A whole number between `least` and `most` that must be known when the statement is compiled. */
+/** An integer from `least` to `most`, which must be a constant. */
 export function countArgument(
   args: NamedArguments,
   name: string,
@@ -84,7 +83,7 @@ export function countArgument(
   return value;
 }
 
-/** `true` or `false`, which must be known when the statement is compiled; `false` where it is not given. */
+/** A boolean constant. Default: false. */
 export function flagArgument(args: NamedArguments, name: string, ctx: BindContext): boolean {
   const node = args.byName.get(name);
   if (node === undefined) return false;
@@ -96,7 +95,7 @@ export function locationOf(node: Node, args: NamedArguments): Location {
   return 'A_Const' in node ? node.A_Const.location : args.location;
 }
 
-/** @throws QueryError E0511 where `value` is more than literals and parameters: it must be known before any row is */
+/** @throws QueryError E0511 unless `value` consists of literals and parameters only */
 export function refuseComputed(value: Expr, name: string, at: Location, ctx: BindContext): void {
   if (isConstant(value)) return;
   const detail = `\`${name}\` must be a literal or a parameter`;

@@ -22,11 +22,11 @@ import type { OperatedLevel } from './row-operators.js';
 import { operatedScan } from './runtime-draft.js';
 
 /**
- * A SELECT with operators over its rows, in two: a query of the rows, which runs first, and what is computed of them
- * and of the operators' values. What can be computed of a row without the operators is computed in the first, so that
- * it means what it means anywhere else.
+ * Splits a SELECT with operators over its rows in two: a query of the rows, which runs first, and a SELECT over its
+ * result and the operators' values. Expressions that do not depend on operators are computed in the first, with their
+ * usual semantics.
  *
- * @throws QueryError E0511 for rows that are no query of their own
+ * @throws QueryError E0511 if the rows cannot be queried separately
  */
 export function operatedSelect(select: Select, level: OperatedLevel, scope: Scope, ctx: BindContext): Select {
   const parts = new SelectHalves(select, level, scope, ctx);
@@ -50,11 +50,10 @@ export function operatedSelect(select: Select, level: OperatedLevel, scope: Scop
   return outer;
 }
 
-/** Clauses that decide order and number of rows before the operators run. */
 interface PageClauses {
-  /** ORDER BY if no sort key depends on an operator, so that the rows are sorted beforehand; else null. */
+  /** ORDER BY, if no key depends on an operator; else null. */
   readonly orderBy: readonly SortKey[] | null;
-  /** True if LIMIT and OFFSET apply before the operators run. */
+  /** True if LIMIT and OFFSET are applied before the operators run. */
   readonly isTaken: boolean;
 }
 
@@ -72,7 +71,7 @@ function pageOf(select: Select, { uses }: OperatedLevel, parts: SelectHalves): P
   return { orderBy: Object.freeze(keys.map((k) => Object.freeze(k))), isTaken };
 }
 
-/** True if the value of a row depends on its own text alone. */
+/** True if the value for a row depends on its own text only. */
 function worksRowByRow(operator: keyof typeof OPERATORS): boolean {
   return OPERATORS[operator].class === 'decoder' || EACH_ROW.has(operator);
 }
@@ -87,10 +86,9 @@ function makesRows(e: Expr): boolean {
   return e.kind === 'call' && e.definition.kind === 'rows';
 }
 
-/** Types whose text is complete, and valid as a JSON value. */
+/** Types passed as text and cast back. */
 const READ_AS_JSON: ReadonlySet<string> = new Set(['json', 'jsonb']);
 
-/** The two halves of a SELECT: what is computed below the operators, and what above. */
 class SelectHalves {
   readonly #select: Select;
   readonly #level: OperatedLevel;
@@ -98,7 +96,6 @@ class SelectHalves {
   readonly #ctx: BindContext;
   readonly #local: ReadonlySet<number>;
   readonly #outputs = new Map<string, PlanOutput>();
-  /** Its columns that are sealed keys. */
   readonly #sealed = new Set<string>();
   readonly #groupKeys: ReadonlySet<string>;
 
@@ -111,12 +108,11 @@ class SelectHalves {
     this.#groupKeys = new Set(select.groupBy.map(fingerprint));
   }
 
-  /** True if `expr` depends on no operator. */
   isOfRows(expr: Expr): boolean {
     return !someExpr(expr, (e) => e.kind === 'column' && e.source === this.#level.draft.source);
   }
 
-  /** The column that holds what `expr` is of each row. */
+  /** Column that carries `expr` for each row. */
   taken(expr: Expr): string {
     const id = fingerprint(expr);
     const known = this.#outputs.get(id) ?? Object.freeze({ name: `r${this.#outputs.size + 1}`, expr });
@@ -133,7 +129,7 @@ class SelectHalves {
     return this.#scope.items.some(isOf);
   }
 
-  /** The column of the key by which the caller knows a row; null where there is no such. */
+  /** Column with the primary key of the row, if it has a single visible column; else null. */
   key(): string | null {
     const [item, ...more] = this.#scope.items;
     const [name, ...others] = item?.relation?.primaryKey ?? [];
@@ -144,7 +140,6 @@ class SelectHalves {
     return this.taken(columnRef(item.source, column.name, column.type));
   }
 
-  /** The SELECT over the rows and the operators' values. */
   above({ orderBy, isTaken }: PageClauses): Select {
     const { draft, slot } = this.#level;
     const ctx = this.#ctx;
@@ -165,7 +160,7 @@ class SelectHalves {
     return Object.freeze({ ...parts, from: operatedScan(draft, slot, Object.freeze([...this.#sealed])) });
   }
 
-  /** The rows, in their order: one more than the operators may work on, so that it shows where there are too many. */
+  /** Query of the rows in their order. Reads one more than the maximum in order to detect that there are too many. */
   below({ orderBy, isTaken }: PageClauses): Query {
     const { from, where, limit, offset } = this.#select;
     const most = this.#ctx.constant(String(this.#level.draft.most + 1), 'int8');
@@ -187,10 +182,7 @@ class SelectHalves {
     });
   }
 
-  /**
-   * The common tables that the rows are read from: they belong to the SELECT, and must also be in the query of its
-   * rows.
-   */
+  /** Common tables that the rows need. The SELECT defines them, so the separate query needs a copy. */
   #tables(where: readonly Expr[]): readonly CommonTable[] {
     const known = new Map([...this.#scope.tables.values()].map(({ table }) => [table.id, table]));
     const wanted = new Map<number, CommonTable>();
@@ -209,7 +201,10 @@ class SelectHalves {
     return Object.freeze([...wanted.values()]);
   }
 
-  /** `e`, an expression above FROM and WHERE: above GROUP BY only keys and arguments of aggregates belong to a row. */
+  /**
+   * Rewrites an expression above WHERE. In a grouped SELECT only grouping keys and arguments of aggregates refer to
+   * single rows.
+   */
   #shown(e: Expr): Expr {
     const { grouped } = this.#select;
     if (!this.#readsRows(e)) return e;
@@ -219,7 +214,7 @@ class SelectHalves {
     return mapChildren(e, child, (query) => this.#within(query));
   }
 
-  /** `e`, an expression over one row: the part that depends on no operator is computed with the row. */
+  /** Rewrites an expression over one row; parts that do not depend on operators are computed with the row. */
   #ofRow(e: Expr): Expr {
     if (!this.#readsRows(e)) return e;
     if (e.kind !== 'column' && !this.#isWhole(e))
@@ -256,5 +251,4 @@ class SelectHalves {
   }
 }
 
-/** Expressions over several rows. */
 const ABOVE_ROWS: ReadonlySet<Expr['kind']> = new Set<Expr['kind']>(['aggregate', 'window', 'grouping']);

@@ -16,10 +16,7 @@ import { resolveColumn } from '../scope.js';
 import { refuseComputed } from './named-arguments.js';
 import type { RowOperators } from './row-operators.js';
 
-/**
- * The operator call that `node` is, or null for an ordinary function. `EXTRACT(year FROM x)` and `rank() OVER (…)`
- * are ordinary.
- */
+/** Binds an operator call; null for an ordinary function such as `EXTRACT(year FROM x)` or `rank() OVER (…)`. */
 export function bindOperatorCall(node: FuncCall, env: BindEnvironment): Expr | null {
   const name = operatorNamed(nameParts(node.funcname).join('.'));
   if (name === null || node.over !== undefined || node.funcformat === 'COERCE_SQL_SYNTAX') return null;
@@ -37,11 +34,11 @@ export function bindOperatorCall(node: FuncCall, env: BindEnvironment): Expr | n
   )
     return overRows(name, over, rest, node.location, scope.operators, env);
   if (draft === undefined || column.name !== 'text') {
-    // Some names are functions too: `score`-like operators alone must be refused here.
+    // Not an operator over passages or rows.
     const detail = `operator ${name} maps over the \`text\` of a RETRIEVE, or a text of the rows of its own SELECT`;
     throw ctx.mismatch(detail, node.location, `SELECT ${signatureOf(name)} FROM RETRIEVE(…)`);
   }
-  // That there is no model is true for everybody, whatever the arguments.
+  // Checked before the arguments, because the error does not depend on them.
   if (OPERATORS[name].class === 'decoder' && !ctx.hasDecoder)
     throw ctx.error('noDecoder', { operator: name }, node.location);
   const given = bindArguments(name, rest, node.location, env);
@@ -61,7 +58,7 @@ function resultOf(name: OperatorName, given: ReadonlyMap<string, Expr>): TypeNam
   return resultWith !== null && given.has(resultWith.argument) ? resultWith.type : result;
 }
 
-/** An operator over a text of the rows of its SELECT. There is no question from which to take an argument. */
+/** An operator over a text of the SELECT's rows. Arguments that RETRIEVE would derive from its query are required. */
 function overRows(
   name: OperatorName,
   over: Node,
@@ -87,7 +84,6 @@ function overRows(
   return ctx.at(operators.result(use, location, ctx), location);
 }
 
-/** Signature of operator `name`, written as a call. */
 function signatureOf(name: OperatorName): string {
   const more = OPERATORS[name].arguments.map((a) => (a.positional ? a.name : `${a.name} => …`));
   return `${name}(${['text', ...more].join(', ')})`;
@@ -126,7 +122,6 @@ const TYPES: Readonly<Record<OperatorArgument['type'], TypeName>> = {
   schema: 'jsonb',
 };
 
-/** A literal, a parameter, or an array of them. */
 function constant(node: Node, declared: OperatorArgument, env: BindEnvironment): Expr {
   const { ctx } = env;
   const bound = bindExpression(node, env);

@@ -51,8 +51,8 @@ export function bindRetrieve(call: FuncCall, alias: string | undefined, ctx: Bin
   ctx.refuseDenied(name, name, locationOf(requiredArgument(args, 'facet', ctx), args));
   const rights = ctx.access.relations.get(name);
   const asked = askedColumns(args, ctx);
-  // What every passage has keeps its meaning where a facet declares metadata of the same name. Without a grant any
-  // declared field may be asked for, since there are no passages to show it.
+  // Standard columns take precedence over metadata of the same name. Without a grant any declared field may be named,
+  // since no passages are returned.
   const metadata = relation.columns
     .filter((c) => !isOfPassage(c.name, asked))
     .filter((c) => rights === undefined || isOffered(c.name, facet, relation, rights))
@@ -105,15 +105,11 @@ export function bindRetrieve(call: FuncCall, alias: string | undefined, ctx: Bin
   };
 }
 
-/**
- * True if passages offer a field to the caller: the entity key, or a field that a grant covers. Others do not exist for
- * it.
- */
+/** True if the caller may use a metadata field: the entity key, or a field covered by a grant. */
 function isOffered(name: string, facet: FacetStore, relation: Relation, rights: RelationAccess): boolean {
   return name === facet.entityKey || visibleColumn(relation, name, rights) !== null;
 }
 
-/** @param starred true if `*` includes it */
 function passageColumn(name: string, type: TypeName, facet: FacetStore, starred: boolean): ScopeColumn {
   return { name, type, sealed: facet.scalarIndexed.includes(name), denied: false, starred };
 }
@@ -127,8 +123,8 @@ function queryArgument(args: NamedArguments, ctx: BindContext): Expr {
 }
 
 /**
- * Takes the conjuncts that the store must hold before the best passages are taken: those over indexed fields alone.
- * What is left runs over the passages.
+ * Moves conjuncts over indexed fields to the store, which applies them before it chooses the best passages. The rest
+ * filters the passages.
  *
  * @throws QueryError E0511 for a filter on a field that is not indexed
  */

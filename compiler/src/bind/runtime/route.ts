@@ -11,7 +11,7 @@ export const MAX_HOPS = 16;
 
 export type WalkDirection = 'in' | 'out' | 'both';
 
-/** One link walked one way, or both ways at once for a link of an entity with itself. */
+/** A link traversed in one direction, or in both for a link from an entity to itself. */
 interface WalkStep {
   readonly edge: Edge;
   readonly from: string;
@@ -19,16 +19,15 @@ interface WalkStep {
   readonly ways: readonly ('out' | 'in')[];
 }
 
-/** Links that this caller may know of. */
 interface VisibleLinks {
   readonly usable: readonly Edge[];
-  /** Links that only an explicit deny rule takes away, each with what it denies. */
+  /** Links blocked only by an explicit deny rule, with the denied object. */
   readonly denied: ReadonlyMap<Edge, string>;
 }
 
 /**
- * The links of which every column that a walk reads is visible: what it joins on, and the keys of both ends. The rest
- * does not exist for the caller, so that no message can name it.
+ * Classifies links. A link is visible if all columns that a traversal reads are: join columns and the keys of both
+ * ends. Others are treated as nonexistent, so that no message can name them.
  */
 function linksOf(ctx: BindContext): VisibleLinks {
   const usable: Edge[] = [];
@@ -46,7 +45,7 @@ type LinkVisibility = 'usable' | 'hidden' | { readonly denies: string };
 function sightOf({ from, to, fromColumns, toColumns, bridge }: Edge, ctx: BindContext): LinkVisibility {
   const primaryKey = (entity: string): readonly string[] =>
     ctx.catalog.relations.get(entity)?.primaryKey ?? [];
-  // A walk goes from key to key.
+  // Traversals go from key to key.
   if (primaryKey(from).length === 0 || primaryKey(to).length === 0) return 'hidden';
   const parts = [
     sightOfPart(from, [...fromColumns, ...primaryKey(from)], ctx),
@@ -69,9 +68,10 @@ function sightOfPart(name: string, columns: readonly string[], ctx: BindContext)
 }
 
 /**
- * The shortest way over links that the caller may use. Several of one length are the caller's to choose between.
+ * The shortest route over usable links. If there are several, the caller must choose.
  *
- * @throws QueryError E0512 for a link that is not visible, E2101 where only a deny rule is in the way, E1001
+ * @throws QueryError E0512 for an unknown link, E2101 if only a deny rule blocks the route, E1001 if there is no route
+ * or no unique one
  */
 export function routeOf(
   { anchor, target }: { readonly anchor: string; readonly target: string },
@@ -114,10 +114,8 @@ export function routeOf(
   return route;
 }
 
-/** Links that a hint names. */
 const MOST_LISTED = 5;
 
-/** The links of `entity` for a hint; null if it has none. */
 function linksText(entity: string, edges: readonly Edge[]): string | null {
   const steps = stepsFrom(entity, edges, null);
   const listed = steps.slice(0, MOST_LISTED).map(({ edge, to }) => `\`${edge.name}\` to \`${to}\``);
@@ -126,8 +124,8 @@ function linksText(entity: string, edges: readonly Edge[]): string | null {
 }
 
 /**
- * The shortest ways. Of an entity with itself, where no link joins it with itself, over a bridge and back: from authors
- * to those who wrote the same books.
+ * The shortest routes. From an entity to itself without a direct link, routes go over a bridge and back: from authors
+ * to their co-authors.
  */
 function routesBetween(
   from: string,
@@ -150,7 +148,7 @@ function routesBetween(
   });
 }
 
-/** Ways to one entity that are followed, and that a message names: whether there are several is known by two. */
+/** Maximum number of routes to an entity that are followed, and named in a message. Two suffice to detect ambiguity. */
 const MOST_WAYS = 20;
 
 function shortestRoutes(
@@ -199,7 +197,7 @@ function stepsFrom(
   });
 }
 
-/** The step as OSL-SQL: the caller's policy then holds on both entities and on the bridge by itself. */
+/** The step as an OSL-SQL query, so that policy applies to both entities and the bridge. */
 export function hopOf(step: WalkStep, ctx: BindContext): Hop {
   const keys = { source: keyOf(step.from, ctx), target: keyOf(step.to, ctx) };
   const texts = step.ways.map((way) => wayText(step, way, keys));
@@ -227,7 +225,7 @@ function keyOf(entity: string, ctx: BindContext): WalkKey {
   return (relation?.primaryKey ?? []).flatMap((name) => relation?.columns.find((c) => c.name === name) ?? []);
 }
 
-/** The output columns of a key: `source`, or `source1`, `source2`, … */
+/** Output columns of a key: `source`, or `source1`, `source2`, … */
 function named(end: string, width: number): readonly string[] {
   return Array.from({ length: width }, (_, i) => (width === 1 ? end : `${end}${i + 1}`));
 }
@@ -260,7 +258,6 @@ function wayText({ edge, from, to }: WalkStep, way: 'out' | 'in', keys: EndKeys)
   return `select ${outputs('x', 'source')}, ${outputs('y', 'target')} from ${joined} ${amongKeys(keys.source)}`;
 }
 
-/** Rows `x` whose key is one of those that are given. */
 function amongKeys(key: WalkKey): string {
   const [only, ...more] = key;
   if (only !== undefined && more.length === 0) return `where x.${quoteIdentifier(only.name)} = any ($1)`;

@@ -8,44 +8,38 @@ import type { Location } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { mostOperated, type OperatedDraft } from './runtime-draft.js';
 
-/** One operator over texts of the rows that a SELECT reads. */
 export interface OperatedText {
   readonly operator: OperatorName;
   readonly type: TypeName;
   readonly arguments: ReadonlyMap<string, Expr>;
-  /** The texts, as the rows have them. */
   readonly text: Expr;
 }
 
-/** The rows of a SELECT with the operators over them, while it is bound. */
 export interface OperatedLevel {
   readonly draft: OperatedDraft;
   readonly slot: number;
-  /** Position of the first operator. */
   readonly location: Location;
-  /** Each once; the result of the first is column `c1`. */
+  /** Without duplicates; the result of the first is column `c1`. */
   readonly uses: readonly OperatedText[];
 }
 
-/** Takes the operators over rows of one SELECT. */
 export class RowOperators {
   readonly #uses = new Map<string, OperatedText>();
   #draft: { readonly draft: OperatedDraft; readonly slot: number } | null = null;
   #location: Location;
 
-  /** Null where there are none. */
   get level(): OperatedLevel | null {
     return this.#draft === null
       ? null
       : { ...this.#draft, location: this.#location, uses: [...this.#uses.values()] };
   }
 
-  /** True if columns of `source` are results of these operators. */
+  /** True if `source` has the results of these operators. */
   isResult(source: SourceId): boolean {
     return this.#draft?.draft.source === source;
   }
 
-  /** The column that will hold the results of `use`. */
+  /** Adds an operator and returns its result column. */
   result(use: OperatedText, location: Location, ctx: BindContext): ColumnRef {
     const { draft } = this.#opened(location, ctx);
     const key = JSON.stringify([use.operator, [...use.arguments], fingerprint(use.text)]);

@@ -10,11 +10,10 @@ import type {
 } from '../../plan/runtime.js';
 import type { TypeName } from '../../types/types.js';
 
-/** A runtime relation while its statement is bound: what is used of it shows only at the end. */
+/** A runtime relation during binding. Which columns are used is known only at the end. */
 export type RuntimeDraft = RetrievalDraft | TraversalDraft | HydrationDraft | OperatedDraft;
 
 interface DraftBase {
-  /** Every column that it offers, by name. */
   readonly offered: ReadonlyMap<string, TypeName>;
 }
 
@@ -28,7 +27,6 @@ export interface RetrievalDraft
 }
 
 export interface TraversalDraft extends DraftBase, Omit<Traversal, 'perHop' | 'clipping' | 'columns'> {
-  /** Null where the caller states none. */
   readonly perHop: number | null;
 }
 
@@ -47,25 +45,24 @@ const NONE = Object.freeze([]);
 
 const DEFAULT_MAX_OPERATED = 10_000;
 
-/** The most rows that operators of one SELECT work on. */
 export function mostOperated(catalog: Catalog): number {
   return catalog.maxOperatedRows ?? DEFAULT_MAX_OPERATED;
 }
 
 const DEFAULT_MAX_PER_HOP = 100_000;
 
-/** The most that a caller may ask for. */
+/** Maximum `per_hop` that a caller may request. */
 export function mostPerHop(catalog: Catalog): number {
   return catalog.maxPerHop ?? DEFAULT_MAX_PER_HOP;
 }
 
-/** The scan of a draft whose columns are not known yet; they are filled in when all is bound. */
+/** Scan of a draft; its columns are filled in at the end. */
 export function draftScan(draft: Exclude<RuntimeDraft, OperatedDraft>, slot: number): RuntimeScan {
   const sealed = draft.kind === 'retrieval' ? draft.facet.scalarIndexed : NONE;
   return Object.freeze({ kind: 'runtime', id: draft.source, slot, columns: NONE, sealed });
 }
 
-/** The same of rows of the query itself. @param sealed those of their columns that are sealed keys */
+/** Scan of operators' rows. @param sealed names of columns that are sealed keys */
 export function operatedScan(draft: OperatedDraft, slot: number, sealed: readonly string[]): RuntimeScan {
   return Object.freeze({ kind: 'runtime', id: draft.source, slot, columns: NONE, sealed, own: true });
 }

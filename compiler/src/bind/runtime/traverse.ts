@@ -26,7 +26,7 @@ const DEFAULT_HOPS = 4;
 
 const ARGUMENTS = ['anchor', 'target', 'keys', 'via', 'direction', 'max_hops', 'per_hop'];
 
-/** `TRAVERSE(anchor => '…', target => '…', keys => ('…', …))` in FROM: the target's rows, with `depth`. */
+/** `TRAVERSE(anchor => '…', target => '…', keys => ('…', …))` in FROM: rows of the target with `depth`. */
 export function bindTraverse(call: FuncCall, alias: string | undefined, ctx: BindContext): BoundItem {
   const args = namedArguments('TRAVERSE', call, ARGUMENTS, ctx);
   const anchor = entityArgument(args, 'anchor', ctx);
@@ -68,7 +68,6 @@ export function bindTraverse(call: FuncCall, alias: string | undefined, ctx: Bin
   return joinedTarget(target, key, draft, runtime, alias, ctx);
 }
 
-/** The target's governed rows joined to the keys that the walk has found. */
 function joinedTarget(
   target: Relation,
   key: readonly KeyColumn[],
@@ -99,7 +98,7 @@ function joinedTarget(
     starred: true,
     source: draft.source,
   });
-  // A column of the target keeps its meaning, and `*` is what it was.
+  // A column of the target named `path` takes precedence.
   if (!columns.has(PATH)) {
     const walked = { sealed: false, denied: false, starred: false, source: draft.source };
     columns.set(PATH, { name: PATH, type: 'jsonb', ...walked });

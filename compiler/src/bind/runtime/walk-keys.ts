@@ -11,16 +11,13 @@ import { columnsFor, innerScope, type ScopeColumn } from '../scope.js';
 import { bindQuery } from '../select/query.js';
 import { type NamedArguments, refuseComputed, requiredArgument } from './named-arguments.js';
 
-/** One column of the key by which the rows of an entity are walked. */
+/** A column of an entity's primary key, used by a traversal. */
 export interface KeyColumn {
   readonly name: string;
   readonly type: ScalarType;
 }
 
-/**
- * The key by which rows of `relation` are walked. What is wrong with a key that the caller does not see is not told:
- * its columns have names.
- */
+/** Primary key of `relation`. Errors about a key that the caller cannot see name no columns. */
 export function keyOf(relation: Relation, args: NamedArguments, ctx: BindContext): readonly KeyColumn[] {
   const access = ctx.access.relations.get(relation.name);
   const visible = access === undefined ? new Map<string, ScopeColumn>() : columnsFor(relation, access);
@@ -39,7 +36,7 @@ export function keyOf(relation: Relation, args: NamedArguments, ctx: BindContext
   });
 }
 
-/** The keys to start from: of each column of the key an array of its type, all of one length. */
+/** The start keys: one array for each key column, all of the same length. */
 export function keysArgument(
   args: NamedArguments,
   key: readonly KeyColumn[],
@@ -60,7 +57,7 @@ function singles(node: Node, { type }: KeyColumn, args: NamedArguments, ctx: Bin
   return arrayOfAll(items, type, args, ctx);
 }
 
-/** `(('a', 1), ('b', 2))`, one key `('a', 1)`, an ARRAY of such, or an array for each column: `unnest($1, $2)`. */
+/** `(('a', 1), ('b', 2))`, a single key `('a', 1)`, an ARRAY of keys, or one array per column: `unnest($1, $2)`. */
 function tuples(
   node: Node,
   key: readonly KeyColumn[],
@@ -86,14 +83,13 @@ function tuples(
   );
 }
 
-/** The arrays of `unnest($1, $2)`; null where `node` is something else. */
 function columnsOfKeys(node: Node, width: number): readonly Node[] | null {
   if (!('FuncCall' in node) || nameParts(node.FuncCall.funcname).at(-1) !== 'unnest') return null;
   const arrays = node.FuncCall.args ?? [];
   return arrays.length === width ? arrays : null;
 }
 
-/** The keys that `node` lists, each with all its values; null where some has more or less of them. */
+/** Keys listed in `node`; null unless all have `width` values. */
 function rowsOfKeys(node: Node, width: number): readonly (readonly Node[])[] | null {
   const items =
     'RowExpr' in node
@@ -121,8 +117,8 @@ function constant(node: Node, type: ScalarType | ArrayType, args: NamedArguments
 }
 
 /**
- * `keys => (SELECT …)` or `keys => ARRAY(SELECT …)`: the query whose rows are the keys that a walk starts from. It sees
- * nothing of what is around it. Null where the keys are values.
+ * Binds `keys => (SELECT …)` or `keys => ARRAY(SELECT …)`, an uncorrelated query of start keys. Null if the keys are
+ * values.
  */
 export function startQuery(args: NamedArguments, key: readonly KeyColumn[], ctx: BindContext): Query | null {
   const node = args.byName.get('keys');

@@ -7,14 +7,14 @@ import { type Location, placeOf } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { localSources, type Scope } from '../scope.js';
 
-/** Indices of keys that group together. */
+/** Indices of the keys of one grouping set. */
 type KeyIndices = readonly number[];
 
 /**
- * GROUP BY as its keys and, where it has ROLLUP, CUBE, GROUPING SETS or `()`, the sets that these stand for, written
- * out: the items of GROUP BY multiply, the items of GROUPING SETS follow each other.
+ * Binds GROUP BY to its keys and, for ROLLUP, CUBE, GROUPING SETS or `()`, the expanded grouping sets. Items of GROUP
+ * BY multiply; items of GROUPING SETS are concatenated.
  *
- * @throws QueryError E0511 where there are more than `LIMITS.groupingSets`
+ * @throws QueryError E0511 if there are more than `LIMITS.groupingSets`
  */
 export function bindGroups(
   stmt: SelectStmt,
@@ -27,7 +27,7 @@ export function bindGroups(
   return new GroupingSets(bindKey, ctx, placeOf(nodes[0])).written(nodes, stmt.groupDistinct === true);
 }
 
-/** `(a, b)`, which in GROUP BY is a list and no row. */
+/** `(a, b)`, which GROUP BY treats as a list, not as a row. */
 function isPlainRow(node: Node): boolean {
   return 'RowExpr' in node && node.RowExpr.row_format === 'COERCE_IMPLICIT_CAST';
 }
@@ -55,7 +55,7 @@ class GroupingSets {
     if (distinct) sets = [...new Map(sets.map((s) => [[...s].sort((a, b) => a - b).join(), s])).values()];
     this.#spend(sets);
     const groupBy = Object.freeze([...this.#keys]);
-    // One set is what GROUP BY itself means.
+    // A single set is equivalent to a plain GROUP BY.
     if (sets.length === 1) return { groupBy, groupingSets: null };
     return { groupBy, groupingSets: Object.freeze(sets.map((s) => Object.freeze([...s]))) };
   }
@@ -92,7 +92,6 @@ class GroupingSets {
     }
   }
 
-  /** The keys of one item: `a`, or `(a, b)`. */
   #list(node: Node): KeyIndices {
     const items = isPlainRow(node) && 'RowExpr' in node ? (node.RowExpr.args ?? []) : [node];
     return [...new Set(items.map((item) => this.#index(item)))];
@@ -114,7 +113,6 @@ class GroupingSets {
     throw this.#ctx.error('tooComplex', { what, limit: LIMITS.groupingSets }, this.#at);
   }
 
-  /** The keys of several lists, each once. */
   #joined(lists: readonly KeyIndices[]): KeyIndices {
     const [first = [], ...more] = lists.filter((l) => l.length > 0);
     if (more.length === 0) return first;
@@ -125,7 +123,7 @@ class GroupingSets {
     return [...new Set(lists.flat())];
   }
 
-  /** Each set writes its keys again: all that they are made of beyond the keys themselves. */
+  /** Counts the keys' subexpressions again for each set, since each set repeats them in SQL. */
   #spend(sets: readonly KeyIndices[]): void {
     const sizes = this.#keys.map((key) => {
       let size = 0;
@@ -140,7 +138,7 @@ class GroupingSets {
   }
 }
 
-/** Above GROUP BY, a column of this level is allowed only inside an aggregate or as part of a grouped expression. */
+/** Requires columns of a grouped level to be inside an aggregate or part of a grouping key. */
 export function checkGrouping(
   exprs: readonly Expr[],
   groupBy: readonly Expr[],
@@ -176,7 +174,7 @@ export function checkGrouping(
   for (const expr of exprs) check(expr);
 }
 
-/** `grouping(…)` takes keys of GROUP BY, and nothing else. */
+/** Requires the arguments of `grouping(…)` to be grouping keys. */
 export function refuseOtherGroupings(
   exprs: readonly Expr[],
   groupBy: readonly Expr[],

@@ -13,13 +13,12 @@ import { bindRecursive, namesItself } from './recursive.js';
 import { bindSelect } from './select.js';
 import { bindSetOperation } from './set-operation.js';
 
-/** A bound query and what its columns are to the query around it. */
 export interface BoundQuery {
   readonly query: Query;
   readonly columns: readonly BoundColumn[];
 }
 
-/** Binds a SELECT, VALUES or set operation; `outer` is the scope around it. */
+/** Binds a SELECT, VALUES or set operation inside scope `outer`. */
 export function bindQuery(stmt: SelectStmt, ctx: BindContext, outer: Scope | null): BoundQuery {
   if (stmt.valuesLists !== undefined && isCut(stmt)) return bindQuery(ofValues(stmt), ctx, outer);
   return ctx.nested(() => {
@@ -44,7 +43,7 @@ function isCut({ sortClause, limitCount, limitOffset }: SelectStmt): boolean {
   return sortClause !== undefined || limitCount !== undefined || limitOffset !== undefined;
 }
 
-/** `VALUES … ORDER BY …` as `SELECT * FROM (VALUES …) ORDER BY …`, which is the same. */
+/** Rewrites `VALUES … ORDER BY …` to `SELECT * FROM (VALUES …) ORDER BY …`. */
 function ofValues({ valuesLists = [], ...around }: SelectStmt): SelectStmt {
   const subquery: Node = {
     SelectStmt: { valuesLists, limitOption: 'LIMIT_OPTION_DEFAULT', op: 'SETOP_NONE' },
@@ -73,19 +72,19 @@ function refuseClauses(stmt: SelectStmt, ctx: BindContext): void {
     const command = `SELECT ${LOCKS.get(strength ?? '') ?? 'FOR UPDATE'}`;
     throw ctx.error('readOnly', { command }, ctx.wordNear('for', 'before', undefined));
   }
-  // Which of the rows that sort alike are passed over would be where they are stored.
+  // Which of the tied rows OFFSET skips would depend on their storage order.
   if (stmt.limitOption === 'LIMIT_OPTION_WITH_TIES' && stmt.limitOffset !== undefined) {
     const at = ctx.wordNear('ties', 'after', placeOf(stmt.limitCount));
     throw ctx.unsupported('WITH TIES beside OFFSET', at, 'use rank() in a derived table');
   }
-  // Which row of a key is its first, where ORDER BY leaves that open: to break the tie would leave out others.
+  // Which tied row DISTINCT ON keeps is undefined, and a tie-breaker in ORDER BY would drop ties.
   if (stmt.limitOption === 'LIMIT_OPTION_WITH_TIES' && isDistinctOn(stmt)) {
     const at = ctx.wordNear('ties', 'after', placeOf(stmt.limitCount));
     throw ctx.unsupported('WITH TIES beside DISTINCT ON', at, 'put DISTINCT ON in a derived table');
   }
 }
 
-/** A plain DISTINCT is a list of one empty node. */
+/** A plain DISTINCT is a list with one empty node. */
 function isDistinctOn({ distinctClause = [] }: SelectStmt): boolean {
   return distinctClause.some((node) => Object.keys(node).length > 0);
 }
@@ -193,5 +192,4 @@ function bindValues(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuer
   return { query, columns };
 }
 
-/** A value whose type is still sought. */
 export const undecided: BoundExpression = { kind: 'untyped', value: null, location: undefined };

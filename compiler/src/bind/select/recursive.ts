@@ -8,18 +8,16 @@ import { type BoundColumn, type CommonTableEntry, innerScope, type Scope } from 
 import { bindQuery } from './query.js';
 import { retypeOutputs } from './set-operation.js';
 
-/** True if a common table of WITH RECURSIVE names itself, as far as the syntax tree tells. */
+/** True if a common table of WITH RECURSIVE refers to itself, judged by the syntax tree. */
 export function namesItself(node: CommonTableExpr): boolean {
   const names = NAMES.get(node) ?? new TableNames(node);
   return names.isRead(node, node.ctename ?? '');
 }
 
-/** Names of the common tables in a tree that was visited, including nested ones. */
 const NAMES = new WeakMap<CommonTableExpr, TableNames>();
 
-/** The tables without a schema that a common table names at any depth; those of all within it are found in one go. */
+/** Unqualified table names inside a common table, indexed in one pass for all nested common tables. */
 class TableNames {
-  /** Positions of each name among all of them, ascending. */
   readonly #places = new Map<string, number[]>();
   readonly #spans = new WeakMap<CommonTableExpr, { readonly first: number; readonly next: number }>();
   #read = 0;
@@ -50,7 +48,7 @@ class TableNames {
   #walk(value: unknown): void {
     if (typeof value !== 'object' || value === null) return;
     for (const [key, child] of Object.entries(value)) {
-      // What the grammar has under these keys.
+      // The grammar uses these keys for these node types only.
       if (key === 'CommonTableExpr') this.#table(child as CommonTableExpr);
       else if (key === 'RangeVar') this.#name(child as RangeVar);
       else this.#walk(child);
@@ -66,8 +64,8 @@ class TableNames {
 }
 
 /**
- * `name AS (first UNION [ALL] step)`, where the step reads the rows of the step before under `name`. Every scan in it is
- * governed like any other, so that no step goes by a row that is hidden.
+ * Binds `name AS (first UNION [ALL] step)`, where `name` in the step refers to the rows of the previous step. Scans in
+ * both parts are governed as usual, so hidden rows are never traversed.
  */
 export function bindRecursive(
   node: CommonTableExpr,
@@ -130,8 +128,8 @@ function refuseForm(stmt: SelectStmt, ctx: BindContext, at: number | undefined):
 }
 
 /**
- * Checks, as Postgres does, that the step reads the step before once, in its own FROM, and not on the nullable side of
- * an outer join.
+ * Requires, as Postgres does, that the step reads the recursive table exactly once, in its own FROM and not on the
+ * nullable side of an outer join.
  */
 function requireStep(query: Query, table: number, ctx: BindContext, at: number | undefined): void {
   const reads = allQueries(query).flatMap((q) =>
@@ -154,7 +152,7 @@ function requireStep(query: Query, table: number, ctx: BindContext, at: number |
   }
 }
 
-/** True if `item` has the rows of the step before, and no outer join may leave them out. */
+/** True if `item` includes the recursive table, and not on the nullable side of an outer join. */
 function isStrict(item: FromItem | null, table: number): boolean {
   if (item === null) return false;
   if (item.kind !== 'join') return item.kind === 'recursion' && item.table === table;
@@ -162,7 +160,7 @@ function isStrict(item: FromItem | null, table: number): boolean {
   return isStrict(item.left, table) || (item.type === 'inner' && isStrict(item.right, table));
 }
 
-/** The types of the first part, which the step must have as well. */
+/** Column types of the first part, which the step must match. */
 function typesOf(
   name: string,
   first: readonly BoundColumn[],

@@ -36,7 +36,6 @@ import { bindGroups, checkGrouping, refuseOtherGroupings } from './grouping.js';
 import { type BoundQuery, bindLimit } from './query.js';
 import { defaultName, expandStar, SelectList, starOf } from './star.js';
 
-/** Binds one SELECT level. */
 export function bindSelect(
   stmt: SelectStmt,
   ctx: BindContext,
@@ -114,7 +113,6 @@ function formatted(format: MetricFormat | undefined): Pick<BoundColumn, 'format'
   return format === undefined ? {} : { format };
 }
 
-/** The clauses of one level above its FROM and WHERE. */
 type SelectClauses = Pick<Select, 'groupBy' | 'having' | 'outputs' | 'orderBy' | 'distinct' | 'distinctOn'>;
 
 function isGrouped(stmt: SelectStmt, { outputs, orderBy }: SelectClauses): boolean {
@@ -147,7 +145,7 @@ function checkClauses(clauses: SelectClauses, grouped: boolean, scope: Scope, ct
   checkDistinctOn(distinctOn, orderBy, outputs, ctx);
 }
 
-/** The items whose rows WHERE filters directly: not those that an outer join may null. */
+/** Items whose rows WHERE filters directly, which excludes nullable sides of outer joins. */
 function strictItems(from: BoundFrom | null): readonly ScopeItem[] {
   if (from === null) return [];
   const strict = (item: FromItem): readonly number[] => {
@@ -159,7 +157,7 @@ function strictItems(from: BoundFrom | null): readonly ScopeItem[] {
   return from.items.filter((i) => sources.has(i.source));
 }
 
-/** A traversal answers by depth, then key, where the query asks for no order of its own. */
+/** Orders traversals by depth, then key, unless the query has its own order. */
 function inOwnOrder(query: Select, scope: Scope, ctx: BindContext): Select {
   const order = scope.items.flatMap((i) => i.order ?? []);
   if (
@@ -227,7 +225,7 @@ function expandTargets(nodes: readonly Node[], env: BindEnvironment): readonly P
   return outputs;
 }
 
-/** GROUP BY: a position, an input column, the name of an output, or an expression, in Postgres' order. */
+/** Resolves a GROUP BY item as a position, input column, output name or expression, in Postgres' order. */
 function bindGroup(node: Node, outputs: SelectList, env: BindEnvironment): Expr {
   const { ctx } = env;
   const named = again(outputNamed(node, outputs, env, false), node, env);
@@ -247,7 +245,7 @@ function byPosition(node: Node, outputs: SelectList, env: BindEnvironment): Expr
   return position === null ? null : again(outputs.at(position)?.expr ?? null, node, env);
 }
 
-/** An output that GROUP BY or DISTINCT ON names, which is written out in both places. */
+/** Counts an output that GROUP BY or DISTINCT ON refers to, because its SQL is repeated. */
 function again(expr: Expr | null, node: Node, { ctx }: BindEnvironment): Expr | null {
   if (expr !== null && expr.kind !== 'column') ctx.spendAgain(expr, placeOf(node));
   return expr;
@@ -270,7 +268,7 @@ function bareName(name: string): ColumnReference {
   return { alias: null, name, schema: null };
 }
 
-/** The output that a bare name means; input columns win where `outputFirst` is false. */
+/** The output that an unqualified name refers to. Input columns take precedence unless `outputFirst`. */
 function outputNamed(
   node: Node,
   outputs: SelectList,
@@ -302,7 +300,7 @@ function bindSort(node: Node, outputs: SelectList, env: BindEnvironment): SortKe
   return sortKey(sort, outputs.positionOf(expr) ?? expr, env.ctx);
 }
 
-/** ORDER BY must begin with the keys of DISTINCT ON, in any order, so that each key's first row is next to it. */
+/** ORDER BY must begin with the DISTINCT ON expressions, in any order. */
 function checkDistinctOn(
   keys: readonly Expr[],
   orderBy: readonly SortKey[],
@@ -318,7 +316,7 @@ function checkDistinctOn(
   }
 }
 
-/** DISTINCT is a list with one empty node in the grammar; DISTINCT ON a list of expressions. */
+/** The grammar represents DISTINCT as a list with one empty node, DISTINCT ON as a list of expressions. */
 function bindDistinct(nodes: readonly Node[] | undefined, outputs: SelectList, env: BindEnvironment) {
   if (nodes === undefined || nodes.length === 0) return { distinct: false, distinctOn: Object.freeze([]) };
   const first = nodes[0];

@@ -10,7 +10,7 @@ import { type BoundExpression, coerce, commonType, requireComparable } from '../
 import type { BoundColumn, Scope } from '../scope.js';
 import { type BoundQuery, bindLimit, bindQuery, undecided } from './query.js';
 
-/** Binds UNION, INTERSECT or EXCEPT: both sides, in the types that their columns have in common. */
+/** Binds UNION, INTERSECT or EXCEPT; columns are converted to the common type of both sides. */
 export function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuery {
   ctx.requireFeature('set_operations', placeOf(stmt.rarg));
   if (stmt.larg === undefined || stmt.rarg === undefined)
@@ -54,7 +54,7 @@ export function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scop
   return { query, columns };
 }
 
-/** The columns of an operand for finding their common type: a bare NULL, which is bound as text, has no type yet. */
+/** Columns of an operand for type resolution. A bare NULL was bound as text but is still undecided. */
 function operandColumns({ query, columns }: BoundQuery): readonly BoundExpression[] {
   return columns.map((c, i) => {
     const expr = query.kind === 'select' ? query.outputs[i]?.expr : undefined;
@@ -64,7 +64,6 @@ function operandColumns({ query, columns }: BoundQuery): readonly BoundExpressio
   });
 }
 
-/** `query` with its outputs in `types`; both sides of a set operation must agree. */
 export function retypeOutputs(query: Query, types: readonly TypeName[], ctx: BindContext): Query {
   const columns = columnsOf(query);
   if (columns.every((c, i) => c.type === types[i])) return query;
@@ -76,7 +75,7 @@ export function retypeOutputs(query: Query, types: readonly TypeName[], ctx: Bin
     const outputs = query.outputs.map((o, i) => Object.freeze({ ...o, expr: inType(o.expr, i) }));
     return Object.freeze({ ...query, outputs: Object.freeze(outputs) });
   }
-  // Values that are compared or sorted keep their own type, so the conversion goes around them.
+  // Values used by DISTINCT or ORDER BY must keep their type, so convert in an enclosing query.
   const from: DerivedTable = Object.freeze({ kind: 'derived', id: ctx.nextSource(), query });
   const outputs = columns.map(({ name, type }, i) => {
     const expr: Expr = columnRef(from.id, `c${i + 1}`, type);
@@ -85,7 +84,7 @@ export function retypeOutputs(query: Query, types: readonly TypeName[], ctx: Bin
   return selectOf({ from, outputs: Object.freeze(outputs) });
 }
 
-/** ORDER BY of a set operation: a position or a name of its result. */
+/** ORDER BY of a set operation accepts a position or an output name. */
 function ordinalKey(node: Node, columns: readonly BoundColumn[], ctx: BindContext): SortKey {
   const sort = 'SortBy' in node ? node.SortBy : {};
   const position = integerOf(sort.node);

@@ -17,7 +17,7 @@ import {
   TWICE,
 } from '../scope.js';
 
-/** The qualifier of `.*`: empty for a bare `*`; null if `target` is no star. */
+/** Qualifier of `.*`; empty for a bare `*`; null if `target` is not a star. */
 export function starOf(target: ResTarget): readonly string[] | null {
   const val = target.val;
   if (val !== undefined && 'A_Indirection' in val) return starOfRow(val.A_Indirection);
@@ -27,7 +27,7 @@ export function starOf(target: ResTarget): readonly string[] | null {
   return last === undefined || !('A_Star' in last) ? null : fields.slice(0, -1).map(stringOf);
 }
 
-/** `(c).*` of a FROM item, which is `c.*`. */
+/** `(c).*` of a FROM item means `c.*`. */
 function starOfRow({ arg, indirection = [] }: A_Indirection): readonly string[] | null {
   const [star, ...more] = indirection;
   if (star === undefined || more.length > 0 || !('A_Star' in star)) return null;
@@ -35,14 +35,14 @@ function starOfRow({ arg, indirection = [] }: A_Indirection): readonly string[] 
   return fields.length === 1 ? fields.map(stringOf) : null;
 }
 
-/** The value of an item's column: itself, or the expansion of a computed one. */
+/** `columnValue`, passed in to avoid an import cycle. */
 type StarColumnValue = (
   found: { readonly ref: Expr; readonly item: ScopeItem; readonly column: ScopeColumn },
   ctx: BindEnvironment['ctx'],
   at: Location,
 ) => Expr;
 
-/** `*` is every column that the caller may use, in declared order; what USING joined comes first, and once. */
+/** Expands `*` to all columns that the caller may use, in declared order; columns merged by USING come first. */
 export function expandStar(
   qualifier: readonly string[],
   target: ResTarget,
@@ -72,7 +72,6 @@ function starredColumns(item: ScopeItem): readonly (readonly [string, ScopeColum
   return [...item.columns].filter(([, c]) => c.starred);
 }
 
-/** The columns that USING joined in their order, by source and name. */
 function usingRanks({ using = [] }: Scope): ReadonlyMap<string, number> {
   const ranks = new Map<string, number>();
   for (const { source, name } of using) {
@@ -107,7 +106,6 @@ function starOutput(
   return { name: shown.split(TWICE)[0] ?? shown, expr };
 }
 
-/** The name that Postgres would give the column. */
 export function defaultName(node: Node): string {
   if ('ColumnRef' in node) return stringOf(node.ColumnRef.fields?.at(-1));
   if ('FuncCall' in node) {
@@ -137,14 +135,14 @@ export function defaultName(node: Node): string {
   return STANDARD_JSON_NAMES.get(Object.keys(node)[0] ?? '') ?? '?column?';
 }
 
-/** The last field that is named, else the name of what the subscripts are of. */
+/** Last named field, or the name of the subscripted value. */
 function fieldName({ arg, indirection = [] }: A_Indirection): string {
   const field = indirection.findLast((i) => 'String' in i);
   if (field !== undefined) return stringOf(field);
   return arg === undefined ? '?column?' : defaultName(arg);
 }
 
-/** Names of scalar subqueries, which take the name of the column in them. */
+/** Cache of the names of subqueries, which nested calls ask for repeatedly. */
 const NAMES = new WeakMap<SubLink, string>();
 
 function subqueryName(node: SubLink): string {
@@ -169,7 +167,7 @@ function measureName(arg: Node): string {
   return plainName('metrics', constantText(arg) ?? 'measure');
 }
 
-/** The outputs of a SELECT as GROUP BY, ORDER BY and DISTINCT ON look for them, each list gone through once. */
+/** Outputs of a SELECT, indexed for GROUP BY, ORDER BY and DISTINCT ON. */
 export class SelectList {
   readonly #outputs: readonly PlanOutput[];
   #byName: ReadonlyMap<string, readonly PlanOutput[]> | null = null;
@@ -184,7 +182,7 @@ export class SelectList {
     return this.#outputs.length;
   }
 
-  /** The output at `position`, from 1. */
+  /** @param position from 1 */
   at(position: number): PlanOutput | undefined {
     return this.#outputs[position - 1];
   }
@@ -194,7 +192,7 @@ export class SelectList {
     return this.#byName.get(name) ?? [];
   }
 
-  /** True if outputs of that name are not all the same expression. */
+  /** True if outputs of that name are different expressions. */
   meansSeveral(name: string): boolean {
     const known = this.#several.get(name);
     if (known !== undefined) return known;
@@ -203,7 +201,6 @@ export class SelectList {
     return several;
   }
 
-  /** The position, from 1, of the first output that is `expr`. */
   positionOf(expr: Expr): number | null {
     this.#positions ??= new Positions(this.#outputs);
     return this.#positions.of(expr);
