@@ -1,31 +1,30 @@
 import type { PolicySnapshot } from '../../policy/index.js';
 import type { Manifest, ManifestDocument, Overlay } from './manifest/index.js';
 
-/** The versions that serve together. A reload replaces the pair whole or not at all. */
+/** Manifest and policy that serve together. A reload replaces both or neither. */
 export interface Model {
   readonly manifest: Manifest;
   /** Null while no policy is loaded: then everything is refused. */
   readonly snapshot: PolicySnapshot | null;
 }
 
-/** The newest policy is missing or invalid, and the last valid one serves meanwhile. Times are ms since 1970. */
+/** State in which the newest policy is missing or invalid and the last valid one serves. Times are ms since 1970. */
 export interface KeptPolicy {
   readonly since: number;
-  /** From then on nothing serves. */
+  /** Nothing serves from then on. */
   readonly until: number;
 }
 
-/** External services of this process: true once it has answered since the start, or if there is none. */
+/** External services of this process: true once one has answered since the start, or if there is none. */
 export interface PartsReached {
-  /** The control database. */
   readonly control: boolean;
-  /** The store in which gateways count limits together. */
+  /** Store in which gateways count limits together. */
   readonly limits: boolean;
-  /** Issuers with keys; `none`: no key at all is loaded, not even one of our own, so that no token can be valid. */
+  /** Issuers with keys; `none`: no key at all is loaded, so no token can be valid. */
   readonly issuers: 'all' | 'some' | 'none';
 }
 
-/** Manifest file as it was last loaded, and the version that it would have alone. */
+/** Manifest file as last loaded, and the version that it would have alone. */
 export interface FileLayer {
   readonly document: ManifestDocument;
   readonly version: string;
@@ -36,7 +35,6 @@ export type PublishedLayer = Overlay & { readonly id: string };
 
 interface ServedParts extends Model {
   readonly tenant: string;
-  /** The layer below the published objects. */
   readonly file: FileLayer;
   /** Null while nothing is published. */
   readonly published: PublishedLayer | null;
@@ -44,7 +42,7 @@ interface ServedParts extends Model {
 
 /**
  * Everything that is served together, frozen. Reading it once gives a consistent whole: the private field prevents
- * combining parts of two. The served model is replaced in one place, `Serving` of `src/service/serving.ts`.
+ * combining parts of two. It is replaced only by `Serving` of `src/service/serving.ts`.
  */
 export class ServedModel implements ServedParts {
   readonly #parts: ServedParts;
@@ -62,7 +60,6 @@ export class ServedModel implements ServedParts {
     return this.#parts.manifest;
   }
 
-  /** Null while no policy is loaded: then everything is refused. */
   get snapshot(): PolicySnapshot | null {
     return this.#parts.snapshot;
   }
@@ -75,12 +72,12 @@ export class ServedModel implements ServedParts {
     return this.#parts.published;
   }
 
-  /** The same under another policy; null: under none. */
+  /** The same under another policy, or under none. */
   underPolicy(snapshot: PolicySnapshot | null): ServedModel {
     return new ServedModel({ ...this.#parts, snapshot });
   }
 
-  /** This manifest file with another manifest and policy, and with what is published now. */
+  /** The same manifest file, with another manifest, policy and publication. */
   over(next: Model, published: PublishedLayer | null): ServedModel {
     const { manifest, snapshot } = next;
     return new ServedModel({ ...this.#parts, manifest, snapshot, published });

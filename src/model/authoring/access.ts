@@ -3,10 +3,9 @@ import { type PolicySnapshot, roleAccess } from '../../../policy/index.js';
 import { columnName, entityName, facetName, governedView, metricName } from '../graph/index.js';
 import type { Manifest } from '../manifest/index.js';
 
-/** Changes of what a role sees. Roles without a change are left out. */
+/** Access changes of one role. */
 export interface RoleChange {
   readonly role: string;
-  /** Subjects whose ceiling has the role. */
   readonly subjects: { readonly count: number; readonly first: readonly string[] };
   readonly changes: readonly AccessChange[];
 }
@@ -14,14 +13,13 @@ export interface RoleChange {
 export interface AccessChange {
   /** Full name of a column, a metric, a facet or a derived attribute. */
   readonly object: string;
-  /** `gains`: the role sees more of it; `loses`: less; `differs`: as much, but of something else. */
+  /** `differs`: neither more nor less, but other data. */
   readonly effect: 'gains' | 'loses' | 'differs';
   /** Null if the role does not see it. */
   readonly before: RoleVisibility | null;
   readonly after: RoleVisibility | null;
 }
 
-/** Visibility of an object to a role, and its source in the database. */
 interface RoleVisibility {
   /**
    * `clear`; `masked` or `partly_masked`; `aggregates` only; `served` for anything that is not a column; `rows` for a
@@ -34,16 +32,15 @@ interface RoleVisibility {
 
 const RANK = { aggregates: 1, masked: 2, partly_masked: 3, clear: 4, served: 4 } as const;
 
-/** Subjects that are named for each role. */
 const NAMED = 20;
 
-/** The versions that serve together, or would. */
+/** A manifest and a policy that are, or would be, served together. */
 export interface ManifestAndPolicy {
   readonly manifest: Manifest;
   readonly snapshot: PolicySnapshot;
 }
 
-/** Roles that gain or lose access if `after` replaces `before`. A role that one of them lacks sees nothing there. */
+/** Access changes by role if `after` replaces `before`. A role missing from one of them sees nothing there. */
 export function accessBetween(before: ManifestAndPolicy, after: ManifestAndPolicy): readonly RoleChange[] {
   const roles = new Set([...before.snapshot.roles.keys(), ...after.snapshot.roles.keys()]);
   return [...roles].flatMap((role): readonly RoleChange[] => {
@@ -76,7 +73,6 @@ function effectOf(before: number, after: number): AccessChange['effect'] {
   return before < after ? 'gains' : 'loses';
 }
 
-/** Everything that a role sees, as the compiler determines it. */
 function sightsOf(role: string, { manifest, snapshot }: ManifestAndPolicy): Sights {
   if (!snapshot.roles.has(role)) return new Map();
   const access = roleAccess(role, snapshot, manifest.catalog);
@@ -125,7 +121,7 @@ function columnsSeen(
   });
 }
 
-/** The text of a facet that a role is served: its source, and the labels and detectors that are redacted in it. */
+/** Facet text served to a role: its source column, and the labels and detectors redacted in it. */
 function textOf(name: string, manifest: Manifest, access: Access): string {
   const facet = manifest.facets.get(name);
   const store = manifest.catalog.facets.get(name);

@@ -8,26 +8,26 @@ import {
 import { objectName, objectNamed, VISIBILITIES, type Visibility, visibilities } from '../graph/index.js';
 import type { Manifest } from '../manifest/index.js';
 
-/** An earlier question, as recorded in the audit log. */
+/** An earlier query, as recorded in the audit log. */
 export interface AskedBefore {
-  /** Root first; the last one sent the question. */
+  /** Actors, root first; the last one sent the query. */
   readonly chain: readonly string[];
-  /** Full names of the objects that the question read. */
+  /** Full names of the objects that the query read. */
   readonly objects: readonly string[];
 }
 
 /** Change in what the same caller sees of an object. */
 export interface Otherwise {
-  /** `osl.entities.person`, or of a metric the entity that it is measured over. */
+  /** `osl.entities.person`; for a metric, the entity it is measured over. */
   readonly object: string;
-  /** Columns that are seen now and would be seen less, or not at all. */
+  /** Columns that would be less visible, or hidden. */
   readonly loses: readonly string[];
   readonly gains: readonly string[];
   /** True if row filters, group sizes, masks or conditions differ. */
   readonly terms: boolean;
 }
 
-/** The policies that are compared, over one manifest. */
+/** Two policies to compare, over one manifest. */
 export interface Policies {
   readonly manifest: Manifest;
   readonly before: PolicySnapshot;
@@ -35,9 +35,9 @@ export interface Policies {
 }
 
 /**
- * Finds what the callers of earlier questions would see differently of the objects they read. The log does not contain
- * the claims of tokens: a caller is assumed to have every role within its ceilings, and a condition of a grant that is
- * written differently counts as a difference whether it held or not. False alarms are preferred to omissions.
+ * Finds what the callers of earlier queries would see differently of the objects they read. The log does not contain
+ * token claims: a caller is assumed to have every role within its ceilings, and a condition of a grant that is written
+ * differently counts as a difference, whether it held or not. False alarms are preferred to omissions.
  */
 export function otherwiseUnder(policies: Policies): (asked: AskedBefore) => readonly Otherwise[] {
   const known = new Map<string, Otherwise | null>();
@@ -59,7 +59,7 @@ function relationOf(object: string, { catalog }: Manifest): Relation | undefined
   return name === undefined ? undefined : catalog.relations.get(name);
 }
 
-/** Relation of a recorded name; undefined for undeclared names, which the log has as fingerprints. */
+/** Relation of a recorded name; undefined for undeclared names, which the log stores as fingerprints. */
 function nameIn(object: string): string | undefined {
   return /^osl\.(entities|facets)\./.test(object) ? objectNamed(object).relation : undefined;
 }
@@ -87,7 +87,7 @@ function otherwiseOf(
 
 interface RoleView {
   readonly columns: ReadonlyMap<string, Visibility>;
-  /** Rows, groups, masks, conditions and the attributes that rows are compared with. */
+  /** Row filters, group sizes, masks, conditions and attributes, as JSON. */
   readonly text: string;
 }
 
@@ -113,7 +113,6 @@ function seenBy(
   return { columns, text };
 }
 
-/** Grants that count only at times, or only for a purpose: as the policy writes them. */
 function conditionsOf(role: string, on: string, { document }: PolicySnapshot): readonly unknown[] {
   return (document.roles[role]?.grants ?? []).filter(
     (grant) =>

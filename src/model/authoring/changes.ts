@@ -1,11 +1,10 @@
 import { ALL_FEATURES, type Catalog, type Column } from 'osl-compiler';
 import { deprecationOf, type Manifest } from '../manifest/index.js';
 
-/** One thing that two manifests do not agree on. */
 export interface ManifestChange {
   readonly change: 'added' | 'removed' | 'changed';
   readonly kind: PartKind;
-  /** `entity`, `entity.column`, `schema.table` of what raw SQL may name, or a name. */
+  /** `entity`, `entity.column`, `schema.table` of a raw SQL table, or a plain name. */
   readonly name: string;
   /** Changed properties, as the manifest names them; empty unless `change` is `changed`. */
   readonly what: readonly string[];
@@ -24,7 +23,7 @@ type PartKind =
   | 'raw_table'
   | 'feature';
 
-/** Differences between compiled manifests: comments, layout and equivalent spellings do not count. */
+/** Differences between compiled manifests; comments, layout and equivalent spellings do not count. */
 export function changesBetween(before: Manifest, after: Manifest): readonly ManifestChange[] {
   const [old, now] = [partsOf(before), partsOf(after)];
   const changes: ManifestChange[] = [];
@@ -55,7 +54,6 @@ function differences(before: ManifestPart['facts'], after: ManifestPart['facts']
   return [...names].filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]));
 }
 
-/** Everything that a manifest declares, by kind and name. */
 function partsOf(manifest: Manifest): ReadonlyMap<string, ManifestPart> {
   const { catalog } = manifest;
   const parts: ManifestPart[] = [
@@ -98,7 +96,7 @@ function featureParts({ features = ALL_FEATURES, joins = 'declared' }: Catalog):
 
 function relationParts(manifest: Manifest): readonly ManifestPart[] {
   return [...manifest.catalog.relations.values()].flatMap((relation): readonly ManifestPart[] => {
-    if (relation.kind === 'facet') return []; // its store; the facet says what it rests on
+    if (relation.kind === 'facet') return []; // the store of a facet; `facetParts` has its source
     const { kind, name, connector, schema, table, description, primaryKey, sealedKeys } = relation;
     const bridge = manifest.bridges.get(name);
     const entity = manifest.entities.get(name);
@@ -142,7 +140,7 @@ function facetParts(manifest: Manifest): readonly ManifestPart[] {
   });
 }
 
-/** Key domains are worked out from links, which are parts of their own. */
+/** Key domains are left out: they follow from links, which are parts themselves. */
 function columnPart(
   owner: string,
   { name, physical, type, form, stored, labels, description, nullable, sensitivity }: Column,

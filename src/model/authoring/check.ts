@@ -16,7 +16,7 @@ import {
 } from '../manifest/index.js';
 import type { Model } from '../served-model.js';
 
-/** A proposed manifest or a fragment of one: YAML (or JSON, which is YAML). */
+/** A proposed manifest or fragment, in YAML or JSON. */
 export interface Proposal {
   readonly kind: 'fragment' | 'manifest';
   readonly text: string;
@@ -24,7 +24,7 @@ export interface Proposal {
   readonly placed: boolean;
 }
 
-/** One thing wrong with a proposal, or with the policy once the proposal served. */
+/** A fault of a proposal, or of the policy under it. */
 export interface DraftFinding {
   readonly code: string;
   readonly severity: DiagnosticSeverity;
@@ -37,12 +37,11 @@ export interface DraftFinding {
   readonly hint: string | null;
 }
 
-/** A proposal that could serve, or why it could not. */
 export type DraftCheck =
   | { readonly ok: true; readonly manifest: Manifest; readonly snapshot: PolicySnapshot | null }
   | { readonly ok: false; readonly findings: readonly DraftFinding[] };
 
-/** Compiles a proposal as a reload would: the manifest, then the policy of now against it. Changes nothing. */
+/** Compiles a proposal as a reload would: the manifest, then the current policy against it. Changes nothing. */
 export function check({ kind, text, placed }: Proposal, model: Model): DraftCheck {
   try {
     const manifest =

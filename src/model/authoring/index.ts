@@ -1,4 +1,4 @@
-/** Judges what authors propose: against the served manifest, and against the policy of now. Stores nothing. */
+/** Checks authors' proposals against the served manifest and the current policy. Stores nothing. */
 export type { RoleChange } from './access.js';
 export { type Otherwise, otherwiseUnder } from './asked-before.js';
 export type { ManifestChange } from './changes.js';

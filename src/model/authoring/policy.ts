@@ -11,27 +11,21 @@ import type { Model } from '../served-model.js';
 import { type AccessChange, accessBetween, type RoleChange } from './access.js';
 import { type DraftFinding, findingsIn } from './check.js';
 
-/** Effects of another policy if it were served now, with the same manifest. */
 export interface PolicyJudgement {
-  /** True if it could be served. */
   readonly ok: boolean;
   readonly diagnostics: readonly DraftFinding[];
-  /** Null if it could not be served. */
+  /** Null if `ok` is false. */
   readonly diff: PolicyDifference | null;
 }
 
 interface PolicyDifference {
-  /** Version of the policy that would be served; equal versions are equal policies. */
   readonly version: string;
-  /** Changes of what roles see, including added and removed roles. */
   readonly access: readonly RoleChange[];
-  /** Subjects whose roles, attributes or logins change. */
   readonly subjects: readonly SubjectChange[];
-  /** Sections beside these that are written otherwise: `limits`, `order`, `privacy_units`, `purposes`. */
+  /** Changed sections besides these: `limits`, `order`, `privacy_units`, `purposes`. */
   readonly sections: readonly string[];
 }
 
-/** Changes of one subject; an added one had nothing before, a removed one has nothing afterwards. */
 interface SubjectChange {
   readonly subject: string;
   /** `role analyst`, `admin role TENANT_ADMIN`, `login bi_login`. */
@@ -41,7 +35,7 @@ interface SubjectChange {
   readonly differs: readonly string[];
 }
 
-/** Judges the text of a policy against what is served. Pure. */
+/** Compares the text of a policy with the served one. Pure. */
 export function judgePolicy(text: string, file: string, model: Model): PolicyJudgement {
   const { manifest, snapshot: before } = model;
   try {
@@ -55,7 +49,7 @@ export function judgePolicy(text: string, file: string, model: Model): PolicyJud
   }
 }
 
-/** The text of a policy, compiled against a manifest. @throws ManifestProblems, each with its place in `file` */
+/** Compiles the text of a policy. @throws ManifestProblems, located in `file` */
 export function compiledPolicy(text: string, file: string, { catalog, tenant }: Manifest): PolicySnapshot {
   const policy = parsePolicyDocument(text, file);
   try {
@@ -105,9 +99,8 @@ function subjectsWith(role: string, { subjects }: PolicySnapshot): RoleChange['s
   return { count: names.length, first: names.slice(0, 20) };
 }
 
-/** Terms under which a role sees one relation. */
 interface AccessTerms {
-  /** As the policy writes them; empty where some grant shows every row. */
+  /** As the policy writes them; empty if some grant shows every row. */
   readonly rows: readonly string[];
   readonly group: number;
   readonly decode: boolean;
@@ -169,7 +162,7 @@ function termsText({ rows, group, decode, when }: AccessTerms): string {
   return parts.join(', ');
 }
 
-/** More or less where every term that changed points one way. */
+/** `gains` or `loses` only if all changed terms point the same way. */
 function effectOf(before: AccessTerms, after: AccessTerms): AccessChange['effect'] {
   const rows = Math.sign(Number(after.rows.length === 0) - Number(before.rows.length === 0));
   const others = (!same(before.rows, after.rows) && rows === 0) || !same(before.when, after.when);
@@ -190,7 +183,7 @@ function subjectsBetween(before: PolicySnapshot, after: PolicySnapshot): readonl
   });
 }
 
-/** Differences of the exchange rules, each as a subject: `whoever rule staff takes`. */
+/** Differences between exchange rules, each as a subject: `whoever rule staff takes`. */
 function rulesBetween(before: PolicySnapshot, after: PolicySnapshot): readonly SubjectChange[] {
   const [old, now] = [before, after].map(
     ({ document }) => new Map((document.exchange ?? []).map((rule) => [rule.name, rule])),

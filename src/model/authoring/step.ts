@@ -18,17 +18,16 @@ import {
 import { type DraftFinding, findingsIn } from './check.js';
 import { differenceTo, type ManifestDifference } from './judge.js';
 
-/** One publishing change. Objects are named as in a manifest, `section.name`. */
+/** A publishing operation. Objects are named as in a manifest, `section.name`. */
 export type PublishStep =
   | { readonly action: 'publish'; readonly text: string; readonly placed: boolean }
-  /** With the reason of each; null takes the mark away. */
+  /** Reason by object; null removes the deprecation. */
   | { readonly action: 'deprecate'; readonly reasons: ReadonlyMap<string, string | null> }
   | { readonly action: 'withdraw'; readonly paths: readonly string[] }
   | { readonly action: 'rollback'; readonly to: Overlay };
 
-/** State that a publishing step starts from. */
 export interface PublishedState {
-  /** The manifest file's document. */
+  /** Document of the manifest file. */
   readonly base: ManifestDocument;
   /** Objects published over it. */
   readonly objects: FragmentDocument;
@@ -36,7 +35,6 @@ export interface PublishedState {
   readonly snapshot: PolicySnapshot;
 }
 
-/** The objects and model that the step would publish and serve, or why it could not. */
 export type StepOutcome =
   | {
       readonly ok: true;
@@ -48,7 +46,7 @@ export type StepOutcome =
   | { readonly ok: false; readonly findings: readonly DraftFinding[] };
 
 /**
- * Computes a step as a reload would, against the current policy. Pure.
+ * Computes a step as a reload would, under the current policy. Pure.
  *
  * @throws QueryError E2101 for what cannot be published, E1001 for unknown objects, E4090 for objects in a wrong state
  */
@@ -89,7 +87,7 @@ function compileStep(step: PublishStep, ground: PublishedState): Publishable {
   }
 }
 
-/** A fragment that repeats each member with its mark, or without. */
+/** Fragment that repeats each member with its new `deprecated`. */
 function markDeprecated(
   reasons: ReadonlyMap<string, string | null>,
   document: ManifestDocument,
@@ -106,7 +104,7 @@ function markDeprecated(
   return fragment;
 }
 
-/** Refuses to withdraw what is not published, and what must be deprecated first, unless the file declares it too. */
+/** Refuses objects that were not published, and those not deprecated yet, unless the file declares them too. */
 function mayBeWithdrawn(
   path: string,
   published: ReadonlySet<string>,

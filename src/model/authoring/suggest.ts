@@ -5,19 +5,16 @@ import type { FragmentDocument } from '../manifest/index.js';
 import type { Model } from '../served-model.js';
 import { check, type DraftFinding } from './check.js';
 
-/** A draft. It is not stored: its reader may edit, check and publish it. */
+/** A proposed fragment. It is not stored: its reader may edit, check and publish it. */
 export interface Suggestion {
   readonly fragment: {
     readonly yaml: string;
     readonly json: FragmentDocument;
   };
-  /** Findings that prevent publishing the draft unchanged. */
   readonly diagnostics: readonly DraftFinding[];
-  /** Notes for a person to know or to decide. */
   readonly notes: readonly string[];
 }
 
-/** Draft that adopts a relation of a database. */
 export function suggestRelation(candidate: AdoptionCandidate, model: Model): Suggestion {
   const { fragment, notes } = draftOf(candidate, model.manifest);
   return suggestionOf(fragment, notes, model);
@@ -36,7 +33,7 @@ export function suggestTerm(term: string, model: Model): Suggestion | null {
   return suggestionOf({ lexicon }, notes, model);
 }
 
-/** The lexicon knows entities, their columns, metrics and facets. */
+/** A lexicon term can refer to entities, their columns, metrics and facets. */
 function canBeMeant({ kind, fqn }: Match): boolean {
   if (kind === 'bridge' || kind === 'derived') return false;
   return kind !== 'column' || fqn.startsWith('osl.entities.');

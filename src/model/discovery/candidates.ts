@@ -16,12 +16,11 @@ export class NameAllocator {
     this.#taken = new Set([...taken].map((name) => name.toLowerCase()));
   }
 
-  /** Names that are still free in `manifest`. */
   static of({ catalog }: Manifest): NameAllocator {
     return new NameAllocator([...catalog.relations.keys(), ...catalog.metrics.keys()]);
   }
 
-  /** `upstream` as a name, else with what stands in front of it, else numbered. */
+  /** `upstream` as a name; if that is taken, prefixed with `before`, then numbered. */
   free(upstream: string, before: string): string {
     const name = modelNameFrom(upstream);
     if (this.#take(name)) return name;
@@ -51,7 +50,7 @@ export interface AdoptionCandidate {
   readonly kind: RelationKind;
   readonly comment: string | null;
   readonly proposal: 'entity' | 'bridge' | 'association';
-  /** Free in the manifest, and among the candidates. */
+  /** Unique in the manifest and among the candidates. */
   readonly name: string;
   readonly columns: readonly CandidateColumn[];
   /** Proposed key: the primary key, or the smallest unique key without nulls; empty if there is none. */
@@ -60,9 +59,8 @@ export interface AdoptionCandidate {
   readonly foreign_keys: readonly CandidateLink[];
   /** The planner's estimate of the number of rows; null if it has none. */
   readonly row_estimate: number | null;
-  /** 0 to 1: how well the declarations support the proposal. Independent of the rows, which are not read. */
+  /** 0 to 1: how well the declarations support the proposal. Rows are not read. */
   readonly confidence: number;
-  /** Sentences that explain the confidence. */
   readonly evidence: readonly string[];
 }
 
@@ -75,10 +73,10 @@ export interface CandidateColumn {
   readonly declared: string | null;
   /** Manifest key beside `type: text` for a type that is read as text; else null. */
   readonly stored: string | null;
-  /** Labels of an enum, in their order; otherwise null. */
+  /** Labels of an enum, in order; otherwise null. */
   readonly labels: readonly string[] | null;
   readonly nullable: boolean;
-  /** The role that governed statements run as may read it now. */
+  /** True if the governed role may read it. */
   readonly readable: boolean;
   readonly comment: string | null;
 }
@@ -91,12 +89,12 @@ export interface CandidateLink {
     readonly schema: string;
     readonly table: string;
     readonly columns: readonly string[];
-    /** The entity that uses that table; null if none does. */
+    /** Entity of that table; null if there is none. */
     readonly entity: string | null;
   };
 }
 
-/** Relations of a database that are not adopted yet, in the order of `upstream`. Pure. */
+/** Relations of a database that the manifest does not use, in the order of `upstream`. Pure. */
 export function candidatesIn(
   upstream: UpstreamSchema,
   connector: string,
@@ -118,7 +116,7 @@ export function candidatesIn(
     });
 }
 
-/** One relation as a candidate, whether it is adopted or not. */
+/** One relation as a candidate, even if the manifest uses it. */
 export function candidateFor(
   relation: UpstreamRelation,
   upstream: UpstreamSchema,
@@ -137,7 +135,7 @@ interface DiscoveryContext {
   readonly connector: string;
   readonly name: string;
   readonly adopted: ReadonlyMap<string, string | null>;
-  /** Foreign keys of other relations that refer to it. */
+  /** Number of foreign keys of other relations that refer to it. */
   readonly referring: number;
 }
 
@@ -194,7 +192,7 @@ function keyOf(relation: UpstreamRelation): CandidateKey {
   return smallest === undefined ? { columns: [], from: 'none' } : { columns: smallest, from: 'unique' };
 }
 
-/** Worth of a declaration, in hundredths. */
+/** Points of a declaration, in hundredths. */
 const WORTH = { primary: 85, unique: 70, none: 25, referred: 10, viewNone: 15 } as const;
 
 function judgeEntity(relation: UpstreamRelation, key: CandidateKey, referring: number): CandidateRating {
@@ -234,11 +232,11 @@ export function tableKey({ schema, name }: { readonly schema: string; readonly n
   return tableName({ schema, table: name });
 }
 
-/** The tables that the manifest rests on, each with the entity of it; null where a bridge or a facet rests there. */
+/** Tables that the manifest uses, with their entity; null for tables of bridges and facets. */
 function adoptedTables(manifest: Manifest, connector: string): ReadonlyMap<string, string | null> {
   const tables = new Map<string, string | null>();
   const facets = [...manifest.facets.values()].map((f) => ({ ...f, kind: 'facet' as const }));
-  // The relation of a facet is its store; what it rests on, the facet says.
+  // A facet's relation is its store; its source is in the facet itself.
   const relations = [...manifest.catalog.relations.values()].filter((r) => r.kind !== 'facet');
   for (const { kind, name, connector: of, schema, table } of [...relations, ...facets]) {
     if (of !== connector) continue;
@@ -249,7 +247,6 @@ function adoptedTables(manifest: Manifest, connector: string): ReadonlyMap<strin
   return tables;
 }
 
-/** Number of foreign keys of other relations that refer to each. */
 function referrers({ relations }: UpstreamSchema): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const relation of relations) {
@@ -261,25 +258,24 @@ function referrers({ relations }: UpstreamSchema): ReadonlyMap<string, number> {
   return counts;
 }
 
-/** A table whose rows link rows of others. */
 interface LinkTable {
-  /** A bridge carries the link alone; an association says more of it, or links more than two. */
+  /** `bridge`: the link alone; `association`: it has more columns, or links more than two tables. */
   readonly proposal: 'bridge' | 'association';
   readonly key: readonly string[];
-  /** The foreign keys that make up the key, at least two. */
+  /** Foreign keys that make up `key`, at least two. */
   readonly sides: readonly ForeignKey[];
-  /** Columns beside the links that the database fills in. */
+  /** Other columns, if the database fills them in. */
   readonly filled: readonly string[];
-  /** Columns that somebody has to give: what is said of the link. */
+  /** Other columns, if a value must be given. */
   readonly payload: readonly string[];
 }
 
-/** Maximum columns of a bridge besides its links, if the database fills them in: a row number, a time. */
+/** Maximum number of columns besides the links that the database fills in (a row number, a time) in a bridge. */
 const MAX_FILLED = 2;
 
 /**
- * True if a relation links others: at least two of its foreign keys, together, are a key of it. The names of tables
- * and columns say nothing here.
+ * The link table that a relation is: at least two of its foreign keys are together a key of it. Otherwise null. Names
+ * are not considered.
  */
 function linkTableOf(relation: UpstreamRelation): LinkTable | null {
   const required = new Set(relation.columns.filter((c) => !c.nullable).map((c) => c.name));
@@ -290,7 +286,7 @@ function linkTableOf(relation: UpstreamRelation): LinkTable | null {
   for (const key of keys) {
     const sides = sidesOf(key, relation.foreignKeys);
     if (sides === null) continue;
-    // A foreign key outside the key is something that the link refers to: a payload like any other.
+    // A foreign key outside the key is payload like any other column.
     const others = relation.columns.filter((c) => !key.includes(c.name));
     const filled = others.filter((c) => c.filled).map((c) => c.name);
     const payload = others.filter((c) => !c.filled).map((c) => c.name);
@@ -300,13 +296,13 @@ function linkTableOf(relation: UpstreamRelation): LinkTable | null {
   return null;
 }
 
-/** The foreign keys within `key`, each with columns of its own, if they are all of it; null otherwise. */
+/** Foreign keys that together cover `key`; null if there are none. */
 function sidesOf(key: readonly string[], links: readonly ForeignKey[]): readonly ForeignKey[] | null {
   const sides: ForeignKey[] = [];
   const covered = new Set<string>();
   for (const link of links) {
     if (!link.columns.every((c) => key.includes(c))) continue;
-    // Two foreign keys over the same columns are one link that is declared twice.
+    // Two foreign keys over the same columns are one link, declared twice.
     if (link.columns.every((c) => covered.has(c))) continue;
     sides.push(link);
     for (const column of link.columns) covered.add(column);

@@ -9,7 +9,7 @@ import {
 import type { AdoptionCandidate, CandidateColumn, CandidateLink } from './candidates.js';
 import { NameAllocator } from './candidates.js';
 
-/** A fragment that would adopt something, and what a person has to know or do about it. */
+/** Fragment that would adopt a relation, and notes for its author. */
 export interface AdoptionDraft {
   readonly fragment: FragmentDocument;
   readonly notes: readonly string[];
@@ -18,14 +18,14 @@ export interface AdoptionDraft {
 const DECLARE =
   'whoever publishes this declares `pii: true` or `sensitivity: <label>` at the connector where it belongs';
 
-/** Nobody guesses what is personal: of every draft this must be said, with the labels that its table has already. */
+/** Note about sensitivity labels for every draft, since labels are never guessed. */
 export function labelsNote(labelled: readonly (readonly [column: string, label: string])[]): string {
   if (labelled.length === 0) return `no column has a sensitivity label: ${DECLARE}`;
   const kept = labelled.map(([column, label]) => `${column} (${label})`).join(', ');
   return `sensitivity labels are those that the manifest declares, ${kept}; no other column has one: ${DECLARE}`;
 }
 
-/** Manifest fragment that adopts `candidate`. Labels that its table has already stay; none is added. */
+/** Manifest fragment that adopts `candidate`. Labels of its table are kept; none is added. */
 export function draftOf(candidate: AdoptionCandidate, manifest: Manifest): AdoptionDraft {
   const exposed = exposedColumns(candidate);
   const relation =
@@ -40,21 +40,20 @@ export function draftOf(candidate: AdoptionCandidate, manifest: Manifest): Adopt
     ...relation,
     ...(links.length === 0 ? {} : { relationships: members(links) }),
   };
-  // Partial where a person has to say more, a key for example; the diagnostics tell.
+  // May be incomplete, without a key for example; the diagnostics say so.
   const labels = labelsNote(labelledIn(candidate, manifest));
   return { fragment: fragment as unknown as FragmentDocument, notes: notesOf(candidate, exposed, labels) };
 }
 
 type PlainObject = Readonly<Record<string, unknown>>;
 
-/** Names come from a database: `__proto__` is one like any other. */
+/** Without a prototype: a database may have a column `__proto__`. */
 function members(entries: readonly (readonly [string, unknown])[]): PlainObject {
   const out: Record<string, unknown> = Object.create(null);
   for (const [name, value] of entries) out[name] = value;
   return out;
 }
 
-/** The columns that come with the label which the manifest declares for them. */
 function labelledIn(
   candidate: AdoptionCandidate,
   manifest: Manifest,
@@ -66,7 +65,6 @@ function labelledIn(
   });
 }
 
-/** The table as the manifest has it, and every column that it does not declare. */
 function tableOf(candidate: AdoptionCandidate, manifest: Manifest): PlainObject {
   const known = manifest.document.connectors[candidate.connector]?.tables[tableName(candidate)]?.columns;
   const key = new Set(candidate.key);
@@ -85,7 +83,7 @@ function tableOf(candidate: AdoptionCandidate, manifest: Manifest): PlainObject 
   };
 }
 
-/** Names of the model by those of the table, for every column that the model has a type for. */
+/** Model name of each exposable column, by its name in the table. */
 type ExposedColumns = ReadonlyMap<string, string>;
 
 function exposedColumns(candidate: AdoptionCandidate): ExposedColumns {
@@ -93,7 +91,7 @@ function exposedColumns(candidate: AdoptionCandidate): ExposedColumns {
   return new Map(candidate.columns.filter(isExposable).map((c) => [c.name, names.free(c.name, 'column')]));
 }
 
-/** Columns with a name and a type that the model supports. */
+/** True if the model has a type for the column. */
 export function isExposable({ type }: CandidateColumn): boolean {
   return type !== null;
 }
@@ -162,7 +160,7 @@ function physicalKey(relation: Relation): readonly string[] {
   return relation.primaryKey.map((k) => relation.columns.find((c) => c.name === k)?.physical ?? k);
 }
 
-/** The links along foreign keys to entities whose primary key they hold, and to itself. */
+/** Links along foreign keys to primary keys of entities or of the candidate itself. */
 function relationshipsOf(
   candidate: AdoptionCandidate,
   exposed: ExposedColumns,
@@ -196,7 +194,7 @@ function sameNames(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((name) => b.includes(name));
 }
 
-/** Columns of the candidate's own key, in the order in which its foreign key refers to them. */
+/** Columns of the candidate's key, in the order of `referred`; null if those are not its key. */
 function ownKey(
   { key }: AdoptionCandidate,
   referred: readonly string[],
@@ -205,7 +203,7 @@ function ownKey(
   return sameNames(key, referred) ? referred.map((c) => exposed.get(c) ?? modelNameFrom(c)) : null;
 }
 
-/** The columns of the primary key of `entity`, where the foreign key refers to it, in the order of `referred`. */
+/** Columns of the primary key of `entity`, in the order of `referred`; null if those are not its key. */
 function keyOf(
   entity: string | null,
   referred: readonly string[],

@@ -1,4 +1,4 @@
-/** Objects of a connector's database that the manifest lacks, and proposals to adopt them. Stores nothing. */
+/** Relations of a connector's database that the manifest lacks, and proposals to adopt them. Stores nothing. */
 export {
   type AdoptionCandidate,
   type CandidateColumn,

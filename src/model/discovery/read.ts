@@ -8,10 +8,10 @@ import type {
   UpstreamSchema,
 } from './upstream.js';
 
-/** Relations of one database that are read at most. */
+/** Maximum number of relations read from one database. */
 export const MAX_RELATIONS = 10_000;
 
-/** Read-only settings with a short lock timeout, so that a locked catalog does not block the request. */
+/** Read-only, with a short lock timeout: a locked catalog must not block the request. */
 const CAREFULLY = sql`
   set transaction read only;
   set local search_path = pg_catalog;
@@ -19,10 +19,10 @@ const CAREFULLY = sql`
   set local statement_timeout = '20s'`;
 
 /**
- * One statement, so that all of it is of one moment. Left out: what the system or an extension owns, our own stores,
- * temporary relations, and partitions, whose rows their parent has. Of a table that others inherit from, no key holds
- * for the rows that are read through it. A type that a function of somebody's casts to text has no text here: it could
- * fail, or tell, on a row that is hidden.
+ * One statement, so that the result is consistent. Excluded: relations of the system or of an extension, our own
+ * stores, temporary relations, and partitions, whose rows belong to their parent. Keys of a table that others inherit
+ * from are ignored: they do not hold for all rows read through it. A type whose cast to text is a user-defined function
+ * has no `stored`: that function could fail on, or reveal, a hidden row.
  */
 const RELATIONS = sql`
 with recursive base(oid, root, modifier) as (
@@ -108,10 +108,10 @@ select c.nspname::text as schema, c.relname::text as name, c.relkind::text as ki
  order by c.nspname, c.relname`;
 
 /**
- * Reads what a database declares about its relations, by the system engine.
+ * Reads the relations that a database declares, through the system engine.
  *
- * @param schemas only these, system schemas too where they are named; null: all but the system's
- * @throws UpstreamFailure, and Error where the connector has no system credentials
+ * @param schemas only these, which may be system schemas; null: all but the system's
+ * @throws UpstreamFailure, and Error if the connector has no system credentials
  */
 export async function readUpstream(
   system: SystemEngine,

@@ -1,10 +1,10 @@
 import { declaredColumn, spelledColumn, type TypeName, typeOfOid } from 'osl-compiler';
 
-/** The relations of one database as its own catalog declares them. Only declarations: no row is read. */
+/** Relations of one database, as its catalog declares them. No row is read. */
 export interface UpstreamSchema {
-  /** By schema, then by name. */
+  /** Ordered by schema, then by name. */
   readonly relations: readonly UpstreamRelation[];
-  /** There are more than were read. */
+  /** True if the database has more. */
   readonly truncated: boolean;
 }
 
@@ -15,16 +15,15 @@ export interface UpstreamRelation {
   readonly name: string;
   readonly kind: RelationKind;
   readonly comment: string | null;
-  /** The query of a view, all names with their schemas; else null. */
+  /** Query of a view, with qualified names; otherwise null. */
   readonly definition: string | null;
-  /** Other tables inherit from it: their rows are read through it, and no key of it holds for them. */
+  /** True if other tables inherit from it: their rows are read through it, and its keys do not hold for them. */
   readonly inherited: boolean;
   /** Planner's estimate; null if it was never analyzed. */
   readonly rowEstimate: number | null;
-  /** In their declared order. */
   readonly columns: readonly UpstreamColumn[];
   readonly primaryKey: readonly string[] | null;
-  /** Columns of unique constraints and of whole unique indexes, which hold for every row. */
+  /** Columns of unique constraints and of complete unique indexes, which hold for every row. */
   readonly uniqueKeys: readonly (readonly string[])[];
   readonly foreignKeys: readonly ForeignKey[];
 }
@@ -37,14 +36,14 @@ export interface UpstreamColumn {
   readonly typeOid: number;
   /** `atttypmod`, or that of the domain; -1 if there is none. */
   readonly modifier: number;
-  /** That type as `stored` of a manifest names it; null where its text is made by a function that somebody wrote. */
+  /** That type as `stored` of a manifest names it; null if its cast to text is a user-defined function. */
   readonly stored: string | null;
-  /** Labels of an enum, in their order; otherwise null. */
+  /** Labels of an enum, in order; otherwise null. */
   readonly labels: readonly string[] | null;
   readonly nullable: boolean;
-  /** The database gives it a value by itself: a default, an identity or a generated column. */
+  /** True if the database supplies the value: a default, an identity or a generated column. */
   readonly filled: boolean;
-  /** The role that governed statements run as may read it. */
+  /** True if the governed role may read it. */
   readonly readable: boolean;
   readonly comment: string | null;
 }
@@ -57,7 +56,7 @@ export interface ForeignKey {
   readonly target: { readonly schema: string; readonly name: string; readonly columns: readonly string[] };
 }
 
-/** Types whose values are values of a type of the model's. */
+/** Types that are read as another type of the model. */
 const AS_ANOTHER: ReadonlyMap<number, TypeName> = new Map([
   [19, 'text'], // name
   [1043, 'text'], // varchar
@@ -67,7 +66,6 @@ const AS_ANOTHER: ReadonlyMap<number, TypeName> = new Map([
   [1561, 'varbit[]'],
 ]);
 
-/** Manifest declaration of a column's type. */
 export interface ModelledType {
   readonly type: TypeName;
   /** `type` as a manifest spells it for this column: `varchar(20)`, `numeric(12,2)`. */

@@ -4,7 +4,7 @@ import { startThread } from '../../base/threads/thread.js';
 import type { BaselineMessage, DraftTask, FromDrafter, ToDrafter } from './messages.js';
 import { inPortions, Portions } from './portions.js';
 
-/** Thrown if the thread that judges drafts ended before it answered. */
+/** The drafting thread ended before it answered. */
 export class DraftingEnded extends Error {
   override readonly name = 'DraftingEnded';
   readonly why: ThreadFailure;
@@ -20,21 +20,20 @@ const GROUND_MS = 120_000;
 const MEMORY_MB = 1_024;
 
 /**
- * Compiles and judges drafts in a thread of its own, since only ending the thread can stop it. One exchange at a
- * time; messages cross in portions, between which the sender serves others.
+ * Compiles and checks drafts in a separate thread, since only ending the thread can stop a compilation. One exchange at
+ * a time; messages are sent in portions, between which either side does other work.
  */
 export class DraftingThread {
   readonly #deadlineMs: number;
   #worker: Worker | null = null;
   #ready: Promise<void> = Promise.resolve();
-  /** Key of the baseline that the thread has; null if it has none. */
   #ground: string | null = null;
 
   constructor(deadlineMs: number) {
     this.#deadlineMs = deadlineMs;
   }
 
-  /** Result of `task` against `ground`, sent first unless the thread has `key`. Rejects with DraftingEnded. */
+  /** Result of `task` against the baseline, sent first unless the thread has `key`. Rejects with DraftingEnded. */
   async ask<T>(task: DraftTask, key: string, ground: () => BaselineMessage): Promise<T> {
     try {
       const worker = this.#worker ?? this.#start();
@@ -46,7 +45,7 @@ export class DraftingThread {
       }
       return await exchange<T>(worker, task, this.#deadlineMs);
     } catch (error) {
-      await this.close(); // whatever it was, the thread may have heard half of a message
+      await this.close(); // the thread may have received half of a message
       throw error;
     }
   }
@@ -66,7 +65,7 @@ export class DraftingThread {
     this.#ready = draftingAnswer(worker, GROUND_MS, (message) =>
       message.kind === 'ready' ? { value: undefined } : null,
     );
-    this.#ready.catch(() => undefined); // `ask` hears it
+    this.#ready.catch(() => undefined); // reported by `ask`
     return worker;
   }
 }
@@ -86,12 +85,11 @@ async function exchange<T>(
     setImmediate(() => say({ kind: 'more' }));
     return null;
   });
-  answer.catch(() => undefined); // heard below
+  answer.catch(() => undefined); // reported below
   await inPortions(said, (portion, last) => say({ kind: 'portion', portion, last }));
   return answer;
 }
 
-/** Result of `read` on a message of `worker`, within the time limit. Rejects with DraftingEnded. */
 function draftingAnswer<T>(
   worker: Worker,
   deadlineMs: number,

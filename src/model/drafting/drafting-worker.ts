@@ -23,14 +23,14 @@ import type {
 } from './messages.js';
 import { Portions, portionsOf } from './portions.js';
 
-/** Thread that reads, compiles and judges drafts. It keeps the served model but answers no requests. */
+/** Thread that compiles and checks drafts. It holds the served model but answers no requests. */
 
 const port = parentPort;
 if (port === null) throw new Error('this file is the main module of a worker');
 
 const say = (message: FromDrafter): void => port.postMessage(message);
 
-/** Maximum changes, and access changes per role, of one draft: its author is shown all of them at once. */
+/** Maximum number of changes of one draft, including access changes of all roles: its author is shown every one. */
 const MOST_CHANGES = 20_000;
 
 interface LoadedBaseline {

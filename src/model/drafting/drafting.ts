@@ -8,16 +8,16 @@ import type { Model } from '../served-model.js';
 import { DraftingEnded, DraftingThread } from './drafting-thread.js';
 import type { BaselineMessage, DraftReply, DraftTask, DraftTaskResults, StepResult } from './messages.js';
 
-/** The served model that drafts are compared with, and the file and publications that it is made of. */
+/** The served model that drafts are compared with, and the documents it is compiled from. */
 export interface DraftBaseline extends Model {
   readonly base: ManifestDocument;
   readonly objects: FragmentDocument;
 }
 
 /**
- * Processes authors' drafts, one author after the other. Faults of a draft are in the result; errors thrown are
- * QueryErrors for the author: E0511 for a draft that takes too long or too much memory, E4290 for too many of one
- * author, and those of the task itself.
+ * Processes drafts, fairly among authors. Faults of a draft are in the result; errors thrown are QueryErrors for the
+ * author: E0511 for a draft that takes too long or too much memory, E4290 for too many of one author, and those of the
+ * task itself.
  */
 export interface DraftCompiler {
   judge(proposal: Proposal, served: DraftBaseline, author: string): Promise<Judgement>;
@@ -69,12 +69,11 @@ export function createDrafting({ log, deadlineMs = DEADLINE_MS }: DraftingOption
   return Object.freeze(drafting);
 }
 
-/** Key of the baseline that the thread must have. */
 function keyOf({ manifest, snapshot, objects }: DraftBaseline): string {
   return `${manifest.version} ${snapshot?.version ?? ''} ${numberOf(objects)}`;
 }
 
-/** Publications are never changed, so that each object gets a number of its own. */
+/** Publications never change, so each object gets a number. */
 const NUMBERS = new WeakMap<FragmentDocument, number>();
 let numbers = 0;
 

@@ -1,3 +1,3 @@
-/** Drafts are read, compiled and judged in a thread of their own: see decision 47. */
+/** Compiling and checking of drafts in a separate thread: see decision 47. */
 export { createDrafting, type DraftBaseline, type DraftCompiler } from './drafting.js';
 export type { StepResult } from './messages.js';

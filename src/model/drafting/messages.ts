@@ -11,27 +11,24 @@ import type {
 import type { AdoptionCandidate } from '../discovery/index.js';
 import type { FragmentDocument, Manifest, ManifestDocument, Overlay } from '../manifest/index.js';
 
-/** Source documents of the served model: the thread compiles them itself, and keeps the result for later tasks. */
+/** Documents of the served model, which the thread compiles and keeps for later tasks. */
 export interface BaselineMessage {
   readonly kind: 'ground';
-  /** Version of the manifest that is served. */
   readonly version: string;
-  /** The manifest file's document. */
+  /** Document of the manifest file. */
   readonly base: ManifestDocument;
   /** Objects published over it. */
   readonly objects: FragmentDocument;
-  /** Null while there is none. */
+  /** Null while no policy is loaded. */
   readonly policy: PolicyDocument | null;
 }
 
-/** One operation on a draft. */
 export type DraftTask =
   | { readonly kind: 'judge'; readonly proposal: Proposal }
   | { readonly kind: 'step'; readonly step: PublishStep }
   | { readonly kind: 'relation'; readonly candidate: AdoptionCandidate }
   | { readonly kind: 'term'; readonly term: string };
 
-/** Result types, by kind of task. */
 export interface DraftTaskResults {
   readonly judge: Judgement;
   readonly step: StepResult;
@@ -39,7 +36,7 @@ export interface DraftTaskResults {
   readonly term: Suggestion | null;
 }
 
-/** Result of a step, with all that is written for it; the policy is compiled where it is used. */
+/** Result of a step, with everything that is written for it; the policy is compiled where it is used. */
 export type StepResult =
   | {
       readonly ok: true;
@@ -47,7 +44,7 @@ export type StepResult =
       readonly over: Overlay['over'];
       readonly manifest: Manifest;
       readonly diff: ManifestDifference;
-      /** Just this is published already. */
+      /** True if exactly this is already published. */
       readonly published: boolean;
     }
   | { readonly ok: false; readonly findings: readonly DraftFinding[] };
@@ -57,7 +54,7 @@ export type DraftReply<T> =
   | { readonly told: T }
   | { readonly error: QueryErrorFields & { readonly entry: string } };
 
-/** A portion of a `BaselineMessage` or a `DraftTask`, or the request for the next portion of the answer. */
+/** A portion of a `BaselineMessage` or a `DraftTask`, or a request for the next portion of the answer. */
 export type ToDrafter =
   | { readonly kind: 'portion'; readonly portion: string; readonly last: boolean }
   | { readonly kind: 'more' };

@@ -5,8 +5,8 @@ import { frozenMap } from '../manifest/index.js';
  * Encodes plain data for transfer between threads in portions that are each decoded quickly: a compiled manifest of
  * thousands of entities, decoded at once, would block the thread. Frozen objects arrive frozen, shared ones shared.
  *
- * A portion is a JSON array of nodes, each after those that it contains: its kind, then its parts. A part is a value,
- * or the number of a node in brackets; empty brackets are `undefined`, a text in them is a number that JSON lacks.
+ * A portion is a JSON array of nodes, each after the nodes it contains: its kind, then its parts. A part is a value,
+ * or the number of a node in brackets; empty brackets are `undefined`, a text in brackets is a number that JSON lacks.
  */
 const KINDS = ['object', 'bare', 'array', 'map', 'set'] as const;
 
@@ -14,10 +14,10 @@ type NodeKind = (typeof KINDS)[number];
 type EncodedPart = string | number | boolean | null | readonly [] | readonly [number | string];
 type EncodedNode = readonly [kind: number, frozen: 0 | 1, ...parts: EncodedPart[]];
 
-/** UTF-16 units of a portion, about. */
+/** Approximate size of a portion, in UTF-16 units. */
 const PORTION = 65_536;
 
-/** `value` in portions. @throws TypeError for what is not plain, and for a circle */
+/** `value` in portions. @throws TypeError for cycles, and for values that are not plain data */
 export function* portionsOf(value: object): Generator<string> {
   const numbers = new Map<object, number>();
   const begun = new Set<object>();
@@ -92,7 +92,7 @@ function nodeOf(value: object, numbers: ReadonlyMap<object, number>): EncodedNod
   return [KINDS.indexOf(kindOf(value)), Object.isFrozen(value) ? 1 : 0, ...parts];
 }
 
-/** Puts together again what `portionsOf` took apart. */
+/** Decodes the portions of `portionsOf`. */
 export class Portions {
   readonly #nodes: unknown[] = [];
 
@@ -126,7 +126,7 @@ function madeOf(kind: NodeKind, values: readonly unknown[], frozen: boolean): ob
     case 'map':
       return frozen ? frozenMap(pairs(values)) : new Map(pairs(values));
     case 'object':
-      // Names are members here, `__proto__` too.
+      // `__proto__` is an ordinary name here.
       return Object.fromEntries(pairs(values));
     case 'bare':
       return Object.assign(Object.create(null), Object.fromEntries(pairs(values)));

@@ -1,13 +1,13 @@
 import { OPERATORS, type OperatorArgument, type OperatorName } from 'osl-compiler';
 
-/** One label, and the texts that stand for it: its name and description, its examples. */
+/** A label with its texts. */
 export interface Label {
   readonly label: string;
   readonly description: string | null;
   readonly examples: readonly string[];
 }
 
-/** Values by argument name, as JavaScript has them: numbers, texts, arrays, parsed jsonb; null is absent. */
+/** Values by argument name: numbers, texts, arrays, parsed jsonb; null if absent. */
 export type ArgumentValues = Readonly<Record<string, unknown>>;
 
 /** Checked values with the defaults filled in. */
@@ -18,7 +18,7 @@ const MOST_EXAMPLES = 1_000;
 const LONGEST_TEXT = 20_000;
 const LARGEST_SCHEMA = 16_384;
 
-/** An argument of an operator is wrong. `message` is one sentence for the caller and holds no row data. */
+/** An argument of an operator is wrong. `message` is one sentence for the caller and contains no row data. */
 export class InvalidArgument extends Error {
   override readonly name = 'InvalidArgument';
 
@@ -27,7 +27,7 @@ export class InvalidArgument extends Error {
   }
 }
 
-/** @throws InvalidArgument: unknown, missing, of another type, or out of bounds */
+/** @throws InvalidArgument if one is unknown, missing, of another type, or out of bounds */
 export function checkArguments(operator: OperatorName, values: ArgumentValues): CheckedArguments {
   const declared = OPERATORS[operator].arguments;
   for (const name of Object.keys(values)) {
@@ -126,7 +126,7 @@ function isShort(value: unknown): value is string {
   return typeof value === 'string' && value.length <= LONGEST_TEXT;
 }
 
-/** A number that `checkArguments` has put there. */
+/** A number set by `checkArguments`. */
 export function number(checked: CheckedArguments, name: string): number {
   const value = checked.get(name);
   return typeof value === 'number' ? value : Number.NaN;
@@ -139,5 +139,5 @@ export function text(checked: CheckedArguments, name: string): string | null {
 }
 
 export function labels(checked: CheckedArguments): readonly Label[] {
-  return checked.get('labels') as readonly Label[]; // put there by checkArguments
+  return checked.get('labels') as readonly Label[]; // set by `checkArguments`
 }

@@ -1,4 +1,3 @@
-/** Languages whose words are stemmed. */
 const STEMMED_LANGUAGES = [
   'arabic',
   'armenian',
@@ -25,13 +24,13 @@ const STEMMED_LANGUAGES = [
   'turkish',
 ] as const;
 
-/** Languages that are written without spaces, whose words are cut by a dictionary. */
+/** Languages without spaces between words; a dictionary splits them. */
 const UNSPACED_LANGUAGES = ['chinese', 'japanese', 'thai'] as const;
 
 export type StemmedLanguage = (typeof STEMMED_LANGUAGES)[number];
 export type UnspacedLanguage = (typeof UNSPACED_LANGUAGES)[number];
 
-/** Languages that a facet's `retrieval.language` may name. */
+/** Values of a facet's `retrieval.language`. */
 export type Language = StemmedLanguage | UnspacedLanguage;
 
 export const LANGUAGES: readonly Language[] = Object.freeze([...STEMMED_LANGUAGES, ...UNSPACED_LANGUAGES]);

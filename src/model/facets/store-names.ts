@@ -1,20 +1,16 @@
 import { createHash } from 'node:crypto';
 
-/** The schema of all stores and of their control tables. */
+/** Schema of all stores and their control tables. */
 export const STORE_SCHEMA = 'osl_content';
 
-/** Suffixes of the names of the tables beside a store. */
 const BITS = '__bits';
 const DERIVED = '__derived';
 const WORDS = '__words';
 
-/** Bytes of a Postgres identifier; a longer one would be cut in silence, and two stores become one. */
+/** Bytes left for a name in a Postgres identifier, which would be truncated silently, so that two stores became one. */
 const LONGEST = 63 - DERIVED.length;
 
-/**
- * The table of one facet version: `<facet>__<version>`, or a hashed name where that is too long or where
- * another pair could have the same one.
- */
+/** Table of one facet version: `<facet>__<version>`, or a hashed name if that is too long or ambiguous. */
 export function storeTable(facet: string, version: string): string {
   const plain = `${facet}__${version}`;
   const clear =
@@ -28,26 +24,25 @@ export function storeTable(facet: string, version: string): string {
     .update(JSON.stringify([facet, version]))
     .digest('hex')
     .slice(0, 24);
-  // Three underscores, which no plain name has.
+  // No plain name has three underscores.
   return `${Buffer.from(facet).subarray(0, 27).toString('latin1').replace(/\W/g, '')}___${hash}`;
 }
 
-/** The narrow table beside the store of a dense facet version: no store's name has its two double underscores. */
+/** Narrow table beside the store of a dense facet version. No store's name has its two double underscores. */
 export function bitsTable(facet: string, version: string): string {
   return `${storeTable(facet, version)}${BITS}`;
 }
 
-/** The table of how many passages of a lexical facet version hold each word, likewise. */
+/** Table with the number of passages of a lexical facet version that contain each word. */
 export function wordsTable(facet: string, version: string): string {
   return `${storeTable(facet, version)}${WORDS}`;
 }
 
-/** Table of the attributes derived from a facet version, likewise. */
+/** Table of the attributes derived from a facet version. */
 export function derivedTable(facet: string, version: string): string {
   return `${storeTable(facet, version)}${DERIVED}`;
 }
 
-/** The columns that every store has, or may have. */
 const OWN_COLUMNS = [
   'chunk_id',
   'doc_id',
@@ -67,7 +62,7 @@ const OWN_COLUMNS = [
   'bits',
 ] as const;
 
-/** The column that holds a metadata field: of its name, with two underscores before a name of our own. */
+/** Column of a metadata field: the field's name, prefixed with two underscores if stores use that name themselves. */
 export function metadataColumn(field: string): string {
   return OWN_COLUMNS.some((own) => own === field) ? `__${field}` : field;
 }

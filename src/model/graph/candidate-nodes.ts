@@ -3,7 +3,6 @@ import type { Manifest } from '../manifest/index.js';
 import { tableName } from '../manifest/index.js';
 import type { MapAttribute, MapEdge, MapNode } from './domain-map.js';
 
-/** Candidates of a database as parts of the domain map. */
 export interface DiscoveredGraph {
   readonly nodes: readonly MapNode[];
   readonly edges: readonly MapEdge[];
@@ -11,9 +10,9 @@ export interface DiscoveredGraph {
 }
 
 /**
- * Candidates as the graph has them: entities and associations are nodes, under the name that is free for them; a
- * bridge is an edge between what it links, as an adopted one is. Links lead along declared foreign keys to entities
- * and to other candidates. Pure: equal arguments, equal parts in equal order.
+ * Candidates as parts of the graph: entities and associations are nodes, a bridge is an edge between what it links.
+ * Links follow declared foreign keys to entities and to other candidates. Pure: equal arguments give equal parts in
+ * equal order.
  */
 export function discoveredIn(candidates: readonly AdoptionCandidate[], manifest: Manifest): DiscoveredGraph {
   const links = candidates.filter((c) => c.proposal === 'bridge');
@@ -27,7 +26,7 @@ export function discoveredIn(candidates: readonly AdoptionCandidate[], manifest:
   };
 }
 
-/** Rows are not counted here: what the planner assumes changes by itself, and the map should not. */
+/** Omits the planner's row estimate, which changes by itself. */
 function candidateNode(candidate: AdoptionCandidate): MapNode {
   const { id, name, comment, key, columns, proposal, confidence } = candidate;
   return {
@@ -46,7 +45,6 @@ function candidateNode(candidate: AdoptionCandidate): MapNode {
   };
 }
 
-/** A foreign key of a candidate; no edge if it leads to nothing in the map. */
 function keyEdge(
   candidate: AdoptionCandidate,
   link: CandidateLink,
@@ -94,7 +92,6 @@ function bridgeEdge(
   ];
 }
 
-/** Targets of foreign keys. */
 class ForeignKeyTargets {
   readonly #manifest: Manifest;
   /** By `connector.schema.table`. */
@@ -105,7 +102,7 @@ class ForeignKeyTargets {
     this.#candidates = new Map(candidates.map((c) => [c.id, c]));
   }
 
-  /** Node that a key refers to, and its attributes; null if the map lacks one of them. */
+  /** Node and attributes that a foreign key refers to; null if the map lacks one of them. */
   endOf(
     connector: string,
     { references }: CandidateLink,

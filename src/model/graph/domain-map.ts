@@ -11,12 +11,11 @@ export interface DomainMap {
 }
 
 export interface MapNode {
-  /** `entity:<name>` or `metric:<name>`; of a candidate as of the entity that it would be. */
+  /** `entity:<name>` or `metric:<name>`; a candidate has the id of the entity that it would be. */
   readonly id: string;
   readonly kind: 'entity' | 'metric' | 'candidate';
   readonly name: string;
   readonly plane: 'mixed' | 'structured';
-  /** `discovered`: of a candidate. */
   readonly state: 'existing' | 'deprecated' | 'discovered';
   readonly composition: EntityView['composition'] | null;
   readonly description: string | null;
@@ -33,7 +32,7 @@ interface EntityMeta {
 }
 
 interface CandidateMeta {
-  /** Columns of the key that it would have, between commas. */
+  /** Columns of the proposed key, separated by commas. */
   readonly pk: string;
   /** `connector.schema.table` */
   readonly source: string;
@@ -49,21 +48,20 @@ export interface MapAttribute {
 }
 
 export interface MapEdge {
-  /** `<bridge>~<a>:<b>`; of a link without a bridge, its own name. */
+  /** `<bridge>~<a>:<b>`; for a link without a bridge, `<link>~<a>:<b>`. */
   readonly id: string;
   readonly source: string;
   readonly target: string;
   /** `nn`: through a bridge; `n1`, `11`: along a foreign key, from source to target. */
   readonly kind: 'nn' | 'n1' | '11';
   readonly label: string;
-  /** False for objects that were only discovered. */
+  /** False for discovered objects. */
   readonly declared: boolean;
   /** Attributes, separated by commas if there are several. */
   readonly source_attr: string;
   readonly target_attr: string;
 }
 
-/** Makes the map, in steps. */
 export function* domainMapSteps(view: GraphView): Generator<void, DomainMap> {
   const metrics = groupedBy(view.metrics, (m) => m.entity ?? '');
   return {

@@ -1,7 +1,7 @@
 import { identifier, quoteLiteral, type TypeName } from 'osl-compiler';
 import type { ColumnView, EntityView, FacetView, GraphView, LinkView, MetricView } from './view.js';
 
-/** Questions in the reader's own names; a test runs them all. Rows are never looked at, so keys are made up. */
+/** Example queries in the reader's own names; a test runs them all. Keys are made up, since rows are never read. */
 
 const SHOWN_COLUMNS = 4;
 
@@ -14,7 +14,7 @@ function list(columns: readonly string[], alias: string | null = null): string {
   return columns.map((c) => `${lead}${identifier(c)}`).join(', ');
 }
 
-/** `select id, name from osl.entities.customer limit 10`, and its content where it has some. */
+/** `select id, name from osl.entities.customer limit 10`, and one with its content if it has facets. */
 export function entityExamples(entity: EntityView, facets: readonly FacetView[]): readonly string[] {
   const shown = entity.columns.filter((c) => c.rows).slice(0, SHOWN_COLUMNS);
   if (shown.length === 0) return entity.aggregates ? [`select count(*) from ${from(entity.name)}`] : [];
@@ -37,12 +37,11 @@ export function facetExample(facet: FacetView): string {
   return `select text, score, cite from ${retrieve(facet)}`;
 }
 
-/** None for a metric that takes more than the rows of one entity. */
+/** Empty for a metric over several entities. */
 export function metricExamples({ name, entity, measurable }: MetricView): readonly string[] {
   return entity === null || !measurable ? [] : [`select measure(${identifier(name)}) from ${from(entity)}`];
 }
 
-/** The two entities of a link, joined along it. */
 export function joinExample({ from: left, to: right, bridge }: LinkView): string {
   const on = (a: string, as: readonly string[], b: string, bs: readonly string[]): string =>
     as.map((c, i) => `${a}.${identifier(c)} = ${b}.${identifier(bs[i] ?? '')}`).join(' and ');
@@ -55,7 +54,7 @@ export function joinExample({ from: left, to: right, bridge }: LinkView): string
   );
 }
 
-/** A walk along a link; null if an end has no key that the reader sees, or one of a type without an example value. */
+/** A TRAVERSE along a link; null if an end has no key that the reader sees, or a key type without an example value. */
 export function traverseExampleIn(view: GraphView): (link: LinkView) => string | null {
   const entities = new Map(view.entities.map((e) => [e.name, e]));
   return ({ name, from: left, to: right }) => {
@@ -69,7 +68,7 @@ export function traverseExampleIn(view: GraphView): (link: LinkView) => string |
   };
 }
 
-/** Text about an entity beside its columns, joined on the key. */
+/** Passages about an entity beside its columns, joined on the key. */
 export function crossModalExample(facet: FacetView): string {
   const key = identifier(facet.keyOfEntity);
   return (
@@ -82,14 +81,14 @@ function retrieve({ name, maxTopK }: FacetView): string {
   return `RETRIEVE(facet => ${quoteLiteral(name)}, query => 'what is it about', top_k => ${Math.min(5, maxTopK)})`;
 }
 
-/** Columns of the key; null if the reader sees no rows of some of them. */
+/** Columns of the key; null if the reader cannot see all of them in rows. */
 function keyOf(entity: EntityView | undefined): readonly ColumnView[] | null {
   const names = entity?.primaryKey ?? [];
   const columns = names.flatMap((name) => entity?.columns.find((c) => c.name === name && c.rows) ?? []);
   return columns.length > 0 && columns.length === names.length ? columns : null;
 }
 
-/** A literal of a type that keys have; null for what no example needs. */
+/** A literal of a key type; null for other types. */
 function made(type: TypeName): string | null {
   switch (type) {
     case 'text':

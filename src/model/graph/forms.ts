@@ -10,12 +10,12 @@ import {
 } from './examples.js';
 import type { GraphView } from './view.js';
 
-/** One of the five forms of OSL-SQL. Source: contract, OSL-SQL rules 3. */
+/** One of the five query forms of OSL-SQL. Source: contract, OSL-SQL rules 3. */
 export interface FormEntry {
   readonly name: 'structured' | 'retrieve' | 'traverse' | 'joint' | 'cross_modal';
   readonly shape: string;
   readonly rules: readonly string[];
-  /** In the reader's own names; empty if the reader may use nothing that the form could read. */
+  /** In the reader's own names; empty if the reader sees nothing that the form could read. */
   readonly examples: readonly string[];
 }
 
@@ -91,7 +91,6 @@ export function formEntries(view: GraphView): readonly FormEntry[] {
   ];
 }
 
-/** Parts of a structured query that the tenant allows. */
 function allowed(features: Features): string {
   const named: readonly (readonly [boolean, string])[] = [
     [features.derived_tables, 'CTEs and derived tables'],
@@ -103,7 +102,6 @@ function allowed(features: Features): string {
   return named.flatMap(([on, name]) => (on ? [name] : [])).join(', ');
 }
 
-/** The first example that one of `all` gives. */
 function first<T>(all: readonly T[], example: (one: T) => string | null): readonly string[] {
   for (const one of all) {
     const text = example(one);

@@ -1,4 +1,4 @@
-/** The semantic graph as its readers may know it: schema, domain map, resolver. */
+/** The semantic graph as one reader may see it: schema, domain map, resolver. */
 export { discoveredIn } from './candidate-nodes.js';
 export { domainMapSteps } from './domain-map.js';
 export { entityExamples, metricExamples } from './examples.js';

@@ -22,11 +22,11 @@ export interface OperatorEntry {
   readonly name: string;
   readonly class: 'infix' | 'prefix' | 'encoder' | 'decoder';
   readonly signatures: readonly string[];
-  /** False for a decoder if the service has no language model. */
+  /** False for a decoder if no language model is configured. */
   readonly available: boolean;
 }
 
-/** Every function of OSL-SQL. COUNT(*), MEASURE, COALESCE, CASE and their like are grammar. */
+/** All functions of OSL-SQL. COUNT(*), MEASURE, COALESCE, CASE and the like are grammar. */
 export function functionEntries(): readonly FunctionEntry[] {
   return grouped(FUNCTIONS, (f) => `${f.kind} ${f.name}`, functionSignature).map(([first, signatures]) => {
     const units = first.structural.get(0);
@@ -73,7 +73,7 @@ function argumentText(a: OperatorArgument): string {
   return `[${name} ${a.type}${bounds}${preset}]`;
 }
 
-/** `all` by key, in the order of each key's first, with the texts of its members. */
+/** `all` grouped by key, in order of first occurrence, each with the texts of its members. */
 function grouped<T>(
   all: readonly T[],
   key: (one: T) => string,

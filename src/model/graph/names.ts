@@ -1,7 +1,7 @@
 import { fullName, plainName, type Relation } from 'osl-compiler';
 import type { GraphView } from './view.js';
 
-/** The full name of an entity or bridge, as queries and the audit log write it. */
+/** Full name of an entity or bridge, as in queries and the audit log. */
 export function entityName(name: string): string {
   return fullName('entities', name);
 }
@@ -18,7 +18,7 @@ export function metricName(name: string): string {
   return fullName('metrics', name);
 }
 
-/** Full names of all objects in a view, sorted and unique, for the audit record of its reading. */
+/** Full names of all objects in a view, sorted and unique, for the audit record. */
 export function objectsIn(
   view: Pick<GraphView, 'entities' | 'facets' | 'metrics' | 'links'>,
 ): readonly string[] {
@@ -32,25 +32,24 @@ export function objectsIn(
   return [...new Set(names)].sort();
 }
 
-/** The full name of a relation of the catalog, or of a column of it. */
+/** Full name of a relation of the catalog, or of one of its columns. */
 export function objectName({ kind, name }: Relation, column: string | null = null): string {
   const owner = fullName(kind === 'facet' ? 'facets' : 'entities', name);
   return column === null ? owner : `${owner}.${column}`;
 }
 
-/** A relation of the catalog, and optionally a column of it. */
 export interface CatalogName {
   readonly relation: string;
   readonly column: string | null;
 }
 
-/** Object named by `osl.entities.customer.email`, or `customer.email`; facets likewise. Names have no dots. */
+/** Parses `osl.entities.customer.email` or `customer.email`; facets likewise. Names have no dots. */
 export function objectNamed(name: string): CatalogName {
   const [relation = '', column] = plainName('facets', plainName('entities', name)).split('.');
   return { relation, column: column ?? null };
 }
 
-/** As the lexicon writes what a term refers to: `customer.name` of `osl.entities.customer.name`. */
+/** Name as the lexicon writes it: `customer.name` for `osl.entities.customer.name`. */
 export function shortName(fqn: string): string {
   return fqn.replace(/^osl\.(?:entities|facets|metrics)\./, '');
 }

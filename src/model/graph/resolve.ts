@@ -7,22 +7,20 @@ import type { GraphView } from './view.js';
 /** `GET /osl/schema/resolve`. */
 export interface Resolution {
   readonly term: string;
-  /** Best first; of equal score by name. */
+  /** Best first; equal scores by name. */
   readonly matches: readonly Match[];
 }
 
 export interface Match {
   readonly fqn: string;
   readonly kind: MatchKind;
-  /** 0 (exclusive) to 1, rounded to four decimals. Depends only on the term and on what it matches. */
+  /** 0 (exclusive) to 1, rounded to four decimals. Depends only on the term and the object. */
   readonly score: number;
-  /** Part of the object that the term matched. */
   readonly via: 'name' | 'lexicon' | 'description';
 }
 
 type MatchKind = 'entity' | 'column' | 'derived' | 'metric' | 'facet' | 'bridge';
 
-/** Matches at most. */
 export const MAX_MATCHES = 20;
 
 /** Scores of a match of every word, by the part matched, and of a partial one. */
@@ -31,19 +29,18 @@ const WORTH = {
   lexicon: { exact: 0.95, words: 0.75 },
   description: { words: 0.4 },
 } as const;
-/** Score of a name that equals the term except for a typing error. */
+/** Score of a name that differs from the term by a typing error. */
 const SLIP = 0.5;
 /** Minimum length of terms that are matched despite a typing error. */
 const SLIP_LENGTH = 4;
 /** Minimum share of the term's words that a description must have. */
 const DESCRIBED = 0.5;
 
-/** Finds the objects of `view` that a business word may mean. */
+/** Finds the objects of `view` that a business term may mean. */
 export function resolve(term: string, view: GraphView): Resolution {
   return atOnce(resolveSteps(term, view));
 }
 
-/** `resolve`, in steps. */
 export function* resolveSteps(term: string, view: GraphView): Generator<void, Resolution> {
   const wanted = phraseOf(term);
   const candidates = yield* candidatesIn(view);
@@ -53,7 +50,7 @@ export function* resolveSteps(term: string, view: GraphView): Generator<void, Re
   return { term, matches: matches.slice(0, MAX_MATCHES) };
 }
 
-/** A text prepared for comparison: lower-cased, and its words without inflection. */
+/** A text prepared for comparison: lower-cased, with stemmed words. */
 interface Phrase {
   readonly text: string;
   readonly words: ReadonlySet<string>;
@@ -78,7 +75,7 @@ function matchOf(wanted: Phrase, candidate: TermCandidate): Match | null {
   return score === 0 ? null : { fqn, kind, score: Math.round(score * 10_000) / 10_000, via };
 }
 
-/** Exact, or by the share of words that both have (Dice). */
+/** Score of an exact match, or by the share of common words (Dice). */
 function likeness(a: Phrase, b: Phrase, worth: { readonly exact: number; readonly words: number }): number {
   if (a.text === b.text) return worth.exact;
   const total = a.words.size + b.words.size;
@@ -111,7 +108,6 @@ function phraseOf(text: string): Phrase {
 
 const known = new WeakMap<GraphView, readonly TermCandidate[]>();
 
-/** Candidates of a view, computed once. */
 function* candidatesIn(view: GraphView): Generator<void, readonly TermCandidate[]> {
   let candidates = known.get(view);
   if (candidates === undefined) {

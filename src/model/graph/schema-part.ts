@@ -5,17 +5,17 @@ import { entityName, facetName, metricName } from './names.js';
 import { featuresOf, schemaShapes } from './schema.js';
 import type { EntityView, FacetView, GraphView, LinkView, MetricView } from './view.js';
 
-/** Lists of the schema whose members a reader can ask for by name. */
+/** Lists whose members can be requested by name. */
 const OBJECTS = ['entities', 'facets', 'metrics', 'relationships'] as const;
-/** Lists that are the same for every reader, but for the examples of forms. */
+/** Lists that are the same for every reader, except for the examples of forms. */
 const LANGUAGE = ['functions', 'operators', 'forms'] as const;
 export const SCHEMA_PARTS = [...OBJECTS, ...LANGUAGE] as const;
 export type SchemaPart = (typeof SCHEMA_PARTS)[number];
 
-/** Names of one request. */
+/** Maximum number of names in one request. */
 export const MOST_NAMES = 50;
 
-/** The wanted part of the schema: members by name, whole lists, or a page of the index from its `from`th object on. */
+/** Requested part of the schema: members by name, whole lists, or a page of the index from object `from` on. */
 export type SchemaWish =
   | {
       readonly kind: 'part';
@@ -24,13 +24,12 @@ export type SchemaWish =
     }
   | { readonly kind: 'index'; readonly from: number };
 
-/** A name that nothing has which the reader may see. */
 interface NotFound {
   readonly name: string;
   readonly near: string | null;
 }
 
-/** The wanted objects of a view, before anything is said of them. */
+/** Chosen objects of a view, before they are described. */
 export interface SchemaChoice {
   readonly view: Pick<GraphView, 'entities' | 'facets' | 'metrics' | 'links'>;
   readonly functions: ReturnType<typeof functionEntries>;
@@ -39,7 +38,7 @@ export interface SchemaChoice {
   readonly notFound: readonly NotFound[];
 }
 
-/** Most wrong names that are compared with all others: each look goes over the whole view. */
+/** Maximum number of unknown names that are compared with all others: each comparison scans the whole view. */
 const MOST_COMPARED = 3;
 
 export function chosenOf(
@@ -84,7 +83,7 @@ function namesIn({ entities, facets, metrics, links }: GraphView): readonly stri
   return [...entities, ...facets, ...metrics, ...links].map(({ name }) => name);
 }
 
-/** The wanted members of the schema. What is null, empty or as usual of them is left out. */
+/** Description of the chosen members. Null, empty and default values are left out. */
 export function schemaPart(
   view: GraphView,
   { view: chosen, functions, operators, forms, notFound }: SchemaChoice,
@@ -104,7 +103,7 @@ export function schemaPart(
   });
 }
 
-/** Usual values of members of a schema, which are left out. */
+/** Default values, which are left out. */
 const USUAL: Readonly<Record<string, unknown>> = {
   nullable: true,
   masked: 'none',
@@ -112,25 +111,24 @@ const USUAL: Readonly<Record<string, unknown>> = {
   available: true,
 };
 
-/** `value` without members that are null, empty or usual. */
 function compact<T>(value: T): T {
-  if (Array.isArray(value)) return value.map(compact) as T; // a list of the same
+  if (Array.isArray(value)) return value.map(compact) as T; // a list of the same elements
   if (typeof value !== 'object' || value === null) return value;
   const kept = Object.entries(value).filter(([name, member]) => {
     const isEmpty = member === null || (Array.isArray(member) && member.length === 0);
     return !isEmpty && USUAL[name] !== member;
   });
-  return Object.fromEntries(kept.map(([name, member]) => [name, compact(member)])) as T; // of its members
+  return Object.fromEntries(kept.map(([name, member]) => [name, compact(member)])) as T; // an object of the same members
 }
 
-/** Bytes of the objects of one page of the index. */
+/** Size of the objects of one page of the index, in bytes. */
 const PAGE_BYTES = 6_000;
-/** UTF-16 units of a description in the index. */
+/** Maximum length of a description in the index, in UTF-16 units. */
 const SHORT = 160;
-/** Columns of an entity that the index names. */
+/** Maximum number of columns listed for an entity in the index. */
 const MOST_COLUMNS = 40;
 
-/** One page of the index: what there is, a line of each. */
+/** One page of the index: a short entry for each object. */
 export function schemaIndex(view: GraphView, from: number): object {
   const all = [
     ...view.entities.map((e) => (): object => indexedEntity(e)),

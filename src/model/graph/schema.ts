@@ -15,7 +15,7 @@ import type {
 } from './view.js';
 import { groupedBy } from './view.js';
 
-/** `GET /osl/schema` without `version` and `etag`: all that a planner needs to write OSL-SQL. */
+/** `GET /osl/schema` without `version` and `etag`: everything that a planner needs to write OSL-SQL. */
 export interface SchemaDocument {
   readonly entities: readonly SchemaEntity[];
   readonly facets: readonly SchemaFacet[];
@@ -27,9 +27,9 @@ export interface SchemaDocument {
   readonly features: SchemaFeatures;
 }
 
-/** By the names of the manifest's switches: features that are off are refused with E0511. */
+/** Switches of the manifest: a feature that is off is refused with E0511. */
 export interface SchemaFeatures extends Features {
-  /** The join rule; a join that breaks it is E0514. */
+  /** A join that breaks this rule is refused with E0514. */
   readonly joins: Joins;
 }
 
@@ -41,11 +41,11 @@ export interface SchemaEntity {
   readonly deprecated: string | null;
   readonly composition: EntityView['composition'];
   readonly primary_key: readonly string[];
-  /** The columns that joins may use. */
+  /** Columns that joins may use. */
   readonly entity_key_columns: readonly string[];
   /** In the order of `*`. */
   readonly columns: readonly SchemaColumn[];
-  /** Attributes taken from its text; like `evidence` they can be selected where WHERE names the keys. */
+  /** Attributes derived from its text; like `evidence` they can be selected if WHERE names the keys. */
   readonly derived: readonly SchemaDerived[];
   /** Minimum number of entities in a group, for columns whose `use` is `aggregates`; otherwise null. */
   readonly minimum_group_size: number | null;
@@ -69,12 +69,12 @@ export interface SchemaColumn {
   readonly type: string;
   readonly description: string | null;
   readonly nullable: boolean;
-  /** In which rows the reader sees a mask instead of the value. */
+  /** Rows in which the reader sees a mask instead of the value. */
   readonly masked: 'none' | 'some' | 'all';
-  /** `aggregates`: no row shows it, but aggregates may use it. */
+  /** `aggregates`: not shown in rows, but usable in aggregates. */
   readonly use: 'rows' | 'aggregates';
   readonly synonyms: readonly string[];
-  /** The declared label; in the full view only. */
+  /** Declared label; in the full view only. */
   readonly sensitivity?: string | null;
 }
 
@@ -84,7 +84,7 @@ export interface SchemaFacet {
   readonly description: string | null;
   readonly deprecated: string | null;
   readonly entity: string;
-  /** The column of a passage that holds the key of its entity. */
+  /** Column of a passage with the key of its entity. */
   readonly entity_key: string;
   readonly embedding_model: string;
   /** Time at which its text was last read in turn: RFC 3339, in UTC; null if unknown. */
@@ -94,9 +94,9 @@ export interface SchemaFacet {
     readonly modes: readonly string[];
     readonly rerankers: readonly string[];
   };
-  /** Values that CLASSIFY(text) and TAG(text) compare with; empty: the words of the query. */
+  /** Default labels of CLASSIFY(text) and TAG(text); empty: the words of the query. */
   readonly labels: readonly string[];
-  /** Columns of a passage beside text, score, cite and redacted_fields. */
+  /** Columns of a passage besides text, score, cite and redacted_fields. */
   readonly columns: readonly SchemaColumn[];
   /** Columns that WHERE and joins may use. */
   readonly scalar_indexed: readonly string[];
@@ -109,13 +109,13 @@ interface SchemaMetric {
   readonly fqn: string;
   readonly description: string | null;
   readonly deprecated: string | null;
-  /** Null if it uses rows of several. */
+  /** Null if it uses rows of several entities. */
   readonly entity: string | null;
   readonly kind: string;
   readonly type: string;
-  /** Display format of its figures; null if the manifest states none. */
+  /** Display format; null if the manifest states none. */
   readonly format: MetricFormat | null;
-  /** True if MEASURE over its entity alone has it; a metrics body has them all. */
+  /** True if MEASURE over its entity returns it; a metrics body accepts all metrics. */
   readonly measurable: boolean;
   readonly synonyms: readonly string[];
   readonly examples: readonly string[];
@@ -138,7 +138,7 @@ export interface SchemaRelationship {
 interface SchemaBridge {
   readonly name: string;
   readonly fqn: string;
-  /** Hold the key of `from`, and of `to`. */
+  /** Columns with the keys of `from` and `to`. */
   readonly from_columns: readonly string[];
   readonly to_columns: readonly string[];
   readonly entity_key_columns: readonly string[];
@@ -146,10 +146,10 @@ interface SchemaBridge {
 }
 
 /**
- * Makes the document, in steps.
+ * Computes the document, in steps.
  *
  * @param full true: with labels and definitions, which only an admin may see
- * @param indexed time at which the texts of a facet were last read, by facet
+ * @param indexed time at which the texts of each facet were last read
  */
 export function* schemaSteps(
   view: GraphView,
@@ -174,7 +174,7 @@ export function featuresOf({ features, joins }: GraphView): SchemaFeatures {
   return { ...features, joins };
 }
 
-/** Functions that describe the objects of `view`, as `schemaOf` does. */
+/** Functions that describe the objects of `view`. */
 export function schemaShapes(view: GraphView, full: boolean, indexed: ReadonlyMap<string, string>) {
   const column = (c: ColumnView): SchemaColumn => schemaColumn(c, full);
   const facets = groupedBy(view.facets, (f) => f.entity);

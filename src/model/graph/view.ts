@@ -17,11 +17,11 @@ import {
 import type { Composition, Manifest } from '../manifest/index.js';
 
 /**
- * Part of the semantic graph that one reader may see. It contains no name, count or order of the rest. All surfaces
+ * Part of the semantic graph that one reader may see, without any name, count or order of the rest. All surfaces
  * describe the graph from it alone.
  */
 export interface GraphView {
-  /** In declared order, as are all lists of it. */
+  /** In declared order, as all lists of a view. */
   readonly entities: readonly EntityView[];
   readonly facets: readonly FacetView[];
   readonly metrics: readonly MetricView[];
@@ -40,15 +40,14 @@ export interface EntityView {
   readonly columns: readonly ColumnView[];
   /** Empty if the reader does not see all of it. */
   readonly primaryKey: readonly string[];
-  /** Columns that this reader can join on. */
   readonly sealedKeys: readonly string[];
-  /** Attributes taken from the text that the reader is served; they are selected by key, as `evidence` is. */
+  /** Attributes derived from text that the reader may see; selected by key, like `evidence`. */
   readonly derived: readonly DerivedView[];
   /** Minimum number of entities in a group, if some grant shows no rows; null if all grants show rows. */
   readonly minimumGroupSize: number | null;
-  /** True if any aggregate may be asked for; otherwise metrics only. */
+  /** True if all aggregates are allowed; otherwise only metrics. */
   readonly aggregates: boolean;
-  /** Declared legs that the reader is served. */
+  /** Declared legs that the reader may see. */
   readonly legs: readonly string[];
   readonly synonyms: readonly string[];
 }
@@ -57,7 +56,6 @@ export interface DerivedView {
   readonly name: string;
   readonly type: TypeName;
   readonly description: string | null;
-  /** The facet whose text gives it. */
   readonly facet: string;
   readonly synonyms: readonly string[];
 }
@@ -68,22 +66,21 @@ export interface ColumnView {
   readonly description: string | null;
   readonly nullable: boolean;
   readonly masked: VisibleColumn['masked'];
-  /** True if rows show it; otherwise aggregates only. */
+  /** True if shown in rows; otherwise in aggregates only. */
   readonly rows: boolean;
   readonly synonyms: readonly string[];
-  /** The declared label; null if the reader may not know it. */
+  /** Null if the reader may not know it. */
   readonly sensitivity: string | null;
 }
 
 export interface FacetView {
   readonly name: string;
   readonly description: string | null;
-  /** Reason for deprecation; null if it is not deprecated. */
   readonly deprecated: string | null;
   readonly entity: string;
-  /** The facet's column that holds the key of the entity. */
+  /** Column of the facet with the key of the entity. */
   readonly entityKey: string;
-  /** The entity's own key column. */
+  /** Key column of the entity. */
   readonly keyOfEntity: string;
   readonly embeddingModel: string;
   readonly maxTopK: number;
@@ -101,19 +98,17 @@ export interface FacetView {
 export interface MetricView {
   readonly name: string;
   readonly description: string | null;
-  /** Reason for deprecation; null if it is not deprecated. */
   readonly deprecated: string | null;
-  /** Null if it uses rows of several. */
+  /** Null if it uses rows of several entities. */
   readonly entity: string | null;
   readonly kind: string;
-  /** Type of its value. */
   readonly type: TypeName;
-  /** Display format of its figures; null if the manifest states none. */
+  /** Display format; null if the manifest states none. */
   readonly format: MetricFormat | null;
-  /** True if MEASURE over its entity alone has it; a metrics body has them all. */
+  /** True if MEASURE over its entity returns it; a metrics body accepts all metrics. */
   readonly measurable: boolean;
   readonly synonyms: readonly string[];
-  /** Definition; null if the reader may not see it. */
+  /** Null if the reader may not see it. */
   readonly definition: Readonly<Record<string, unknown>> | null;
 }
 
@@ -121,13 +116,12 @@ export interface MetricView {
 export interface LinkView {
   readonly name: string;
   readonly description: string | null;
-  /** Reason for deprecation; null if it is not deprecated. */
   readonly deprecated: string | null;
   readonly kind: 'many_to_one' | 'one_to_one' | 'many_to_many';
   readonly from: VisibleLinkEnd;
   readonly to: VisibleLinkEnd;
   readonly bridge: BridgeView | null;
-  /** True if all of it is in one database, so that a question can follow it. */
+  /** True if all of it is in one database, so that queries can follow it. */
   readonly followed: boolean;
 }
 
@@ -136,7 +130,7 @@ export interface VisibleLinkEnd {
   readonly columns: readonly string[];
 }
 
-/** The junction of a many-to-many link. `fromColumns[i]` of it holds `from.columns[i]` of the link. */
+/** Junction table of a many-to-many link. Its `fromColumns[i]` holds `from.columns[i]` of the link. */
 export interface BridgeView {
   readonly name: string;
   readonly fromColumns: readonly string[];
@@ -145,7 +139,6 @@ export interface BridgeView {
   readonly sealedKeys: readonly string[];
 }
 
-/** `all` by the key of each, in order. */
 export function groupedBy<T>(all: readonly T[], key: (one: T) => string): ReadonlyMap<string, readonly T[]> {
   const groups = new Map<string, T[]>();
   for (const one of all) {
@@ -156,16 +149,14 @@ export function groupedBy<T>(all: readonly T[], key: (one: T) => string): Readon
   return groups;
 }
 
-/** A relation of which the reader may use something, as determined by the compiler. */
 export interface VisibleRelation {
   readonly relation: Relation;
   readonly rights: RelationAccess;
   readonly views: readonly ColumnView[];
-  /** Columns that the reader can join on. */
   readonly joinable: ReadonlySet<string>;
 }
 
-/** Type of MEASURE of the metric over its entity, from the compiler; null if this access has no such value. */
+/** Type of MEASURE(metric) over its entity; null if the access does not allow it. */
 export function measuredType(metric: Metric, manifest: Manifest, access: Access): TypeName | null {
   if (metric.entity === null) return null;
   const text = `SELECT MEASURE(${identifier(metric.name)}) FROM osl.entities.${identifier(metric.entity)}`;
@@ -177,11 +168,10 @@ export function measuredType(metric: Metric, manifest: Manifest, access: Access)
   }
 }
 
-/** Visibility of a column: clear, masked in some rows or in all, in aggregates only, or hidden. */
+/** Visibility of a column, widest first: clear, masked in some rows or in all, in aggregates only, or hidden. */
 export const VISIBILITIES = ['clear', 'partly_masked', 'masked', 'aggregates', 'nothing'] as const;
 export type Visibility = (typeof VISIBILITIES)[number];
 
-/** Visibility of each column of a visible relation. */
 export function visibilities(
   relation: Relation,
   catalog: Catalog,

@@ -31,27 +31,25 @@ import {
   type VisibleRelation,
 } from './view.js';
 
-/** Part of the graph that is visible with this access. */
+/** Graph that is visible with this access. */
 export function governedView(manifest: Manifest, access: Access): GraphView {
   return atOnce(governedViewSteps(manifest, access));
 }
 
-/** `governedView`, in steps. */
 export function governedViewSteps(manifest: Manifest, access: Access): Generator<void, GraphView> {
   return new Viewer(manifest, access, false).view();
 }
 
-/** The facets of `governedView`, one after the other. */
+/** Facets of `governedView`, one at a time. */
 export function governedFacets(manifest: Manifest, access: Access): Generator<FacetView> {
   return new Viewer(manifest, access, false).facets();
 }
 
-/** All of the graph, with labels and definitions: for an admin. */
+/** The whole graph, with labels and definitions: for an admin. */
 export function fullView(manifest: Manifest): GraphView {
   return atOnce(fullViewSteps(manifest));
 }
 
-/** `fullView`, in steps. */
 export function fullViewSteps(manifest: Manifest): Generator<void, GraphView> {
   return new Viewer(manifest, everythingIn(manifest.catalog), true).view();
 }
@@ -82,7 +80,7 @@ class Viewer {
     }
   }
 
-  /** @yields often enough that others can be served in between */
+  /** Yields often enough for other requests to be served in between. */
   *view(): Generator<void, GraphView> {
     const { catalog } = this.#manifest;
     const visible = yield* mapInSteps(catalog.relations.values(), (r) => this.#relation(r));
@@ -114,7 +112,7 @@ class Viewer {
     });
   }
 
-  /** Null if neither a column nor a metric of it can be used. */
+  /** Null if neither its columns nor its metrics can be used. */
   #relation(relation: Relation): VisibleRelation | null {
     const rights = this.#access.relations.get(relation.name);
     if (rights === undefined) return null;
@@ -151,7 +149,7 @@ class Viewer {
     const shown = new Set(seen.views.map((c) => c.name));
     const legs = facts.legs.filter((leg) => shownFacets.has(leg));
     const derived = this.#derived(name, facets);
-    // Content that the reader is not served would be told by the word for it.
+    // The composition would reveal content that the reader may not see.
     const composition =
       this.#full || legs.length > 0 || derived.length > 0 ? facts.composition : 'structured';
     return [
@@ -198,7 +196,7 @@ class Viewer {
         modes: store.lexicalLeg === undefined ? [store.lane] : ['hybrid', 'lexical', 'dense'],
         rerankers: facet.rerankers,
         labels: (this.#manifest.facets.get(store.name)?.labels ?? []).map(labelName),
-        // What every passage has keeps its meaning where metadata has the same name.
+        // The columns of every passage take precedence over metadata of the same name.
         columns: seen.views.filter((c) => !PASSAGE_COLUMNS.has(c.name)),
         indexed: store.scalarIndexed.filter((name) => shown.has(name)),
         synonyms: this.#synonymsFor(store.name),
@@ -225,7 +223,6 @@ class Viewer {
   }
 }
 
-/** Requirements on groups from grants without row output, and whether they allow more than metrics. */
 function groupsOf({ grants }: RelationAccess): Pick<EntityView, 'minimumGroupSize' | 'aggregates'> {
   const sizes = grants.flatMap((g) => (g.groups === undefined ? [] : [g.groups.minimum]));
   return {
@@ -234,7 +231,6 @@ function groupsOf({ grants }: RelationAccess): Pick<EntityView, 'minimumGroupSiz
   };
 }
 
-/** Manifest declaration of a metric beside its name. */
 function definitionOf(metric: Metric): Readonly<Record<string, unknown>> {
   switch (metric.type) {
     case 'simple':
@@ -282,14 +278,13 @@ export function definitionOfSpan(span: CumulativeMetric['span']): Readonly<Recor
   }
 }
 
-/** The type of a metric as declared in the manifest. */
 function kindOf(metric: Metric): MetricView['kind'] {
   const { type } = metric;
   if (type !== 'cumulative') return type;
   return metric.span.kind === 'offset' || metric.span.kind === 'offset_to_grain' ? 'offset' : type;
 }
 
-/** The lexicon by what its words mean: `entity`, `entity.column`, a metric or a facet. */
+/** Lexicon words by the name they refer to: `entity`, `entity.column`, a metric or a facet. */
 function synonymsOf(manifest: Manifest): ReadonlyMap<string, readonly string[]> {
   const words = new Map<string, string[]>();
   for (const { term, refersTo, synonyms } of manifest.lexicon.values()) {
@@ -301,7 +296,7 @@ function synonymsOf(manifest: Manifest): ReadonlyMap<string, readonly string[]> 
 
 type VisibleRelations = ReadonlyMap<string, VisibleRelation>;
 
-/** The link that `edge` declares; none unless the reader can join on both ends and the bridge. */
+/** Link declared by `edge`; empty unless the reader can join on both ends and the bridge. */
 function linkOf(edge: Edge, manifest: Manifest, relations: VisibleRelations): readonly LinkView[] {
   const { name, from, to, fromColumns, toColumns } = edge;
   if (!canJoin(relations.get(from), fromColumns) || !canJoin(relations.get(to), toColumns)) return [];
@@ -337,7 +332,7 @@ function canJoin(seen: VisibleRelation | undefined, columns: readonly string[]):
   return seen !== undefined && columns.every((c) => seen.joinable.has(c));
 }
 
-/** The access that sees all of `catalog` in the clear. It describes the graph to an admin; nothing is asked with it. */
+/** Access to all of `catalog`, unmasked. It describes the graph to an admin; no query runs with it. */
 export function everythingIn(catalog: Catalog): Access {
   return Object.freeze({
     signature: 'everything',

@@ -3,15 +3,12 @@ import { messageOf } from '../../base/thrown.js';
 /** Reads a document of an issuer: the key set, or its metadata. Rejects on failure. */
 export type FetchDocument = (url: URL) => Promise<string>;
 
-/** For the whole of one document to arrive, in ms. */
+/** Time limit for a whole document, in ms. */
 const FETCH_MS = 5_000;
-/** Bytes of one document. */
+/** In bytes. */
 const MAX_DOCUMENT = 262_144;
 
-/**
- * Reads a small document over HTTPS, or over HTTP from this machine. It follows no redirect, sends nothing but the
- * request, and gives up after 5 s or 256 KiB.
- */
+/** Reads a document over HTTPS, or over HTTP from this machine. Follows no redirect; limits: 5 s, 256 KiB. */
 export async function fetchDocument(url: URL): Promise<string> {
   if (!isFetchable(url)) throw new Error('it is neither https nor on this machine');
   const headers = { accept: 'application/json, application/jwk-set+json' };
@@ -29,7 +26,7 @@ export async function fetchDocument(url: URL): Promise<string> {
   }
 }
 
-/** True if an issuer's document may be at `url`: what comes from there decides who is believed. */
+/** True if an issuer's document may be fetched from `url`: its content decides which tokens are accepted. */
 export function isFetchable(url: URL): boolean {
   if (url.username !== '' || url.password !== '') return false;
   const local = /^(127(\.\d+){3}|\[::1\]|localhost)$/.test(url.hostname);
@@ -47,7 +44,6 @@ async function bounded(response: Response): Promise<string> {
   return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
 }
 
-/** `fetch failed` has no information; its cause does. */
 function causeOf(error: unknown): string {
   return messageOf(error instanceof Error && error.cause instanceof Error ? error.cause : error);
 }

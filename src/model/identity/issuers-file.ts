@@ -86,7 +86,6 @@ const issuer = closed(
   'Somebody who signs tokens.',
 );
 
-/** JSON Schema (draft 7) of the file of issuers. */
 const ISSUERS_SCHEMA = {
   $schema: DRAFT,
   title: 'OSL issuers',
@@ -104,22 +103,21 @@ const ISSUERS_SCHEMA = {
   ),
 } as const;
 
-/** An issuer as configured in the operator's file. Plain data. */
+/** An issuer as configured in the issuers file. Plain data. */
 export interface IssuerConfig {
-  /** Accepted values of `iss`; the first is its URL, under which its documents are. */
+  /** Accepted values of `iss`; the first is also the URL of its documents. */
   readonly names: readonly string[];
   /** `actor`: signs actor tokens. `identity`: signs identity tokens, which the policy's rules exchange. */
   readonly tokens: 'actor' | 'identity';
   readonly keys: IssuerKeys;
-  /** Accepted audiences, one of which each token must name: this gateway, as the issuer knows it. */
+  /** Accepted audiences; each token must name one of them. */
   readonly audiences: readonly string[];
-  /** Clients whose ID tokens are taken, by their ids. */
+  /** Ids of clients whose ID tokens are accepted. */
   readonly clients: readonly string[];
   readonly algorithms: readonly PublicAlgorithm[];
   readonly skewSeconds: number;
-  /** Longest lifetime of an identity token. */
   readonly maxLifetimeSeconds: number;
-  /** Settings for `osl login`; null if nobody logs in with it. */
+  /** Settings for `osl login`; null if it cannot be used to log in. */
   readonly login: LoginConfig | null;
 }
 
@@ -128,13 +126,13 @@ export type IssuerKeys =
   /** `url` null: taken from the discovery document. */
   | ({ readonly kind: 'remote'; readonly url: string | null } & KeyTimes);
 
-/** Cache times of fetched keys, in ms. */
+/** Times for fetching keys, in ms. */
 export interface KeyTimes {
-  /** They are fetched again after so long. */
+  /** Interval between fetches. */
   readonly refreshMs: number;
-  /** Between two attempts, whatever asks for them: a key id that nobody knows, or an issuer that does not answer. */
+  /** Minimum time between two attempts, for whatever reason: an unknown key id, or an issuer that does not answer. */
   readonly coolDownMs: number;
-  /** For so long after the last good answer they stay good while the issuer does not answer. */
+  /** Time for which the last keys stay valid while the issuer does not answer. */
   readonly staleMs: number;
 }
 
@@ -163,7 +161,7 @@ interface IssuerDocument {
 const shape = shapeCheck(ISSUERS_SCHEMA);
 const DAY_SECONDS = 86_400;
 
-/** Reads the file of issuers. @throws ManifestProblems where its form is wrong; StartProblem where what it says is */
+/** Reads the issuers file. @throws ManifestProblems if its shape is wrong, StartProblem if its content is */
 export async function loadIssuers(file: string): Promise<readonly IssuerConfig[]> {
   const source = parseSource(await readText(file), file);
   raise(source, shape(source.value));

@@ -11,20 +11,19 @@ import { type FetchDocument, fetchDocument } from './fetch-document.js';
 import type { IssuerConfig, IssuerKeys } from './issuers-file.js';
 import { RemoteKeys } from './remote-keys.js';
 
-/** The issuers of the operator's file, with their keys. */
 export interface Issuers {
   readonly configs: readonly IssuerConfig[];
-  /** The issuer whose actor tokens have this `iss`; null if there is none. */
+  /** Issuer of actor tokens with this `iss`; null if there is none. */
   actor(issuer: unknown): TrustedIssuer | null;
-  /** Likewise of identity tokens. */
+  /** Issuer of identity tokens, likewise. */
   identity(issuer: unknown): IdentityIssuer | null;
-  /** Fetches no keys from now on, but for those that `next` goes on with. */
+  /** Stops fetching keys, except those that `next` uses too. */
   close(next: Issuers | null): void;
-  /** Fetches the keys of all that have not been had yet. */
+  /** Fetches all keys that are not loaded yet. */
   begin(): void;
-  /** Shows for how many issuers keys are loaded; keys in files always are. */
+  /** Keys in files count as loaded. */
   readonly reached: IssuersReached;
-  /** Keys that are fetched, by what they are fetched as. */
+  /** Fetched key sets, by their configuration. */
   readonly remote: ReadonlyMap<string, RemoteKeys>;
 }
 
@@ -37,10 +36,10 @@ interface KnownIssuer {
 }
 
 export interface IssuersParts {
-  /** The keys in a file of an issuer. @throws StartProblem */
+  /** Keys in a file of an issuer. @throws StartProblem */
   readonly keysIn: (file: string) => readonly VerificationKey[];
   readonly log: ServiceLog;
-  /** The keys of an issuer are others than before. */
+  /** Called when the keys of an issuer have changed. */
   readonly onChange: () => void;
   /** Default: over the network. */
   readonly fetch?: FetchDocument;
@@ -59,8 +58,8 @@ export const NO_ISSUERS: Issuers = Object.freeze({
 });
 
 /**
- * Reads keys from files at once; those that are fetched, when a token first needs them. Where `before` fetches the same
- * keys, they go on as they are: a reload while an issuer does not answer loses nothing.
+ * Reads keys from files at once, others when a token first needs them. Key sets that `before` fetches too are reused, so
+ * that a reload while an issuer does not answer loses nothing.
  *
  * @throws StartProblem, RangeError
  */

@@ -13,14 +13,14 @@ import { type FetchDocument, isFetchable } from './fetch-document.js';
 import type { KeyTimes } from './issuers-file.js';
 
 export interface RemoteKeysOptions extends KeyTimes {
-  /** The issuer, whose discovery document names the key set. */
+  /** Issuer whose discovery document names the key set. */
   readonly issuer: string;
-  /** URL of its key set; null: as stated by its discovery document. */
+  /** URL of the key set; null: as stated by the discovery document. */
   readonly url: URL | null;
   readonly algorithms: readonly PublicAlgorithm[];
   readonly fetch: FetchDocument;
   readonly log: ServiceLog;
-  /** Milliseconds on a clock that only goes forward. */
+  /** Monotonic clock, in ms. */
   readonly now: () => number;
   /** Called when the keys have changed: tokens verified before must be verified again. */
   readonly onChange: () => void;
@@ -33,8 +33,8 @@ interface CachedKeys {
 
 /**
  * Keys of an issuer that publishes them: fetched at `begin` or when first needed, then periodically, and for an unknown
- * key id, so that a rotation is noticed at its first token. Two attempts are at least a cool-down apart. While
- * the issuer does not answer, the previous keys stay valid for some time.
+ * key id, so that a rotation is noticed at its first token. Attempts are at least a cool-down apart. While the issuer
+ * does not answer, the previous keys stay valid for `staleMs`.
  */
 export class RemoteKeys implements KeySource {
   readonly #options: RemoteKeysOptions;
@@ -61,23 +61,20 @@ export class RemoteKeys implements KeySource {
     return keysFor(this.#current()?.keys ?? [], algorithm, kid);
   }
 
-  /** Fetches them before a token needs them. */
   begin(): void {
     void this.#refresh();
   }
 
-  /** True once they were had. */
+  /** True once keys were loaded. */
   get reached(): boolean {
     return this.#known !== null;
   }
 
-  /** Fetches nothing from now on. */
   close(): void {
     this.#closed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
-  /** Cached keys that are not too old. */
   #current(): CachedKeys | null {
     const known = this.#known;
     return known !== null && this.#options.now() - known.at <= this.#options.staleMs ? known : null;
@@ -88,7 +85,7 @@ export class RemoteKeys implements KeySource {
     return Math.max(1, Math.ceil((this.#options.coolDownMs - since) / 1_000));
   }
 
-  /** Fetches the key set unless that was tried a moment ago; concurrent callers share one request. */
+  /** Fetches the key set unless the cool-down has not passed; concurrent callers share one request. */
   #refresh(): Promise<void> {
     if (this.#running !== null) return this.#running;
     const { now, coolDownMs } = this.#options;
@@ -121,14 +118,14 @@ export class RemoteKeys implements KeySource {
   #schedule(): void {
     if (this.#closed) return;
     const { coolDownMs, refreshMs } = this.#options;
-    // A moment late, so that the cool-down is over by then.
+    // Slightly late, so that the cool-down is over.
     const pause = Math.max(coolDownMs, this.#failing ? coolDownMs : refreshMs) + 1;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.#refresh(), pause).unref();
   }
 }
 
-/** Signing keys of an issuer, as it publishes them now. Rejects if there are none. */
+/** Current signing keys of an issuer. Rejects if there are none. */
 export async function fetchKeySet(
   issuer: string,
   url: URL | null,
@@ -150,7 +147,6 @@ function discoveryUrl(issuer: string): URL {
   return new URL(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
 }
 
-/** @throws Error */
 function keySetUrl(text: string, issuer: string): URL {
   const document: unknown = JSON.parse(text);
   const said = (name: string): unknown =>

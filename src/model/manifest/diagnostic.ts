@@ -1,4 +1,4 @@
-/** A place in a text. `line` and `column` count from 1; columns are UTF-16 units, as editors count. */
+/** A position in a text. `line` and `column` count from 1; columns are UTF-16 units, as in editors. */
 export interface LineColumn {
   readonly line: number;
   readonly column: number;
@@ -12,40 +12,40 @@ export interface TextRange {
 
 export type DiagnosticSeverity = 'error' | 'warning';
 
-/** One thing wrong with a manifest or a policy file, placed so that an editor can mark it. */
+/** A fault of a manifest or a policy file, with its place for an editor to mark. */
 export interface Diagnostic {
   readonly code: string;
   readonly severity: DiagnosticSeverity;
   readonly file: string;
   readonly range: TextRange;
-  /** `path` leads to what is not in this text: a fragment breaks something else. */
+  /** Set if `path` leads outside of this text: a fragment breaks another part. */
   readonly elsewhere?: true;
-  /** JSON Pointer into the document; empty for the whole of it. */
+  /** JSON Pointer into the document; empty for the document itself. */
   readonly path: string;
-  /** One lower-case sentence, the author's own words in backticks. */
+  /** One lower-case sentence; the author's words in backticks. */
   readonly message: string;
   readonly hint: string | null;
 }
 
-/** A member of an object or an element of a list. */
+/** Name of a member or index of an element. */
 export type PathStep = string | number;
 export type Path = readonly PathStep[];
 
-/** A diagnostic before it has its place: the path leads to it. */
+/** A diagnostic that is located by its path only. */
 export interface UnplacedDiagnostic {
   readonly path: Path;
-  /** Mark the key that ends `path`, not its value. */
+  /** True to mark the key that ends `path` instead of its value. */
   readonly onKey?: boolean;
   readonly code: string;
   readonly message: string;
   readonly hint: string | null;
-  /** UTF-16 units into the text at `path`: where inside an expression the problem is. */
+  /** Position of the problem in the text at `path`, in UTF-16 units. */
   readonly offset?: number;
   /** UTF-16 offsets into the file, if `path` is not precise enough. */
   readonly span?: readonly [number, number];
 }
 
-/** A file that cannot be served. It holds at least one diagnostic of severity `error`, in file order. */
+/** An invalid file. It has at least one diagnostic of severity `error`, in file order. */
 export class ManifestProblems extends Error {
   override readonly name = 'ManifestProblems';
   readonly diagnostics: readonly Diagnostic[];
@@ -83,7 +83,7 @@ function formatOne(d: Diagnostic, line: string | undefined): string {
   return out.join('\n');
 }
 
-/** The line and its carets. A tab stays a tab below itself, so that the caret stands under its character. */
+/** The line and its carets. Tabs are repeated in the second line, so that the caret is under its character. */
 function marked(range: TextRange, line: string): readonly string[] {
   const { column } = range.start;
   const from = column > LONGEST_SHOWN_LINE / 2 ? column - LONGEST_SHOWN_LINE / 2 : 0;
@@ -95,12 +95,12 @@ function marked(range: TextRange, line: string): readonly string[] {
   return [`${gutter} | ${shown}`, `${' '.repeat(gutter.length)} | ${lead}${'^'.repeat(width)}`];
 }
 
-/** Replaces control characters, with which a file could draw on the terminal of its reader. */
+/** Replaces control characters, which could manipulate the reader's terminal. */
 function printable(line: string): string {
   return line.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '\ufffd');
 }
 
-/** RFC 6901. */
+/** JSON Pointer (RFC 6901). */
 export function pointer(path: Path): string {
   return path.map((s) => `/${`${s}`.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }

@@ -1,7 +1,7 @@
 import type { Features, Grain, Joins } from 'osl-compiler';
 import type { Language } from '../facets/languages.js';
 
-/** A manifest as its YAML states it, after the schema check. Names may still be wrong; `references` says. */
+/** A manifest as its YAML states it, after the schema check. References are not resolved yet. */
 export interface ManifestDocument {
   readonly version: 1;
   readonly tenant?: string;
@@ -20,7 +20,7 @@ export interface ManifestDocument {
   readonly raw_sql?: { readonly allow: readonly SourceDocument[] };
 }
 
-/** Objects without a prototype, in the order of the file. */
+/** Objects without a prototype, in file order. */
 export type NamedMembers<T> = Readonly<Record<string, T>>;
 
 export interface ConnectorDocument {
@@ -103,7 +103,7 @@ interface RelationshipDocument {
   readonly kind: 'many_to_one' | 'one_to_one';
 }
 
-/** `order.customer_id`; of a key of several columns, one such name for each. */
+/** `order.customer_id`; a list if the key has several columns. */
 export type EndDocument = string | readonly string[];
 
 export interface BridgeDocument {
@@ -130,7 +130,6 @@ interface EmbeddingDocument {
   readonly half_precision?: boolean;
 }
 
-/** Protocol of a server of embeddings. */
 export type EmbeddingProtocol = 'openai' | 'ollama' | 'voyage' | 'tei';
 
 interface RerankerDocument {
@@ -144,7 +143,6 @@ interface RerankerDocument {
   readonly passages_per_day?: number;
 }
 
-/** Protocol of a server of a reranker. */
 export type RerankProtocol = 'cohere' | 'jina' | 'voyage' | 'tei';
 
 export interface FacetDocument {
@@ -188,7 +186,7 @@ interface MetricFormatDocument {
   readonly decimals?: number;
 }
 
-/** Members by `type` are checked later. */
+/** Members that depend on `type` are checked later. */
 export interface MetricDocument {
   readonly description?: string;
   readonly deprecated?: string;

@@ -3,15 +3,14 @@ import { CODES } from './codes.js';
 import type { UnplacedDiagnostic } from './diagnostic.js';
 import type { ConnectorDocument, ManifestDocument, NamedMembers } from './document.js';
 
-/** Part of a manifest: any of its members, and of a connector its tables alone. */
+/** Part of a manifest: any of its members; of a connector, only tables. */
 export type FragmentDocument = Partial<Omit<ManifestDocument, 'connectors'>> & {
   readonly connectors?: NamedMembers<Partial<ConnectorDocument>>;
 };
 
-/** Sections whose members are declared by name. */
 const SECTIONS = ['entities', 'relationships', 'bridges', 'facets', 'metrics', 'lexicon'] as const;
 
-/** Reason why a value cannot be put into a manifest; its shape is checked there. */
+/** Faults of a fragment's outermost shape; the rest is checked in the combined manifest. */
 export function fragmentProblems(value: unknown): readonly UnplacedDiagnostic[] {
   if (isObject(value)) return [];
   const hint = 'for example `entities: {…}`';
@@ -19,8 +18,8 @@ export function fragmentProblems(value: unknown): readonly UnplacedDiagnostic[] 
 }
 
 /**
- * `base` with the members of `fragment`. An entity, a metric, a table replaces the one of its name whole; what the
- * fragment does not name stays. Of what has the wrong shape the fragment's is taken, for the schema to refuse.
+ * `base` with the members of `fragment`. An entity, a metric or a table replaces the whole one of its name; others are
+ * kept. Members of the wrong shape are taken from the fragment, for the schema to refuse.
  */
 export function withFragment(base: ManifestDocument, fragment: unknown): unknown {
   const given = isObject(fragment) ? fragment : {};
@@ -47,10 +46,9 @@ function connectors(base: ManifestDocument, given: PlainDocument): PlainDocument
   return out;
 }
 
-/** A document, or a part of one, as plain data. */
 export type PlainDocument = Record<string, unknown>;
 
-/** The members of both, those of `over` in the place of equal names; without a prototype, as documents are. */
+/** Members of both; those of `over` replace equal names. Without a prototype, like documents. */
 export function join(under: PlainDocument, over: PlainDocument): PlainDocument {
   return Object.assign(Object.create(null), under, over) as PlainDocument;
 }

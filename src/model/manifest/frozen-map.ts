@@ -1,4 +1,4 @@
-/** A map that refuses changes: `Object.freeze` does not reach what a `Map` holds. */
+/** A map that refuses changes: `Object.freeze` does not protect the entries of a `Map`. */
 class FrozenMap<K, V> extends Map<K, V> {
   readonly #sealed: boolean;
 

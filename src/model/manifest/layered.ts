@@ -8,16 +8,16 @@ import { conflictsBetween, grow, type Overlay, withOverlay } from './overlay.js'
 import { outsidePublishing } from './publishable.js';
 import { parseSource, placedIn, raise, readText, type YamlSource } from './source.js';
 
-/** A manifest file and what is published over it: the combined manifest, and the file's own part. */
+/** A manifest file combined with what is published over it. */
 export interface LayeredManifest {
   readonly manifest: Manifest;
   readonly base: ManifestDocument;
-  /** The version that the file alone would have. */
+  /** Version of the file alone. */
   readonly baseVersion: string;
 }
 
 /**
- * Reads and compiles a manifest file with what was published over it. What is wrong with the file alone is told first.
+ * Reads and compiles a manifest file with what is published over it. Faults of the file alone are reported first.
  * @throws ManifestProblems, OverlayConflict
  */
 export async function loadLayered(
@@ -43,7 +43,7 @@ export async function loadLayered(
   }
 }
 
-/** Thrown if a manifest file is valid by itself, but not together with what is published over it. */
+/** The manifest file is valid, but conflicts with what is published over it. */
 class OverlayConflict extends Error {
   override readonly name = 'OverlayConflict';
 
@@ -56,7 +56,7 @@ class OverlayConflict extends Error {
   }
 }
 
-/** Published form of a document. */
+/** Published objects, and the manifest that they give. */
 export interface Publishable {
   readonly objects: FragmentDocument;
   readonly manifest: Manifest;
@@ -65,8 +65,8 @@ export interface Publishable {
 /**
  * Compiles `base` with `objects` and, over both, the members of a fragment's text. Throws as `parseFragment`.
  *
- * @param served what `base` and `objects` are together
- * @throws OutsidePublishing where the fragment says more than may be published
+ * @param served `base` and `objects` combined
+ * @throws OutsidePublishing if the fragment contains more than may be published
  */
 export function parsePublishable(
   text: string,
@@ -78,12 +78,12 @@ export function parsePublishable(
   raise(source, fragmentProblems(source.value));
   outsidePublishing(source.value, served);
   placedIn(source, () => checkShape(source, withFragment(served, source.value)));
-  const fragment = source.value as FragmentDocument; // it has just been checked as part of a manifest
+  const fragment = source.value as FragmentDocument; // just checked as part of a manifest
   outsidePublishing(fragment, served, base);
   return placedIn(source, () => layerOver(source, base, grow(base, objects, fragment)));
 }
 
-/** Compiles objects over a manifest that were compiled before, perhaps over another file. */
+/** Compiles objects that were compiled before, perhaps over another file. */
 export function compilePublishable(base: ManifestDocument, objects: FragmentDocument): Publishable {
   return layerOver(parseSource('{}', 'published'), base, objects);
 }

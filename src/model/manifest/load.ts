@@ -23,8 +23,8 @@ export async function loadManifest(file: string): Promise<Manifest> {
 }
 
 /**
- * Compiles the text of a manifest; `file` is what diagnostics call it. Throws as `loadManifest`, and needs
- * `ready()` of osl-compiler to have been awaited.
+ * Compiles the text of a manifest; diagnostics name it `file`. Throws as `loadManifest`; requires `ready()` of
+ * osl-compiler.
  */
 export function parseManifest(text: string, file: string): Manifest {
   const source = parseSource(text, file);
@@ -32,9 +32,8 @@ export function parseManifest(text: string, file: string): Manifest {
 }
 
 /**
- * Compiles `base` with the members of a fragment's text in their places: see `withFragment`. Places of diagnostics are
- * those of the fragment; what goes wrong elsewhere on its account is marked as such. Throws as
- * `loadManifest`, and needs what `parseManifest` needs.
+ * Compiles `base` with the members of a fragment's text: see `withFragment`. Diagnostics are located in the fragment;
+ * those of other parts are marked as `elsewhere`. Throws and requires as `parseManifest`.
  */
 export function parseFragment(text: string, file: string, base: ManifestDocument): Manifest {
   const source = parseSource(text, file);
@@ -42,23 +41,23 @@ export function parseFragment(text: string, file: string, base: ManifestDocument
   return placedIn(source, () => compileFrom(source, withFragment(base, source.value)));
 }
 
-/** A policy file: its document, and the way from the document back to the file. */
+/** A policy file: its document, and ranges in the file. */
 export interface PolicyFile {
   readonly file: string;
   readonly text: string;
   readonly document: PolicyDocument;
   locate(path: Path): TextRange;
-  /** Places problems that the policy compiler found. Print them with `formatDiagnostics(list, text)`. */
+  /** Locates problems that the policy compiler found. Print them with `formatDiagnostics(list, text)`. */
   diagnostics(problems: readonly LaterProblem[]): readonly Diagnostic[];
 }
 
-/** As `policy/` reports: a path into the document, and where in the predicate's text. */
+/** As `policy/` reports: a path into the document, and an offset in the predicate's text. */
 type LaterProblem = Pick<UnplacedDiagnostic, 'path' | 'code' | 'message' | 'hint'> & {
   readonly offset?: number | null;
 };
 
 /**
- * Reads a policy file and checks its shape; whether its names mean something, `compileSnapshot` says.
+ * Reads a policy file and checks its shape; `compileSnapshot` checks its meaning.
  * @throws ManifestProblems
  */
 export async function loadPolicyDocument(
@@ -68,7 +67,7 @@ export async function loadPolicyDocument(
   return parsePolicyDocument(await read(file), file);
 }
 
-/** The text of a policy; `file` is what diagnostics call it. Throws as `loadPolicyDocument`. */
+/** Parses the text of a policy; diagnostics name it `file`. Throws as `loadPolicyDocument`. */
 export function parsePolicyDocument(text: string, file: string): PolicyFile {
   const source = parseSource(text, file);
   raise(source, policyShape(source.value));
@@ -93,14 +92,14 @@ function place(source: YamlSource, problems: readonly LaterProblem[]): readonly 
 /** Shape faults of a manifest; empty if it is a `ManifestDocument`. */
 export const manifestShape = shapeCheck(MANIFEST_SCHEMA);
 
-/** `document` as a manifest, once its shape is right. @throws ManifestProblems, placed in `source` */
+/** `document` as a manifest, if its shape is right. @throws ManifestProblems, located in `source` */
 export function checkShape(source: YamlSource, document: unknown): ManifestDocument {
   raise(source, manifestShape(document));
   // The schema has just checked the shape that the type states.
   return document as ManifestDocument;
 }
 
-/** The compiled manifest. @throws ManifestProblems, placed in `source` */
+/** @throws ManifestProblems, located in `source` */
 export function compileFrom(source: YamlSource, document: unknown): Manifest {
   const compiled = compileManifest(checkShape(source, document));
   if (!compiled.ok) {

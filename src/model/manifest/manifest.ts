@@ -3,14 +3,13 @@ import type { Language } from '../facets/languages.js';
 import type { Composition, EmbeddingProtocol, ManifestDocument, RerankProtocol } from './document.js';
 import { frozenMap } from './frozen-map.js';
 
-/** A compiled manifest: frozen, and the same for the same document. */
+/** A compiled manifest: frozen, and equal for equal documents. */
 export interface Manifest {
   /** 32 hex digits over the document's content; comments and layout do not count, the order of names does. */
   readonly version: string;
-  /** Null if the manifest leaves it to the policy. */
+  /** Null if the manifest names none. */
   readonly tenant: string | null;
   readonly connectors: ReadonlyMap<string, Connector>;
-  /** Catalog for the compiler. */
   readonly catalog: Catalog;
   readonly entities: ReadonlyMap<string, EntityFacts>;
   readonly bridges: ReadonlyMap<string, Bridge>;
@@ -21,7 +20,7 @@ export interface Manifest {
   readonly lexicon: ReadonlyMap<string, GlossaryTerm>;
   /** Deprecated members, as `section.name`, with the reason. */
   readonly deprecated: ReadonlyMap<string, string>;
-  /** As written, for the authoring surfaces. */
+  /** As written, for authoring. */
   readonly document: ManifestDocument;
 }
 
@@ -30,7 +29,7 @@ export interface Connector {
   readonly kind: 'pglite' | 'postgres';
   /** The environment variable that holds the URL; null for the embedded engine. */
   readonly urlEnv: string | null;
-  /** True if the database enforces row security too, so that each statement carries its caller's rights. */
+  /** True if the database enforces row security too, so each statement carries its caller's rights. */
   readonly rowSecurity: boolean;
   /** By `schema.table`. */
   readonly tables: ReadonlyMap<string, Table>;
@@ -44,56 +43,53 @@ export interface Table {
 
 export type DeclaredTableColumn = Pick<Column, 'type' | 'sensitivity'> & {
   readonly name: string;
-  /** The database's type for it, if it is read as text; otherwise null. */
+  /** Database type of a column that is read as text; otherwise null. */
   readonly stored: string | null;
-  /** Labels of an enum, in their order; null if they are not declared. */
+  /** Labels of an enum, in order; null if they are not declared. */
   readonly labels: readonly string[] | null;
-  /** Upstream type beyond `type`, such as `varchar(20)`; else null. */
+  /** Upstream type beyond `type`, such as `varchar(20)`; otherwise null. */
   readonly form: ColumnForm | null;
-  /** Null if it is not declared: then a primary key is not nullable, and any other column is. */
+  /** Null if not declared: a primary key is then not nullable, any other column is. */
   readonly nullable: boolean | null;
 };
 
-/** Description of an entity beside its columns, for the other surfaces. */
+/** Properties of an entity besides its columns. */
 export interface EntityFacts {
   readonly name: string;
   readonly composition: Composition;
   /** Names of facets. */
   readonly legs: readonly string[];
-  /** True if, and for how long, answers that read it may be given again; null: never. */
+  /** Null if answers that read it are not cached. */
   readonly cache: CacheRule | null;
 }
 
-/** Cache time of an answer, and the source of earlier invalidation. */
 export interface CacheRule {
   readonly connector: string;
   readonly schema: string;
   readonly table: string;
   readonly maxAgeMs: number;
-  /** The column of the table whose greatest value is another one after a change; null: none is. */
+  /** Column whose maximum changes with every change of the table; null if there is none. */
   readonly watermark: string | null;
   /** True if the database announces changes by `notify osl_data`. */
   readonly notify: boolean;
 }
 
-/** An attribute of an entity: the result of an operator on a facet's text, computed when that is indexed. */
+/** Attribute of an entity: the result of an operator on a facet's text, computed when that is indexed. */
 export interface DerivedAttributeSettings {
   readonly name: string;
   readonly description: string | null;
   readonly facet: string;
   readonly operator: 'CLASSIFY' | 'TAG';
-  /** By the names of the operator's signature. */
+  /** By argument name. */
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
-/** Build settings of a rollup, and the time for which it is used. */
 export interface RollupFacts {
   readonly rollup: Rollup;
   readonly connector: string;
   readonly maxAgeMs: number;
-  /** Hash of what it is built from and how, in hex: rows built under another fingerprint are not used. */
+  /** Hash of the query and the method, in hex: rows built under another fingerprint are not used. */
   readonly fingerprint: string;
-  /** The query whose rows it stores. */
   readonly query: string;
 }
 
@@ -124,7 +120,7 @@ export interface LinkEnd {
   readonly columns: readonly string[];
 }
 
-/** Text about an entity. Indexing and retrieval read this; sizes are UTF-16 units. */
+/** Text about an entity. Sizes are UTF-16 units. */
 export interface Facet {
   readonly name: string;
   readonly description: string | null;
@@ -137,7 +133,6 @@ export interface Facet {
   readonly text: Column;
   readonly metadata: readonly Column[];
   readonly scalarIndexed: readonly string[];
-  /** Language of the text. */
   readonly format: 'text' | 'markdown' | 'html' | 'pdf';
   readonly chunking: {
     readonly maxChars: number;
@@ -148,32 +143,31 @@ export interface Facet {
   readonly embedding: FacetEmbedding;
   readonly versions: ReadonlyMap<string, DeclaredFacetVersion>;
   readonly maxTopK: number;
-  /** Language of the words that passages are found by; null if the manifest names none. */
+  /** Language for word search; null if the manifest names none. */
   readonly language: Language | null;
   readonly approximate: boolean;
-  /** Scope of the labelled values that are searched for in a text: the tenant's, or those of its key and links. */
+  /** Scope of the labelled values that are redacted: the tenant's, or those of its key and links. */
   readonly dictionary: 'tenant' | 'key';
-  /** Labelled values that are words, and stay in the text. */
+  /** Labelled values that are ordinary words and are not redacted. */
   readonly exceptions: readonly string[];
   /** Default values that CLASSIFY and TAG compare with, as declared; empty if none. */
   readonly labels: readonly unknown[];
-  /** Rerankers that its passages may be sent to, the default one first; empty if there is none. */
+  /** Rerankers that its passages may be sent to, the default one first. */
   readonly rerankers: readonly string[];
-  /** Columns taken from its entity. */
+  /** Attributes of its entity that are derived from the text. */
   readonly derived: readonly DerivedAttributeSettings[];
-  /** Lexical leg: the same text found by its words, in stores of its own; null if the facet has one leg. */
+  /** The same text indexed by its words, in separate stores; null if the facet has one leg. */
   readonly lexicalLeg: Facet | null;
   /** Name of the facet that this is a leg of; otherwise null. The leg's own name cannot be declared in a manifest. */
   readonly legOf: string | null;
 }
 
-/** Model settings of a facet, and the storage of its vectors. */
 export interface FacetEmbedding {
-  /** Null: the one in the settings. */
+  /** Null: the server in the settings. */
   readonly endpoint: { readonly protocol: EmbeddingProtocol; readonly urlEnv: string } | null;
   /** Null: as many as the model returns. */
   readonly dimensions: number | null;
-  /** Put before each text, for models that were trained with them. */
+  /** Prefixes of each text, for models that were trained with them. */
   readonly prefixes: { readonly query: string; readonly passage: string } | null;
   /** True if vectors are stored as 16-bit floats. */
   readonly half: boolean;
@@ -188,9 +182,8 @@ export interface RerankerSettings {
   readonly model: string;
   /** Maximum number of passages sent for a query. */
   readonly candidates: number;
-  /** Time limit of one request. */
   readonly timeoutMs: number;
-  /** Requests at a time, over all questions. */
+  /** Maximum number of concurrent requests, over all queries. */
   readonly concurrency: number;
   /** Maximum size of the cache of scores; 0 turns it off. */
   readonly cacheBytes: number;
@@ -215,12 +208,11 @@ export interface GlossaryTerm {
   readonly synonyms: readonly string[];
 }
 
-/** Everything that has stores: each facet, followed by its lexical leg if it has one. */
+/** Facets with stores: each facet, followed by its lexical leg if it has one. */
 export function indexedFacets({ facets }: Pick<Manifest, 'facets'>): readonly Facet[] {
   return [...facets.values()].flatMap((f) => (f.lexicalLeg === null ? [f] : [f, f.lexicalLeg]));
 }
 
-/** The facet or leg named `name`. */
 export function indexedFacet(manifest: Pick<Manifest, 'facets'>, name: string): Facet | null {
   return manifest.facets.get(name) ?? indexedFacets(manifest).find((f) => f.name === name) ?? null;
 }
@@ -238,10 +230,9 @@ export function keylessEntities({ catalog }: Pick<Manifest, 'catalog'>): string 
   return `no primary key: ${listed}${more}; no TRAVERSE, no evidence, no order among equal rows`;
 }
 
-/** Parts of a manifest whose members can be deprecated. */
 export const DEPRECABLE = ['entities', 'relationships', 'bridges', 'facets', 'metrics'] as const;
 
-/** The reasons that a document gives, by `section.name`. */
+/** Reasons by `section.name`. */
 export function deprecatedIn(document: ManifestDocument): ReadonlyMap<string, string> {
   return frozenMap(
     DEPRECABLE.flatMap((section) =>

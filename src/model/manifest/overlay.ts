@@ -3,19 +3,17 @@ import type { ManifestDocument, TableColumnDocument } from './document.js';
 import { type FragmentDocument, join, type PlainDocument } from './fragment.js';
 
 /**
- * Published objects, as a layer over the manifest file. A member of a section stands in the place of the file's of its
- * name; of a table it has the columns that the file does not declare, since what the file declares of a connector
- * nobody publishes otherwise.
+ * Published objects, as a layer over the manifest file. A member replaces the file's member of its name. A table has only
+ * columns that the file does not declare: what the file declares of a connector cannot be published differently.
  */
 export interface Overlay {
   readonly objects: FragmentDocument;
-  /** By `section.name`: fingerprint of the file's member when it was last published over; null if it had none. */
+  /** By `section.name`: fingerprint of the file's member when it was last published over; null if there was none. */
   readonly over: Readonly<Record<string, string | null>>;
 }
 
 export const EMPTY_OVERLAY: Overlay = Object.freeze({ objects: {}, over: {} });
 
-/** Sections whose members can be published. */
 export const PUBLISHED_SECTIONS = [
   'entities',
   'relationships',
@@ -30,7 +28,7 @@ type PublishedSection = (typeof PUBLISHED_SECTIONS)[number];
 /** Without a prototype, so that `constructor` is no member of it. */
 const NONE: PlainDocument = Object.freeze(Object.create(null));
 
-/** The combined document: the file's, with published objects replacing those of the same name. */
+/** The file's document, with published objects replacing those of the same name. */
 export function withOverlay(base: ManifestDocument, objects: FragmentDocument): unknown {
   const out = join(base as unknown as PlainDocument, {}); // a document is plain data
   for (const section of PUBLISHED_SECTIONS) {
@@ -59,7 +57,7 @@ export function grow(
   return out as FragmentDocument; // its members are those of fragments
 }
 
-/** `objects` without the members at `paths`, and without tables that then nothing of it rests on. */
+/** `objects` without the members at `paths`, and without tables that no remaining object uses. */
 export function shrunk(objects: FragmentDocument, paths: ReadonlySet<string>): FragmentDocument {
   const out: PlainDocument = Object.create(null);
   for (const section of PUBLISHED_SECTIONS) {
@@ -77,7 +75,7 @@ export function shrunk(objects: FragmentDocument, paths: ReadonlySet<string>): F
   return out as FragmentDocument; // as above
 }
 
-/** `section.name` of all that was published, tables aside. */
+/** `section.name` of everything that was published, except tables. */
 export function pathsIn(objects: FragmentDocument): readonly string[] {
   return PUBLISHED_SECTIONS.flatMap((section) =>
     Object.keys(membersIn(objects, section)).map((name) => `${section}.${name}`),
@@ -91,14 +89,14 @@ export function memberAt(document: FragmentDocument | ManifestDocument, path: st
   return section === undefined ? undefined : membersIn(document, section)[path.slice(at + 1)];
 }
 
-/** Current values of the file at the places of `objects`. */
+/** Fingerprints of the file's members at the places of `objects`. */
 export function overOf(base: ManifestDocument, objects: FragmentDocument): Overlay['over'] {
   return plain(pathsIn(objects).map((path) => [path, fingerprint(memberAt(base, path))])) as Overlay['over'];
 }
 
 /**
- * Conflicts between file and overlay: a member that the file changed after it was published over, unless
- * both now say the same; a column that both declare, with another type or label. Sentences for the operator.
+ * Conflicts between file and overlay, as sentences for the operator: a member that the file changed after it was
+ * published over, unless both are now equal; a column that both declare, with another type or label.
  */
 export function conflictsBetween(base: ManifestDocument, { objects, over }: Overlay): readonly string[] {
   const members = pathsIn(objects).flatMap((path) => {
@@ -145,7 +143,7 @@ function grownTables(
     const tables = join(tablesIn(objects, connector), tablesIn(fragment, connector));
     const kept = Object.entries(tables).flatMap(([table, declared]) => {
       const own = columnsIn(base, connector, table);
-      const { columns } = declared as { columns: PlainDocument }; // as the schema has checked
+      const { columns } = declared as { columns: PlainDocument }; // checked by the schema
       const more = Object.entries(columns).filter(([name]) => !(name in own));
       const known = table in tablesIn(base, connector);
       return known && more.length === 0 ? [] : [[table, { columns: plain(more) }] as const];
@@ -158,12 +156,12 @@ function connectorsOf(base: ManifestDocument, added: NonNullable<FragmentDocumen
   const out = join(base.connectors as unknown as PlainDocument, {}); // as above
   for (const [name, { tables }] of Object.entries(added)) {
     const own = base.connectors[name];
-    // A connector that the file has no more: what rests on it says so when it is compiled.
+    // The file no longer has this connector; the compiler reports what uses it.
     if (own === undefined) continue;
     const all = join(own.tables as unknown as PlainDocument, {}); // as above
     for (const [table, { columns }] of Object.entries(tables ?? {})) {
       const declared = columnsIn(base, name, table) as unknown as PlainDocument; // as above
-      // The file's word counts where both declare a column.
+      // The file wins if both declare a column.
       all[table] = { columns: join(join(declared, columns as unknown as PlainDocument), declared) };
     }
     out[name] = { ...own, tables: all };
@@ -174,7 +172,7 @@ function connectorsOf(base: ManifestDocument, added: NonNullable<FragmentDocumen
 function* sourcesIn(objects: PlainDocument): Iterable<string> {
   for (const section of ['entities', 'bridges', 'facets']) {
     for (const member of Object.values((objects[section] ?? NONE) as PlainDocument)) {
-      const { source } = member as { source: string | { connector: string; table: string } }; // as the schema has checked
+      const { source } = member as { source: string | { connector: string; table: string } }; // checked by the schema
       yield typeof source === 'string' ? source : `${source.connector}.${source.table}`;
     }
   }
@@ -202,12 +200,11 @@ function same(a: unknown, b: unknown): boolean {
   return a !== undefined && JSON.stringify(a) === JSON.stringify(b);
 }
 
-/** 64 hex digits; the order of names counts, as it does in a manifest's version. */
+/** 64 hex digits; the order of names counts, as in a manifest's version. */
 function fingerprint(member: unknown): string | null {
   return member === undefined ? null : createHash('sha256').update(JSON.stringify(member)).digest('hex');
 }
 
-/** Without a prototype, as documents are. */
 function plain(entries: readonly (readonly [string, unknown])[]): PlainDocument {
   const out: PlainDocument = Object.create(null);
   for (const [name, value] of entries) out[name] = value;

@@ -5,10 +5,10 @@ import type { ManifestDocument } from './document.js';
 import type { FragmentDocument } from './fragment.js';
 import { otherColumns, PUBLISHED_SECTIONS } from './overlay.js';
 
-/** Thrown for a fragment with parts that may not be published, which only the manifest file may declare. */
+/** A fragment contains parts that only the manifest file may declare. */
 export class OutsidePublishing extends Error {
   override readonly name = 'OutsidePublishing';
-  /** Parts of the manifest that it would change, in the manifest's words. */
+  /** The part that it would change, in the manifest's words. */
   readonly what: string;
 
   constructor(what: string) {
@@ -19,8 +19,7 @@ export class OutsidePublishing extends Error {
 
 /**
  * Refuses a fragment that would change anything but objects and the tables that they use: a connector, an allowlist,
- * a tenant, a system table, the server of a model that no served facet has. Policies and webhooks
- * are in no manifest, and their names are refused like any other.
+ * a tenant, a system table, or the model server of a facet if no served facet has that server.
  *
  * @throws OutsidePublishing
  */
@@ -54,14 +53,14 @@ export function outsidePublishing(
       throw new OutsidePublishing(`the server of the model of facet \`${shown(name)}\``);
   }
   if (base === undefined) return;
-  const [column] = otherColumns(base, fragment as FragmentDocument); // whoever gives `base` has checked its shape
+  const [column] = otherColumns(base, fragment as FragmentDocument); // callers that pass `base` have checked its shape
   if (column !== undefined)
     throw new OutsidePublishing(
       `the type or label of column \`${shown(column)}\`, which the manifest file declares`,
     );
 }
 
-/** Endpoint of a facet's model, if it has one: passages and queries are sent there. */
+/** Server of a facet's model, to which passages and queries are sent; null if it has none. */
 function serverOf(facet: unknown): string | null {
   const endpoint = membersOf(membersOf(facet).get('embedding')).get('endpoint');
   if (endpoint === undefined) return null;
@@ -84,7 +83,7 @@ function membersOf(value: unknown): ReadonlyMap<string, unknown> {
   return new Map(isObject(value) ? Object.entries(value) : []);
 }
 
-/** Names are the sender's: they are shown in part. */
+/** Names come from the sender, so they are truncated. */
 function shown(name: string): string {
   return name.slice(0, 200);
 }

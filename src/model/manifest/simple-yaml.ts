@@ -1,6 +1,6 @@
 /**
- * Reads the YAML that manifests are mostly written in, some twenty times faster than a parser that keeps the place of
- * every part: block mappings and lists, flow collections within a line, plain and simply quoted scalars.
+ * Parses the subset of YAML that manifests are mostly written in, about twenty times faster than a parser that tracks
+ * positions: block mappings and lists, flow collections within a line, plain and simply quoted scalars.
  *
  * @returns the value, objects without a prototype; `undefined` for any other text, which may be right or wrong YAML
  */
@@ -14,12 +14,12 @@ export function simpleYaml(text: string): unknown {
   }
 }
 
-/** Control characters, tabs and carriage returns among them, and what an editor may have left. */
+/** Control characters except line feed, and invisible characters of editors. */
 const ODD = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029\ufeff]/;
 
 class NotSimple extends Error {}
 
-/** Levels of nesting; the full parser has a limit of its own above it. */
+/** Maximum nesting, below that of the full parser. */
 const DEEPEST = 24;
 /** UTF-16 units of a key; YAML allows 1,024. */
 const LONGEST_KEY = 256;
@@ -28,16 +28,15 @@ const KEY = /^[A-Za-z_][\w.\-/@]*(?::[\w.\-/@]+)*/;
 const WORD_OF_YAML = /^(?:null|true|false)$/i;
 const WHOLE = /^(?:0|-?[1-9]\d{0,14})$/;
 const DECIMAL = /^-?(?:0|[1-9]\d{0,8})\.\d{1,6}$/;
-/** First characters of a plain scalar that is neither a number nor special. */
 const LETTER = /^[\p{L}_$/(]/u;
-/** In a flow collection a plain scalar ends at these. */
+/** Ends a plain scalar in a flow collection. */
 const FLOW_END = /[,[\]{}]/;
 
 type YamlMapping = Record<string, unknown>;
 
 class Reader {
   readonly #lines: readonly string[];
-  /** Index of the next line with content. */
+  /** Index of the current line, which has content. */
   #at = 0;
   #indent = -1;
   #line = '';
@@ -55,7 +54,7 @@ class Reader {
     return value;
   }
 
-  /** Goes to the first line from `from` on that is neither blank nor a comment. */
+  /** Moves to the first line from `from` on that is neither blank nor a comment. */
   #find(from: number): void {
     for (let at = from; at < this.#lines.length; at++) {
       const line = this.#lines[at] ?? '';
@@ -77,7 +76,6 @@ class Reader {
     this.#find(this.#at + 1);
   }
 
-  /** The block that begins on this line, at `indent`. */
   #block(indent: number): unknown {
     if (++this.#depth > DEEPEST) throw new NotSimple();
     const value = isItem(this.#line, indent) ? this.#list(indent) : this.#mapping(indent, indent);
@@ -113,7 +111,7 @@ class Reader {
     return members;
   }
 
-  /** The key at `start`, where `: ` or the end of the line follows it. */
+  /** Key at `start`; null unless `: ` or the end of the line follows it. */
   #keyAt(start: number): string | null {
     const key = KEY.exec(this.#line.slice(start, start + LONGEST_KEY + 1))?.[0];
     if (key === undefined || key.length > LONGEST_KEY || WORD_OF_YAML.test(key)) return null;
@@ -122,7 +120,7 @@ class Reader {
     return end + 1 === this.#line.length || this.#line.charCodeAt(end + 1) === SPACE ? key : null;
   }
 
-  /** Value of a key at `indent`, from `start` on: on the line, or in the block below. */
+  /** Value of a key at `indent`: from `start` on in this line, or the block below. */
   #value(start: number, indent: number): unknown {
     let at = start;
     while (this.#line.charCodeAt(at) === SPACE) at++;
@@ -132,7 +130,7 @@ class Reader {
     return this.#indent === indent && isItem(this.#line, indent) ? this.#block(indent) : null;
   }
 
-  /** The scalar or flow collection that ends this line. A deeper line behind it would go on with it. */
+  /** Scalar or flow collection up to the end of this line. A deeper next line would continue it. */
   #scalarLine(start: number, indent: number): unknown {
     const inline = new Inline(this.#line, start);
     const value = inline.whole();
@@ -142,7 +140,6 @@ class Reader {
   }
 }
 
-/** A value on a single line. */
 class Inline {
   readonly #line: string;
   #at: number;
@@ -182,7 +179,6 @@ class Inline {
     throw new NotSimple();
   }
 
-  /** A value inside a flow collection, or a quoted one. */
   #flow(): unknown {
     switch (this.#line.charCodeAt(this.#at)) {
       case DOUBLE:
@@ -260,7 +256,7 @@ class Inline {
     return members;
   }
 
-  /** Items between commas, up to `close`. */
+  /** Reads items between commas, up to `close`. */
   #members(close: number, read: () => void): void {
     this.#at++;
     this.#spaces();

@@ -25,17 +25,17 @@ import {
 import { simpleYaml } from './simple-yaml.js';
 import { plainValue } from './value.js';
 
-/** Bytes. A manifest of 10,000 entities has about 10 MiB. */
+/** In bytes. A manifest of 10,000 entities has about 10 MiB. */
 const LARGEST_FILE = 32 * 1024 * 1024;
 const MOST_DIAGNOSTICS = 100;
 
-/** A YAML file: its value, and the place of every part of it. */
+/** A parsed YAML file, with the place of every part. */
 export interface YamlSource {
   readonly file: string;
   readonly text: string;
-  /** Plain data; objects have no prototype, so that `__proto__` is a name like any other. */
+  /** Plain data; objects have no prototype, so `__proto__` is an ordinary name. */
   readonly value: unknown;
-  /** The range of what `path` leads to, or of the nearest part around it that exists. */
+  /** Range of the part at `path`, or of the nearest part around it that exists. */
   locate(path: Path, options?: ProblemLocation): TextRange;
 }
 
@@ -83,7 +83,7 @@ export function parseSource(text: string, file: string): YamlSource {
   return source;
 }
 
-/** Runs `compile`; diagnostics outside of `source` are marked as having no place in the fragment. */
+/** Runs `compile`; marks diagnostics outside of `source` as `elsewhere`. */
 export function placedIn<T>(source: YamlSource, compile: () => T): T {
   try {
     return compile();
@@ -96,7 +96,7 @@ export function placedIn<T>(source: YamlSource, compile: () => T): T {
   }
 }
 
-/** True if a fragment has the member, of the section, that a path leads to. */
+/** True if a fragment has the section and the member that a path leads to. */
 function names(value: unknown, [section, name]: Path): boolean {
   if (section === undefined) return true;
   const has = (of: unknown, key: Path[number]): boolean =>
@@ -105,12 +105,12 @@ function names(value: unknown, [section, name]: Path): boolean {
   return name === undefined || has(Reflect.get(Object(value), section), name);
 }
 
-/** Throws ManifestProblems if there is a problem. */
+/** @throws ManifestProblems if there is a problem */
 export function raise(source: YamlSource, problems: readonly UnplacedDiagnostic[]): void {
   if (problems.length > 0) throw new ManifestProblems(toDiagnostics(source, problems), source.text);
 }
 
-/** Problems found later, e.g. by the policy compiler, placed in the file; in file order, at most 100. */
+/** Problems located in the file; in file order, at most 100. */
 export function toDiagnostics(
   source: YamlSource,
   problems: readonly UnplacedDiagnostic[],
@@ -133,7 +133,6 @@ function inFileOrder(a: Diagnostic, b: Diagnostic): number {
   return a.range.start.line - b.range.start.line || a.range.start.column - b.range.start.column;
 }
 
-/** A file with the place of every part. */
 interface ParsedFile {
   readonly document: Document.Parsed;
   readonly lines: LineIndex;
@@ -143,7 +142,7 @@ function parseParts(text: string, file: string): ParsedFile {
   const lines = new LineIndex(text);
   let document: Document.Parsed;
   try {
-    // Repeated keys are found by `plainValue`: this option compares every pair of keys.
+    // `plainValue` finds repeated keys: this option compares every pair of keys.
     document = parseDocument(text, {
       prettyErrors: false,
       uniqueKeys: false,
@@ -155,7 +154,7 @@ function parseParts(text: string, file: string): ParsedFile {
   }
   const faults = [...document.errors, ...document.warnings];
   if (faults.length === 0) return { document, lines };
-  // The first only: what follows mostly comes of it.
+  // Only the first: the others mostly follow from it.
   throw new ManifestProblems(
     faults
       .map((e) => fromYaml(e, file, lines))
@@ -194,7 +193,7 @@ class ParsedSource implements YamlSource {
   readonly value: unknown;
   #parts: ParsedFile | null;
 
-  /** Without `parts` they are made when a place is asked for: mostly nothing is wrong. */
+  /** Without `parts` the file is parsed again when a place is needed, which is rare. */
   constructor(file: string, text: string, value: unknown, parts: ParsedFile | null = null) {
     this.file = file;
     this.text = text;
@@ -242,7 +241,7 @@ class ParsedSource implements YamlSource {
     const { lines } = this.#whole;
     if (node === null) return rangeOf(lines, 0, 0);
     const [start, end] = bounds(node);
-    // A block is marked by its first line only: a caret under the whole of it would help nobody.
+    // A block is marked by its first line only.
     const newline = this.text.indexOf('\n', start);
     const stop = isScalar(node) || newline === -1 || newline > end ? end : newline;
     return rangeOf(lines, start, stop);
@@ -258,7 +257,7 @@ function child(parent: Node | null, step: string | number): Child | null {
   if (isMap(parent)) {
     const pair = parent.items.find((p) => isScalar(p.key) && `${p.key.value}` === `${step}`);
     if (pair === undefined) return null;
-    // `parseDocument` makes nodes of every key and value; an absent value is null.
+    // `parseDocument` makes nodes of all keys and values; an absent value is null.
     return { key: pair.key as Node, value: pair.value as Node | null };
   }
   if (isSeq(parent)) {
@@ -278,7 +277,7 @@ function wordEnd(text: string, from: number, limit: number): number {
   return end;
 }
 
-/** Start offsets of the lines of a text. The YAML parser's own count omits lines that it could not read. */
+/** Start offsets of lines. The YAML parser's own index omits lines that it could not read. */
 class LineIndex {
   readonly text: string;
   #starts: readonly number[] | null = null;
@@ -305,7 +304,7 @@ function startsOf(text: string): readonly number[] {
   return starts;
 }
 
-/** From `start` to `end`, within the text and in whole characters: the YAML parser counts past both. */
+/** Limits a range to the text and to whole characters: the YAML parser counts past both. */
 function rangeOf(lines: LineIndex, start: number, end: number): TextRange {
   const { text } = lines;
   const first = Math.min(start, text.length);
@@ -345,11 +344,10 @@ function lowerFirst(text: string): string {
 }
 
 /**
- * Position in the file of character `offset` of a scalar's value. The file's form may differ from the
- * value: quotes, escapes, the header and the indentation of a block, folded lines. Both are walked side by
- * side, and what the file has more is stepped over.
+ * Position in the file of character `offset` of a scalar's value. The file may have more characters than the value:
+ * quotes, escapes, block headers, indentation, folded lines. Both are walked in parallel, skipping these.
  *
- * @param start of the scalar in `text`, as is `end`; UTF-16 units, like `offset`
+ * @param start start of the scalar in `text`, in UTF-16 units like `end` and `offset`
  */
 function offsetInSource(text: string, start: number, end: number, value: string, offset: number): number {
   let at = contentStart(text, start, end);
@@ -369,7 +367,7 @@ function contentStart(text: string, start: number, end: number): number {
   return first === '"' || first === "'" ? start + 1 : start;
 }
 
-/** The place at or after `from` that shows `wanted`; a line break may stand for a blank, and the reverse. */
+/** First position from `from` on that shows `wanted`; a line break may represent a blank, and the reverse. */
 function matching(text: string, from: number, end: number, wanted: string): number {
   for (let at = from; at < end; at++) {
     const found = text.charAt(at);
@@ -378,7 +376,7 @@ function matching(text: string, from: number, end: number, wanted: string): numb
   return from;
 }
 
-/** A folded blank stands for a whole run of blanks: the next character follows the run. */
+/** A folded blank represents a run of blanks: the next character follows the run. */
 function lastBlank(text: string, at: number, end: number, wanted: string): number {
   if (wanted !== ' ' || text.charAt(at) === ' ') return at;
   let last = at;

@@ -1,12 +1,11 @@
-/** A table by schema and name. */
 export interface TableAt {
   readonly schema: string;
   readonly table: string;
 }
 
 /**
- * `schema.table`, as a manifest writes it: a part that has a dot, or begins with a quote, stands in quotes, as in SQL.
- * Two tables never have one name.
+ * `schema.table`, as in a manifest: a part with a dot or a leading quote is quoted, as in SQL. Two tables never have one
+ * name.
  */
 export function tableName({ schema, table }: TableAt): string {
   return `${partText(schema)}.${partText(table)}`;
@@ -16,7 +15,7 @@ function partText(part: string): string {
   return part.includes('.') || part.startsWith('"') ? `"${part.replaceAll('"', '""')}"` : part;
 }
 
-/** A part of a name as `tableName` writes it, as a regular expression. */
+/** Regular expression of a part of such a name. */
 export const TABLE_PART = '(?:"(?:[^"\\u0000]|""){1,126}"|[^."\\u0000][^.\\u0000]{0,62})';
 
 const NAME = new RegExp(`^(${TABLE_PART})\\.(${TABLE_PART})$`, 'u');

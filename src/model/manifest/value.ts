@@ -4,7 +4,7 @@ import { CODES } from './codes.js';
 import type { Path, UnplacedDiagnostic } from './diagnostic.js';
 
 const DEEPEST = 32;
-/** Nodes that aliases may repeat in all. A bomb of ten nested lists asks for 10⁹. */
+/** Maximum number of nodes that aliases may repeat. A bomb of ten nested lists asks for 10⁹. */
 const MOST_ALIASED = 100_000;
 
 interface YamlWalk {
@@ -13,7 +13,7 @@ interface YamlWalk {
   aliased: number;
 }
 
-/** The document as plain data. Aliases are repeated, within bounds; objects have no prototype. */
+/** The document as plain data. Aliases are expanded, within bounds; objects have no prototype. */
 export function plainValue(document: Document.Parsed): {
   readonly value: unknown;
   readonly problems: UnplacedDiagnostic[];
@@ -74,7 +74,7 @@ function asNode(item: unknown): Node | null {
   return item as Node | null;
 }
 
-/** Repeated keys are collected; anything else ends the walk. */
+/** Repeated keys are collected; any other problem ends the walk. */
 function stopped(walk: YamlWalk): boolean {
   const last = walk.problems.at(-1);
   return last !== undefined && last.code !== CODES.duplicateKey;

@@ -13,8 +13,8 @@ import type { Connector } from '../manifest/index.js';
 import { call, texts } from './sql.js';
 
 /**
- * A row filter of the policy as SQL of the database's own: it holds for every subject of the chain that the session's
- * rights name. That each of them has the attributes is `granted`'s to say.
+ * A row filter of the policy as SQL over the session's rights: true if it holds for every subject of the chain.
+ * `granted` checks that each of them has the attributes.
  */
 function filterSql(filter: Expr): string {
   const conjuncts = filter.kind === 'and' ? filter.args : [filter];
@@ -22,8 +22,8 @@ function filterSql(filter: Expr): string {
 }
 
 /**
- * True if `expr`, asked of each subject and ANDed, is `expr` with its attributes ANDed: true of what is made of AND and
- * OR where no OR has attributes in two of its arms.
+ * True if `expr`, tested for each subject and ANDed, equals `expr` with its attributes ANDed. That holds for AND and OR
+ * if no OR has attributes in two of its arms.
  */
 function distributes(expr: Expr): boolean {
   if (!mentions(expr)) return true;
@@ -48,7 +48,7 @@ function shared(expr: Expr): string {
   return predicateSql(expr, (m) => matchSql(m, 'null::int4'));
 }
 
-/** For one subject after the other, as far as the chain goes; a chain is never longer than a token admits. */
+/** One copy per subject, up to the longest chain that a token may have. */
 function unrolled(expr: Expr): string {
   let sql = '';
   for (let i = MAX_CHAIN - 1; i >= 0; i--) {
@@ -60,19 +60,19 @@ function unrolled(expr: Expr): string {
 
 function matchSql({ attribute, arg, operator, type }: MatchedAttribute, subject: string): string {
   const unbound = call('unbound', quoteLiteral(attribute), subject);
-  // Without the cast, which changes nothing, it would be read as a subquery of rows.
+  // Without the cast, which changes nothing, it would be parsed as a subquery of rows.
   const values = `${call('shared', quoteLiteral(attribute), subject, `null::${type}`)}::${type}`;
   return `(${unbound} or ${arg} ${operator} any (${values}))`;
 }
 
-/** Version of the generated SQL; raising it makes existing installations be rewritten. */
+/** Version of the generated SQL; raising it causes existing installations to be rewritten. */
 const FORMAT = 1;
 
-/** Row security behind the gateway in one database, derived from the policy in force. */
+/** Row security of one database, derived from the policy in force. */
 export interface RowSecurity {
-  /** Equal versions: the same rows and columns for the same rights. Each caller's rights name it. */
+  /** Equal versions: the same rows and columns for the same rights. Signed rights contain it. */
   readonly version: string;
-  /** The role that governed statements run as. */
+  /** Role that governed statements run as. */
   readonly role: string;
   /** By `schema.table`. */
   readonly tables: ReadonlyMap<string, GuardedTable>;
@@ -83,13 +83,12 @@ export interface RowSecurity {
 export interface GuardedTable {
   readonly schema: string;
   readonly table: string;
-  /** A predicate in SQL, over the table's columns and the session's rights. */
+  /** SQL predicate over the table's columns and the session's rights. */
   readonly rows: string;
-  /** Columns that some grant makes a statement read, sorted: the role may read these. */
+  /** Columns that some grant needs, sorted: the role may read these. */
   readonly columns: readonly string[];
 }
 
-/** A connector: its name, and the tables that it declares. */
 type DeclaredTables = Pick<Connector, 'name' | 'tables'>;
 
 const KNOWN = new WeakMap<PolicySnapshot, Map<string, RowSecurity>>();
@@ -116,7 +115,7 @@ function designTable(
   snapshot: PolicySnapshot,
 ): RowSecurity {
   const relations = [...catalog.relations.values()].filter(
-    // The source of a facet is read by the index alone, by the system engine.
+    // Only the indexer reads the source of a facet, through the system engine.
     (r) => r.connector === connector.name && r.kind !== 'facet' && isGranted(r, snapshot),
   );
   const byTable = new Map<string, Relation[]>();
@@ -127,7 +126,7 @@ function designTable(
   const read = columnsOfRoles(relations, catalog, snapshot);
   const tables = new Map(
     [...byTable].sort(byName).map(([name, governing]): [string, GuardedTable] => {
-      const { schema, table } = governing[0] as Relation; // a list is begun with its first
+      const { schema, table } = governing[0] as Relation; // every list has an element
       const rows = governing.map((r) => rowsSql(r, snapshot)).join(' or ');
       const columns = [...new Set(governing.flatMap((r) => [...(read.get(r) ?? [])]))].sort();
       return [name, Object.freeze({ schema, table, rows, columns })];
@@ -152,7 +151,7 @@ function isGranted({ name }: Relation, { roles }: PolicySnapshot): boolean {
   return [...roles.values()].some((role) => (role.grants.get(name)?.length ?? 0) > 0);
 }
 
-/** Roles that share a filter share an arm, so that the database decides about them at once. */
+/** Roles with the same filter share an arm, so that it is evaluated once. */
 function rowsSql({ name }: Relation, { roles }: PolicySnapshot): string {
   const arms = new Map<string, { readonly roles: Set<string>; readonly filter: Expr | null }>();
   for (const [role, { grants }] of roles) {
@@ -169,14 +168,13 @@ function rowsSql({ name }: Relation, { roles }: PolicySnapshot): string {
   return denying.length === 0 ? any : `(not ${call('denied', texts(denying.sort()))} and ${any})`;
 }
 
-/** INVARIANT: an attribute that one subject lacks makes the whole filter false, whatever stands around it. */
+/** INVARIANT: if one subject lacks an attribute, the whole filter is false. */
 function armSql(sql: string, roles: readonly string[], filter: Expr | null): string {
   const needs = filter === null ? [] : [...attributesOf(filter)].sort();
   const granted = call('granted', texts(roles), texts(needs));
   return sql === '' ? granted : `(${granted} and ${sql})`;
 }
 
-/** The columns that statements read of each relation, whoever asks. */
 function columnsOfRoles(
   relations: readonly Relation[],
   catalog: Catalog,
@@ -195,7 +193,7 @@ function columnsOfRoles(
   return found;
 }
 
-/** A passage is shown where its entity is, which the facet names by a key of it. */
+/** Keys by which facets name the entity: a passage is shown only if its entity is. */
 function keysForFacets(relation: Relation, catalog: Catalog): readonly string[] {
   const keys = [...catalog.facets.values()]
     .filter((f) => f.entity === relation.name)

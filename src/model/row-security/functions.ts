@@ -1,21 +1,21 @@
 import { RIGHTS_FAULTS } from '../../engine/index.js';
 import { SCHEMA, SETTING } from './sql.js';
 
-/** One function of the schema, by what may be compared with what stands. */
+/** A function of the schema, in a form that can be compared with the installed one. */
 export interface GuardFunction {
   readonly name: string;
   readonly parameters: string;
   readonly returns: string;
   readonly body: string;
-  /** True if the governed role may call it, as the policies do in its name. */
+  /** True if the governed role may call it, as its policies do. */
   readonly open: boolean;
 }
 
 /**
- * The rights that the gateway has set for the statement: said by whoever holds its key, for the policies that stand,
- * and not over. The signature is HMAC-SHA-256 over pads, as core Postgres has no hmac().
+ * Returns the rights that the gateway has set for the statement, after checking their signature, version and expiry. The
+ * signature is HMAC-SHA-256 over stored pads, as core Postgres has no hmac().
  *
- * INVARIANT: whatever is wrong fails the statement. No rights would be an answer with too few rows.
+ * INVARIANT: any fault fails the statement. No rights would be an answer with too few rows.
  */
 const RIGHTS = `
 declare
@@ -70,7 +70,7 @@ begin
      where (place is null or n = place + 1) and subject.of->attribute <> 'true');
 end`;
 
-/** `like` says the type: values are compared as what they are, not as texts. */
+/** `kind` gives the type: values are compared in their own type, not as texts. */
 const SHARED = `
 declare
   said jsonb := ${SCHEMA}.rights();
@@ -119,7 +119,7 @@ export const FUNCTIONS: readonly GuardFunction[] = [
   },
 ];
 
-/** INVARIANT: each runs as its owner, who alone reads the key, and finds names in `pg_catalog` alone. */
+/** INVARIANT: each runs as its owner, who alone reads the key, and resolves names in `pg_catalog` only. */
 export function functionSql({ name, parameters, returns, body }: GuardFunction): string {
   return `create function ${SCHEMA}.${name}(${parameters}) returns ${returns}
 language plpgsql stable parallel safe security definer set search_path = pg_catalog, pg_temp

@@ -1,4 +1,4 @@
-/** The second line: row-security policies of the database itself, written from the policy that is in force. */
+/** Row security in the database as a second line of defence, generated from the policy in force. */
 export { type RowSecurity, rowSecurityOf } from './design.js';
 export { RightsSigner, type RightsSource, rightsKey, signedRights } from './rights.js';
 export { clearingScript, rowSecurityScript } from './script.js';

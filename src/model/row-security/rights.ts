@@ -8,7 +8,7 @@ import {
 } from '../../../policy/index.js';
 import type { Manifest } from '../manifest/index.js';
 
-/** Lifetime of signed rights; a statement carries rights that have at least half of it left. */
+/** Lifetime of signed rights, in ms; they are renewed at half of it. */
 const RIGHTS_MS = 900_000;
 const BLOCK_BYTES = 64;
 
@@ -25,7 +25,7 @@ export function padsOf(key: Uint8Array): { readonly inner: Buffer; readonly oute
   return { inner: pad(0x36), outer: pad(0x5c) };
 }
 
-/** `rights` as a statement carries them: a signature in hex, then what is signed. */
+/** `rights` as a statement carries them: a signature in hex, then the signed text. */
 export function signedRights(rights: SessionRights, version: string, key: Uint8Array, now: number): string {
   const chain = rights.chain.map((attributes) => Object.fromEntries(attributes));
   const body = JSON.stringify({
@@ -38,19 +38,18 @@ export function signedRights(rights: SessionRights, version: string, key: Uint8A
   return createHmac('sha256', key).update(body).digest('hex') + body;
 }
 
-/** Inputs that determine the policies. */
 export interface RightsSource {
   readonly manifest: Manifest;
   readonly snapshot: PolicySnapshot;
 }
 
-/** Rights, and the conditions under which they hold. */
+/** A caller, and the inputs of its rights. */
 export interface RightsHolder extends RightsSource {
   readonly identity: IdentityClaims;
   readonly access: Pick<EffectiveAccess, 'open' | 'signature'>;
 }
 
-/** The rights that statements for one connector carry; each caller's are signed once in a while. */
+/** Signs callers' rights for one connector, and reuses each signature for half of its lifetime. */
 export class RightsSigner {
   readonly #key: Uint8Array;
   /** Version of the row security policies that manifest and policy require in the database. */

@@ -9,12 +9,12 @@ import { SCHEMA } from './sql.js';
 export const ROWS_POLICY = 'osl_rows';
 export const OTHERS_POLICY = 'osl_others';
 
-/** Parsed comment of a policy: owner, version, and its state when written. */
+/** First word of a policy's comment, `osl <version> <digest>`. */
 export const COMMENT = 'osl';
 
 /**
- * Statements of one transaction, for a role that owns the tables, which install `design` and remove all else of ours.
- * Contains the key: its reader can claim anybody's rights at the second line of defence, but cannot pass the first.
+ * Statements of one transaction that install `design` and remove everything else of ours, for a role that owns the
+ * tables. They contain the key: its reader can bypass this second line of defence, but not the first.
  */
 export function rowSecurityScript(design: RowSecurity, key: Uint8Array): readonly Sql[] {
   const role = quoteIdentifier(design.role);
@@ -41,8 +41,8 @@ export function rowSecurityScript(design: RowSecurity, key: Uint8Array): readonl
 }
 
 /**
- * Removes all that an earlier script created, and row security if that script enabled it. Fails if our schema has
- * objects or changes of somebody else: those are theirs to remove.
+ * Removes everything that an earlier script created, and row security if that script enabled it. Fails if our schema has
+ * objects or changes of somebody else.
  */
 export function clearingScript(): readonly Sql[] {
   return clearingStatements().map(generatedSql);
@@ -76,14 +76,13 @@ end`),
   ];
 }
 
-/** `body` as an anonymous block, in a quote that it does not end. */
+/** `body` as an anonymous block, in a dollar quote that it does not contain. */
 function block(body: string): string {
   let tag = '$osl$';
   for (let n = 1; body.includes(tag); n++) tag = `$osl${n}$`;
   return `do ${tag}${body}\n${tag}`;
 }
 
-/** One row, which the owner alone reads. */
 function stateSql(version: string, key: Uint8Array): readonly string[] {
   const { inner, outer } = padsOf(key);
   const bytes = (pad: Buffer): string => `'\\x${pad.toString('hex')}'::bytea`;
@@ -94,7 +93,7 @@ function stateSql(version: string, key: Uint8Array): readonly string[] {
   ];
 }
 
-/** Column grants end when the whole table is granted. */
+/** `revoke all` on a table also revokes grants on its columns. */
 function privilegesSql(table: GuardedTable, role: string): readonly string[] {
   const columns = table.columns.map(quoteIdentifier).join(', ');
   return [
@@ -104,8 +103,8 @@ function privilegesSql(table: GuardedTable, role: string): readonly string[] {
 }
 
 /**
- * Tables without row security get ours, with a second policy that leaves everybody else all rows. Where
- * somebody does, ours only takes away: what their policies do not show stays hidden. A view bears no policy.
+ * Enables row security on a table without it, with a second policy that leaves everybody else all rows. On a table that
+ * has it, our policy is restrictive: it only removes rows. Views have no policies.
  */
 function guardSql(table: GuardedTable, role: string, name: string): string {
   const relation = tableSql(table);
@@ -141,7 +140,7 @@ begin
 end`);
 }
 
-/** The digest is of what the database has made of our text: a policy that was altered since has another. */
+/** Stores a digest of each policy as the database prints it, so that a later alteration is noticed. */
 function commentSql(version: string): string {
   return block(`
 declare

@@ -6,15 +6,15 @@ import { signedRights } from './rights.js';
 import { COMMENT, DIGEST, OTHERS_POLICY, ROWS_POLICY } from './script.js';
 import { SCHEMA, SETTING } from './sql.js';
 
-/** Comparison of a database's row security with what a policy requires. */
+/** Comparison of a database's row security with the one that a policy requires. */
 export interface RowSecurityStatus {
-  /** Reason why it does not hold, or differs from the policy; null if it holds. */
+  /** Reasons why it does not hold, or differs from the policy. */
   readonly faults: readonly string[];
-  /** Relations whose rows it cannot hold: views and foreign tables bear no policies. */
+  /** Relations that cannot have policies: views and foreign tables. */
   readonly uncovered: readonly string[];
 }
 
-/** Looks, as the governed role, at what stands; reads no row. Throws UpstreamFailure where it may not look. */
+/** Compares the installed row security with `design`, as the governed role; reads no row. Throws UpstreamFailure. */
 export function standingOf(
   door: SystemEngine,
   design: RowSecurity,
@@ -32,7 +32,7 @@ export function standingOf(
       ...(await membershipFaults(tx, design)),
       ...(await functionFaults(tx)),
     ];
-    // Last, as it ends the transaction where it fails.
+    // Last, because a failure ends the transaction.
     const refused = faults.length > 0 ? [] : await rightsFaults(tx, design, key);
     const uncovered = [...design.tables.keys()].filter((name) => relations.get(name)?.bears === false);
     return { faults: [...faults, ...refused], uncovered };
@@ -45,7 +45,6 @@ interface StandingRelation {
   readonly bears: boolean;
   readonly guarded: boolean;
   readonly owned: boolean;
-  /** Columns that the governed role may read. */
   readonly columns: readonly string[];
 }
 
@@ -81,9 +80,9 @@ function namesOf({ tables, closed }: RowSecurity): readonly string[] {
 interface StandingPolicy {
   readonly name: string;
   readonly permissive: boolean;
-  /** True if it decides what the governed role reads. */
+  /** True if it decides which rows the governed role reads. */
   readonly applies: boolean;
-  /** Stored state beside the comment, without the digest; null if it differs from the current one. */
+  /** Comment without its digest; null if the policy was altered since. */
   readonly comment: string | null;
 }
 
@@ -154,7 +153,7 @@ function policyFaults(
   if (altered.length > 0) return altered;
   if (ours.some((p) => p.comment !== `${COMMENT} ${version}`))
     return [`the policy on ${name} is of another version of policy.yaml`];
-  // Ours shows rows, so that whatever else shows rows adds to them; where ours only takes away it cannot.
+  // Other permissive policies add rows to our permissive one; a restrictive one still removes them.
   const beside = policies.filter((p) => p.applies && p.permissive && !ours.includes(p));
   return rows.permissive
     ? beside.map((p) => `policy ${p.name} of ${name} shows the governed role more rows than ours does`)
@@ -168,7 +167,7 @@ function closedFaults(relation: StandingRelation | undefined): readonly string[]
     : [`${relation.name}.${column} may be read, though no grant reaches the table`];
 }
 
-/** Policies are for one role: what it reads as another one they do not hold. */
+/** Policies are for one role: they do not restrict it as a member of another. */
 async function membershipFaults(tx: SystemQueries, design: RowSecurity): Promise<readonly string[]> {
   const rows = await tx.query(
     sql`select distinct r.rolname as name
@@ -203,7 +202,7 @@ async function functionFaults(tx: SystemQueries): Promise<readonly string[]> {
   });
 }
 
-/** True if rights that are signed here are taken there: the same key, and the same version. */
+/** Checks that rights signed here are accepted there: same key, same version. */
 async function rightsFaults(
   tx: SystemQueries,
   { version }: RowSecurity,

@@ -4,12 +4,11 @@ import type { RowSecurity } from './design.js';
 import { COMMENT, ROWS_POLICY, rowSecurityScript } from './script.js';
 import { SCHEMA } from './sql.js';
 
-/** Reason why a connection cannot write; names the role, and the privilege it lacks. */
+/** A role lacks a privilege to write; the message names both. */
 export class CannotWrite extends Error {}
 
 /**
- * Puts `design` into the database in one transaction, with the rights of whoever owns the tables; what stood before is
- * replaced whole.
+ * Installs `design` in one transaction, with the rights of the tables' owner. What was installed before is replaced.
  *
  * @throws CannotWrite; UpstreamFailure, and nothing is changed then
  */

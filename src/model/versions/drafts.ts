@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bytesOf, namesIn, removeWhole, writeWhole } from '../../base/files.js';
 
-/** A fragment that is stored before it is published. */
+/** A fragment stored before it is published. */
 export interface StoredDraft {
   /** Hash of its text: the same text is the same draft. */
   readonly id: string;
@@ -12,7 +12,7 @@ export interface StoredDraft {
   readonly text: string;
   /** True if it was sent as YAML, so that positions in it are meaningful. */
   readonly placed: boolean;
-  /** Time, subject and versions of the latest validation; null if that failed, or if there was none. */
+  /** Latest validation; null if it failed, or if there was none. */
   readonly validated: Validation | null;
 }
 
@@ -23,10 +23,10 @@ interface Validation {
   readonly policy: string;
 }
 
-/** Drafts at a time; further ones are refused until some are discarded. */
+/** Maximum number of drafts; further ones are refused until some are discarded. */
 export const MAX_DRAFTS = 500;
 
-/** Drafts, a file each: they serve nothing, and losing one loses work, no more. */
+/** Drafts, one file each. They are not served; losing one loses only the author's work. */
 export class Drafts {
   readonly #dir: string;
   readonly #drafts: Map<string, StoredDraft>;
@@ -62,7 +62,7 @@ export class Drafts {
     return this.#drafts.get(id) ?? null;
   }
 
-  /** Keeps it durably. */
+  /** Stores it durably. */
   async put(draft: StoredDraft): Promise<void> {
     await mkdir(this.#dir, { recursive: true, mode: 0o700 });
     await writeWhole(this.#fileOf(draft.id), Buffer.from(`${JSON.stringify(draft)}\n`));
@@ -76,14 +76,14 @@ export class Drafts {
     await this.#changed(id);
   }
 
-  /** Another process has changed it on the disk. */
+  /** Reloads a draft that another process has changed on disk. */
   async renew(id: string): Promise<void> {
     const draft = await draftIn(this.#dir, id);
     if (draft === null) this.#drafts.delete(id);
     else this.#drafts.set(id, draft);
   }
 
-  /** INVARIANT: ids are of our own making, so that no name from outside becomes a path. */
+  /** INVARIANT: ids are generated here, so that no name from outside becomes a path. */
   #fileOf(id: string): string {
     if (!isDraftId(id)) throw new TypeError('no id of a draft');
     return join(this.#dir, `${id}.json`);
@@ -96,7 +96,7 @@ export type DraftChangeListener = (id: string) => Promise<void>;
 async function draftIn(dir: string, id: string): Promise<StoredDraft | null> {
   const bytes = isDraftId(id) ? await bytesOf(join(dir, `${id}.json`)) : null;
   if (bytes === null) return null;
-  const draft = JSON.parse(bytes.toString('utf8')) as StoredDraft; // a file of ours, checked by the hash in its name
+  const draft = JSON.parse(bytes.toString('utf8')) as StoredDraft; // our own file, checked by the hash in its name
   return draftId(draft.text) === id ? Object.freeze(draft) : null;
 }
 

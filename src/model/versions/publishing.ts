@@ -4,18 +4,17 @@ import type { ServedModel } from '../served-model.js';
 import { type DraftChangeListener, Drafts } from './drafts.js';
 import { type VersionFile, VersionStore } from './versions.js';
 
-/** Dependencies of publishing. */
 export interface PublicationStore {
   readonly versions: VersionStore;
   readonly drafts: Drafts;
-  /** Runs `work` when every change and reload before it has ended: what it reads stays so until it ends. */
+  /** Runs `work` after all earlier changes and reloads; nothing else changes until it ends. */
   exclusively<T>(work: () => Promise<T>): Promise<T>;
   /**
    * Publishes to all gateways, if there are others: `outdated` if one of them has published, or serves another
    * policy; `unavailable` if they cannot be reached.
    */
   share(sealed: VersionFile): Promise<'shared' | 'outdated' | 'unavailable'>;
-  /** Serves another model; running questions keep theirs. Resolves once lineage is notified; never rejects. */
+  /** Replaces the served model; running queries keep theirs. Resolves once lineage is notified; never rejects. */
   serve(model: ServedModel): Promise<void>;
 }
 
@@ -32,7 +31,6 @@ export async function createPublishing(
     readonly sweeps: boolean;
     /** Runs `work` while no other process changes anything. */
     readonly alone: <T>(work: () => Promise<T>) => Promise<T>;
-    /** Called once a draft has changed on disk. */
     readonly draftChanged: DraftChangeListener;
     readonly share: PublicationStore['share'];
     readonly serve: (model: ServedModel) => Promise<void>;

@@ -4,27 +4,27 @@ import type { ManifestChange, RoleChange } from '../authoring/index.js';
 import type { Overlay } from '../manifest/index.js';
 
 /**
- * One state of all that is published by API, and how it came about. A version is written once and never changed: its
- * id is the hash of its own bytes, and it names the one before it.
+ * A published state, and how it came about. It is written once and never changed: its id is the hash of its bytes, and it
+ * names its predecessor.
  */
 export interface Version extends Overlay {
   /** SHA-256 over the bytes of its file, in hex. */
   readonly id: string;
   /** From 1. */
   readonly number: number;
-  /** Id of the version before it; null for the first. */
+  /** Id of its predecessor; null for the first. */
   readonly parent: string | null;
   /** RFC 3339, UTC. */
   readonly at: string;
   readonly author: { readonly subject: string; readonly chain: readonly string[] };
-  /** The call in the audit log. */
+  /** Request id in the audit log. */
   readonly request_id: string;
   readonly action: 'publish' | 'deprecate' | 'withdraw' | 'rollback';
-  /** The draft that was published. */
+  /** Draft that was published; null if there was none. */
   readonly draft: string | null;
   /** Number of the version that a rollback restores; 0 is the manifest file alone. Null for other actions. */
   readonly restores: number | null;
-  /** Versions of the manifest file, and of the manifest and policy that served with this. */
+  /** Versions of the manifest file, and of the manifest and policy that served with it. */
   readonly base: string;
   readonly manifest: string;
   readonly policy: string;
@@ -43,7 +43,7 @@ export function summaryOf(version: Version): VersionSummary {
   return Object.freeze(summary);
 }
 
-/** The bytes of a version's file, and the version with the id that they give it. */
+/** A new version with the bytes of its file, whose hash is its id. */
 export function seal(content: NewVersion, parent: VersionSummary | null): readonly [Version, Buffer] {
   const numbered = { number: (parent?.number ?? 0) + 1, parent: parent?.id ?? null, ...content };
   const bytes = Buffer.from(`${JSON.stringify({ format: FORMAT, ...numbered })}\n`);
@@ -55,14 +55,14 @@ const FORMAT = 1;
 /** Reads a version from its file's bytes; null if they do not match `id`. */
 export function unseal(id: string, bytes: Buffer): Version | null {
   if (idOf(bytes) !== id) return null;
-  // The hash says that we wrote it.
+  // The hash proves that we wrote it.
   const { format, ...content } = JSON.parse(bytes.toString('utf8'), withoutPrototype) as {
     format: unknown;
   } & Omit<Version, 'id'>;
   return format === FORMAT ? Object.freeze({ id, ...content }) : null;
 }
 
-/** Objects are as a manifest's document has them, so that `__proto__` is a name like any other. */
+/** Without a prototype, like documents, so that `__proto__` is an ordinary name. */
 function withoutPrototype(_: string, value: unknown): unknown {
   return isObject(value) ? Object.assign(Object.create(null), value) : value;
 }

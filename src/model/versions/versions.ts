@@ -11,22 +11,21 @@ import {
   type VersionSummary,
 } from './version.js';
 
-/** Thrown if the published version or its history is not what was written. */
+/** The published version or its history is not what was written. */
 export class PublishedDamaged extends Error {
   override readonly name = 'PublishedDamaged';
 }
 
 /**
- * The versions that were ever published, in one directory: `versions/<id>.json`, and `head`, which names the newest.
- * A version is on disk before `head` names it, and `head` is replaced whole: whenever the process dies, the old version
- * or the new one is published.
+ * Published versions in one directory: `versions/<id>.json`, and `head`, which names the newest. A version is on disk
+ * before `head` names it, and `head` is replaced atomically: a crash leaves the old or the new version published.
  */
 export class VersionStore {
   readonly #dir: string;
   /** Oldest first. */
   readonly #history: VersionSummary[];
   #head: Version | null;
-  /** Set if it is unknown which version is on disk: then nothing more is published. */
+  /** Set if it is unknown which version is on disk; nothing more is published then. */
   #broken = false;
 
   private constructor(dir: string, history: VersionSummary[], head: Version | null) {
@@ -36,7 +35,7 @@ export class VersionStore {
   }
 
   /**
-   * Reads the history back from its head, every version checked against its name. Writes nothing.
+   * Reads the history from its head, checking every version against its id. Writes nothing.
    *
    * @throws PublishedDamaged
    */
@@ -57,12 +56,11 @@ export class VersionStore {
     return this.#head;
   }
 
-  /** Oldest first. */
   get history(): readonly VersionSummary[] {
     return this.#history;
   }
 
-  /** The first version of the history that `is` says yes to; null where there is none. @throws PublishedDamaged */
+  /** First version of the history for which `is` is true; null if there is none. @throws PublishedDamaged */
   async find(is: (version: VersionSummary) => boolean): Promise<Version | null> {
     const found = this.#history.find(is);
     if (found === undefined) return null;
@@ -77,13 +75,13 @@ export class VersionStore {
     return { number, id, parent, bytes };
   }
 
-  /** The version that `content` would be next. Nothing is written. */
+  /** The next version, with `content`; not written yet. */
   next(content: NewVersion): VersionFile {
     const [version, bytes] = seal(content, this.#head);
     return { version, bytes };
   }
 
-  /** Publishes it. @throws the system's error; then what was published before still is, unless nobody can say */
+  /** Publishes it. @throws the system's error; the previous version then stays published, unless `head` is in doubt */
   async append({ version, bytes }: VersionFile): Promise<VersionSummary> {
     if (this.#broken)
       throw new PublishedDamaged('an earlier version could not be written: start the server anew');
@@ -102,7 +100,7 @@ export class VersionStore {
     return summary;
   }
 
-  /** Reads what another process has published since. @throws PublishedDamaged */
+  /** Reads versions that another process has published. @throws PublishedDamaged */
   async renew(): Promise<void> {
     const known = this.#head?.id ?? null;
     const head = await headIn(this.#dir);
@@ -116,7 +114,7 @@ export class VersionStore {
     this.#history.push(...newer.reverse());
   }
 
-  /** Removes what a process that died was about to write. Only whoever owns the directory may. */
+  /** Removes files that a dead process left. Only the owner of the directory may. */
   async sweep(): Promise<void> {
     const known = new Set(this.#history.map((v) => `${v.id}.json`));
     const dir = join(this.#dir, VERSIONS);
@@ -124,13 +122,12 @@ export class VersionStore {
   }
 }
 
-/** A version with the bytes of its file. */
 export interface VersionFile {
   readonly version: Version;
   readonly bytes: Buffer;
 }
 
-/** A version as gateways hand it to each other. */
+/** A version as gateways exchange it. */
 export interface SharedVersion {
   readonly number: number;
   readonly id: string;
@@ -140,7 +137,7 @@ export interface SharedVersion {
 
 /**
  * Writes versions that another gateway has published, oldest first, and makes the last of them the head. Processes
- * that have the directory open see them after `renew`.
+ * with the directory open see them after `renew`.
  *
  * @throws PublishedDamaged if the bytes do not match the name; then nothing is published
  */

@@ -6,10 +6,10 @@ import type { DeclaredTableColumn, Table } from '../manifest.js';
 import type { Problems } from './scope.js';
 import { perhaps } from './scope.js';
 
-/** A column name that OSL-SQL gives a meaning of its own. */
+/** Column names with a special meaning in OSL-SQL. */
 export const RESERVED: ReadonlySet<string> = new Set(['evidence']);
 
-/** The exposed columns in declared order. A name without a declared type is a problem, and left out. */
+/** Exposed columns in declared order. A column without a declared type is reported and left out. */
 export function columnsOf(
   document: ColumnsDocument,
   path: Path,
@@ -55,7 +55,7 @@ export function columnsOf(
   return Object.freeze(columns);
 }
 
-/** `name, its step in the path, what is said of it`, whichever form the author chose. */
+/** Name, step in the path, and declaration of each column, in either form. */
 function entriesOf(
   document: ColumnsDocument,
 ): readonly (readonly [string, string | number, ColumnDocument])[] {
@@ -94,7 +94,7 @@ function columnFrom(
   });
 }
 
-/** The upstream column that the connector declares under `physical`, or null after a problem. */
+/** Column that the connector declares as `physical`; null after a reported problem. */
 export function declared(
   physical: string,
   path: Path,

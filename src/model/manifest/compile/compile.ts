@@ -29,12 +29,12 @@ import { relationsOf } from './relations.js';
 import { cacheRuleOf, rollupsOf } from './rollups.js';
 import { membersOf, Problems } from './scope.js';
 
-/** The frozen manifest, or everything that is wrong with the document's meaning. */
+/** The frozen manifest, or all faults in the document's meaning. */
 export type CompileResult =
   | { readonly ok: true; readonly manifest: Manifest }
   | { readonly ok: false; readonly problems: readonly UnplacedDiagnostic[] };
 
-/** Pure: the same document gives the same manifest. `ready()` of osl-compiler must have been awaited. */
+/** Pure: equal documents give equal manifests. Requires `ready()` of osl-compiler. */
 export function compileManifest(document: ManifestDocument): CompileResult {
   const problems = new Problems();
   checkNames(document, problems);
@@ -82,7 +82,7 @@ function featuresOf({ features }: ManifestDocument): Features {
   return featuresBy((name) => features?.[name] ?? true);
 }
 
-/** Not RFC 8785, which sorts names: the order of columns is the order of `*`, so that it must count. */
+/** Not RFC 8785, which sorts names: the order of columns is the order of `*`, so it must count. */
 function contentHash(document: ManifestDocument): string {
   return createHash('sha256').update(JSON.stringify(document)).digest('hex').slice(0, 32);
 }
@@ -122,8 +122,8 @@ function mustBeFacets(
 }
 
 /**
- * The relations with every joinable column's key domain. Columns that links connect share a domain, named
- * after the key that they lead to (`package.path`); a sealed key without links has its own; others have none.
+ * Adds the key domain of every joinable column. Linked columns share a domain, named after the key that they lead to
+ * (`package.path`); a sealed key without links is its own domain; other columns have none.
  */
 function withKeyDomains(
   relations: ReadonlyMap<string, Relation>,
@@ -145,7 +145,7 @@ function withKeyDomains(
   return frozenMap([...relations].map(([name, r]): [string, Relation] => [name, withDomains(r, target)]));
 }
 
-/** Joins the domain of `from` to that of `to`; links that form a circle change nothing. */
+/** Merges the domain of `from` into that of `to`; links that form a cycle change nothing. */
 function link(target: Map<string, string>, from: string, to: string): void {
   const a = root(target, from);
   const b = root(target, to);
@@ -214,7 +214,7 @@ function kindOf(
   return null;
 }
 
-/** Refuses what the schema's pattern cannot: names that Postgres would cut off, and those that are not composed. */
+/** Refuses names that the schema's pattern cannot: those that Postgres would truncate, and those not in NFC. */
 function checkNames(document: ManifestDocument, problems: Problems): void {
   const check = (name: string, path: Path): void => {
     if (isModelName(name)) return;
@@ -241,7 +241,6 @@ function checkNames(document: ManifestDocument, problems: Problems): void {
     columns(facet.metadata, ['facets', name, 'metadata']);
 }
 
-/** Each name with its step in the path. */
 function namesIn(columns: ColumnsDocument | undefined): readonly (readonly [string | number, string])[] {
   if (columns === undefined) return [];
   const isList = (listed: ColumnsDocument): listed is readonly string[] => Array.isArray(listed);
@@ -252,7 +251,6 @@ function namesIn(columns: ColumnsDocument | undefined): readonly (readonly [stri
 
 const MIB = 1_048_576;
 
-/** Rerankers of a document, with defaults filled in. */
 function rerankersOf({ rerankers }: ManifestDocument): ReadonlyMap<string, RerankerSettings> {
   return frozenMap(
     membersOf(rerankers).map(([name, r]): [string, RerankerSettings] => [

@@ -17,8 +17,8 @@ import { membersOf, type Problems, type RelationMap } from './scope.js';
 const MOST_COMPUTED = 200;
 
 /**
- * The relations with their computed columns, each bound and typed, so that a bad expression is found now and not by the
- * first question. `ready()` of osl-compiler must have been awaited.
+ * Binds and types the computed columns, so that a bad expression is found at load and not by the first query. Requires
+ * `ready()` of osl-compiler.
  */
 export function withComputed(
   document: ManifestDocument,
@@ -46,7 +46,7 @@ function withColumns(relation: Relation, computed: readonly ComputedColumn[] | u
     : Object.freeze({ ...relation, computed: Object.freeze(computed) });
 }
 
-/** The computed columns as they are declared: their types, and what they read, are still open. */
+/** Computed columns as declared, before their types and inputs are known. */
 function writtenIn(
   document: ManifestDocument,
   relations: RelationMap,

@@ -67,7 +67,7 @@ function connectorOf(name: string, document: ConnectorDocument, problems: Proble
   });
 }
 
-/** The name without quotes: another where a part stands in some. */
+/** Name without quotes; differs from `key` if a part needs quotes. */
 function plainName(key: string): string {
   const { schema, table } = tableNamed(key);
   return `${schema}.${table}`;
@@ -161,13 +161,12 @@ function sensitivityOf(document: TableColumnDocument, path: Path, problems: Prob
   return sensitivity;
 }
 
-/** A declared table and the connector that holds it. */
 export interface TableSource {
   readonly connector: string;
   readonly table: Table;
 }
 
-/** The table that `source` names, or null after a problem. */
+/** Table that `source` names; null after a reported problem. */
 export function sourceOf(
   source: SourceDocument,
   path: Path,

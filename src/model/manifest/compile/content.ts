@@ -12,7 +12,7 @@ import { CODES } from '../codes.js';
 import type { Bridge, Facet, Relationship, RerankerSettings } from '../manifest.js';
 import type { Problems } from './scope.js';
 
-/** The facets as relations that grants can name: the entity key and the metadata, no text. */
+/** Facets as relations that grants can name: the entity key and the metadata, no text. */
 export function facetRelations(
   facets: ReadonlyMap<string, Facet>,
   relations: ReadonlyMap<string, Relation>,
@@ -108,7 +108,7 @@ function storeOf(facet: Facet, relations: ReadonlyMap<string, Relation>): FacetS
   });
 }
 
-/** Relationships and bridges as the edges that TRAVERSE walks. */
+/** Relationships and bridges as edges for TRAVERSE. */
 export function edgesOf(
   relationships: ReadonlyMap<string, Relationship>,
   bridges: ReadonlyMap<string, Bridge>,

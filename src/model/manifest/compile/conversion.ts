@@ -4,13 +4,12 @@ import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
 import type { Problems } from './scope.js';
 
-/** Relations that metrics are declared over. */
 export interface MetricRelations {
   readonly relations: ReadonlyMap<string, Relation>;
   readonly edges: readonly Edge[];
 }
 
-/** `metric`, with the entities of its events and the columns on which they are joined; null if it is invalid. */
+/** `metric` with the entities of its events and the columns on which they are joined; null if it is invalid. */
 export function joinedConversion(
   metric: ConversionMetric,
   base: Metric,
@@ -64,7 +63,7 @@ export function joinedConversion(
   });
 }
 
-/** The columns by which the rows of both lead to one row of `entity`, or why there are none. */
+/** Column pairs by which the rows of both lead to one row of `entity`, or the reason why there are none. */
 function linkedBy(
   entity: string,
   base: SimpleMetric,
@@ -94,7 +93,7 @@ function linkedBy(
     : `the relationships lead to different columns of \`${entity}\``;
 }
 
-/** Each way from a row of `side` to the one row of `entity` that it is of: its columns, by those of `entity`. */
+/** Each way from a row of `side` to its row of `entity`: columns of `side` by key columns of `entity`. */
 function waysTo(
   entity: string,
   side: string,

@@ -7,7 +7,7 @@ import type { DerivedAttributeSettings } from '../manifest.js';
 import { RESERVED } from './columns.js';
 import { membersOf, type Problems } from './scope.js';
 
-/** The derived attributes of each entity that has some, in file order. */
+/** Derived attributes by entity, in file order. */
 export function derivedOf(
   document: ManifestDocument,
   relations: ReadonlyMap<string, Relation>,
@@ -35,7 +35,7 @@ export function derivedOf(
   return out;
 }
 
-/** A name that the entity has for nothing else yet, by its lower case. */
+/** Reports a reserved name, or one that the entity already uses. `taken`: descriptions by lower-case name. */
 export function mustBeFree(
   name: string,
   taken: ReadonlyMap<string, string>,

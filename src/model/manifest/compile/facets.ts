@@ -59,7 +59,6 @@ function mustBeRerankers(
       problems.unknown([...path, 'retrieval', 'rerankers', i], 'reranker', name, rerankers.keys());
 }
 
-/** The facet as its words are indexed. */
 function lexicalLegOf(facet: PlainFacet): Facet {
   const { name } = facet;
   return Object.freeze({
@@ -75,7 +74,6 @@ function lexicalLegOf(facet: PlainFacet): Facet {
 
 type PlainFacet = Omit<Facet, 'derived' | 'lexicalLeg' | 'legOf'>;
 
-/** Checked as the operators check them. */
 function labelsOf({ labels = [] }: FacetDocument, path: Path, problems: Problems): readonly unknown[] {
   if (labels.length === 0) return Object.freeze([]);
   try {
@@ -135,7 +133,7 @@ function facetColumns(
   };
 }
 
-/** A passage carries one key column, so that its entity has one. */
+/** A passage carries one key column, so its entity must have exactly one. */
 function keyOf(entity: Relation, path: Path, problems: Problems): Column | null {
   const [only, ...more] = entity.primaryKey;
   if (only !== undefined && more.length === 0) return columnOf(entity, only);

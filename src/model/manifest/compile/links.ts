@@ -6,7 +6,7 @@ import { frozenMap } from '../frozen-map.js';
 import type { Bridge, BridgeSide, LinkEnd, Relationship } from '../manifest.js';
 import { membersOf, type Problems, type RelationMap } from './scope.js';
 
-/** The entity named at `path`, or null after a problem. A bridge is no entity. */
+/** Entity named at `path`; null after a reported problem. A bridge is not an entity. */
 export function entityNamed(
   name: string,
   path: Path,
@@ -21,7 +21,7 @@ export function entityNamed(
   return null;
 }
 
-/** The column named at `path`, or null after a problem. */
+/** Column named at `path`; null after a reported problem. */
 export function columnNamed(name: string, path: Path, relation: Relation, problems: Problems): Column | null {
   const column = columnOf(relation, name);
   if (column === null) {
@@ -66,7 +66,7 @@ export function relationshipsOf(
 interface ResolvedLinkEnd {
   readonly relation: Relation;
   readonly columns: readonly Column[];
-  /** Place of each of them in the file. */
+  /** Path of each column in the file. */
   readonly places: readonly Path[];
 }
 
@@ -74,7 +74,6 @@ function nameOf({ relation, columns }: ResolvedLinkEnd): LinkEnd {
   return Object.freeze({ entity: relation.name, columns: Object.freeze(columns.map((c) => c.name)) });
 }
 
-/** One end of a relationship: sealed columns of one entity. */
 function endOf(
   end: EndDocument,
   path: Path,
@@ -111,7 +110,6 @@ function endOf(
   return { relation, columns, places };
 }
 
-/** Both ends of a link have as many columns. */
 function mustPair(from: ResolvedLinkEnd, to: ResolvedLinkEnd, path: Path, problems: Problems): boolean {
   if (from.columns.length === to.columns.length) return true;
   const message = `\`from\` has ${counted(from)} and \`to\` ${counted(to)}`;
@@ -179,13 +177,13 @@ function sideOf(
   for (const [i, name] of side.columns.entries()) {
     const column = columnOf(bridge, name);
     const key = columnOf(entity, keys[i] ?? '');
-    // An absent one is reported already, by its own relation.
+    // A missing column has been reported with its relation.
     if (column !== null && key !== null) mustMatch(column, key, [...path, 'columns', i], problems);
   }
   return Object.freeze({ entity: entity.name, columns: Object.freeze([...side.columns]), keys });
 }
 
-/** Linked columns must compare without a cast. */
+/** Linked columns must be comparable without a cast. */
 export function mustMatch(column: Column, key: Column, path: Path, problems: Problems): void {
   if (column.type === key.type || (isInteger(column.type) && isInteger(key.type))) return;
   const message = `\`${column.name}\` is ${column.type}, but \`${key.name}\` is ${key.type}`;

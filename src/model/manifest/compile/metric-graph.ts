@@ -5,23 +5,22 @@ import type { Path } from '../diagnostic.js';
 import { joinedConversion, type MetricRelations } from './conversion.js';
 import type { Problems } from './scope.js';
 
-/** Simple and cumulative metrics that one metric may come to; a chain of sums doubles with each step. */
+/** Maximum number of simple and cumulative metrics in one metric; a chain of sums doubles with each step. */
 const MOST_LEAVES = 100;
-/** Metrics of metrics of metrics … */
+/** Maximum depth of metrics made of metrics. */
 const MOST_LEVELS = 20;
 
-/** Metric whose inputs are all known. */
 interface ResolvedMetric {
   readonly metric: Metric;
   readonly entities: ReadonlySet<string>;
   readonly leaves: number;
-  /** True if a metric is in it that takes rows of other times: a cumulative one, or a conversion. */
+  /** True if it contains a metric over rows of other times: a cumulative one, or a conversion. */
   readonly cumulative: boolean;
 }
 
 /**
- * The metrics with the entity of what they are made of, in declared order. What refers to nothing, to itself or to
- * what it cannot be made of is a problem, and left out.
+ * Metrics in declared order, with the entities of their inputs. A metric with an unknown, circular or unsuitable input
+ * is reported and left out.
  *
  * @param broken metrics that are declared but could not be read
  */
@@ -37,7 +36,7 @@ export function resolvedMetrics(
     if (before !== undefined) return before;
     const metric = declared.get(name);
     if (metric === undefined) return null;
-    known.set(name, null); // whoever comes back here has gone in a circle, which is reported below
+    known.set(name, null); // a second visit means a cycle, which is reported below
     const path = [...above, name];
     const inputs = references(metric, problems).map((reference) => {
       if (reference === null) return null;
@@ -71,7 +70,7 @@ interface InputReference {
   readonly at: Path;
 }
 
-/** The names that a metric is made of, each with where it is written; one null where they cannot be read. */
+/** Inputs of a metric, each with its path; one null if they cannot be read. */
 function references(metric: Metric, problems: Problems): readonly (InputReference | null)[] {
   const path: Path = ['metrics', metric.name];
   if (metric.type === 'ratio') {
@@ -132,7 +131,7 @@ function combined(
   return { metric: Object.freeze({ ...metric, entity }), entities, leaves: 1, cumulative: true };
 }
 
-/** A conversion counts for itself and, as a rate, for its base. */
+/** Two leaves: a conversion rate also contains its base. */
 function resolvedConversion(
   metric: ConversionMetric,
   inputs: readonly ResolvedMetric[],

@@ -5,8 +5,8 @@ import type { Path } from '../diagnostic.js';
 import type { Problems } from './scope.js';
 
 /**
- * Compiles what each metric says, as a caller who may see everything would, so that a bad expression is found now
- * and not by the first question. `ready()` of osl-compiler must have been awaited.
+ * Compiles each metric with access to everything, so that a bad expression is found at load and not by the first query.
+ * Requires `ready()` of osl-compiler.
  */
 export function checkMetricTexts(catalog: Catalog, problems: Problems): void {
   const faulty = new Set<string>();
@@ -50,7 +50,7 @@ function checkSimple(metric: SimpleMetric, catalog: Catalog, report: ReportFault
   else if (metric.filter !== null) report(metric, ['filter'], faultOf(metric, entity, catalog));
 }
 
-/** `count(*)` beside it makes what is no aggregate an error. */
+/** The added `count(*)` makes an expression that is not an aggregate an error. */
 function faultOf(metric: SimpleMetric, entity: Relation, whole: Catalog): QueryError | null {
   const catalog: Catalog = {
     version: '',
@@ -66,14 +66,14 @@ function faultOf(metric: SimpleMetric, entity: Relation, whole: Catalog): QueryE
     return null;
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;
-    // A caller hears only that there is no such metric; its author hears which name in it means nothing.
+    // A caller learns only that there is no such metric; its author learns which name is unknown.
     return error.entry === 'unknownMetric' ? (metricFault(metric, [], catalog, access) ?? error) : error;
   }
 }
 
 const EVERYTHING = new WeakMap<Catalog, Access>();
 
-/** Every row and column of every entity, in the clear. */
+/** Access to every row and column of every entity, unmasked. */
 function everything(catalog: Catalog): Access {
   const known = EVERYTHING.get(catalog);
   if (known !== undefined) return known;

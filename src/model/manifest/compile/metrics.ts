@@ -8,7 +8,7 @@ import { entityNamed } from './links.js';
 import { resolvedMetrics } from './metric-graph.js';
 import { membersOf, type Problems } from './scope.js';
 
-/** Expressions are text here; the compiler's binder gives them their meaning. */
+/** Expressions stay text; the compiler's binder interprets them. */
 export function metricsOf(
   document: ManifestDocument,
   relations: ReadonlyMap<string, Relation>,
@@ -29,7 +29,6 @@ export function metricsOf(
   return frozenMap(resolvedMetrics(declared, broken, { relations, edges }, problems));
 }
 
-/** Members that metrics of every type have. */
 const COMMON: ReadonlySet<string> = new Set(['type', 'description', 'deprecated', 'format']);
 
 type Member = Exclude<keyof MetricDocument, 'type' | 'description' | 'deprecated' | 'format'>;
@@ -86,7 +85,7 @@ function hasItsMembers(name: string, m: MetricDocument, problems: Problems): boo
   return missing.length === 0 && foreign.length === 0 && !aimless && !unbound;
 }
 
-/** Format kind that each further member belongs to. */
+/** Format kind that allows each further member. */
 const OF_KIND = { currency: 'currency', unit: 'number' } as const;
 
 function formatOf(name: string, m: MetricDocument, problems: Problems): { readonly format?: MetricFormat } {
@@ -101,7 +100,7 @@ function formatOf(name: string, m: MetricDocument, problems: Problems): { readon
   return { format: Object.freeze({ ...format }) };
 }
 
-/** The metric without the entity of what it is made of, which only its inputs tell. */
+/** Metric without the entity that only its inputs determine. */
 function metricOf(name: string, m: MetricDocument, format: { readonly format?: MetricFormat }): Metric {
   const common = { name, description: m.description ?? null, ...format };
   switch (m.type) {
@@ -128,7 +127,7 @@ function metricOf(name: string, m: MetricDocument, format: { readonly format?: M
       return Object.freeze({
         type: 'conversion',
         ...common,
-        // `metric-graph.ts` puts the entities of the events in their places.
+        // `metric-graph.ts` fills in the entities of the events.
         entity: m.entity ?? '',
         base: m.base ?? '',
         conversion: m.conversion ?? '',
@@ -176,7 +175,7 @@ function windowOf(text: string) {
   return window;
 }
 
-/** Names that differ in case only would be one name in SQL. */
+/** Names that differ only in case would be one name in SQL. */
 export function oneSpelling(part: NamedMembers<unknown> | undefined, key: string, problems: Problems): void {
   const seen = new Map<string, string>();
   for (const [name] of membersOf(part)) {

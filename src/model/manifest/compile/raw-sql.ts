@@ -9,8 +9,8 @@ import { sourceOf, type TableSource } from './connectors.js';
 import type { Problems } from './scope.js';
 
 /**
- * The allowlist of raw SQL: each table by `schema.table`, with the one entity or bridge that governs it. A table
- * without one has no policy, and with several it is not said which policy is meant.
+ * Allowlist of raw SQL: tables by `schema.table`, each with the one entity or bridge that governs it. Without one a table
+ * has no policy; with several it is ambiguous which policy applies.
  */
 export function rawTablesOf(
   document: ManifestDocument,
@@ -69,7 +69,7 @@ function governorOf(
     (r) => r.connector === connector && r.schema === table.schema && r.table === table.table,
   );
   if (only === undefined) {
-    // One that could not be compiled may be its entity.
+    // Its entity may be one that could not be compiled.
     if (problems.broken.size === 0) {
       const hint = 'declare an entity of it: its grants are those of the entity';
       problems.add(CODES.notGoverned, path, `no entity governs table \`${name}\``, hint);
@@ -86,7 +86,7 @@ function governorOf(
   return only;
 }
 
-/** A grant names columns as the entity does, so that each must be one column of the table. */
+/** Grants name columns as the entity does, so no column of the table may be exposed twice. */
 function mustNameColumnsOnce(relation: Relation, table: string, path: Path, problems: Problems): void {
   const names = new Map<string, string>();
   for (const { name, physical } of relation.columns) {

@@ -7,7 +7,7 @@ import { columnsOf } from './columns.js';
 import { sourceOf } from './connectors.js';
 import { membersOf, type Problems } from './scope.js';
 
-/** Entities, then bridges, in file order; key domains are still open. One that has no source is left out. */
+/** Entities, then bridges, in file order; key domains are added later. A relation without a source is left out. */
 export function relationsOf(
   document: ManifestDocument,
   connectors: ReadonlyMap<string, Connector>,
@@ -34,13 +34,12 @@ export function relationsOf(
   return relations;
 }
 
-/** Members shared by an entity and a bridge. */
 type RelationDocument = Pick<EntityDocument, 'source' | 'columns'> & {
   readonly primary_key: readonly string[];
   readonly description: string | null;
-  /** Each with its place in the document. */
+  /** Each with its path. */
   readonly sealed: readonly (readonly [string, Path])[];
-  /** True if `primary_key` names columns that `sealed` does not give, so that they are still to check. */
+  /** True if `primary_key` has to be checked separately from `sealed`. */
   readonly ownKey: boolean;
   readonly time: string | undefined;
 };
@@ -114,7 +113,6 @@ function relationOf(
   };
 }
 
-/** Name of the column with the time at which a row happened, or null. */
 function timeOf(
   name: string | undefined,
   entity: string,

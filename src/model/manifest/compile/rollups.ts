@@ -21,7 +21,7 @@ import { frozenMap } from '../frozen-map.js';
 import type { CacheRule, Connector, RollupFacts } from '../manifest.js';
 import { membersOf, type Problems } from './scope.js';
 
-/** The schema of rollups, in the database of the entity: the gateway's own. */
+/** Schema of rollups, in the database of the entity; owned by the gateway. */
 export const ROLLUP_SCHEMA = 'osl_rollups';
 
 /** Types whose equal values have the same text, so that each group has a single one. */
@@ -31,7 +31,7 @@ const DIMENSIONS: ReadonlySet<TypeName> = new Set<TypeName>([
 /** Version of the rollup computation; part of each fingerprint. */
 const METHOD = 1;
 
-/** Rollups of a document; one whose entity does not exist is left out. */
+/** Rollups of a document; one whose entity does not exist is reported and left out. */
 export function rollupsOf(
   document: ManifestDocument,
   relations: ReadonlyMap<string, Relation>,
@@ -133,7 +133,7 @@ function measureOf({ name: column, type }: Column, i: number): RollupMeasure {
   });
 }
 
-/** Texts are told apart by their bytes too, whatever their collation holds for equal. */
+/** Texts are also grouped by their bytes, since a collation may treat different texts as equal. */
 function queryOf(
   relation: Relation,
   dimensions: readonly Column[],
@@ -173,7 +173,7 @@ function keptOf(column: string, measure: RollupMeasure | undefined): readonly st
   ).flatMap(([name, kept]) => (kept === null ? [] : [`${name}(${column}) AS ${quoteIdentifier(kept.name)}`]));
 }
 
-/** Types of values that grow with every change: an index finds their greatest value. */
+/** Types whose maximum an index finds; their values may grow with every change. */
 const GROWING: ReadonlySet<TypeName> = new Set<TypeName>([
   ...(['int2', 'int4', 'int8', 'numeric', 'date', 'timestamp', 'timestamptz'] as const),
 ]);

@@ -10,12 +10,12 @@ const DIALECT: Dialect = {
   keywords: () => [],
 };
 
-/** Builds the check of `schema`, for later processes. */
+/** Generates the code of the check, for later processes. */
 export function buildShapeCheck(schema: AnySchemaObject): Promise<void> {
   return buildCheck(schema, DIALECT);
 }
 
-/** A check of `schema`: the problems of a value, none if it has the shape. */
+/** Returns a check of values: their problems, none if they have the shape. */
 export function shapeCheck(schema: AnySchemaObject): (value: unknown) => readonly UnplacedDiagnostic[] {
   let validate: ValidateFunction | null = null;
   return (value) => {
@@ -26,7 +26,7 @@ export function shapeCheck(schema: AnySchemaObject): (value: unknown) => readonl
 }
 
 function toProblem(error: ErrorObject): UnplacedDiagnostic | null {
-  // Names are reported once, by `propertyNames`, with the rule that they break.
+  // `propertyNames` reports a bad name once, with the rule that it breaks.
   if (error.propertyName !== undefined) return null;
   const path = steps(error.instancePath);
   switch (error.keyword) {
@@ -112,7 +112,7 @@ function refusal(error: ErrorObject): string {
     case 'const':
       return `must be ${JSON.stringify(error.params['allowedValue'])}`;
     case 'pattern':
-      // A secret, or what was written in the place of one: neither the terminal nor a log is to have it.
+      // May be a secret, which must reach neither the terminal nor a log.
       if (error.parentSchema?.['writeOnly'] === true) return 'has not the form that it must have';
       return `cannot be ${quoted(`${error.data}`)}`;
     case 'uniqueItems':
@@ -145,7 +145,7 @@ function descriptionOf(schema: object | null | undefined): string | null {
   return `${schema.description}`;
 }
 
-/** Author's name of the place: the last name on the path, and the position in a list. */
+/** Name of a place for the author: the last name on the path, and the position in a list. */
 function place(path: Path): string {
   const last = path.at(-1);
   if (last === undefined) return 'the file';

@@ -84,7 +84,6 @@ const amount = {
   maximum: Number.MAX_SAFE_INTEGER,
 } as const;
 
-/** Quota in one window. */
 const QUOTA = {
   per: {
     enum: ['second', 'minute', 'hour', 'day'],
