@@ -16,6 +16,7 @@ import { fieldsIn } from '../../src/surfaces/rest/bodies/json.js';
 import { queryRequestIn } from '../../src/surfaces/rest/bodies/query.js';
 import { JsonAnswer } from '../../src/surfaces/rest/json-answer.js';
 import type { JsonRow, PolicyTest, TestCircumstances, TestQuestion } from './document.js';
+import type { TestService } from './stand.js';
 
 export type TestOutcome =
   | {
@@ -28,16 +29,17 @@ export type TestOutcome =
   | { readonly kind: 'sight'; readonly sees: Visibility };
 
 export async function observe(
-  service: Service,
+  stand: Pick<TestService, 'service' | 'means'>,
   snapshot: PolicySnapshot,
   test: PolicyTest,
 ): Promise<TestOutcome> {
+  const { service } = stand;
   const { claims } = test.from;
   const identity = testIdentity({ ...test, ...(claims !== undefined && { claims }) }, snapshot);
   if (test.asked.kind === 'object')
     return { kind: 'sight', sees: sightOf(test.asked.name, test.from, identity, service, snapshot) };
   try {
-    return await answered(partsUnder(service, snapshot), identity, test.from, test.asked);
+    return await answered(partsUnder(stand, snapshot), identity, test.from, test.asked);
   } catch (error) {
     if (error instanceof QueryError) return { kind: 'refusal', code: error.code, message: error.message };
     throw error;
@@ -48,13 +50,16 @@ const PLANS_BYTES = 1_048_576;
 const UNLIMITED = Object.freeze(Object.fromEntries(LIMIT_BUCKETS.map((bucket) => [bucket, 1e9])));
 
 /** The service under another policy, without rate limits: tests come faster than callers. */
-function partsUnder(service: Service, snapshot: PolicySnapshot): AnswerParts {
+function partsUnder(
+  { service, means }: Pick<TestService, 'service' | 'means'>,
+  snapshot: PolicySnapshot,
+): AnswerParts {
   const model = service.model().underPolicy(snapshot);
   return {
     ...service,
     model: () => model,
     plans: createPlanCache(PLANS_BYTES),
-    ...limitedBy(service, createLimiter({ limits: { ...snapshot.limits, ...UNLIMITED } })),
+    ...limitedBy(means, createLimiter({ limits: { ...snapshot.limits, ...UNLIMITED } })),
   };
 }
 

@@ -9,11 +9,10 @@ import {
   supposedIdentity,
 } from '../../policy/index.js';
 import type { Manifest } from '../../src/model/manifest/index.js';
-import type { Service } from '../../src/service/service.js';
 import type { PolicyTest, PolicyTests } from './document.js';
 import { judge } from './judge.js';
 import { observe } from './observe.js';
-import { openStand } from './stand.js';
+import { openStand, type TestService } from './stand.js';
 
 interface TestResult {
   readonly name: string;
@@ -51,12 +50,11 @@ export async function runPolicyTests(
 ): Promise<PolicyTestRun> {
   const stand = await openStand(tests);
   try {
-    const { service } = stand;
-    const { snapshot } = service.model();
+    const { snapshot } = stand.service.model();
     if (snapshot === null) throw new Error('a policy that was loaded does not serve');
     const results: TestResult[] = [];
     for (const test of tests.tests) {
-      const faults = await faultsOf(service, snapshot, test);
+      const faults = await faultsOf(stand, snapshot, test);
       results.push({ name: test.name, ok: faults.length === 0, faults });
       progress(results.length, 0);
     }
@@ -64,7 +62,7 @@ export async function runPolicyTests(
     return {
       ok,
       results,
-      coverage: ok && withCoverage ? await coverageOf(service, snapshot, tests.tests, progress) : null,
+      coverage: ok && withCoverage ? await coverageOf(stand, snapshot, tests.tests, progress) : null,
     };
   } finally {
     await stand.close();
@@ -72,54 +70,54 @@ export async function runPolicyTests(
 }
 
 async function faultsOf(
-  service: Service,
+  stand: TestService,
   snapshot: PolicySnapshot,
   test: PolicyTest,
 ): Promise<readonly string[]> {
-  return judge(test, await observe(service, snapshot, test));
+  return judge(test, await observe(stand, snapshot, test));
 }
 
 async function coverageOf(
-  service: Service,
+  stand: TestService,
   snapshot: PolicySnapshot,
   tests: readonly PolicyTest[],
   progress: TestProgress,
 ): Promise<Coverage> {
   const unheld: UnnoticedChange[] = [];
   let changes = 0;
-  const { manifest } = service.model();
+  const { manifest } = stand.service.model();
   for (const mutant of mutantsOf(snapshot.document, manifest)) {
     changes += 1;
     progress(tests.length, changes);
     const { rule, change } = mutant;
-    if (!(await isNoticed(service, snapshot, mutant, tests))) unheld.push({ rule, change });
+    if (!(await isNoticed(stand, snapshot, mutant, tests))) unheld.push({ rule, change });
   }
   return { changes, held: changes - unheld.length, unheld };
 }
 
 /** True if a test fails under the mutant, or the mutant is not a valid policy. */
 async function isNoticed(
-  service: Service,
+  stand: TestService,
   snapshot: PolicySnapshot,
   { document, role }: Mutant,
   tests: readonly PolicyTest[],
 ): Promise<boolean> {
-  const changed = compiled(service, snapshot, document);
+  const changed = compiled(stand, snapshot, document);
   if (changed === null) return true;
   for (const test of tests) {
     if (!supposedIdentity(test, snapshot).aclRoles.includes(role)) continue;
-    if ((await faultsOf(service, changed, test)).length > 0) return true;
+    if ((await faultsOf(stand, changed, test)).length > 0) return true;
   }
   return false;
 }
 
 function compiled(
-  service: Service,
+  stand: TestService,
   { tenant }: PolicySnapshot,
   document: Mutant['document'],
 ): PolicySnapshot | null {
   try {
-    return compileSnapshot(document, service.model().manifest.catalog, tenant);
+    return compileSnapshot(document, stand.service.model().manifest.catalog, tenant);
   } catch (error) {
     if (error instanceof PolicyProblems) return null;
     throw error;

@@ -16,6 +16,8 @@ import { copyOf, tablesSql, UnfitRows } from './tables.js';
 /** A service over empty embedded copies of a manifest's tables, filled with the rows of the tests. */
 export interface TestService {
   readonly service: Service;
+  /** Means of `service` to record and to count requests. */
+  readonly means: OpenService['means'];
   close(): Promise<void>;
 }
 
@@ -49,7 +51,7 @@ export async function openStand({ manifestFile, policyFile, data }: PolicyTests)
     try {
       await fill(open, data);
       await index(open, settings.content);
-      return Object.freeze({ service: open.service, close });
+      return Object.freeze({ service: open.service, means: open.means, close });
     } catch (error) {
       await close();
       throw error;

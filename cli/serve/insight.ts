@@ -5,7 +5,7 @@ import type { ServiceLog } from '../../src/base/log.js';
 import { ThreadJob } from '../../src/base/threads/job.js';
 import { verifyJob } from '../../src/service/auditing/index.js';
 import { insightOf } from '../../src/service/insight.js';
-import type { Service } from '../../src/service/service.js';
+import type { OpenService } from '../../src/service/open.js';
 import type { Settings } from '../../src/service/settings.js';
 import { type MetricsJson, totalsOf } from '../../src/surfaces/http/telemetry.js';
 
@@ -29,13 +29,13 @@ function policyTestsJob(policyFile: string, log: ServiceLog): ThreadJob {
 
 /** Audit, jobs, freshness and metrics for operators. `common`: shared by several processes. */
 export function serverInsight(
-  service: Service,
+  { service, means }: Pick<OpenService, 'service' | 'means'>,
   settings: Settings,
   common: { readonly jobs: Jobs; gather(): Promise<readonly MetricsJson[]> } | undefined,
   figures: () => Promise<MetricsJson>,
   closing: ((deadlineMs: number) => Promise<void>)[],
 ): Insight {
-  const { reading, freshness, close } = insightOf(service, settings);
+  const { reading, freshness, close } = insightOf(service, means, settings);
   closing.push(close);
   let jobs = common?.jobs;
   if (jobs === undefined) {

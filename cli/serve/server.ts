@@ -155,7 +155,7 @@ export async function openServer(options: ServerOptions, seat: ProcessFiles): Pr
       return told;
     };
     const operated = options.common?.operated ?? operatedAlone(own, reload);
-    const insight = serverInsight(open.service, settings, options.common, figures, closing);
+    const insight = serverInsight(open, settings, options.common, figures, closing);
     late.operator = { operated, insight };
     const admin = await adminListener(settings, open.service, late.operator, closing);
     const certificates = [...fronts.certificates, ...admin.certificates];

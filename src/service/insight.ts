@@ -1,4 +1,4 @@
-import { SealedValue } from '../ask/request/sealed.js';
+import type { RequestMeans } from '../ask/request/parts.js';
 import { messageOf } from '../base/thrown.js';
 import { AuditReader } from './auditing/index.js';
 import { rollupReports } from './rollups.js';
@@ -6,8 +6,12 @@ import type { Service } from './service.js';
 import type { Settings } from './settings.js';
 
 /** What a service knows of how old what it serves is, and who reads its log for who may. */
-export function insightOf(service: Service, settings: Pick<Settings, 'dataDir' | 'audit'>) {
-  const reading = new AuditReader(settings, SealedValue.open(service.means).recording.audit, service.log);
+export function insightOf(
+  service: Service,
+  { recording }: RequestMeans,
+  settings: Pick<Settings, 'dataDir' | 'audit'>,
+) {
+  const reading = new AuditReader(settings, recording.audit, service.log);
   const freshness = async () => {
     const { manifest } = service.model();
     const facets = [...manifest.facets.values()].filter((f) => f.legOf === null).map((f) => f.name);

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { queryError, ready } from 'osl-compiler';
 import { createLeasedLimiter, DEFAULT_LIMITS, type RateLimits, type Revocation } from '../../policy/index.js';
+import type { RequestMeans } from '../ask/request/parts.js';
 import { SealedValue } from '../ask/request/sealed.js';
 import { startAsk } from '../ask/start.js';
 import type { Owner, OwnerNotice } from '../ask/why/request-access.js';
@@ -144,6 +145,8 @@ export interface OpenService extends ModelChanges {
   readonly service: Service;
   /** The databases with their system engines, for tools alone: a surface receives `service`. */
   readonly databases: ReadonlyMap<string, OpenedEngine>;
+  /** Content of the seal of `service.means`, for tools alone. */
+  readonly means: RequestMeans;
   /** Records an event of the service itself. Never rejects. */
   record(action: string, detail: object): Promise<void>;
   readonly keys: TenantKeys;
@@ -278,13 +281,17 @@ async function openedIn(
   });
 
   let drained = false;
+  const means: RequestMeans = Object.freeze({
+    recording: { tenant, audit, lineage, log, observing },
+    limiter,
+  });
   const service: Service = Object.freeze({
     tenant,
     log,
     model,
     ...asking,
     audit: Object.freeze({ stats: () => audit.stats() }),
-    means: new SealedValue({ recording: { tenant, audit, lineage, log, observing }, limiter }),
+    means: new SealedValue(means),
     lineage,
     observing,
     revocations,
@@ -327,6 +334,7 @@ async function openedIn(
     ...changes,
     service,
     databases,
+    means,
     record: (action: string, detail: object) => recordEvent(events, action, detail),
     keys,
     policyFault,

@@ -3,6 +3,7 @@ import type { Limiter, TokenVerifier } from '../../policy/index.js';
 import type { PublishingParts } from '../ask/authoring/author.js';
 import type { AnswerParts } from '../ask/index.js';
 import type { TokenExchange } from '../ask/request/exchange.js';
+import type { RequestMeans } from '../ask/request/parts.js';
 import type { Probes, Strangers } from '../ask/request/probes.js';
 import { SealedValue } from '../ask/request/sealed.js';
 import type { AccessRequestParts } from '../ask/why/request-access.js';
@@ -46,7 +47,7 @@ export interface Service
   readonly spool: SpoolRoom | null;
 }
 
-/** Part of a copy of `service` that counts requests against other limits, for tests of a policy. */
-export function limitedBy({ means }: Service, limiter: Limiter): Pick<Service, 'means'> {
-  return { means: new SealedValue({ ...SealedValue.open(means), limiter }) };
+/** Part of a copy of a service that counts requests against other limits, for tests of a policy. */
+export function limitedBy(means: RequestMeans, limiter: Limiter): Pick<Service, 'means'> {
+  return { means: new SealedValue({ ...means, limiter }) };
 }

@@ -24,7 +24,7 @@ const COUNTS: Readonly<Record<string, string>> = {
 };
 /**
  * Users of the seals around the log, the limits and what runs plans (`Sealed`). Without one tsc refuses to make a Ledger, a
- * Recorder or a PermittedRequest (`test/house/closed-doors.test.ts`); an import of the seal itself it does not refuse.
+ * Recorder or a PermittedRequest (`test/house/closed-doors.test.ts`); outside ask it does not know how to open one.
  */
 const USES_SEALS: Readonly<Record<string, string>> = {
   'src/ask/data/runtime/step.ts': 'finds the engine of a plan; counts rows, bytes and time of an answer',
@@ -32,7 +32,6 @@ const USES_SEALS: Readonly<Record<string, string>> = {
   'src/ask/request/respond.ts': 'begins the records of a request',
   'src/ask/request/session.ts': 'counts passwords',
   'src/ask/routes/fast-question.ts': 'begins the records of a request under a permit',
-  'src/service/insight.ts': 'records who reads the log',
   'src/service/open.ts': 'seals them at start',
   'src/service/service.ts': 'seals other limits, for tests of a policy',
 };

@@ -41,12 +41,13 @@ import type { AnswerParts, Caller, PlanNotes, RequestCall } from 'ROOT/ask/index
 import { Ledger } from 'ROOT/ask/request/ledger.js';
 import { PermittedRequest } from 'ROOT/ask/request/permitted-request.js';
 import { type Permit, Recorder } from 'ROOT/ask/request/recorder.js';
+import { SealedValue } from 'ROOT/ask/request/sealed.js';
 import { Sql, sql, sqlName } from 'ROOT/base/sql.js';
 import { Identity, supposedIdentity } from 'ROOT/../policy/index.js';
 import type { ControlDatabase } from 'ROOT/base/control/index.js';
 import type { EngineStatus, GovernedEngine, OpenedEngine, SystemEngine } from 'ROOT/engine/index.js';
 export type Used = [RestParts, AnswerParts, RequestCall, Caller, PlanNotes, Permit, EngineStatus, GovernedEngine, OpenedEngine, SystemEngine];
-export const used = [GovernedPlan, Ledger, PermittedRequest, Recorder, Identity, supposedIdentity, Sql, sql, sqlName];
+export const used = [GovernedPlan, Ledger, PermittedRequest, Recorder, Identity, supposedIdentity, SealedValue, Sql, sql, sqlName];
 export async function attempt(
   service: RestParts, call: RequestCall, plan: GovernedPlan, governed: GovernedEngine, status: EngineStatus, permit: Permit,
   system: SystemEngine, control: ControlDatabase, text: string,
@@ -79,6 +80,12 @@ const ATTEMPTS: Readonly<Record<string, Attempt>> = {
     error: 2339,
     words: "does not exist on type 'SealedValue",
     line: 'seen.push(service.runners.#value);',
+  },
+  'the content of a seal, opened as ask opens it': {
+    in: 'src/surfaces/pg',
+    error: 2339,
+    words: "Property 'open' does not exist on type 'typeof SealedValue'",
+    line: 'seen.push(SealedValue.open(service.runners));',
   },
   'a forged seal around other means': {
     in: 'src/surfaces/rest',

@@ -1,8 +1,7 @@
 /**
- * A value that passes through modules that may not use it: they hold it, and hand it back to ask. Its content is
- * private at run time too.
+ * A value that surfaces hold and pass back to ask without access to its content, which is private at run time too.
  *
- * INVARIANT: only service start makes one, and only ask and the service open one: no index exports this module.
+ * INVARIANT: only ask opens one: the build leaves `open` out of the types that other rooms see.
  */
 export class SealedValue<T> {
   readonly #value: T;
@@ -12,6 +11,7 @@ export class SealedValue<T> {
     Object.freeze(this);
   }
 
+  /** @internal */
   static open<T>(sealed: SealedValue<T>): T {
     return sealed.#value;
   }

@@ -355,7 +355,10 @@ if (SKIP !== false) {
       }
       for (const gateway of [two, three]) {
         await until(() => gateway.ready());
-        t.match(await gateway.rest('/osl/query', { osql: NAMED }), { status: 400 }, 'with the policy of now');
+        // The polls above may have used up what the subject may ask in this second.
+        const now = async (): Promise<number> => (await gateway.rest('/osl/query', { osql: NAMED })).status;
+        await until(async () => (await now()) !== 429);
+        t.equal(await now(), 400, 'with the policy of now');
       }
     },
   );
@@ -395,7 +398,9 @@ if (SKIP !== false) {
     }
     for (const { server } of gateways) {
       t.notMatch(server.stderr, /an error that nothing handled/);
-      t.notMatch(server.stderr, /a worker ended/);
+      // On a busy machine the supervisor replaces a worker that is late with a change; none may end by itself.
+      const count = (words: string): number => server.stderr.split(words).length - 1;
+      t.equal(count('a worker ended'), count('could not take up what the others serve'));
     }
   });
 }
