@@ -6,14 +6,14 @@ import type { Expr } from '../plan/plan.js';
 import { mapChildren, someExpr } from '../plan/walk.js';
 import { GROUPS_ONLY } from './groups-only.js';
 
-/** The form in which a cell is shown that the caller may not read in the clear. */
+/** The replacement for a cell that the caller may not read in the clear. */
 export type MaskKind = 'redact' | 'null' | 'hash' | 'partial' | 'year' | 'deny';
 
 /**
  * The rights of one caller: the result of identity and policy, and the only input that `govern` trusts.
  *
- * Values of a subject's attributes are not included: row filters refer to them as parameters, so that callers with the
- * same rights share plans.
+ * Values of attributes are not included: row filters refer to them as parameters, so that callers with the same rights
+ * share plans.
  */
 export interface Access {
   /**
@@ -24,11 +24,11 @@ export interface Access {
   readonly policyVersion: string;
   /** Chain subjects, root to leaf; attribute parameters refer to them by index. */
   readonly chainLength: number;
-  /** By relation name. A relation that is not here does not exist for this caller. */
+  /** By relation name. A relation that is not listed does not exist for this caller. */
   readonly relations: ReadonlyMap<string, RelationAccess>;
   /**
-   * Relations that a grant covers and an explicit deny rule takes away whole, with what the grants name; absent: none.
-   * They are not in `relations`, so that nothing lists, suggests or reads them; who names one is told that it is denied.
+   * Relations that are granted but fully denied by a deny rule, with the granted rights; absent: none. They are not in
+   * `relations`, so nothing lists, suggests or reads them; a query that names one is refused as denied.
    */
   readonly denied?: ReadonlyMap<string, RelationAccess>;
 }
@@ -38,18 +38,18 @@ export interface RelationAccess {
   readonly grants: readonly RelationGrant[];
   /** The mask of each sensitivity label that occurs in this relation; a label without one is `deny`. */
   readonly masks: ReadonlyMap<string, MaskKind>;
-  /** Columns that an explicit deny rule names. They beat every grant. */
+  /** Columns that a deny rule names. Deny rules override every grant. */
   readonly denied: ReadonlySet<string>;
   /**
-   * Answers in which its rows are read have a total order, by key where the question leaves the order open: statistics
-   * and places on disk, which hidden rows shape, decide nothing of it. Absent: as the engine gives them.
+   * Set if answers that read its rows have a total order, completed by key, so that statistics and storage order,
+   * which depend on hidden rows, decide nothing. Absent: the order of the engine.
    */
   readonly order?: 'by_key';
 }
 
 /**
- * The rights that `access` gives on the rows of a bound relation. Grants without row output are left out; only
- * `scanAccesses` lets them apply.
+ * The rights on the rows of a bound relation, without grants that give no row output: only `scanAccesses` applies
+ * those.
  *
  * @throws QueryError E2103 if there are no other grants
  */
@@ -59,7 +59,7 @@ export function accessTo(relation: Relation, access: Access): RelationAccess {
   throw queryError('groupsOnly', { relation: relation.name, ...GROUPS_ONLY.rows(relation.name) });
 }
 
-/** All that `access` says of a relation that the binder has found in it, whatever it shows. */
+/** All rights on a bound relation, including grants without row output. */
 export function grantsOn(relation: Relation, access: Access): RelationAccess {
   const found = access.relations.get(relation.name);
   if (found === undefined || found.grants.length === 0) {
@@ -76,34 +76,36 @@ export interface RelationGrant {
   readonly unmask: ReadonlySet<string>;
   /** Predicate over base columns; null means every row. */
   readonly filter: Expr | null;
-  /** On a facet: whether its passages may be sent to a language model. Absent: they may not. */
+  /** On a facet: true if its passages may be sent to a language model. Absent: false. */
   readonly decode?: boolean;
-  /** Set where the grant gives no row output, only aggregates over groups that are large enough. */
+  /** Set if the grant gives no row output, only aggregates over groups that are large enough. */
   readonly groups?: GroupRule;
 }
 
 /** Conditions under which a grant without row output may be used; see `govern/groups.ts`. */
 export interface GroupRule {
-  /** Minimum number of entities in a group, told apart by primary key or by `unit`. At least 2. */
+  /** Minimum number of entities in a group, counted by primary key or by `unit`. At least 2. */
   readonly minimum: number;
-  /** The column that tells whose a row is, where one may have several; the same in all grants on a relation. */
+  /**
+   * The column that identifies the entity of a row, if one may have several rows; the same in all grants on a
+   * relation.
+   */
   readonly unit?: string;
-  /** By column: how many values of it a group must have. */
+  /** Minimum number of distinct values in a group, by column. */
   readonly distinct?: ReadonlyMap<string, number>;
-  /** Percent of a figure that one row may contribute at most; absent: any. */
+  /** Maximum percentage of a figure that one row may contribute; absent: any. */
   readonly dominance?: number;
-  /** The only metrics that may be used, each with the columns that it reads; null where any aggregate may. */
+  /** The only metrics that may be used, each with the columns that it reads; null: any aggregate. */
   readonly metrics: ReadonlyMap<string, ReadonlySet<string>> | null;
 }
 
-/** A grant that shows rows, each on its own. */
 export function showsRows(grant: RelationGrant): boolean {
   return grant.groups === undefined;
 }
 
 const rowAccesses = new WeakMap<RelationAccess, RelationAccess | null>();
 
-/** Null where no grant shows rows. */
+/** Null if no grant shows rows. */
 function rowsOf(all: RelationAccess): RelationAccess | null {
   if (all.grants.every(showsRows)) return all;
   const known = rowAccesses.get(all);
@@ -122,7 +124,7 @@ export function rowAccess(name: string, access: Access): RelationAccess | undefi
 
 const metricAccesses = new WeakMap<RelationAccess, Map<string, RelationAccess>>();
 
-/** `access` as the text of a metric has it: where a grant allows the metric, with the columns that it reads. */
+/** `access` for the expression of a metric: grants that allow the metric also cover the columns that it reads. */
 export function forMetric(access: RelationAccess, metric: string): RelationAccess {
   if (access.grants.every((g) => g.groups?.metrics?.has(metric) !== true)) return access;
   const known = metricAccesses.get(access) ?? new Map<string, RelationAccess>();
@@ -140,7 +142,7 @@ function withMetric(access: RelationAccess, metric: string): RelationAccess {
   return Object.freeze({ ...access, grants: Object.freeze(grants) });
 }
 
-/** The distinct filters of `grants`, or null where one of them lets every row through. */
+/** The distinct filters of `grants`; null if one of them accepts every row. */
 export function filtersOf(grants: readonly RelationGrant[]): readonly Expr[] | null {
   const distinct = new Map<string, Expr>();
   for (const { filter } of grants) {
@@ -162,12 +164,11 @@ export function sameRows(grants: readonly RelationGrant[], all: readonly Relatio
 }
 
 /**
- * Number of values that one subject has of each attribute. `any` matches everything; an attribute that is not listed is
- * missing. One value is compared by `=`, which Postgres carries to the other side of a join; a list is not.
+ * Number of values that one subject has of each attribute. `any` matches everything; an attribute that is not listed
+ * is missing. One value is compared by `=`, which Postgres propagates through joins; a list is not.
  */
 export type AttributePattern = ReadonlyMap<string, 'any' | 'none' | 'one' | 'many'>;
 
-/** The pattern of one subject's attributes. */
 export function attributePattern(
   attributes: ReadonlyMap<string, 'any' | readonly string[]>,
 ): AttributePattern {
@@ -177,9 +178,9 @@ export function attributePattern(
 }
 
 /**
- * Ties a predicate to a delegation chain, root first: it must hold for every subject, so a longer chain can only
- * see less. `any` matches everything; where an attribute is missing the whole predicate is false, so that a NOT
- * around it cannot turn that into everything.
+ * Ties a predicate to a delegation chain, root first: it must hold for every subject, so a longer chain can only see
+ * less. `any` matches everything; if an attribute is missing, the whole predicate is false, so that a NOT around it
+ * cannot turn that into everything.
  */
 export function forChain(filter: Expr, chain: readonly AttributePattern[]): Expr {
   if (!mentionsAttribute(filter)) return filter;

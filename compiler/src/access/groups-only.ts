@@ -1,10 +1,10 @@
-/** The reason why rows that may only be aggregated are refused, and the alternative to suggest. */
+/** The reason why rows that may only be aggregated are refused, and an alternative. */
 interface Reason {
   readonly detail: string;
   readonly hint: string;
 }
 
-/** `relation` is the object whose rows they are; `what` a function, or the metrics that its grants name. */
+/** `relation`: the object whose rows they are; `what`: a function, or the metrics that its grants name. */
 type ReasonOf = (relation: string, what: string) => Reason;
 
 const ALONE = 'aggregate it in a SELECT without that join, or take count(DISTINCT …) of its columns';

@@ -6,28 +6,28 @@ import { Writer } from './writer.js';
 
 /** Governed SQL for Postgres. */
 export interface EmittedSql {
-  /** `$1 … $n`, each with an explicit type, are the values of `slots` in order. */
+  /** The parameters `$1 … $n`, each with an explicit type, are the values of `slots` in order. */
   readonly sql: string;
   readonly slots: readonly Slot[];
 }
 
-/** The part of the SQL that is common to plans that differ only in values. */
+/** The SQL that plans share which differ only in values. */
 interface Text {
   readonly sql: string;
-  /** Slots by the order in which the text uses them. */
+  /** Indices of slots in the order in which the text uses them. */
   readonly order: readonly number[];
 }
 
 const texts = new WeakMap<Query, Text>();
 
-/** The SQL of a governed plan, the same text each time. Nothing that a caller wrote is in it. */
+/** The SQL of a governed plan, always the same text. It contains nothing that a caller wrote. */
 export function emit(plan: GovernedPlan): EmittedSql {
   if (!GovernedPlan.is(plan)) throw new InternalError('only a GovernedPlan can be emitted');
   const { sql, order } = sqlOf(plan);
   return { sql, slots: order.map((i) => slotAt(plan, i)) };
 }
 
-/** Plans that share a query differ in the values of literals alone, which the text does not tell. */
+/** Plans that share a query differ only in values of literals, which are not in the text. */
 function sqlOf({ query, slots }: GovernedPlan): Text {
   const before = texts.get(query);
   if (before !== undefined) return before;

@@ -23,7 +23,7 @@ import { emitQuery } from './query.js';
 import { emitRowsCall } from './rows.js';
 import { quoteStructural, type Writer } from './writer.js';
 
-/** Writes `expr`, in parentheses where it could bind otherwise than it should. */
+/** Writes `expr`, in parentheses where precedence could change its meaning. */
 export function emitExpr(expr: Expr, w: Writer): void {
   switch (expr.kind) {
     case 'column':
@@ -164,7 +164,7 @@ export function emitExpr(expr: Expr, w: Writer): void {
   }
 }
 
-/** A type's own text. The cast of inet alone is none: it writes `/32` behind the address of one host. */
+/** The type's own text form. For inet a cast would append `/32` to the address of a host. */
 function emitBase({ column, stored, type }: BaseColumn, w: Writer): void {
   if (stored === undefined) {
     w.base(column);
@@ -176,8 +176,9 @@ function emitBase({ column, stored, type }: BaseColumn, w: Writer): void {
 }
 
 /**
- * Beside the equality of the texts that of the labels, which an index on the column serves. The label is looked for
- * among those that there are, so that nothing fails, and is NULL where there is none: true, false and NULL as before.
+ * Adds the equality of enum labels to that of the texts, since an index on the column can serve it. The label is
+ * looked up among the existing ones, so that nothing fails, and is NULL if there is none: the result stays true, false
+ * or NULL as before.
  */
 function emitEnumEquality({ base, sql, value }: EnumEquality, w: Writer): void {
   const labels = `pg_catalog.unnest(pg_catalog.enum_range(null::${sql})) as e`;
@@ -214,7 +215,7 @@ function collationName({ collation }: Collate): string {
   return collation;
 }
 
-/** Schema-qualified: `extract` and `overlay` are keywords to the grammar and need quotes then. */
+/** Schema-qualified and quoted: `extract` and `overlay` are keywords of the grammar. */
 function functionName(name: string): string {
   return `pg_catalog.${identifier(name)}`;
 }
@@ -232,7 +233,7 @@ function emitCall(call: FunctionCall, w: Writer): void {
   w.write(')');
 }
 
-/** A text search configuration of Postgres' own, and what else there is. */
+/** Arguments of a text search function; a structural first argument is a configuration of `pg_catalog`. */
 function emitConfigured(args: readonly Expr[], w: Writer): void {
   w.list([...args.entries()], ', ', ([i, e]) => {
     if (i > 0 || e.kind !== 'structural') emitExpr(e, w);
@@ -254,8 +255,8 @@ export function emitWithPath(args: readonly Expr[], w: Writer): void {
 }
 
 /**
- * LIKE and its kin look at characters, whatever order a column's collation gives them. Up to Postgres 17 they fail on
- * a column whose collation is not deterministic, and whether they do would tell that there is a row.
+ * LIKE and similar operators compare characters, whatever the column's collation. Up to Postgres 17 they fail on
+ * nondeterministic collations, and the failure would reveal that there is a row.
  */
 const BYTEWISE = ' collate pg_catalog."default"';
 const PATTERNS: ReadonlySet<string> = new Set(['~~', '!~~', '^@']);
@@ -316,8 +317,8 @@ function emitMembership(expr: Extract<Expr, { kind: 'membership' }>, w: Writer):
 }
 
 /**
- * pgvector lives in schema public, which the search path leaves out. The subquery has the text read once: in a
- * generic plan a bare cast of a parameter is read again for every row.
+ * pgvector lives in schema public, which is not in the search path. The subquery has the text parsed once: in a
+ * generic plan a bare cast of a parameter is evaluated for every row.
  */
 function emitDistance(expr: Distance, w: Writer): void {
   const signs = expr.vector === 'bit';

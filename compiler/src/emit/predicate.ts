@@ -7,10 +7,9 @@ import { type ArrayType, arrayOf, isArray, oidOf } from '../types/types.js';
 import { emitExpr } from './expression.js';
 import { Writer } from './writer.js';
 
-/** `arg` compared with each value of an attribute of the caller. */
+/** A comparison of `arg` with each value of an attribute of the caller. */
 export interface MatchedAttribute {
   readonly attribute: string;
-  /** SQL. */
   readonly arg: string;
   /** The equality of `arg`'s type. */
   readonly operator: string;
@@ -19,9 +18,9 @@ export interface MatchedAttribute {
 }
 
 /**
- * A policy predicate as SQL that stands on its own, in a policy of the database: columns by their bare names, literals
- * in the text. What it compares with an attribute is written by `match`. Names of functions and operators mean those
- * of `pg_catalog`, which must come first in the search path where the text is read.
+ * A policy predicate as standalone SQL, for a policy of the database: columns by their bare names, literals in the
+ * text. `match` writes comparisons with attributes. Names of functions and operators mean those of `pg_catalog`, which
+ * must come first in the search path where the text is read.
  */
 export function predicateSql(filter: Expr, match: (matched: MatchedAttribute) => string): string {
   const writer = new PredicateWriter(match);
@@ -59,14 +58,14 @@ function literalSql({ value, type }: Literal): string {
   return `${quoteLiteral(literalText(value))}::${type}`;
 }
 
-/** A statement that reads no row, and fails or has other columns where a table is not as the manifest declares it. */
+/** A statement that reads no row, and fails or has other columns if a table is not as the manifest declares it. */
 export interface SourceProbe {
   readonly sql: string;
-  /** Types of its columns where the table is as declared. */
+  /** Types of its columns if the table is as declared. */
   readonly columnOids: readonly number[];
 }
 
-/** One probe for each table that `query` scans, of the columns that it reads of it. */
+/** One probe for each table that `query` scans, with the columns that it reads. */
 export function sourceProbes(query: Query): readonly SourceProbe[] {
   const tables = new Map<string, Map<string, BaseColumn>>();
   for (const each of allQueries(query)) {

@@ -50,8 +50,8 @@ function emitWith(tables: readonly CommonTable[], w: Writer): void {
 }
 
 /**
- * The column list behind the name of a common or derived table. The columns of a SELECT are called `c1`, … already; those
- * of VALUES are not, and a set operation takes the names of its left operand.
+ * The column list after the name of a common or derived table. The columns of a SELECT are already called `c1`, …;
+ * those of VALUES are not, and a set operation takes the names of its left operand.
  */
 function columnList(query: Query): string {
   switch (query.kind) {
@@ -115,7 +115,7 @@ function emitGroupBy(query: Select, w: Writer): void {
   w.write(')');
 }
 
-/** A constant cannot be grouped by as such: Postgres reads it as a position. Its own position it can be. */
+/** A bare constant in GROUP BY is a position to Postgres, so the constant's own position is written. */
 function emitGroupKey(expr: Expr, query: Select, w: Writer): void {
   const constant =
     expr.kind === 'parameter' ||
@@ -222,7 +222,7 @@ function emitRuntime(item: RuntimeScan, w: Writer): void {
   w.write(`pg_catalog.jsonb_to_recordset(${w.parameter(item.slot)}::jsonb) as r${item.id}(${columns})`);
 }
 
-/** A year's steps and those of a quarter are of months. */
+/** Quarters and years are steps of months. */
 const STEPS: Readonly<Record<Grain, { readonly count: number; readonly unit: string }>> = {
   second: { count: 1, unit: 'seconds' },
   minute: { count: 1, unit: 'minutes' },
@@ -234,7 +234,10 @@ const STEPS: Readonly<Record<Grain, { readonly count: number; readonly unit: str
   year: { count: 12, unit: 'months' },
 };
 
-/** The last period moves out of all time where there are too many, so that the engine fails and makes none. */
+/**
+ * If there are too many periods, the last one moves out of the range of timestamps, so that the query fails before it
+ * makes any.
+ */
 function emitSpine(item: Spine, w: Writer): void {
   const { count, unit } = STEPS[item.grain];
   w.write('(select g as c1 from (');
@@ -258,7 +261,7 @@ function emitSample({ method, percent, seed }: TableSample, w: Writer): void {
   w.write(')');
 }
 
-/** Row filter and masked projection; `offset 0` is what keeps the planner from moving predicates below them. */
+/** Row filter and masked projection; `offset 0` keeps the planner from moving predicates below them. */
 function emitScan(scan: GovernedScan, w: Writer): void {
   w.write('(select ');
   w.list(scan.columns, ', ', (c) => {

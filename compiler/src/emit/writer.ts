@@ -3,7 +3,7 @@ import { LIMITS } from '../limits.js';
 import type { AttributeMatch, Literal, Slot } from '../plan/plan.js';
 import { identifier } from '../text/sql-text.js';
 
-/** Collects SQL text, and numbers parameters in the order in which the text uses them. */
+/** Collects SQL text and numbers parameters in the order of their first use. */
 export class Writer {
   readonly #slots: readonly Slot[];
   readonly #used = new Map<number, number>();
@@ -13,14 +13,14 @@ export class Writer {
     this.#slots = slots;
   }
 
-  /** @throws QueryError E0511, 54000, where the text is too large to be sent */
+  /** @throws QueryError E0511, 54000, if the text is too large to be sent */
   write(text: string): void {
     this.#text += text;
     if (this.#text.length > LIMITS.sql)
       throw queryError('tooLarge', { what: 'the SQL that the statement becomes', limit: LIMITS.sql });
   }
 
-  /** `$n` of slot `index`, in the type that its value comes as where that is not the model's. */
+  /** `$n` of slot `index`, cast to the type that the client declared, if any. */
   parameter(index: number): string {
     const number = this.#used.get(index) ?? this.#used.size + 1;
     this.#used.set(index, number);
@@ -29,17 +29,16 @@ export class Writer {
     return declared === null ? `$${number}` : `$${number}::${declared.sql}`;
   }
 
-  /** A column of the table that a scan reads. */
+  /** A base column of a scan. */
   base(column: string): void {
     this.write(`t.${identifier(column)}`);
   }
 
-  /** Writes the parts that only policy predicates have; `govern` leaves none in a statement. */
+  /** Writes nodes that only policy predicates have; `govern` leaves none in a statement. */
   ofPolicy(expr: Literal | AttributeMatch): void {
     throw new InternalError(`${expr.kind} was not grounded`);
   }
 
-  /** Writes `items` with `separator` between them. */
   list<T>(items: readonly T[], separator: string, each: (item: T) => void): void {
     let before = '';
     for (const item of items) {
@@ -53,13 +52,13 @@ export class Writer {
     return this.#text;
   }
 
-  /** Slots by the number that the text has for them. */
+  /** Indices of slots in the order of their numbers. */
   slotsUsed(): readonly number[] {
     return Object.freeze([...this.#used.keys()]);
   }
 }
 
-/** A quoted literal; only texts of closed sets and masks get here. */
+/** A quoted literal; only texts of closed sets and masks reach this. */
 export function quoteStructural(text: string): string {
   if (!/^[\w \-:.+/[\]*,]*$/.test(text))
     throw new InternalError('a structural literal has an unexpected character');

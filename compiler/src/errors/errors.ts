@@ -3,7 +3,7 @@
 import { WAYS } from './surface-hints.js';
 import { type CountClause, EVALUATION_FAULTS, literalHint, OUT_OF_RANGE } from './value-faults.js';
 
-/** A broken invariant of ours. Logged whole; the caller sees a request id. */
+/** A broken invariant. Logged in full; the caller sees a request id. */
 export class InternalError extends Error {
   constructor(message: string) {
     super(message);
@@ -33,7 +33,7 @@ interface InvalidLiteral {
   readonly type: string;
   /** SQLSTATE that the database gives for the value, if not 22P02. */
   readonly sqlstate?: string;
-  /** The number of the parameter that it came as; absent or null: it stands in the text. */
+  /** Number of the parameter that it came as; absent or null if it is in the text. */
   readonly parameter?: number | null;
 }
 
@@ -44,8 +44,8 @@ function literalFault({ sqlstate }: InvalidLiteral): string {
 }
 
 /**
- * A row of the catalogue: code, SQLSTATE, HTTP status, and what the two texts are made of (message, then hint).
- * The parameters an error is raised with are those that `says` declares; a row without any is raised with `{}`.
+ * A row of the catalogue: code, SQLSTATE, HTTP status, and a function that makes message and hint. Its parameter type
+ * declares what the error is raised with; a row without any is raised with `{}`.
  */
 function row<P = NoParameters>(
   code: string,
@@ -62,7 +62,9 @@ function row<P = NoParameters>(
   } satisfies ErrorEntry<P>);
 }
 
-/** The hint that names what the caller may have meant. `near` is as it is written in that place: see `nearestIdentifier`. */
+/**
+ * A hint with the name that the caller may have meant. `near` is already quoted as needed: see `nearestIdentifier`.
+ */
 function perhaps(near: string | null): string | null {
   return near === null ? null : `perhaps you meant \`${near}\``;
 }
@@ -330,7 +332,7 @@ export const ERRORS = Object.freeze({
   ]),
 
   // ---- running it
-  /** `sqlstate` is that of the upstream, whose words could hold values of rows. */
+  /** `sqlstate` is the database's, whose own message could contain values of rows. */
   execution: row('E0510', 'XX000', 502, (_: { sqlstate: string }) => [
     'the database could not run the query',
   ]),
@@ -355,7 +357,7 @@ export const ERRORS = Object.freeze({
     "the operator has to correct the manifest or the database; the server's log names the table",
   ]),
   cancelled: row('E0516', '57014', 499, () => ['the statement was cancelled']),
-  /** `seconds`: null where the session's own `statement_timeout` stopped it. */
+  /** `seconds`: null if the session's own `statement_timeout` stopped it. */
   timedOut: row('E0517', '57014', 504, (p: { seconds: number | null }) => [
     p.seconds === null
       ? 'canceling statement due to statement timeout' // in Postgres' words, which clients look for
@@ -467,7 +469,7 @@ export const ERRORS = Object.freeze({
 export type ErrorName = keyof typeof ERRORS;
 export type ErrorParameters<N extends ErrorName> = (typeof ERRORS)[N] extends ErrorEntry<infer P> ? P : never;
 
-/** A place in the caller's text. */
+/** A position in the caller's text. */
 export interface Position {
   /** UTF-16 offset, from 0. */
   readonly offset: number;
@@ -477,7 +479,7 @@ export interface Position {
   readonly column: number;
 }
 
-/** A fault that the caller can see and, mostly, mend. Everything else is an `InternalError`. */
+/** An error that the caller can see and usually fix. Everything else is an `InternalError`. */
 export class QueryError extends Error {
   readonly entry: ErrorName;
   readonly code: string;
@@ -499,14 +501,13 @@ export class QueryError extends Error {
     this.retryAfterSeconds = fields.retryAfterSeconds;
   }
 
-  /** The same error at `position`, where it has none. */
+  /** The same error at `position`, if it has none. */
   at(position: Position | null): QueryError {
     if (position === null || this.position !== null) return this;
     return new QueryError(this.entry, this.message, { ...this, position });
   }
 }
 
-/** Fields of an error of the catalogue. */
 export interface QueryErrorFields {
   readonly message: string;
   readonly code: string;

@@ -1,11 +1,9 @@
-/** The surface where a hint is shown: each phrases differently how to send something. */
+/** The surface where a hint is shown; each words instructions differently. */
 export type Surface = 'rest' | 'wire' | 'cli';
 
 type SurfacePhrase = Readonly<Record<Surface, string>>;
 
-/**
- * Phrases for features of a surface, for each surface. The catalogue is written for REST; `hintOn` replaces its words.
- */
+/** Instructions in the words of each surface. The catalogue is written for REST; `hintOn` replaces its words. */
 export const WAYS = Object.freeze({
   token: {
     rest: 'send `Authorization: Bearer <token>`',
@@ -54,7 +52,7 @@ export const WAYS = Object.freeze({
   },
 } satisfies Readonly<Record<string, SurfacePhrase>>);
 
-/** The hint as `surface` has to say it. */
+/** The hint in the words of `surface`. */
 export function hintOn(surface: Surface, hint: string | null): string | null {
   if (hint === null || surface === 'rest') return hint;
   return Object.values<SurfacePhrase>(WAYS).reduce(

@@ -16,7 +16,7 @@ function arrayItem(text: string): string {
   return /^[\w.:+-]+$/.test(text) ? text : `"${text.replace(/["\\]/g, '\\$&')}"`;
 }
 
-/** Values that are out of the range of their type; all others have not its form. */
+/** SQLSTATEs of values that are out of the range of their type; others have the wrong form. */
 export const OUT_OF_RANGE: ReadonlySet<string> = new Set(['22003', '22008']);
 
 export type CountClause = 'LIMIT' | 'OFFSET';
@@ -90,7 +90,7 @@ export const EVALUATION_FAULTS: ReadonlyMap<string, FaultText> = new Map<string,
   ['54001', ['the statement is too complex for the database', 'ask in several smaller statements']],
 ]);
 
-/** True if the SQLSTATE says that the values of a statement, or values computed from them, cannot be computed with. */
+/** True if the SQLSTATE means that a statement failed on its values, or on values computed from them. */
 export function isEvaluationFault(sqlstate: string): boolean {
   return sqlstate.startsWith('22') || sqlstate.startsWith('54') || sqlstate === '21000';
 }

@@ -6,11 +6,12 @@ import type { TypeName } from '../types/types.js';
 import type { GovernedSlots } from './slots.js';
 
 /*
- * What fails on absurd values only, and is of use where groups are counted, asks first whether a column holds one of
- * them, and is NULL then (a figure: NaN). An error would tell of a row that a group under the minimum hides.
+ * Bounds for expressions that fail only on extreme values and are useful where groups are counted: they test the
+ * column first, and yield NULL for such a value (sums: NaN). An error would reveal a row that a group under the
+ * minimum hides.
  */
 
-/** By function or cast with its argument types: the index of the argument whose size decides. */
+/** Index of the argument whose size decides, by function or cast with its argument types. */
 const BOUNDED: ReadonlyMap<string, number> = new Map([
   ['lower text', 0],
   ['upper text', 0],
@@ -21,19 +22,19 @@ const BOUNDED: ReadonlyMap<string, number> = new Map([
   ['date timestamptz', 0],
 ]);
 
-/** Functions that cannot fail and whose result is bounded by the size of an argument, by the index of that argument. */
+/** Functions that cannot fail and whose result is bounded by the size of one argument: the index of that argument. */
 const PASSING: ReadonlyMap<string, number> = new Map([
   ['timezone text timestamp', 1],
   ['timezone text timestamptz', 1],
   ['timestamp date', 0],
 ]);
 
-/** Maximum nesting of such functions: each may turn a text into a longer one, or a moment into an earlier one. */
+/** Maximum nesting of such functions: each may lengthen a text or move a moment. */
 const MOST_NESTED = 6;
 
-/** Texts whose letters of the other case may need more room than there is, begin far above this. */
+/** Texts that need too much memory in the other case are far longer than this. */
 const MOST_BYTES = String(1024 * 1024);
-/** Moments outside are near the ends of time, in some type or zone or after being rounded down. */
+/** Moments outside this range are near the ends of time in some type or zone, or after truncation. */
 const FIRST = '1000-01-01 00:00:00+00 BC';
 const LAST = '200000-01-01 00:00:00+00';
 
@@ -60,13 +61,13 @@ export function canBeSummed(call: Aggregate): boolean {
   return call.definition.name === 'count' || call.args.every((a) => !a.type.startsWith('interval'));
 }
 
-/** `expr` bounded wherever it can be; queries inside it are let alone. */
+/** Bounds `expr` wherever possible; queries inside it stay unchanged. */
 export function boundedExpr(expr: Expr, slots: GovernedSlots): Expr {
   const deep = (e: Expr): Expr => boundedExpr(e, slots);
   const column = decisiveColumn(expr);
   if (column !== null)
     return choice(isAbsurd(column, slots), Object.freeze({ kind: 'null', type: expr.type }), expr);
-  // What is computed of aggregates is computed of groups that are large enough.
+  // Values computed from aggregates belong to groups that are large enough.
   if (isProduct(expr) && !holdsAggregate(expr)) return sizedFactors(expr, slots);
   const below = mapChildren(expr, deep, (q) => q);
   return below.kind === 'aggregate' && below.definition.name !== 'count'
@@ -83,7 +84,7 @@ function argumentOf(e: Expr, nodes: ReadonlyMap<string, number>): Expr | null {
   return index === undefined ? null : (e.args[index] ?? null);
 }
 
-/** The column whose value decides whether `e`, with such nodes nested, fails; null if it depends on more. */
+/** The one column whose value decides whether `e`, with such nodes nested, fails; null if it depends on more. */
 function decisiveColumn(e: Expr): ColumnRef | null {
   let inner: Expr | null = e;
   let fails = false;
@@ -111,7 +112,7 @@ function isAbsurd(value: Expr, slots: GovernedSlots): Expr {
   const [first, last] = [FIRST, LAST].map((text) => slots.literal(moment(text, value.type), value.type));
   if (first === undefined || last === undefined) throw new InternalError('time has two ends');
   const beyond = eitherOf(compared('<', value, first), compared('>', value, last));
-  // The two infinities are no trouble to anything.
+  // None of these functions fails on an infinity.
   return Object.freeze({
     kind: 'and',
     args: Object.freeze([callOf('isfinite', value), beyond]),
@@ -124,9 +125,9 @@ function moment(text: string, type: TypeName): string {
   return type === 'date' ? text.replace(' 00:00:00+00', '') : text.replace('+00', '');
 }
 
-// ---------------------------------------------------------------- figures
+// ---------------------------------------------------------------- numbers
 
-/** The number, or NaN where it is so large that a sum of such might not be a number of its type. */
+/** The number, or NaN if it is so large that a sum of such numbers might leave the range of its type. */
 function sized(value: Expr, slots: GovernedSlots): Expr {
   const largest = LARGEST.get(value.type);
   if (largest === undefined) return value;
@@ -137,7 +138,7 @@ function sized(value: Expr, slots: GovernedSlots): Expr {
   return choice(beyond, slots.literal('NaN', value.type), value);
 }
 
-/** Sums, differences and products of columns and constants that are not whole numbers. */
+/** Sums, differences and products of columns and constants of types with a fraction. */
 function isProduct(e: Expr): e is Operation {
   return (
     e.kind === 'operation' && isArithmetic(e) && (factorsOf(e) ?? Infinity) <= (MOST_FACTORS.get(e.type) ?? 0)
@@ -167,7 +168,7 @@ function factorsOf(e: Expr): number | null {
 
 function countedFactors(e: Expr): number | null {
   if (e.kind === 'column' || e.kind === 'parameter') return 1;
-  // Of a whole number, which no number here is too small for.
+  // A cast of a whole number, which is within the bounds of every type here.
   if (e.kind === 'cast') return /^int[248]$/.test(e.arg.type) && e.arg.kind === 'column' ? 1 : null;
   if (e.kind !== 'operation' || e.left === null || !isArithmetic(e)) return null;
   const [left, right] = [factorsOf(e.left), factorsOf(e.right)];

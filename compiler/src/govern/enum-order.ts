@@ -22,12 +22,12 @@ import type { EnumValues, LabelledEnum } from './enum-values.js';
 import type { GovernedSlots } from './slots.js';
 
 /**
- * Gives values of enums the order of their labels, which are read as texts: what sorts or compares them does so by the
- * place of the label among those that the manifest declares. Equality is that of the texts. A literal that is no label
- * is refused as Postgres refuses it; that is judged here, by the manifest, and never by a row.
+ * Sorts and compares values of enums by the declared order of their labels. Values are read as texts: ordering uses
+ * the position of the label in the manifest, equality is that of the texts. A literal that is not a label is refused
+ * as in Postgres, judged by the manifest and never by a row.
  *
- * A value counts as one of an enum only where this caller has the column in the clear in every row. For all others it
- * is a text, and no label is told.
+ * A value counts as an enum only if this caller sees its column in the clear in every row. Otherwise it is a text, and
+ * no label is revealed.
  */
 export function inEnumOrder(root: Query, values: EnumValues, plan: BoundPlan, slots: GovernedSlots): Query {
   if (!values.someIsLabelled) return root;
@@ -36,7 +36,7 @@ export function inEnumOrder(root: Query, values: EnumValues, plan: BoundPlan, sl
   return mapQuery(ordered, { expr: withoutMark });
 }
 
-/** Removes the cast of text to text that marked a label, which is no longer needed. */
+/** Removes the cast of text to text that marks a label. */
 function withoutMark(e: Expr): Expr {
   return e.kind === 'cast' && e.type === 'text' && e.arg.type === 'text' ? e.arg : e;
 }
@@ -59,7 +59,7 @@ class EnumOrder {
     this.#lastSource = Math.max(0, ...sourcesIn(root));
   }
 
-  /** `e`, whose operands are done. */
+  /** Rewrites `e`, whose operands are already rewritten. */
   value(e: Expr): Expr {
     switch (e.kind) {
       case 'operation':
@@ -99,7 +99,7 @@ class EnumOrder {
     return ranked === null ? e : operationNode(ranked.definition, ranked.left, ranked.right);
   }
 
-  /** The places of two labels compared; null where the two are not of one enum. */
+  /** Compares the positions of two labels; null if they are not of one enum. */
   #ranked(left: Expr, name: string, right: Expr) {
     const of = this.#compared([left, right]);
     if (of === null) return null;
@@ -134,7 +134,7 @@ class EnumOrder {
     if (of !== null && arg !== undefined && EXTREMES.has(e.definition.name))
       return this.#labelAt(changed(e, { args: Object.freeze([this.#rank(arg, of)]), type: 'int4' }), of);
     if (isHypothetical(e.definition)) return this.#hypothetical(e);
-    // Of DISTINCT Postgres asks that the arguments themselves are sorted.
+    // With DISTINCT, Postgres requires the arguments themselves as sort keys.
     if (e.distinct) return e;
     const sorted = changed(e, { orderBy: this.#sorted(e.orderBy) });
     if (e.definition.kind !== 'ordered_set' || e.type !== 'text' || sorted === e) return sorted;
@@ -143,7 +143,6 @@ class EnumOrder {
     return picked === null ? e : this.#labelAt(changed(sorted, { type: 'int4' }), picked);
   }
 
-  /** A value stands among the places of the labels by its own. */
   #hypothetical(e: Aggregate): Expr {
     const args = e.args.map((value, i) => {
       const by = e.orderBy[i]?.by;
@@ -169,12 +168,12 @@ class EnumOrder {
     });
   }
 
-  /** `query` with its ORDER BY done; everything in it is. */
+  /** Rewrites ORDER BY of `query`, whose parts are already rewritten. */
   level(query: Query): Query {
     if (query.kind === 'values' || query.orderBy.length === 0) return query;
     const sorts = query.orderBy.map((k) => this.#enumOfKey(k, query));
     if (sorts.every((s) => s === null)) return query;
-    // Whatever sorts what is told apart or united must be one of its columns.
+    // After DISTINCT or a set operation, every sort key must be an output column.
     if (query.kind === 'set_operation' || query.distinct) return this.#sortedAround(query);
     const first = new Set(query.distinctOn.map(fingerprint));
     const orderBy: SortKey[] = [];
@@ -231,20 +230,23 @@ class EnumOrder {
     return of;
   }
 
-  /** @throws QueryError E0511, 22P02, for what the caller wrote; a definition that the caller did not write equals nothing */
+  /**
+   * @throws QueryError E0511, 22P02, for a literal of the caller; one that the caller did not write just equals
+   *   nothing
+   */
   #requireLabel(literal: WrittenLiteral | null, of: LabelledEnum, at: Expr): void {
     if (literal === null || literal.node === null || literal.holds(of.isLabel)) return;
     const type = enumName(of.stored);
     throw queryError('unknownLabel', { type, label: literal.read() }, this.#plan.positionOf(at));
   }
 
-  /** The place of label `e` among those of its enum, from 1; NULL for NULL. */
+  /** Position of label `e` in its enum, from 1; NULL for NULL. */
   #rank(e: Expr, of: LabelledEnum): Expr {
     const { definition } = neededFunction('array_position', ['text[]', 'text']);
     return callNode(definition, [this.#labels(of), e], 'int4');
   }
 
-  /** The label at the place that `rank` says. */
+  /** The label at position `rank`. */
   #labelAt(rank: Expr, of: LabelledEnum): Expr {
     const label: Expr = Object.freeze({
       kind: 'subscript',
@@ -256,7 +258,7 @@ class EnumOrder {
     return label;
   }
 
-  /** @throws QueryError E0511 beyond the limit: each list is written out */
+  /** @throws QueryError E0511 beyond the limit: every use writes the whole list out */
   #labels({ labels }: LabelledEnum): Expr {
     this.#written += labels.length;
     if (this.#written > LIMITS.labels)

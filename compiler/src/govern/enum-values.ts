@@ -9,7 +9,7 @@ import type { ScanAccesses } from './scan-access.js';
 /** An enum whose labels the caller may know. */
 export interface LabelledEnum {
   readonly stored: string;
-  /** In their order. */
+  /** In declared order. */
   readonly labels: readonly string[];
   readonly isLabel: (text: string) => boolean;
 }
@@ -48,12 +48,12 @@ export class EnumValues {
     this.someIsLabelled = some;
   }
 
-  /** Says that `expr` is a label of `of`. */
+  /** Records that `expr` is a label of `of`. */
   note(expr: Expr, of: LabelledEnum): void {
     this.#made.set(expr, of);
   }
 
-  /** The enum that `expr` is a label of; null where it is none. Worked out once for each column and value. */
+  /** The enum that `expr` is a label of; null if none. */
   enumOf(expr: Expr): LabelledEnum | null {
     if (expr.kind === 'column') {
       const key = `${expr.source} ${expr.name}`;
@@ -100,7 +100,7 @@ export class EnumValues {
     return left !== null && right !== null && isSame(left, right) ? left : null;
   }
 
-  /** The enum of those of `exprs` that are labels; null where they are of several, or one is no constant beside them. */
+  /** The common enum of `exprs`, constants aside; null if they differ, or one is not a label. */
   enumOfAll(exprs: readonly Expr[]): LabelledEnum | null {
     let found: LabelledEnum | null = null;
     for (const e of exprs) {
@@ -116,7 +116,7 @@ export class EnumValues {
     return expr.kind === 'parameter' ? this.#literals.literalIn(expr.slot) : null;
   }
 
-  /** The literals of a list that the statement writes out. */
+  /** The literals of a list that is written in the statement. */
   itemsOf(list: Expr): readonly WrittenLiteral[] {
     if (list.kind === 'array') return list.items.flatMap((i) => this.literalIn(i) ?? []);
     return list.kind === 'parameter' ? this.#literals.itemsIn(list.slot) : [];
@@ -126,7 +126,7 @@ export class EnumValues {
     return first === undefined ? null : this.enumOf(first);
   }
 
-  /** Labels of one enum, or literals that are such: what else may come of it is a text. */
+  /** The enum of a value with these alternatives: all must be labels of one enum, or literals that are such labels. */
   #enumOfChoice(exprs: readonly Expr[]): LabelledEnum | null {
     const of = this.enumOfAll(exprs);
     if (of === null) return null;
@@ -180,7 +180,7 @@ function isSame(one: LabelledEnum, other: LabelledEnum): boolean {
   );
 }
 
-/** From 0, of `c1`, `c2`, …, the names that the columns of a query have. */
+/** Position, from 0, of column `c1`, `c2`, …. */
 function positionOf(name: string): number {
   return Number(name.slice(1)) - 1;
 }

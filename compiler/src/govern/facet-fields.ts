@@ -8,14 +8,14 @@ import { servedAccess, versionDue } from './facet-version.js';
 import { columnRule, type MaskExtent } from './mask.js';
 
 /**
- * In which passages a caller sees a mask instead of a field's value. `searched`: in those where the version that is
- * served found something to replace in it, which no plan can know.
+ * Extent of the passages in which a caller sees a mask instead of a field's value. `searched`: those in which the
+ * served version found something to redact, which no plan can know.
  */
 export type FieldMask = MaskExtent | 'searched';
 
 /**
- * The mask of field `name`, the entity key or metadata, in the passages of `facet`: what policy masks, and what the
- * version that this caller is due does not hold. A caller without a grant has no passages, and no mask.
+ * The mask of field `name`, the entity key or metadata, in the passages of `facet`: policy masks, and values that the
+ * caller's version does not contain. A caller without a grant has no passages, and no mask.
  */
 export function fieldMask(facet: FacetStore, name: string, catalog: Catalog, access: Access): FieldMask {
   const relation = catalog.relations.get(facet.name);
@@ -51,7 +51,7 @@ export class PassageFields {
     this.#access = access;
   }
 
-  /** The field that `ref` is; null where it is something else, or what every passage has. */
+  /** The field that `ref` names; null for anything else, and for columns of every passage. */
   of({ source, name }: ColumnRef): PassageField | null {
     const retrieval = this.#retrievals.get(source);
     if (retrieval === undefined || isOfPassage(name, retrieval.asked)) return null;

@@ -4,8 +4,8 @@ import { InternalError } from '../errors/errors.js';
 import { columnRule } from './mask.js';
 
 /**
- * The version of `facet` that this caller is served. Null where it gets no passage: there is no grant, it may not
- * read the entity's key in the clear, or no version hides what it may not read.
+ * The version of `facet` that this caller is served. Null if it gets no passage: there is no grant, it may not read
+ * the entity's key in the clear, or no version hides what it may not read.
  */
 export function versionDue(facet: FacetStore, catalog: Catalog, access: Access): FacetVersion | null {
   const relation = catalog.relations.get(facet.name);
@@ -41,11 +41,11 @@ function keyIsClear(
 }
 
 /**
- * The version of `facet` that `allowed` is served: of those that hold none of the labels it may not read, the one that
- * leaves out the least; null where there is none.
+ * The version for the rights `allowed`: of those without any label that it may not read, the one with the fewest
+ * redactions; null if there is none.
  *
- * A label is readable where the grants, taken together, show every passage that they show at all with it in the clear:
- * a grant more never shows less.
+ * A label is readable if the grants together show every visible passage with it in the clear, so that another grant
+ * never shows less.
  */
 export function versionFor(
   { versions }: Pick<FacetStore, 'versions'>,
@@ -67,8 +67,8 @@ export function versionFor(
 const servedAccesses = new WeakMap<RelationAccess, Map<FacetVersion, RelationAccess>>();
 
 /**
- * The rights of `allowed` on the passages of `version`. No grant unmasks what the version redacts, even if another
- * would: the value is not in the store. A mask that computes on the value would compute on the replacement word.
+ * The rights of `allowed` on the passages of `version`. No grant unmasks what the version redacts: the value is not in
+ * the store, and a mask that computes on it would compute on the replacement word.
  */
 export function servedAccess(allowed: RelationAccess, version: FacetVersion): RelationAccess {
   if (version.redacts.size === 0) return allowed;

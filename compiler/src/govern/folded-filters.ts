@@ -7,9 +7,9 @@ import { storedType } from '../types/column-form.js';
 import { arrayOf, elementOf, isArray, type ScalarType } from '../types/types.js';
 
 /**
- * True of a row that one of `filters` lets through. Filters that equate the same column with values become one list of
- * them, and ranges of the same column disjoint ranges in their order; all others stay as they are. Postgres looks up a
- * list by its hash, and tries the arms of an OR one after the other for each row.
+ * The disjunction of `filters`. Filters that equate the same column with values become one list, and ranges of the
+ * same column disjoint ranges in order; others stay unchanged. Postgres looks up a list by hash, but tries the arms of
+ * an OR one by one for each row.
  */
 export function anyRow(filters: readonly Expr[]): Expr {
   const [only] = filters;
@@ -32,7 +32,7 @@ export function anyRow(filters: readonly Expr[]): Expr {
   return anyOf(arms.flatMap((arm) => ('parts' in arm ? folded(arm) : [arm])));
 }
 
-/** Filters that one condition, or fewer than they are, can say. */
+/** Filters that can be merged into one condition, or into fewer. */
 interface Fold {
   readonly parts: FilterPart[];
   readonly filters: Expr[];
@@ -51,7 +51,7 @@ interface ColumnInList {
   readonly values: readonly string[];
 }
 
-/** `column` lies within bounds, one at least. */
+/** `column` lies within one bound at least. */
 interface ColumnRange {
   readonly kind: 'range';
   readonly key: string;
@@ -61,7 +61,6 @@ interface ColumnRange {
 }
 
 interface RangeBound {
-  /** The comparison with the column. */
   readonly condition: Expr;
   readonly value: Comparable;
   readonly inclusive: boolean;
@@ -89,7 +88,7 @@ function oneOf({ column, equality, type }: ColumnInList, values: readonly string
   });
 }
 
-/** The values that a filter equates a column with; null where it is of another form. */
+/** The values that a filter equates a column with; null for a filter of another form. */
 function valuesIn(filter: Expr): ColumnInList | null {
   if (filter.kind === 'operation') {
     const { definition, left, right } = filter;
@@ -102,14 +101,12 @@ function valuesIn(filter: Expr): ColumnInList | null {
   const { arg, array, definition } = filter;
   if (arg.kind !== 'base' || array.kind !== 'literal' || !isArray(array.type)) return null;
   if (typeof array.value === 'string') return null;
-  // NULL equals nothing, and a row that it leaves unknown is hidden as well.
+  // NULL equals nothing, and a row whose filter is NULL is hidden.
   const values = array.value.filter((v) => v !== null);
   return valuesOf(arg, definition, elementOf(array.type), values);
 }
 
-/**
- * The values that a filter allows a column; none for an enum, whose label an index finds with `=` but not with a list.
- */
+/** Null for an enum, whose label an index finds with `=` but not with a list. */
 function valuesOf(
   column: BaseColumn,
   equality: OperatorDefinition,
@@ -121,7 +118,9 @@ function valuesOf(
   return { kind: 'values', key, column, equality, type, values };
 }
 
-/** The range that a filter keeps a column within; null where it is of another form, or its bounds cannot be compared here. */
+/**
+ * The range that a filter restricts a column to; null for another form, or for bounds that cannot be compared here.
+ */
 function rangeIn(filter: Expr): ColumnRange | null {
   const conditions = filter.kind === 'and' ? filter.args : [filter];
   let found: ColumnRange | null = null;
@@ -169,7 +168,7 @@ function boundIn(condition: Expr): ColumnBound | null {
   };
 }
 
-/** Types whose values are compared with each other here as Postgres compares them. */
+/** Orders of Postgres that are reproduced here. */
 type ValueOrder = 'number' | 'date' | 'timestamp' | 'timestamptz';
 
 const ORDERS: ReadonlyMap<string, ValueOrder> = new Map([
@@ -182,14 +181,14 @@ const ORDERS: ReadonlyMap<string, ValueOrder> = new Map([
   ['timestamptz', 'timestamptz'],
 ] as const);
 
-/** Numbers as so many units of the last digit that is looked at, moments as texts of one length. */
+/** Numbers in units of the last digit compared, moments as texts of one length. */
 type Comparable = bigint | string;
 
 const FRACTION_DIGITS = 30;
 const NUMBER = /^([+-]?)(\d{1,100})(?:\.(\d{0,30}))?$/;
 const OFFSET = /:\d{2}(?:\.\d+)?\s*(?:z|[+-]\d{2}(?::?\d{2})?)$/i;
 
-/** Null for a text that Postgres may read in another way. */
+/** Null for a text that Postgres may read differently. */
 function comparable({ value }: Literal, order: ValueOrder): Comparable | null {
   if (typeof value !== 'string') return null;
   if (order === 'number') {
@@ -204,7 +203,7 @@ function comparable({ value }: Literal, order: ValueOrder): Comparable | null {
   return instant.isDay ? `${instant.text} 00:00:00.000` : instant.text;
 }
 
-/** The rows of `ranges` of one column by disjoint ranges, the lowest first. */
+/** Merges ranges of one column into disjoint ranges, lowest first. */
 function disjoint(ranges: readonly ColumnRange[]): readonly Expr[] {
   const merged: ColumnRange[] = [];
   for (const range of [...ranges].sort(byLower)) {

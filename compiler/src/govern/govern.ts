@@ -30,11 +30,11 @@ import type { ScanAccesses } from './scan-access.js';
 import { GovernedSlots } from './slots.js';
 
 /**
- * Applies policy to a bound plan: each scan becomes row filter, then masked projection, before anything else sees
- * it. Plans that read the store of a facet are made beside it, in `store/`; nowhere else is a `GovernedPlan` made.
+ * Applies policy to a bound plan: each scan becomes a row filter, then a masked projection, before anything else reads
+ * it. Besides, only `store/` makes governed plans: those that read the store of a facet.
  *
  * @param compileHop compiles the steps of a traversal, which are OSL-SQL, under the same access
- * @param usable rollups that may answer it: they are built, and not too old
+ * @param usable rollups that are built and not too old
  * @throws QueryError E0515 for a join on a key that is not clear, E2103 for rows that may only be aggregated
  */
 export function govern(
@@ -57,9 +57,9 @@ const NONE: ReadonlySet<string> = new Set();
 const NO_ROLLUP: RollupChoice = Object.freeze({ rolled: null, passed: Object.freeze([]) });
 
 /**
- * Same as `govern`, for a plan that has slots of its own, or whose scans are governed in another way.
+ * Like `govern`, for a plan with slots of its own or with scans that are governed in another way.
  *
- * @param proof for a rollup its access is not the one that the plan is made with
+ * @param proof for a rollup, its access differs from the one that the plan is made with
  */
 export function governWith(
   plan: BoundPlan,

@@ -19,7 +19,7 @@ export interface OutputColumn {
   readonly source: string | null;
   /** True if policy masks a value in it, in some row or in all. */
   readonly redacted: boolean;
-  /** Columns of runtime relations in it that may be redacted besides: their rows say whether one is. */
+  /** Columns of runtime relations in it that may also be redacted; their rows say whether they are. */
   readonly redactable: readonly RedactableColumn[];
   /** True if it is the entity key that a passage carries. */
   readonly passageKey: boolean;
@@ -27,14 +27,14 @@ export interface OutputColumn {
   readonly format: MetricFormat | null;
 }
 
-/** A column of passages that the version which is served may have redacted, or policy in some of them. */
+/** A column of passages that the served version, or policy in some passages, may have redacted. */
 export interface RedactableColumn {
-  /** The place of the relation in the plan's `runtime`. */
+  /** Index of the relation in the plan's `runtime`. */
   readonly runtime: number;
   readonly column: string;
 }
 
-/** True if a column may hold something redacted: also where only the rows can tell. */
+/** True if a column may hold something redacted, also if only the rows can tell. */
 export function mayBeRedacted({ redacted, redactable }: OutputColumn): boolean {
   return redacted || redactable.length > 0;
 }
@@ -52,22 +52,22 @@ export interface GovernedPlanFields {
   readonly objects: readonly string[];
   /** `<entity>.<column>` of everything masked that is in the outputs, sorted. */
   readonly redactedColumns: readonly string[];
-  /** `<entity>.<column>` of everything masked that the query uses: in the outputs, or in what decides of them. */
+  /** `<entity>.<column>` of everything masked that the query reads, sorted. */
   readonly maskedColumns: readonly string[];
-  /** Fields of passages that are in the outputs; null for all, where the outputs have what lists them. */
+  /** Fields of passages in the outputs; null for all, if the outputs include the list of redacted fields. */
   readonly passageFields: ReadonlySet<string> | null;
   /** Names of outputs that aggregate over a column that is masked in some rows only. */
   readonly partialColumns: readonly string[];
-  /** The connector that must run it; null where no relation is read. */
+  /** The connector that runs it; null if no relation is read. */
   readonly connector: string | null;
   readonly accessSignature: string;
   readonly catalogVersion: string;
   readonly policyVersion: string;
   /** Opaque ids of the grants that apply. */
   readonly grants: readonly string[];
-  /** The rollup that its rows come from; absent or null: it reads the entity itself. */
+  /** The rollup that answers it; absent or null if it reads the entity itself. */
   readonly rollup?: string | null;
-  /** Rollups of what it reads that do not answer it, and why. */
+  /** Rollups that could not answer it, with the reason. */
   readonly passedRollups?: readonly PassedRollup[];
 }
 
@@ -76,16 +76,16 @@ export type GovernedRuntime =
   | {
       readonly kind: 'retrieval';
       readonly relation: Retrieval;
-      /** Null where the caller has no grant: then there are no passages. */
+      /** Null if the caller has no grant, and so no passages. */
       readonly store: GovernedStore | null;
       /** For a search by both legs, the lexical store; else null. */
       readonly lexical: GovernedStore | null;
       /**
-       * Fields that the statement joins on and that the version may have redacted, each with its place in the text: a
-       * passage in which one is redacted refuses the question.
+       * Fields that the statement joins on and that the version may have redacted, with their positions in the text: a
+       * passage in which one is redacted fails the query.
        */
       readonly checkedKeys: ReadonlyMap<string, Position | null>;
-      /** Notices that go with the answer. */
+      /** Notices to return with the answer. */
       readonly notices: readonly string[];
     }
   | {
@@ -107,17 +107,17 @@ export function stepsOfWalk({
   return start === null ? hops : [start, ...hops];
 }
 
-/** Plans that read the passages of one facet for this caller: one redaction version, and no other store. */
+/** Plans that read the passages of one facet for this caller, all from one redaction version. */
 export interface GovernedStore {
   readonly facet: FacetStore;
   readonly version: string;
   readonly fields: {
-    /** The key and the metadata that this caller may know of, in declared order. */
+    /** The key and the metadata that are visible to this caller, in declared order. */
     readonly shown: readonly string[];
     /** Columns that policy or the version masks in every passage; `passages` flags those masked in some. */
     readonly masked: ReadonlySet<string>;
   };
-  /** True if the version that is served replaces values, so that a passage's text may hold `[redacted]`. */
+  /** True if the served version replaces values, so that a passage's text may contain `[redacted]`. */
   readonly redacts: boolean;
   /** True if every passage that the caller may see may also be sent to a language model. */
   readonly mayDecode: boolean;
@@ -129,38 +129,38 @@ export interface GovernedStore {
   /** Same as `passages`, for the ids in slot `ids` (text[]); only for a search by two legs. */
   readonly named: GovernedPlan | null;
   /**
-   * The other lanes over the vectors of a model, each a statement that finds candidates and gives the best of them as
+   * Other searches over the vectors of a model, each a statement that finds candidates and returns the best of them as
    * `passages` does; null for the lexical lane and for named entities. Each sees what `passages` sees. Slots `vector`,
-   * `candidates` (how many) and `limit`; every row says how many candidates there were (`#candidates`), and how far
-   * the last of them was (`#farthest`).
+   * `candidates` (their maximum number) and `limit`; every row has the number of candidates (`#candidates`) and the
+   * distance of the farthest (`#farthest`).
    */
   readonly nearest: {
     /** Number of passages that the caller may see under the same filters, counted up to slot `limit`. */
     readonly some: GovernedPlan;
-    /** Candidates by how many signs of their vectors differ. */
+    /** Candidates by the Hamming distance of the signs of their vectors. */
     readonly bySigns: GovernedPlan;
-    /** Candidates of an approximate index; null where the facet does not allow it, or the filters rule it out. */
+    /** Candidates of an approximate index; null if the facet does not allow it, or the filters rule it out. */
     readonly byIndex: GovernedPlan | null;
   } | null;
   /**
-   * Derived attributes that the statement uses, for the entities in `keys`: a row for each visible passage that one is
-   * based on, so that fewer rows than `#support` mean a hidden one. Slots `keys` and `limit`.
+   * Derived attributes that the statement uses, for the entities in `keys`: one row for each visible passage that an
+   * attribute rests on, so that fewer rows than `#support` mean a hidden passage. Slots `keys` and `limit`.
    */
   readonly derived: GovernedPlan | null;
   /**
-   * Number of passages that the caller may see under the same filters and that hold each `word` (int4, and as `term` an
-   * array of it) of the rows in slot `words`, which are those in slot `terms` (int4[]); lexical leg only. Like
-   * `passages` it tells which state of the data it read (`#snapshot`).
+   * Number of visible passages, under the same filters, that contain each `word` (int4; `term` is an array of it) of
+   * the rows in slot `words`, the words of slot `terms` (int4[]); lexical leg only. Like `passages` it returns the
+   * snapshot that it read (`#snapshot`).
    */
   readonly counts: {
-    /** With how many the caller may see altogether (`documents`). */
+    /** Also returns the number of all visible passages (`documents`). */
     readonly whole: GovernedPlan;
     readonly ofWords: GovernedPlan;
     /** True if the same state of the data gives the same counts at any time. */
     readonly timeless: boolean;
   } | null;
   /**
-   * Same as `passages`, for words that most passages hold: it scores each passage, and those without any of the words
+   * Like `passages`, for words that most passages contain: it scores every passage, and those without any of the words
    * come last, at distance 0. Lexical leg only; no slot `terms`.
    */
   readonly commonWords: GovernedPlan | null;
@@ -172,8 +172,8 @@ const NONE_PASSED: readonly PassedRollup[] = Object.freeze([]);
 /**
  * A plan that policy has been applied to: the only thing that a `GovernedEngine` runs.
  *
- * INVARIANT: `mint` makes one, once it has proved it, and `withValues` one of that. A brand would not do, since a spread
- * copies it; a private field is not copied, and `is` looks for it.
+ * INVARIANT: only `mint`, after proof, makes one, and `withValues` from a proved one. A brand would not do, since a
+ * spread copies it; a private field is not copied, and `is` looks for it.
  */
 export class GovernedPlan implements GovernedPlanFields {
   readonly #minted = true;
@@ -227,19 +227,19 @@ export class GovernedPlan implements GovernedPlanFields {
 /** Catalog, rights and rules that `mint` proves a plan against. */
 export interface ProofContext {
   readonly catalog: Catalog;
-  /** The caller's own, whatever the plan was made with. */
+  /** The caller's own access, even if the plan was made with another. */
   readonly access: Access;
-  /** The join rule that the plan keeps; null where no caller can write a join. */
+  /** The join rule that the plan obeys; null if no caller can write a join. */
   readonly joins: Joins | null;
-  /** Rollups that are built, and not too old. */
+  /** Rollups that are built and not too old. */
   readonly usable: ReadonlySet<string>;
 }
 
 /**
- * Proves a plan, and makes it one that a `GovernedEngine` runs: the only way to a `GovernedPlan`, but for `withValues`.
- * Which rights and versions it says it is of is taken from what it was proved against.
+ * Proves a plan and makes it a `GovernedPlan`: besides `withValues`, the only way to one. Its access signature and
+ * versions are taken from what it was proved against.
  *
- * @throws InternalError where it cannot be proved; the package does not export this
+ * @throws InternalError if the proof fails; the package does not export this
  */
 export function mint(
   fields: Omit<GovernedPlanFields, 'accessSignature' | 'catalogVersion' | 'policyVersion'>,
@@ -258,12 +258,14 @@ export function mint(
   });
 }
 
-/** `plan` with other literals of its asker, which `PlanTemplate` has looked at. */
+/** `plan` with other literals of its caller, which `PlanTemplate` has checked. */
 export function withValues(plan: GovernedPlan, slots: readonly Slot[]): GovernedPlan {
   return new GovernedPlan(MINT, { ...plan, slots: Object.freeze(slots) });
 }
 
-/** INVARIANT: nothing of a plan changes once it is proved. What the catalog and the functions have is frozen there. */
+/**
+ * INVARIANT: nothing in a plan changes after its proof. Parts of the catalog and the function table are frozen there.
+ */
 function freeze(value: object): void {
   Object.freeze(value);
   for (const [key, part] of Object.entries(value))

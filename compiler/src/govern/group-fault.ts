@@ -18,8 +18,8 @@ import { type HarmlessContext, isHarmless } from './barrier/harmless.js';
 import { canBeBounded, canBeSummed } from './bounds.js';
 
 /**
- * Aggregates whose value is of the whole group. None returns what one row holds, nor weighs rows by another column,
- * which a column of zeros and a one would make the same.
+ * Aggregates whose value depends on the whole group. None returns the value of one row, or weighs rows by another
+ * column, which with a column of zeros and a single one would come to the same.
  */
 const SUMMARIES: ReadonlySet<string> = new Set([
   'count',
@@ -49,11 +49,11 @@ export function groupFault(
 ): GroupFault | null {
   if (!block.grouped) return { why: 'rows' };
   if (leavesOf(block.from).some((l) => l.kind !== 'entity')) return { why: 'made' };
-  // A join on any predicate would weigh a row by what is in it, which a count of pairs then tells.
+  // A join on another predicate would repeat a row depending on its values, which a count of pairs reveals.
   if (!joinsOnKeys(block.from)) return { why: 'joined' };
   if (exprsOf(block).some(callsVolatile)) return { why: 'drawn' };
   if (mayBeMissing(scan.id, block.from)) return { why: 'optional' };
-  // Each row around would have a figure of its own; two of them may differ by one row.
+  // Each outer row would have a figure of its own; two of them may differ by one row.
   if (looksOutward(block)) return { why: 'around' };
   if (block.outputs.some((o) => someExpr(o.expr, (e) => e.kind === 'call' && e.definition.kind === 'rows')))
     return { why: 'expanded' };
@@ -102,8 +102,8 @@ function groundsOf(literals: LiteralSlots): HarmlessContext {
 }
 
 /**
- * The reason why an aggregate of the block gives one row of the scan more weight than another by values that the caller
- * sees, so that readable parts could be told from one figure over a large group; null if none does.
+ * The reason why an aggregate of the block weighs rows of the scan differently, by values that the caller sees, so
+ * that one figure over a large group would reveal readable parts; null if none does.
  */
 function weightOf(
   scan: EntityScan,
@@ -127,8 +127,9 @@ function weightOf(
 }
 
 /**
- * True if an argument reads a column of `from` that some row shows while rows of `scan` are counted: of another scan,
- * any such column; of its own, one whose row does not show everything that the block reads.
+ * True if an argument reads a column of `from` that is visible in some row while rows of `scan` are counted. In
+ * another scan, any such column; in the scan itself, a column visible in a row that does not show everything the block
+ * reads.
  */
 function readsKnown(arg: Expr, from: EntityScan, scan: EntityScan, access: Access): boolean {
   const showing = grantsOn(from.relation, access).grants.filter(showsRows);
@@ -167,7 +168,6 @@ function mayBeMissing(source: SourceId, item: FromItem | null): boolean {
   return mayBeMissing(source, inRight ? item.right : item.left);
 }
 
-/** The aggregates that a block computes. */
 export function aggregatesOf(block: Select): readonly Aggregate[] {
   const found: Aggregate[] = [];
   for (const expr of exprsOf(block)) {

@@ -17,10 +17,10 @@ import { aggregatesOf, type GroupFault, groupFault } from './group-fault.js';
 import { minimumOf, type ScanAccess, ScanAccesses, showersOf } from './scan-access.js';
 
 /**
- * Decides for each scan which grants apply. A grant without row output adds to what aggregates see and never takes
- * anything away: a block that may not use it has the other grants.
+ * Decides which grants apply to each scan. A grant without row output adds to what aggregates see and never takes
+ * anything away: a block that may not use it gets the other grants.
  *
- * @throws QueryError E2103 where a block needs what only such a grant shows, and may not have it
+ * @throws QueryError E2103 if a block needs what only such a grant shows, and may not use it
  */
 export function scanAccesses(root: Query, access: Access, plan: BoundPlan): ScanAccesses {
   const scans = new Map<SourceId, ScanAccess>();
@@ -35,11 +35,11 @@ export function scanAccesses(root: Query, access: Access, plan: BoundPlan): Scan
   return new ScanAccesses(scans);
 }
 
-/** The blocks whose groups are added up over periods: two totals differ by what may be a small group. */
+/** Blocks whose groups are added up over periods: two totals may differ by a small group. */
 function runningTotals(root: Query): ReadonlySet<Query> {
   const found = new Set<Query>();
   const levels = allQueries(root);
-  // Metrics alone have periods, and their tables are not within each other.
+  // Only metrics have periods, and their tables are not nested.
   if (!levels.some((q) => spinesOf(q).length > 0)) return found;
   for (const query of levels) {
     if (query.kind === 'values' || query.with.length === 0) continue;
@@ -87,8 +87,8 @@ function scanAccess(
 }
 
 /**
- * The refusal of rows that may only be aggregated. It suggests a metric if the grants name one, and the caller's own
- * aggregates if a metric was at fault.
+ * The error for rows that may only be aggregated. It suggests a metric if the grants name one, and the caller's own
+ * aggregates if a metric is at fault.
  */
 function groupsOnly(
   { name: relation }: Relation,
@@ -107,10 +107,12 @@ function groupsOnly(
   return queryError('groupsOnly', { relation, detail, hint: byMetric ? inPlaceOfMetric(relation) : hint });
 }
 
-/** Faults that a metric may cause in a question whose author did not write it. */
+/** Faults that a metric may cause in a query whose author did not write it. */
 const BY_METRICS: ReadonlySet<GroupsOnlyReason> = new Set(['rows', 'optional', 'fails', 'running']);
 
-/** The reason why one row's share of a figure of the block cannot be bounded; null if no rule asks for it, or it can. */
+/**
+ * The reason why one row's share of a figure of the block cannot be bounded; null if it can, or no rule requires it.
+ */
 function shareFault(scan: EntityScan, block: Select, grants: readonly RelationGrant[]): GroupFault | null {
   if (grants.every((g) => g.groups?.dominance === undefined)) return null;
   for (const { definition, args } of aggregatesOf(block)) {
@@ -127,7 +129,6 @@ function withGrants(access: RelationAccess, grants: readonly RelationGrant[]): R
   return Object.freeze({ ...access, grants: Object.freeze([...grants]) });
 }
 
-/** True if each column that the scan reads is shown by some grant. */
 function coversAll(scan: EntityScan, grants: readonly RelationGrant[]): boolean {
   return grants.length > 0 && scan.columns.every((c) => grants.some((g) => g.columns.has(c)));
 }
@@ -140,8 +141,8 @@ function metricsIn(block: Select): ReadonlySet<string | null> {
 }
 
 /**
- * `grant` as it applies to the scan: with the columns of the metrics that the block uses. Nothing where the block
- * uses another aggregate than the grant allows, or names a column that only metrics may read.
+ * `grant` as it applies to the scan: with the columns of the metrics that the block uses. Empty if the block uses
+ * another aggregate than the grant allows, or names a column that only metrics may read.
  */
 function applicableGrants(
   grant: RelationGrant,
@@ -176,7 +177,7 @@ function namedColumns(source: SourceId, block: Select): ReadonlySet<string> {
   return names;
 }
 
-// ---------------------------------------------------------------- what other grants show
+// ---------------------------------------------------------------- rows that other grants show
 
 /** True if `showing` alone shows every row and cell of the scan that `all` show. */
 function showsAll(

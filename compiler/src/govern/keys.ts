@@ -38,29 +38,28 @@ import { type ColumnRule, columnRule, keyColumnName } from './mask.js';
 import type { ScanAccesses } from './scan-access.js';
 import type { GovernedSlots } from './slots.js';
 
-/** The parts of a question that an error message needs. */
+/** The parts of a plan that error messages need. */
 interface RefusalContext {
   readonly form: Form;
-  /** Position of an expression in the caller's text. */
   readonly positionOf: (expr: Expr) => Position | null;
 }
 
 /** Columns that a query joins on, and how policy requires each to be compared. */
 export interface JoinKeys {
   /**
-   * The sealed columns, by scan, where the mask must give way to NULL: a masked key matches nothing. A `hash` mask may
-   * be joined as it is.
+   * Sealed columns, by scan, whose masked values are NULL in joins: a masked key matches nothing. A `hash` mask is
+   * joined unchanged.
    */
   readonly masked: ReadonlyMap<SourceId, ReadonlySet<string>>;
   /**
-   * The fields of passages, by RETRIEVE, whose values are to be looked at before they join: the version that is served
-   * may have redacted them. With each its place in the text.
+   * Fields of passages, by RETRIEVE, to check before they join, since the served version may have redacted them; with
+   * their positions in the text.
    */
   readonly checked: ReadonlyMap<SourceId, ReadonlyMap<string, Position | null>>;
 }
 
 /**
- * The keys that `root` joins on, as policy has them.
+ * The keys that `root` joins on, under policy.
  *
  * @throws QueryError E0515 for a key that policy never shows in the clear, and in a join with passages for one that is
  *   masked in any row; decided from the plan, never from data
@@ -80,7 +79,7 @@ export function joinKeys(
   for (const { refs, joins, nullSafe } of pairs) {
     const fields = refs.map((ref) => fieldsUnder(ref, lineage, passages));
     const crossesModes = fields.some((f) => f.length > 0);
-    // A field of passages is no key less where a filter equates it.
+    // A field of passages counts as a key even if a filter equates it.
     if (!joins && !crossesModes) continue;
     for (const [i, ref] of refs.entries()) {
       for (const { source, name, mask } of fields[i] ?? []) {
@@ -106,14 +105,13 @@ export function joinKeys(
 
 const NO_KEYS: JoinKeys = Object.freeze({ masked: new Map(), checked: new Map() });
 
-/** The entry of `map` for `source`; `empty` is added if there is none. */
 function addTo<T>(map: Map<SourceId, T>, source: SourceId, empty: T): T {
   const found = map.get(source) ?? empty;
   map.set(source, found);
   return found;
 }
 
-/** The fields of passages that `ref` is made of. */
+/** The fields of passages that `ref` derives from. */
 function fieldsUnder(
   ref: ColumnRef,
   lineage: StatementLineage,
@@ -123,8 +121,8 @@ function fieldsUnder(
 }
 
 /**
- * A key that comes through a derived table cannot give way to NULL any more, so it must be clear throughout. So must
- * one that passages are joined on, where a hash would meet no clear value.
+ * A key that comes through a derived table can no longer be replaced by NULL, so it must be clear everywhere. So must
+ * one that passages are joined on, where a hash would match no clear value.
  */
 function refuseMasked(
   ref: ColumnRef,
@@ -140,7 +138,7 @@ function refuseMasked(
   }
 }
 
-/** In raw SQL a column is called what the caller calls it. */
+/** In raw SQL the caller knows a column by its physical name. */
 function keyNotClear(relation: Relation, ref: ColumnRef, name: string, asked: RefusalContext): QueryError {
   const column = asked.form === 'sql' ? columnOf(relation, name)?.physical : name;
   return queryError('keyNotClear', { column: column ?? name }, asked.positionOf(ref));
@@ -152,8 +150,8 @@ function isHashed(rule: ColumnRule): boolean {
 }
 
 /**
- * The keys that cannot give way to NULL, because something else at their level hangs on what is shown: the result
- * of an IN that groups or picks rows, and what a value above GROUP BY is joined on.
+ * The keys that NULL cannot replace, because their shown value matters elsewhere at their level: the output of an IN
+ * that groups or picks rows, and keys that are joined above GROUP BY.
  */
 function fixedKeys(root: Query): ReadonlySet<Expr> {
   const levels = new Levels(root);
@@ -182,7 +180,7 @@ function isOfGroups({ source }: ColumnRef, around: GroupedLevels | null, levels:
   return false;
 }
 
-/** The queries in what a level works out of its groups. */
+/** The queries inside values that are computed from groups. */
 function queriesAboveGroups(query: Query): ReadonlySet<Query> {
   const found = new Set<Query>();
   if (query.kind !== 'select' || !query.grouped || nestingIn(query).length === 0) return found;
@@ -210,7 +208,6 @@ function keyPairs(root: Query): readonly KeyPair[] {
   return allQueries(root).flatMap(keyPairsIn);
 }
 
-/** The key pairs of one level. */
 function keyPairsIn(query: Query): readonly KeyPair[] {
   if (query.kind !== 'select') return [];
   const found: KeyPair[] = [];
@@ -232,14 +229,13 @@ function pairOf(equality: KeyEquality | NullSafeEquality, joins: boolean): KeyPa
   return { refs: [equality.left, equality.right], joins, nullSafe };
 }
 
-/** The two keys of an IN over a subquery. */
 function inQueryKeys(expr: Expr): readonly Expr[] {
   if (expr.kind !== 'in_query') return [];
   const output = expr.query.kind === 'select' ? expr.query.outputs[0]?.expr : undefined;
   return output === undefined ? [expr.arg] : [expr.arg, output];
 }
 
-/** Queries in which the key that they yield also decides which rows there are, so that it cannot be replaced. */
+/** True if the output of a query also decides which rows it has, so that a key in it cannot be replaced. */
 function folds(query: Query): boolean {
   return (
     query.kind !== 'select' ||
@@ -276,9 +272,9 @@ export function onKeys(expr: Expr, keys: ReadonlyMap<SourceId, ReadonlySet<strin
 }
 
 /**
- * Gives the keys of rows computed beforehand to the scan of the entity they are joined with: it reads those rows and no
- * others, whatever plan Postgres makes of the join. Source: contract, cross-modal join execution order (3). The keys
- * are in the clear by then, on both sides.
+ * Restricts the scan of an entity joined to precomputed rows to the keys of those rows, whatever plan Postgres chooses
+ * for the join. Source: contract, cross-modal join execution order (3). By then the keys are in the clear on both
+ * sides.
  */
 export function sendKeys(root: Query, slots: GovernedSlots): Query {
   return mapQuery(root, {
@@ -292,7 +288,7 @@ export function sendKeys(root: Query, slots: GovernedSlots): Query {
   });
 }
 
-/** A key of a scan, and the column of the rows that it must be in. */
+/** A key of a scan, and the condition that it is among the keys of given rows. */
 interface KeyRestriction {
   readonly scan: SourceId;
   readonly key: string;
@@ -304,7 +300,7 @@ function sent(item: FromItem, rows: ReadonlyMap<SourceId, RuntimeScan>, slots: G
   const wanted = item.on.flatMap((c) => wantedBy(c, rows, slots));
   const [left, right] = [sent(item.left, rows, slots), sent(item.right, rows, slots)];
   if (wanted.length === 0) return Object.freeze({ ...item, left, right });
-  // The rows of a side that is kept whole are all asked for.
+  // The preserved side of an outer join is not restricted.
   return Object.freeze({
     ...item,
     left: item.type === 'inner' ? restricted(left, wanted) : left,
@@ -322,7 +318,8 @@ function wantedBy(
   const [given, key] = rows.has(left.source) ? [left, right] : [right, left];
   const found = rows.get(given.source);
   const { type } = given;
-  // An index over several columns is not entered by a list for each, which would be all pairs: the join enters it.
+  // An index over several columns cannot be searched by a list for each, which would mean all pairs; the join itself
+  // uses it.
   if (isPartOfKey(given.name)) return [];
   if (found === undefined || rows.has(key.source) || type !== key.type || isArray(type)) return [];
   const array = slots.keys(found.slot, given.name, type);
@@ -331,7 +328,7 @@ function wantedBy(
   return [{ scan: key.source, key: key.name, among }];
 }
 
-/** `item` with the keys beside the row filters of its scans. */
+/** Adds the restrictions to the pushed predicates of the scans in `item`. */
 function restricted(item: FromItem, wanted: readonly KeyRestriction[]): FromItem {
   if (item.kind === 'governed') return withKeys(item, wanted);
   if (item.kind !== 'join' || item.type === 'full') return item;

@@ -60,8 +60,8 @@ export class StatementLineage {
   }
 
   /**
-   * The expressions that make up a derived column: one, or one per operand of a set operation. None for a column of
-   * a runtime relation, whose rows hold only what the caller may see.
+   * The expressions that define a derived column: one, or one for each operand of a set operation. None for a column
+   * of a runtime relation, whose rows hold only what the caller may see.
    */
   definitionsOf(ref: ColumnRef): readonly Expr[] {
     if (this.#runtime.has(ref.source)) return [];
@@ -75,7 +75,10 @@ export class StatementLineage {
     return outputsAt(query, Number(ref.name.slice(1)) - 1);
   }
 
-  /** The definition of a derived column in each arm: like `definitionsOf`, but with the step before unchanged. */
+  /**
+   * The definition of a derived column in each arm: like `definitionsOf`, but with references to the previous step
+   * unchanged.
+   */
   armsOf(ref: ColumnRef): readonly Expr[] {
     const step = this.#steps.get(ref.source);
     return step === undefined
@@ -99,20 +102,19 @@ export class StatementLineage {
     return found;
   }
 
-  /** The expressions behind a query's only output, or its first. */
+  /** The expressions of a query's first output. */
   outputsOf(query: Query): readonly Expr[] {
     return outputsAt(query, 0);
   }
 
   /**
-   * Every scanned column that `expr` is computed from, through derived tables, not through subqueries' filters: each
-   * once, however many ways lead to it.
+   * Every scanned column that `expr` is computed from, each once: through derived tables, but not through filters of
+   * subqueries.
    */
   columnsUnder(expr: Expr): readonly ScannedColumn[] {
     return [...this.#under(expr).values()];
   }
 
-  /** The columns under `expr`, by column, computed once for each node and each derived column. */
   #under(expr: Expr): ScannedColumns {
     if (expr.kind === 'column') return this.#underColumn(expr);
     const known = this.#known.get(expr);
@@ -136,7 +138,7 @@ export class StatementLineage {
   }
 
   #underParts(expr: Expr): ScannedColumns {
-    // Which keys a grouping set has says nothing of what they hold.
+    // `grouping` says which keys a row has, not what they hold.
     if (expr.kind === 'grouping') return NOTHING;
     const parts = expr.kind === 'scalar_query' ? this.outputsOf(expr.query) : childrenOf(expr);
     if (parts.length === 0) return NOTHING;
@@ -144,7 +146,7 @@ export class StatementLineage {
   }
 }
 
-/** A column of rows that a function makes is computed from all that it is given. */
+/** A column of a row function is computed from all its arguments. */
 function callOf({ definition, args, columns }: RowSource): Expr {
   return callNode(definition, args, columns[0] ?? 'text');
 }
@@ -159,7 +161,7 @@ type ScannedColumns = ReadonlyMap<string, ScannedColumn>;
 
 const NOTHING: ScannedColumns = new Map();
 
-/** All of `parts`: the largest itself where it holds the others. */
+/** The union of `parts`, without a copy if the first already contains the others. */
 function union(parts: readonly ScannedColumns[]): ScannedColumns {
   let whole = NOTHING;
   let own: Map<string, ScannedColumn> | null = null;
@@ -188,14 +190,14 @@ function isKnown(seen: Set<string>, ref: ColumnRef): boolean {
   return seen.add(idOf(ref)).size === size;
 }
 
-/** The expressions that make up output `index`: one, or one per operand or row. */
+/** The expressions of output `index`: one, or one for each operand or row. */
 export function outputsAt(query: Query, index: number): readonly Expr[] {
   const found: Expr[] = [];
   collectOutputs(query, index, found, true);
   return found;
 }
 
-/** The expressions that give output `index` its values: as `outputsAt`, without the right operands of EXCEPT. */
+/** Like `outputsAt`, without the right operands of EXCEPT, which contribute no values. */
 export function valuesAt(query: Query, index: number): readonly Expr[] {
   const found: Expr[] = [];
   collectOutputs(query, index, found, false);

@@ -16,23 +16,23 @@ export const REDACTED = '[redacted]';
 /** Extent to which a column of a relation is masked for a caller, over all rows. */
 export type MaskExtent = GovernedColumn['masked'];
 
-/** The suffix of a governed column that serves joins: NULL where the value may not be read. */
+/** Suffix of the governed column that joins read: NULL where the value may not be read. */
 const KEY_SUFFIX = '#key';
 
 export function keyColumnName(name: string): string {
   return besides(name, KEY_SUFFIX);
 }
 
-/** Bytes of a name in Postgres, which cuts a longer one in silence. */
+/** Maximum bytes of a name in Postgres, which truncates longer ones silently. */
 const LONGEST_NAME = 63;
 
-/** The name of a column beside that of `name`: no name of a model has `#` in it. */
+/** The name of an auxiliary column for `name`; no name in a model contains `#`. */
 function besides(name: string, suffix: string): string {
   const whole = `${name}${suffix}`;
   return bytesOf(whole) <= LONGEST_NAME ? whole : `${hashOf(name)}${suffix}`;
 }
 
-/** In UTF-8, of which a letter beyond the first 65,536 has two units here, and four bytes. */
+/** Length in UTF-8. Each half of a surrogate pair counts for 2 of its 4 bytes. */
 function bytesOf(text: string): number {
   let bytes = 0;
   for (let i = 0; i < text.length; i++) {
@@ -42,7 +42,7 @@ function bytesOf(text: string): number {
   return bytes;
 }
 
-/** 64 bits of a name. Were two names alike in them, Postgres would refuse their columns as ambiguous. */
+/** A 64-bit hash of a name. On a collision Postgres would refuse the columns as ambiguous. */
 function hashOf(name: string): string {
   let [high, low] = [0x811c9dc5, 0x01000193];
   for (let i = 0; i < name.length; i++) {
@@ -63,7 +63,7 @@ export interface ColumnRule {
   readonly covered: Expr | null;
 }
 
-/** The predicate that a row of the relation must meet; null where every row is visible. */
+/** The predicate that visible rows meet; null if every row is visible. */
 export function rowFilter(access: RelationAccess, slots: GovernedSlots): Expr | null {
   let filter = FILTERS.get(access);
   if (filter === undefined) {
@@ -73,7 +73,7 @@ export function rowFilter(access: RelationAccess, slots: GovernedSlots): Expr | 
   return filter === null ? null : slots.ground(filter);
 }
 
-/** Worked out once: an access never changes. */
+/** Cached, since an access never changes. */
 const FILTERS = new WeakMap<RelationAccess, Expr | null>();
 
 export function columnRule(relation: Relation, name: string, access: RelationAccess): ColumnRule {
@@ -84,7 +84,7 @@ export function columnRule(relation: Relation, name: string, access: RelationAcc
   return rule;
 }
 
-/** Worked out once: an access never changes. Relations that share one take turns. */
+/** Cached, since an access never changes. Holds the rules of one relation at a time. */
 const RULES = new WeakMap<RelationAccess, { relation: Relation; rules: Map<string, ColumnRule> }>();
 
 function ruleOf(relation: Relation, name: string, access: RelationAccess): ColumnRule {
@@ -95,7 +95,8 @@ function ruleOf(relation: Relation, name: string, access: RelationAccess): Colum
   const label = column.sensitivity;
   const clearing = covering.filter((g) => label === null || g.unmask.has(label));
   const declared = label === null ? 'redact' : (access.masks.get(label) ?? 'deny');
-  // The binder refuses a column that is denied in every row; one that some grant shows is redacted in the others.
+  // The binder refuses a column that is denied in every row; one that some grant shows in the clear is redacted in the
+  // others.
   const mask = declared === 'deny' && clearing.length > 0 ? 'redact' : maskFor(declared, column);
   const coversEveryRow = sameRows(covering, access.grants);
   const covered = coversEveryRow ? null : filtersOf(covering);
@@ -105,7 +106,7 @@ function ruleOf(relation: Relation, name: string, access: RelationAccess): Colum
   return { ...rule, masked: clearing.length === 0 ? 'all' : 'some', clear };
 }
 
-/** The mask as a column of this type can bear it: what cannot be hashed, cut or trimmed is redacted. */
+/** The mask that a column of this type supports: values that cannot be hashed, cut or truncated are redacted. */
 function maskFor(kind: MaskKind, column: Column): MaskKind {
   if (kind === 'hash' || kind === 'partial') return isTextual(column) ? kind : 'redact';
   return kind === 'year' && !DATED.has(column.type) ? 'redact' : kind;
@@ -115,19 +116,18 @@ function isTextual({ type }: Column): boolean {
   return type === 'text' || type === 'bpchar';
 }
 
-/** A mask's text in the type of the masked column. */
 function inTypeOf(column: Column, text: Expr): Expr {
   return inType(text, column.type, true);
 }
 
 const DATED: ReadonlySet<string> = new Set(['date', 'timestamp', 'timestamptz']);
 
-/** True if the reader sees the column through a mask that computes on its value, which is never leakproof. */
+/** True if the caller sees the column through a mask that computes on its value, which is never leakproof. */
 export function maskComputes(rule: ColumnRule): boolean {
   return rule.masked !== 'none' && (rule.mask === 'hash' || rule.mask === 'partial' || rule.mask === 'year');
 }
 
-/** The column as its reader sees it. */
+/** The column as the caller sees it. */
 export function maskedColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColumn {
   return governedColumn(rule, rule.column.name, masking(rule, redact(rule.column), slots), slots);
 }
@@ -141,17 +141,17 @@ export function keyColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColum
 
 const VISIBLE_SUFFIX = '#visible';
 
-/** The column that says of each row whether the cell of column `name` may be read in the clear. */
+/** Name of the flag that says for each row whether column `name` may be read in the clear. */
 export function visibleColumnName(name: string): string {
   return besides(name, VISIBLE_SUFFIX);
 }
 
-/** True if an output is such a flag. */
+/** True if an output is named by `visibleColumnName`. */
 export function isVisibleFlag(output: string): boolean {
   return output.endsWith(VISIBLE_SUFFIX);
 }
 
-/** The cell where it may be read in the clear, else NULL: never a mask that says something of the value. */
+/** The cell if it may be read in the clear, else NULL: never a mask that says something about the value. */
 export function clearColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColumn {
   return governedColumn(
     rule,
@@ -161,7 +161,7 @@ export function clearColumn(rule: ColumnRule, slots: GovernedSlots): GovernedCol
   );
 }
 
-/** True where the cell may be read in the clear, else false, whatever is in it: NULL tells nothing of either. */
+/** A flag that is true if the cell may be read in the clear, whatever it holds, also if it is NULL. */
 export function visibleColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColumn {
   const expr =
     rule.masked === 'none'
@@ -185,8 +185,8 @@ function governedColumn(rule: ColumnRule, name: string, hidden: Expr, slots: Gov
 }
 
 /**
- * The mask; a mask that says something of the value (hash, partial, year) is for the rows of the grants that
- * cover the column only; the others have `plain`.
+ * The mask. One that says something about the value (hash, partial, year) applies only to rows of grants that cover
+ * the column; other rows show `plain`.
  */
 function masking(rule: ColumnRule, plain: Expr, slots: GovernedSlots): Expr {
   const shown = maskOf(rule.mask, rule.column, slots);
@@ -219,7 +219,7 @@ function redact(column: Column): Expr {
     : Object.freeze({ kind: 'null', type: column.type });
 }
 
-/** The value as text: blanks at the end of a `char(n)` are none of it. */
+/** The value as text, without the trailing blanks of a `char(n)`. */
 function asText(column: Column): Expr {
   return inType(baseOf(column), 'text');
 }
@@ -267,7 +267,7 @@ function choose(arms: readonly { readonly when: Expr; readonly result: Expr }[],
   });
 }
 
-/** Functions that masks need and callers may not name. */
+/** Functions that masks call and callers may not name. */
 const PRIVATE: ReadonlyMap<string, FunctionDefinition> = new Map(
   (
     [
@@ -299,7 +299,6 @@ function maskCall(name: string, args: readonly Expr[]): Expr {
   return callNode(definition, args, result);
 }
 
-/** `left || right`, both of `type`. */
 function textConcat(type: 'text' | 'bytea', left: Expr, right: Expr): Expr {
   return operationNode(neededOperator('||', type, type), left, right, type);
 }

@@ -40,7 +40,7 @@ export function groupColumns(
   ];
 }
 
-/** `value` of a row that may only be aggregated; NULL of one that other grants show. */
+/** `value` of a row that may only be aggregated; NULL for a row that other grants show. */
 function unlessShown(value: Expr, { plain }: Minimum, slots: GovernedSlots): Expr {
   if (plain === null) return value;
   const when = allOf(plain.map((filters) => slots.ground(anyRow(filters))));
@@ -53,7 +53,7 @@ function unlessShown(value: Expr, { plain }: Minimum, slots: GovernedSlots): Exp
   });
 }
 
-/** @param grants those that apply to the scan, rows and groups */
+/** @param grants all grants that apply to the scan */
 export function groupMinimum(
   { size, distinct, dominance, plain }: Minimum,
   grants: readonly CountedGrant[],
@@ -68,8 +68,8 @@ export function groupMinimum(
 }
 
 /**
- * A row without a key belongs to no entity, and would count as shown: it is left out. Also if one of several columns is
- * NULL.
+ * Excludes rows without a key: they belong to no entity, and would count as shown. A key of several columns is an
+ * array, which is never NULL.
  */
 export function hasKey(relation: Relation, minimum: Pick<Minimum, 'unit'>): readonly Expr[] {
   const key = keyOf(relation, minimum);
@@ -94,8 +94,8 @@ function neededColumn(relation: Relation, name: string): Column {
 }
 
 /**
- * Makes every block count rows that may only be aggregated where its group, and what each aggregate takes of it,
- * rests on enough of them: else the group is as if they were not there, whether it has none or too few.
+ * Makes every block count rows that may only be aggregated only if their group, and the part of it that each aggregate
+ * takes, has enough of them. Otherwise the group looks as if these rows did not exist.
  */
 export function keepMinima(root: Query, slots: GovernedSlots): Query {
   if (!allQueries(root).some(counts)) return root;
@@ -108,7 +108,7 @@ function counts(query: Query): query is Select {
   return query.kind === 'select' && countedScans(query).length > 0;
 }
 
-/** A block that counts such rows, kept from failing on one of them. */
+/** Bounds the values of a block that counts such rows, so that none fails on one of them. */
 function withBounds(block: Select, slots: GovernedSlots): Select {
   const all = (list: readonly Expr[]): readonly Expr[] => mapped(list, (e) => boundedExpr(e, slots));
   return changed(block, {
@@ -212,7 +212,7 @@ class Block {
     });
   }
 
-  /** The aggregate as a number that cannot be too large; 0 of no rows. */
+  /** The aggregate as `numeric`, which cannot overflow; 0 for no rows. */
   #figure(name: 'sum' | 'max' | 'min', value: Expr, distinct: boolean, filter: readonly Expr[]): Expr {
     const { definition, result } = neededFunction(name, [value.type]);
     const call: Aggregate = Object.freeze({
@@ -249,7 +249,7 @@ class Block {
   }
 }
 
-/** True if a block yields one row whatever it reads; of grouping sets even the one without keys is a group. */
+/** True if a block yields one row whatever it reads. With grouping sets, even the set without keys is a group. */
 function isOneGroup({ groupBy, groupingSets }: Select): boolean {
   return groupBy.length === 0 && groupingSets === null;
 }
@@ -276,7 +276,7 @@ function optional(expr: Expr | null): readonly Expr[] {
   return expr === null ? [] : [expr];
 }
 
-/** The conditions as one; null of none. */
+/** The conjunction; null if empty. */
 function conjunction(args: readonly Expr[]): Expr | null {
   return args.length === 0 ? null : allOf(args);
 }

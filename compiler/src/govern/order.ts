@@ -31,19 +31,22 @@ import { isComparable } from '../types/types.js';
 import { columnRule } from './mask.js';
 import type { ScanAccesses } from './scan-access.js';
 
-/** The columns that tell the rows of a FROM item apart, for this caller; and the common tables that it may be. */
+/**
+ * Returns the columns that tell the rows of a FROM item apart for this caller; with the common tables of the
+ * statement.
+ */
 type KeysOf = ((item: FromItem) => readonly Expr[]) & { readonly tables: ReadonlyMap<number, Query> };
 
 /**
- * Completes ORDER BY where LIMIT, OFFSET, DISTINCT ON or a window picks some rows of many: ties are broken by key,
- * so that neither storage order nor rows that the caller may not see decide which rows come.
+ * Completes ORDER BY where LIMIT, OFFSET, DISTINCT ON or a window picks some of many rows: ties are broken by key, so
+ * that neither storage order nor hidden rows decide which rows come.
  *
- * Where the caller may not see the whole key, everything that the query reads of a row takes its place: rows that
- * are equal in all of it are interchangeable.
+ * If the caller may not see the whole key, all columns that the query reads take its place: rows that are equal in all
+ * of them are interchangeable.
  *
- * The answer itself is completed likewise, whatever it picks, where policy asks for it on an entity that it reads.
+ * The answer itself is completed in the same way if policy requires it for an entity that it reads.
  *
- * @param whole `root` with the rows in it that were taken out of it, whose policy counts too
+ * @param whole `root` with the rows that operators work on in place, whose policy counts too
  */
 export function breakTies(root: Query, accesses: ScanAccesses, whole: Query = root): Query {
   const read = new Map<SourceId, Set<string>>();
@@ -65,7 +68,7 @@ export function breakTies(root: Query, accesses: ScanAccesses, whole: Query = ro
         .filter((c) => isComparable(c.type));
     if (item.kind === 'cte') {
       const table = tables.get(item.table);
-      // A recursion over values comes in its own order, and LIMIT ends it.
+      // A recursion over values has an order of its own, and LIMIT ends it.
       return item.recursive !== undefined && readsValues(table) ? [] : everyColumn(item.id, table);
     }
     if (item.kind === 'runtime') {
@@ -95,7 +98,10 @@ export function breakTies(root: Query, accesses: ScanAccesses, whole: Query = ro
   });
 }
 
-/** The answer in a total order. One more key would leave out ties, and without it they come as they are stored. */
+/**
+ * Puts the answer in a total order. WITH TIES cannot have one: another key would drop ties, and without it they come
+ * in storage order.
+ */
 function inWholeOrder(root: Query, keysOf: KeysOf): Query {
   if (root.kind === 'values' || !root.withTies) return completedQuery(root, keysOf, true);
   throw queryError('unsupported', {
@@ -143,7 +149,7 @@ function everyColumn(source: SourceId, query: Query | undefined): readonly Expr[
 
 function completedQuery(query: Query, keysOf: KeysOf, always: boolean): Query {
   if (query.kind === 'values') return query;
-  // Of rows that sort alike either all come or none; one more key would tell them apart.
+  // WITH TIES returns all rows that sort equal; another key would tell them apart.
   if (query.withTies) return query.kind === 'select' ? withOrderedCalls(query, keysOf) : query;
   const picks = always || query.limit !== null || query.offset !== null;
   if (query.kind === 'set_operation') {
@@ -174,7 +180,7 @@ function ordinals(query: Query): readonly number[] {
   return columnsOf(query).map((_, i) => i + 1);
 }
 
-/** `orderBy` with those of `more` that it lacks. */
+/** `orderBy`, extended by those of `more` that it lacks. */
 function completeOrder(orderBy: readonly SortKey[], more: readonly (Expr | number)[]): readonly SortKey[] {
   const text = (by: Expr | number): string | number => (typeof by === 'number' ? by : fingerprint(by));
   const known = new Set(orderBy.map((k) => text(k.by)));
@@ -206,7 +212,7 @@ function withOrderedCalls(query: Select, keysOf: KeysOf): Select {
   const inOrder = orderedRows(query, keysOf);
   const picked = comesPicked(query, keysOf);
   const keysFor = (e: Expr): readonly Expr[] | null => {
-    // What collects the rows of a derived table takes them in its order, as Postgres does.
+    // As in Postgres, aggregates collect the rows of a derived table in its order.
     if (e.kind === 'aggregate')
       return collects(e) && (inOrder === null || e.orderBy.length > 0) ? rowKeys() : null;
     if (e.kind !== 'window' || !picksByOrder(e)) return null;
@@ -227,8 +233,8 @@ function withOrderedCalls(query: Select, keysOf: KeysOf): Select {
 }
 
 /**
- * The FROM of a level that collects the rows of one derived table in the order which that has, and which is made
- * complete; null where nothing does.
+ * The FROM of a level that collects the rows of one derived table in that table's order, which is completed; null if
+ * nothing does.
  */
 function orderedRows(query: Select, keysOf: KeysOf): FromItem | null {
   const { from } = query;
@@ -243,7 +249,7 @@ function orderedRows(query: Select, keysOf: KeysOf): FromItem | null {
   return changed(from, { query: completedQuery(from.query, keysOf, true) });
 }
 
-/** True if a level reads one common table that picks its rows by an order, which is complete therefore. */
+/** True if a level reads one common table that picks its rows by an order, which is therefore complete. */
 function comesPicked({ from, grouped }: Select, { tables }: KeysOf): boolean {
   if (from?.kind !== 'cte' || grouped) return false;
   const query = tables.get(from.table);

@@ -5,12 +5,12 @@ import { isArray } from '../types/types.js';
 import type { StatementLineage } from './lineage.js';
 
 /**
- * Type modifiers of output values, by Postgres' rules: a length or precision comes from a column or a cast, and is kept
- * if all alternatives of a value have the same.
+ * Type modifiers of output values, by Postgres' rules: a length or precision comes from a column or a cast, and is
+ * kept if all alternatives of a value agree.
  */
 export class OutputForms {
   readonly #lineage: StatementLineage;
-  /** By FROM item and name; null also while it is being computed, as in a recursive table. */
+  /** By FROM item and name; null while it is being computed, as in a recursive table. */
   readonly #columns = new Map<string, ColumnForm | null>();
   readonly #known = new Map<Expr, ColumnForm | null>();
 
@@ -18,7 +18,7 @@ export class OutputForms {
     this.#lineage = lineage;
   }
 
-  /** The form that all of `exprs` have; null where they differ, or have none. */
+  /** The common form of `exprs`; null if they differ, or have none. */
   common(exprs: readonly Expr[]): ColumnForm | null {
     const [first, ...more] = exprs;
     const form = first === undefined ? null : this.#of(first);
@@ -56,7 +56,7 @@ export class OutputForms {
     }
   }
 
-  /** None of a column where a mask may have its place. */
+  /** Null for a column that may show a mask. */
   #ofColumn(ref: ColumnRef): ColumnForm | null {
     const scan = this.#lineage.scanOf(ref.source);
     if (scan !== null) {

@@ -12,7 +12,7 @@ import {
 } from '../plan/plan.js';
 import { mapChildren } from '../plan/walk.js';
 
-/** The passages that pass everything, as the rest of a statement reads them. */
+/** The visible passages, as the rest of a statement reads them. */
 export interface Passages {
   readonly from: FromItem;
   readonly where: readonly Expr[];
@@ -22,9 +22,9 @@ export interface Passages {
 /**
  * The passages of `scan` that meet `where`, which decides what the caller may see, and the caller's own `filters`.
  *
- * Passages are hidden by the row filter of their facet and by that of the entity that they are about, and whether
- * the entity is there is no column of the passage: no guard can ask for it. So filters that might fail run behind a
- * fence, in a level of their own.
+ * A passage is hidden by the row filter of its facet or by that of its entity, and whether the entity exists is not a
+ * column of the passage, so no guard can test it. Filters that might fail therefore run behind a fence, in a separate
+ * level.
  *
  * @param zero the parameter 0
  */
@@ -56,7 +56,7 @@ export function passagesOf(
   return { from, where: filters.others.map((f) => whereShown(above(f, scan.id, ref), ref(SHOWN))), ref };
 }
 
-/** `expr` over the columns of the level that is fenced. */
+/** Rewrites `expr` to read the columns of the fenced level. */
 function above(expr: Expr, source: SourceId, ref: (column: string) => ColumnRef): Expr {
   if (expr.kind === 'column') return expr.source === source ? ref(expr.name) : expr;
   return mapChildren(
@@ -66,7 +66,7 @@ function above(expr: Expr, source: SourceId, ref: (column: string) => ColumnRef)
   );
 }
 
-/** The fence does not keep the planner from trying a condition on the values of its statistics; a CASE does. */
+/** A fence does not keep the planner from trying a condition on column statistics; a CASE does. */
 function whereShown(condition: Expr, shown: Expr): Expr {
   return {
     kind: 'case',

@@ -4,8 +4,8 @@ import type { Expr, FromItem, GovernedScan, Query, Select, SourceId } from '../p
 import { mapChildren, mapQuery, visitExpr } from '../plan/walk.js';
 
 /**
- * Moves harmless conjuncts over one fenced scan inside its fence, beside the filter, where they can use an index.
- * A conjunct over a side that an outer join may null stays where it is: there it would mean something else.
+ * Moves harmless conjuncts over one fenced scan inside its fence, beside the filter, where they can use an index. A
+ * conjunct over the nullable side of an outer join stays: inside the scan it would mean something else.
  */
 export function pushPredicates(root: Query, isHarmless: (condition: Expr) => boolean): Query {
   return mapQuery(root, {
@@ -14,8 +14,8 @@ export function pushPredicates(root: Query, isHarmless: (condition: Expr) => boo
 }
 
 /**
- * Moves what compares an enum with a value beside the filter of its scan: there alone the column is at hand in its own
- * type, which an index on it needs. Equality of enums and of texts never fails.
+ * Moves equalities of an enum and a value beside the filter of its scan: only there the column has its own type, which
+ * an index on it needs. Equality of enums and of texts never fails.
  */
 export function pushEnumEqualities(root: Query): Query {
   return mapQuery(root, {
@@ -89,7 +89,7 @@ function soleScan(expr: Expr, scans: ReadonlyMap<SourceId, GovernedScan>): Gover
   return plain && sources.size === 1 && only !== undefined ? (scans.get(only) ?? null) : null;
 }
 
-/** `expr` over the scan's own columns, each in the form that this caller sees. */
+/** `expr` over the scan's base columns, each as this caller sees it. */
 function overBase(expr: Expr, scan: GovernedScan): Expr {
   if (expr.kind !== 'column')
     return mapChildren(

@@ -28,8 +28,8 @@ function isLevelRepeatable(level: Query): boolean {
 }
 
 /**
- * Functions that Postgres calls stable for the sake of settings of the session, which are part of the question, and
- * that read no clock. What is not in here is asked anew.
+ * Functions that Postgres calls stable only because of session settings, which are part of the cache key, and that
+ * read no clock.
  */
 const OF_SETTINGS: ReadonlySet<string> = new Set([
   ...['concat', 'concat_ws', 'format', 'array_to_string'],
@@ -44,7 +44,7 @@ function isKnown({ name, volatility }: { readonly name: string; readonly volatil
 }
 
 function mayDiffer(e: Expr): boolean {
-  // The offset of a time with a zone's name is that of today.
+  // The offset of a named zone is today's.
   if (scalarOf(e.type) === 'timetz') return true;
   switch (e.kind) {
     case 'call':

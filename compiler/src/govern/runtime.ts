@@ -15,12 +15,11 @@ import { governedStore } from './store/governed-store.js';
 
 const NO_KEYS: ReadonlyMap<string, null> = new Map();
 
-/** Functions that bring the queries of steps under policy. */
 interface RuntimeCompilers {
   readonly compileHop: (text: string) => GovernedPlan;
-  /** A query of the caller's that runs by itself, before the statement. */
+  /** Governs a query of the caller that runs separately, before the statement. */
   readonly step: (query: Query) => GovernedPlan;
-  /** A query within the statement, which reads nothing of what is around it; its values go to the slots. */
+  /** Governs an uncorrelated query within the statement; its values go to the slots. */
   readonly query: (query: Query, slots: GovernedSlots) => Query;
 }
 
@@ -78,7 +77,7 @@ export function governRuntime(
   );
 }
 
-/** Store that a search reads; of two legs, the one that answers are made of. */
+/** The store that a search reads; of two legs, the one that passages are taken from. */
 function legOf(relation: Retrieval): FacetStore {
   return relation.legs.mode === 'lexical' ? lexicalLeg(relation) : relation.facet;
 }
@@ -98,7 +97,7 @@ function retrievalStore(
 ) {
   const { source, filters, operators, columns, legs, asked } = relation;
   const hybrid = legs.mode === 'hybrid';
-  // What two legs find becomes one order before a page of it is taken.
+  // The results of two legs are merged before a page is cut.
   const page = { per: relation.page.per, skip: hybrid ? null : relation.page.skip };
   const vectors =
     relation.page.diversity !== null || operators.some((o) => OPERATORS[o.operator].class === 'encoder');
@@ -127,12 +126,12 @@ function retrievalStore(
   );
 }
 
-/** A field that some passage shows otherwise than it is holds no semi-join: the gate for keys must see the passage. */
+/** A field that some passage shows masked cannot be filtered in the store: the check of keys must see the passage. */
 function isHeldFirst({ arg }: InQuery, { facet }: Retrieval, catalog: Catalog, access: Access): boolean {
   return arg.kind === 'column' && fieldMask(facet, arg.name, catalog, access) === 'none';
 }
 
-/** Notices about conditions that hold only after the best passages were taken. They do not depend on the data. */
+/** Notices about conditions that apply only after the best passages were taken. They do not depend on the data. */
 function noticesOfRetrieval(relation: Retrieval, catalog: Catalog, access: Access): readonly string[] {
   const { filteredAfter, keyFilters, facet } = relation;
   const isLate = !keyFilters.every((f) => isHeldFirst(f, relation, catalog, access));
@@ -143,7 +142,7 @@ function noticesOfRetrieval(relation: Retrieval, catalog: Catalog, access: Acces
   ];
 }
 
-/** The rows of a statement that operators work on, each with the query that brings them. */
+/** Rows that operators work on, by source, each with the query that yields them. */
 type OperatedQueries = ReadonlyMap<SourceId, { readonly relation: OperatedRows; readonly query: Query }>;
 
 export function boundRows(runtime: readonly RuntimeRelation[]): OperatedQueries {
@@ -163,8 +162,8 @@ export function governedRows(runtime: readonly GovernedRuntime[]): OperatedQueri
 }
 
 /**
- * `root` as if the rows that operators work on were a derived table of it, and each result the text that it rests on:
- * for what asks where values come from. It is never run.
+ * `root` with the rows that operators work on as a derived table, and each result as the text that it is computed
+ * from: for tracing where values come from. It is never run.
  */
 export function withRowsInPlace(root: Query, operated: OperatedQueries): Query {
   if (operated.size === 0) return root;
@@ -187,7 +186,7 @@ function derived({ relation, query }: { readonly relation: OperatedRows; readonl
   return selectOf({
     from: Object.freeze({ kind: 'derived', id, query }),
     outputs: [
-      // A cast hands no column on as it is.
+      // A cast, so that the output does not count as passed through.
       ...relation.operators.map((o) => ({
         name: o.column,
         expr: castTo(output(Number(o.of.slice(1)) - results), o.type),

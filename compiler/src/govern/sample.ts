@@ -24,8 +24,8 @@ export interface SampledColumn {
   readonly name: string;
   readonly type: TypeName;
   /**
-   * The plan's output that says of each row whether the cell may be read; where it says no, the cell is redacted,
-   * whatever it holds. Null where every cell may be read, and of a facet, whose passages say it themselves.
+   * The plan's output that says for each row whether the cell may be read; if not, the cell is redacted, whatever it
+   * holds. Null if every cell may be read, and for a facet, whose passages say it themselves.
    */
   readonly visible: string | null;
 }
@@ -37,18 +37,18 @@ export interface GovernedSample {
   readonly objects: readonly string[];
   readonly source:
     | { readonly kind: 'table'; readonly plan: GovernedPlan }
-    /** No store: the caller has no grant, and there are no passages. */
+    /** `store` is null if the caller has no grant, and so no passages. */
     | { readonly kind: 'facet'; readonly store: GovernedStore | null };
-  /** Key and metadata columns of a facet; the columns of every passage come besides. */
+  /** Columns of the table; for a facet, its key and metadata, without the columns of every passage. */
   readonly columns: readonly SampledColumn[];
 }
 
 /**
- * A sample of the entity or the facet `name`. Its order is that of the keys that the caller may read, so that
- * the same caller sees the same rows.
+ * A sample of the entity or the facet `name`, in the order of the keys that the caller may read, so that the same
+ * caller sees the same rows.
  *
- * @throws QueryError E0254 for an entity that is not declared, or is not for this caller; E0241 for a facet that
- *   is not declared; E2101 where every column is denied; E2103 where no grant shows rows
+ * @throws QueryError E0254 for an entity that is not declared, or not visible to this caller; E0241 for a facet that
+ *   is not declared; E2101 if every column is denied; E2103 if no grant shows rows
  */
 export function governSample(
   kind: SampleKind,
@@ -87,7 +87,7 @@ function sampleTable(name: string, catalog: Catalog, access: Access): GovernedSa
   });
 }
 
-/** `access` without what gives no row output. */
+/** `access` without grants that give no row output. */
 function inRows(access: Access): Access {
   const shown = [...access.relations].map(([name, all]) => [name, all, rowAccess(name, access)] as const);
   if (shown.every(([, all, rows]) => all === rows)) return access;
@@ -97,13 +97,13 @@ function inRows(access: Access): Access {
   return Object.freeze({ ...access, relations });
 }
 
-/** A value, with what says whether its cell may be read; null where every cell may be. */
+/** A value, and the flag that says whether its cell may be read; null if every cell may be. */
 interface SampledCell {
   readonly value: SampledValue;
   readonly flag: Expr | null;
 }
 
-/** A cell may be read where all that it is read from may be. A parent that is not there hides nothing. */
+/** A cell is readable if everything that it is read from is. A missing parent hides nothing. */
 function cellOf(value: SampledValue, access: Access): SampledCell {
   const flags = value.reads.flatMap(({ relation, ref, ofParent }): readonly Expr[] => {
     if (columnRule(relation, ref.name, accessTo(relation, access)).masked === 'none') return [];
@@ -121,7 +121,7 @@ function sampledColumn({ value: { name, expr }, flag }: SampledCell): SampledCol
   return Object.freeze({ name, type: expr.type, visible: flag === null ? null : visibleColumnName(name) });
 }
 
-/** By the key where the caller may read it, else by every stored cell and whether it may be read. */
+/** Sort keys: the key if the caller may read it, else every stored cell and its flag. */
 function orderOf(cells: readonly SampledCell[], key: readonly string[] | null): readonly Expr[] {
   const stored = cells.filter(({ value }) => value.stored);
   if (key !== null)
@@ -130,7 +130,7 @@ function orderOf(cells: readonly SampledCell[], key: readonly string[] | null): 
   return [...values, ...stored.flatMap(({ flag }) => flag ?? [])];
 }
 
-/** `plan` with the cells as its outputs, the flags behind them, and the slot of the limit. */
+/** `plan` with the cells as its outputs, followed by their flags, and a slot for the limit. */
 function sampledRows(
   plan: BoundPlan,
   cells: readonly SampledCell[],
@@ -153,7 +153,7 @@ function sampledRows(
   return Object.freeze({ ...plan, query, columns });
 }
 
-/** The scan with NULL in the place of every mask, and beside each column that is masked whether its cell may be read. */
+/** The scan with NULL instead of masks, and a flag beside each masked column. */
 function sampleScan(
   scan: EntityScan,
   { access }: ScanAccess,
@@ -181,7 +181,7 @@ function entitiesOf(catalog: Catalog, access: Access): readonly string[] {
   return [...access.relations.keys()].filter((n) => catalog.relations.get(n)?.kind === 'entity');
 }
 
-/** The fields of a facet that `*` has for this caller. */
+/** The fields of a facet that `*` yields for this caller. */
 function readable(relation: Relation, access: Access): readonly string[] {
   return [...columnsFor(relation, accessTo(relation, access)).values()]
     .filter((c) => c.starred)
@@ -196,11 +196,11 @@ function sampleFacet(name: string, catalog: Catalog, access: Access): GovernedSa
   if (facet === undefined || relation === undefined) throw queryError('unknownFacet', { facet: name });
   if (access.denied?.has(name) === true) throw queryError('denied', { object: name });
   const allowed = rowAccess(name, access);
-  // What every passage has keeps its meaning where a facet declares metadata of the same name.
+  // The columns of every passage take precedence over metadata of the same name.
   const names =
     allowed === undefined ? [] : readable(relation, access).filter((c) => !PASSAGE_COLUMNS.has(c));
   const request = { source: SOURCE, facet, filters: [], metadata: names, by: { kind: 'first' } } as const;
-  // No caller's literal is in it.
+  // A sample has no literal of the caller.
   const store = governedStore(request, catalog, access, new GovernedSlots([]), new LiteralSlots([]));
   const types = new Map(relation.columns.map((c) => [c.name, c.type]));
   const columns =

@@ -13,7 +13,7 @@ import type { EntityScan, Expr, GovernedScan, SourceId } from '../plan/plan.js';
 /** The rights on one scan of a statement. */
 export interface ScanAccess {
   readonly access: RelationAccess;
-  /** Set where some of these grants give no row output, so that its rows count in large enough groups only. */
+  /** Set if some of these grants give no row output, so that its rows count only in large enough groups. */
   readonly minimum: Minimum | null;
 }
 
@@ -21,13 +21,13 @@ export interface Minimum {
   readonly size: number;
   /** The column that identifies an entity; null: the primary key. */
   readonly unit: string | null;
-  /** By column: how many values of it a group must have. */
+  /** Minimum number of distinct values in a group, by column. */
   readonly distinct: ReadonlyMap<string, number>;
-  /** Percent of a figure that one row may contribute at most; null: any. */
+  /** Maximum percentage of a figure that one row may contribute; null: any. */
   readonly dominance: number | null;
   /**
-   * Filters of the grants that show rows: one list for each column, all of which must hold in part for the row to
-   * count whatever its group. Null where no row does.
+   * Filters of the grants that show rows, one list for each column: a row that meets a filter of every list counts
+   * whatever its group. Null if no row does.
    */
   readonly plain: readonly (readonly Expr[])[] | null;
 }
@@ -49,7 +49,7 @@ export class ScanAccesses {
 }
 
 /**
- * The minimum of a scan that reads `columns` under the grants `all`, of which `showing` show rows; null where all of them
+ * The minimum of a scan that reads `columns` under the grants `all`, of which `showing` show rows; null if all of them
  * do.
  */
 export function minimumOf(
@@ -63,7 +63,6 @@ export function minimumOf(
   return { ...strictestOf(rules), plain: plainConditions(relation, columns, showing, all) };
 }
 
-/** The minimum of a group to which several grants apply: the strictest of each. */
 function strictestOf(rules: readonly GroupRule[]): Omit<Minimum, 'plain'> {
   const distinct = new Map<string, number>();
   for (const rule of rules)
@@ -80,7 +79,7 @@ function strictestOf(rules: readonly GroupRule[]): Omit<Minimum, 'plain'> {
   };
 }
 
-/** Conditions on a row under which `showing` shows every cell of it in `columns` as `all` do. */
+/** Conditions under which `showing` shows every cell of a row in `columns` as `all` do. */
 function plainConditions(
   relation: Relation,
   columns: readonly string[],

@@ -37,8 +37,8 @@ export function governScan(
 }
 
 /**
- * Refuses to sample what hides rows or values from the caller: Postgres takes the sample before it filters, so that
- * what is left of it tells of the rows that are hidden.
+ * Refuses to sample relations that hide rows or values from the caller: Postgres samples before it filters, so the
+ * sample would reveal hidden rows.
  *
  * @throws QueryError E0511
  */

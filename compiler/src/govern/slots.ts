@@ -4,7 +4,7 @@ import type { AttributeMatch, ChainSubject, Expr, LiteralValue, Parameter, Slot 
 import { mapChildren } from '../plan/walk.js';
 import { arrayOf, isArray, type TypeName } from '../types/types.js';
 
-/** The query's slots, and those that policy adds to them. */
+/** The slots of a query, and those that policy adds. */
 export class GovernedSlots {
   readonly #slots: Slot[];
   readonly #known = new Map<string, number>();
@@ -22,7 +22,7 @@ export class GovernedSlots {
     });
   }
 
-  /** The one value of an attribute of a chain subject, or the array of its values. */
+  /** The value of an attribute of a chain subject, or the array of its values. */
   #attribute({ index, values }: ChainSubject, name: string, element: TypeName): Parameter {
     if (isArray(element)) throw new InternalError('an attribute has elements that are arrays');
     const type = values === 'one' ? element : arrayOf(element);
@@ -39,7 +39,7 @@ export class GovernedSlots {
     return this.#parameter(`given ${type} ${name}`, { kind: 'given', type, name });
   }
 
-  /** The values of a column of the rows that slot `rows` brings. */
+  /** The values of a column of the rows in slot `rows`. */
   keys(rows: number, column: string, element: TypeName): Parameter {
     const slot = this.#slots[rows];
     if (slot?.kind !== 'runtime' || isArray(element)) throw new InternalError(`slot ${rows} brings no keys`);
@@ -62,7 +62,7 @@ export class GovernedSlots {
     return Object.freeze({ kind: 'parameter', slot: index, type: slot.type });
   }
 
-  /** A policy predicate with its literals and attributes made parameters. */
+  /** A policy predicate with its literals and attributes turned into parameters. */
   ground(expr: Expr): Expr {
     if (expr.kind === 'literal') return this.literal(expr.value, expr.type);
     if (expr.kind === 'attribute_match') return this.#groundMatch(expr);

@@ -14,7 +14,7 @@ import { type GovernedPlan, withValues } from './governed-plan.js';
 import { verifyBarrier } from './verify/barrier.js';
 import { type ProofDependency, upholds } from './verify/proofs.js';
 
-/** A literal of the text, with the minus that the grammar made part of it. */
+/** A literal of the text, with the minus sign that the grammar includes in it. */
 interface Hole {
   readonly literal: number;
   readonly negated: boolean;
@@ -25,15 +25,15 @@ type Recipe = Hole | string | readonly (Hole | string | null)[];
 
 interface SlotFilling {
   readonly slot: number;
-  /** The first gives the value; the others must have the same. */
+  /** The first gives the value; the others must agree. */
   readonly recipes: readonly Recipe[];
 }
 
 /**
- * The plan of all texts of one shape that agree in the literals which the plan depends on. The others are values:
- * nothing looked at them on the way from the text to the plan, beyond tests that are made again here.
+ * The plan of all texts of one shape that agree in the literals which the plan depends on. The other literals are
+ * plain values: nothing examined them between text and plan, beyond tests that are repeated here.
  *
- * INVARIANT: `fill` gives what compiling the text would have given, slot for slot, or null.
+ * INVARIANT: `fill` returns what compiling the text would have returned, slot for slot, or null.
  */
 export class PlanTemplate {
   readonly plan: GovernedPlan;
@@ -42,7 +42,7 @@ export class PlanTemplate {
   readonly #fillings: readonly SlotFilling[];
   /** Properties of literals that the verifier's proofs of the plan rely on. */
   readonly #relied: readonly ProofDependency[];
-  /** Literal slots that no text changes, by type and value: a value that equals one would have shared it. */
+  /** Literal slots that no text changes, by type and value: an equal value would share the slot. */
   readonly #taken: ReadonlySet<string>;
 
   private constructor(plan: GovernedPlan, bound: BoundPlan, literals: readonly PlainLiteral[]) {
@@ -67,8 +67,8 @@ export class PlanTemplate {
   }
 
   /**
-   * The template of `plan`, which was bound as `bound` from a text with `literals`; null where its values are not in
-   * its own slots alone: runtime relations have plans of their own.
+   * The template of `plan`, which was bound as `bound` from a text with `literals`; null if values are not in its own
+   * slots alone: runtime relations have plans of their own.
    */
   static of(plan: GovernedPlan, bound: BoundPlan, literals: readonly PlainLiteral[]): PlanTemplate | null {
     if (plan.runtime.length > 0) return null;
@@ -77,18 +77,18 @@ export class PlanTemplate {
     return new PlanTemplate(plan, bound, literals);
   }
 
-  /** The plan with the values of `literals`, which have the template's shape; null where it is another plan. */
+  /** The plan with the values of `literals`, which have the template's shape; null if they need another plan. */
   fill(literals: readonly PlainLiteral[]): GovernedPlan | null {
     return this.fillWith(literals.map((l) => l.value));
   }
 
-  /** The same, of literals with these `values`. */
+  /** Like `fill`, for literals with these `values`. */
   fillWith(values: readonly string[]): GovernedPlan | null {
     const slots = this.slotsWith(values);
     return slots === null ? null : withValues(this.plan, slots);
   }
 
-  /** The slots of that plan, for literals with these `values`. */
+  /** The slots of the plan for literals with these `values`; null if they need another plan. */
   slotsWith(values: readonly string[]): readonly Slot[] | null {
     for (const { literal, value } of this.#fixed) if (values[literal] !== value) return null;
     for (const { hole, holds, outcome } of this.#tests) {
@@ -104,7 +104,7 @@ export class PlanTemplate {
     return this.#relied.every((r) => upholds(r, slots)) ? slots : null;
   }
 
-  /** Slot `index` with its value of `literals`; null where a fresh compilation would share or split slots otherwise. */
+  /** Slot `index` with its new value; null if a fresh compilation would share or split slots differently. */
   #fill(
     index: number,
     recipes: readonly Recipe[],
@@ -125,7 +125,9 @@ export class PlanTemplate {
   }
 }
 
-/** INVARIANT: no text changes a value of a row filter or a mask, since the verifier has looked at those of one text. */
+/**
+ * INVARIANT: no text changes a value of a row filter or a mask, since the verifier has checked those of one text only.
+ */
 function refuseInPolicy(root: Query, changed: ReadonlySet<number>): void {
   const reads = (e: Expr): boolean => e.kind === 'parameter' && changed.has(e.slot);
   for (const query of allQueries(root))
@@ -159,7 +161,7 @@ function holeText(hole: Hole, values: readonly string[]): string {
   return hole.negated ? negate(value) : value;
 }
 
-/** The negated text of a number, as the grammar does it: there is no minus zero among the integers. */
+/** The negated text of a number, as in the grammar: integers have no minus zero. */
 function negate(value: string): string {
   return value === '0' ? '0' : `-${value}`;
 }
@@ -183,7 +185,7 @@ function holesOf(
   return holes;
 }
 
-/** The literals that the plan depends on: those looked at, and those that never came to be a value. */
+/** The literals that the plan depends on: those that were read, and those that never became a value. */
 function fixedLiterals(
   written: readonly WrittenLiteral[],
   holes: ReadonlyMap<WrittenLiteral, Hole>,

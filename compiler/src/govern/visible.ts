@@ -16,18 +16,18 @@ import { columnRule, type MaskExtent, maskComputes } from './mask.js';
 /** Properties of a usable column that a caller may see. */
 export interface VisibleColumn {
   readonly column: Column;
-  /** In which of the rows that the caller sees the value is masked. */
+  /** Extent to which the value is masked, over the rows that the caller sees. */
   readonly masked: MaskExtent;
   /** True if rows show it; otherwise only aggregates over large enough groups may use it. */
   readonly rows: boolean;
   /** True if the caller can join rows on it: a sealed key that rows show, not masked beyond use. */
   readonly joinable: boolean;
-  /** Set if it is computed; `column` is then no column of a table. */
+  /** Set for a computed column; `column` is then not a column of a table. */
   readonly computed?: ComputedColumn;
 }
 
 /**
- * The columns of `relation` of `catalog` that this caller may use, in declared order; none where the relation is not its.
+ * The columns of `relation` that this caller may use, in declared order; empty if it has no access to the relation.
  */
 export function visibleColumns(
   relation: Relation,
@@ -50,7 +50,7 @@ export function visibleColumns(
     });
 }
 
-/** A field of passages, which the version that is served may mask where policy does not. */
+/** A field of passages, which the served version may mask even if policy does not. */
 function field(relation: Relation, name: string, sealed: boolean, mask: FieldMask): VisibleColumn {
   const masked = mask === 'searched' ? 'some' : mask;
   const isClear = mask === 'none' || mask === 'searched';
@@ -62,7 +62,7 @@ function field(relation: Relation, name: string, sealed: boolean, mask: FieldMas
   });
 }
 
-/** A computed column is what it reads: shown in rows where all of that is, and masked where a part of it is. */
+/** A computed column is shown in rows if everything that it reads is, and masked if a part of that is. */
 function computedColumn(computed: ComputedColumn, catalog: Catalog, access: Access): VisibleColumn {
   const { name, type, description, reads, sensitivity } = computed;
   let rows = true;
@@ -113,9 +113,9 @@ function visible(
 }
 
 /**
- * The physical columns whose values statements under `access` may read: those that it shows, or shows a part of;
- * those that its filters look at; and the primary key, which ties and groups are told apart by. A column that is
- * masked by a text of our own in every row is not among them.
+ * The physical columns whose values statements under `access` may read: those shown, whole or in part; those in row
+ * filters; and the primary key, which breaks ties and tells groups apart. A column that is masked by a constant in
+ * every row is not included.
  */
 export function columnsRead(relation: Relation, access: RelationAccess): ReadonlySet<string> {
   const metrics = new Set(access.grants.flatMap((g) => [...(g.groups?.metrics?.keys() ?? [])]));

@@ -2,8 +2,8 @@ import type { Expr } from './plan.js';
 import { childrenOf } from './walk.js';
 
 /**
- * The collations of `pg_catalog` that COLLATE may name: every one is deterministic, so that equal texts are the same
- * bytes. Those of ICU are there where the database was built with it.
+ * The collations of `pg_catalog` that COLLATE may name. All are deterministic, so that equal texts have equal bytes.
+ * Those of ICU exist if the database was built with it.
  */
 export const COLLATIONS: ReadonlySet<string> = new Set([
   'C',
@@ -19,7 +19,7 @@ export const COLLATIONS: ReadonlySet<string> = new Set([
 
 const known = new WeakMap<Expr, string | null>();
 
-/** The collation that COLLATE gives a value, be it in its parts: null for none, `several` where they differ. */
+/** The collation that COLLATE gives a value, directly or in its parts: null for none, `several` if they differ. */
 export function explicitCollation(expr: Expr): string | null {
   if (expr.kind === 'collate') return expr.collation;
   const before = known.get(expr);
@@ -33,7 +33,10 @@ export function explicitCollation(expr: Expr): string | null {
   return found;
 }
 
-/** The parts that determine the collation of a value: not conditions, nor sort keys. Pairs of rows have one each. */
+/**
+ * The parts that determine the collation of a value: not conditions, nor sort keys. Each pair of a row comparison has
+ * its own.
+ */
 function partsOf(expr: Expr): readonly Expr[] {
   switch (expr.kind) {
     case 'case':

@@ -4,12 +4,12 @@ import { childrenOf } from './walk.js';
 
 const known = new WeakMap<Expr, string>();
 
-/** Names that cannot be taken for what stands around them. */
+/** Names that need no quotes in a fingerprint. */
 const PLAIN = /^\w+$/;
 
 /**
- * A text that is equal for two values exactly when they are the same expression. For comparing, not for running. A query
- * inside a value is only ever the same as itself: each that is bound has FROM items of its own.
+ * A text that is equal for two values exactly if they are the same expression; for comparison only. A query inside a
+ * value equals only itself: each bound query has FROM items of its own.
  */
 export function fingerprint(expr: Expr): string {
   if (expr.kind === 'column')
@@ -22,10 +22,10 @@ export function fingerprint(expr: Expr): string {
   return text;
 }
 
-/** Positions of expressions in a select list: from 1, the first output that is equal. */
+/** Positions of expressions in a select list, from 1; of equal outputs, the first. */
 export class Positions {
   readonly #byText = new Map<string, number>();
-  /** The outputs themselves, which ORDER BY and GROUP BY name as often as not. */
+  /** By node, since most keys of ORDER BY and GROUP BY are the output node itself. */
   readonly #byOutput = new Map<Expr, number>();
 
   constructor(outputs: readonly PlanOutput[]) {
@@ -44,16 +44,16 @@ export class Positions {
   }
 }
 
-/** A test that is true for values equal to one of `groupBy`. */
+/** Returns a test for values that equal one of `groupBy`. */
 export function keyFinder(groupBy: readonly Expr[]): (expr: Expr) => boolean {
   const keys = new Set(groupBy.map(fingerprint));
-  // Only a value as large as a key can be one: what a value is in words is written for those alone.
+  // Only a value as large as a key can equal it, so only those are fingerprinted.
   const sizes = new Map<Expr, number>();
   const keySizes = new Set(groupBy.map((key) => sizeOf(key, sizes)));
   return (expr) => keySizes.has(sizeOf(expr, sizes)) && keys.has(fingerprint(expr));
 }
 
-/** Values that `expr` consists of, queries in it not entered. */
+/** Number of values in `expr`; queries in it are not entered. */
 function sizeOf(expr: Expr, sizes: Map<Expr, number>): number {
   const children = childrenOf(expr);
   if (children.length === 0) return 1;
@@ -65,7 +65,7 @@ function sizeOf(expr: Expr, sizes: Map<Expr, number>): number {
   return size;
 }
 
-/** The kinds that make up most questions by hand; JSON says the same of all others, their definitions written out. */
+/** Writes the most frequent kinds directly; JSON describes all others. */
 function describe(expr: Expr): string {
   switch (expr.kind) {
     case 'structural':
@@ -84,9 +84,9 @@ function describe(expr: Expr): string {
   }
 }
 
-/** Functions, operators and queries by number, as everywhere else here. */
+/** JSON replacer that writes functions, operators and queries as numbers. */
 function named(key: string, value: unknown): unknown {
-  // What these keys hold in the plan.
+  // The types of these keys in the plan.
   if (key === 'definition' || key === 'equality')
     return idOf(value as FunctionDefinition | OperatorDefinition);
   return key === 'query' ? numberOf(value as Query) : value;
@@ -114,7 +114,7 @@ function sortOf(keys: readonly SortKey[]): string {
 const ids = new WeakMap<FunctionDefinition | OperatorDefinition, number>();
 const idsByContent = new Map<string, number>();
 
-/** Equal for equal definitions, be they the same object or not. */
+/** Equal for equal definitions, even if they are different objects. */
 function idOf(definition: FunctionDefinition | OperatorDefinition): number {
   const before = ids.get(definition);
   if (before !== undefined) return before;

@@ -17,23 +17,24 @@ import {
 /**
  * The join rule: two relations are combined by equalities of sealed keys, one of each side, and by nothing else.
  *
- * - A join has at least one such equality in ON, USING or, of commas, WHERE, and no other condition. A LATERAL query may
- *   have its own in its WHERE.
- * - A query inside another names columns of it in such equalities of its WHERE, one level up, and nowhere else.
- * - IN compares sealed keys, EXISTS has such an equality. ANY, ALL and functions that make rows take no rows of a query.
+ * - A join has at least one such equality in ON, USING or, for commas, WHERE, and no other condition. A LATERAL query
+ *   may have its own in its WHERE.
+ * - A query inside another names outer columns in such equalities of its WHERE, one level up, and nowhere else.
+ * - IN compares sealed keys, EXISTS has such an equality. ANY, ALL and functions that make rows take no rows of a
+ *   query.
  *
- * A FROM item is a relation if it has rows of its own: an entity, a bridge, passages, a walk, a derived or common table,
- * VALUES, a function of constants. What is made of the row beside it is none: a function of its columns, a LATERAL query
- * without FROM. Where one side reads nothing of the tenant's, nothing joins by a query inside a value; where both read
- * nothing, no join in FROM does. WHERE over rows that are joined filters them, and joins nothing.
+ * A FROM item is a relation if it has rows of its own: an entity, a bridge, passages, a walk, a derived or common
+ * table, VALUES, a function of constants. An item made from the row beside it is not: a function of its columns, a
+ * LATERAL query without FROM. If one side reads no data of the tenant, no query inside a value joins anything; if
+ * neither does, no join in FROM does either. WHERE over joined rows filters them, and joins nothing.
  *
- * With `declared` this holds everywhere; with `any` where passages, a walk or evidence stand on a side.
+ * With `declared` this holds everywhere; with `any`, where a side has passages, a walk or evidence.
  *
  * Source: contract, join rule; decision 112.
  *
- * @param isKeyOf which columns of a scan are sealed; default: those that the manifest declares
- * @param conditionIn what a condition says, apart from what policy has put around it; default: itself
- * @returns the first join that breaks the rule; null where none does
+ * @param isKeyOf sealed columns of a scan; default: those that the manifest declares
+ * @param conditionIn the condition without what policy has put around it; default: itself
+ * @returns the first join that breaks the rule; null if none does
  */
 export function findUnsealedJoin(
   root: Query,
@@ -52,9 +53,9 @@ export interface UnsealedJoin {
   readonly kind: 'condition' | 'no condition' | 'in' | 'exists' | 'quantified' | 'outward' | 'rows';
   /** The condition or the FROM item that breaks the rule. */
   readonly at: Expr | SourceId;
-  /** The FROM items that are combined, in whose sealed keys it could be written. */
+  /** The FROM items that are combined, whose sealed keys a valid join would use. */
   readonly sides: readonly SourceId[];
-  /** True if it is refused for passages, a walk or evidence, whatever the manifest says. */
+  /** True if it is refused because of passages, a walk or evidence, whatever the manifest allows. */
   readonly content: boolean;
 }
 
@@ -63,35 +64,33 @@ function readsOneItem(root: Query): boolean {
   return root.from === null || (root.from.kind !== 'join' && root.from.kind !== 'derived');
 }
 
-/** One query, as columns are named across it. */
 interface QueryLevel {
   readonly items: readonly SourceId[];
   readonly around: { readonly governed: number; readonly contents: number };
   /**
-   * Number of queries, from the outermost to this one, whose FROM reads data under policy, as far as it has been read.
+   * Number of levels, from the outermost to this one, whose FROM reads data under policy, as far as it has been read.
    */
   governed: number;
-  /** The same of passages, walks and evidence. */
+  /** Like `governed`, for passages, walks and evidence. */
   contents: number;
 }
 
-/** The data that a query reads. */
 interface QueryReads {
   /** Entities, bridges, passages, walks or evidence, at any depth. */
   readonly governed: boolean;
   /** Passages, walks or evidence, at any depth. */
   readonly content: boolean;
-  /** Columns of queries around it that its sealed keys are equated with. */
+  /** Outer columns that its sealed keys are equated with. */
   readonly links: readonly SourceId[];
 }
 
-/** Part of a FROM: the items at positions `start` to `end`, without the last. */
+/** Part of a FROM: the items at positions `start` to before `end`. */
 interface JoinPart {
   readonly start: number;
   readonly end: number;
   readonly governed: boolean;
   readonly content: boolean;
-  /** For rows made from rows beside it, the first position that it names. Null for a relation. */
+  /** For rows made from rows beside it, the first position that it names; null for a relation. */
   readonly madeOf: number | null;
   /** Positions that LATERAL queries in it are linked to. */
   readonly linked: readonly number[];
@@ -107,7 +106,7 @@ class JoinCheck {
   readonly #contents = new Set<SourceId>();
   readonly #tables = new Map<number, QueryReads>();
   readonly #recursive = new Map<Query, number>();
-  /** FROM items so far that policy governs, and those among them of passages, walks and evidence. */
+  /** Number of governed FROM items so far, and of passages, walks and evidence among them. */
   readonly #read = { governed: 0, content: 0 };
 
   constructor(keys: SealedKeys, joins: Joins, conditionIn: (condition: Expr) => Expr = (e) => e) {
@@ -116,7 +115,7 @@ class JoinCheck {
     this.#conditionIn = conditionIn;
   }
 
-  /** @param around the level of the query around it, whose columns it may name */
+  /** @param around the enclosing level, whose columns it may name */
   query(query: Query, around: QueryLevel | null): QueryReads {
     const before = { ...this.#read };
     if (query.kind !== 'values')
@@ -130,7 +129,6 @@ class JoinCheck {
     return { links, governed: governed > before.governed, content: content > before.content };
   }
 
-  /** @returns the links of the query */
   #body(query: Query, around: QueryLevel | null): QueryReads['links'] {
     if (query.kind === 'select') return this.#select(query, around);
     const level = levelOf([], around);
@@ -198,8 +196,8 @@ class JoinCheck {
   }
 
   /**
-   * The first position in `ids` that an item names which is made of the row beside it or around it; Infinity where it
-   * names none of these, null where the item is a relation.
+   * The first position in `ids` that an item names which is made from other rows; Infinity if it names only outer
+   * rows, null if the item is a relation.
    */
   #namedByMade(leaf: FromLeaf, ids: readonly SourceId[]): number | null {
     const values = valuesOfMade(leaf);
@@ -297,7 +295,7 @@ class JoinCheck {
     if (!isKey || !this.#keys.output(query, 0)) this.#reportAt('in', e, level, content);
   }
 
-  /** Values that a query of rows gives, where each of them is compared or becomes a row again. */
+  /** Values that a query of rows yields, each of which is compared or becomes a row again. */
   #spread(kind: 'quantified' | 'rows', at: Expr, values: readonly Expr[], level: QueryLevel): void {
     if (level.governed === 0) return;
     for (const query of queriesIn(values).filter(isGoverned)) {
@@ -349,12 +347,12 @@ function itemsIn(query: Query): readonly FromLeaf[] {
   return allQueries(query).flatMap((q) => (q.kind === 'select' ? leavesOf(q.from) : []));
 }
 
-/** True if a query reads what policy governs, or a common table, which may. */
+/** True if a query reads governed data, or a common table, which may. */
 function isGoverned(query: Query): boolean {
   return itemsIn(query).some((l) => l.kind !== 'rows' && l.kind !== 'derived' && l.kind !== 'spine');
 }
 
-/** The scans that a walk, or the content of their rows, is joined to: they are of one side with it. */
+/** The scans that a walk, or the content of their rows, is joined to: they count as one side with it. */
 function scansWithContent(from: FromItem | null, found: Set<SourceId> = new Set()): ReadonlySet<SourceId> {
   if (from?.kind !== 'join') return found;
   if (from.made === true && from.right.kind === 'runtime')
@@ -369,7 +367,7 @@ function outerOf(e: Expr, levels: ReadonlyMap<SourceId, QueryLevel>, level: Quer
   return [e.left.source, e.right.source].filter((id) => levels.get(id) !== level);
 }
 
-/** The values that an item is made of, where it may be made of the row beside it; null where it has rows of its own. */
+/** The values that an item is made of, if it may be made from the row beside it; null if it has rows of its own. */
 function valuesOfMade(leaf: FromLeaf): readonly Expr[] | null {
   if (leaf.kind === 'rows') return queriesIn(leaf.args).length > 0 ? null : leaf.args;
   if (leaf.kind !== 'derived' || leaf.lateral !== true || hasFrom(leaf.query)) return null;

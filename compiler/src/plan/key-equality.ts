@@ -29,12 +29,12 @@ export function equatesColumns(expr: Expr): expr is KeyEquality | NullSafeEquali
 /** A column that is stored as an enum, compared with a value of the statement. */
 export interface EnumEquality {
   readonly base: BaseColumn;
-  /** The enum, as SQL names it. */
+  /** The name of the enum in SQL. */
   readonly sql: string;
   readonly value: Parameter;
 }
 
-/** The enum comparison that `operation` is; null for any other. */
+/** The enum comparison in `operation`; null for any other operation. */
 export function enumEquality({ left, definition, right }: Operation): EnumEquality | null {
   if (definition.name !== '=' || left === null) return null;
   return sides(left, right) ?? sides(right, left);

@@ -2,9 +2,9 @@ import type { Expr, FromItem, Query, Select, SourceId } from './plan.js';
 import { leavesOf, nestingIn, visitExpr } from './walk.js';
 
 /**
- * True if each table of the statement is read by all columns of its primary key, equated with values or with columns of
- * rows that are read so: at most one row of each, and no value can make another plan the better one. Linear in the size
- * of the statement.
+ * True if each table of the statement is read by its whole primary key, equated with values or with columns of rows
+ * that are read likewise: at most one row of each, so that no value makes another plan better. Linear in the size of
+ * the statement.
  */
 export function isKeyLookUp(query: Query): boolean {
   switch (query.kind) {
@@ -25,19 +25,19 @@ function isOfKeyedTables({ with: tables }: Exclude<Query, { kind: 'values' }>): 
   return tables.every((t) => t.recursive !== true && isKeyLookUp(t.query));
 }
 
-/** A table that is read, and what its one row still lacks. */
+/** A table that is read, and the key columns that are still unknown. */
 interface KeyedItem {
-  /** Place among the FROM items of the level. */
+  /** Index among the FROM items of the level. */
   readonly place: number;
-  /** By name, the columns of the table that are shown as they are: their names in the database. */
+  /** Physical names of the columns that are shown unchanged, by name. */
   readonly columns: ReadonlyMap<string, string>;
-  /** Names in the database of the key's columns that nothing is known to equal yet. */
+  /** Physical names of the key's columns that are not equated with anything known yet. */
   readonly missing: Set<string>;
   /** Equalities that wait for its row. */
   readonly waiting: PendingEquality[];
 }
 
-/** `column` of `item` equals a value over the rows that are `awaited`. */
+/** `column` of `item` equals a value over rows, `awaited` of which are still unknown. */
 interface PendingEquality {
   readonly item: KeyedItem;
   readonly column: string;
@@ -66,7 +66,7 @@ class KeyedLevel {
     if (this.#query.from !== null) this.#readOn(this.#query.from, 0);
     this.#readAll(this.#query.where, 0, leaves.length);
     for (const { waiting } of this.#known) {
-      // Grows while it is walked.
+      // `#known` grows during this loop.
       for (const equality of waiting) {
         equality.awaited -= 1;
         this.#settle(equality);
@@ -75,7 +75,10 @@ class KeyedLevel {
     return this.#known.length === leaves.length;
   }
 
-  /** The conditions of joins, each for the items whose rows it may leave out. Returns how many items there are. */
+  /**
+   * Reads the conditions of joins, each for the items whose rows it may leave out.
+   * @returns the number of items
+   */
   #readOn(item: FromItem, first: number): number {
     if (item.kind !== 'join') return 1;
     const left = this.#readOn(item.left, first);
@@ -85,7 +88,7 @@ class KeyedLevel {
     return left + right;
   }
 
-  /** @param first of the items from `first` up to `end` alone */
+  /** @param first the conditions restrict the items from `first` to before `end` */
   #readAll(conditions: readonly Expr[], first: number, end: number): void {
     for (const c of conditions) {
       if (c.kind === 'and') this.#readAll(c.args, first, end);
@@ -119,11 +122,11 @@ class KeyedLevel {
   }
 }
 
-/** Null where more than one row may come of it, whatever is equated. */
+/** Null if it may yield more than one row, whatever is equated. */
 function itemOf(leaf: Exclude<FromItem, { kind: 'join' }>, place: number): KeyedItem | null {
   const item = { place, columns: NO_COLUMNS, missing: new Set<string>(), waiting: [] };
   if (leaf.kind === 'derived') return isKeyLookUp(leaf.query) ? item : null;
-  // Its table is one of a level that is looked at, as every other.
+  // Its table is checked as part of its level.
   if (leaf.kind === 'cte') return leaf.recursive === undefined ? item : null;
   if (leaf.kind !== 'governed' || leaf.sample !== undefined || leaf.minimum !== null) return null;
   const { relation, filter, pushed } = leaf;

@@ -15,17 +15,16 @@ import {
 } from './plan.js';
 import { columnsOf } from './walk.js';
 
-/** The nodes of the plan that many passes make: frozen, and each field given. */
+/** Constructors of plan nodes, which are frozen and have every field set. */
 
 export const TRUE: Expr = Object.freeze({ kind: 'boolean', value: true, type: 'bool' });
 export const FALSE: Expr = Object.freeze({ kind: 'boolean', value: false, type: 'bool' });
 
-/** Column `name` of a FROM item. */
 export function columnRef(source: SourceId, name: string, type: TypeName): ColumnRef {
   return Object.freeze({ kind: 'column', source, name, type });
 }
 
-/** `left AND …`: TRUE of nothing, and the one condition itself where there is one. */
+/** `left AND …`: TRUE if empty, the condition itself if there is one. */
 export function allOf(conditions: readonly Expr[]): Expr {
   const [first, second] = conditions;
   if (first === undefined) return TRUE;
@@ -34,7 +33,7 @@ export function allOf(conditions: readonly Expr[]): Expr {
     : Object.freeze({ kind: 'and', args: Object.freeze([...conditions]), type: 'bool' });
 }
 
-/** `left OR …`: FALSE of nothing, and the one condition itself where there is one. */
+/** `left OR …`: FALSE if empty, the condition itself if there is one. */
 export function anyOf(conditions: readonly Expr[]): Expr {
   const [first, second] = conditions;
   if (first === undefined) return FALSE;
@@ -53,7 +52,7 @@ export function castTo(arg: Expr, type: TypeName, leakproof = false): Cast {
   return Object.freeze({ kind: 'cast', arg, type, modifiers: NO_MODIFIERS, leakproof });
 }
 
-/** `arg` in `type`: itself where it has it, else cast to it. */
+/** `arg` in `type`: unchanged if it has that type, else cast to it. */
 export function inType(arg: Expr, type: TypeName, leakproof = false): Expr {
   return arg.type === type ? arg : castTo(arg, type, leakproof);
 }
@@ -68,7 +67,7 @@ export function operationNode(
   return Object.freeze({ kind: 'operation', definition, left, right, type });
 }
 
-/** A call of a function that is no aggregate. */
+/** A call of a function that is not an aggregate. */
 export function callNode(
   definition: FunctionDefinition,
   args: readonly Expr[],
@@ -79,7 +78,7 @@ export function callNode(
 
 const NONE = Object.freeze([]);
 
-/** A SELECT of what is given, and of nothing else. */
+/** A SELECT with `parts`, and defaults for everything else. */
 export function selectOf(parts: Partial<Omit<Select, 'kind'>> & Pick<Select, 'outputs'>): Select {
   return Object.freeze({
     kind: 'select',
@@ -100,12 +99,11 @@ export function selectOf(parts: Partial<Omit<Select, 'kind'>> & Pick<Select, 'ou
   } satisfies Select);
 }
 
-/** A reference to each column that FROM item `source` has of `query`: by their positions, which are their names. */
+/** A reference to each column of `query` as FROM item `source`. */
 export function columnRefs(source: SourceId, query: Query): readonly ColumnRef[] {
   return columnsOf(query).map(({ type }, i) => columnRef(source, `c${i + 1}`, type));
 }
 
-/** `ORDER BY by`. */
 export function ascending(by: SortKey['by']): SortKey {
   return Object.freeze({ by, descending: false, nullsFirst: false });
 }
@@ -113,7 +111,7 @@ export function ascending(by: SortKey['by']): SortKey {
 /** Maximum number of keys in one `grouping(…)`: the bits of an integer. */
 export const MOST_GROUPED = 31;
 
-/** The `grouping(…)` values that tell which of `keys` the grouping set of a row leaves out, as few as possible. */
+/** The fewest `grouping(…)` calls that tell which of `keys` the grouping set of a row leaves out. */
 export function groupingOf(keys: readonly Expr[]): readonly GroupingCall[] {
   const calls: GroupingCall[] = [];
   for (let from = 0; from < keys.length; from += MOST_GROUPED) {

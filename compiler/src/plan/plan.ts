@@ -21,13 +21,13 @@ export interface ColumnRef {
   readonly type: TypeName;
 }
 
-/** A column of the upstream table itself; legal inside a governed scan and in policy predicates only. */
+/** A column of the upstream table itself; legal only inside a governed scan and in policy predicates. */
 export interface BaseColumn {
   readonly kind: 'base';
   /** Physical name. */
   readonly column: string;
   readonly type: TypeName;
-  /** The column's own type, where its value is read as text. */
+  /** The column's own type, if its value is read as text. */
   readonly stored?: string;
 }
 
@@ -38,7 +38,7 @@ export interface Parameter {
   readonly type: TypeName;
 }
 
-/** Policy only: a value that a predicate states. `govern` makes it a parameter. */
+/** Policy only: a constant of a predicate. `govern` makes it a parameter. */
 export interface Literal {
   readonly kind: 'literal';
   readonly value: LiteralValue;
@@ -86,12 +86,12 @@ export interface Cast {
   readonly kind: 'cast';
   readonly arg: Expr;
   readonly type: TypeName;
-  /** Length, or precision and scale, as in `numeric(12,2)`; empty where none was written. */
+  /** Length, or precision and scale, as in `numeric(12,2)`; empty if none is written. */
   readonly modifiers: readonly number[];
   readonly leakproof: boolean;
 }
 
-/** `arg::bit(length)::type`: the number that a text of bits or of hexadecimal digits, as in `x1F`, says. */
+/** `arg::bit(length)::type`: the number of a text of bits or of hexadecimal digits, as in `x1F`. */
 export interface BitNumber {
   readonly kind: 'bit_number';
   readonly arg: Expr;
@@ -146,8 +146,8 @@ export interface DistinctTest {
 }
 
 /**
- * `(left, …) < (right, …)`: by the first pair whose sides differ. What `=`, `<>` and IS DISTINCT FROM say of rows is
- * said pair by pair.
+ * `(left, …) < (right, …)`, decided by the first pair whose sides differ. `=`, `<>` and IS DISTINCT FROM of rows
+ * become comparisons of pairs.
  */
 export interface RowComparison {
   readonly kind: 'row_comparison';
@@ -173,7 +173,7 @@ interface QuantifiedComparison {
   readonly type: 'bool';
 }
 
-/** `arg IN (a, b, …)` where an element is not a plain value. */
+/** `arg IN (a, b, …)` with an element that is not a plain value. */
 interface Membership {
   readonly kind: 'membership';
   readonly equality: OperatorDefinition;
@@ -190,7 +190,7 @@ interface Case {
   readonly type: TypeName;
 }
 
-/** `coalesce`, `greatest`, `least`, `nullif`: grammar in Postgres, no functions. */
+/** `coalesce`, `greatest`, `least`, `nullif`: syntax in Postgres, not functions. */
 interface Conditional {
   readonly kind: 'conditional';
   readonly form: 'coalesce' | 'greatest' | 'least' | 'nullif';
@@ -231,18 +231,18 @@ export interface Slice {
 export interface Aggregate {
   readonly kind: 'aggregate';
   readonly definition: FunctionDefinition;
-  /** Empty for `count(*)`; several for `count(distinct (a, b))` alone. */
+  /** Empty for `count(*)`; `count` has several only as `count(distinct (a, b))`. */
   readonly args: readonly Expr[];
   readonly distinct: boolean;
   readonly filter: Expr | null;
   /** ORDER BY inside the call, or WITHIN GROUP for an ordered-set aggregate. */
   readonly orderBy: readonly SortKey[];
-  /** The metric that it comes from; null where the caller wrote it. */
+  /** The metric that it comes from; null if the caller wrote it. */
   readonly metric: string | null;
   readonly type: TypeName;
 }
 
-/** `grouping(…)`: a bit for each argument, a key of GROUP BY, that the grouping set of the row leaves out. */
+/** `grouping(…)`: a bit for each argument, a key of GROUP BY, that is set if the row's grouping set leaves it out. */
 export interface GroupingCall {
   readonly kind: 'grouping';
   readonly args: readonly Expr[];
@@ -271,12 +271,12 @@ export type FrameBound =
   | { readonly kind: 'unbounded preceding' | 'current row' | 'unbounded following' }
   | { readonly kind: 'preceding' | 'following'; readonly offset: Expr };
 
-/** The distance of a stored vector to one that is given; legal inside a scan of a facet's store only. */
+/** The distance of a stored vector from a given one; legal only inside a scan of a facet's store. */
 export interface Distance {
   readonly kind: 'distance';
   /** `<#>` is the negative inner product, `<=>` the cosine distance, `<~>` the Hamming distance of the signs. */
   readonly operator: '<#>' | '<=>' | '<~>';
-  /** Type that `to` is read as; `bit` is the signs of a `vector`. */
+  /** Type of `to`; `bit`: the signs of a `vector`. */
   readonly vector: 'sparsevec' | 'vector' | 'bit';
   readonly column: string;
   /** The vector in pgvector's text format. */
@@ -284,7 +284,7 @@ export interface Distance {
   readonly type: 'float8';
 }
 
-/** A stored vector, as numbers or in pgvector's text format; legal inside a scan of a facet's store only. */
+/** A stored vector, as numbers or in pgvector's text format; legal only inside a scan of a facet's store. */
 interface StoredVector {
   readonly kind: 'stored_vector';
   readonly column: string;
@@ -321,16 +321,16 @@ export interface AttributeMatch {
   readonly arg: Expr;
   readonly equality: OperatorDefinition;
   readonly attribute: string;
-  /** Null in a predicate that is not yet tied to a chain. */
+  /** Null in a predicate that is not tied to a chain yet. */
   readonly subject: ChainSubject | null;
   readonly type: 'bool';
 }
 
-/** A subject of the delegation chain, as far as one of its attributes matters to the plan. */
+/** A subject of the delegation chain, as far as the plan depends on one of its attributes. */
 export interface ChainSubject {
   /** Index in the chain, root first. */
   readonly index: number;
-  /** Number of values that it has of the attribute. */
+  /** Number of values of the attribute. */
   readonly values: 'one' | 'many';
 }
 
@@ -380,7 +380,7 @@ export interface SortKey {
   readonly nullsFirst: boolean;
 }
 
-/** A relation as the caller named it. `govern` replaces every one; none may be emitted. */
+/** A relation before policy. `govern` replaces every one; none may be emitted. */
 export interface EntityScan {
   readonly kind: 'entity';
   readonly id: SourceId;
@@ -403,13 +403,13 @@ export interface GovernedScan {
   readonly id: SourceId;
   readonly relation: Relation;
   readonly columns: readonly GovernedColumn[];
-  /** Over base columns. Null where every row is visible. */
+  /** Over base columns. Null if every row is visible. */
   readonly filter: Expr | null;
-  /** Harmless predicates of the query over base columns, evaluated beside the filter when there is a fence. */
+  /** Harmless predicates over base columns, evaluated beside the filter. */
   readonly pushed: readonly Expr[];
   /** True if the planner must not move predicates of the query below the filter. */
   readonly fenced: boolean;
-  /** Set where some of its rows may only be aggregated; then the scan has the column `GROUP_KEY`. */
+  /** Set if some of its rows may only be aggregated; the scan then has the column `GROUP_KEY`. */
   readonly minimum: GroupMinimum | null;
   /** TABLESAMPLE; allowed only if every row and column is shown unmasked. */
   readonly sample?: TableSample;
@@ -417,28 +417,30 @@ export interface GovernedScan {
 
 /** Minimum size of the groups in which rows count that may only be aggregated. */
 export interface GroupMinimum {
-  /** Grants that apply to the scan: the verifier looks for each among those of the caller. */
+  /** Grants that apply to the scan; the verifier checks that the caller has each. */
   readonly grants: readonly CountedGrant[];
   readonly size: number;
   /** Minimum number of values for each of the columns `groupValue(i)`. */
   readonly distinct: readonly number[];
-  /** Percent of a figure that one row may contribute at most; null: any. */
+  /** Maximum percentage of a figure that one row may contribute; null: any. */
   readonly dominance: number | null;
-  /** True if this holds for every row, since no other grant shows any. */
+  /** True if it applies to every row, since no other grant shows any. */
   readonly everyRow: boolean;
 }
 
-/** A grant that applies to a scan, and the columns that it shows there: its own, and those that its metrics read. */
+/** A grant that applies to a scan, with the columns that it shows there: its own, and those that its metrics read. */
 export interface CountedGrant {
   readonly id: string;
   readonly filter: Expr | null;
   readonly columns: ReadonlySet<string>;
 }
 
-/** The column of a scan that holds the key of a row which may only be aggregated, and NULL for other rows. */
+/** The column of a scan with the key of a row that may only be aggregated, and NULL for other rows. */
 export const GROUP_KEY = '#group';
 
-/** The column of a scan that holds the i-th value of such a row of which a group needs several; NULL for other rows. */
+/**
+ * The column of a scan with the i-th value that a group needs several of, and NULL for rows that other grants show.
+ */
 export function groupValue(i: number): string {
   return `${GROUP_KEY} ${i}`;
 }
@@ -448,7 +450,7 @@ export function isGroupColumn(name: string): boolean {
   return name.startsWith(GROUP_KEY);
 }
 
-/** The column of a scan that says of each row whether the row filter lets it through; never NULL. */
+/** The column of a scan that is true if the row filter accepts the row; never NULL. */
 export const SHOWN = '#shown';
 
 export interface GovernedColumn {
@@ -476,7 +478,7 @@ export interface CommonTableRef {
   readonly recursive?: number;
 }
 
-/** Within the second operand of recursive table `table`: the rows that the step before found, and nothing else. */
+/** Inside the second operand of recursive table `table`: the rows that the previous step found. */
 export interface RecursionRef {
   readonly kind: 'recursion';
   readonly id: SourceId;
@@ -488,12 +490,12 @@ export interface RecursionRef {
 export interface RuntimeScan {
   readonly kind: 'runtime';
   readonly id: SourceId;
-  /** The slot that brings them, as a jsonb array of objects. */
+  /** The slot with the rows, a jsonb array of objects. */
   readonly slot: number;
   readonly columns: readonly { readonly name: string; readonly type: TypeName }[];
   /** Names of the columns that are sealed keys. */
   readonly sealed: readonly string[];
-  /** Set where they are rows of the query itself, with what operators say of each. */
+  /** Set for rows of the query itself, with the results of operators. */
   readonly own?: true;
 }
 
@@ -501,32 +503,32 @@ export interface Join {
   readonly kind: 'join';
   /** True if `on` equates sealed keys, one of each side; false in raw SQL, which has no sealed keys. */
   readonly sealed: boolean;
-  /** Set where the compiler joins, along what the manifest declares; no caller can write such a join. */
+  /** Set if the compiler makes the join, along links of the manifest; no caller can write one. */
   readonly made?: true;
-  /** Set where it must rest on sealed keys whatever the manifest says of joins. */
+  /** Set if it must rest on sealed keys, whatever join rule the manifest sets. */
   readonly strict?: true;
   readonly type: 'inner' | 'left' | 'full';
   readonly left: FromItem;
   readonly right: FromItem;
-  /** Predicates over what the caller is shown. All of them must hold; where there are none, every pair does. */
+  /** Conjuncts over what the caller is shown; empty for a cross join. */
   readonly on: readonly Expr[];
 }
 
 /**
- * The beginning of every period of `grain` from the first to the last, as timestamp `c1`. Metrics only: no caller can
- * name it. More than 100,000 periods fail with SQLSTATE 22008.
+ * The start of every period of `grain` from the first to the last, as timestamp `c1`. Metrics only: no caller can name
+ * it. More than 100,000 periods fail with SQLSTATE 22008.
  */
 export interface Spine {
   readonly kind: 'spine';
   readonly id: SourceId;
-  /** One row of two timestamps, the beginnings of the first and the last period; NULL for none. */
+  /** One row of two timestamps, the starts of the first and the last period; NULL for none. */
   readonly bounds: Query;
   readonly grain: Grain;
 }
 
 /**
- * The rows that a function makes of its arguments, which may name columns of FROM items before it and of queries around
- * it: `generate_series`, `unnest`, `jsonb_each`. Its columns are `c1`, …, in its own order.
+ * The rows that a function makes from its arguments, which may name columns of earlier FROM items and of outer
+ * queries: `generate_series`, `unnest`, `jsonb_each`. Its columns are `c1`, …, in its own order.
  */
 export interface RowSource {
   readonly kind: 'rows';
@@ -534,9 +536,9 @@ export interface RowSource {
   readonly definition: FunctionDefinition;
   readonly args: readonly Expr[];
   readonly columns: readonly TypeName[];
-  /** Keys to read from each row, a JSON object: one for each column. Null if the row itself is the value. */
+  /** Keys to read from each row, a JSON object, one for each column. Null if the row itself is the value. */
   readonly fields: readonly Expr[] | null;
-  /** True if it has one more column, of `int8`: the row number, from 1. */
+  /** True if it has an additional `int8` column with the row number, from 1. */
   readonly numbered: boolean;
 }
 
@@ -551,7 +553,6 @@ export type FromItem =
   | Spine
   | Join;
 
-/** A FROM item that is no join. */
 export type FromLeaf = Exclude<FromItem, { readonly kind: 'join' }>;
 
 export interface CommonTable {
@@ -559,7 +560,7 @@ export interface CommonTable {
   readonly query: Query;
   readonly materialized: boolean | null;
   /**
-   * True if `query` is a UNION whose right operand reads the rows of the step before, by one `RecursionRef` in its
+   * True if `query` is a UNION whose right operand reads the rows of the previous step, by one `RecursionRef` in its
    * FROM, until a step finds none.
    */
   readonly recursive?: boolean;
@@ -628,22 +629,20 @@ export type Slot =
       readonly value: LiteralValue;
       readonly written: boolean;
     }
-  /**
-   * `$n` of the client, 0-based. `declared`: the type that its value comes as, where that is not `type` itself.
-   */
+  /** `$n` of the client, 0-based. `declared`: the type that its value is sent as, if not `type` itself. */
   | {
       readonly kind: 'client';
       readonly type: TypeName;
       readonly index: number;
       readonly declared: Exclude<DeclaredType, { readonly kind: 'model' }> | null;
     }
-  /** An attribute of a chain subject: its one value, or all of them where the type is an array. */
+  /** An attribute of a chain subject: its one value, or an array of all. */
   | { readonly kind: 'attribute'; readonly type: TypeName; readonly subject: number; readonly name: string }
   /** The rows of runtime relation `index`. */
   | { readonly kind: 'runtime'; readonly type: 'jsonb'; readonly index: number }
   /** The values of one column of these rows, as an array. */
   | { readonly kind: 'keys'; readonly type: ArrayType; readonly index: number; readonly column: string }
-  /** A value that a step of a runtime relation receives from the step before it. */
+  /** A value that a step of a runtime relation receives from the previous step. */
   | { readonly kind: 'given'; readonly type: TypeName; readonly name: string }
   /** The inner or outer pad of the tenant's mask key for one key domain; 64 bytes. */
   | {

@@ -2,7 +2,7 @@ import type { Relation } from '../catalog/catalog.js';
 import type { Expr, Query, RecursionRef } from './plan.js';
 import { allQueries, childrenOf, exprsOf, leavesOf, someExpr } from './walk.js';
 
-/** The relations that a governed query scans itself; those of its steps are theirs. */
+/** The relations that a governed query scans, without those of its runtime steps. */
 export function relationsRead(query: Query): readonly Relation[] {
   const found = new Map<string, Relation>();
   for (const each of allQueries(query)) {
@@ -13,7 +13,7 @@ export function relationsRead(query: Query): readonly Relation[] {
   return [...found.values()];
 }
 
-/** The FROM item of a recursive table's second operand that reads the rows of the step before; null where none does. */
+/** The FROM item in a recursive table's second operand that reads the rows of the previous step; null if none does. */
 export function recursionIn(query: Query, table: number): RecursionRef | null {
   if (query.kind !== 'set_operation' || query.right.kind !== 'select') return null;
   const found = leavesOf(query.right.from).find((l) => l.kind === 'recursion' && l.table === table);
@@ -21,7 +21,7 @@ export function recursionIn(query: Query, table: number): RecursionRef | null {
 }
 
 /**
- * The sources of column `index` of the step before, for any step: nothing in the result reads the step before again.
+ * The sources of column `index` of the previous step, for any step; none of them reads the previous step again.
  *
  * @param outputsAt the expressions that give an output of a query its values
  */
@@ -41,7 +41,7 @@ export function stepValues(
     else if (e.kind === 'column') open.add(Number(e.name.slice(1)) - 1);
     else childrenOf(e).forEach(collect);
   };
-  // A set hands out what is added to it while it is gone through.
+  // A Set also iterates over elements that are added during the iteration.
   for (const column of open) {
     found.push(...outputsAt(query.left, column));
     outputsAt(query.right, column).forEach(collect);

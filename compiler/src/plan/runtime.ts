@@ -5,7 +5,7 @@ import type { Expr, InQuery, Query, Select, SourceId } from './plan.js';
 import { allQueries } from './walk.js';
 
 /**
- * A FROM item whose rows are worked out before the statement runs, and given to it as one jsonb parameter. What is
+ * A FROM item whose rows are computed before the statement runs, and passed to it as one jsonb parameter. Everything
  * above it in the statement is ordinary governed SQL.
  */
 export type RuntimeRelation = Retrieval | Traversal | Hydration | OperatedRows;
@@ -13,10 +13,10 @@ export type RuntimeRelation = Retrieval | Traversal | Hydration | OperatedRows;
 /** Column with the rank of a passage in the answer, best first, from 1. No query can name it. */
 export const ORDINAL = '#ordinal';
 
-/** The column of a passage that names its redacted fields. */
+/** The column of a passage that lists its redacted fields. */
 export const REDACTED_FIELDS = 'redacted_fields';
 
-/** Columns of every passage, whatever its facet. Key and metadata come besides. */
+/** Columns of every passage; key and metadata of its facet are added. */
 export const PASSAGE_COLUMNS: ReadonlyMap<string, TypeName> = new Map<string, TypeName>([
   ['text', 'text'],
   ['score', 'float8'],
@@ -32,7 +32,7 @@ export const ASKED_COLUMNS = Object.freeze({
 
 export type AskedColumn = (typeof ASKED_COLUMNS)[keyof typeof ASKED_COLUMNS];
 
-/** True if the search itself provides column `name`, so that it is no metadata of the facet. */
+/** True if the search itself provides column `name`, so that it is not metadata of the facet. */
 export function isOfPassage(name: string, asked: readonly string[]): boolean {
   return PASSAGE_COLUMNS.has(name) || asked.includes(name);
 }
@@ -54,42 +54,42 @@ export interface Retrieval {
   readonly page: PassagePage;
   readonly legs: Legs;
   readonly asked: readonly AskedColumn[];
-  /** Reranker of the best passages; null to keep the order of the search. */
+  /** Reranker of the best passages; null keeps the order of the search. */
   readonly rerank: FacetReranker | null;
-  /** Predicates over `source`'s indexed fields; they hold in the store, before the best are taken. */
+  /** Predicates over `source`'s indexed fields; the store applies them before the best are taken. */
   readonly filters: readonly Expr[];
-  /** Semi-joins on an indexed field, which the statement has too; the store holds them before the best are taken. */
+  /** Semi-joins on an indexed field, also part of the statement; the store applies them before the best are taken. */
   readonly keyFilters: readonly InQuery[];
-  /** The name of the FROM item, where conditions on other rows hold only after the best are taken; else null. */
+  /** The name of the FROM item, if conditions on other rows apply only after the best are taken; else null. */
   readonly filteredAfter: string | null;
   readonly operators: readonly OperatorUse[];
   readonly columns: readonly RuntimeColumn[];
 }
 
-/** The permitted passages, best first, that are the answer: at most `topK` after the first `skip`. */
+/** The permitted passages that form the answer, best first: at most `topK` after the first `skip`. */
 export interface PassagePage {
   /** `document` if each document counts with its best passage only. */
   readonly per: 'passage' | 'document';
   /** int4; 0 to `MAX_SKIP`, checked again when its value is known. Null for 0. */
   readonly skip: Expr | null;
-  /** float8; a passage whose score is below it does not count. Null where none is. */
+  /** float8; passages with a lower score are dropped. Null for none. */
   readonly minScore: Expr | null;
-  /** float8 from 0 to 1: how much a passage counts less for being like one before it. Null for not at all. */
+  /** float8 from 0 to 1: penalty for similarity to an earlier passage. Null for none. */
   readonly diversity: Expr | null;
 }
 
-/** By which leg of its facet a search goes, or how what both find becomes one order. */
+/** The leg of its facet that a search uses, or the way to merge the results of both. */
 export type Legs =
   | { readonly mode: 'lexical' | 'dense' }
   | {
       readonly mode: 'hybrid';
-      /** By the ranks that a passage has in the legs, or by its scores, each leg's from 0 to 1. */
+      /** By the ranks that a passage has in the legs, or by its scores, each leg's scaled to 0 to 1. */
       readonly fuse: 'rank' | 'score';
-      /** float8[]: how much the lexical and the dense leg count. Null where both count alike. */
+      /** float8[]: weights of the lexical and the dense leg. Null for equal weights. */
       readonly weights: Expr | null;
     };
 
-/** Passages that the pages before may hold: a store finds and drops them for each page. */
+/** Maximum number of skipped passages: a store finds and drops them for each page. */
 export const MAX_SKIP = 10_000;
 
 /** One operator over the passages; its result is column `column` of the retrieval. */
@@ -102,20 +102,20 @@ export interface OperatorUse {
 }
 
 /**
- * Rows of a query, with operators over texts of theirs: `SELECT classify(body, …) FROM osl.entities.ticket`. The query is
- * run first; what its level computes of the operators' values stands above.
+ * Rows of a query, with operators over their texts: `SELECT classify(body, …) FROM osl.entities.ticket`. The query
+ * runs first; what its level computes from the results of operators follows in the statement above.
  *
  * Its columns are `c1`, …: first the results of the operators, then the outputs of `rows`.
  */
 export interface OperatedRows {
   readonly kind: 'operated';
   readonly source: SourceId;
-  /** In a total order, and no more than one row beyond `most`. */
+  /** In a total order, with no more than one row beyond `most`. */
   readonly rows: Query;
   readonly operators: readonly RowOperator[];
   /** Maximum number of rows that operators may work on. */
   readonly most: number;
-  /** The column that tells a reader the first row of a group of DEDUP; null where rows have no such key. */
+  /** The column that identifies the first row of a DEDUP group to a reader; null if rows have no such key. */
   readonly key: string | null;
   readonly columns: readonly RuntimeColumn[];
 }
@@ -127,7 +127,7 @@ export interface RowOperator extends OperatorUse {
 }
 
 /**
- * Handling of a question whose step leaves out rows because of a cap: its reader is told, or it is refused because
+ * Handling of rows that a step leaves out because of a cap: the reader is told, or the query is refused because
  * something in it is computed from several rows.
  */
 export type CapHandling = 'told' | 'refused';
@@ -140,37 +140,37 @@ export interface Traversal {
   readonly target: string;
   /** The anchor's keys: an array for each column of its primary key, all of one length. */
   readonly keys: readonly Expr[];
-  /** The query whose rows are these keys; null where `keys` are. */
+  /** The query that yields these keys; null if `keys` has them. */
   readonly start: Query | null;
   readonly hops: readonly Hop[];
-  /** `hops` lead from an entity to itself, and are walked again and again, up to `maxHops`. */
+  /** True if `hops` lead from an entity to itself and are repeated, up to `maxHops`. */
   readonly repeats: boolean;
   readonly maxHops: number;
-  /** Distinct keys that one hop may reach. */
+  /** Maximum number of distinct keys that one hop may reach. */
   readonly perHop: number;
   readonly clipping: CapHandling;
   readonly columns: readonly RuntimeColumn[];
 }
 
-/** The column of a walk's rows that says how each was reached, from its anchor on. */
+/** The column of a walk with the path to each row, from its anchor. */
 export const PATH = 'path';
 
-/** The column of a walk's rows that holds column `index` of a key of `width` columns. No query can name it. */
+/** The column of a walk with column `index` of a key of `width` columns. No query can name it. */
 export function walkedKey(index: number, width: number): string {
   return width === 1 ? 'key' : `${PART_OF_KEY}${index + 1}`;
 }
 
 const PART_OF_KEY = '#key';
 
-/** True if a column holds one of several columns of a key, which identify nothing by themselves. */
+/** True if a column holds one part of a key of several columns, which identifies nothing by itself. */
 export function isPartOfKey(column: string): boolean {
   return column.startsWith(PART_OF_KEY);
 }
 
 /**
- * One step of a traversal, as OSL-SQL of our own making: `$1`, … are the keys to start from, an array for each column
- * of the key; then comes how many targets it gives at most. The answer has each target once, with the first source by
- * key that leads to it: the columns of the source's key, and behind them those of the target's, in this order.
+ * One step of a traversal, as OSL-SQL that the compiler writes: `$1`, … are the keys to start from, an array for each
+ * column of the key; the last parameter is the maximum number of targets. The answer has each target once, with the
+ * first source by key that leads to it: the key columns of the source, then those of the target.
  */
 export interface Hop {
   readonly edge: string;
@@ -192,14 +192,14 @@ export interface Hydration {
   /** The facets whose passages or derived attributes the statement uses. */
   readonly facets: readonly FacetStore[];
   readonly clipping: CapHandling;
-  /** `key`, and of `evidence` and the derived attributes what the statement uses. */
+  /** `key`, and those of `evidence` and the derived attributes that the statement uses. */
   readonly columns: readonly RuntimeColumn[];
 }
 
 /** The name under which an entity's content can be selected. */
 export const EVIDENCE = 'evidence';
 
-/** LIMIT and OFFSET of a statement that takes the rows of a step as they come. */
+/** LIMIT and OFFSET of a statement that takes the rows of a step in their order. */
 export interface WantedRows {
   readonly limit: Expr;
   readonly offset: Expr | null;

@@ -7,9 +7,9 @@ export type IsKeyOf = (scan: EntityScan | GovernedScan, name: string) => boolean
 const BY_NAME: IsKeyOf = ({ relation }, name) => relation.sealedKeys.includes(name);
 
 /**
- * The sealed columns of a plan: keys that the manifest declares (`entity_key_columns`, a facet's `scalar_indexed`), and
- * columns of derived and common tables and of set operations that pass one through unchanged, in every arm. VALUES,
- * computed values and rows of functions have none.
+ * The sealed columns of a plan: keys that the manifest declares (`entity_key_columns`, a facet's `scalar_indexed`),
+ * and columns of derived and common tables and of set operations that pass one through unchanged, in every arm.
+ * VALUES, computed values and row functions have none.
  */
 export class SealedKeys {
   readonly #isKeyOf: IsKeyOf;
@@ -17,7 +17,7 @@ export class SealedKeys {
   readonly #tables = new Map<number, { readonly query: Query; readonly recursive: boolean }>();
   /** Sealed columns of tables, by number and position. */
   readonly #ofTables = new Map<number, readonly boolean[]>();
-  /** Sealed columns of a recursive table while they are computed: those that no step so far has lost. */
+  /** Sealed columns of a recursive table while they are computed: those that no step has lost so far. */
   readonly #assumed = new Map<number, readonly boolean[]>();
 
   constructor(root: Query, isKeyOf: IsKeyOf = BY_NAME) {
@@ -49,18 +49,18 @@ export class SealedKeys {
     }
   }
 
-  /** True if output `position` of `query`, from 0, is a sealed column and nothing else. */
+  /** True if output `position` of `query`, from 0, passes a sealed column through. */
   output(query: Query, position: number): boolean {
     if (query.kind === 'values') return false;
     if (query.kind === 'set_operation')
       return this.output(query.left, position) && this.output(query.right, position);
-    // What operators have worked on is joined on no key of it (decision 84).
+    // Rows that operators have worked on cannot be joined by key (decision 84).
     if (query.from?.kind === 'runtime' && query.from.own === true) return false;
     const expr = query.outputs[position]?.expr;
     return expr?.kind === 'column' && this.has(expr);
   }
 
-  /** The columns of a common table: of a recursive one, those that its first part has and no step loses. */
+  /** Sealed columns of a common table; of a recursive one, those of its first operand that no step loses. */
   table(id: number): readonly boolean[] {
     const known = this.#ofTables.get(id);
     if (known !== undefined) return known;
@@ -90,7 +90,7 @@ export class SealedKeys {
   }
 }
 
-/** The position, from 0, of a column of a query: these are called `c1`, `c2`, …. */
+/** Position, from 0, of column `c1`, `c2`, …. */
 function positionOf(name: string): number {
   return Number(name.slice(1)) - 1;
 }

@@ -9,7 +9,7 @@ export interface ValueSources<V> {
   readonly text: (value: string) => V;
   /** `$n` of the caller, 0-based. */
   readonly client: (index: number) => V | undefined;
-  /** Every value of an attribute of a chain subject. */
+  /** All values of an attribute of a chain subject. */
   readonly attribute: (subject: number, name: string) => readonly string[];
   /** The rows of runtime relation `index`, as a JSON array of objects. */
   readonly runtime: (index: number) => string;

@@ -14,7 +14,7 @@ import type {
 
 const NOTHING: readonly never[] = Object.freeze([]);
 
-/** The values directly below `expr`, in order. Queries below it are `queriesOf`'s. */
+/** The values directly below `expr`, in order, without queries (`queryOf`). */
 export function childrenOf(expr: Expr): readonly Expr[] {
   switch (expr.kind) {
     case 'column':
@@ -88,7 +88,7 @@ function nests(expr: Expr): expr is QueryExpr {
   return expr.kind === 'scalar_query' || expr.kind === 'exists' || expr.kind === 'in_query';
 }
 
-/** `node` with `fields` in place of its own; `node` itself where they are its own, so that nothing is copied in vain. */
+/** `node` with `fields` replaced; `node` itself if they do not differ, so that nothing is copied in vain. */
 export function changed<N extends object>(node: N, fields: { readonly [K in keyof N]?: N[K] }): N {
   for (const key in fields) {
     if (fields[key] !== node[key]) return Object.freeze({ ...node, ...fields });
@@ -96,7 +96,7 @@ export function changed<N extends object>(node: N, fields: { readonly [K in keyo
   return node;
 }
 
-/** `list` with `f` applied to each; `list` itself where that changes nothing. */
+/** `list` with `f` applied to each item; `list` itself if that changes nothing. */
 export function mapped<T>(list: readonly T[], f: (item: T) => T): readonly T[] {
   let copy: T[] | null = null;
   let passed = 0;
@@ -110,7 +110,7 @@ export function mapped<T>(list: readonly T[], f: (item: T) => T): readonly T[] {
 }
 
 /**
- * `expr` with `f` applied to the values and `q` to the query directly below it; `expr` itself where neither changes
+ * `expr` with `f` applied to the values and `q` to the query directly below it; `expr` itself if neither changes
  * anything.
  */
 export function mapChildren(expr: Expr, f: (e: Expr) => Expr, q: (query: Query) => Query): Expr {
@@ -201,19 +201,19 @@ export function mapSort(keys: readonly SortKey[], f: (e: Expr) => Expr): readonl
   return mapped(keys, (k) => (typeof k.by === 'number' ? k : changed(k, { by: f(k.by) })));
 }
 
-/** Functions that `mapQuery` applies at each place. A missing one leaves its place unchanged. */
+/** Callbacks of `mapQuery`. A missing one leaves its nodes unchanged. */
 export interface QueryVisitor {
-  /** To each value of every level, FROM conditions included. */
+  /** For each value of every level, FROM conditions included. */
   readonly expr?: (e: Expr) => Expr;
-  /** To each leaf of every FROM. */
+  /** For each leaf of every FROM. */
   readonly item?: (i: FromItem) => FromItem;
-  /** To each query, after everything in it. */
+  /** For each query, after everything in it. */
   readonly query?: (q: Query) => Query;
 }
 
 /**
- * `query` with what `visit` makes of it, innermost first. Queries inside values are visited too, each once: where several
- * values have the same one, they have the same one afterwards.
+ * Rewrites `query` by `visit`, innermost first. Queries inside values are visited too, each once: values that share a
+ * query still share it afterwards.
  */
 export function mapQuery(query: Query, visit: QueryVisitor): Query {
   const known = new Map<Query, Query>();
@@ -234,7 +234,7 @@ function mapLevel(query: Query, visit: QueryVisitor, q: (inner: Query) => Query)
     const below = mapChildren(e, deep, q);
     return visit.expr === undefined ? below : visit.expr(below);
   };
-  // Values are gone through only where something in them can change.
+  // Values are visited only if something in them can change.
   const values = visit.expr !== undefined || nestingIn(query).length > 0;
   const all = (list: readonly Expr[]): readonly Expr[] => mapped(list, deep);
   const maybe = (e: Expr | null): Expr | null => (e === null ? null : deep(e));
@@ -359,10 +359,10 @@ export function partsOf(query: Query): readonly Query[] {
   return parts;
 }
 
-/** Outer references of queries, which are immutable; no number leads back to a query. */
+/** Cached by query, which is immutable. Numbers hold no reference back to the query. */
 const OUTWARD = new WeakMap<Query, ReadonlySet<SourceId>>();
 
-/** The FROM items around `query` whose columns it reads, at any depth of it. */
+/** The outer FROM items whose columns `query` reads, at any depth. */
 export function readsAround(query: Query): ReadonlySet<SourceId> {
   const known = OUTWARD.get(query);
   if (known !== undefined) return known;
@@ -381,7 +381,7 @@ export function readsAround(query: Query): ReadonlySet<SourceId> {
   return sources;
 }
 
-/** The queries of a statement by number, in the order of `allQueries`, so that those of one query are a range. */
+/** Numbers the queries of a statement in the order of `allQueries`, so that those in one query are a range. */
 export class Levels {
   readonly #spans = new Map<Query, { readonly first: number; readonly next: number }>();
   /** The number of the query whose FROM has an item. */
@@ -412,16 +412,16 @@ export class Levels {
   }
 }
 
-/** A value with a query in it. */
+/** A value that contains a query. */
 export type QueryExpr = Extract<Expr, { readonly query: Query }>;
 
 /**
- * A query never changes, so its values are looked through once, however many passes ask. What is found must not lead
- * back to the query: V8 would keep each until it collects all garbage, not only what is young.
+ * Cached by query, which is immutable. Entries must not refer back to the query: V8 would keep each until a full
+ * garbage collection.
  */
 const NESTING = new WeakMap<Query, readonly QueryExpr[]>();
 
-/** The values of one level, at any depth of them, that have a query in them. */
+/** The values of one level that contain a query, at any depth. */
 export function nestingIn(query: Query): readonly QueryExpr[] {
   const known = NESTING.get(query);
   if (known !== undefined) return known;

@@ -20,14 +20,14 @@ export interface ColumnForm {
   readonly oid: number;
   /** Wire `typlen`. */
   readonly length: number;
-  /** Postgres' `atttypmod`; -1 where it has none. */
+  /** Postgres' `atttypmod`; -1 for none. */
   readonly modifier: number;
 }
 
 /** The type of a column as a manifest spells it. */
 export interface DeclaredColumn {
   readonly type: TypeName;
-  /** Null where `type` says it all. */
+  /** Null if `type` says everything. */
   readonly form: ColumnForm | null;
 }
 
@@ -50,7 +50,8 @@ export function declaredColumn(name: string): DeclaredColumn | null {
 }
 
 /**
- * Columns without a modifier. A stored tsquery has no equality in the language, nor has json: they are read as text.
+ * A column without a modifier. Null for tsquery and json, which have no equality in the language: such columns are
+ * read as text.
  */
 function plain(name: string): DeclaredColumn | null {
   const type = typeNamed(name);
@@ -91,11 +92,11 @@ function modified(element: ScalarType, numbers: readonly number[], array: boolea
   return { type, form: Object.freeze({ sql, oid: oidOf(type), length: lengthOf(type), modifier }) };
 }
 
-/** Bytes that Postgres counts before the characters of a string, and has kept in modifiers since. */
+/** Header bytes that Postgres counts in the modifiers of strings and numerics. */
 const HEADER = 4;
-/** The most characters of `varchar(n)` and `char(n)`. */
+/** Maximum number of characters of `varchar(n)` and `char(n)`. */
 const MAX_CHARACTERS = 10_485_760;
-/** The most bits of `bit(n)` and `varbit(n)`. */
+/** Maximum number of bits of `bit(n)` and `varbit(n)`. */
 const MAX_BITS = 83_886_080;
 /** Every field of an interval. */
 const ALL_FIELDS = 0x7fff;
@@ -127,7 +128,7 @@ function modifierOf(kind: ModifierKind | null, numbers: readonly number[]): numb
   }
 }
 
-/** The manifest's spelling of a column of type `oid` with `modifier`, if it says more than `type`; else `type`. */
+/** The manifest's spelling of a column of type `oid` with `modifier`; `type` if it says no more than that. */
 export function spelledColumn(type: TypeName, oid: number, modifier: number): string {
   const array = type.endsWith('[]');
   const brackets = array ? '[]' : '';
@@ -140,7 +141,7 @@ export function spelledColumn(type: TypeName, oid: number, modifier: number): st
   return declaredColumn(spelled)?.form?.modifier === modifier ? spelled : type;
 }
 
-/** The numbers in parentheses that `modifier` encodes; the caller checks that they do. */
+/** The numbers in parentheses that `modifier` encodes, unverified. */
 function numbersOf(element: string, modifier: number): readonly number[] {
   if (element === 'bpchar') return [modifier - HEADER];
   if (element === 'interval') return [modifier & 0xffff];
@@ -149,7 +150,7 @@ function numbersOf(element: string, modifier: number): readonly number[] {
   return [((modifier - HEADER) >> 16) & 0xffff, (scale ^ 0x400) - 0x400];
 }
 
-/** Digits before and after the point of `numeric(p,s)`, for who has to hold them; null of any other form. */
+/** Precision and scale of `numeric(p,s)`; null for any other form. */
 export function decimalOf(
   form: ColumnForm | null,
 ): { readonly precision: number; readonly scale: number } | null {
@@ -159,11 +160,11 @@ export function decimalOf(
 }
 
 /**
- * The type of a column of the database where the model has none like it: `inet`, `app.mood[]`, `enum app.mood`. Such a
- * column is read as its text, and is `text` (of an array `text[]`) to everything above the scan that reads it.
+ * The type of a database column that has no type of the model: `inet`, `app.mood[]`, `enum app.mood`. Such a column is
+ * read as its text, and is `text` (an array: `text[]`) to everything above the scan that reads it.
  *
  * Written as Postgres' `quote_ident` writes names, with the schema unless it is `pg_catalog`. `enum` before the name
- * says that equality with a value may be asked of the type itself, so that an index on the column serves.
+ * means that equality with a value may be tested in the type itself, so that an index on the column can serve it.
  */
 export interface StoredType {
   /** True for an enum whose labels may be read: its schema is accessible to the gateway's role. */
@@ -175,7 +176,7 @@ export interface StoredType {
 
 const NAME = '(?:"(?:[^"\\u0000]|""){1,126}"|[a-z_][a-z0-9_]{0,62})';
 
-/** Pattern of `stored` in a manifest, as JSON Schema takes it. */
+/** JSON Schema pattern of `stored` in a manifest. */
 export const STORED_PATTERN = `^(?:(?:${NAME}\\.)?${NAME}(?:\\[\\])?|enum ${NAME}\\.${NAME})$`;
 
 const STORED = new RegExp(STORED_PATTERN);
@@ -194,15 +195,15 @@ export function enumName(stored: string): string {
   return quoted?.replaceAll('""', '"') ?? stored.slice(stored.lastIndexOf('.') + 1);
 }
 
-/** Types of Postgres' own whose text no setting of a session changes. */
+/** Built-in types whose text does not depend on settings of a session. */
 const SETTINGS_FREE: ReadonlySet<string> = new Set([
   ...['inet', 'cidr', 'macaddr', 'macaddr8', 'bit', 'varbit', 'json', 'tsvector', 'tsquery', 'oid', '"char"'],
   ...['int4range', 'int8range', 'numrange', 'int4multirange', 'int8multirange', 'nummultirange', 'pg_lsn'],
 ]);
 
 /**
- * True if the text of a value is the same in every session. Not so for ranges of moments, money or composites; unknown,
- * so false, for types that are not built in.
+ * True if the text of a value is the same in every session. False for ranges of moments, money and composites, and for
+ * types that are not built in.
  */
 export function isSettingsFreeType(stored: string): boolean {
   const type = storedType(stored);

@@ -1,15 +1,15 @@
 import { arrayOf, oidOf, SCALAR_TYPES, type TypeName, typeOfOid } from './types.js';
 
 /**
- * A type that a client declares for `$n`, by its OID in Postgres. A value comes as one of that type, in text or binary
- * form, and is never read as one of another: Postgres itself converts it.
+ * A type that a client declares for `$n`, by its OID in Postgres. Values come in that type, in text or binary form,
+ * and only Postgres converts them.
  */
 export type DeclaredType =
-  /** One of the model's own. */
+  /** A type of the model. */
   | { readonly kind: 'model'; readonly oid: number; readonly type: TypeName }
-  /** `type` wherever it is used. `sql` is its name as SQL writes it. */
+  /** Used as `type` everywhere. `sql` is its name in SQL. */
   | { readonly kind: 'converted'; readonly oid: number; readonly sql: string; readonly type: TypeName }
-  /** Nothing but what an explicit cast makes of it. */
+  /** Usable only through an explicit cast. */
   | {
       readonly kind: 'foreign';
       readonly oid: number;
@@ -17,7 +17,7 @@ export type DeclaredType =
       readonly casts: readonly TypeName[];
     };
 
-/** Postgres takes a parameter of type `unknown` for one without a type. */
+/** Postgres treats a parameter of type `unknown` as one without a type. */
 const UNKNOWN = 705;
 
 /** The type that `oid` declares; null if it leaves the choice to the compiler. */
@@ -28,7 +28,7 @@ export function declaredType(oid: number): DeclaredType | null {
   return OTHERS.get(oid) ?? { kind: 'foreign', oid, sql: `OID ${oid}`, casts: [] };
 }
 
-/** Types that are used as one of the model's; their arrays are as well. */
+/** Types that are used as a type of the model, and so are their arrays. */
 const CONVERTED: readonly (readonly [oid: number, arrayOid: number, sql: string, type: 'text' | 'int8'])[] = [
   [18, 1002, '"char"', 'text'],
   [19, 1003, 'name', 'text'],
@@ -38,7 +38,7 @@ const CONVERTED: readonly (readonly [oid: number, arrayOid: number, sql: string,
 
 const TEXT: readonly TypeName[] = ['text'];
 
-/** Types whose operators the model has none of. An array OID of 0: there is none. */
+/** Types without operators in the model. Array OID 0: it has no array type. */
 const FOREIGN: readonly (readonly [
   oid: number,
   arrayOid: number,
@@ -60,7 +60,7 @@ const FOREIGN: readonly (readonly [
   [628, 629, 'line', TEXT],
   [718, 719, 'circle', TEXT],
   [1033, 1034, 'aclitem', []],
-  // Bare, `bit` is `bit(1)` to the grammar.
+  // In the grammar, a bare `bit` is `bit(1)`.
   [1560, 1561, '"bit"', TEXT],
   [1562, 1563, 'varbit', TEXT],
   [1790, 2201, 'refcursor', []],
@@ -98,7 +98,7 @@ const OTHERS: ReadonlyMap<number, DeclaredType> = new Map(
   ].map((declared) => [declared.oid, Object.freeze(declared)]),
 );
 
-/** The OID of the elements in binary data of array type `oid`; null where it is no array that is known here. */
+/** The OID of the elements of array type `oid`; null if it is not a known array type. */
 export function elementOid(oid: number): number | null {
   return ELEMENT_OIDS.get(oid) ?? null;
 }
@@ -109,8 +109,8 @@ const ELEMENT_OIDS: ReadonlyMap<number, number> = new Map([
 ]);
 
 /**
- * The OID of the type, or of the array of it, that SQL declares by this name: its own name in Postgres, which is what
- * the grammar makes of every other spelling. 0 for `unknown`, null where there is no such type.
+ * The OID of the type, or of its array, with this name in Postgres, which the grammar substitutes for every other
+ * spelling. 0 for `unknown`, null if there is no such type.
  */
 export function declaredOid(name: string, array: boolean): number | null {
   if (name === 'unknown' && !array) return 0;

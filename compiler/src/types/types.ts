@@ -1,4 +1,4 @@
-/** `pg_type.typcategory` of types of values: boolean, date, network, number, range, string, timespan, other, bits. */
+/** `pg_type.typcategory` of value types: boolean, date, network, number, range, string, timespan, other, bits. */
 export type ValueCategory = 'B' | 'D' | 'I' | 'N' | 'R' | 'S' | 'T' | 'U' | 'V';
 
 /**
@@ -9,7 +9,7 @@ export type JsonForm =
   | ('bool' | 'number' | 'float' | 'json' | 'jsonb')
   | ('plain' | 'string' | 'base64' | 'timestamp' | 'timestamptz');
 
-/** Form of a value in Arrow answers; `text`: Arrow has no such type, and Postgres' text is sent. */
+/** Form of a value in Arrow answers; `text`: Arrow has no such type, so Postgres' text is sent. */
 export type ArrowForm =
   | ('bool' | 'int16' | 'int32' | 'int64' | 'float32' | 'float64' | 'numeric' | 'utf8' | 'text' | 'binary')
   | ('uuid' | 'jsonb' | 'date' | 'time' | 'timestamp' | 'timestamptz' | 'interval');
@@ -29,7 +29,7 @@ interface TypeRow {
   readonly example: string;
   /** True if Postgres prefers the type within its category. */
   readonly isPreferred: boolean;
-  /** Postgres' `format_type`; the model's own name unless given. */
+  /** Postgres' `format_type`; null if it is the model's own name. */
   readonly sqlName: string | null;
   /** Further spellings that a query or a manifest may use, all lower case. */
   readonly aliases: readonly string[];
@@ -51,12 +51,11 @@ function row(
 }
 
 /**
- * The closed set of value types that a model may expose and that OSL-SQL computes with: one row each, with all that the
- * product says of a type.
+ * The closed set of value types that a model may expose and that OSL-SQL computes with, one row each.
  *
- * A name is Postgres' own short name, so that it can be emitted as a cast target without translation. `bpchar` is
- * `char(n)`: trailing blanks count neither in comparisons nor as text. Bits are `varbit`, whatever their length. `json`
- * has no equality and no order, and is the type of values alone: a column of it is read as its text.
+ * A name is Postgres' own short name, so that it can be emitted as a cast target. `bpchar` is `char(n)`: trailing
+ * blanks count neither in comparisons nor as text. Bits are `varbit`, whatever their length. `json` has no equality
+ * and no order, and is a type of values only: a column of it is read as its text.
  */
 const TYPES = {
   bool: row([16, 1000, 1], 'B', 'bool', 'bool', 'true', { isPreferred: true, sqlName: 'boolean' }),
@@ -150,7 +149,6 @@ export type TypeName = ScalarType | ArrayType;
 
 export const SCALAR_TYPES = Object.freeze(Object.keys(TYPES)) as readonly ScalarType[]; // its own keys
 
-/** The row of a scalar type. */
 export function typeRow(type: ScalarType): TypeRow {
   return TYPES[type];
 }
@@ -186,17 +184,14 @@ const INTEGER_SET: ReadonlySet<string> = new Set(INTEGERS);
 const NUMBER_SET: ReadonlySet<string> = new Set(NUMBERS);
 const MOMENT_SET: ReadonlySet<string> = new Set(MOMENTS);
 
-/** True for `int2`, `int4` and `int8`. */
 export function isInteger(type: string): boolean {
   return INTEGER_SET.has(type);
 }
 
-/** True for integers, floats and `numeric`. */
 export function isNumber(type: string): boolean {
   return NUMBER_SET.has(type);
 }
 
-/** True for `date`, `timestamp` and `timestamptz`. */
 export function isMoment(type: string): boolean {
   return MOMENT_SET.has(type);
 }
@@ -212,7 +207,7 @@ export function isComparable(type: TypeName): boolean {
   return type !== 'json' && type !== 'json[]';
 }
 
-/** The model type that `name` spells (`integer`, `int4[]`, …), or null where it spells none. */
+/** The model type that `name` spells (`integer`, `int4[]`, …); null if none. */
 export function typeNamed(name: string): TypeName | null {
   const lower = name.trim().toLowerCase();
   if (lower.endsWith('[]')) {

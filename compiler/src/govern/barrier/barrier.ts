@@ -18,19 +18,19 @@ import { type Guards, guarded } from './guard.js';
 import { RowReach } from './reach.js';
 
 /**
- * The statement in such a form that nothing in it can fail on a row before the row filter has hidden it, whatever
- * order the planner chooses: what is proved harmless stays as it is and may use an index; every other condition
- * asks first whether the rows are shown (`guard.ts`); where no such question can stand, all scans are fenced.
+ * Rewrites a statement so that nothing in it can fail on a row before the row filter has hidden it, in whatever order
+ * the planner evaluates. Harmless conditions stay unchanged and may use an index; every other condition first tests
+ * whether the rows are shown (`guard.ts`); where such a test is impossible, all scans are fenced.
  *
- * Conditions are what matters: what a select list computes runs on rows that have passed the filter. But a condition
- * on a derived column counts as one on the expression behind it, since the planner merges levels.
+ * Only conditions matter: select lists are computed on rows that have passed the filter. A condition on a derived
+ * column counts as one on the expression behind it, since the planner merges levels.
  */
 export function behindBarrier(root: Query, literals: LiteralSlots, slots: GovernedSlots): Query {
   const reach = new RowReach(root, literals);
   if (reach.filtered.length === 0) return root;
   const found = new Findings(reach);
   for (const query of allQueries(root)) found.look(query);
-  // A generator that hidden rows draw from as well tells how many there are to whoever knows its state.
+  // If hidden rows also draw random numbers, their number is revealed to anyone who knows the generator's state.
   if (isVolatile(root)) found.fenced = true;
   const query = found.isEmpty ? root : guarded(root, found, slots);
   if (!found.fenced) return query;
@@ -38,7 +38,6 @@ export function behindBarrier(root: Query, literals: LiteralSlots, slots: Govern
   return pushPredicates(query, (e) => guardedReach.isHarmless(e));
 }
 
-/** The guards that the conditions of a statement need. */
 class Findings implements Guards {
   readonly reach: RowReach;
   readonly conditions = new Set<Expr>();
@@ -63,8 +62,8 @@ class Findings implements Guards {
   }
 
   /**
-   * Looks at an output. The values that IN compares with are conditions too, on rows of the query inside, unless they
-   * are computed there.
+   * IN turns the output of its query into a condition on the rows inside, so output that can fail is computed behind a
+   * fence (`sealed`).
    */
   #lookAtOutput(expr: Expr): void {
     if (expr.kind !== 'in_query') return;
@@ -72,13 +71,13 @@ class Findings implements Guards {
   }
 
   /**
-   * @param first the place of the first leaf of `item` in the FROM of its level
-   * @returns the place behind its last one
+   * @param first index of the first leaf of `item` in the FROM of its level
+   * @returns the index after its last leaf
    */
   #lookAtJoins(item: FromItem, links: JoinedItems, first: number): number {
     if (item.kind !== 'join') return first + 1;
     const next = this.#lookAtJoins(item.right, links, this.#lookAtJoins(item.left, links, first));
-    // Whether it hangs, by a LATERAL item, on rows of an item beside the join, which ON cannot ask.
+    // True if ON depends, through a LATERAL item, on rows beside the join: ON cannot test whether those are shown.
     const reachesBeside = (condition: Expr): boolean =>
       this.reach.reached(condition).some(({ source }) => {
         const place = links.places.get(source);
@@ -104,9 +103,9 @@ class Findings implements Guards {
   }
 
   /**
-   * True if a condition equates values of two FROM items, or of one item without a filter to ask about. Joins need it
-   * in that form, and the planner may use either side in place of anything equal to it, in any scan. Items that are
-   * already joined by something harmless do not need it.
+   * True if a condition equates values of two FROM items, or of one item without a row filter. Joins need the equality
+   * unchanged, and the planner may substitute either side for anything equal to it, in any scan. Items that a harmless
+   * equality already joins do not need it.
    */
   #equates(condition: Expr, links: JoinedItems): boolean {
     if (condition.kind !== 'operation' || condition.definition.name !== '=' || condition.left === null)
@@ -118,8 +117,8 @@ class Findings implements Guards {
   }
 
   /**
-   * True if Postgres always makes a join of a condition with a query inside, so that the query never runs for a hidden
-   * row. Failures inside it are checked there.
+   * True if Postgres always turns a condition with a query inside into a join, so that the query never runs for a
+   * hidden row. Failures inside the query are checked there.
    */
   #becomesJoin(condition: Expr, links: JoinedItems): boolean {
     if (condition.kind === 'in_query') return this.#joinsIn(condition, links);
@@ -148,7 +147,7 @@ class Findings implements Guards {
   }
 }
 
-/** The FROM items of a level that harmless equalities join: hash and merge joins can be made on those. */
+/** Groups the FROM items of a level that harmless equalities join: hash and merge joins can use those. */
 class JoinedItems {
   readonly #query: Select;
   readonly #reach: RowReach;
@@ -160,12 +159,11 @@ class JoinedItems {
     this.#reach = reach;
   }
 
-  /** The FROM items of the level, from left to right. */
+  /** Index of each FROM item of the level, from left to right. */
   get places(): ReadonlyMap<SourceId, number> {
     return (this.#places ??= new Map(leavesOf(this.#query.from).map((l, place) => [l.id, place])));
   }
 
-  /** True if they join all of `items` with each other. */
   join(items: Iterable<SourceId>): boolean {
     this.#group ??= this.#grouped();
     return new Set([...items].map(this.#group)).size === 1;
@@ -200,8 +198,9 @@ function isOfGroups(condition: Expr): boolean {
 }
 
 /**
- * A fence around every level of several grouping sets: no condition from outside runs before the groups are made. One
- * on a key could not ask whether the rows below are shown, for the set without keys has a row where there is none.
+ * Fences every level with several grouping sets, so that no outer condition runs before the groups are made. A
+ * condition on a key could not test whether the rows below are shown: the set without keys yields a row even if there
+ * are none.
  */
 export function fenceGroupingSets(root: Query, slots: GovernedSlots): Query {
   return mapQuery(root, {

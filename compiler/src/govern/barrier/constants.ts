@@ -3,8 +3,8 @@ import type { Expr, Query } from '../../plan/plan.js';
 import { isMoment } from '../../types/types.js';
 
 /**
- * True if a value that reads no row provably never fails, such as the moments of reports: `now() - interval '7 days'`.
- * Anything else might fail, and an error would tell that some row was reached.
+ * True if a value that reads no row provably never fails, such as `now() - interval '7 days'`. Anything else might
+ * fail, and the error would reveal that some row was reached.
  */
 export function cannotFail(expr: Expr, literals: LiteralSlots): boolean {
   return (
@@ -14,7 +14,7 @@ export function cannotFail(expr: Expr, literals: LiteralSlots): boolean {
   );
 }
 
-/** A text of the question in the other case, trimmed or joined to another. Very long ones may need too much room. */
+/** Literals of the statement, changed in case, trimmed or concatenated. Very long ones may need too much memory. */
 function isShortText(expr: Expr, literals: LiteralSlots, budget: FoldBudget): boolean {
   if (budget.nodes-- <= 0) return false;
   if (expr.kind === 'parameter')
@@ -23,7 +23,7 @@ function isShortText(expr: Expr, literals: LiteralSlots, budget: FoldBudget): bo
   return parts.length > 0 && parts.every((e) => e !== null && isShortText(e, literals, budget));
 }
 
-/** The parts of a text; empty if they are unknown. */
+/** Operands of a harmless text function; empty for any other expression. */
 function textsIn(expr: Expr): readonly (Expr | null)[] {
   if (expr.kind === 'call' && CASES.has(expr.definition.name)) return expr.args;
   return expr.kind === 'operation' && expr.definition.name === '||' ? [expr.left, expr.right] : [];
@@ -32,7 +32,7 @@ function textsIn(expr: Expr): readonly (Expr | null)[] {
 const CASES: ReadonlySet<string> = new Set(['lower', 'upper', 'btrim', 'ltrim', 'rtrim']);
 const isShort = (text: string): boolean => text.length <= 1_000;
 
-/** A few small numbers added, subtracted or, with room for the digits, multiplied. */
+/** A few small numbers, added, subtracted or, in a type with room for the digits, multiplied. */
 function isSmallNumber(expr: Expr, literals: LiteralSlots, budget: FoldBudget): boolean {
   if (budget.nodes-- <= 0 || !NUMBERS.has(expr.type)) return false;
   const isSmall = (e: Expr): boolean => isSmallNumber(e, literals, budget);
@@ -67,7 +67,7 @@ const WIDENED: ReadonlySet<string> = new Set([
   'int8 float8',
   'numeric float8',
 ]);
-/** They yield at most one more than they are given. */
+/** Functions whose result exceeds their argument by at most one. */
 export const ROUNDED: ReadonlySet<string> = new Set([
   'abs',
   'sign',
@@ -80,14 +80,14 @@ export const ROUNDED: ReadonlySet<string> = new Set([
 const ADDED: ReadonlySet<string> = new Set(['+', '-']);
 const isFewDigits = (text: string): boolean => /^-?\d{1,5}(\.\d{1,5})?$/.test(text);
 
-/** Remaining size that is inspected, and remaining steps by which a moment may be moved. */
+/** Nodes that may still be inspected, and steps by which a moment may still be moved. */
 interface FoldBudget {
   nodes: number;
   steps: number;
 }
 
 const MOST_NODES = 16;
-/** A few steps from a moment of our time do not leave time; many would. */
+/** A moment near the present stays in range after a few steps; many might leave it. */
 const MOST_STEPS = 2;
 
 function isOfOurTime(expr: Expr, literals: LiteralSlots, budget: FoldBudget): boolean {
@@ -99,7 +99,7 @@ function isOfOurTime(expr: Expr, literals: LiteralSlots, budget: FoldBudget): bo
     case 'structural':
       return true;
     case 'cast':
-      // A text may be no moment, however it looks.
+      // A text may not be a valid moment, whatever it looks like.
       return (
         isMoment(expr.type) && isMoment(expr.arg.type) && expr.modifiers.length === 0 && isSound(expr.arg)
       );
@@ -120,7 +120,7 @@ function isOfOurTime(expr: Expr, literals: LiteralSlots, budget: FoldBudget): bo
   }
 }
 
-/** Year, month and day by literals, each of which any day can have. */
+/** True if year, month and day are literals within ranges that are valid in any combination. */
 function isDay(args: readonly Expr[], literals: LiteralSlots): boolean {
   return (
     args.length === PARTS_OF_A_DAY.length &&
@@ -137,7 +137,7 @@ const PARTS_OF_A_DAY: readonly LiteralTest[] = [
   (day) => /^(?:[1-9]|1\d|2[0-8])$/.test(day),
 ];
 
-/** True if LIMIT or OFFSET is absent, or a literal that is a count; a negative one fails. */
+/** True if LIMIT or OFFSET is absent or a literal count; a negative count fails. */
 export function isCount(expr: Expr | null, literals: LiteralSlots): boolean {
   return (
     expr === null || (expr.kind === 'parameter' && literals.literalIn(expr.slot)?.holds(isFewRows) === true)
@@ -155,7 +155,7 @@ const isNoneOrOne: LiteralTest = (text) => text === '0' || text === '1';
 
 const CALLS: ReadonlySet<string> = new Set(['now', 'date_trunc']);
 
-/** Small counts, days of a four-digit year, and intervals of one part that is less than two thousand years. */
+/** Small counts, dates of a four-digit year, and intervals of one unit below two thousand years. */
 const BOUNDED: readonly RegExp[] = [
   /^-?\d{1,5}$/,
   /^\d{4}-\d\d-\d\d( \d\d:\d\d(:\d\d)?)?$/,

@@ -30,7 +30,7 @@ import { isSealedLevel, type RowReach } from './reach.js';
 /** The expressions of a statement that must not run unguarded on hidden rows. */
 export interface Guards {
   readonly reach: RowReach;
-  /** Conditions that ask first whether the rows that reach them are shown. */
+  /** Conditions that first test whether the rows that reach them are shown. */
   readonly conditions: ReadonlySet<Expr>;
   /** Queries whose output is computed before anything is compared with it. */
   readonly sealed: ReadonlySet<Query>;
@@ -39,22 +39,25 @@ export interface Guards {
 }
 
 /**
- * `CASE WHEN <rows are shown> THEN <condition> ELSE false END` in the place of each condition. Postgres evaluates
- * WHEN before THEN and moves nothing out of a CASE whose test reads a row, so the condition meets shown rows only,
- * and the scan stays open to index conditions and joins. It also keeps the planner from trying the condition on the
- * values of its statistics, which are those of hidden rows too.
+ * Replaces each condition by `CASE WHEN <rows are shown> THEN <condition> ELSE false END`. Postgres evaluates WHEN
+ * before THEN and moves nothing out of a CASE whose test reads a row, so the condition sees shown rows only, and the
+ * scan can still use index conditions and joins. The CASE also keeps the planner from trying the condition on column
+ * statistics, which include values of hidden rows.
  */
 export function guarded(root: Query, guards: Guards, slots: GovernedSlots): Query {
   return new GuardPass(root, guards, slots).rewritten(root, []);
 }
 
-/** Columns that a query may carry up, each for a scan: beyond that one says of all rows together whether they are shown. */
+/**
+ * Maximum number of visibility columns that a query carries up, one for each scan; beyond that, one column covers all
+ * scans.
+ */
 const MOST_CARRIED = 8;
 
-/** Questions in the parts of one condition. */
+/** Maximum number of visibility tests in the parts of one condition. */
 const MOST_QUESTIONS = 256;
 
-/** By column: the scan of which a query carries up whether its rows are shown; null for all of them. */
+/** The scan whose visibility each added column states; null: all scans. */
 type CarriedScans = readonly (SourceId | null)[];
 
 class GuardPass {
@@ -62,13 +65,16 @@ class GuardPass {
   readonly #slots: GovernedSlots;
   readonly #items = new Map<SourceId, FromItem>();
   readonly #tables = new Map<number, Query>();
-  /** FROM items of levels with an outer join, which may give NULLs in the place of their rows. */
+  /** FROM items of levels with an outer join, which may replace their rows by NULLs. */
   readonly #missing = new Set<SourceId>();
-  /** Scans that say of their rows whether they are shown. */
+  /** Scans that get a column `SHOWN`. */
   readonly #saying = new Set<SourceId>();
-  /** Scans of which a query carries it up, as its last columns, in this order; or all that it reads, as one. */
+  /**
+   * Scans whose visibility a query carries up as its last columns, in this order; `all`: one column for every scan
+   * that it reads.
+   */
   readonly #carried = new Map<Query, Set<SourceId> | 'all'>();
-  /** True if a query reads the rows of a scan; key null: of any scan that has a row filter. */
+  /** True if a query reads the rows of a scan; key null: of any scan with a row filter. */
   readonly #within = new Map<Query, Map<SourceId | null, boolean>>();
 
   constructor(root: Query, guards: Guards, slots: GovernedSlots) {
@@ -89,9 +95,9 @@ class GuardPass {
     }
   }
 
-  // -------------------------------------------------------------- what must be carried where
+  // -------------------------------------------------------------- visibility columns
 
-  /** Makes FROM item `source` say whether the rows of `scan` in it are shown; null: of all its scans. */
+  /** Makes FROM item `source` state whether the rows of `scan` in it are shown; null: those of all its scans. */
   #carry(source: SourceId, scan: SourceId | null): void {
     const item = this.#items.get(source);
     if (item?.kind === 'governed') this.#saying.add(item.id);
@@ -115,7 +121,10 @@ class GuardPass {
     }
   }
 
-  /** The FROM items of a level that rows of `scan` come through; none where they end in one figure of them all. */
+  /**
+   * The FROM items of a level that pass on rows of `scan`; none if the level is sealed or aggregates all rows into
+   * one.
+   */
   #leavesWith(query: Select, scan: SourceId | null): readonly SourceId[] {
     if (isSealedLevel(query) || (query.grouped && query.groupBy.length === 0)) return [];
     return leavesOf(query.from)
@@ -148,15 +157,14 @@ class GuardPass {
     return this.#reads(this.#behind(leaf), scan);
   }
 
-  /** The scan whose visibility each column of a query carries, or null for all scans. */
   #columnsOf(query: Query): CarriedScans {
     const carried = this.#carried.get(query);
     return carried === 'all' ? [null] : [...(carried ?? [])];
   }
 
-  // -------------------------------------------------------------- the statement anew
+  // -------------------------------------------------------------- rewriting
 
-  /** @param shape those of `#carried`, given to the operands of a set operation that carry none themselves */
+  /** @param shape visibility columns to append; the operands of a set operation get those of the whole */
   rewritten(query: Query, shape: CarriedScans = this.#columnsOf(query)): Query {
     switch (query.kind) {
       case 'values':
@@ -174,7 +182,7 @@ class GuardPass {
 
   readonly #deep = (e: Expr): Expr => mapChildren(e, this.#deep, (q) => this.#inner(q));
 
-  /** A query inside an expression: fenced if its output must not be compared before it is complete. */
+  /** A query inside an expression: fenced if its output must be complete before it is compared. */
   #inner(query: Query): Query {
     const after = this.rewritten(query);
     if (!this.#guards.sealed.has(query) || after.kind === 'values') return after;
@@ -190,13 +198,13 @@ class GuardPass {
       shown.set(`${source} ${question.name}`, question.expr);
     }
     const when = allOf([...shown.values()]);
-    // Each part that asks has all of the questions: where that is too much, the whole condition asks once.
+    // Each guarded part repeats all tests; if that makes too many, one guard covers the whole condition.
     return shown.size * this.#askingParts(condition) > MOST_QUESTIONS
       ? this.#asking(this.#deep(condition), when)
       : this.#parts(condition, when);
   }
 
-  /** Number of parts of a condition that ask whether rows are shown. */
+  /** Number of parts of a condition that get a guard. */
   #askingParts(condition: Expr): number {
     if (condition.kind === 'and' || condition.kind === 'or') {
       const mixed = condition.args.filter((c) => this.#isMixed(c));
@@ -207,8 +215,9 @@ class GuardPass {
   }
 
   /**
-   * Guards the parts of a condition that can fail by asking about all rows that reach the condition; the rest stays
-   * bare, and an arm of OR keeps its index. The result for a hidden row does not matter: its row filter is in its scan.
+   * Guards the parts of a condition that can fail by testing all rows that reach the condition; the rest stays
+   * unguarded, and an arm of OR keeps its index. The result for a hidden row does not matter: its row filter is in its
+   * scan.
    */
   #parts(condition: Expr, when: Expr): Expr {
     if (condition.kind === 'and' || condition.kind === 'or') return this.#list(condition, when);
@@ -218,7 +227,7 @@ class GuardPass {
     return this.#isHarmless(condition) ? after : this.#asking(after, when);
   }
 
-  /** AND or OR whose parts that can fail share one guard, at the place of the first of them. */
+  /** Puts one guard around all parts of an AND or OR that can fail, at the place of the first of them. */
   #list(list: Extract<Expr, { kind: 'and' | 'or' }>, when: Expr): Expr {
     const failing = list.args.filter((c) => !this.#isMixed(c) && !this.#isHarmless(c));
     const [first] = failing;
@@ -233,7 +242,10 @@ class GuardPass {
     return Object.freeze({ ...list, args: Object.freeze(args) });
   }
 
-  /** True if some parts of a condition can fail and others may stay bare: Postgres can serve those from an index. */
+  /**
+   * True if some parts of a condition can fail and others can stay unguarded, so that Postgres can serve those from an
+   * index.
+   */
   #isMixed(condition: Expr): boolean {
     const list = condition.kind === 'not' ? condition.arg : condition;
     if (list.kind !== 'and' && list.kind !== 'or') return false;
@@ -249,7 +261,10 @@ class GuardPass {
     return Object.freeze({ kind: 'case', arms: Object.freeze([arm]), otherwise: FALSE, type: 'bool' });
   }
 
-  /** The column by which `source` says whether the rows of `scan` in it are shown; so is what an outer join puts in their place. */
+  /**
+   * The column of `source` that states whether the rows of `scan` in it are shown; the NULL row of an outer join
+   * counts as shown.
+   */
   #shown(source: SourceId, scan: SourceId | null): { readonly name: string; readonly expr: Expr } {
     const item = this.#items.get(source);
     const behind = this.#behind(item);
@@ -280,7 +295,7 @@ class GuardPass {
       return leaves.length === 0 ? TRUE : allOf(leaves.map((leaf) => this.#shown(leaf, scan).expr));
     });
     const all = (list: readonly Expr[]): readonly Expr[] => mapped(list, this.#deep);
-    // Postgres moves such a condition below the groups by itself; above them it cannot ask about rows.
+    // Postgres itself moves such a condition below the groups; above them it cannot test rows.
     const asks = (c: Expr): boolean => this.#guards.conditions.has(c) && query.groupBy.length > 0;
     // A key that a grouping set leaves out is NULL above the groups, and not below.
     const moves = (c: Expr): boolean =>
@@ -375,7 +390,7 @@ class GuardPass {
   }
 }
 
-/** Says whether `filter` lets the row through; an unknown outcome does not. */
+/** A column that is true if `filter` accepts the row, else false, also where the filter is NULL. */
 function shownColumn(filter: Expr): GovernedColumn {
   const expr: Expr = Object.freeze({
     kind: 'truth_test',
@@ -388,7 +403,10 @@ function shownColumn(filter: Expr): GovernedColumn {
 }
 
 const FALSE: Expr = Object.freeze({ kind: 'boolean', value: false, type: 'bool' });
-/** True of every group; a condition with an aggregate in it stays above the groups, whose rows are all shown. */
+/**
+ * Always true, but evaluated for each group: its aggregates keep a guarded condition above the groups, whose rows are
+ * all shown.
+ */
 const OF_A_GROUP: Expr = comparison('>=', count([], false, null), count([], false, null));
 const TRUE: Expr = Object.freeze({ kind: 'boolean', value: true, type: 'bool' });
 

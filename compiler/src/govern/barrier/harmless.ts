@@ -13,7 +13,7 @@ import type {
 import { childrenOf, exprsOf, leavesOf, queryOf } from '../../plan/walk.js';
 import { cannotFail, isCount } from './constants.js';
 
-/** Context of a judgement whether an expression can fail. */
+/** Callbacks that decide whether columns, calls and other nodes can fail. */
 export interface HarmlessContext {
   readonly literals: LiteralSlots;
   /** True if the expression behind a column is harmless. */
@@ -28,7 +28,7 @@ export interface HarmlessContext {
 
 /**
  * True if a value can be computed for any stored row and any parameter without an error, so that no error reveals what
- * a row holds, or that it exists. Based on a list of operations proved not to fail, with the reason of each entry;
+ * a row holds, or that it exists. Decided by a list of operations proved not to fail, each entry with its reason;
  * `test/proof/oracle/harmless.test.ts` tries the extremes of every type on each.
  */
 export function isHarmless(expr: Expr, grounds: HarmlessContext): boolean {
@@ -58,7 +58,7 @@ export function isHarmlessQuery(query: Query, grounds: HarmlessContext): boolean
   return found;
 }
 
-/** The queries that `query` reads from; null for what makes rows and may make too many. */
+/** The queries that `query` reads from; null for sources that generate rows and may generate too many. */
 function operandsOf(query: Query): readonly (Query | null)[] {
   switch (query.kind) {
     case 'values':
@@ -94,12 +94,12 @@ function isHarmlessCall(call: Aggregate | WindowCall, grounds: HarmlessContext):
 
 const COUNTING: ReadonlySet<string> = new Set(['count', 'min', 'max', 'bool_and', 'bool_or', 'every']);
 
-/** Equality and order of the model's types look at two values and at nothing else; no pair of them has no order. */
+/** Comparisons depend on nothing but the two values, and are defined for every pair. */
 const COMPARISONS: ReadonlySet<string> = new Set(['=', '<>', '<', '<=', '>', '>=']);
 
 const SPANS = ['anyrange', 'anymultirange'] as const;
 
-/** Operators by name and operands, with why they cannot fail. */
+/** Operators that cannot fail, by name and operand types, with the reason. */
 const OPERATORS: ReadonlyMap<string, string> = new Map([
   ['text ^@ text', 'compares bytes; the emitter names a collation that has an order of them'],
   ['anyarray && anyarray', 'equality of elements'],
@@ -122,7 +122,10 @@ const OPERATORS: ReadonlyMap<string, string> = new Map([
   ]),
 ]);
 
-/** LIKE may fail where its pattern does: see `isSoundPattern`. ILIKE changes case first, which a long text fails. */
+/**
+ * LIKE can fail only through its pattern: see `isSoundPattern`. ILIKE changes case first, which fails on a very long
+ * text.
+ */
 const PATTERNS: ReadonlySet<string> = new Set(['text ~~ text', 'text !~~ text']);
 
 /**
@@ -131,7 +134,7 @@ const PATTERNS: ReadonlySet<string> = new Set(['text ~~ text', 'text !~~ text'])
  */
 const CONTAINMENT = 'jsonb @> jsonb';
 
-/** Functions by name and arguments, with why they cannot fail. */
+/** Functions that cannot fail, by name and argument types, with the reason. */
 const CALLS: ReadonlyMap<string, string> = new Map([
   ['length text', 'counts characters'],
   ['char_length text', 'counts characters'],
@@ -192,7 +195,7 @@ const CASTS: ReadonlySet<string> = new Set([
   'cidr inet',
 ]);
 
-/** The entries of the list, for the tests that throw extremes at them. */
+/** The list, for tests that try extreme values on every entry. */
 export const LISTED = Object.freeze({
   comparisons: COMPARISONS,
   patterns: PATTERNS,
@@ -224,12 +227,12 @@ function isHarmlessNode(e: Expr, literals: LiteralSlots): boolean {
       return true;
     // The same value.
     case 'collate':
-    // It says which keys there are, not what they hold.
+    // Depends on the grouping set, not on values.
     case 'grouping':
       return true;
     case 'row_comparison':
       return e.pairs.every((p) => COMPARISONS.has(p.definition.name));
-    // Searches have an order in Postgres, which fails on some.
+    // Postgres' order of tsquery fails on some values.
     case 'conditional':
       return e.type !== 'tsquery';
     case 'quantified':
@@ -240,7 +243,7 @@ function isHarmlessNode(e: Expr, literals: LiteralSlots): boolean {
       return isHarmlessCast(e);
     case 'call':
       return CALLS.has(callKey(e)) || isInUtc(e) || isSearch(e, literals) || isPlaceInList(e);
-    // Of several rows one value cannot be made.
+    // Fails if the query yields several rows.
     case 'scalar_query':
     case 'bit_number':
     case 'row_text':
@@ -287,7 +290,9 @@ function isPlaceInList({ definition, args: [list, text, ...more] }: FunctionCall
   );
 }
 
-/** Words of the question's own text to be looked for. The syntax of `to_tsquery` may be wrong; of these there is none. */
+/**
+ * True for a search for the words of a literal. `to_tsquery` can fail on bad syntax; these functions have no syntax.
+ */
 function isSearch({ definition, args }: FunctionCall, literals: LiteralSlots): boolean {
   const words = args.at(-1);
   if (!SEARCHES.has(definition.name) || words?.kind !== 'parameter') return false;
@@ -300,22 +305,22 @@ const SEARCHES: ReadonlySet<string> = new Set([
   'phraseto_tsquery',
   'websearch_to_tsquery',
 ]);
-/** Each minus is a level of the search, of which Postgres takes some thirty. */
+/** Each minus nests the search one level deeper, of which Postgres takes about thirty. */
 export const isFewWords = (text: string): boolean => text.length <= 1_000 && text.split('-').length <= 20;
 
-/** By what is given, not by what is declared: no listed function is polymorphic. */
+/** By types of the arguments, not of the definition: no listed function is polymorphic. */
 function callKey({ definition, args }: FunctionCall): string {
   return [definition.name, ...args.map((a) => a.type)].join(' ');
 }
 
-/** A moment in UTC is the same number; in another zone it may lie beyond all time. */
+/** In UTC a moment keeps its value; in another zone it may leave the range of its type. */
 function isInUtc({ definition, args: [zone] }: FunctionCall): boolean {
   return definition.name === 'timezone' && zone?.kind === 'structural' && zone.text === 'UTC';
 }
 
 /**
  * True if LIKE with this pattern cannot fail on any text. A pattern that ends in an escape fails when matching reaches
- * its end; one of very many `%` may exceed the stack.
+ * its end; one with very many `%` may exceed the stack.
  */
 export function isSoundPattern(pattern: string): boolean {
   let wild = 0;

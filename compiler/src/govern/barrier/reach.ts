@@ -16,14 +16,14 @@ import { outputsAt } from '../lineage.js';
 import { isOneRow } from './constants.js';
 import { type HarmlessContext, isHarmless, isHarmlessQuery } from './harmless.js';
 
-/** A scan whose rows reach an expression, and the FROM item in the expression's scope that they come through. */
+/** A scan whose rows reach an expression, and the FROM item in the expression's scope that passes them on. */
 export interface ReachingScan {
   readonly source: SourceId;
-  /** Null: any scan that the item reads, since so many come through it. */
+  /** Null: any scan that the item reads, if there are too many to track. */
   readonly scan: SourceId | null;
 }
 
-/** Maximum number of scans behind one FROM item that are tracked one by one: the visibility of each is a column. */
+/** Maximum number of scans tracked one by one behind a FROM item: the visibility of each is a column. */
 const MOST_SCANS = 8;
 
 /**
@@ -37,7 +37,7 @@ export class RowReach {
   readonly #harmless = new Map<string, boolean>();
   readonly #reached = new Map<string, readonly ReachingScan[]>();
   readonly #levels: Levels;
-  /** For conditions inside queries above groups, the grouped levels around them. */
+  /** Conditions of queries that are computed from groups, with the grouped levels around them. */
   readonly #settled = new Map<Expr, GroupedLevels>();
   readonly #outer = new WeakMap<Query, readonly ColumnRef[]>();
   readonly #grounds: HarmlessContext;
@@ -53,7 +53,7 @@ export class RowReach {
         const behind =
           leaf.kind === 'derived' ? leaf.query : leaf.kind === 'cte' ? tables.get(leaf.table) : undefined;
         if (leaf.kind === 'governed') this.#scans.set(leaf.id, leaf);
-        // The rows of a group that may be too small never leave its level, and no condition enters it.
+        // No condition enters a sealed level, and its rows never leave it.
         if (behind !== undefined && !isSealedLevel(behind)) this.#queries.set(leaf.id, behind);
       }
     }
@@ -62,22 +62,19 @@ export class RowReach {
     this.#grounds = {
       literals,
       column: (ref) => this.#isHarmlessColumn(ref),
-      // What an aggregate or window call yields exists only after every filter.
+      // Aggregates and window calls are computed after every filter.
       call: () => true,
-      // Of several rows one value cannot be made; a figure of them all is one row.
+      // A scalar query fails if it yields several rows.
       node: (e) => e.kind === 'scalar_query' && (isOneFigure(e.query) || isOneRow(e.query, literals)),
       queries: new WeakMap(),
     };
   }
 
-  /** The scans with a row filter. */
   get filtered(): readonly GovernedScan[] {
     return [...this.#scans.values()].filter((s) => s.filter !== null);
   }
 
-  /**
-   * True if a condition cannot fail on any row, whatever its columns derive from. Computed once for each part of it.
-   */
+  /** True if a condition cannot fail on any row, whatever its columns derive from. */
   isHarmless(condition: Expr): boolean {
     const known = this.#judged.get(condition);
     if (known !== undefined) return known;
@@ -108,8 +105,8 @@ export class RowReach {
   }
 
   /**
-   * The filtered scans whose rows reach `condition`, by the FROM items that they come through: those which it names, and
-   * those which a LATERAL item that it names looks out to.
+   * The filtered scans whose rows reach `condition`, with the FROM items that pass them on: those it names, and those
+   * that a LATERAL item it names depends on.
    */
   reached(condition: Expr): readonly ReachingScan[] {
     const settled = this.#settled.get(condition) ?? null;
@@ -120,7 +117,7 @@ export class RowReach {
   }
 
   /**
-   * Notes the conditions above the groups of a level: they run on groups of shown rows and need not ask about these.
+   * Records the conditions above the groups of a level: they run on groups of shown rows and need no guard for these.
    *
    * @param around the levels around `level` that are grouped before it runs
    */
@@ -172,7 +169,7 @@ export class RowReach {
     return query === undefined ? [] : outputsAt(query, Number(ref.name.slice(1)) - 1);
   }
 
-  /** The columns in `expr` of its own level and of levels around it, also those that queries in it read. */
+  /** The columns of this level and outer ones that `expr` reads, also through queries in it. */
   #refsIn(expr: Expr): readonly ColumnRef[] {
     const found: ColumnRef[] = [];
     const visit = (e: Expr): void => {
@@ -186,7 +183,7 @@ export class RowReach {
     return found;
   }
 
-  /** The columns that a query reads from around it. */
+  /** The columns of outer levels that a query reads. */
   outerRefs(query: Query): readonly ColumnRef[] {
     let known = this.#outer.get(query);
     if (known === undefined) {
@@ -196,7 +193,7 @@ export class RowReach {
     return known;
   }
 
-  /** The columns that `part` reads from around `whole`, of which it has the queries and some of the values. */
+  /** The columns that `part` reads from around `whole`, where `part` is `whole` without some of its values. */
   outerRefsOf(part: Query, whole: Query): readonly ColumnRef[] {
     const found = new Map<string, ColumnRef>();
     const note = (ref: ColumnRef): void => {
@@ -214,7 +211,7 @@ export class RowReach {
   }
 }
 
-/** The grouped levels around a condition that were grouped before it runs, the nearest first. */
+/** The grouped levels around a condition that are grouped before it runs, nearest first. */
 export interface GroupedLevels {
   readonly level: Select;
   readonly around: GroupedLevels | null;
@@ -234,7 +231,7 @@ function queriesAboveGroups(level: Query): ReadonlySet<Query> {
   return found;
 }
 
-/** Each of `rows` once, and one for all scans of an item that has too many. */
+/** Deduplicates `rows`; an item with too many scans gets one entry for all of them. */
 function unique(rows: readonly ReachingScan[]): readonly ReachingScan[] {
   const bySource = new Map<SourceId, Map<SourceId | null, ReachingScan>>();
   for (const row of rows) {
@@ -252,7 +249,7 @@ function keyOf(ref: ColumnRef): string {
   return `${ref.source} ${ref.name}`;
 }
 
-/** True if a level groups rows that may only be aggregated, or has several grouping sets: it is fenced then. */
+/** True if a level has rows that may only be aggregated, or several grouping sets. Such a level is fenced. */
 export function isSealedLevel(query: Query): boolean {
   return (
     query.kind === 'select' &&
@@ -261,7 +258,7 @@ export function isSealedLevel(query: Query): boolean {
   );
 }
 
-/** True if a query yields one row, whatever it reads: it aggregates all rows as one group. */
+/** True if a query aggregates all rows as one group, and so yields one row. */
 function isOneFigure(query: Query): boolean {
   return (
     query.kind === 'select' &&

@@ -8,12 +8,12 @@ import { mapChildren, mapped, mapSort } from '../../plan/walk.js';
 import type { TypeName } from '../../types/types.js';
 import type { GovernedSlots } from '../slots.js';
 
-/** The column of a rollup with the number of the entity's rows behind each of its rows. */
+/** Column of a rollup with the number of entity rows behind each of its rows. */
 export const ROLLUP_ROWS = '#n';
-/** The column of a rollup that has the beginning of a row's period, a timestamp of UTC. */
+/** Column of a rollup with the start of a row's period, a timestamp in UTC. */
 export const ROLLUP_TIME = '#t';
 
-/** The reason why a question is not answered from a rollup, in words that reveal nothing hidden. */
+/** The reason why a rollup does not answer a query; reveals nothing hidden. */
 export type RollupFault =
   | 'it is not built, or too old'
   | 'the question reads rows singly, or more than this entity'
@@ -23,7 +23,7 @@ export type RollupFault =
   | 'a column that is aggregated is masked'
   | 'a minimum group size applies';
 
-/** Grains that are whole multiples of each grain's period. */
+/** Units that are whole multiples of each grain's period. */
 const WHOLE: Readonly<Record<Grain, ReadonlySet<string>>> = {
   second: new Set(['second', 'minute', 'hour', 'day', 'week', 'month', 'quarter', 'year']),
   minute: new Set(['minute', 'hour', 'day', 'week', 'month', 'quarter', 'year']),
@@ -35,7 +35,7 @@ const WHOLE: Readonly<Record<Grain, ReadonlySet<string>>> = {
   year: new Set(['year']),
 };
 
-/** Days on which a period of the grain begins; of weeks none is told from others. */
+/** Pattern of the days on which a period of the grain begins; null for weeks, which no pattern tells. */
 const DAYS: Readonly<Record<Grain, string | null>> = {
   second: String.raw`\d\d-\d\d`,
   minute: String.raw`\d\d-\d\d`,
@@ -47,7 +47,7 @@ const DAYS: Readonly<Record<Grain, string | null>> = {
   year: '01-01',
 };
 
-/** Tests whether a text is the first moment of such a day: in UTC, which a timestamptz must state. */
+/** Tests by pattern: true for the first moment of such a day, in UTC, which a timestamptz must state. */
 const TESTS = new Map<string, LiteralTest>();
 
 function beginsAt(days: string, type: TypeName): LiteralTest {
@@ -62,16 +62,16 @@ function beginsAt(days: string, type: TypeName): LiteralTest {
   return test;
 }
 
-/** Aggregates that a value changes once, however often it comes. */
+/** Aggregates that ignore repeated values. */
 const REPEATABLE: ReadonlySet<string> = new Set(['min', 'max', 'bool_and', 'bool_or', 'every']);
 
-/** One block that aggregates rows of an entity, written anew over rows of a rollup. */
+/** One block that aggregates rows of an entity, rewritten over rows of a rollup. */
 export class RolledBlock {
-  /** The reason why it cannot be used; known after all of it was visited. */
+  /** The reason why the rollup cannot be used; final once the whole block was rewritten. */
   fault: RollupFault | null = null;
   /** Columns of the rollup that it reads. */
   readonly used = new Set<string>();
-  /** Columns of the entity that must be shown in every row, since what is kept of them is. */
+  /** Columns of the entity that must be clear in every row, since values of the rollup derive from them. */
   readonly clear = new Set<string>();
   readonly #rollup: Rollup;
   readonly #source: SourceId;
@@ -138,7 +138,10 @@ export class RolledBlock {
 
   // -------------------------------------------------------------- time
 
-  /** `date_trunc(unit, <time in UTC>)` over the kept period, of which the unit is a whole number; null for anything else. */
+  /**
+   * `date_trunc(unit, <time in UTC>)` over the rollup's period, if the unit is a multiple of it; null for anything
+   * else.
+   */
   #period(e: Extract<Expr, { kind: 'call' }>): Expr | null {
     const [unit, time] = e.args;
     const { time: kept } = this.#rollup;
@@ -165,7 +168,7 @@ export class RolledBlock {
     return columnRef(this.#source, ROLLUP_TIME, 'timestamp');
   }
 
-  /** `<time> >= x` and `<time> < x` where a period begins at `x`: then whole periods are on one side of it. */
+  /** `<time> >= x` and `<time> < x` where a period begins at `x`, so that whole periods lie on one side. */
   #bound(e: Operation): Expr | null {
     const { left, right, definition } = e;
     if (left === null || !this.#isTime(left) || (definition.name !== '>=' && definition.name !== '<'))
@@ -176,7 +179,7 @@ export class RolledBlock {
     return operationNode(neededOperator(definition.name, 'timestamp', 'timestamp'), this.#time(), begin);
   }
 
-  /** True if the literal in `slot` is such a beginning: the plan depends on that and on nothing else of it. */
+  /** True if the literal in `slot` begins a period: the plan depends on no other property of it. */
   #isBeginning(slot: number, type: TypeName): boolean {
     const { time } = this.#rollup;
     const days = time === null ? null : DAYS[time.grain];

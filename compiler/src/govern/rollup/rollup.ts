@@ -7,17 +7,17 @@ import { columnRule } from '../mask.js';
 import type { GovernedSlots } from '../slots.js';
 import { ROLLUP_ROWS, ROLLUP_TIME, RolledBlock, type RollupFault } from './rolled-block.js';
 
-/** A rollup of an entity that a question reads, which does not answer it. */
+/** A rollup of an entity that a query reads, and the reason why it does not answer the query. */
 export interface PassedRollup {
   readonly name: string;
   readonly why: RollupFault;
 }
 
-/** A question over a rollup in the place of its entity. */
+/** A query over a rollup instead of its entity. */
 interface RollupQuestion {
   readonly rollup: Rollup;
   readonly query: Query;
-  /** The caller's rights on the rollup: those on the entity, and on its own columns. */
+  /** The caller's rights on the rollup: those on the entity, and on the rollup's own columns. */
   readonly access: Access;
 }
 
@@ -30,11 +30,11 @@ export interface RollupChoice {
 const NO_CHOICE: RollupChoice = Object.freeze({ rolled: null, passed: Object.freeze([]) });
 
 /**
- * Finds the rollup that answers what `plan` asks of one entity, for a caller with `access`: grain and filters of the
- * question, row filters and masks of the grants. Of several the one with the fewest dimensions. What it makes is judged
- * by `verifyRollup`, which shares no line with it.
+ * Finds the rollup that can answer `plan` for a caller with `access`, by the grain and filters of the query and the
+ * row filters and masks of the grants; of several, the one with the fewest dimensions. `verifyRollup` checks the
+ * result, and shares no code with this.
  *
- * @param usable names of rollups that are built, and not too old
+ * @param usable names of rollups that are built and not too old
  */
 export function chooseRollup(
   plan: BoundPlan,
@@ -70,7 +70,7 @@ export function chooseRollup(
   return Object.freeze({ rolled, passed: Object.freeze(passed) });
 }
 
-/** The block that aggregates the rows of `scan` and reads nothing else; null where there is none such. */
+/** The block that aggregates the rows of `scan` and reads nothing else; null if there is none. */
 function blockOf(root: Query, scan: EntityScan): Select | null {
   const block = allQueries(root).find((q) => q.kind === 'select' && q.from === scan);
   const isSole = block?.kind === 'select' && block.grouped && nestingIn(block).length === 0;
@@ -119,7 +119,7 @@ function readsBeyond({ grants }: RelationAccess, physical: ReadonlySet<string>):
   return beyond;
 }
 
-/** The table of the rollup as a relation: the entity's dimensions, as they are there, and the rollup's own columns. */
+/** The rollup's table as a relation: the entity's dimensions and the rollup's own columns. */
 function standIn(rollup: Rollup, relation: Relation, dimensions: readonly Column[]): Relation {
   const own = ownColumns(rollup).map(
     ({ name, type }): Column =>
@@ -155,7 +155,10 @@ function ownColumns({ time, measures }: Rollup) {
   ];
 }
 
-/** Whoever sees what the rollup's own columns are made of in every row sees them: that was looked at. */
+/**
+ * Extends the grants to the rollup's own columns. `overRollup` has checked that the caller sees what they derive from
+ * in every row.
+ */
 function withOwnColumns(
   access: Access,
   relation: Relation,

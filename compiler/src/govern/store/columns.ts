@@ -3,7 +3,7 @@ import type { OperatorDefinition } from '../../functions/definition.js';
 import type { Expr, GovernedColumn } from '../../plan/plan.js';
 import type { TypeName } from '../../types/types.js';
 
-/** Columns of a passage in its store; metadata comes beside them. */
+/** Columns that every store has for its passages, beside metadata. */
 export const STORED = [
   ['chunk_id', 'text'],
   ['doc_id', 'text'],
@@ -15,7 +15,7 @@ export const STORED = [
   ['redacted_fields', 'text[]'],
 ] as const satisfies readonly (readonly [string, TypeName])[];
 
-/** Columns of a derived attribute: one row for each passage that the value of one document rests on. */
+/** Columns of derived attributes: one row for each passage that the value of a document rests on. */
 export const DERIVED = [
   ['attribute', 'text'],
   ['doc_id', 'text'],
@@ -25,7 +25,7 @@ export const DERIVED = [
   ['chunk_id', 'text'],
 ] as const satisfies readonly (readonly [string, TypeName])[];
 
-/** The words of a passage, as the lexical lane numbers them. */
+/** The words of a passage, by their numbers in the lexical lane. */
 export const TERMS: GovernedColumn = Object.freeze({
   name: '#terms',
   type: 'int4[]',
@@ -49,11 +49,11 @@ export const HOLDS: OperatorDefinition = Object.freeze({ ...SHARES, name: '@>' }
 
 /** The column of BM25 weights. */
 export const LEXICAL_VECTOR = 'lex';
-/** The columns of the vectors which encoder operators compare: of the lexical lane, and of a model. */
+/** The columns of the vectors that encoder operators compare: of the lexical lane, and of a model. */
 export const NGRAM_VECTOR = 'dense';
 export const MODEL_VECTOR = 'embedding';
 
-/** Outputs of a store's plan for each passage, whatever its facet declares. */
+/** Outputs that a store's plan has for each passage, whatever its facet declares. */
 export type StoredName =
   | (typeof STORED)[number][0]
   | (typeof DERIVED)[number][0]
@@ -64,7 +64,7 @@ export type StoredName =
   | 'farthest'
   | 'snapshot';
 
-/** The output of a store's plan that holds `name`: apart from metadata, which may have the same name. */
+/** The output of a store's plan for its own column `name`, distinct from metadata of the same name. */
 export function stored(name: StoredName): string {
   return `#${name}`;
 }
@@ -74,13 +74,13 @@ export function isStored(output: string): boolean {
   return output.startsWith('#');
 }
 
-/** The type and the value of the store's own column `name`; null of metadata. */
+/** The store's own column `name`; null for metadata. */
 export function ownColumn(name: string): Expr | null {
   const own = STORED.find(([n]) => stored(n) === name);
   return own === undefined ? null : { kind: 'base', column: own[0], type: own[1] };
 }
 
-/** The table of a version's passages: what the facet declares, and what every store has. */
+/** The table of a version's passages: the declared columns of the facet, and those of every store. */
 export function passageTable(relation: Relation, facet: FacetStore, version: FacetVersion): Relation {
   const own = STORED.map(([name, type]) => storedColumn(stored(name), name, type));
   const terms = storedColumn('#terms', 'terms', 'int4[]');
@@ -92,18 +92,18 @@ export function passageTable(relation: Relation, facet: FacetStore, version: Fac
   });
 }
 
-/** The narrow table beside that of the passages: the id, key, metadata and signs of each. */
+/** The narrow table beside that of the passages, with the id, key, metadata and vector signs of each. */
 export function bitsTable(passages: Relation, version: FacetVersion): Relation {
   return Object.freeze({ ...passages, table: version.bits });
 }
 
-/** The table of how many of a version's passages hold each word. */
+/** The table with the number of a version's passages that contain each word. */
 export function wordsTable(passages: Relation, version: FacetVersion): Relation {
   const columns = [storedColumn('term', 'term', 'int4'), storedColumn('passages', 'passages', 'int8')];
   return Object.freeze({ ...passages, table: version.words, columns });
 }
 
-/** The table of what is derived from a version's passages, and of its columns those that are no key. */
+/** The table of what is derived from a version's passages, and its columns other than the key. */
 export function derivedTable(
   passages: Relation,
   version: FacetVersion,

@@ -20,7 +20,7 @@ import { storePlan } from './plan.js';
 import { besideStore, SOURCES_BESIDE, type StoreView, scanStore, visiblePassages } from './scan.js';
 import { isTimeless, SNAPSHOT } from './snapshot.js';
 
-/** Number of passages that pass the filters, counted up to slot `limit`. */
+/** Number of visible passages, counted up to slot `limit`. */
 export function countUpToLimit(view: StoreView, table: Relation): GovernedPlan {
   const { facet, source } = view.request;
   const read = visiblePassages(view, scanStore(view, [facet.entityKey], [], [], table));
@@ -34,7 +34,7 @@ export function countUpToLimit(view: StoreView, table: Relation): GovernedPlan {
   return storePlan(view, counting({ from, where: [] }));
 }
 
-/** Number of passages that pass the filters, and of those that hold each word. */
+/** Number of visible passages, and of those that contain each word. */
 export function countPlans(view: StoreView, version: FacetVersion): NonNullable<GovernedStore['counts']> {
   const { request, entity, access } = view;
   const scan = scanStore(view, [request.facet.entityKey], [], []);
@@ -50,10 +50,10 @@ export function countPlans(view: StoreView, version: FacetVersion): NonNullable<
 }
 
 /**
- * The indexer's counts if every passage whose entity exists may be seen, and all are. Else a look-up for each of the
- * rows that slot `words` brings, by the index of words.
+ * Uses the indexer's counts if the caller sees every passage. Otherwise looks up each of the rows in slot `words` by
+ * the index of words.
  *
- * @param all counts the passages that may be seen
+ * @param all counts the visible passages
  */
 function lookedUp(view: StoreView, version: FacetVersion, all: Select, documents: boolean): GovernedPlan {
   const { facet, source } = view.request;
@@ -102,8 +102,8 @@ const INDEXED: readonly GovernedColumn[] = [
 ];
 
 /**
- * In how many passages of the store `word` stands, as the indexer counted; of word 0, how many there are. It holds for
- * a caller who may see each of them, and is not to be read for another.
+ * Number of passages in the store that contain `word`, as the indexer counted; word 0: all passages. Correct only for
+ * a caller who may see each of them, and must not be read for another.
  */
 function indexed(view: StoreView, version: FacetVersion, word: Expr, place: number): Expr {
   const id = view.request.source + SOURCES_BESIDE.indexed + place;
@@ -127,8 +127,8 @@ function indexed(view: StoreView, version: FacetVersion, word: Expr, place: numb
 }
 
 /**
- * Else the passages that hold any of them, the words of slot `terms`, are found once, by whatever leaves the fewest,
- * and each word is looked for in these.
+ * Finds the passages with any of the words in slot `terms` once, by the most selective filter, and counts each word in
+ * these.
  */
 function amongFound(view: StoreView, all: Select, documents: boolean): GovernedPlan {
   const { facet, source } = view.request;
@@ -152,14 +152,14 @@ function amongFound(view: StoreView, all: Select, documents: boolean): GovernedP
   return countOfWords(view, count, outputs, [{ id: BESIDE, query: found, materialized: true }]);
 }
 
-/** The common table of a statement that counts; it has no other. */
+/** Id of the only common table in a counting statement. */
 const BESIDE = 1;
 
 function wordOf(source: SourceId): ColumnRef {
   return columnRef(source + SOURCES_BESIDE.word, 'word', 'int4');
 }
 
-/** `count` for each of the rows that slot `words` brings: a `word`, and as `term` an array of it alone. */
+/** `count` for each of the rows in slot `words`: a `word`, and as `term` an array of it. */
 function countOfWords(
   view: StoreView,
   count: Expr,

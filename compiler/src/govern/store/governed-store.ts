@@ -24,8 +24,8 @@ import {
 } from './scan.js';
 
 /**
- * The governed plans that read one facet: the version that this caller is due, its row filter, and only passages
- * whose entity the caller may see. Null where there is no grant, or no version fits exactly.
+ * The governed plans that read one facet: the caller's version, its row filter, and only passages whose entity the
+ * caller may see. Null if there is no grant, or no version fits.
  */
 export function governedStore(
   request: StoreRequest,
@@ -84,8 +84,7 @@ function shownFields(relation: Relation, allowed: RelationAccess): readonly stri
 }
 
 /**
- * Derived attributes of named entities, joined to those of the passages they rest on that the caller may see; null
- * where none is wanted.
+ * Derived attributes of named entities, joined to the visible passages that they rest on; null if none is requested.
  */
 function derivedPlan(view: StoreView, version: FacetVersion): GovernedPlan | null {
   const { by, facet } = view.request;
@@ -123,7 +122,7 @@ function derivedPlan(view: StoreView, version: FacetVersion): GovernedPlan | nul
   });
 }
 
-/** Derived attributes of one version's passages: valid only for the passages that it is joined to. */
+/** Derived attributes of one version's passages: only valid when joined to their passages. */
 function scanDerived(
   { request, store }: StoreView,
   version: FacetVersion,

@@ -41,32 +41,32 @@ import {
 } from './scan.js';
 import { SNAPSHOT } from './snapshot.js';
 
-/** The passages that are asked for, best first, with all that is shown of them. */
+/** The requested passages, best first, with all that is shown of them. */
 export function passagePlan(view: StoreView): GovernedPlan {
   return shownPassages(view, null);
 }
 
 /**
- * The same where a word of the query is in most passages: each is scored, whatever words it has. All weights are above
- * 0, so that the score is 0 of a passage that has none of the words, and of no other: these come last.
+ * Like `passagePlan`, for a query with a word that most passages contain: every passage is scored. All weights are
+ * above 0, so that only a passage without any of the words has score 0, and these come last.
  */
 export function commonWordsPlan(view: StoreView): GovernedPlan {
   return shownPassages(view, null, () => []);
 }
 
-/** The passages of the ids in slot `ids`. */
+/** The passages with the ids in slot `ids`. */
 export function namedPlan(view: StoreView): GovernedPlan {
   const id: BaseColumn = { kind: 'base', column: 'chunk_id', type: 'text' };
   return shownPassages(view, null, ({ slots }) => [oneOf(id, slots.given('ids', 'text[]'))]);
 }
 
-/** The steps of the lanes for many passages. */
+/** Searches for stores with many passages: by signs of vectors, and by an approximate index. */
 export function nearestPlans(view: StoreView, version: FacetVersion): NonNullable<GovernedStore['nearest']> {
   const bits = bitsTable(view.store, version);
   const beside = besideStore(view);
   const signs = distanceTo(beside, '<~>', 'bit', 'bits');
   const product = distanceTo(beside, '<#>', 'vector', MODEL_VECTOR);
-  // Behind a fence no index gives an order.
+  // Behind a fence no index provides an order.
   const isFenced = callersFilters(view, scanStore(view, [], [], [])).others.length > 0;
   const indexed = view.request.facet.approximate && !isFenced;
   const among = (candidates: Select): GovernedPlan => shownPassages(view, candidates);
@@ -79,8 +79,8 @@ export function nearestPlans(view: StoreView, version: FacetVersion): NonNullabl
 }
 
 /**
- * @param candidates chunk ids and distances; null where all passages come into question
- * @param ofWords what holds of a passage that is found, by its words unless told
+ * @param candidates chunk ids and distances; null: all passages
+ * @param ofWords conditions on the words of a passage
  */
 function shownPassages(
   view: StoreView,
@@ -117,7 +117,7 @@ function shownPassages(
   });
 }
 
-/** Ids of the nearest passages up to slot `candidates`, and how far each is. */
+/** Ids and distances of the nearest passages, up to slot `candidates`. */
 function candidatesOf(
   view: StoreView,
   table: Relation,
@@ -138,7 +138,10 @@ function candidatesOf(
   );
 }
 
-/** Candidates as a common table: what makes a passage one of them, and what every row of the answer says of them. */
+/**
+ * Candidates as a common table, with the condition that a passage is one of them, and outputs that describe them in
+ * every row.
+ */
 function commonCandidates({ request }: StoreView, candidates: Select) {
   const table: CommonTable = { id: CANDIDATES, query: candidates, materialized: true };
   const first = request.source + SOURCES_BESIDE.common;
@@ -161,7 +164,7 @@ function commonCandidates({ request }: StoreView, candidates: Select) {
   return { table, holds, outputs };
 }
 
-/** The common table of candidates; a store's statement has no other. */
+/** Id of the only common table in a store's statement. */
 const CANDIDATES = 1;
 
 function greatest(distance: ColumnRef): Aggregate {
@@ -189,7 +192,7 @@ interface PassageQuery {
   readonly offset?: Expr | null;
   /** True if only the best passage of each document counts. */
   readonly ofDocuments?: boolean;
-  /** Conditions on the passages that may be seen. */
+  /** Further conditions on visible passages. */
   readonly where?: readonly Expr[];
   readonly table?: Relation;
 }
@@ -242,7 +245,7 @@ function sharesWords({ request, slots }: StoreView): readonly Expr[] {
   return [operationNode(SHARES, TERMS.expr, right)];
 }
 
-/** Passages of which each document keeps the first, with the same outputs, in `order`. */
+/** Keeps the first passage of each document, by `order`, with the same outputs. */
 function bestOfDocuments(
   { request }: StoreView,
   found: Pick<Select, 'from' | 'where' | 'outputs'>,

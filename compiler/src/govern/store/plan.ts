@@ -4,7 +4,6 @@ import type { StoreView } from './scan.js';
 
 const NO_ROLLUPS: ReadonlySet<string> = new Set();
 
-/** The governed plan of a SELECT on a store, of these parts. */
 export function storePlan(
   { request, slots, access, catalog }: StoreView,
   parts: Parameters<typeof selectOf>[0],

@@ -23,17 +23,16 @@ import { governScan } from '../scan.js';
 import type { GovernedSlots } from '../slots.js';
 import { ownColumn, stored } from './columns.js';
 
-/** A request for a facet's store. */
 export interface StoreRequest {
   readonly source: SourceId;
   readonly facet: FacetStore;
   /** Predicates over the facet's own columns. */
   readonly filters: readonly Expr[];
-  /** Metadata columns that are used. */
+  /** Metadata columns that the statement uses. */
   readonly metadata: readonly string[];
   /**
-   * `search`: the best for a vector; `named`: those of the entities in `keys`, with the attributes `derived`;
-   * `first`: any, by their keys.
+   * `search`: the best for a vector; `named`: those of the entities in `keys`, with the attributes `derived`; `first`:
+   * any, in the order of their keys.
    */
   readonly by:
     | {
@@ -49,13 +48,13 @@ export interface StoreRequest {
     | { readonly kind: 'first' };
 }
 
-/** The store of a facet in the version that this caller is due, and what its plans are made with. */
+/** A facet's store in the version that this caller is served, and the context of its plans. */
 export interface StoreView {
   readonly request: StoreRequest;
   readonly store: Relation;
   /** The caller's rights on the facet in that version. */
   readonly allowed: RelationAccess;
-  /** The facet's columns that this caller may know of and use, in declared order. */
+  /** Columns of the facet that are not denied to this caller, in declared order. */
   readonly shown: readonly string[];
   readonly entity: Relation;
   readonly access: Access;
@@ -64,7 +63,7 @@ export interface StoreView {
   readonly literals: LiteralSlots;
 }
 
-/** First ids of FROM items beside the stores' own scans; those of a statement stay far below. */
+/** First ids of FROM items beside the stores' own scans, far above those of a statement. */
 export const SOURCES_BESIDE = Object.freeze({
   entity: 1_000_000,
   some: 2_000_000,
@@ -92,7 +91,7 @@ export function besideStore(view: StoreView): StoreView {
 /**
  * A scan of the store: row filter, then masked projection.
  *
- * @param pushed conditions of our own on the table's columns
+ * @param pushed conditions of the gateway on the table's columns
  */
 export function scanStore(
   view: StoreView,
@@ -116,9 +115,9 @@ export function scanStore(
 }
 
 /**
- * The passages of a scan whose entity is visible and that meet the caller's own filters.
+ * The passages of a scan whose entity is visible and that meet the caller's filters.
  *
- * @param where further conditions that the gateway puts on the passages
+ * @param where further conditions of the gateway on the passages
  */
 export function visiblePassages(view: StoreView, scan: GovernedScan, where: readonly Expr[] = []): Passages {
   const visible = entityIsVisible(view);
@@ -132,7 +131,7 @@ export function visiblePassages(view: StoreView, scan: GovernedScan, where: read
   );
 }
 
-/** The caller's filters, by whether they can fail on a passage of `scan`. */
+/** The caller's filters, divided by whether they can fail on a passage of `scan`. */
 export function callersFilters(
   view: StoreView,
   scan: GovernedScan,
@@ -150,7 +149,7 @@ export function callersFilters(
   };
   const isSafe = (e: Expr): boolean => {
     if (e.kind !== 'in_query') return isHarmless(e, grounds);
-    // What its query reads is none of the passages'.
+    // Its query reads nothing of the passages.
     return isHarmless(e.arg, grounds) && new RowReach(e.query, view.literals).isHarmlessQuery(e.query);
   };
   const { filters } = view.request;
@@ -169,7 +168,7 @@ export function distanceTo(
   return { name: stored('distance'), type: 'float8', masked: 'none', expr };
 }
 
-/** The passage is about one of the entities in `keys`. */
+/** The condition that a passage is about one of the entities in `keys`. */
 export function isAbout(view: StoreView, keys: Expr): Expr {
   const key = keyColumn(view);
   return oneOf({ kind: 'base', column: key.physical, type: key.type }, keys);
@@ -191,7 +190,7 @@ function columnFor(view: StoreView, name: string): GovernedColumn {
   return Object.freeze({ name, type, expr: nothing, masked: 'all' });
 }
 
-/** For each field that policy masks in some rows only: whether it may be read in this one. */
+/** A flag for each field that policy masks in some rows only: true if it may be read in this one. */
 export function visibleFlags({ store, shown, allowed, slots }: StoreView): readonly GovernedColumn[] {
   return shown
     .map((name) => columnRule(store, name, allowed))
@@ -206,7 +205,7 @@ function keyColumn({ store, request }: StoreView): Column {
   return key;
 }
 
-/** The entity that the passage is about is visible. */
+/** The condition that the entity of a passage is visible. */
 function entityIsVisible(view: StoreView): Expr {
   const { facet, source } = view.request;
   const { type } = keyColumn(view);

@@ -4,14 +4,14 @@ import { allQueries, exprsOf, leavesOf, someExpr } from '../../plan/walk.js';
 import { stored } from './columns.js';
 
 /**
- * The transactions that a statement sees, as a `pg_snapshot`: two statements that see the same ones read the same rows
- * of every table. NULL on a standby, whose snapshots do not name the transactions that it waits for.
+ * The snapshot of a statement, as a `pg_snapshot`: statements with equal snapshots read the same rows of every table.
+ * NULL on a standby, whose snapshots do not name the transactions that it waits for.
  */
 export const SNAPSHOT: PlanOutput = Object.freeze({
   name: stored('snapshot'),
   expr: Object.freeze({
     kind: 'scalar_query',
-    // In a query of its own, which runs once: an output is computed before rows are cut off.
+    // A separate query, which runs once: outputs are computed before rows are cut off.
     query: selectOf({
       outputs: [
         {
@@ -29,7 +29,7 @@ export const SNAPSHOT: PlanOutput = Object.freeze({
   }),
 });
 
-/** A function about the server itself, which no caller can call. */
+/** A function about the server itself, which callers cannot call. */
 function ofServer(name: string, type: FunctionCall['type']): FunctionCall {
   const args = Object.freeze([]);
   return Object.freeze({
@@ -50,8 +50,8 @@ function ofServer(name: string, type: FunctionCall['type']): FunctionCall {
 }
 
 /**
- * True if a query without `SNAPSHOT` gives the same answer for the same rows at any time. A function that is only
- * stable may read the clock, and so may a text that is read as a time (`now`, `today`).
+ * True if a query without `SNAPSHOT` gives the same answer for the same rows at any time. A stable function may read
+ * the clock, and so may a text that is read as a time (`now`, `today`).
  */
 export function isTimeless(query: Query): boolean {
   return !allQueries(query).some((q) => {

@@ -24,12 +24,12 @@ import {
 } from './proofs.js';
 
 /**
- * The last check of the barrier, by other means than those that put it up: follows every condition of the statement
+ * The final check of the barrier, independent of the code that builds it: follows every condition of the statement
  * down to the rows that the planner may run it on, and refuses one that could fail on a row that is not known to be
  * shown.
  *
- * @returns the literals that a proof rests on
- * @throws InternalError; a caller's mistake cannot cause one
+ * @returns the literals that the proof relies on
+ * @throws InternalError; no query of a caller can cause one
  */
 export function verifyBarrier(root: Query, slots: readonly Slot[]): readonly ProofDependency[] {
   return new BarrierCheck(root, slots).checked();
@@ -43,13 +43,12 @@ function idsOf(row: ScanRow): readonly [SourceId, SourceId] {
   return row.split(' ').map(Number) as [number, number]; // made of two numbers
 }
 
-/** The source of a FROM item. */
 type FromItemSource =
   | { readonly kind: 'scan'; readonly scan: GovernedScan }
   | { readonly kind: 'query'; readonly query: Query }
   | { readonly kind: 'given' };
 
-/** Rows known to be shown, since a CASE has asked; `key` is equal for equal rows. */
+/** Rows known to be shown because a CASE has tested them; `key` is equal for equal rows. */
 interface CheckedRows {
   readonly rows: ScanRows;
   readonly key: string;
@@ -57,19 +56,21 @@ interface CheckedRows {
 
 const NOTHING_ASKED: CheckedRows = { rows: new Set(), key: '' };
 
-/** The context of a value. */
 interface ValueContext {
   readonly asked: CheckedRows;
-  /** True for a condition, or one of several that make one up, whose selectivity the planner estimates. */
+  /** True for a condition or a part of one, whose selectivity the planner estimates. */
   readonly estimated: boolean;
-  /** True if aggregates run in the same place, and not below. */
+  /** True if aggregates are evaluated in the same place, not below. */
   readonly inside: boolean;
 }
 
 const OF_A_CONDITION: ValueContext = { asked: NOTHING_ASKED, estimated: true, inside: false };
 const OF_A_QUERY: ValueContext = { asked: NOTHING_ASKED, estimated: false, inside: true };
 
-/** A value that can fail, by what a CASE around it asks: such values differ for a proof in nothing else. */
+/**
+ * A value that can fail, with the rows that a CASE around it tests. Failing values differ in nothing else that a proof
+ * needs.
+ */
 interface FailingValue {
   readonly kind: Expr['kind'];
   readonly asked: CheckedRows;
@@ -77,21 +78,18 @@ interface FailingValue {
   readonly tried: boolean;
 }
 
-/** The numbers that a query and all queries in it have: from `first` to before `next`. */
+/** Numbers of a query and all queries in it: from `first` to before `next`. */
 interface QueryRange {
   readonly first: number;
   readonly next: number;
 }
 
-/**
- * INVARIANT: anything that follows references from FROM items to queries is computed once for each query, and column or
- * scan.
- */
+/** INVARIANT: results that follow references from FROM items to queries are cached by query, and column or scan. */
 class BarrierCheck {
   readonly #root: Query;
   readonly #slots: readonly Slot[];
   readonly #behind = new Map<SourceId, FromItemSource>();
-  /** Null for a recursive one, whose rows are computed before anything reads them. */
+  /** Null for a recursive table, whose rows are computed before anything reads them. */
   readonly #tables = new Map<number, Query | null>();
   readonly #spans = new Map<Query, QueryRange>();
   /** The number of the query whose FROM has an item. */
@@ -105,10 +103,9 @@ class BarrierCheck {
   readonly #cut = new QueryMemo<boolean>();
   readonly #reads = new QueryMemo<boolean>();
   readonly #shown = new QueryMemo<ReadonlySet<SourceId> | null>();
-  /** The queries in the values of each level that has some. */
   readonly #inside = new Map<Query, readonly Query[]>();
   /**
-   * The numbers of queries around the current one whose rows were grouped before it runs, so that all of them are
+   * Numbers of the queries around the current one whose rows were grouped before it runs, so that all of them are
    * shown.
    */
   readonly #settled = new Set<number>();
@@ -136,7 +133,7 @@ class BarrierCheck {
     return this.#reliances;
   }
 
-  /** Predicates beside a row filter run on hidden rows too, in whatever order: none of them may fail. */
+  /** Predicates beside a row filter run on hidden rows too, in any order: none of them may fail. */
   #besideFilters(): void {
     for (const behind of this.#behind.values())
       if (behind.kind === 'scan' && hides(behind.scan))
@@ -145,14 +142,14 @@ class BarrierCheck {
             throw new InternalError(`a ${e.kind} beside a row filter can fail on rows that are hidden`);
   }
 
-  // -------------------------------------------------------------- what there is
+  // -------------------------------------------------------------- index of the statement
 
   #know(query: Query): void {
     const first = this.#queries++;
     const items = query.kind === 'select' ? itemsOf(query.from) : NOTHING;
     this.#items.set(query, items);
     for (const { id } of items) this.#homes.set(id, first);
-    // Before the queries inside, which may read them.
+    // Before the queries inside, which may read these tables.
     if (query.kind !== 'values')
       for (const t of query.with) this.#tables.set(t.id, t.recursive === true ? null : t.query);
     for (const q of partsOf(query)) this.#know(q);
@@ -179,7 +176,7 @@ class BarrierCheck {
         this.#behind.set(leaf.id, query === null ? { kind: 'given' } : { kind: 'query', query });
         break;
       }
-      // Their results were computed before, or from rows that are known to be shown.
+      // Their rows were computed before, or from rows that are known to be shown.
       case 'rows':
       case 'recursion':
       case 'spine':
@@ -238,7 +235,7 @@ class BarrierCheck {
     for (const c of onOf(query.from)) this.#condition(c);
   }
 
-  /** IN compares with what its query yields, which may become a condition on that query's rows. */
+  /** IN compares with the output of its query, which may become a condition on that query's rows. */
   #outputsOfIn(e: Expr): void {
     if (e.kind === 'in_query') {
       const cut = e.query.kind !== 'values' && (e.query.limit !== null || e.query.offset !== null);
@@ -250,7 +247,7 @@ class BarrierCheck {
   }
 
   #condition(condition: Expr): void {
-    // Equality of two values lets the planner put either in the place of the other, in any scan.
+    // The planner may substitute either side of an equality for the other, in any scan.
     const equates =
       condition.kind === 'operation' && condition.definition.name === '=' && condition.left !== null;
     if (equates && this.#open && !this.#isSound(condition, false)) {
@@ -283,7 +280,7 @@ class BarrierCheck {
 
   // -------------------------------------------------------------- values
 
-  /** Adds to `found` what of a value can fail. */
+  /** Adds the parts of a value that can fail to `found`. */
   #value(e: Expr, place: ValueContext, found: Failures): void {
     if (e.kind === 'aggregate' || e.kind === 'window') {
       if (!place.inside) return;
@@ -310,8 +307,8 @@ class BarrierCheck {
   }
 
   /**
-   * The values that can fail in a query inside a condition. It runs for each row that reaches the condition, with all
-   * its parts.
+   * The values that can fail in a query inside a condition. All of the query runs for each row that reaches the
+   * condition.
    */
   #failuresIn(query: Query): readonly FailingValue[] {
     const known = this.#failures.get(query);
@@ -383,7 +380,9 @@ class BarrierCheck {
     return query.with.some((t) => t.recursive === true) || this.#itemsOf(query).some(makesRows);
   }
 
-  /** A level of groups that may be too small, or of several sets of groups: it has a fence, and shows no row. */
+  /**
+   * True for a level of groups that may be too small, or of several grouping sets: it has a fence, and shows no row.
+   */
   #countsOnly(query: Query): boolean {
     return (
       query.kind === 'select' &&
@@ -395,7 +394,7 @@ class BarrierCheck {
 
   // -------------------------------------------------------------- rows
 
-  /** The columns that a value reads, those that queries in it read from outside of them too. */
+  /** The columns that a value reads, including those that queries in it read from outside. */
   #refs(e: Expr | null): readonly ColumnRef[] {
     const found: ColumnRef[] = [];
     const look = (x: Expr): void => {
@@ -421,7 +420,7 @@ class BarrierCheck {
     return refs;
   }
 
-  /** The columns that values read, in aggregates too, and what queries in them read from outside of them. */
+  /** The columns that values read, also inside aggregates, including those that queries in them read from outside. */
   #readIn(values: readonly Expr[]): readonly ColumnRef[] {
     const found: ColumnRef[] = [];
     const look = (e: Expr): void => {
@@ -433,7 +432,9 @@ class BarrierCheck {
     return found;
   }
 
-  /** The rows, hidden ones too, that reach a column: by its own FROM item, or by one that its LATERAL query looks out to. */
+  /**
+   * The hidden rows that reach a column: through its own FROM item, or through one that its LATERAL query refers to.
+   */
   #hiddenBehind(ref: ColumnRef): ScanRows {
     const key = `${ref.source} ${ref.name}`;
     const known = this.#hidden.get(key);
@@ -455,7 +456,7 @@ class BarrierCheck {
     return found;
   }
 
-  /** True if no condition reaches rows of a scan through a FROM item before they were filtered. */
+  /** True if no condition reaches rows of a scan through a FROM item before they are filtered. */
   #isFenced(row: ScanRow): boolean {
     const [source, scan] = idsOf(row);
     const behind = this.#behind.get(scan);
@@ -477,9 +478,9 @@ class BarrierCheck {
     );
   }
 
-  // -------------------------------------------------------------- what a CASE asks
+  // -------------------------------------------------------------- visibility tests
 
-  /** The rows that the only arm of a CASE is for, where its condition is nothing but the question; else null. */
+  /** The rows that a CASE with one arm tests, if its condition is nothing but the test; else null. */
   #askedBy(e: Expr): CheckedRows | null {
     if (e.kind !== 'case' || e.arms.length !== 1) return null;
     const [arm] = e.arms;
@@ -494,7 +495,7 @@ class BarrierCheck {
     return askedFor(asked);
   }
 
-  /** The scans whose rows a column says to be shown; null where it says something else. */
+  /** The scans whose visibility a column states; null if it states something else. */
   #shownBy(ref: ColumnRef): ReadonlySet<SourceId> | null {
     const behind = this.#behind.get(ref.source);
     if (behind?.kind === 'scan')
@@ -525,7 +526,7 @@ class BarrierCheck {
     }
   }
 
-  /** A scan's rows are shown where every FROM item that they come through says so. */
+  /** A scan's rows are shown if every FROM item that passes them on says so. */
   #shownInLevel(query: Select, said: Expr | undefined): ReadonlySet<SourceId> | null {
     if (said === undefined) return null;
     const says = new Map<SourceId, Set<SourceId>>();
@@ -546,7 +547,7 @@ class BarrierCheck {
     );
   }
 
-  /** True if the rows of a scan come through a query one by one, not as one figure. */
+  /** True if a query passes on rows of a scan one by one, not as one aggregate. */
   #readsRows(query: Query, scan: SourceId): boolean {
     if (query.kind === 'values' || this.#countsOnly(query)) return false;
     if (query.kind === 'select' && query.grouped && query.groupBy.length === 0 && query.groupingSets === null)
@@ -564,9 +565,12 @@ class BarrierCheck {
     return query !== null && this.#readsRows(query, scan);
   }
 
-  // -------------------------------------------------------------- what becomes a join
+  // -------------------------------------------------------------- semi-joins
 
-  /** True if the query in a conjunct of WHERE is joined to the block, so that it never runs for a hidden row of it. */
+  /**
+   * True if Postgres joins the query in a conjunct of WHERE to the block, so that it never runs for a hidden row of
+   * the block.
+   */
   #isJoin(condition: Expr, block: Select): boolean {
     const e = condition.kind === 'not' ? condition.arg : condition;
     if (condition.kind !== 'in_query' && e.kind !== 'exists') return false;
@@ -616,7 +620,7 @@ class QueryMemo<T> {
   }
 }
 
-/** Values that can fail, one of each kind. */
+/** Values that can fail, one for each set of tested rows. */
 class Failures {
   readonly #found = new Map<string, FailingValue>();
 
@@ -624,7 +628,7 @@ class Failures {
     this.#note({ kind: e.kind, asked, tried: estimated && isTried(e) });
   }
 
-  /** Adds the values that can fail in a query inside a value, for whose rows a CASE around it has `asked`. */
+  /** Adds the failures of a query inside a value; `asked`: rows that a CASE around it tests. */
   addAll(failures: readonly FailingValue[], asked: CheckedRows): void {
     for (const f of failures) this.#note(asked.key === '' ? f : { ...f, asked: both(asked, f.asked) });
   }
@@ -696,11 +700,11 @@ function isTotalQuery(query: Query, slots: readonly Slot[]): boolean {
   );
 }
 
-// ---------------------------------------------------------------- the tree, by the verifier's own eyes
+// ---------------------------------------------------------------- traversal, independent of `plan/walk.ts`
 
 const TRUE: Expr = { kind: 'boolean', value: true, type: 'bool' };
 
-/** True if it makes rows from values, and may fail or make too many. */
+/** True if the item generates rows from values, which may fail or generate too many. */
 function makesRows(leaf: FromLeaf): boolean {
   return leaf.kind === 'spine' || leaf.kind === 'rows';
 }
@@ -715,7 +719,7 @@ function picks(query: Query, slots: readonly Slot[], rely: (r: ProofDependency) 
   return [query.limit, query.offset].some((e) => e !== null && !isRelied(e, 'count', slots, rely));
 }
 
-/** True if a value is a literal with the property that a proof assumes. */
+/** True if a value is a literal with the property that a proof needs; records the dependency. */
 function isRelied(
   e: Expr | null,
   as: ProofDependency['as'],
@@ -727,7 +731,7 @@ function isRelied(
   return true;
 }
 
-/** True if the scan's column `SHOWN` is exactly its row filter, made true or false. */
+/** True if the scan's column `SHOWN` is exactly its row filter, with NULL as false. */
 function saysShown(scan: GovernedScan): boolean {
   const said = columnOf(scan, SHOWN);
   return said.kind === 'truth_test' && said.test === 'true' && !said.negated && said.arg === scan.filter;
@@ -739,7 +743,7 @@ function columnOf(scan: GovernedScan, name: string): Expr {
   return found.expr;
 }
 
-/** The column of a question "is it shown", asked so that a row that an outer join made up counts as shown. */
+/** The column of a visibility test, also in the form in which the NULL row of an outer join counts as shown. */
 function questioned(e: Expr): ColumnRef | null {
   if (e.kind === 'column') return e;
   const asks = e.kind === 'truth_test' && e.test === 'false' && e.negated;
@@ -832,8 +836,8 @@ function valuesOf(query: Query): readonly Expr[] {
 }
 
 /**
- * The expressions of a grouped level that are computed from its groups, and their keys, which are computed from
- * filtered rows.
+ * The expressions of a grouped level that are computed from its groups, and its keys, which are computed from filtered
+ * rows.
  */
 function aboveGroups(level: Select): readonly Expr[] {
   const keys = [...level.groupBy, ...level.distinctOn, ...sortedBy(level)];

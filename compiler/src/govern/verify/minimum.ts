@@ -15,10 +15,10 @@ import { type CountedScan, countedScans } from '../minimum.js';
 import { verifyCounted } from './barrier.js';
 
 /**
- * The last check of rows that may only be aggregated: the block that scans them groups, is fenced, drops groups that
- * are too small, and has no aggregate that does not ask first how many of them it rests on.
+ * The final check of rows that may only be aggregated: the block that scans them groups, is fenced, drops groups that
+ * are too small, and tests for each aggregate the number of such rows that it rests on.
  *
- * @throws InternalError; a caller's mistake cannot cause one
+ * @throws InternalError; no query of a caller can cause one
  */
 export function verifyMinima(root: Query, slots: readonly Slot[]): void {
   const blocks = allQueries(root);
@@ -50,7 +50,7 @@ function isWhole(block: Select): boolean {
   return block.groupBy.length === 0 && block.groupingSets === null;
 }
 
-/** Rows are counted by expressions of the block itself; a query around it only gives keys to compare. */
+/** Rows are counted by expressions of the block itself; an outer query may only give keys to compare. */
 function verifyChosen(block: Select): void {
   const within = new Set<number>();
   for (const q of allQueries(block))
@@ -95,9 +95,7 @@ function verifyValue(expr: Expr, scans: readonly CountedScan[], slots: readonly 
   for (const child of childrenOf(expr)) verifyValue(child, scans, slots);
 }
 
-/**
- * True if a condition holds only for a group of enough keys of every scan, or one with a row that other grants show.
- */
+/** True if a condition holds only for a group with enough keys of every scan, or with a row that other grants show. */
 function isPresent(condition: Expr, scans: readonly CountedScan[], slots: readonly Slot[]): boolean {
   if (condition.kind !== 'or') return isEnough(condition, scans, [], slots);
   const [enough, some, ...more] = condition.args;
@@ -133,7 +131,7 @@ function isEnough(
   );
 }
 
-/** True if a slot holds a number that policy has put there, no smaller than `least`. */
+/** True if a slot holds a number from policy that is no smaller than `least`. */
 function isAtLeast(slot: Slot | undefined, least: number): boolean {
   return slot?.kind === 'literal' && !slot.written && Number(slot.value) >= least;
 }
@@ -214,7 +212,7 @@ function isKey(expr: Expr): expr is Extract<Expr, { kind: 'column' }> {
   return expr.kind === 'column' && isGroupColumn(expr.name);
 }
 
-/** The key itself: a value that a group needs several of may be NULL. */
+/** The key itself, without the other counted values, which may be NULL. */
 function isRowKey(expr: Expr): expr is Extract<Expr, { kind: 'column' }> {
   return expr.kind === 'column' && expr.name === GROUP_KEY;
 }

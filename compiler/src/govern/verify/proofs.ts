@@ -2,11 +2,11 @@ import type { Expr, Slot } from '../../plan/plan.js';
 import { elementOf, isArray, type TypeName } from '../../types/types.js';
 
 /*
- * What the verifier itself holds to be unable to fail. It has no line in common with `harmless.ts`: the two must be
- * wrong in the same way before a condition that can fail gets past both.
+ * The verifier's own list of what cannot fail. It shares no code with `harmless.ts`: both must be wrong in the same
+ * way before a condition that can fail gets past them.
  */
 
-/** A literal that a proof looked at. */
+/** A property of a literal that a proof relies on. */
 export interface ProofDependency {
   readonly slot: number;
   readonly as:
@@ -57,13 +57,13 @@ export function upholds({ slot, as }: ProofDependency, slots: readonly Slot[]): 
   }
 }
 
-/** Plain digits that say a number between two. */
+/** True for plain digits of a number from `least` to `most`. */
 function isWithin(digits: string, least: number, most: number): boolean {
   const value = Number(digits);
   return String(value) === digits && value >= least && value <= most;
 }
 
-/** A short JSON text in which nothing opens within an array, nor more than fifty levels down. */
+/** True for a short JSON text without containers in arrays, at most fifty levels deep. */
 function isShallow(json: string): boolean {
   if (json.length > 10_000) return false;
   const open: string[] = [];
@@ -82,7 +82,7 @@ function isShallow(json: string): boolean {
   return open.length === 0 && !quoted;
 }
 
-/** Every escape escapes something, and matching does not nest deeper than a hundred times. */
+/** True if every escape is complete and there are at most a hundred `%`. */
 function isWholePattern(pattern: string): boolean {
   return /^(?:[^\\]|\\.)*$/su.test(pattern) && pattern.split('%').length - 1 <= 100;
 }
@@ -106,7 +106,7 @@ const LONGEST: Readonly<Record<string, number | undefined>> = {
   year: 999,
 };
 
-/** True if the node yields a value for all arguments of its arguments' types. */
+/** True if the node yields a value for all arguments of these types. */
 export function isTotalNode(e: Expr, slots: readonly Slot[], rely: (r: ProofDependency) => void): boolean {
   switch (e.kind) {
     case 'base':
@@ -174,7 +174,7 @@ function isOrder(name: string): boolean {
   return /^(?:=|<>|[<>]=?)$/.test(name);
 }
 
-/** Types whose values Postgres compares with each other without making one of them fit the other. */
+/** Types that Postgres compares with each other without a cast. */
 const COMPARED_TOGETHER: readonly (readonly TypeName[])[] = [
   ['int2', 'int4', 'int8'],
   ['float4', 'float8'],
@@ -199,7 +199,7 @@ const TOTAL_CASTS: Readonly<Partial<Record<TypeName, readonly TypeName[]>>> = {
   cidr: ['inet'],
 };
 
-/** By name, the types of the last argument; the one before is a unit of a closed set, or the same type. */
+/** Types of the last argument, by function; an argument before it is a unit of a closed set, or has the same type. */
 const TOTAL_CALLS: Readonly<Record<string, readonly TypeName[]>> = {
   length: ['text', 'bytea'],
   char_length: ['text'],
@@ -227,7 +227,7 @@ function isTotalCall(e: Extract<Expr, { kind: 'call' }>): boolean {
   return last !== undefined && (TOTAL_CALLS[name]?.includes(last.type) ?? false);
 }
 
-/** `array_position(array[…], text)`: the list is written out, and so has one dimension. */
+/** `array_position(array[…], text)`: a list that is written out has one dimension. */
 function isLookUp({ definition, args }: Extract<Expr, { kind: 'call' }>): boolean {
   const [list, sought] = args;
   if (definition.name !== 'array_position' || args.length !== 2) return false;
@@ -284,7 +284,7 @@ const SPANNED: Readonly<Record<string, TypeName>> = {
   tstz: 'timestamptz',
 };
 
-/** A search for the words of a short literal, in a form that has no syntax to be wrong in. */
+/** True for a search for the words of a short literal, by a function without query syntax. */
 function isShortSearch(
   { definition, args }: Extract<Expr, { kind: 'call' }>,
   slots: readonly Slot[],
@@ -292,7 +292,7 @@ function isShortSearch(
 ): boolean {
   if (!/^(?:plainto|phraseto|websearch_to)_tsquery$/.test(definition.name)) return false;
   const [first, ...more] = args;
-  // A configuration is one of a closed set, and part of the statement's text.
+  // A configuration is structural, from a closed set.
   const [words, ...rest] = first?.kind === 'structural' ? more : args;
   if (words?.kind !== 'parameter' || rest.length > 0) return false;
   const reliance: ProofDependency = { slot: words.slot, as: 'words' };
@@ -302,8 +302,8 @@ function isShortSearch(
 }
 
 /**
- * True if a moment, number or text is computed from literals, or the clock, in a way that no size of them can make
- * fail. A literal alone is not computed, and total anyway.
+ * True if a moment, number or text is computed from literals or the clock in a way that cannot fail whatever their
+ * values. A literal alone is not computed, and total anyway.
  */
 export function isFixed(e: Expr, slots: readonly Slot[], rely: (r: ProofDependency) => void): boolean {
   if ((e.kind !== 'call' && e.kind !== 'operation' && e.kind !== 'cast') || e.type === 'bool') return false;
@@ -402,8 +402,8 @@ function isMoment(type: TypeName): boolean {
 }
 
 /**
- * True if `e` is a CASE that is NULL for values of a column on which its ELSE would fail: a text too long, a moment too
- * far. The tests of extremes show which sizes fail.
+ * True if `e` is a CASE that is NULL for those values of a column on which its ELSE would fail: texts that are too
+ * long, moments too far away. The tests of extremes show which sizes fail.
  */
 export function isBounded(e: Expr): boolean {
   if (e.kind !== 'case' || e.arms.length !== 1) return false;
@@ -412,7 +412,7 @@ export function isBounded(e: Expr): boolean {
   return arm?.result.kind === 'null' && column !== null && sizeOf(arm.when, column);
 }
 
-/** The column that a chain of conversions begins with. */
+/** The column at the start of a chain of conversions. */
 function handedOn(e: Expr, links: number): Expr | null {
   if (e.kind === 'column') return e;
   if (links === 0) return null;

@@ -5,13 +5,13 @@ import type { Aggregate, Expr, GovernedScan, Query, Select, Slot } from '../../p
 import { allQueries, childrenOf, exprsOf, leavesOf, queryOf } from '../../plan/walk.js';
 
 /**
- * Proves of a governed plan that a rollup stands for its entity only where that changes no answer: every row of the
- * rollup is, for this caller, wholly visible or wholly hidden, and what is read of it is what its rows add up to.
- * It shares no line with what chose the rollup (`rollup.ts`, `rolled-block.ts`).
+ * Proves that a rollup stands for its entity only where that changes no answer: for this caller, every row of the
+ * rollup is wholly visible or wholly hidden, and only values that add up are read from it. Shares no code with the
+ * choice of the rollup (`rollup.ts`, `rolled-block.ts`).
  *
- * @param access what the caller may see of the entity itself
- * @param usable rollups that are built, and not too old
- * @throws InternalError where it cannot
+ * @param access the caller's access to the entity itself
+ * @param usable rollups that are built and not too old
+ * @throws InternalError if the proof fails
  */
 export function verifyRollup(
   root: Query,
@@ -56,7 +56,7 @@ function reads(e: Expr, source: number): boolean {
   return childrenOf(e).some((child) => reads(child, source));
 }
 
-/** Content of a column of the rollup that the entity does not have. */
+/** Content of a column that only the rollup has. */
 type RollupColumnRole = 'rows' | 'period' | 'count' | 'sum' | 'min' | 'max';
 
 class RollupProof {
@@ -65,7 +65,7 @@ class RollupProof {
   readonly #scan: GovernedScan;
   readonly #slots: readonly Slot[];
   readonly #fail: (why: string) => never;
-  /** By name: what is kept, and of which column of the entity; of none where it is a number of rows. */
+  /** By name: the content, and the column of the entity that it derives from; null for a number of rows. */
   readonly #kept = new Map<string, { readonly kept: RollupColumnRole; readonly of: string | null }>();
 
   constructor(
@@ -90,10 +90,7 @@ class RollupProof {
     }
   }
 
-  /**
-   * Verifies a scan of the rollup: visibility and masks of a row depend only on values that all its rows of the entity
-   * share.
-   */
+  /** The visibility and masks of a row may depend only on values that all rows of the entity behind it share. */
   scan(): void {
     const { filter, pushed, columns, minimum, sample } = this.#scan;
     if (minimum !== null) this.#fail('its groups need a minimum of entities');
@@ -113,7 +110,7 @@ class RollupProof {
     }
   }
 
-  /** Checks that the caller sees each value that was added up, in every row that it sees. */
+  /** The caller must see each aggregated value in every row that it sees. */
   grants(access: Access): void {
     const granted = access.relations.get(this.#entity.name) ?? this.#fail('nothing of the entity is granted');
     for (const { name } of this.#scan.columns) {
@@ -135,7 +132,7 @@ class RollupProof {
     for (const e of exprsOf(block)) this.#value(e);
   }
 
-  /** A value beside aggregates: of groups, it may have what a row of the rollup has in common. */
+  /** A value outside of aggregates may read only what all rows behind a rollup row share. */
   #value(e: Expr): void {
     if (queryOf(e) !== null) this.#fail('a query stands in a value over it');
     if (e.kind === 'aggregate') this.#aggregate(e);
@@ -161,7 +158,7 @@ class RollupProof {
     if (!once && !distinct) this.#fail(`${name} counts rows of the rollup`);
   }
 
-  /** The content of the column that `e` is, or that it uses under a condition; null for anything else. */
+  /** The content of the column that `e` is, or that it yields under a condition; null for anything else. */
   #keptIn(e: Expr | undefined): RollupColumnRole | null {
     if (e?.kind === 'column') {
       const kept = e.source === this.#scan.id ? this.#kept.get(e.name)?.kept : undefined;
@@ -207,13 +204,13 @@ class RollupProof {
 
 type Grants = readonly { readonly filter: Expr | null }[];
 
-/** True if the filters of `some` are those of all: each equals the filter of one of them. */
+/** True if every filter of `all` is among those of `some`. */
 function coversRows(some: Grants, all: Grants): boolean {
   const texts = new Set(some.map((g) => JSON.stringify(g.filter)));
   return all.every((g) => texts.has(JSON.stringify(g.filter)));
 }
 
-/** Lengths of periods, of which one divides the other: in seconds up to a day, then in months. */
+/** Lengths of periods, in seconds up to a day, then in months: a shorter one divides a longer one. */
 const SECONDS: Readonly<Record<string, number>> = { second: 1, minute: 60, hour: 3_600, day: 86_400 };
 const MONTHS: Readonly<Record<string, number>> = { month: 1, quarter: 3, year: 12 };
 

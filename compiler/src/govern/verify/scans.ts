@@ -44,9 +44,9 @@ import { minimumOf } from '../scan-access.js';
 import { GovernedSlots } from '../slots.js';
 
 /**
- * Proves that each scan of a finished plan shows what policy grants, and nothing else: the relation is one of the
- * catalog, the row filter and every masked column are those that follow from `access`, and predicates beside the filter
- * read only what the scan shows. Nothing of it is taken from the code that made the plan.
+ * Proves that each scan of a finished plan shows what policy grants, and nothing else: the relation is in the catalog,
+ * the row filter and every masked column follow from `access`, and predicates beside the filter read only what the
+ * scan shows. Nothing is taken from the code that made the plan.
  *
  * @throws InternalError
  */
@@ -88,7 +88,6 @@ class ScanCheck {
     throw new InternalError(`scan of ${this.#scan.relation.name}: ${why}`);
   }
 
-  /** The grants that show rows of a relation. */
   #shown({ name }: Relation): RelationAccess {
     return rowAccess(name, this.#access) ?? this.#fail('nothing of it is granted');
   }
@@ -106,7 +105,7 @@ class ScanCheck {
       this.#fail('its row filter is not the one that its caller must have');
   }
 
-  /** A declared column as policy shows it, its variant for joins, the flags beside it, or what says that the row is shown. */
+  /** A column must be a declared one as policy shows it, its variant for joins, a visibility flag, or `SHOWN`. */
   #column(column: GovernedColumn, access: RelationAccess): void {
     if (column.name === SHOWN) {
       const { expr } = column;
@@ -130,7 +129,7 @@ class ScanCheck {
       this.#fail(`column ${column.name} is not masked as policy says`);
   }
 
-  /** The column of the relation that a column of the scan is made of, by the name that the scan gives it. */
+  /** The declared column behind column `name` of the scan. */
   #declared(name: string): Column | null {
     const { relation } = this.#scan;
     const own = columnOf(relation, name);
@@ -142,8 +141,8 @@ class ScanCheck {
   }
 
   /**
-   * Predicates beside the row filter read what the scan shows: whole columns as they are shown, columns that are clear in
-   * every row, or what `isOwn` allows.
+   * Predicates beside the row filter may read only what the scan shows: whole columns as shown, columns that are clear
+   * in every row, or what `isOwn` allows.
    */
   #pushed(access: RelationAccess, isOwn: (e: Expr) => boolean): void {
     const { pushed, columns, relation } = this.#scan;
@@ -154,7 +153,7 @@ class ScanCheck {
         ({ name, physical: own }) =>
           own === physical && mayRead(name, access) && columnRule(relation, name, access).masked === 'none',
       );
-    // Texts last: of each part of a long predicate they would take the square of its length.
+    // Texts come last: for each part of a long predicate they would take quadratic time.
     const reads = (e: Expr): boolean =>
       isOwn(e) ||
       (e.kind === 'base' ? isClear(e.column) : childrenOf(e).every(reads)) ||
@@ -164,7 +163,7 @@ class ScanCheck {
 
   // -------------------------------------------------------------- rows that may only be aggregated
 
-  /** The grants that the scan says apply are the caller's, and the minimum is the strictest that any of them asks. */
+  /** The grants that the scan claims must be the caller's, and the minimum the strictest of theirs. */
   #counted(relation: Relation, minimum: GroupMinimum): void {
     const { columns } = this.#scan;
     const all = this.#access.relations.get(relation.name) ?? this.#fail('nothing of it is granted');
@@ -250,7 +249,7 @@ class ScanCheck {
     return this.#fail('its table is not of the version that is due');
   }
 
-  /** Passages are filtered by their facet's grants, and shown with a visible entity alone. */
+  /** Passages are filtered by their facet's grants, and shown only with a visible entity. */
   #passages(declared: Relation, facet: FacetStore, access: RelationAccess): void {
     const { columns, relation } = this.#scan;
     const isStored = (e: Expr): boolean =>
@@ -287,9 +286,7 @@ class ScanCheck {
     );
   }
 
-  /**
-   * Verifies who reads word counts: they are over all passages, so only a caller who sees each passage may read them.
-   */
+  /** Word counts cover all passages, so only a caller who sees each of them may read them. */
   #words({ entity }: FacetStore, access: RelationAccess): void {
     const ofEntity = rowAccess(entity, this.#access);
     const own = new GovernedSlots([]);
@@ -300,7 +297,7 @@ class ScanCheck {
     if (this.#scan.pushed.length > 0) this.#fail('words are filtered');
   }
 
-  /** Verifies derived attributes: joined on the id to passages that are proved like any others. */
+  /** Derived attributes must be joined by id to passages, which are proved like any others. */
   #derived(): void {
     const { from } = this.#block;
     const isOwn = (e: Expr): boolean =>
@@ -337,7 +334,7 @@ class ScanCheck {
   }
 }
 
-/** Columns of every store beside the metadata of its facet, by physical names: `store/columns.ts`. */
+/** Physical names of the columns of every store, apart from metadata: `store/columns.ts`. */
 const STORED: ReadonlySet<string> = new Set([
   'chunk_id',
   'doc_id',
@@ -353,12 +350,14 @@ const DERIVED: ReadonlySet<string> = new Set(['attribute', 'value', 'score', 'su
 const WORDS: ReadonlySet<string> = new Set(['term', 'passages']);
 const CHUNK_ID = '#chunk_id';
 
-/** The text of a value with what its parameters bring in their places: equal for equal values of any two plans. */
+/** The fingerprint of a value with the contents of its parameters: equal for equal values of any two plans. */
 function textOf(e: Expr, slots: readonly Slot[]): string {
   return fingerprint(withSlots(e, slots));
 }
 
-/** A copy all through: what `fingerprint` keeps of a value would live as long as the plan. */
+/**
+ * Copies every node: `fingerprint` caches by node, and entries for nodes of the plan would live as long as it does.
+ */
 function withSlots(e: Expr, slots: readonly Slot[]): Expr {
   if (e.kind === 'parameter') return { kind: 'literal', value: JSON.stringify(slots[e.slot]), type: e.type };
   const mapped = mapChildren(
@@ -421,7 +420,10 @@ function mayRead(name: string, { grants, denied }: RelationAccess): boolean {
   return !denied.has(name) && grants.some((g) => g.columns.has(name));
 }
 
-/** The grant of the caller that is said to apply, with the columns that it is said to show: its own, or of its metrics. */
+/**
+ * The caller's grant that the scan claims, with the columns that it claims to show: its own, or those of its metrics;
+ * null if there is none.
+ */
 function applied(
   { id, filter, columns }: CountedGrant,
   grants: readonly RelationGrant[],

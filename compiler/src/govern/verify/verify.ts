@@ -21,11 +21,11 @@ import { verifyMinima } from './minimum.js';
 import { verifyScans } from './scans.js';
 
 /**
- * The last check before a plan may run: every scan is governed, every id resolves to something in scope, every
- * parameter has its slot, nothing that only policy may hold is left, joins keep the rule that `joins` says, and nothing
- * can fail on a row that is hidden.
+ * The final check before a plan may run: every scan is governed, every id resolves to something in scope, every
+ * parameter has its slot, no policy-only node is left, joins obey the rule `joins`, and nothing can fail on a hidden
+ * row.
  *
- * @throws InternalError; a caller's mistake cannot cause one
+ * @throws InternalError; no query of a caller can cause one
  */
 export function verify(
   root: Query,
@@ -43,7 +43,8 @@ export function verify(
 }
 
 /**
- * Verifies the join rule for the caller's joins; those that the compiler makes link rows by keys, or by earlier groups.
+ * Verifies the join rule for the caller's joins. Joins that the compiler makes must link rows by keys, or by earlier
+ * groups.
  */
 function verifyJoins(root: Query, joins: Joins | null): void {
   for (const query of allQueries(root)) if (query.kind === 'select') verifyMade(query.from);
@@ -72,7 +73,7 @@ interface JoinedLeaves {
   readonly first: number;
   readonly next: number;
   readonly places: ReadonlyMap<SourceId, number>;
-  /** True if queries have computed all of them. */
+  /** True if all of them are results of queries. */
   readonly computed: boolean;
 }
 
@@ -81,7 +82,7 @@ function isKeyOf({ relation }: EntityScan | GovernedScan, name: string): boolean
   return relation.sealedKeys.some((key) => key === name || keyColumnName(key) === name);
 }
 
-/** A condition without its guard, the question whether its rows are shown. */
+/** A condition without the guard that tests whether its rows are shown. */
 function unasked(e: Expr): Expr {
   const [arm, ...more] = e.kind === 'case' ? e.arms : [];
   const asks = e.kind === 'case' && e.otherwise.kind === 'boolean' && !e.otherwise.value && more.length === 0;
@@ -166,8 +167,8 @@ function verifyLeaf(
 }
 
 /**
- * A recursive table reads the rows of the step before in one place, which is of its own step; nobody else reads them, and
- * whoever reads the table itself takes so many rows at most.
+ * A recursive table reads the rows of the previous step once, in its own step. Nothing else reads them, and every
+ * reader of the table itself is bounded.
  */
 function verifyRecursion(root: Query): void {
   const levels = allQueries(root);
@@ -196,10 +197,10 @@ function positions(query: Query): ReadonlySet<string> {
   return new Set(columnsOf(query).map((_, i) => `c${i + 1}`));
 }
 
-/** Physical columns of relations of the catalog, which are immutable. */
+/** Cached by relation, which is immutable. */
 const PHYSICAL = new WeakMap<Relation, ReadonlyMap<string, string | null>>();
 
-/** The columns of the table, each with its stored type if that is no type of the model. */
+/** The physical columns of the table, each with its stored type if that is not a type of the model. */
 function physicalColumns(relation: Relation): ReadonlyMap<string, string | null> {
   let known = PHYSICAL.get(relation);
   if (known === undefined) {
@@ -229,10 +230,7 @@ function verifyScan(scan: GovernedScan, slots: readonly Slot[]): ReadonlySet<str
   return new Set(scan.columns.map((c) => c.name));
 }
 
-/**
- * Verifies that no row or value of a sampled table is hidden: which rows a sample has, and how many, depends on every
- * row.
- */
+/** No row or value of a sampled table may be hidden: the rows of a sample, and their number, depend on every row. */
 function verifySample(scan: GovernedScan, { percent, seed }: TableSample, slots: readonly Slot[]): void {
   const shown = scan.columns.every((c) => c.masked === 'none');
   if (scan.relation.kind !== 'entity' || scan.filter !== null || scan.minimum !== null || !shown)
