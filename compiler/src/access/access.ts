@@ -86,10 +86,7 @@ export interface RelationGrant {
 export interface GroupRule {
   /** Minimum number of entities in a group, counted by primary key or by `unit`. At least 2. */
   readonly minimum: number;
-  /**
-   * The column that identifies the entity of a row, if one may have several rows; the same in all grants on a
-   * relation.
-   */
+  /** The column that identifies a row's entity, if one may have several rows; the same in all grants on a relation. */
   readonly unit?: string;
   /** Minimum number of distinct values in a group, by column. */
   readonly distinct?: ReadonlyMap<string, number>;

@@ -234,10 +234,7 @@ const STEPS: Readonly<Record<Grain, { readonly count: number; readonly unit: str
   year: { count: 12, unit: 'months' },
 };
 
-/**
- * If there are too many periods, the last one moves out of the range of timestamps, so that the query fails before it
- * makes any.
- */
+/** Too many periods move the last one out of the range of timestamps, so that the query fails before it makes any. */
 function emitSpine(item: Spine, w: Writer): void {
   const { count, unit } = STEPS[item.grain];
   w.write('(select g as c1 from (');

@@ -62,9 +62,7 @@ function row<P = NoParameters>(
   } satisfies ErrorEntry<P>);
 }
 
-/**
- * A hint with the name that the caller may have meant. `near` is already quoted as needed: see `nearestIdentifier`.
- */
+/** A hint with the name that the caller may have meant, quoted as needed: see `nearestIdentifier`. */
 function perhaps(near: string | null): string | null {
   return near === null ? null : `perhaps you meant \`${near}\``;
 }

@@ -26,9 +26,7 @@ export const NEGATIVE_COUNTS: Readonly<Record<CountClause, string>> = { LIMIT: '
 
 type FaultText = readonly [message: string, hint: string | null];
 
-/**
- * Messages for evaluation errors, by SQLSTATE. The database's own messages are not used, since they could hold values.
- */
+/** Messages for evaluation errors, by SQLSTATE. The database's own messages could hold values. */
 export const EVALUATION_FAULTS: ReadonlyMap<string, FaultText> = new Map<string, FaultText>([
   ['21000', ['a subquery used as a value returned more than one row', 'give it an aggregate, or LIMIT 1']],
   [

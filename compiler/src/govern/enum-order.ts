@@ -230,10 +230,7 @@ class EnumOrder {
     return of;
   }
 
-  /**
-   * @throws QueryError E0511, 22P02, for a literal of the caller; one that the caller did not write just equals
-   *   nothing
-   */
+  /** @throws QueryError E0511, 22P02, for a literal of the caller; any other just equals nothing */
   #requireLabel(literal: WrittenLiteral | null, of: LabelledEnum, at: Expr): void {
     if (literal === null || literal.node === null || literal.holds(of.isLabel)) return;
     const type = enumName(of.stored);

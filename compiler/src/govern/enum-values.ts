@@ -16,10 +16,7 @@ export interface LabelledEnum {
 
 const NAMING_ROWS: ReadonlySet<string> = new Set(['first_value', 'last_value', 'nth_value', 'lag', 'lead']);
 
-/**
- * The values of a statement that are labels of an enum for its caller: columns, and expressions that pass them on
- * unchanged.
- */
+/** The columns of a statement that are labels of an enum for its caller, and expressions that pass them on. */
 export class EnumValues {
   readonly #accesses: ScanAccesses;
   readonly #literals: LiteralSlots;

@@ -118,9 +118,7 @@ function valuesOf(
   return { kind: 'values', key, column, equality, type, values };
 }
 
-/**
- * The range that a filter restricts a column to; null for another form, or for bounds that cannot be compared here.
- */
+/** The range that a filter restricts a column to; null for another form, or for incomparable bounds. */
 function rangeIn(filter: Expr): ColumnRange | null {
   const conditions = filter.kind === 'and' ? filter.args : [filter];
   let found: ColumnRange | null = null;

@@ -170,10 +170,7 @@ function grantsUsed(
   return Object.freeze([...ids].sort());
 }
 
-/**
- * The grants behind a runtime relation: for a passage, those of its facet and its entity; for a walk, those of its
- * hops.
- */
+/** The grants behind a runtime relation: for a passage, those of its facet and its entity; for a walk, of its hops. */
 function grantsOfSteps(runtime: GovernedRuntime, access: Access): readonly string[] {
   const ofStore = ({ facet }: GovernedStore): readonly string[] =>
     [facet.name, facet.entity].flatMap((n) => rowAccess(n, access)?.grants.map((g) => g.id) ?? []);

@@ -263,9 +263,7 @@ export function withValues(plan: GovernedPlan, slots: readonly Slot[]): Governed
   return new GovernedPlan(MINT, { ...plan, slots: Object.freeze(slots) });
 }
 
-/**
- * INVARIANT: nothing in a plan changes after its proof. Parts of the catalog and the function table are frozen there.
- */
+/** INVARIANT: nothing in a plan changes after its proof. Parts of the catalog and of functions are frozen there. */
 function freeze(value: object): void {
   Object.freeze(value);
   for (const [key, part] of Object.entries(value))

@@ -110,9 +110,7 @@ function groupsOnly(
 /** Faults that a metric may cause in a query whose author did not write it. */
 const BY_METRICS: ReadonlySet<GroupsOnlyReason> = new Set(['rows', 'optional', 'fails', 'running']);
 
-/**
- * The reason why one row's share of a figure of the block cannot be bounded; null if it can, or no rule requires it.
- */
+/** The reason why one row's share of a figure cannot be bounded; null if it can, or no rule requires it. */
 function shareFault(scan: EntityScan, block: Select, grants: readonly RelationGrant[]): GroupFault | null {
   if (grants.every((g) => g.groups?.dominance === undefined)) return null;
   for (const { definition, args } of aggregatesOf(block)) {

@@ -46,15 +46,9 @@ interface RefusalContext {
 
 /** Columns that a query joins on, and how policy requires each to be compared. */
 export interface JoinKeys {
-  /**
-   * Sealed columns, by scan, whose masked values are NULL in joins: a masked key matches nothing. A `hash` mask is
-   * joined unchanged.
-   */
+  /** Sealed columns, by scan, whose masked values become NULL and match nothing. A `hash` mask stays. */
   readonly masked: ReadonlyMap<SourceId, ReadonlySet<string>>;
-  /**
-   * Fields of passages, by RETRIEVE, to check before they join, since the served version may have redacted them; with
-   * their positions in the text.
-   */
+  /** Fields of passages, by RETRIEVE, that may be redacted and are checked before they join; with their positions. */
   readonly checked: ReadonlyMap<SourceId, ReadonlyMap<string, Position | null>>;
 }
 

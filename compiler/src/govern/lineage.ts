@@ -75,10 +75,7 @@ export class StatementLineage {
     return outputsAt(query, Number(ref.name.slice(1)) - 1);
   }
 
-  /**
-   * The definition of a derived column in each arm: like `definitionsOf`, but with references to the previous step
-   * unchanged.
-   */
+  /** Like `definitionsOf`, for each arm, with references to the previous step unchanged. */
   armsOf(ref: ColumnRef): readonly Expr[] {
     const step = this.#steps.get(ref.source);
     return step === undefined
@@ -107,10 +104,7 @@ export class StatementLineage {
     return outputsAt(query, 0);
   }
 
-  /**
-   * Every scanned column that `expr` is computed from, each once: through derived tables, but not through filters of
-   * subqueries.
-   */
+  /** Every scanned column that `expr` is computed from, each once; filters of subqueries do not count. */
   columnsUnder(expr: Expr): readonly ScannedColumn[] {
     return [...this.#under(expr).values()];
   }

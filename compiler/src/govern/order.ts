@@ -31,10 +31,7 @@ import { isComparable } from '../types/types.js';
 import { columnRule } from './mask.js';
 import type { ScanAccesses } from './scan-access.js';
 
-/**
- * Returns the columns that tell the rows of a FROM item apart for this caller; with the common tables of the
- * statement.
- */
+/** Returns the columns that tell the rows of a FROM item apart for this caller; with the common tables. */
 type KeysOf = ((item: FromItem) => readonly Expr[]) & { readonly tables: ReadonlyMap<number, Query> };
 
 /**
@@ -232,10 +229,7 @@ function withOrderedCalls(query: Select, keysOf: KeysOf): Select {
   });
 }
 
-/**
- * The FROM of a level that collects the rows of one derived table in that table's order, which is completed; null if
- * nothing does.
- */
+/** The FROM of a level that collects the rows of a derived table in its order, completed; null for other levels. */
 function orderedRows(query: Select, keysOf: KeysOf): FromItem | null {
   const { from } = query;
   if (from?.kind !== 'derived' || from.query.kind === 'values' || from.query.orderBy.length === 0)

@@ -27,10 +27,7 @@ function isLevelRepeatable(level: Query): boolean {
   return ![...exprsOf(level), ...read].some((e) => someExpr(e, mayDiffer));
 }
 
-/**
- * Functions that Postgres calls stable only because of session settings, which are part of the cache key, and that
- * read no clock.
- */
+/** Functions that are stable because of session settings, which the cache key includes, and read no clock. */
 const OF_SETTINGS: ReadonlySet<string> = new Set([
   ...['concat', 'concat_ws', 'format', 'array_to_string'],
   ...['date_trunc', 'extract', 'date_part', 'overlaps', 'make_timestamptz', 'date', 'generate_series'],

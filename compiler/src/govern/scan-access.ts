@@ -48,10 +48,7 @@ export class ScanAccesses {
   }
 }
 
-/**
- * The minimum of a scan that reads `columns` under the grants `all`, of which `showing` show rows; null if all of them
- * do.
- */
+/** The minimum of a scan that reads `columns` under the grants `all`; null if all of them show rows. */
 export function minimumOf(
   relation: Relation,
   columns: readonly string[],

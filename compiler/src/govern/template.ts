@@ -125,9 +125,7 @@ export class PlanTemplate {
   }
 }
 
-/**
- * INVARIANT: no text changes a value of a row filter or a mask, since the verifier has checked those of one text only.
- */
+/** INVARIANT: no text changes a value of a row filter or mask, since those of one text only were verified. */
 function refuseInPolicy(root: Query, changed: ReadonlySet<number>): void {
   const reads = (e: Expr): boolean => e.kind === 'parameter' && changed.has(e.slot);
   for (const query of allQueries(root))

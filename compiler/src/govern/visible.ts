@@ -26,9 +26,7 @@ export interface VisibleColumn {
   readonly computed?: ComputedColumn;
 }
 
-/**
- * The columns of `relation` that this caller may use, in declared order; empty if it has no access to the relation.
- */
+/** The columns of `relation` that this caller may use, in declared order; empty without access to it. */
 export function visibleColumns(
   relation: Relation,
   catalog: Catalog,

@@ -33,10 +33,7 @@ export function explicitCollation(expr: Expr): string | null {
   return found;
 }
 
-/**
- * The parts that determine the collation of a value: not conditions, nor sort keys. Each pair of a row comparison has
- * its own.
- */
+/** Parts that determine a value's collation: not conditions, nor sort keys. Each pair of rows has its own. */
 function partsOf(expr: Expr): readonly Expr[] {
   switch (expr.kind) {
     case 'case':

@@ -67,9 +67,7 @@ function readsOneItem(root: Query): boolean {
 interface QueryLevel {
   readonly items: readonly SourceId[];
   readonly around: { readonly governed: number; readonly contents: number };
-  /**
-   * Number of levels, from the outermost to this one, whose FROM reads data under policy, as far as it has been read.
-   */
+  /** Number of levels, from the outermost to this one, whose FROM is known to read data under policy. */
   governed: number;
   /** Like `governed`, for passages, walks and evidence. */
   contents: number;

@@ -438,9 +438,7 @@ export interface CountedGrant {
 /** The column of a scan with the key of a row that may only be aggregated, and NULL for other rows. */
 export const GROUP_KEY = '#group';
 
-/**
- * The column of a scan with the i-th value that a group needs several of, and NULL for rows that other grants show.
- */
+/** The column of a scan with the i-th value that a group needs several of; NULL for rows that other grants show. */
 export function groupValue(i: number): string {
   return `${GROUP_KEY} ${i}`;
 }

@@ -109,10 +109,7 @@ export function mapped<T>(list: readonly T[], f: (item: T) => T): readonly T[] {
   return copy === null ? list : Object.freeze(copy);
 }
 
-/**
- * `expr` with `f` applied to the values and `q` to the query directly below it; `expr` itself if neither changes
- * anything.
- */
+/** `expr` with `f` applied to its children and `q` to its query; `expr` itself if neither changes anything. */
 export function mapChildren(expr: Expr, f: (e: Expr) => Expr, q: (query: Query) => Query): Expr {
   const maybe = (e: Expr | null): Expr | null => (e === null ? null : f(e));
   switch (expr.kind) {
@@ -415,10 +412,7 @@ export class Levels {
 /** A value that contains a query. */
 export type QueryExpr = Extract<Expr, { readonly query: Query }>;
 
-/**
- * Cached by query, which is immutable. Entries must not refer back to the query: V8 would keep each until a full
- * garbage collection.
- */
+/** Cached by query. Entries must not refer back to it: V8 would keep them until a full garbage collection. */
 const NESTING = new WeakMap<Query, readonly QueryExpr[]>();
 
 /** The values of one level that contain a query, at any depth. */

@@ -49,10 +49,7 @@ export function declaredColumn(name: string): DeclaredColumn | null {
   return type === null || type.endsWith('[]') ? null : modified(type as ScalarType, numbers, array);
 }
 
-/**
- * A column without a modifier. Null for tsquery and json, which have no equality in the language: such columns are
- * read as text.
- */
+/** A column without a modifier. Null for tsquery and json, without equality here: such columns are read as text. */
 function plain(name: string): DeclaredColumn | null {
   const type = typeNamed(name);
   return type === null || type.startsWith('tsquery') || !isComparable(type) ? null : { type, form: null };

@@ -61,10 +61,7 @@ class Findings implements Guards {
     if (query.from?.kind === 'join') this.#lookAtJoins(query.from, links, 0);
   }
 
-  /**
-   * IN turns the output of its query into a condition on the rows inside, so output that can fail is computed behind a
-   * fence (`sealed`).
-   */
+  /** IN turns output of its query into a condition on the rows inside: what can fail is computed behind a fence. */
   #lookAtOutput(expr: Expr): void {
     if (expr.kind !== 'in_query') return;
     if (!outputsAt(expr.query, 0).every((e) => this.reach.isHarmless(e))) this.sealed.add(expr.query);

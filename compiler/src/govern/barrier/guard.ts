@@ -48,10 +48,7 @@ export function guarded(root: Query, guards: Guards, slots: GovernedSlots): Quer
   return new GuardPass(root, guards, slots).rewritten(root, []);
 }
 
-/**
- * Maximum number of visibility columns that a query carries up, one for each scan; beyond that, one column covers all
- * scans.
- */
+/** Maximum number of visibility columns that a query carries up; beyond it, one column covers all scans. */
 const MOST_CARRIED = 8;
 
 /** Maximum number of visibility tests in the parts of one condition. */
@@ -69,10 +66,7 @@ class GuardPass {
   readonly #missing = new Set<SourceId>();
   /** Scans that get a column `SHOWN`. */
   readonly #saying = new Set<SourceId>();
-  /**
-   * Scans whose visibility a query carries up as its last columns, in this order; `all`: one column for every scan
-   * that it reads.
-   */
+  /** Scans whose visibility a query carries up in its last columns, in this order; `all`: one column for all. */
   readonly #carried = new Map<Query, Set<SourceId> | 'all'>();
   /** True if a query reads the rows of a scan; key null: of any scan with a row filter. */
   readonly #within = new Map<Query, Map<SourceId | null, boolean>>();
@@ -121,10 +115,7 @@ class GuardPass {
     }
   }
 
-  /**
-   * The FROM items of a level that pass on rows of `scan`; none if the level is sealed or aggregates all rows into
-   * one.
-   */
+  /** The FROM items of a level that pass on rows of `scan`; none if it is sealed or aggregates all rows into one. */
   #leavesWith(query: Select, scan: SourceId | null): readonly SourceId[] {
     if (isSealedLevel(query) || (query.grouped && query.groupBy.length === 0)) return [];
     return leavesOf(query.from)
@@ -242,10 +233,7 @@ class GuardPass {
     return Object.freeze({ ...list, args: Object.freeze(args) });
   }
 
-  /**
-   * True if some parts of a condition can fail and others can stay unguarded, so that Postgres can serve those from an
-   * index.
-   */
+  /** True if some parts of a condition can fail and others need no guard: Postgres can serve those from an index. */
   #isMixed(condition: Expr): boolean {
     const list = condition.kind === 'not' ? condition.arg : condition;
     if (list.kind !== 'and' && list.kind !== 'or') return false;
@@ -261,10 +249,7 @@ class GuardPass {
     return Object.freeze({ kind: 'case', arms: Object.freeze([arm]), otherwise: FALSE, type: 'bool' });
   }
 
-  /**
-   * The column of `source` that states whether the rows of `scan` in it are shown; the NULL row of an outer join
-   * counts as shown.
-   */
+  /** The column that states whether rows of `scan` in `source` are shown; an outer join's NULL row counts as shown. */
   #shown(source: SourceId, scan: SourceId | null): { readonly name: string; readonly expr: Expr } {
     const item = this.#items.get(source);
     const behind = this.#behind(item);
@@ -403,10 +388,7 @@ function shownColumn(filter: Expr): GovernedColumn {
 }
 
 const FALSE: Expr = Object.freeze({ kind: 'boolean', value: false, type: 'bool' });
-/**
- * Always true, but evaluated for each group: its aggregates keep a guarded condition above the groups, whose rows are
- * all shown.
- */
+/** Always true, but has aggregates: they keep a guarded condition above the groups, whose rows are all shown. */
 const OF_A_GROUP: Expr = comparison('>=', count([], false, null), count([], false, null));
 const TRUE: Expr = Object.freeze({ kind: 'boolean', value: true, type: 'bool' });
 

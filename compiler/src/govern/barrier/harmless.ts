@@ -122,16 +122,10 @@ const OPERATORS: ReadonlyMap<string, string> = new Map([
   ]),
 ]);
 
-/**
- * LIKE can fail only through its pattern: see `isSoundPattern`. ILIKE changes case first, which fails on a very long
- * text.
- */
+/** LIKE can fail only through its pattern (`isSoundPattern`); ILIKE changes case, which fails on a very long text. */
 const PATTERNS: ReadonlySet<string> = new Set(['text ~~ text', 'text !~~ text']);
 
-/**
- * Containment of jsonb. How deep Postgres descends into a stored value depends on the value searched for: see
- * `isSoundContained`.
- */
+/** Postgres descends into a stored jsonb as deep as the value searched for: see `isSoundContained`. */
 const CONTAINMENT = 'jsonb @> jsonb';
 
 /** Functions that cannot fail, by name and argument types, with the reason. */
@@ -290,9 +284,7 @@ function isPlaceInList({ definition, args: [list, text, ...more] }: FunctionCall
   );
 }
 
-/**
- * True for a search for the words of a literal. `to_tsquery` can fail on bad syntax; these functions have no syntax.
- */
+/** True for a search for the words of a literal. Unlike `to_tsquery`, these functions have no syntax. */
 function isSearch({ definition, args }: FunctionCall, literals: LiteralSlots): boolean {
   const words = args.at(-1);
   if (!SEARCHES.has(definition.name) || words?.kind !== 'parameter') return false;

@@ -155,10 +155,7 @@ function ownColumns({ time, measures }: Rollup) {
   ];
 }
 
-/**
- * Extends the grants to the rollup's own columns. `overRollup` has checked that the caller sees what they derive from
- * in every row.
- */
+/** Grants the rollup's own columns. `overRollup` has checked that the caller sees what they derive from. */
 function withOwnColumns(
   access: Access,
   relation: Relation,

@@ -126,10 +126,7 @@ function indexed(view: StoreView, version: FacetVersion, word: Expr, place: numb
   return { kind: 'scalar_query', query, type: 'int8' };
 }
 
-/**
- * Finds the passages with any of the words in slot `terms` once, by the most selective filter, and counts each word in
- * these.
- */
+/** Finds the passages with any word of slot `terms` once, by the most selective filter, and counts in these. */
 function amongFound(view: StoreView, all: Select, documents: boolean): GovernedPlan {
   const { facet, source } = view.request;
   const any = operationNode(SHARES, TERMS.expr, view.slots.given('terms', 'int4[]'));

@@ -83,9 +83,7 @@ function shownFields(relation: Relation, allowed: RelationAccess): readonly stri
   );
 }
 
-/**
- * Derived attributes of named entities, joined to the visible passages that they rest on; null if none is requested.
- */
+/** Derived attributes of named entities, joined to the visible passages they rest on; null if none is requested. */
 function derivedPlan(view: StoreView, version: FacetVersion): GovernedPlan | null {
   const { by, facet } = view.request;
   if (by.kind !== 'named' || by.derived.length === 0) return null;

@@ -138,10 +138,7 @@ function candidatesOf(
   );
 }
 
-/**
- * Candidates as a common table, with the condition that a passage is one of them, and outputs that describe them in
- * every row.
- */
+/** Candidates as a common table, the condition that a passage is one, and outputs that describe them in every row. */
 function commonCandidates({ request }: StoreView, candidates: Select) {
   const table: CommonTable = { id: CANDIDATES, query: candidates, materialized: true };
   const first = request.source + SOURCES_BESIDE.common;
@@ -210,10 +207,7 @@ function bestPassages(view: StoreView, wanted: PassageQuery) {
   return { ...best, limit, offset };
 }
 
-/**
- * Columns that a search computes for each passage: its distance, its vector for operators, and the weights of its
- * words.
- */
+/** The distance of each passage and, on request, its vector and the weights of its words. */
 function searchColumns(
   view: StoreView,
   { vectors, weights }: { readonly vectors: boolean; readonly weights: boolean },

@@ -67,10 +67,7 @@ interface ValueContext {
 const OF_A_CONDITION: ValueContext = { asked: NOTHING_ASKED, estimated: true, inside: false };
 const OF_A_QUERY: ValueContext = { asked: NOTHING_ASKED, estimated: false, inside: true };
 
-/**
- * A value that can fail, with the rows that a CASE around it tests. Failing values differ in nothing else that a proof
- * needs.
- */
+/** A value that can fail, and the rows that a CASE around it tests. */
 interface FailingValue {
   readonly kind: Expr['kind'];
   readonly asked: CheckedRows;
@@ -104,10 +101,7 @@ class BarrierCheck {
   readonly #reads = new QueryMemo<boolean>();
   readonly #shown = new QueryMemo<ReadonlySet<SourceId> | null>();
   readonly #inside = new Map<Query, readonly Query[]>();
-  /**
-   * Numbers of the queries around the current one whose rows were grouped before it runs, so that all of them are
-   * shown.
-   */
+  /** Numbers of the queries around the current one that are grouped before it runs, so that their rows are shown. */
   readonly #settled = new Set<number>();
   readonly #reliances: ProofDependency[] = [];
   readonly #rely = (r: ProofDependency): void => {
@@ -306,10 +300,7 @@ class BarrierCheck {
     for (const q of ownQueries(e)) found.addAll(this.#failuresIn(q), place.asked);
   }
 
-  /**
-   * The values that can fail in a query inside a condition. All of the query runs for each row that reaches the
-   * condition.
-   */
+  /** The values that can fail in a query inside a condition. All of it runs for each row that reaches the condition. */
   #failuresIn(query: Query): readonly FailingValue[] {
     const known = this.#failures.get(query);
     if (known !== undefined) return known;
@@ -380,9 +371,7 @@ class BarrierCheck {
     return query.with.some((t) => t.recursive === true) || this.#itemsOf(query).some(makesRows);
   }
 
-  /**
-   * True for a level of groups that may be too small, or of several grouping sets: it has a fence, and shows no row.
-   */
+  /** True for groups that may be too small, or several grouping sets: such a level is fenced, and shows no row. */
   #countsOnly(query: Query): boolean {
     return (
       query.kind === 'select' &&
@@ -432,9 +421,7 @@ class BarrierCheck {
     return found;
   }
 
-  /**
-   * The hidden rows that reach a column: through its own FROM item, or through one that its LATERAL query refers to.
-   */
+  /** The hidden rows that reach a column, through its FROM item or one that its LATERAL query refers to. */
   #hiddenBehind(ref: ColumnRef): ScanRows {
     const key = `${ref.source} ${ref.name}`;
     const known = this.#hidden.get(key);
@@ -567,10 +554,7 @@ class BarrierCheck {
 
   // -------------------------------------------------------------- semi-joins
 
-  /**
-   * True if Postgres joins the query in a conjunct of WHERE to the block, so that it never runs for a hidden row of
-   * the block.
-   */
+  /** True if Postgres joins the query in a conjunct of WHERE to the block, so that it never runs for a hidden row. */
   #isJoin(condition: Expr, block: Select): boolean {
     const e = condition.kind === 'not' ? condition.arg : condition;
     if (condition.kind !== 'in_query' && e.kind !== 'exists') return false;
@@ -835,10 +819,7 @@ function valuesOf(query: Query): readonly Expr[] {
   ];
 }
 
-/**
- * The expressions of a grouped level that are computed from its groups, and its keys, which are computed from filtered
- * rows.
- */
+/** The values that a grouped level computes from its groups, and its keys, computed from filtered rows. */
 function aboveGroups(level: Select): readonly Expr[] {
   const keys = [...level.groupBy, ...level.distinctOn, ...sortedBy(level)];
   return [...level.having, ...level.outputs.map((o) => o.expr), ...keys];

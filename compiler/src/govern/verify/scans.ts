@@ -355,9 +355,7 @@ function textOf(e: Expr, slots: readonly Slot[]): string {
   return fingerprint(withSlots(e, slots));
 }
 
-/**
- * Copies every node: `fingerprint` caches by node, and entries for nodes of the plan would live as long as it does.
- */
+/** Copies every node: `fingerprint` caches by node, and entries would live as long as the plan. */
 function withSlots(e: Expr, slots: readonly Slot[]): Expr {
   if (e.kind === 'parameter') return { kind: 'literal', value: JSON.stringify(slots[e.slot]), type: e.type };
   const mapped = mapChildren(
@@ -420,10 +418,7 @@ function mayRead(name: string, { grants, denied }: RelationAccess): boolean {
   return !denied.has(name) && grants.some((g) => g.columns.has(name));
 }
 
-/**
- * The caller's grant that the scan claims, with the columns that it claims to show: its own, or those of its metrics;
- * null if there is none.
- */
+/** The caller's grant that the scan claims, with the columns that it may show: its own, or those of its metrics. */
 function applied(
   { id, filter, columns }: CountedGrant,
   grants: readonly RelationGrant[],

@@ -42,10 +42,7 @@ export function verify(
   verifyBarrier(root, slots);
 }
 
-/**
- * Verifies the join rule for the caller's joins. Joins that the compiler makes must link rows by keys, or by earlier
- * groups.
- */
+/** Verifies the caller's joins by the join rule; the compiler's own must link rows by keys, or by earlier groups. */
 function verifyJoins(root: Query, joins: Joins | null): void {
   for (const query of allQueries(root)) if (query.kind === 'select') verifyMade(query.from);
   const found = joins === null ? null : findUnsealedJoin(root, joins, isKeyOf, unasked);
