@@ -300,7 +300,7 @@ class BarrierCheck {
     for (const q of ownQueries(e)) found.addAll(this.#failuresIn(q), place.asked);
   }
 
-  /** The values that can fail in a query inside a condition. All of it runs for each row that reaches the condition. */
+  /** The values that can fail in a query inside a condition, which runs for each row that reaches it. */
   #failuresIn(query: Query): readonly FailingValue[] {
     const known = this.#failures.get(query);
     if (known !== undefined) return known;
