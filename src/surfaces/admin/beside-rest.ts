@@ -7,7 +7,7 @@ import { ADMIN_METHODS, sessionRoutes, shownRoutes } from './http.js';
 import { insightRoutes } from './insight-routes.js';
 import { INSIGHT_OPERATIONS, OPERATIONS } from './operations.js';
 
-/** What stays on the admin listener: nobody stops a server with a token that a browser has. */
+/** Routes only on the admin listener: a token in a browser must not be able to stop a server. */
 const APART: ReadonlySet<string> = new Set([
   '/admin/drain',
   '/admin/resume',
@@ -18,7 +18,7 @@ const APART: ReadonlySet<string> = new Set([
   '/openapi.json',
 ]);
 
-/** What the console's screens of admins ask, for the listener of REST. The document that anybody may read is silent of it. */
+/** Routes of the console's admin pages, for the REST listener. They are omitted from the public document. */
 export function adminBesideRest(parts: () => OperatingParts & InsightParts): MoreRoutes {
   const methods = new Map([...ADMIN_METHODS].filter(([path]) => !APART.has(path)));
   return Object.freeze({
@@ -32,7 +32,7 @@ export function adminBesideRest(parts: () => OperatingParts & InsightParts): Mor
 }
 
 function hidden<K extends string>(operations: Readonly<Record<K, FastifySchema>>): Record<K, FastifySchema> {
-  // The same names, each of them said nothing of.
+  // the same names, each hidden
   return Object.fromEntries(Object.keys(operations).map((name) => [name, HIDDEN_OPERATION])) as Record<
     K,
     FastifySchema

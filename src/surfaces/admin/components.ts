@@ -14,7 +14,7 @@ import {
 } from '../rest/shape.js';
 import { DECISIONS, KINDS, OUTCOMES, SURFACES } from './requests.js';
 
-/** Schemas of what the admin listener answers. The console's types are generated from them (`npm run client`). */
+/** Schemas of the admin listener's answers. The console's types are generated from them (`npm run client`). */
 
 export const REQUEST_ID = text('The call in the audit log.');
 const VERSIONS = object({ manifest: text(), policy: text() });

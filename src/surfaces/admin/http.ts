@@ -26,18 +26,18 @@ import { INSIGHT_METHODS, insightRoutes } from './insight-routes.js';
 import { OPERATIONS, TOLD } from './operations.js';
 import { readRevocation } from './requests.js';
 
-/** What the admin listener needs of the service. */
+/** Services of the admin listener. */
 export type AdminParts = OperatingParts & InsightParts & Pick<StandingParts, 'probes'>;
 
 export interface AdminHttp {
-  /** Port 0 lets the system choose. Rejects where the address is in use. */
+  /** Port 0 lets the system choose. Rejects if the address is in use. */
   listen(port: number, host: string): Promise<{ readonly port: number }>;
   close(deadlineMs: number): Promise<void>;
-  /** Shows another certificate, from the next connection on. Nothing where there is no TLS. @throws Error where it does not fit */
+  /** Replaces the certificate for new connections; no effect without TLS. @throws Error if it is invalid */
   secure(tls: HttpTls): void;
 }
 
-/** What each path answers; a test holds it to the routes. */
+/** Allowed methods by path; a test compares them with the routes. */
 export const ADMIN_METHODS: ReadonlyMap<string, string> = new Map([
   ['/admin/standing', 'GET, HEAD'],
   ['/admin/sessions', 'GET, HEAD'],
@@ -58,7 +58,7 @@ export const ADMIN_METHODS: ReadonlyMap<string, string> = new Map([
 const REQUEST_TIMEOUT_MS = 30_000;
 const CONNECTION_TIMEOUT_MS = 90_000;
 
-/** The listener for who runs the server: it decides nothing, every call goes to the spine. */
+/** Server of the admin listener; all calls go to `src/ask/operating/`. */
 export async function createAdminHttp(
   parts: AdminParts,
   version: string,
@@ -86,7 +86,7 @@ export async function createAdminHttp(
   });
 }
 
-/** How the server stands, as it is now. @param schemas what the document says of each */
+/** Routes about the state of the server. @param schemas their entries in the OpenAPI document */
 export function shownRoutes(
   app: FastifyInstance,
   parts: () => OperatingParts,
@@ -126,7 +126,7 @@ export function shownRoutes(
 
 type SessionSchemas = Readonly<Record<keyof typeof OPERATIONS, FastifySchema>>;
 
-/** Cancels what a session runs, or ends it. */
+/** Routes that cancel or end a session. */
 export function sessionRoutes(
   app: FastifyInstance,
   parts: () => OperatingParts,
@@ -144,7 +144,7 @@ export function sessionRoutes(
   }
 }
 
-/** Revokes tokens, and tells what is revoked. */
+/** Routes that revoke tokens and list revocations. */
 function tokenRoutes(app: FastifyInstance, parts: AdminParts): void {
   app.post('/admin/tokens/revoke', { schema: OPERATIONS.revoke }, async (request, reply) => {
     const made = await revoke(parts, request.call, () => readRevocation(request));

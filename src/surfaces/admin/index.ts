@@ -1,4 +1,4 @@
-/** The listener for who runs the server: REST and a wire database, over `src/ask/operating/`. */
+/** The admin listener: REST and a Postgres database, over `src/ask/operating/`. */
 export { adminBesideRest } from './beside-rest.js';
 export { type AdminHttp, type AdminParts, createAdminHttp } from './http.js';
 export type { ProcessConfiguration } from './show.js';

@@ -32,7 +32,6 @@ import {
   timeParameter,
 } from './requests.js';
 
-/** What each of these paths answers. */
 export const INSIGHT_METHODS: readonly (readonly [path: string, methods: string])[] = [
   ['/admin/matrix', 'GET, HEAD'],
   ['/admin/access-requests', 'GET, HEAD'],
@@ -48,13 +47,13 @@ export const INSIGHT_METHODS: readonly (readonly [path: string, methods: string]
 
 type InsightSchemas = Readonly<Record<keyof typeof INSIGHT_OPERATIONS, FastifySchema>>;
 
-/** Who sees what, the audit log, and figures, for admins. @param schemas what the document says of each */
+/** Routes about access, the audit log and figures, for admins. @param schemas their entries in the OpenAPI document */
 export function insightRoutes(
   app: FastifyInstance,
   parts: () => InsightParts,
   schemas: InsightSchemas = INSIGHT_OPERATIONS,
 ): void {
-  /** A GET with these parameters, of which `read` makes what `answer` is asked. */
+  /** Adds a GET route: `read` parses the parameters, `answer` handles the request. */
   const get = <T>(
     path: string,
     schema: FastifySchema,
@@ -137,7 +136,7 @@ export function insightRoutes(
   job('/admin/policy/tests', 'policy_tests', schemas.policyTests, schemas.testPolicy);
 }
 
-/** Of a request; what is none is not found. @throws QueryError E4040 */
+/** Request id in the path; anything else is not found. @throws QueryError E4040 */
 function idIn({ params }: FastifyRequest): string {
   const id: unknown = typeof params === 'object' && params !== null ? Reflect.get(params, 'id') : null;
   if (typeof id !== 'string' || !REQUEST_ID.test(id)) throw queryError('notFound', {});

@@ -36,7 +36,7 @@ function commandOperation(operationId: string, summary: string, more: readonly A
   return adminOperation(operationId, summary, object({ request_id: REQUEST_ID, done: text() }), {}, more);
 }
 
-/** Processes, sessions, pools, caches and tokens. */
+/** Operations about processes, sessions, pools, caches and tokens. */
 export const OPERATIONS = Object.freeze({
   standing: listOperation('standing', 'State of each process of the server', 'processes', ref('ProcessView')),
   sessions: listOperation(
@@ -87,7 +87,7 @@ export const OPERATIONS = Object.freeze({
 
 const FROM = text('`next` of the page before.');
 
-/** Access, the audit log, figures, limits and freshness. */
+/** Operations about access, the audit log, figures, limits and freshness. */
 export const INSIGHT_OPERATIONS = Object.freeze({
   matrix: adminOperation('matrix', 'Access of each subject of the policy to each column', ref('MatrixPage'), {
     subject: text('A part of its name.'),

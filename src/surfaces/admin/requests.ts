@@ -9,9 +9,9 @@ import { readerOfOne } from '../rest/bodies/reader.js';
 import { malformed, termIn } from '../rest/fault.js';
 import { exactly, text } from '../rest/shape.js';
 
-/** Parameters and bodies that the admin routes take, and their readers. */
+/** Parameters and bodies of the admin routes, and their readers. */
 
-/** Parameters of a URL, each at most once. */
+/** URL parameters, each at most once. */
 export type Parameters = ReadonlyMap<string, string>;
 
 /** A text; null if it is missing or empty. @throws QueryError E0511 */
@@ -45,7 +45,7 @@ export function countParameter(
   return value;
 }
 
-/** One of these words; null if it is missing. @throws QueryError E0511 */
+/** One of `words`; null if it is missing. @throws QueryError E0511 */
 function wordParameter<const W extends string>(
   given: Parameters,
   name: string,
@@ -58,7 +58,7 @@ function wordParameter<const W extends string>(
   return word;
 }
 
-/** A time by RFC 3339, in the format of the log. @throws QueryError E0511 */
+/** RFC 3339 time in the format of the log. @throws QueryError E0511 */
 export function timeParameter(given: Parameters, name: string): string | null {
   const text = textParameter(given, name);
   if (text === null) return null;

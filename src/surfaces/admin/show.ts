@@ -1,12 +1,11 @@
 import type { ProcessView, SessionView } from '../../ask/operating/views.js';
 
-/** A table of texts, as the wire sends it. */
 export interface TextTable {
   readonly columns: readonly string[];
   readonly rows: readonly (readonly string[])[];
 }
 
-/** What SHOW knows beside HELP, in the words of PgBouncer where it has one. */
+/** Tables of SHOW, named as in PgBouncer if it has them. */
 export const SHOWN = [
   'clients',
   'servers',
@@ -22,10 +21,10 @@ export const SHOWN = [
 ] as const;
 export type ShownName = (typeof SHOWN)[number];
 
-/** What a process is told at start, beside what it found. */
+/** Version and start configuration of a process. */
 export interface ProcessConfiguration {
   readonly version: string;
-  /** Names and values; nothing secret stands in a setting. */
+  /** Contains no secrets. */
   readonly settings: readonly (readonly [name: string, value: string])[];
 }
 

@@ -38,14 +38,14 @@ import {
 } from '../pg/index.js';
 import { type ProcessConfiguration, SHOWN, type ShownName, show } from './show.js';
 
-/** The one database of the admin listener. */
+/** The only database of the admin listener. */
 export const ADMIN_DATABASE = 'osl_admin';
 
-/** Nothing that is asked here is long. */
+/** Admin statements are short. */
 const MOST_MESSAGE_BYTES = 65_536;
 const MOST_UNAUTHENTICATED = 100;
 
-/** The Postgres protocol for who runs the server: SHOW and a few commands, as PgBouncer's users expect them. */
+/** Postgres protocol for operators: SHOW and a few commands, similar to PgBouncer's. */
 export function createAdminWire(
   parts: OperatingParts,
   configured: ProcessConfiguration,
@@ -87,7 +87,7 @@ function handlerOf(parts: OperatingParts, configured: ProcessConfiguration): Han
   };
 }
 
-/** What drivers send unasked; nothing here depends on it. */
+/** Sent by drivers by default; ignored here. */
 const STARTUP_PARAMETERS = [
   'application_name',
   'client_encoding',
@@ -99,7 +99,6 @@ const STARTUP_PARAMETERS = [
 
 const AT_REST: SeriesEnd = { status: 'I', changes: [], idleLimit: null };
 
-/** One session of an admin. */
 class AdminSession implements SessionHandler {
   readonly parameters: ReadonlyMap<string, string> = new Map([
     ['server_version', '15.0'],
@@ -126,7 +125,7 @@ class AdminSession implements SessionHandler {
     return AT_REST;
   }
 
-  /** No command has a semicolon in it. */
+  /** Commands contain no semicolons. */
   split(text: string) {
     const found = [];
     let start = 0;
@@ -145,7 +144,7 @@ class AdminSession implements SessionHandler {
     throw error('42601', 'this is no command of osl_admin', { hint: 'SHOW HELP lists them' });
   }
 
-  /** Null for what is no command. @throws WireError for one that makes no sense here */
+  /** Null for an unknown command. @throws WireError for an unsupported one */
   #statement(verb: string, object: string): WireStatement | null {
     const parts = this.#parts;
     if (verb === 'show') return this.#show(object.toLowerCase());
@@ -230,7 +229,7 @@ class AdminSession implements SessionHandler {
     return this.#records.translate(call.requestId, '', () => run(call));
   }
 
-  /** What no command has recorded as its own. */
+  /** Records failures that no command has recorded. */
   noteFailure(failure: WireError): void {
     this.#records.recordFailure(failure);
   }
@@ -248,7 +247,7 @@ class AdminSession implements SessionHandler {
   }
 
   close(): void {
-    // Nothing is held.
+    // Nothing to release.
   }
 }
 

@@ -11,9 +11,9 @@ const LOOPBACK = /^(?:::ffff:)?127\.\d+\.\d+\.\d+$|^::1$/;
 const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via'] as const;
 
 /**
- * Whether a page of this very server asks, in a browser on this machine. By its `Host` a page that was rebound to this
- * machine by DNS is told apart (it has a name of its own), by `Origin` and `Sec-Fetch-Site` one of another origin; a
- * proxy's own address says nothing of who asks.
+ * True if the request comes from a page of this server in a browser on this machine. `Host` guards against DNS
+ * rebinding, `Origin` and `Sec-Fetch-Site` against other origins; proxied requests are refused, since a proxy's
+ * address does not identify the client.
  */
 function isOwnPage(request: FastifyRequest): boolean {
   const { host, origin } = request.headers;
@@ -36,7 +36,8 @@ function hostOf(url: string): URL | null {
 const PATH = '/console/demo-token';
 
 /**
- * `POST /console/demo-token`: a token for one of `callers`, whoever asks, if a page of this server on this machine does.
+ * `POST /console/demo-token`: a token for one of `callers`, for pages of this server on this machine, without
+ * authentication.
  *
  * INVARIANT: only `osl demo` imports this file (`test/ask/one-way.test.ts`), so no other server has the route.
  */
@@ -70,7 +71,7 @@ export function demoSignIn(
 /** Action of the audit records. */
 const ACTION = 'demo_token';
 
-/** Gives `token` away as a request of the caller that it names: verified, limited, and on record before it leaves. @throws QueryError */
+/** Returns `token` as a request of its caller: verified, rate limited and recorded first. @throws QueryError */
 function recordedToken(service: RequestParts, call: RequestCall, token: string): Promise<string> {
   const address = call.credentials.kind === 'bearer' ? call.credentials.address : '';
   let detail: string | null = null;
@@ -90,7 +91,7 @@ function recordedToken(service: RequestParts, call: RequestCall, token: string):
   );
 }
 
-/** Null for a body that is no JSON of this form; a page elsewhere cannot even send its type unasked. */
+/** Null for any other body. Pages of other origins cannot send this content type without a preflight. */
 function chainIn({ body, headers }: FastifyRequest): readonly string[] | null {
   if (headers['content-type'] !== 'application/json' || !(body instanceof Buffer)) return null;
   try {

@@ -4,10 +4,10 @@ import { extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 
-/** A file of the built console, with what a browser is told of it. */
+/** A file of the built console. */
 export interface ConsoleFile {
   readonly type: string;
-  /** Whether its name says what is in it, so that it never changes under that name. */
+  /** True if its name contains a hash of its content. */
   readonly lasting: boolean;
   content(): Promise<ConsoleContent>;
 }
@@ -15,11 +15,11 @@ export interface ConsoleFile {
 interface ConsoleContent {
   readonly bytes: Buffer;
   readonly gzipped: Buffer;
-  /** Of what is in it, whichever way it is encoded. */
+  /** Of the uncompressed content. */
   readonly etag: string;
 }
 
-/** By its name in the folder, with slashes: `assets/main-D4f2.js`. */
+/** By path in the folder: `assets/main-D4f2.js`. */
 export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>;
 
 const TYPES: ReadonlyMap<string, string> = new Map([
@@ -30,12 +30,12 @@ const TYPES: ReadonlyMap<string, string> = new Map([
   ['.woff2', 'font/woff2'],
 ]);
 
-/** What Vite puts there has a hash of its content in its name. */
+/** Vite puts files with a content hash in their names here. */
 const HASHED = 'assets/';
 
 /**
- * The files of the built console, as they are in `folder` now: what comes later is not served, and no name of a request
- * is ever made a path. Empty where the console is not built.
+ * Files of the built console, listed once: later files are not served, and request paths never reach the file system.
+ * Empty if the console is not built.
  */
 export function consoleFiles(folder: string): ConsoleFiles {
   const names = namesIn(folder, '').filter((name) => TYPES.has(extname(name)));

@@ -6,13 +6,13 @@ import { dirname, join } from 'node:path';
 import { PACKAGE_ROOT } from '../../base/package-root.js';
 
 /**
- * Run by `npm run build`: makes `dist/console/` of `console/` by Vite, where its sources are others than those of the
- * last time. Where Vite's Node is newer than this one there is no console, and all else is built.
+ * Run by `npm run build`: builds `console/` into `dist/console/` with Vite, if its sources have changed. Skipped if
+ * Node is too old for Vite; everything else is still built.
  */
 const SOURCE = join(PACKAGE_ROOT, 'console');
 const BUILT = join(PACKAGE_ROOT, 'dist', 'console');
 const STAMP = join(PACKAGE_ROOT, 'dist', 'console.stamp');
-/** What decides of what is built, beside the files in these folders. */
+/** Inputs of the build, in addition to the folders below. */
 const FILES = [
   ...['index.html', 'package.json', 'vite.config.js'].map((name) => join(SOURCE, name)),
   join(PACKAGE_ROOT, 'compiler', 'src', 'sql-text.ts'),
@@ -36,7 +36,7 @@ function filesIn(folder: string): readonly string[] {
     .sort();
 }
 
-/** Whether Vite runs here: it says from which Node on. */
+/** True if this version of Node can run Vite. */
 function canBuild(): boolean {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   return (major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major > 22;

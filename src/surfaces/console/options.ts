@@ -2,30 +2,28 @@ import type { FastifyInstance } from 'fastify';
 import type { RequestParts } from '../../ask/index.js';
 import type { ConsoleFiles } from './files.js';
 
-/** What a console is served with. */
 export interface ConsoleOptions {
   readonly files: ConsoleFiles;
-  /** Whether what admins do is there too. */
+  /** True if admin pages are included. */
   readonly admin: boolean;
   readonly version: string;
-  /** Null on every server but `osl demo` on this machine. */
+  /** Null except for `osl demo` on this machine. */
   readonly demo: DemoSignIn | null;
-  /** Whether `osl token` mints tokens that are taken here. */
+  /** True if tokens of `osl token` are accepted. */
   readonly localTokens: boolean;
-  /** Where the wire listens: for questions that are copied for psql. */
+  /** Port of the Postgres protocol, for copied psql commands. */
   readonly wire: () => { readonly port: number; readonly tls: boolean };
-  /** With whom people sign in. */
+  /** Issuers for sign-in. */
   readonly logins: () => readonly {
     readonly issuer: string;
     readonly login: { readonly clientId: string; readonly scopes: readonly string[] } | null;
   }[];
 }
 
-/** Sign-in without a password, as one of `callers`. Made by `demo.ts`, which `osl demo` alone imports. */
+/** Passwordless sign-in as one of `callers`. Made by `demo.ts`, which only `osl demo` imports. */
 export interface DemoSignIn {
   /** Each `chain` is root to leaf. */
   readonly callers: readonly { readonly chain: readonly string[]; readonly about: string }[];
-  /** Methods of its paths. */
   readonly methods: ReadonlyMap<string, string>;
   add(app: FastifyInstance, service: RequestParts): void;
 }

@@ -6,8 +6,8 @@ import type { ConsoleFile } from './files.js';
 import type { ConsoleOptions } from './options.js';
 
 /**
- * What the page is told before anybody has signed in. It needs no token, so it holds nothing that an installation
- * keeps to itself: version and issuers stand in `/openapi.json` and `/.well-known/oauth-protected-resource/mcp` too.
+ * Settings for the page before sign-in. No token is needed, so they contain nothing confidential: version and issuers
+ * are also in `/openapi.json` and `/.well-known/oauth-protected-resource/mcp`.
  */
 function toldOf({ version, admin, demo, localTokens, wire, logins }: ConsoleOptions) {
   return {
@@ -23,11 +23,10 @@ function toldOf({ version, admin, demo, localTokens, wire, logins }: ConsoleOpti
 }
 
 /**
- * What the console's pages may do: load and call nothing but this server, be in nobody's frame, and show no text as
- * markup. `connects` are origins beside this one that they may call: the issuers with which people sign in.
+ * Security headers of the console: it may load and call only this server, must not be framed, and renders no text as
+ * markup. `connects` are additional origins it may call: sign-in issuers.
  *
- * `trusted-types`: the one policy that the page makes takes the empty text alone, so that whatever would put a value
- * into the page as markup throws instead.
+ * `trusted-types`: the page's only policy accepts the empty text, so any other assignment of markup throws.
  */
 function consoleHeaders(connects: readonly string[]): Readonly<Record<string, string>> {
   const policy = [
@@ -50,13 +49,12 @@ function consoleHeaders(connects: readonly string[]): Readonly<Record<string, st
   };
 }
 
-/** The origins of what is fetched to sign in; a text that is no URL of the web has none. */
+/** Origins of web URLs; other texts are ignored. */
 function originsOf(urls: readonly string[]): readonly string[] {
   const web = urls.filter((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol));
   return [...new Set(web.map((url) => new URL(url).origin))];
 }
 
-/** Methods of the console's paths. */
 export const CONSOLE_METHODS: ReadonlyMap<string, string> = new Map([
   ['/console', 'GET, HEAD'],
   ['/console/', 'GET, HEAD'],
@@ -66,8 +64,8 @@ export const CONSOLE_METHODS: ReadonlyMap<string, string> = new Map([
 const PAGE = 'index.html';
 
 /**
- * The console: pages that ask the governed API with their visitor's token, as any client does. Nothing here knows of
- * data; what is served is the same for everybody, so that no token is asked for and no record is made.
+ * Routes of the console: pages that call the API with the visitor's token, like any client. Its files are the same
+ * for everybody, so there is no authentication and no audit record.
  */
 export function consoleRoutes(app: FastifyInstance, service: RequestParts, options: ConsoleOptions): void {
   const { files, demo } = options;
@@ -79,7 +77,7 @@ export function consoleRoutes(app: FastifyInstance, service: RequestParts, optio
     if (file === undefined) return reply.callNotFound();
     return sendFile(request, reply.headers(headers()), file);
   };
-  // Who types the address alone into a browser wants the pages; anybody else hears of them in the refusal.
+  // Browsers that open the bare address are redirected; other clients get a hint in the error.
   app.get('/', hidden, (request, reply) => {
     reply.header('vary', 'Accept');
     return wantsPage(request) ? reply.redirect('/console/', 302) : reply.callNotFound();
@@ -89,7 +87,7 @@ export function consoleRoutes(app: FastifyInstance, service: RequestParts, optio
   app.get('/console/settings.json', hidden, async (request, reply) =>
     reply.headers({ ...privateHeaders(request.call.requestId), ...headers() }).send(toldOf(options)),
   );
-  // By the name as it came: a name of no file is unknown, however it is written.
+  // The name is looked up as sent, without decoding: anything else is unknown.
   app.get<{ Params: { '*': string } }>('/console/*', hidden, (request, reply) =>
     serve(request.params['*'])(request, reply),
   );

@@ -8,8 +8,8 @@ import { httpFault } from '../rest/http-fault.js';
 import { rawProblem } from '../rest/problem.js';
 
 /**
- * Answers what never became a request: no HTTP, a head that is too large, a request that took too long. Refused and
- * recorded like the rest, from nobody, since nothing of it can be trusted.
+ * Responds to connections whose request could not be parsed: no HTTP, head too large, timeout. Refused and recorded
+ * anonymously, since nothing in it can be trusted.
  */
 export class ClientErrors {
   readonly #service: RequestParts;
@@ -19,12 +19,12 @@ export class ClientErrors {
     this.#service = service;
   }
 
-  /** A request of `socket` is being answered. */
+  /** Notes that a request of `socket` is being answered. */
   begins(socket: Socket, response: ServerResponse): void {
     this.#current.set(socket, response);
   }
 
-  /** Ends a connection of which no TLS came as it must be. */
+  /** Closes a connection whose TLS handshake failed. */
   refuse(socket: Socket): void {
     const call = strangersCall(socket);
     socket.destroy();
@@ -44,7 +44,7 @@ export class ClientErrors {
       return;
     }
     const call = strangersCall(socket);
-    // A request whose body broke off is recorded where it is handled.
+    // A request whose body broke off is recorded by its handler.
     const told = answering ? Promise.resolve(fault) : turnAway(this.#service, call, 'http', fault, 'anyone');
     told.then(
       (problem) => socket.end(rawProblem(problem, call.requestId), () => socket.destroy()),
@@ -53,7 +53,7 @@ export class ClientErrors {
   }
 }
 
-/** SQLSTATE of what is none of the protocol, as the wire has it. */
+/** SQLSTATE of a protocol violation. */
 const PROTOCOL_VIOLATION = '08P01';
 
 function strangersCall(socket: Socket): RequestCall {
@@ -64,13 +64,13 @@ function strangersCall(socket: Socket): RequestCall {
   };
 }
 
-/** No TLS came of it: nothing can be said to such a client in a form that it reads. */
+/** TLS failed, so no response could be read. */
 function isTlsFault(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return code.startsWith('ERR_SSL_') || code === 'ERR_TLS_HANDSHAKE_TIMEOUT';
 }
 
-/** The client left: there is nobody to answer, and nothing was asked. */
+/** The client disconnected before sending a request. */
 function isReset(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
 }

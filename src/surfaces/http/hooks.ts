@@ -12,7 +12,7 @@ import { METHODS } from '../rest/openapi/routes.js';
 import { sendProblem } from '../rest/problem.js';
 import type { ClientErrors } from './client-error.js';
 
-/** `path` as the list of methods has it. */
+/** Path template of `path`, as in the table of methods. */
 export function templateOf(path: string): string {
   return path
     .replace(/^\/osl\/objects\/[^/]+$/, '/osl/objects/{id}')
@@ -20,15 +20,15 @@ export function templateOf(path: string): string {
     .replace(/^\/admin\/audit\/requests\/[^/]+(\/proofs)?$/, '/admin/audit/requests/{id}$1');
 }
 
-/** Where to go from `/`, in words that hold nothing of the request. */
+/** Hint for requests of `/`; contains nothing of the request. */
 function entrances(methods: ReadonlyMap<string, string>): string {
   const pages = methods.has('/console/') ? 'the console is at /console/, ' : '';
   return `${pages}what programs may ask is in /openapi.json`;
 }
 
 /**
- * Answers what no route does: another method of a known path (E4050), or an unknown path (E4040). Below `/osl` and
- * `/admin` that is told only to those who have a valid token.
+ * Answers unrouted requests: another method of a known path (E4050), or an unknown path (E4040). Below `/osl` and
+ * `/admin` only callers with a valid token are told.
  */
 async function sendUnknown(
   service: RequestParts,
@@ -49,7 +49,7 @@ async function sendUnknown(
   return sendProblem(reply, told, call.requestId);
 }
 
-/** A `traceparent` of W3C Trace Context that may be passed on; null for anything else. */
+/** Valid W3C `traceparent` header, or null. */
 function traceparentOf(header: string | readonly string[] | undefined): string | null {
   if (typeof header !== 'string') return null;
   const match = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$/.exec(header);
@@ -57,7 +57,7 @@ function traceparentOf(header: string | readonly string[] | undefined): string |
   return /^0+$/.test(match[2] ?? '') || /^0+$/.test(match[3] ?? '') ? null : header;
 }
 
-/** What is done with every request, whichever route it is for. */
+/** Hooks for all requests and routes. */
 export function addHooks(
   app: FastifyInstance,
   service: RequestParts,
@@ -85,7 +85,7 @@ export function addHooks(
   app.setErrorHandler((error, request, reply) => sendFault(service, error, request, reply, methods));
 }
 
-/** Lets whoever states a reason in `OSL-Break-Glass` break the glass, before its request is answered. */
+/** Activates break-glass access for requests with `OSL-Break-Glass`, before they are handled. */
 export function breakGlasses(app: FastifyInstance, service: GlassParts): void {
   app.addHook('preHandler', async (request) => {
     const reason = statedIn(request.raw.rawHeaders, 'osl-break-glass');
@@ -93,7 +93,7 @@ export function breakGlasses(app: FastifyInstance, service: GlassParts): void {
   });
 }
 
-/** The call with the glass broken that its header asks for. Who calls nobody knows yet whose token is none: the route says so. */
+/** Call with break-glass access. Calls with an invalid token are returned unchanged: the route refuses them. */
 async function inEmergency(
   service: GlassParts,
   call: RequestCall,
@@ -116,7 +116,7 @@ async function inEmergency(
 
 const ALWAYS_ANSWERED: ReadonlySet<string> = new Set(['/health', '/healthz', '/ready', '/readyz']);
 
-/** INVARIANT: a QueryError that a handler throws was recorded by the spine; what Fastify finds is recorded here. */
+/** INVARIANT: a QueryError thrown by a handler is already recorded; errors of Fastify are recorded here. */
 async function sendFault(
   service: RequestParts,
   error: unknown,
@@ -132,7 +132,7 @@ async function sendFault(
   return sendRefusal(service, request, reply, fault);
 }
 
-/** What the log calls the requests of each path that has bodies. */
+/** Audit action of each path with a body. */
 const ACTIONS: ReadonlyMap<string, string> = new Map([
   ['/osl/query', 'query'],
   ['/osl/sample', 'sample'],
@@ -143,7 +143,7 @@ const ACTIONS: ReadonlyMap<string, string> = new Map([
   ['/osl/access/explain', 'explain_access'],
 ]);
 
-/** Refuses what is no proper request; a question's sender must say who it is before it hears what is wrong. */
+/** Refuses a malformed request; for query routes the error is shown only to authenticated callers. */
 export async function sendRefusal(
   service: RequestParts,
   request: FastifyRequest,

@@ -5,29 +5,32 @@ import type { TLSSocket, Server as TlsServer } from 'node:tls';
 import { distrust } from '../rest/call.js';
 import { HEAD_LIMIT } from '../rest/http-fault.js';
 
-/** A certificate with its chain, and its key; PEM. */
+/** Certificate chain and key in PEM. */
 export interface HttpTls {
   readonly cert: string | Buffer;
   readonly key: string | Buffer;
-  /** Whether clients are asked for a certificate of an authority in `ca`, and refused without. Default: not asked. */
+  /** Client certificates of an authority in `ca`: requested, or required. Default: not requested. */
   readonly clients?: 'asked' | 'demanded';
   readonly ca?: string | Buffer;
   readonly crl?: string | Buffer;
 }
 
-/** What takes the connections of one port. */
+/** Listener of one port. */
 export interface HttpListener {
-  /** A server for each address that is listened on, with what answers the requests. */
+  /** Creates a server; called once per address. */
   begin(handler: RequestListener): Server;
-  /** Other certificates from the next connection on. @throws Error where they do not fit */
+  /** Replaces the certificate for new connections. @throws Error if it is invalid */
   readonly secure: (tls: HttpTls) => void;
 }
 
 const CHECK_MS = 1_000;
-/** As long as Node keeps an idle connection for its next request, with what Fastify sets. */
+/** Node's keep-alive timeout as set by Fastify. */
 const KEEP_ALIVE_MS = 72_000;
 
-/** Over TLS where `tls` says how; plain HTTP without. Times are milliseconds. `refused` ends who must show a certificate and did not. */
+/**
+ * TLS if `tls` is given, else plain HTTP. Times are ms. `refused` closes connections without a required client
+ * certificate.
+ */
 export function listenerOf(
   tls: HttpTls | null,
   requestMs: number,
@@ -39,7 +42,7 @@ export function listenerOf(
     headersTimeout: requestMs,
     requestTimeout: requestMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // How often Node looks for late requests; every 30 s unless told.
+    // Node's check for late requests; default 30 s.
     connectionsCheckingInterval: Math.min(requestMs, CHECK_MS),
   };
   const secured: TlsServer[] = [];
@@ -54,7 +57,7 @@ export function listenerOf(
           ...contextOf(tls),
           handshakeTimeout: requestMs,
           requestCert: tls.clients !== undefined,
-          // Where only some clients have one, the request hears what is wrong with it; else `refused` has a record made.
+          // Optional certificates are checked per request; missing required ones are recorded by `refused`.
           rejectUnauthorized: false,
         },
         handler,
@@ -77,26 +80,26 @@ export function listenerOf(
   };
 }
 
-/** What stands for the context of a connection. HTTP/2 is not spoken, and ALPN says so. */
+/** TLS context. ALPN offers HTTP/1.1 only. */
 function contextOf({ cert, key, ca, crl, clients }: HttpTls) {
   return {
     cert,
     key,
     ...(ca !== undefined && { ca }),
     ...(crl !== undefined && { crl }),
-    // A session that is taken up again would bring along what was made of its certificate under other authorities.
+    // A resumed session would keep the verification result under earlier authorities.
     ...(clients !== undefined && { secureOptions: constants.SSL_OP_NO_TICKET }),
     minVersion: 'TLSv1.2',
     ALPNProtocols: ['http/1.1'],
   } as const;
 }
 
-/** Who vouches for clients, as text that can be compared. */
+/** Trusted client authorities as a comparable text. */
 function authoritiesOf(tls: HttpTls | null): string {
   return `${tls?.ca}\n${tls?.crl}`;
 }
 
 function timed(server: Server, ms: number): Server {
-  server.on('error', () => undefined); // who listens is told too; a connection that cannot be taken is nobody's
+  server.on('error', () => undefined); // reported to the caller of listen as well; failed connections need no action
   return server.setTimeout(ms);
 }

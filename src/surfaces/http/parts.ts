@@ -2,9 +2,9 @@ import type { AnswerParts, PlanNotes } from '../../ask/index.js';
 import type { SpoolRoom } from '../../engine/index.js';
 import type { RestParts } from '../rest/parts.js';
 
-/** What is delivered of lineage, by endpoint. */
+/** Lineage delivery figures by endpoint. */
 export interface DeliveryStats {
-  /** Null before the thread that emits has said anything. */
+  /** Null before the lineage thread has reported. */
   stats(): {
     readonly endpoints: Readonly<Record<string, Readonly<Record<DeliveryFigure, number | boolean>>>>;
     /** Audit records whose events are in the outbox. */
@@ -15,7 +15,7 @@ export interface DeliveryStats {
 
 type DeliveryFigure = 'pending' | 'dead' | 'delivered' | 'failed' | 'dropped' | 'disabled';
 
-/** What one port for REST, MCP and the metrics of the service needs. */
+/** Services of one port for REST, MCP and metrics. */
 export interface HttpParts extends RestParts, Pick<AnswerParts, 'plans'> {
   readonly lineage: (PlanNotes & DeliveryStats) | null;
   readonly spool: Pick<SpoolRoom, 'stats'> | null;

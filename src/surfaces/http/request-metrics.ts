@@ -2,8 +2,8 @@ import { Counter, Histogram, type Registry } from 'prom-client';
 import { BOUNDS_US, type Durations, type Meter, type Meters } from '../../ask/request/meters.js';
 
 /**
- * What is counted of requests, as Prometheus reads it. The figures are made when somebody asks for them: a request itself
- * adds to plain numbers, and looks for no label.
+ * Prometheus metrics of requests. Samples are built when read: a request only increments numbers, without label
+ * lookups.
  */
 export function requestMetrics(registry: Registry, meters: Meters): void {
   new StageSeconds(registry, meters);
@@ -29,7 +29,7 @@ class StageSeconds extends Histogram<(typeof LABELS)[number]> {
     this.#meters = meters;
   }
 
-  /** What the registry, and `get` of those who gather, ask: the type of the class does not tell of it. */
+  /** Overrides an undeclared method that the registry and `get` call. */
   async getForPromString() {
     const values = [...this.#meters.all].flatMap((meter) =>
       [...meter.stages].flatMap(([stage, durations]) => samplesOf(durations, { stage, ...meter.labels })),
@@ -40,7 +40,7 @@ class StageSeconds extends Histogram<(typeof LABELS)[number]> {
 
 type Labels = Readonly<Record<(typeof LABELS)[number], string>>;
 
-/** The registry takes labels apart from those that all samples of a series share, and writes into the former. */
+/** The registry keeps labels apart from those shared by all samples of a series, and modifies the former. */
 function samplesOf({ counts, sumUs }: Durations, sharedLabels: Labels) {
   let below = 0;
   const buckets = counts.map((count, i) => {

@@ -28,24 +28,24 @@ import {
   type WireNumbers,
 } from './telemetry.js';
 
-/** Headers that a page may send, beside those that every page may. */
+/** Request headers allowed for pages, in addition to CORS-safelisted ones. */
 const SENT =
   'Authorization, Content-Type, If-Match, If-None-Match, traceparent, OSL-Purpose, OSL-Break-Glass';
-/** Headers of an answer that a page may read, beside those that every page may. */
+/** Response headers exposed to pages, in addition to CORS-safelisted ones. */
 const READ = 'Retry-After, X-Request-Id, ETag, Location, Allow, WWW-Authenticate, traceparent';
 const CORS_METHODS = 'GET, HEAD, POST';
-/** How long a browser may remember that it may ask. */
+/** Lifetime of a preflight response in browsers. */
 const REMEMBERED_SECONDS = 600;
 
 /**
- * Lets pages of `origins`, each as a browser sends it, call everything below `/osl` and read `/openapi.json`. Nobody
- * else is told anything, and with no origins nothing here does anything. Tokens come in `Authorization`, never by
- * themselves as cookies do, so that credentials are never allowed. `/mcp` has a list of its own.
+ * CORS for `origins` (exact values of the `Origin` header): everything below `/osl`, and `/openapi.json`. Other
+ * origins get no CORS headers; without origins this does nothing. Tokens are sent in `Authorization`, so credentials
+ * (cookies) are never allowed. `/mcp` has its own list.
  *
- * Not by `@fastify/cors`: it writes into Fastify's headers, which a streamed answer leaves without and where a
- * route's own `Vary` takes its place, and it adds a route for every OPTIONS.
+ * Not `@fastify/cors`: it sets headers on Fastify's reply, which streamed answers bypass and a route's `Vary`
+ * overwrites, and it adds a route for every OPTIONS.
  *
- * INVARIANT: called before other hooks, so that a refusal of theirs can be read by the page that it is for.
+ * INVARIANT: called before other hooks, so that pages can read their refusals.
  */
 function shareWith(app: FastifyInstance, origins: readonly string[]): void {
   if (origins.length === 0) return;
@@ -59,7 +59,7 @@ function shareWith(app: FastifyInstance, origins: readonly string[]): void {
     }
     done();
   });
-  // Caches keep answers apart by it; what is streamed is kept by none.
+  // Caches need it to keep answers apart; streamed answers are not cached.
   app.addHook('onSend', (request, reply, payload, done) => {
     if (isShared(request.url)) {
       const others = reply.getHeader('vary');
@@ -70,8 +70,8 @@ function shareWith(app: FastifyInstance, origins: readonly string[]): void {
 }
 
 /**
- * Answers the question that a browser asks before a page's own. It has no token and touches nothing, so that it leaves
- * no record; from any other origin it is the unknown method that it is without a list.
+ * Answers CORS preflights. They carry no token and touch nothing, so they are not recorded. From other origins
+ * OPTIONS is an unknown method.
  */
 function answerPreflights(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
@@ -98,10 +98,10 @@ function isShared(url: string): boolean {
 }
 
 /**
- * `GET /metrics`, for Prometheus on this machine and in `networks`, and not by way of a proxy: its own address says
- * nothing of who asks. For everybody else there is nothing at this path.
+ * `GET /metrics`, for Prometheus on this machine and in `networks`, not through a proxy, whose address does not
+ * identify the client. Not found for everybody else.
  *
- * @param gather what all processes of the server count; this one alone, unless told
+ * @param gather metrics of all processes of the server; default: this process
  */
 function metricsRoute(
   app: FastifyInstance,
@@ -131,45 +131,45 @@ function metricsRoute(
 const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via'] as const;
 
 export interface HttpOptions {
-  /** What clients are shown; without it REST is plain HTTP. */
+  /** Certificate; without it REST is plain HTTP. */
   readonly tls?: HttpTls;
-  /** Milliseconds for a whole request to arrive; 30,000 unless told. */
+  /** Maximum time for a request to arrive, in ms. Default 30,000. */
   readonly requestTimeoutMs?: number;
-  /** The wire frontend, for `/metrics`. */
+  /** Figures of the Postgres port, for `/metrics`. */
   readonly wire?: WireNumbers;
-  /** What all processes of the server count, for `/metrics`; this one alone, unless told. */
+  /** Metrics of all processes of the server, for `/metrics`. Default: this process. */
   readonly gather?: () => Promise<readonly MetricsJson[]>;
-  /** Addresses and networks, beside this machine, that may read `/metrics`. */
+  /** Addresses and networks that may read `/metrics`, in addition to this machine. */
   readonly metricsFrom?: readonly string[];
-  /** Origins whose pages may call everything below `/osl`; none, unless told. */
+  /** Origins whose pages may call everything below `/osl`. Default: none. */
   readonly corsOrigins?: readonly string[];
-  /** Of the `/mcp` endpoint; this machine only, unless told. */
+  /** Options of `/mcp`. Default: this machine only. */
   readonly mcp?: Partial<McpOptions>;
-  /** What `/console` is served with; null or absent: there is none. */
+  /** Options of `/console`; null or absent: no console. */
   readonly console?: ConsoleOptions | null;
-  /** Routes beside those of REST; none, unless told. */
+  /** Additional routes. Default: none. */
   readonly more?: MoreRoutes | null;
 }
 
-/** Routes of another surface, which this listener has too. */
+/** Routes of another surface on this listener. */
 export interface MoreRoutes {
   readonly methods: ReadonlyMap<string, string>;
   add(app: FastifyInstance): void;
 }
 
 export interface HttpServer {
-  /** Port 0 lets the system choose. Rejects where the address is in use. */
+  /** Port 0 lets the system choose. Rejects if the address is in use. */
   listen(port: number, host: string): Promise<{ readonly port: number }>;
   /**
-   * Takes nothing new (503 E5032), lets what runs end for `deadlineMs`, then stops it. Resolves when every answer
-   * has ended and its outcome is recorded.
+   * Refuses new requests (503 E5032), waits `deadlineMs` for running ones, then aborts them. Resolves when every
+   * response has ended and its outcome is recorded.
    */
   close(deadlineMs: number): Promise<void>;
-  /** Shows another certificate, from the next connection on. Nothing where there is no TLS. @throws Error where it does not fit */
+  /** Replaces the certificate for new connections; no effect without TLS. @throws Error if it is invalid */
   secure(tls: HttpTls): void;
-  /** What this process counts. */
+  /** Metrics of this process. */
   figures(): Promise<MetricsJson>;
-  /** What it answers now. */
+  /** Running requests. */
   readonly inflight: Inflight;
 }
 
@@ -180,13 +180,13 @@ const LOCAL_MCP: McpOptions = {
   authorizationServers: [],
   version: '0',
 };
-/** The routes' own take their place before the first route; so Fastify's are not even loaded. */
+/** Routes install their own compilers first, so Fastify's need not be loaded. */
 const NO_COMPILERS = { buildValidator: noCompiler, buildSerializer: noCompiler };
 const REQUEST_TIMEOUT_MS = 30_000;
-/** Beyond the longest execution: after so long without a byte a reader has gone. */
+/** Added to the longest execution: a client that sends no byte for so long is gone. */
 const STALLED_MS = 60_000;
 
-/** One port for REST, MCP and `/metrics`. */
+/** Server for REST, MCP, the console and `/metrics` on one port. */
 export async function createHttpServer(service: HttpParts, options: HttpOptions = {}): Promise<HttpServer> {
   const inflight = new Inflight();
   const clientErrors = new ClientErrors(service);
@@ -220,13 +220,13 @@ export async function createHttpServer(service: HttpParts, options: HttpOptions 
   });
 }
 
-/** What each path answers, on a server with this console and these routes beside. */
+/** Allowed methods by path, including console and additional routes. */
 function methodsWith(page: ConsoleOptions | null, more: MoreRoutes | null): ReadonlyMap<string, string> {
   const ofPage = page === null ? [] : [...CONSOLE_METHODS, ...(page.demo?.methods ?? [])];
   return new Map([...METHODS, ...ofPage, ...(more?.methods ?? [])]);
 }
 
-/** An app without routes, whose requests have their `call` and whose faults are told by the catalogue. */
+/** App without routes that sets each request's `call` and reports errors from the catalogue. */
 export function bareApp(
   service: RequestParts,
   clientErrors: ClientErrors,
@@ -236,7 +236,7 @@ export function bareApp(
     serverFactory: (handler) => listener.begin(handler),
     bodyLimit: BODY_LIMIT,
     forceCloseConnections: 'idle',
-    return503OnClosing: false, // ours is a problem, and recorded
+    return503OnClosing: false, // the application's refusal is a problem, and recorded
     schemaController: { compilersFactory: NO_COMPILERS },
     clientErrorHandler: (error, socket) => clientErrors.handle(error, socket),
     frameworkErrors: (error, request, reply) => {
@@ -246,7 +246,7 @@ export function bareApp(
       );
     },
   });
-  // Bodies are read as bytes: what is wrong with one is told only to those who have a token.
+  // Bodies are read as bytes: errors in them are reported only to authenticated callers.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.decorateRequest('call');
@@ -268,7 +268,7 @@ export async function listen(
   return { port: address.port };
 }
 
-/** Between the end of what was stopped and the end of its connections: time for the last answers to leave. */
+/** Time for the last responses to be sent before connections are closed. */
 const FAREWELL_MS = 100;
 
 export async function close(app: FastifyInstance, inflight: Inflight, deadlineMs: number): Promise<void> {

@@ -4,30 +4,29 @@ import { type EnginePool, objectsOutOfService, unreachableNodes } from '../../en
 import type { DeliveryStats, HttpParts } from './parts.js';
 import { requestMetrics } from './request-metrics.js';
 
-/** Prometheus metrics of one server. */
 export interface Telemetry {
   readonly registry: Registry;
-  /** What it counts now, for `pageOf`. */
+  /** Current metrics, for `pageOf`. */
   figures(): Promise<MetricsJson>;
 }
 
-/** What one process counts, as JSON: whoever gathers it does not look into it. */
+/** Metrics of one process, opaque to those who collect them. */
 export type MetricsJson = string;
 
-/** One page of what several processes count: summed, or as each metric says. */
+/** Metrics page of several processes: summed, or aggregated as each metric defines. */
 export function pageOf(figures: readonly MetricsJson[]): Promise<string> {
-  // Each is what `figures` gave, in this process or in another of the same program.
+  // written by `figures` in a process of the same program
   const lists = figures.map((text) => JSON.parse(text) as object[]);
   return AggregatorRegistry.aggregate(lists).metrics();
 }
 
-/** What several processes count together, as data: the same that the page has. */
+/** The same as data. */
 export async function totalsOf(figures: readonly MetricsJson[]): Promise<readonly MetricTotals[]> {
   const lists = figures.map((text) => JSON.parse(text) as object[]); // as in `pageOf`
   return (await AggregatorRegistry.aggregate(lists).getMetricsAsJSON()) as readonly MetricTotals[]; // prom-client's own form
 }
 
-/** A metric of all processes together. */
+/** A metric aggregated over all processes. */
 export interface MetricTotals {
   readonly name: string;
   readonly values: readonly {
@@ -40,7 +39,7 @@ export interface MetricTotals {
 /** Seconds; a point query takes about one of the smallest. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** Counts what `app` answers, by route as it is declared: what clients write is never a label. */
+/** Creates the metrics of `app`. Requests are labelled by declared route: labels never contain client input. */
 export function createTelemetry(app: FastifyInstance, service: HttpParts, wire: WireNumbers): Telemetry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -70,16 +69,16 @@ export function createTelemetry(app: FastifyInstance, service: HttpParts, wire: 
   return Object.freeze({ registry, figures });
 }
 
-/** What the wire frontend counts. */
+/** Metrics of the Postgres port. */
 export interface WireNumbers {
   readonly connections: number;
-  /** Questions that went the way of one before them. */
+  /** Queries answered on the fast lane. */
   readonly fastQuestions: number;
 }
 
 export const NO_WIRE: WireNumbers = Object.freeze({ connections: 0, fastQuestions: 0 });
 
-/** `over`: what the gauge is of several processes; their sum, unless told. */
+/** `over`: aggregation over processes; default sum. */
 type AddGauge = (name: string, help: string, read: () => number, over?: 'min' | 'max') => void;
 
 function serviceGauges(registry: Registry, service: HttpParts, wire: WireNumbers): void {
@@ -180,7 +179,7 @@ function serviceGauges(registry: Registry, service: HttpParts, wire: WireNumbers
   if (service.lineage !== null) lineageGauges(registry, gauge, service.lineage, service);
 }
 
-/** By what sessions are for; connectors are the tenant's, and no label. */
+/** Labelled by purpose, not by connector: connector names are tenant data. */
 function poolGauges(registry: Registry, { engines }: Pick<HttpParts, 'engines'>): void {
   const pools = (): readonly EnginePool[] => [...engines.values()].flatMap((engine) => engine.pools());
   const byPurpose = (name: string, help: string, read: (pool: EnginePool) => number): void => {

@@ -1,18 +1,18 @@
 import { EngineRefusal, objectIn, type ToolAnswer, unreachable } from './engine.js';
 
-/** UTF-16 units. No trailer is longer, nor is a row that anybody is shown. */
+/** UTF-16 units; longer than any trailer or displayable row. */
 const MOST_LINE = 1_048_576;
 
 /**
- * Reads an NDJSON answer as it comes: rows as long as they fit into `maxBytes`, then the trailer, which is the last
- * line. What does not fit is dropped; the trailer's count is that of the engine.
+ * Incremental reader of an NDJSON answer: rows up to `maxBytes`, then the trailer in the last line. Further rows are
+ * dropped; the trailer has the engine's row count.
  */
 export class AnswerReader {
   readonly #rows: unknown[] = [];
   #left: number;
-  /** The last line that is whole: a row, or the trailer. */
+  /** Last complete line: a row, or the trailer. */
   #last: string | null = null;
-  /** What came of the line after it. */
+  /** Incomplete line after it. */
   #rest = '';
   #isOverlong = false;
 
@@ -20,7 +20,7 @@ export class AnswerReader {
     this.#left = maxBytes;
   }
 
-  /** No further row fits: none needs to be written. */
+  /** True if no further row fits. */
   get full(): boolean {
     return this.#left <= 0;
   }
@@ -36,7 +36,7 @@ export class AnswerReader {
     if (this.#isOverlong) this.#rest = '';
   }
 
-  /** @param line null for one that is too long for any use */
+  /** @param line null if it was too long */
   #line(line: string | null): void {
     const row = this.#last;
     this.#last = line;
@@ -49,7 +49,7 @@ export class AnswerReader {
     if (this.#left >= 0) this.#rows.push(JSON.parse(row));
   }
 
-  /** @throws EngineRefusal where the answer broke off, or its trailer says that the execution failed */
+  /** @throws EngineRefusal if the answer broke off, or its trailer reports a failure */
   end(): ToolAnswer {
     if (this.#rest !== '') this.read('\n');
     const trailer = this.#last === null ? null : objectIn(this.#last)?.['trailer'];
@@ -61,7 +61,7 @@ export class AnswerReader {
   }
 }
 
-/** The answer had begun when the execution failed: its status was 200, its problem says what it is. */
+/** Failure after the answer had begun: its HTTP status was 200, the problem has the real one. */
 function refusalIn(problem: Readonly<Record<string, unknown>>): EngineRefusal {
   const { status, request_id: id, detail } = problem;
   return new EngineRefusal(

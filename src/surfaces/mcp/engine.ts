@@ -1,40 +1,38 @@
 import type { QueryError } from 'osl-compiler';
 
-/** What the tools ask for: over HTTP of a server elsewhere, or of the engine in their own process. */
+/** Backend of the tools: a remote server over HTTP, or this process. */
 export interface Engine {
-  /** Rows as long as they fit into `maxBytes` of JSON, and what is said of all. @throws EngineRefusal */
+  /** Rows up to `maxBytes` of JSON, and the trailer. @throws EngineRefusal */
   query(question: QueryJson, maxBytes: number, signal: AbortSignal): Promise<ToolAnswer>;
-  /** The plan of a question that is not run. @throws EngineRefusal */
+  /** Plan of a query, without running it. @throws EngineRefusal */
   explain(question: QueryJson, signal: AbortSignal): Promise<JsonDocument>;
-  /** The schema as the caller's grants show it, or a part of it; `wish` has parameters of `GET /osl/schema`. @throws EngineRefusal */
+  /** Schema visible to the caller, or a part; `wish` has the parameters of `GET /osl/schema`. @throws EngineRefusal */
   schema(wish: EngineFields, signal: AbortSignal): Promise<JsonDocument>;
-  /** Refuses a call of `action` whose arguments are at fault, as the engine refuses such a request. */
+  /** Refuses a call with invalid arguments, as the engine would. */
   refuse(action: 'query' | 'schema', fault: QueryError): Promise<EngineRefusal>;
 }
 
 type EngineFields = Readonly<Record<string, unknown>>;
 
-/** A body of `POST /osl/query`, as JSON; the engine says which members go together. */
+/** JSON body of `POST /osl/query`. */
 export type QueryJson = string;
 
 export interface ToolAnswer {
-  /** As many as fit. */
   readonly rows: readonly unknown[];
-  /** What the engine says of the answer as a whole. */
+  /** Members about the answer as a whole. */
   readonly trailer: EngineFields;
 }
 
-/** A JSON object. */
 export interface JsonDocument {
   readonly text: string;
   readonly requestId: string | null;
 }
 
-/** The engine refused, or could not be reached: what an MCP error says of it. */
+/** The engine refused or was unreachable; becomes an MCP error. */
 export class EngineRefusal extends Error {
-  /** HTTP status; null where there was no answer. */
+  /** HTTP status; null if there was no response. */
   readonly status: number | null;
-  /** The problem as the engine wrote it; null where there is none. */
+  /** Problem as written by the engine, or null. */
   readonly envelope: EngineFields | null;
   readonly requestId: string | null;
 
@@ -56,13 +54,13 @@ export function unreachable(): EngineRefusal {
   return new EngineRefusal(null, null, null, 'the engine did not answer, or broke off its answer');
 }
 
-/** The question with `explain: true`: it is an object in JSON. */
+/** The query with `explain: true`; it must be a JSON object. */
 export function explained(question: QueryJson): QueryJson {
   const members = question.trim().slice(1);
   return `{"explain":true${/^\s*\}/.test(members) ? '' : ','}${members}`;
 }
 
-/** The object that `text` is in JSON; null where it is none. */
+/** JSON object in `text`, or null. */
 export function objectIn(text: string): EngineFields | null {
   try {
     const value: unknown = JSON.parse(text);

@@ -17,19 +17,18 @@ import { schemaWish } from '../rest/schema-wish.js';
 import { AnswerReader } from './answer-reader.js';
 import { type Engine, EngineRefusal, explained, type JsonDocument, type QueryJson } from './engine.js';
 
-/** Who sent a message, from where, and what the message says of itself. */
+/** Credentials and origin of a message. */
 type Sender = Pick<RequestCall, 'credentials' | 'origin'>;
 
 /**
- * The engine of this process, for the tools of one message. Each call is one of the message's sender, under a request
- * id of its own, recorded as of this surface; its body is read as REST reads bodies, and its rows are written as REST
- * writes them.
+ * In-process engine for the tools of one message. Each call is a request of the message's sender, with its own
+ * request id; bodies are read and rows written as in REST.
  */
 export class LocalEngine implements Engine {
   readonly #service: RestParts;
   readonly #inflight: Inflight;
   readonly #sender: Sender;
-  /** The answer to the message: when it breaks off, so does what was asked for it. */
+  /** Response to the message; if it closes, the calls are aborted. */
   readonly #response: ServerResponse;
 
   constructor(service: RestParts, inflight: Inflight, sender: Sender, response: ServerResponse) {
@@ -112,7 +111,7 @@ export class LocalEngine implements Engine {
     return { ...this.#sender, requestId: randomUUID(), surface: 'mcp' };
   }
 
-  /** Runs one call. @throws EngineRefusal with the problem that REST would have sent */
+  /** Runs one call. @throws EngineRefusal with the problem that REST would send */
   async #call<T>(
     signal: AbortSignal,
     run: (call: RequestCall, ended: AbortSignal) => Promise<T>,

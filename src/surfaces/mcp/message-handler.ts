@@ -4,9 +4,9 @@ import type { RestParts } from '../rest/parts.js';
 import { LocalEngine } from './local-engine.js';
 import { createSemanticServer, type ToolOptions } from './tools.js';
 
-/** Answers messages that were let in. */
+/** Handles admitted messages. */
 export interface MessageHandler {
-  /** @param written the arguments of its call as they stand in the message; null where reading it rounds nothing */
+  /** @param written arguments of the tool call as sent; null if parsing does not round them */
   answer(message: Request, engine: LocalEngine, written: string | null): Promise<Response>;
   close(): Promise<void>;
 }
@@ -21,14 +21,14 @@ export function messageHandler({ log }: Pick<RestParts, 'log'>, options: ToolOpt
       return createSemanticServer(engine, own);
     },
     {
-      maxSubscriptions: 0, // nothing here changes while a client listens
+      maxSubscriptions: 0, // nothing changes while a client listens
       onerror: (error) => log.warn('an MCP message failed', { error: error.message }),
     },
   );
   return {
     answer: (message, engine, written) =>
       handler.fetch(message, {
-        authInfo: { token: '', clientId: '', scopes: [], extra: { engine, written } }, // the engine has the token
+        authInfo: { token: '', clientId: '', scopes: [], extra: { engine, written } }, // the engine holds the token
       }),
     close: () => handler.close(),
   };

@@ -3,8 +3,8 @@ import { StringDecoder } from 'node:string_decoder';
 import { afterBlanks, endOfString, mayRound } from '../rest/bodies/json-numbers.js';
 
 /**
- * The arguments of a tool's call as they stand in `message`, a message of the protocol; null where no number of it can
- * have lost digits when the message was read, or it has none.
+ * Arguments of a tool call as written in a protocol message; null if parsing cannot round a number in it, or there
+ * are none.
  */
 export function rawArguments(message: string): string | null {
   if (!mayRound(message)) return null;
@@ -12,7 +12,7 @@ export function rawArguments(message: string): string | null {
   return params === null ? null : memberOf(params, 'arguments');
 }
 
-/** The text of member `name` of the object in `json`, which is valid; null where it has none. */
+/** Text of member `name` of the object in `json`, which must be valid; null if missing. */
 function memberOf(json: string, name: string): string | null {
   let at = afterBlanks(json, 0);
   if (json[at] !== '{') return null;
@@ -43,14 +43,13 @@ function endOfValue(json: string, start: number): number {
   return json.length;
 }
 
-/** Calls whose arguments are kept at a time, until their tool asks for them. */
+/** Maximum pending calls whose arguments are kept. */
 const MOST_KEPT = 64;
-/** UTF-16 units of a message that is looked at. */
+/** UTF-16 units of a message that is examined. */
 const LONGEST = 4_194_304;
 
 /**
- * Passes lines of messages on, and keeps the arguments of their calls as they were written, where reading them rounds
- * something: `written` gives those of a message's id, once.
+ * Passes message lines on and keeps arguments that parsing would round: `written` returns those of a message id once.
  */
 export function watched(input: Readable): {
   readonly passed: Readable;
@@ -84,6 +83,6 @@ function keep(kept: Map<string | number, string>, line: string): void {
     const [oldest] = kept.keys();
     if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
   } catch {
-    // No JSON: the protocol's reader says so.
+    // Not JSON: the protocol library reports it.
   }
 }

@@ -2,11 +2,11 @@ import { problemOf } from '../rest/problem.js';
 import { AnswerReader } from './answer-reader.js';
 import { type Engine, EngineRefusal, explained, type JsonDocument, objectIn, unreachable } from './engine.js';
 
-/** The REST surface of a server, asked with the caller's own token and nothing else. */
+/** REST connection to a server, with the caller's own token. */
 export interface RestClient {
-  /** Where the service answers, without a `/` at its end. */
+  /** Base URL without trailing `/`. */
   readonly url: string;
-  /** Asks over HTTP; never follows a redirect, which would carry the token elsewhere. */
+  /** Must not follow redirects, which would carry the token elsewhere. */
   fetch(
     url: string,
     init: {
@@ -16,14 +16,14 @@ export interface RestClient {
       readonly signal: AbortSignal;
     },
   ): Promise<Response>;
-  /** The bearer token of the next call. A rejection is told to the model as a failed call. */
+  /** Bearer token for the next call. A rejection becomes a failed call. */
   token(): Promise<string>;
 }
 
 const QUERY = '/osl/query';
 const JSON_TYPE = 'application/json';
 
-/** The engine behind a REST surface. */
+/** Engine over REST. */
 export function remoteEngine(client: RestClient): Engine {
   return {
     query: async (question, maxBytes, signal) => {
@@ -44,7 +44,7 @@ export function remoteEngine(client: RestClient): Engine {
       for (const [name, value] of Object.entries(wish)) parameters.set(name, String(value));
       return documentOf(await send(client, { path: `/osl/schema?${parameters}`, accept: JSON_TYPE, signal }));
     },
-    // No call of the server's is at fault, so that its log has none.
+    // Nothing was sent to the server, so there is no record of it.
     refuse: async (_, fault) => {
       const problem = { ...problemOf(fault, ''), request_id: null };
       return new EngineRefusal(fault.http, problem, null, fault.message);
@@ -54,13 +54,13 @@ export function remoteEngine(client: RestClient): Engine {
 
 interface EngineCall {
   readonly path: string;
-  /** JSON, sent by POST; without it the call is a GET. */
+  /** JSON for POST; without it the call is a GET. */
   readonly body?: string;
   readonly accept: string;
   readonly signal: AbortSignal;
 }
 
-/** @throws EngineRefusal for anything but a 2xx answer */
+/** @throws EngineRefusal unless the status is 2xx */
 async function send(client: RestClient, sent: EngineCall): Promise<Response> {
   const token = await client.token();
   const headers = { authorization: `Bearer ${token}`, accept: sent.accept };
@@ -82,7 +82,7 @@ async function send(client: RestClient, sent: EngineCall): Promise<Response> {
   return response;
 }
 
-/** Bytes of an error's body that are read. */
+/** Maximum bytes read of an error's body. */
 const MAX_PROBLEM_BYTES = 65_536;
 
 async function refusalOf(response: Response): Promise<EngineRefusal> {
@@ -92,19 +92,19 @@ async function refusalOf(response: Response): Promise<EngineRefusal> {
     const text = await response.text();
     if (text.length <= MAX_PROBLEM_BYTES) envelope = objectIn(text);
   } catch {
-    // The status is known; that must do.
+    // The status is known, which suffices.
   }
   const detail = envelope?.['detail'];
   const said = typeof detail === 'string' ? detail : 'the engine refused without saying why';
   return new EngineRefusal(response.status, envelope, requestId, said);
 }
 
-/** @throws EngineRefusal where the answer breaks off, or its trailer says that the execution failed */
+/** @throws EngineRefusal if the answer breaks off, or its trailer reports a failure */
 async function readAnswer(response: Response, maxBytes: number) {
   const reader = new AnswerReader(maxBytes);
   const decoder = new TextDecoder();
   try {
-    // Node's streams can be iterated; the type of `fetch` does not say so.
+    // Node's streams are iterable; the type of `fetch` does not declare it.
     for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>)
       reader.read(decoder.decode(chunk, { stream: true }));
   } catch {

@@ -14,20 +14,19 @@ import { LocalEngine } from './local-engine.js';
 import type { MessageHandler } from './message-handler.js';
 import { rawArguments } from './raw-arguments.js';
 
-/** Whom the endpoint serves beside this machine. Hosts are names without a port. */
+/** Allowed hosts and origins, in addition to this machine. Hosts have no port. */
 interface AllowedOrigins {
-  /** Of the `Host` header. */
+  /** Values of the `Host` header. */
   readonly hosts: readonly string[];
-  /** Of the `Origin` header: `https://app.example`. */
+  /** Values of the `Origin` header: `https://app.example`. */
   readonly origins: readonly string[];
 }
 
 const LOCAL: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * Whether a request names this server and comes from a page that may call it. A page that was rebound to this
- * machine by DNS calls it by a name of its own, so a host is an address or a name that is known; browsers send
- * `Origin`, other clients do not.
+ * True if the request addresses this server and comes from an allowed page. Guards against DNS rebinding: the host
+ * must be an address or a known name. Only browsers send `Origin`.
  */
 function isServed(headers: IncomingHttpHeaders, allowed: AllowedOrigins): boolean {
   const host = hostname(`http://${headers.host ?? ''}`);
@@ -42,7 +41,7 @@ function isAddress(host: string): boolean {
   return isIP(host.replace(/^\[|\]$/g, '')) !== 0;
 }
 
-/** Lower case; IPv6 in brackets. Null where `url` is none, as the origin `null`. */
+/** Lower case; IPv6 in brackets. Null if `url` is not an HTTP URL, such as the origin `null`. */
 function hostname(url: string): string | null {
   try {
     const { protocol, hostname: name } = new URL(url);
@@ -53,9 +52,9 @@ function hostname(url: string): string | null {
 }
 
 export interface McpOptions extends AllowedOrigins {
-  /** The origin under which clients reach this server, such as `https://osl.example`; null: what `Host` says. */
+  /** Origin under which clients reach this server, such as `https://osl.example`; null: from `Host`. */
   readonly publicUrl: string | null;
-  /** Issuers of tokens, for clients that ask for one themselves. */
+  /** Token issuers, for clients that obtain tokens themselves. */
   readonly authorizationServers: readonly string[];
   readonly version: string;
   readonly maxBytes?: number;
@@ -65,8 +64,8 @@ const PATH = '/mcp';
 const METADATA = `/.well-known/oauth-protected-resource${PATH}`;
 
 /**
- * `POST /mcp`: MCP over streamable HTTP, without sessions. Each message is let in by the spine on its own token, and
- * recorded; what a tool then asks is a call of its own under the same token, and recorded as of this surface.
+ * `POST /mcp`: MCP over streamable HTTP, without sessions. Each message is authenticated and recorded; each tool call
+ * is a request of its own under the same token, recorded under surface `mcp`.
  */
 export function mcpRoute(
   app: FastifyInstance,
@@ -75,7 +74,7 @@ export function mcpRoute(
   options: McpOptions,
 ): void {
   let loading: Promise<MessageHandler> | null = null;
-  /** The protocol is a third of all modules, and most servers are never asked by it: it loads with its first message. */
+  /** The protocol library is a third of all modules and seldom used, so it is loaded with the first message. */
   const handler = (): Promise<MessageHandler> => {
     loading ??= import('./message-handler.js').then((module) => module.messageHandler(service, options));
     return loading;
@@ -86,7 +85,7 @@ export function mcpRoute(
     if (call === null) return reply;
     const engine = new LocalEngine(service, inflight, senderOf(call), reply.raw);
     const written = rawArguments(String(request.body));
-    // What a tool runs ends by itself when the server stops or the client leaves: the message is told of the former.
+    // Executions abort by themselves if the server stops or the client disconnects.
     const response = await (await handler()).answer(webRequest(request), engine, written);
     reply.header('x-request-id', request.call.requestId).header('cache-control', 'no-store');
     return reply.send(response);
@@ -104,14 +103,14 @@ export function mcpRoute(
   });
 }
 
-/** Those that the operator names, else the issuers whose tokens are exchanged here. */
+/** Configured issuers, else those whose tokens are exchanged here. */
 function authorizationServers(service: RestParts, { authorizationServers }: McpOptions): readonly string[] {
   return authorizationServers.length > 0
     ? authorizationServers
     : service.logins().map(({ issuer }) => issuer);
 }
 
-/** With whom `osl login` logs in: the first issuer that says so. */
+/** Issuer and client for `osl login`: the first that allows interactive login. */
 function loginOffer(service: RestParts): object {
   const found = service.logins().find(({ login }) => login !== null);
   if (found?.login === undefined || found.login === null) return {};
@@ -123,7 +122,7 @@ function senderOf({ credentials, origin }: RequestCall): Pick<RequestCall, 'cred
   return { credentials, ...(origin !== undefined && { origin }) };
 }
 
-/** The call that a message is which is let in; null where it was refused and answered. */
+/** Call of an admitted message; null if it was refused and answered. */
 async function enter(
   service: RestParts,
   request: FastifyRequest,
@@ -147,7 +146,7 @@ async function enter(
   return call;
 }
 
-/** What is no JSON at all the protocol has an error of its own for. */
+/** Null for text that is not JSON: the protocol has its own error for that. */
 function faultIn(body: unknown): QueryError | null {
   if (!(body instanceof Buffer)) return null;
   const text = body.toString('utf8');
@@ -160,7 +159,7 @@ function faultIn(body: unknown): QueryError | null {
   return ambiguityOf(text);
 }
 
-/** 401 for no token too, and where to learn how to get one. Source: MCP, Authorization; RFC 9728, 5.1. */
+/** 401 also without a token, with the metadata URL. Source: MCP, Authorization; RFC 9728, 5.1. */
 function challenge(
   reply: FastifyReply,
   error: QueryError,
@@ -179,13 +178,13 @@ function challenge(
     .send(Buffer.from(JSON.stringify({ ...problemOf(error, requestId), status: 401 })));
 }
 
-/** What the client calls this server by; `Host` was looked at before it comes here, or is only handed back. */
+/** Origin of this server as the client knows it. `Host` was checked before, or is only echoed. */
 function originOf(request: FastifyRequest, { publicUrl }: McpOptions): string {
   const scheme = request.raw.socket instanceof TLSSocket ? 'https' : 'http';
   return publicUrl ?? `${scheme}://${/^[\w.:[\]-]+$/.exec(request.headers.host ?? '')?.[0] ?? 'localhost'}`;
 }
 
-/** The request as the handler takes it: what the protocol reads of it, without the token. */
+/** Request for the protocol library: only the headers it reads, without the token. */
 function webRequest(request: FastifyRequest): Request {
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers)) {

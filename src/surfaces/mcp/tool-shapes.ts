@@ -6,10 +6,10 @@ import { type JsonShape, text } from '../rest/shape.js';
 type Properties = Readonly<Record<string, unknown>>;
 type ToolArguments = Readonly<Record<string, unknown>>;
 
-/** Keywords that other readers of JSON Schema refuse, or read otherwise; the engine looks at what they say itself. */
+/** Keywords that some JSON Schema readers refuse or interpret differently; the engine checks them itself. */
 const OWN = /^(?:pattern|title|x-.*)$/;
 
-/** `shape` in the keywords that every reader of JSON Schema (2020-12) knows. */
+/** Removes keywords that not every reader of JSON Schema (2020-12) knows. */
 function portable(shape: unknown): unknown {
   if (Array.isArray(shape)) return shape.map(portable);
   if (typeof shape !== 'object' || shape === null) return shape;
@@ -29,17 +29,17 @@ function portable(shape: unknown): unknown {
   );
 }
 
-/** What a tool takes: a schema for clients, which alone is told of it. The tool looks at its arguments itself. */
+/** Input schema, for clients only: tools check their arguments themselves. */
 function input(properties: Properties): ReturnType<typeof fromJsonSchema<ToolArguments>> {
   const schema = { type: 'object', properties: portable({ ...properties }), additionalProperties: false };
   const described = fromJsonSchema<ToolArguments>(schema as Parameters<typeof fromJsonSchema>[0]);
   const standard = described['~standard'];
-  // What is at fault is refused by the engine, in its words: with a code, an envelope and a record.
-  const validate = (value: unknown) => ({ value: value as ToolArguments }); // an object, as the protocol has it
+  // The engine refuses invalid arguments, with error code, envelope and audit record.
+  const validate = (value: unknown) => ({ value: value as ToolArguments }); // an object, by the protocol
   return { ...described, '~standard': { ...standard, validate } };
 }
 
-/** Of the metrics body, one spelling of each member. */
+/** One spelling of each member. */
 const { metrics, group_by, where, order_by, limit, time_constraint } = METRICS_MEMBERS;
 
 const QUESTION_ARGUMENTS: Properties = {
@@ -59,7 +59,8 @@ const QUESTION_ARGUMENTS: Properties = {
   time_constraint,
 };
 
-// That exactly one of `osql`, `sql` and `metrics` is there is said by the engine: many clients take no `oneOf` here.
+// The engine checks that exactly one of `osql`, `sql` and `metrics` is given: many clients do not support `oneOf`
+// here.
 export const QUESTION = input(QUESTION_ARGUMENTS);
 
 const NAMES: JsonShape = { type: 'array', items: { type: 'string' }, maxItems: MOST_NAMES };

@@ -10,21 +10,21 @@ import {
 } from './engine.js';
 import { PLAN, QUESTION, QUESTION_NAMES, ROWS, SCHEMA, SCHEMA_NAMES, SCHEMA_WISH } from './tool-shapes.js';
 
-/** What every result says, whichever tool it is of. */
+/** Members of every result. */
 interface ResultHead {
-  /** The engine's own id of the call, under which the audit log has it; null where no call was answered. */
+  /** Request id in the audit log; null if the call was not answered. */
   readonly request_id: string | null;
   readonly row_count: number;
-  /** Something was left out: by a cap of the engine, or because it did not fit here. */
+  /** Something was left out, by a limit of the engine or of the result. */
   readonly truncated: boolean;
 }
 
-/** A result as structured content, and the same as JSON text for clients that read text only. */
+/** Result as structured content, and as JSON text for clients that read only text. */
 function resultOf(content: ResultHead & Readonly<Record<string, unknown>>): CallToolResult {
   return { content: [{ type: 'text', text: JSON.stringify(content) }], structuredContent: { ...content } };
 }
 
-/** An error result: status and envelope as the engine gave them. A refusal is never an empty success. */
+/** Error result with status and envelope of the engine. A refusal is never an empty success. */
 function refusedResult(error: unknown): CallToolResult {
   const refusal =
     error instanceof EngineRefusal
@@ -43,11 +43,11 @@ function refusedResult(error: unknown): CallToolResult {
 
 export interface ToolOptions {
   readonly version: string;
-  /** Bytes of JSON that one result carries at most; the text beside the structured content has as many again. */
+  /** Maximum bytes of JSON per result; the text beside the structured content has as many again. */
   readonly maxBytes?: number;
   /**
-   * The arguments of the call with this id as its client wrote them; null where what was read of them is the same. The
-   * protocol's reader rounds numbers.
+   * Arguments of the call as sent by the client; null if parsing does not round them. The protocol library parses
+   * numbers as doubles.
    */
   readonly written?: (id: string | number) => string | null;
 }
@@ -62,8 +62,8 @@ asking in another way does not unmask it. Where a result says truncated, aggrega
 const READ_ONLY = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
 
 /**
- * The three tools over an engine. They add nothing and hide nothing: the engine decides who may ask, limits,
- * masks and records, and what it refuses is an error here, with its status and envelope.
+ * The three tools over an engine. The engine authorizes, limits, masks and records; its refusals become error results
+ * with status and envelope.
  */
 export function createSemanticServer(engine: Engine, options: ToolOptions): McpServer {
   const server = new McpServer(
@@ -117,7 +117,7 @@ export function createSemanticServer(engine: Engine, options: ToolOptions): McpS
 
 type ToolInput = Readonly<Record<string, unknown>>;
 
-/** Refuses an argument that the tool does not have. @throws EngineRefusal */
+/** Refuses unknown arguments. @throws EngineRefusal */
 async function requireKnown(
   engine: Engine,
   action: 'query' | 'schema',
@@ -130,7 +130,7 @@ async function requireKnown(
   throw await engine.refuse(action, unknownName(detail, wrong, known));
 }
 
-/** The question that the arguments of a call are. @throws EngineRefusal */
+/** Query in the arguments of a call. @throws EngineRefusal */
 async function questionOf(
   engine: Engine,
   given: ToolInput,
@@ -154,7 +154,7 @@ async function query(engine: Engine, question: QueryJson, maxBytes: number, cont
   const { request_id: id, row_count: available, truncated, ...rest } = trailer;
   const cut = typeof available === 'number' && rows.length < available;
   const held = truncated === true;
-  // Where the engine itself held rows back, nobody knows how many there are.
+  // If the engine truncated the rows, their total is unknown.
   const of = held ? `more than ${available}` : `${available}`;
   const hint = cut
     ? `${rows.length} of ${of} rows fit into one result: select fewer columns, filter, aggregate, or page with ORDER BY, LIMIT and OFFSET`

@@ -11,16 +11,16 @@ import {
 import type { Manifest } from '../../model/manifest/index.js';
 import { columnsOf, describedColumn } from './columns.js';
 
-/** What an answer says before its first row, whatever its layout. */
+/** Members of an answer that precede the first row, in every encoding. */
 export interface AnswerHead {
   readonly requestId: string;
   readonly plan: GovernedPlan;
   readonly versions: ServedVersions;
-  /** For each output, true if something in it is redacted in some row. */
+  /** True for each output that is redacted in some row. */
   readonly redacted: readonly boolean[];
 }
 
-/** What masks do to an answer, and what else its reader must know of it, as its plan knows. */
+/** Members about masks and notices. */
 function toldOf(plan: GovernedPlan) {
   const { redactedColumns, maskedColumns, partialColumns } = plan;
   const notices = noticesOf(plan);
@@ -33,7 +33,7 @@ function toldOf(plan: GovernedPlan) {
   };
 }
 
-/** The members that are known after the last row. */
+/** Members that follow the last row. */
 export function tailOf(answer: QueryAnswer) {
   const { plan, errors, indexes } = answer;
   return {
@@ -54,7 +54,7 @@ export function tailOf(answer: QueryAnswer) {
   };
 }
 
-/** Of the objects of a plan, what should not be used any more, as a member of an answer; none where there is nothing. */
+/** Deprecated objects of a plan as a member of an answer; empty if there are none. */
 function deprecatedIn(
   objects: readonly string[],
   { deprecated, bridges }: Manifest,
@@ -66,13 +66,16 @@ function deprecatedIn(
   return found.length === 0 ? {} : { deprecated: found };
 }
 
-/** The `section.name` of what a plan calls `osl.entities.<name>`, `osl.facets.<name>` or `osl.metrics.<name>`. */
+/**
+ * Manifest path (`section.name`) of a full name such as `osl.entities.<name>`, `osl.facets.<name>` or
+ * `osl.metrics.<name>`.
+ */
 function pathOf(object: string, bridges: Manifest['bridges']): string {
   const [, section, name = ''] = object.split('.');
   return `${bridges.has(name) ? 'bridges' : section}.${name}`;
 }
 
-/** The plan of a question, as its answer has it. @throws QueryError */
+/** Answer with the plan of a query. @throws QueryError */
 export async function explainQuestion(
   service: AnswerParts,
   question: DataQuestion,

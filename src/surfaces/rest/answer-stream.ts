@@ -8,12 +8,12 @@ import type { AnswerHead } from './answer-members.js';
 import { AT_ONCE_BYTES, inPortions, type RowEncoding } from './encoding.js';
 import { privateHeaders, problemOf } from './problem.js';
 
-/** An answer up to this size is sent whole, so that what fails before is a proper problem. */
+/** Answers up to this size are buffered, so that errors can still be sent as a problem. */
 const HELD_BYTES = 1_048_576;
-/** How long the last words of a failed answer may take to leave. */
+/** Maximum time in ms to send the end of a failed answer. */
 const FAREWELL_MS = 1_000;
 
-/** One answer on its way out: held back while it is small, then streamed as fast as its reader takes it. */
+/** Writes one answer: buffered while small, then streamed with backpressure. */
 export class AnswerStream {
   readonly #reply: FastifyReply;
   readonly #requestId: string;
@@ -27,7 +27,7 @@ export class AnswerStream {
     this.#encoding = encoding;
   }
 
-  /** Begins the answer; rows go into the sink. */
+  /** Begins the answer and returns the sink for its rows. */
   open(head: Omit<AnswerHead, 'requestId'>): RowSink {
     const encoding = this.#encoding;
     encoding.begin({ requestId: this.#requestId, ...head });
@@ -56,18 +56,17 @@ export class AnswerStream {
     });
   }
 
-  /** It has failed, or its client has left: the rest is nobody's. */
+  /** True if it failed or the client disconnected: further rows are discarded. */
   get #isOver(): boolean {
     return this.#failed || this.#reply.raw.destroyed;
   }
 
-  /** Whether what is pending is to leave now. */
+  /** True if pending bytes should be sent now. */
   get #isDue(): boolean {
     const { pending } = this.#encoding;
     return this.#started ? pending > 0 : pending >= HELD_BYTES;
   }
 
-  /** Ends the answer. */
   finish(answer: QueryAnswer): FastifyReply {
     this.#encoding.end(answer);
     const bytes = this.#encoding.take();
@@ -83,8 +82,8 @@ export class AnswerStream {
   }
 
   /**
-   * Ends an answer of which some has left, in the way of its encoding. Gives false where nothing has left, so that the
-   * error can be a problem.
+   * Ends an answer that has begun, in the way of its encoding. False if nothing was sent yet, so that the error can
+   * be sent as a problem.
    */
   fail(error: QueryError): boolean {
     this.#failed = true;
@@ -118,14 +117,14 @@ export class AnswerStream {
   }
 }
 
-/** Breaks the connection once `bytes` have left, or have had their time. */
+/** Closes the connection after `bytes` were sent or timed out. */
 function cutAfter(raw: ServerResponse, bytes: Buffer): void {
   const late = setTimeout(() => raw.destroy(), FAREWELL_MS);
   raw.once('close', () => clearTimeout(late));
   raw.write(bytes, () => raw.destroy());
 }
 
-/** When the reader has caught up, or left; then whoever runs the execution hears of it. */
+/** Resolves when the client has caught up or disconnected; the latter aborts the execution elsewhere. */
 function whenDrained(raw: ServerResponse): Promise<void> {
   if (raw.destroyed || raw.closed) return Promise.resolve();
   return new Promise((resolve) => {

@@ -10,19 +10,16 @@ const BRACKET = 0x5b;
 const END_BRACKET = 0x5d;
 const EQUALS = 0x3d;
 
-/** `unfinished`: an element goes on beyond what was to be read at once. */
+/** `unfinished`: the element continues beyond the bytes that were to be read. */
 type ArrayToken = 'open' | 'close' | 'comma' | 'null' | 'element' | 'unfinished';
 
-/**
- * Reads a Postgres array (`{1,NULL,"a b"}`, `{{1,2},{3,4}}`), token by token. Lower bounds other than 1 (`[0:1]={1,2}`)
- * are passed over.
- */
+/** Tokenizes a Postgres array (`{1,NULL,"a b"}`, `{{1,2},{3,4}}`). Lower bounds (`[0:1]={1,2}`) are skipped. */
 export class ArrayReader {
   readonly source: Buffer;
-  /** Where the element that was read begins and ends in `source`, without its quotes. */
+  /** Bounds of the last element in `source`, without its quotes. */
   start = 0;
   end = 0;
-  /** The element has backslashes, each of which stands for what follows it. */
+  /** True if the element contains backslash escapes. */
   escaped = false;
   readonly #end: number;
   #at: number;
@@ -34,12 +31,11 @@ export class ArrayReader {
     this.#at = source[start] === BRACKET ? source.indexOf(EQUALS, start) + 1 : start;
   }
 
-  /** Where it is in `source`. */
   get at(): number {
     return this.#at;
   }
 
-  /** The next token; null behind the last. Looks at `most` bytes, or one token more. */
+  /** Next token; null at the end. Reads at most `most` bytes, or one token if it is longer. */
   next(most = Number.POSITIVE_INFINITY): ArrayToken | null {
     if (this.#inQuotes) return this.#quoted(most);
     if (this.#at >= this.#end) return null;
@@ -64,7 +60,7 @@ export class ArrayReader {
     }
   }
 
-  /** The bytes of the element that was read. */
+  /** Bytes of the last element, unescaped. */
   element(): Buffer {
     const written = this.source.subarray(this.start, this.end);
     return this.escaped ? unescaped(written, 0, Buffer.allocUnsafe(written.length)).bytes : written;
@@ -90,7 +86,7 @@ export class ArrayReader {
     return 'element';
   }
 
-  /** An element without quotes ends at the next comma or brace; only here NULL is null. */
+  /** An unquoted element ends at the next comma or brace; only here NULL means null. */
   #bare(): ArrayToken {
     const { source } = this;
     let at = this.#at;
@@ -105,7 +101,7 @@ export class ArrayReader {
   }
 }
 
-/** `written` from `at` on without its escapes, as much as `room` takes; `at` is where it goes on. */
+/** Unescapes `written` from `at` on until `room` is full; returns the index to continue at. */
 function unescaped(
   written: Buffer,
   at: number,
@@ -120,7 +116,7 @@ function unescaped(
   return { bytes: room.subarray(0, length), at: from };
 }
 
-/** Writes a Postgres array as a JSON array. */
+/** Converts a Postgres array to a JSON array. */
 export function arrayValue(element: ValueWriter): ValueWriter {
   const token = (kind: ArrayToken, reader: ArrayReader, out: JsonBytes): void => {
     if (kind === 'open') out.byte(BRACKET);
@@ -166,7 +162,7 @@ function* largeElement({ write, pieces }: ValueWriter, reader: ArrayReader, out:
   let { bytes, at } = unescaped(written, 0, Buffer.allocUnsafe(pieces.skipped + PORTION_BYTES));
   pieces.open(out);
   pieces.piece(bytes, pieces.skipped, bytes.length, out);
-  // INVARIANT: every piece but the last has PORTION_BYTES.
+  // INVARIANT: all pieces but the last have PORTION_BYTES.
   while (at < written.length) {
     yield;
     ({ bytes, at } = unescaped(written, at, room));

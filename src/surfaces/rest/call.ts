@@ -8,15 +8,15 @@ import type { PresentedCertificate } from '../../ask/request/call.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who calls, under which request id: taken from the request before anything else is. */
+    /** Credentials, origin and request id, set before any other hook runs. */
     call: RequestCall;
   }
 }
 
 /**
- * The call that a request is. Its id is always our own: one that a client chose could be used twice. The address is
- * that of the socket, and of the headers only `Authorization` says who asks; without it the certificate of a client does.
- * What it is for, `OSL-Purpose` may say.
+ * Call of a request. Its id is always generated: a client could reuse one. The address is that of the socket; of the
+ * headers only `Authorization` identifies the caller, otherwise the client's certificate does. `OSL-Purpose` states
+ * the purpose.
  */
 export function callOf(request: IncomingMessage): RequestCall {
   const certificate = certificateOf(request.socket);
@@ -37,10 +37,10 @@ export function callOf(request: IncomingMessage): RequestCall {
   };
 }
 
-/** What connections have shown, which is read once for all their requests. */
+/** Certificates by connection, parsed once. */
 const read = new WeakMap<TLSSocket, PresentedCertificate>();
 
-/** The certificate that the client of a connection showed; null where no authority vouches for it; undefined for none. */
+/** Certificate of the connection's client; null if no trusted authority signed it, undefined if there is none. */
 function certificateOf(socket: Socket): PresentedCertificate | undefined {
   if (!(socket instanceof TLSSocket)) return undefined;
   const known = read.get(socket);
@@ -52,18 +52,18 @@ function certificateOf(socket: Socket): PresentedCertificate | undefined {
   return shown;
 }
 
-/** Other authorities vouch for clients now: what the connection showed under others is good for nothing more. */
+/** Invalidates the connection's certificate after the trusted authorities have changed. */
 export function distrust(socket: TLSSocket): void {
   if (certificateOf(socket) !== undefined) read.set(socket, null);
 }
 
-/** What no token is: the verifier refuses it (E3001). */
+/** An invalid token, which the verifier refuses (E3001). */
 const BROKEN = '';
 
 /**
- * The token of `Authorization: Bearer <token>`; null where the header is not there. Two of them, another scheme or
- * anything more is a broken token, never none. `rawHeaders` are names and values in turn, as they arrived: Node's
- * own map drops a second `Authorization`.
+ * Token of `Authorization: Bearer <token>`, or null without the header. Duplicate headers, other schemes or
+ * additional text give an invalid token. Reads `rawHeaders` (alternating names and values), since Node's map drops a
+ * second `Authorization`.
  */
 function bearerToken(rawHeaders: readonly string[]): string | null {
   let found: string | null = null;
@@ -76,8 +76,8 @@ function bearerToken(rawHeaders: readonly string[]): string | null {
 }
 
 /**
- * What the caller says in header `name`, percent-encoded UTF-8; null where it is not there. Two of them, or what cannot be
- * read, say nothing that anybody is allowed: the empty text.
+ * Percent-encoded UTF-8 in header `name`, or null without the header. Duplicate or undecodable headers give the empty
+ * text, which no policy allows.
  */
 export function statedIn(rawHeaders: readonly string[], name: string): string | null {
   let found: string | null = null;

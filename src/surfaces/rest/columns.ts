@@ -1,13 +1,13 @@
 import type { GovernedPlan, OutputColumn } from 'osl-compiler';
 
 /**
- * The columns of an answer, with names that can be keys of one JSON object: of equal names the second becomes
- * `name_2`, the third `name_3`, passing over what is a column's own name.
+ * Columns of an answer with names that are unique keys of a JSON object: the second of equal names becomes `name_2`,
+ * the third `name_3`, skipping names of other columns.
  */
 export function columnsOf(plan: GovernedPlan): readonly OutputColumn[] {
   const own = new Set(plan.outputs.map((o) => o.name));
   const taken = new Set<string>();
-  // Of each name the suffix that was tried last: no later output of it finds an earlier one free.
+  // Last suffix per name: lower ones are taken.
   const last = new Map<string, number>();
   return plan.outputs.map((output) => {
     let name = output.name;
@@ -23,9 +23,9 @@ export function columnsOf(plan: GovernedPlan): readonly OutputColumn[] {
 }
 
 /**
- * A column as JSON describes it and its values: the key that a passage carries is a string there, whatever its type.
+ * JSON description of a column. The key of a passage is a string in JSON, whatever its type.
  *
- * @param redacted whether something in it is
+ * @param redacted true if some value of it is
  */
 export function describedColumn({ name, type, source, passageKey, format }: OutputColumn, redacted: boolean) {
   const shown = format === null ? {} : { format };

@@ -4,33 +4,33 @@ import { turns } from '../../engine/index.js';
 import type { AnswerHead } from './answer-members.js';
 import type { ProblemDocument } from './problem.js';
 
-/** One answer as bytes of one media type, in the order of these methods. */
+/** Encodes one answer for a media type; methods are called in this order. */
 export interface RowEncoding {
   readonly contentType: string;
-  /** Bytes written and not yet taken. */
+  /** Bytes written but not taken. */
   readonly pending: number;
-  /** Formats of the rows that it takes, one for all columns or one each: 0 Postgres' text, 1 its binary. */
+  /** Formats of the rows, one for all columns or one per column: 0 Postgres' text, 1 its binary. */
   formats(plan: GovernedPlan): readonly (0 | 1)[];
   begin(head: AnswerHead): void;
-  /** Copies of a large row that are made while it is written. */
+  /** Copies of a large row made while it is written. */
   readonly copies: number;
   /** `dataRows` are whole DataRow messages. */
   rows(dataRows: Uint8Array): void;
-  /** As `rows`, of rows that are large, and stops after each portion of them: what is pending may be taken then. */
+  /** Like `rows` for large rows: yields after each portion, when pending bytes may be taken. */
   portions(dataRows: Uint8Array): Generator<void>;
   end(answer: QueryAnswer): void;
   /**
-   * Says what went wrong after a part of the answer has left. `cut`: the connection must break after that, so that
-   * half an answer is never taken for a whole one.
+   * Reports a failure after part of the answer was sent. `cut`: the connection must be closed afterwards, so that a
+   * partial answer is not mistaken for a complete one.
    */
   fail(problem: ProblemDocument): 'ended' | 'cut';
   take(): Buffer;
 }
 
-/** Runs of rows that are larger are encoded in portions. */
+/** Larger runs of rows are encoded in portions. */
 export const AT_ONCE_BYTES = 65_536;
 
-/** Calls `written` after each portion and at the end, until it gives false; others have their turn in between. */
+/** Calls `written` after each portion and at the end, until it returns false; yields to other work in between. */
 export async function inPortions(
   portions: Generator<void>,
   written: () => boolean | Promise<boolean>,
@@ -42,12 +42,11 @@ export async function inPortions(
   await written();
 }
 
-/** How an answer of rows is laid out. */
 export type AnswerLayout = 'json' | 'ndjson' | 'arrow';
 
 export const ARROW_STREAM = 'application/vnd.apache.arrow.stream';
 
-/** By what a client may name; JSON is what others mean too. */
+/** Media ranges that select a layout; any other means JSON. */
 const NAMED: ReadonlyMap<string, AnswerLayout> = new Map([
   [ARROW_STREAM, 'arrow'],
   ['application/x-ndjson', 'ndjson'],
@@ -56,12 +55,12 @@ const NAMED: ReadonlyMap<string, AnswerLayout> = new Map([
   ['*/*', 'json'],
 ]);
 
-/** Of what a client likes equally, the first. */
+/** Preference among equal weights. */
 const ORDER: readonly AnswerLayout[] = ['arrow', 'ndjson', 'json'];
 
 /**
- * The layout that `accept` prefers by its weights (RFC 9110, 12.5.1). Arrow and NDJSON must be named; where nothing that
- * is served is acceptable the answer is JSON, which the same section allows.
+ * Layout preferred by `accept` (RFC 9110, 12.5.1). Arrow and NDJSON must be named; if nothing served is acceptable
+ * the answer is JSON, which the RFC allows.
  */
 export function layoutOf(accept: string | undefined): AnswerLayout {
   const weights = new Map<AnswerLayout, number>();
@@ -76,7 +75,7 @@ export function layoutOf(accept: string | undefined): AnswerLayout {
   return ORDER.find((layout) => weights.get(layout) === best) ?? 'json';
 }
 
-/** 1 where it is not said, 0 where it is no weight. */
+/** Default 1; 0 if invalid. */
 function weightOf(parameters: readonly string[]): number {
   const said = parameters.find((parameter) => parameter.startsWith('q='));
   if (said === undefined) return 1;

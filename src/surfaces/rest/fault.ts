@@ -1,13 +1,13 @@
 import { nearest, type Position, type QueryError, queryError } from 'osl-compiler';
 
-/** Longest part of a name of the caller's that is shown. */
+/** Maximum characters of a caller's name that are shown. */
 const SHOWN = 64;
 
 export function shownName(name: string): string {
   return `\`${name.slice(0, SHOWN)}\``;
 }
 
-/** The fault of a request (E0511); `position` is in the body as it was sent. */
+/** Error for a malformed request (E0511); `position` refers to the body as sent. */
 export function malformed(
   detail: string,
   position: Position | null = null,
@@ -16,7 +16,7 @@ export function malformed(
   return queryError('malformedBody', { detail, hint }, position);
 }
 
-/** A name that the caller wrote and nobody knows, among those that there are. */
+/** Error for an unknown name, with the nearest of the known names as a hint. */
 export function unknownName(detail: string, name: string, known: readonly string[]): QueryError {
   const near = nearest(name, known);
   if (near !== null) return malformed(detail, null, `perhaps you meant \`${near}\``);
@@ -27,10 +27,10 @@ export function unknownName(detail: string, name: string, known: readonly string
   );
 }
 
-/** Code points of a text that is looked up. */
+/** Maximum code points of a looked-up text. */
 export const LONGEST_TERM = 200;
 
-/** `given` without blanks around it: 1 to 200 characters, none of them a control character. @throws QueryError E0511 */
+/** Trimmed text of 1 to 200 characters without control characters. @throws QueryError E0511 */
 export function termIn(name: string, given: string): string {
   const term = given.trim();
   if (term === '') throw malformed(`\`${name}\` is missing or empty`);

@@ -1,14 +1,11 @@
 import { type QueryError, queryError } from 'osl-compiler';
 
-/** Bytes of a request's body. */
+/** Maximum bytes of a request's body. */
 export const BODY_LIMIT = 2_097_152;
-/** Bytes of a request's head: a token has 8 KiB at most. */
+/** Maximum bytes of a request's head; a token has at most 8 KiB. */
 export const HEAD_LIMIT = 16_384;
 
-/**
- * A fault that Fastify or Node found in a request, as the catalogue has it; null for an error that is no fault of
- * the request's.
- */
+/** Catalogue error for an error of Fastify or Node caused by the request; null for any other error. */
 export function httpFault(error: unknown): QueryError | null {
   if (!(error instanceof Error)) return null;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';

@@ -2,33 +2,32 @@ import type { ServerResponse } from 'node:http';
 import { QueryError, queryError } from 'osl-compiler';
 import type { RequestCall } from '../../ask/index.js';
 
-/** What an execution is of, for who runs the server. */
+/** Description of an execution, for operators. */
 export interface About {
   readonly call: RequestCall;
   readonly action: string;
-  /** What is asked; null where that is no text. */
+  /** Text of the query; null if there is none. */
   readonly text: string | null;
 }
 
-/** An execution that is under way. */
 export interface RunningAbout extends About {
-  /** Milliseconds since the epoch. */
+  /** ms since the epoch */
   readonly since: number;
 }
 
-/** The executions under way. Each ends when its client leaves, and all of them when the drain's time is over. */
+/** Running executions. Each is aborted when its client disconnects, and all when the drain deadline passes. */
 export class Inflight {
   readonly #running = new Map<AbortController, RunningAbout>();
   readonly #idle = new Set<() => void>();
   #draining = false;
   #stopped = false;
 
-  /** New requests are refused. */
+  /** True if new requests are refused. */
   get draining(): boolean {
     return this.#draining;
   }
 
-  /** What the caller hears of `error`: one that was cancelled because this server stops did not cancel itself. */
+  /** Error to report: an execution aborted by the server's stop fails with E5032, not as cancelled. */
   reasonOf(error: unknown): unknown {
     const stopped = this.#stopped && error instanceof QueryError && error.entry === 'cancelled';
     return stopped ? queryError('shuttingDown', {}) : error;
@@ -38,12 +37,11 @@ export class Inflight {
     this.#draining = true;
   }
 
-  /** What runs now. */
   get executions(): readonly RunningAbout[] {
     return [...this.#running.values()];
   }
 
-  /** Stops the execution of this request; false where none is under way. */
+  /** Aborts the execution of a request; false if none is running. */
   cancel(requestId: string): boolean {
     for (const [controller, { call }] of this.#running) {
       if (call.requestId !== requestId) continue;
@@ -53,7 +51,7 @@ export class Inflight {
     return false;
   }
 
-  /** Runs `work` with a signal that fires when `response` closes before it is complete. */
+  /** Runs `work` with a signal that fires if `response` closes before it is complete. */
   async run<T>(
     response: ServerResponse,
     about: About,
@@ -75,7 +73,7 @@ export class Inflight {
     }
   }
 
-  /** Stops all that runs; resolves when each has ended, its outcome recorded. */
+  /** Aborts all executions; resolves when each has ended and its outcome is recorded. */
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const controller of this.#running.keys()) controller.abort();

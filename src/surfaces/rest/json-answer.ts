@@ -5,7 +5,6 @@ import { JsonBytes } from './json-bytes.js';
 import type { ProblemDocument } from './problem.js';
 import { answerColumns, JsonRowWriter, type RowStyle, shapeOf } from './rows.js';
 
-/** The members that are known before the first row. */
 function headOf({ requestId, plan, redacted }: AnswerHead): string {
   return `"request_id":"${requestId}","form":"${plan.form}","columns":${answerColumns(plan, redacted)}`;
 }
@@ -14,10 +13,9 @@ function rowsOf(head: AnswerHead | null, style: RowStyle): JsonRowWriter | null 
   return head === null ? null : new JsonRowWriter(shapeOf(head.plan), style);
 }
 
-/** All columns in text format. */
 const TEXT: readonly (0 | 1)[] = Object.freeze([0]);
 
-/** One JSON object. It cannot say that it failed: what has begun is broken off. */
+/** One JSON object. A failed answer is cut off, since JSON cannot express it. */
 export class JsonAnswer implements RowEncoding {
   readonly contentType = 'application/json';
   readonly copies = 0;
@@ -59,13 +57,13 @@ export class JsonAnswer implements RowEncoding {
   }
 }
 
-/** A row a line, then a line with the trailer, which says how it went. */
+/** One row per line, then a line with the trailer, which reports success or failure. */
 export class NdjsonAnswer implements RowEncoding {
   readonly contentType = 'application/x-ndjson';
   readonly copies = 0;
   readonly #out = new JsonBytes();
   #head: AnswerHead | null = null;
-  /** A row has begun and not ended. */
+  /** True while a row is incomplete. */
   #inRow = false;
   #rows: JsonRowWriter | null = null;
 

@@ -2,14 +2,14 @@ import { GrowingBytes } from '../../engine/index.js';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** Bytes of room at first. */
+/** Initial capacity in bytes. */
 const INITIAL = 2_048;
-/** Source bytes that are escaped at a time, so that the worst case reserves little. */
+/** Source bytes escaped at a time, which limits the reserved space. */
 const SLICE = 4_096;
-/** The longest escape, `\u001f`, of one source byte. */
+/** Bytes of `\u001f`. */
 const LONGEST_ESCAPE = 6;
 
-/** The second character of two-character escapes, by byte; 0 where there is none. */
+/** Second character of two-character escapes, by byte; 0 if there is none. */
 const SHORT_ESCAPES = new Uint8Array(128);
 for (const [byte, letter] of [
   [QUOTE, '"'],
@@ -24,18 +24,18 @@ for (const [byte, letter] of [
 }
 
 /**
- * What is written of a large value before others have their turn, in bytes of the value. A multiple of six, since so many
- * hexadecimal digits are three bytes, and so four characters of base64.
+ * Bytes of a large value that are written between two yields. A multiple of six: six hexadecimal digits are three
+ * bytes, or four base64 characters.
  */
 export const PORTION_BYTES = 65_532;
 
-/** JSON text under construction, as UTF-8; nothing is decoded to strings on the way. */
+/** Buffer of JSON text in UTF-8, written without decoding values to strings. */
 export class JsonBytes extends GrowingBytes {
   constructor(capacity = INITIAL) {
     super(capacity);
   }
 
-  /** A string whose characters need no escape. */
+  /** Writes a string that needs no escapes. */
   plain(source: Uint8Array, start: number, end: number): void {
     this.reserve(end - start + 2);
     this.bytes[this.at++] = QUOTE;
@@ -47,15 +47,15 @@ export class JsonBytes extends GrowingBytes {
     this.byte(QUOTE);
   }
 
-  /** A part of a string, of any UTF-8. */
+  /** Writes part of a string, escaped. */
   escaped(source: Uint8Array, start: number, end: number): void {
     for (let from = start; from < end; from += SLICE) this.#escape(source, from, Math.min(end, from + SLICE));
   }
 
-  /** What was written, which is the taker's now; writing starts afresh. */
+  /** Returns the written bytes and starts a new buffer. */
   take(): Buffer {
     const taken = this.bytes.subarray(0, this.at);
-    // Of about the size that was needed: what was held back at first is much more than what streams later.
+    // Sized by the last chunk: the first, buffered one is much larger than later ones.
     this.bytes = Buffer.allocUnsafe(Math.max(INITIAL, Math.ceil(1.25 * this.at)));
     this.at = 0;
     return taken;
@@ -80,10 +80,10 @@ export class JsonBytes extends GrowingBytes {
   }
 }
 
-/** Writes one value, which stands in `source[start … end)` in Postgres' text format, as JSON. */
+/** Writes one value from `source[start … end)` in Postgres' text format as JSON. */
 export type WriteValue = (source: Buffer, start: number, end: number, out: JsonBytes) => void;
 
-/** `u001f`, of a byte below 0x20. Gives where it ends. */
+/** Writes `u001f` for a byte below 0x20 and returns the end. */
 function writeUnicode(bytes: Uint8Array, at: number, byte: number): number {
   bytes[at] = 0x75;
   bytes[at + 1] = ZERO;
@@ -96,26 +96,25 @@ function writeUnicode(bytes: Uint8Array, at: number, byte: number): number {
 const ZERO = 0x30;
 const HEX_DIGITS = Buffer.from('0123456789abcdef');
 
-/** How values that may be large are written piece by piece. */
+/** Writes values that may be large piece by piece. */
 interface PieceWriter {
-  /** Bytes of the value that are passed over before the first piece. */
+  /** Bytes of the value skipped before the first piece. */
   readonly skipped: number;
   open(out: JsonBytes): void;
-  /** Every piece but the last has `PORTION_BYTES`. */
+  /** All pieces but the last have `PORTION_BYTES`. */
   readonly piece: WriteValue;
   close(out: JsonBytes): void;
 }
 
-/** Writes values of one type. */
 export interface ValueWriter {
   readonly write: WriteValue;
-  /** As `write`, of a large value, and stops after each portion of it. */
+  /** Like `write` for a large value: yields after each portion. */
   portions(source: Buffer, start: number, end: number, out: JsonBytes): Generator<void>;
-  /** Null where values are never large, or are written in another way. */
+  /** Null for types whose values are short or written differently. */
   readonly pieces: PieceWriter | null;
 }
 
-/** Of values that are never large. */
+/** Writer for values that are never large. */
 export function shortValue(write: WriteValue): ValueWriter {
   return {
     write,
@@ -130,7 +129,7 @@ export function shortValue(write: WriteValue): ValueWriter {
 const nothing = (): void => undefined;
 const quote = (out: JsonBytes): void => out.quote();
 
-/** Of values of any size, which stand in quotes or are JSON already. */
+/** Writer for values of any size that are written in quotes or are JSON already. */
 export function pieceByPiece(form: 'string' | 'json', piece: WriteValue, skipped = 0): ValueWriter {
   const mark = form === 'string' ? quote : nothing;
   return {

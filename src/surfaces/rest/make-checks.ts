@@ -6,6 +6,6 @@ import './bodies/objects.js';
 import './bodies/query.js';
 import './bodies/sample.js';
 
-/** Run by `npm run build`: the checks of every start, and of bodies. */
+/** Run by `npm run build`: precompiles the checks of manifest, policy and request bodies. */
 for (const schema of [MANIFEST_SCHEMA, POLICY_SCHEMA]) await buildShapeCheck(schema);
 await buildReaders();

@@ -6,20 +6,20 @@ import type { AccessRequestParts } from '../../ask/why/request-access.js';
 import type { KeptPolicy, PartsReached } from '../../model/served-model.js';
 import type { TokenParts } from './routes/token.js';
 
-/** What tells how the service stands, to whoever may know. */
+/** State of the service for `/health` and `/ready`. */
 export interface StandingParts extends Pick<DecidingParts, 'model'>, Pick<RunningParts, 'engines'> {
-  /** Null while the policy that serves, if any does, is that of the file. */
+  /** Null if the newest policy is in force. */
   keptPolicy(): KeptPolicy | null;
   reached(): PartsReached;
   readonly audit: Pick<AuditLog, 'stats'>;
-  /** Whether the server as a whole takes requests, which may be more processes than this one. */
+  /** False if other processes of the server are not ready. */
   steady(): boolean;
-  /** Whether it takes no new sessions. */
+  /** True if no new sessions are accepted. */
   draining(): boolean;
   readonly probes: Pick<Probes, 'count'>;
 }
 
-/** What answers over HTTP: questions, the graph, authors, and how the service stands. */
+/** Services that the REST routes need. */
 export interface RestParts
   extends AnswerParts,
     PublishingParts,

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ERRORS, type QueryError } from 'osl-compiler';
 import { count, either, type JsonShape, object, text, textOrNull, type ValueOf } from './shape.js';
 
-/** What each code means at large; the problem's detail says what it means here. A test holds every code to it. */
+/** General title of each code. A test checks that none is missing. */
 const TITLES: ReadonlyMap<string, string> = new Map([
   ['E0241', 'Facet not declared'],
   ['E0246', 'Empty sql'],
@@ -71,7 +71,7 @@ const NOTHING: JsonShape<null> = { type: 'null' };
 const CODE: JsonShape<string> = { type: 'string', enum: CODES, 'x-extensible': true };
 const STATUS: JsonShape<number> = { type: 'integer', minimum: 400, maximum: 599 };
 
-/** The body of an error answer (RFC 9457, `application/problem+json`). */
+/** Body of an error response (RFC 9457, `application/problem+json`). */
 export const PROBLEM = object(
   {
     type: text('`urn:osl:error:<code>`'),
@@ -105,7 +105,7 @@ export function problemOf(error: QueryError, requestId: string): ProblemDocument
   };
 }
 
-/** Headers of every answer that is for its asker alone. */
+/** Headers of responses that must not be cached or shared. */
 export function privateHeaders(requestId: string): Record<string, string> {
   return {
     'x-request-id': requestId,
@@ -114,10 +114,9 @@ export function privateHeaders(requestId: string): Record<string, string> {
   };
 }
 
-/** Seconds to wait where the fault itself does not say. */
+/** Default of `Retry-After`. */
 const RETRY_AFTER_SECONDS = 5;
 
-/** Headers of the answer that carries `error`. */
 export function problemHeaders(error: QueryError, requestId: string): Record<string, string> {
   const headers = { ...privateHeaders(requestId), 'content-type': 'application/problem+json' };
   const challenge = challengeOf(error);
@@ -133,7 +132,7 @@ function challengeOf(error: QueryError): string | null {
   return error.http === 401 ? 'Bearer error="invalid_token"' : null;
 }
 
-/** Sends the problem, with `more` members where this one has some. */
+/** Sends a problem, with additional members. */
 export function sendProblem(
   reply: FastifyReply,
   error: QueryError,
@@ -145,7 +144,7 @@ export function sendProblem(
   return reply.code(error.http).headers(problemHeaders(error, requestId)).send(body);
 }
 
-/** The whole answer in HTTP/1.1, for a socket whose request never became one; the connection ends with it. */
+/** Complete HTTP/1.1 response for a socket whose request could not be parsed; the connection is closed afterwards. */
 export function rawProblem(error: QueryError, requestId: string): string {
   const body = JSON.stringify(problemOf(error, requestId));
   const headers = {
@@ -157,14 +156,14 @@ export function rawProblem(error: QueryError, requestId: string): string {
   return [`HTTP/1.1 ${error.http} ${titleOf(error.code)}`, ...lines, '', body].join('\r\n');
 }
 
-/** Sends `body` to its asker alone; as bytes, so that no serializer adds a charset, which JSON does not have. */
+/** Sends `body` as JSON, uncacheable; as bytes, so that no serializer adds a charset, which JSON does not have. */
 export function sendJson(reply: FastifyReply, requestId: string, body: object): FastifyReply {
   return reply
     .headers({ ...privateHeaders(requestId), 'content-type': 'application/json' })
     .send(Buffer.from(JSON.stringify(body)));
 }
 
-/** Sends the id of the call and the members of `answer` to the asker alone. */
+/** Sends the request id and the members of `answer` as JSON. */
 export function sendAnswer({ call }: FastifyRequest, reply: FastifyReply, answer: object): FastifyReply {
   return sendJson(reply, call.requestId, { request_id: call.requestId, ...answer });
 }

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { malformed, shownName, termIn, unknownName } from './fault.js';
 
-/** The parameters of the URL, each at most once and none but those of `known`. @throws QueryError E0511 */
+/** Parameters of the URL, each at most once and only those in `known`. @throws QueryError E0511 */
 export function queryParameters(
   request: FastifyRequest,
   known: readonly string[],
@@ -24,7 +24,7 @@ export function flagParameter(parameters: ReadonlyMap<string, string>, name: str
   return value === 'true';
 }
 
-/** A text of 1 to 200 characters, without control characters. @throws QueryError E0511 */
+/** Text of 1 to 200 characters without control characters. @throws QueryError E0511 */
 export function termParameter(parameters: ReadonlyMap<string, string>, name: string): string {
   return termIn(name, parameters.get(name) ?? '');
 }

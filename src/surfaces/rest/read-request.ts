@@ -2,7 +2,7 @@ import { QueryError } from 'osl-compiler';
 import type { RequestCall, RequestParts } from '../../ask/index.js';
 import { turnAway } from '../../ask/request/visit.js';
 
-/** What `parse` makes of the request of `call`. What cannot be read is refused like anything else: once it is known who sent it. */
+/** Runs `parse`; a malformed request is refused and recorded after its sender was authenticated. */
 export async function readRequest<T>(
   service: RequestParts,
   call: RequestCall,

@@ -4,9 +4,9 @@ import { columnsOf, describedColumn } from './columns.js';
 import { type JsonBytes, PORTION_BYTES, type ValueWriter } from './json-bytes.js';
 import { keyWriter, valueWriter } from './values.js';
 
-/** How the rows of a plan become JSON. */
+/** JSON form of a plan's rows. */
 export interface RowShape {
-  /** The answer's `columns`, as JSON; null where the rows that an answer rests on say what is redacted. */
+  /** The answer's `columns` as JSON; null if the redacted flags depend on the rows. */
   readonly columns: string | null;
   readonly fields: readonly RowField[];
 }
@@ -17,13 +17,12 @@ interface RowField {
   readonly value: ValueWriter;
 }
 
-/** Gives bytes of their own: those of a small Buffer keep 8 KiB alive, as long as a plan. */
+/** Encodes to separate arrays: small Buffers would keep their 8 KiB pool alive as long as the plan. */
 const UTF8 = new TextEncoder();
 
-/** By the outputs of plans: plans that differ in values only are minted one by one, and share them. */
+/** Keyed by outputs, which plans of the same template share. */
 const SHAPES = new WeakMap<GovernedPlan['outputs'], RowShape>();
 
-/** Worked out once for all plans of one template. */
 export function shapeOf(plan: GovernedPlan): RowShape {
   const known = SHAPES.get(plan.outputs);
   if (known !== undefined) return known;
@@ -40,7 +39,7 @@ export function shapeOf(plan: GovernedPlan): RowShape {
   return shape;
 }
 
-/** The `columns` of one answer, as JSON. @param redacted of each whether something in it is */
+/** The `columns` of one answer as JSON. @param redacted true for each column that is redacted in some row */
 export function answerColumns(plan: GovernedPlan, redacted: readonly boolean[]): string {
   return shapeOf(plan).columns ?? columnsJson(columnsOf(plan), (_, i) => redacted[i] === true);
 }
@@ -58,10 +57,10 @@ const OPEN = 0x7b;
 const CLOSE = 0x7d;
 const NULL = Buffer.from('null');
 
-/** Rows as elements of one array, or as lines (NDJSON). */
+/** Elements of one array, or lines (NDJSON). */
 export type RowStyle = 'elements' | 'lines';
 
-/** Writes DataRow messages as JSON objects, straight from their bytes. */
+/** Converts DataRow messages to JSON objects, directly from their bytes. */
 export class JsonRowWriter {
   readonly #fields: readonly RowField[];
   readonly #style: RowStyle;
@@ -83,7 +82,7 @@ export class JsonRowWriter {
     }
   }
 
-  /** As `write`, of rows that are large, and stops after each portion of them. */
+  /** Like `write` for large rows: yields after each portion. */
   *portions(dataRows: Uint8Array, out: JsonBytes): Generator<void> {
     const rows = new DataRowReader(dataRows);
     while (rows.next()) {

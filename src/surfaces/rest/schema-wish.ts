@@ -2,10 +2,10 @@ import { queryError } from 'osl-compiler';
 import { MOST_NAMES, SCHEMA_PARTS, type SchemaPart, type SchemaWish } from '../../model/graph/index.js';
 import { malformed, shownName, termIn, unknownName } from './fault.js';
 
-/** What of the schema may be asked for; each is a list between commas in a URL. */
+/** Parameters that select a part of the schema; each is a comma-separated list in a URL. */
 export const WISH_PARAMETERS = ['names', 'parts', 'index', 'from'] as const;
 
-/** What of the schema `given` asks for; null: all of it. @throws QueryError E0511 */
+/** Requested part of the schema; null for all of it. @throws QueryError E0511 */
 export function schemaWish(given: Readonly<Partial<Record<string, unknown>>>): SchemaWish | null {
   const { names: wantedNames, parts: wantedParts } = given;
   const names = wantedNames === undefined ? null : listOf('names', wantedNames);

@@ -1,10 +1,9 @@
-/** Where a shape keeps the type of what it admits: there is nothing at run time. */
+/** Phantom key for the type of valid values. */
 declare const ADMITS: unique symbol;
 
-/** JSON Schema (2020-12), as OpenAPI 3.1 takes it; `T` is the type of what it admits. */
+/** JSON Schema (2020-12), as in OpenAPI 3.1; `T` is the type of valid values. */
 export type JsonShape<T = unknown> = Readonly<Record<string, unknown>> & { readonly [ADMITS]?: T };
 
-/** What a shape admits. */
 export type ValueOf<S> = S extends JsonShape<infer T> ? T : never;
 
 type ShapeMembers = Readonly<Record<string, JsonShape>>;
@@ -14,7 +13,7 @@ type Object<M> = {
   readonly [K in keyof M as K extends `${infer N}?` ? N : never]?: ValueOf<M[K]>;
 };
 
-/** What limits a value beyond its type: other keywords of JSON Schema. */
+/** JSON Schema keywords that limit a value beyond its type. */
 type ShapeLimits = Readonly<Record<string, number | string | boolean>>;
 
 function withDescription(description: string | undefined): { readonly description?: string } {
@@ -22,8 +21,8 @@ function withDescription(description: string | undefined): { readonly descriptio
 }
 
 /**
- * An object of these members; a name that ends in `?` may be missing. Answers may get more members within v1, so
- * nothing is said against others.
+ * Object with these members; a name ending in `?` is optional. Additional members are allowed, since answers may gain
+ * members within v1.
  */
 export function object<M extends ShapeMembers>(members: M, description?: string): JsonShape<Object<M>> {
   const names = Object.keys(members);
@@ -35,7 +34,7 @@ export function object<M extends ShapeMembers>(members: M, description?: string)
   };
 }
 
-/** An object of a request, where a member that is not known is refused. */
+/** Object of a request; unknown members are refused. */
 export function exactly<M extends ShapeMembers>(members: M, description?: string): JsonShape<Object<M>> {
   return { ...object(members, description), additionalProperties: false };
 }
@@ -68,24 +67,24 @@ export function oneOf<const V extends readonly string[]>(...values: V): JsonShap
   return { type: 'string', enum: values };
 }
 
-/** Texts of lower case that a request may write in any; they are read as the shape has them. */
+/** Lower-case texts that requests may write in any case; readers convert them. */
 export function inAnyCase<T extends string>(shape: JsonShape<T>): JsonShape<T> {
   return { ...shape, 'x-any-case': true };
 }
 
-/** A value of one of these shapes, which differ in their types of JSON. */
+/** A value of one of these shapes, which must have different JSON types. */
 export function either<S extends readonly JsonShape[]>(...shapes: S): JsonShape<ValueOf<S[number]>> {
   return { anyOf: shapes };
 }
 
-/** Null, where it says the same as no member. */
+/** Allows null, with the meaning of a missing member. */
 export function orNull<T>(shape: JsonShape<T>): JsonShape<T | null> {
   if (Array.isArray(shape['anyOf'])) return { ...shape, anyOf: [...shape['anyOf'], { type: 'null' }] };
   const values = Array.isArray(shape['enum']) ? { enum: [...shape['enum'], null] } : {};
   return { ...shape, type: [shape['type'], 'null'].flat(), ...values };
 }
 
-/** A component of the document by name. */
+/** Reference to a component of the document. */
 export function ref(name: string): JsonShape {
   return { $ref: `${name}#` };
 }

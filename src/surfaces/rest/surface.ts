@@ -11,8 +11,8 @@ import { queryRoute } from './routes/query.js';
 import { sampleRoute } from './routes/sample.js';
 
 /**
- * The REST surface: everything below `/osl`, `/health`, `/ready`, and the document about them. It decides nothing: every
- * call goes to the spine, every error comes from the catalogue. Requests have their `call` and their error handler.
+ * Routes below `/osl`, `/health`, `/ready`, and their OpenAPI document. They only translate: requests go to
+ * `src/ask`, errors come from the catalogue. The app must set each request's `call` and an error handler.
  */
 export async function restRoutes(
   app: FastifyInstance,

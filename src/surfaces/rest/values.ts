@@ -3,17 +3,17 @@ import { arrayValue } from './array-value.js';
 import { type JsonBytes, pieceByPiece, shortValue, type ValueWriter, type WriteValue } from './json-bytes.js';
 
 /**
- * Writer of values of `type` in JSON answers: int2, int4 and floats as numbers (NaN and infinities as strings), int8 and
- * numeric as strings, since JSON's readers round them; timestamps by RFC 3339, bytea as base64, jsonb as itself,
- * arrays as arrays, all else as Postgres' text.
+ * Writer for values of `type` in JSON: int2, int4 and floats as numbers (NaN and infinities as strings), int8 and
+ * numeric as strings, since JSON readers round them, timestamps in RFC 3339, bytea as base64, jsonb as is, arrays as
+ * arrays, all else as Postgres' text.
  */
 export function valueWriter(type: TypeName): ValueWriter {
   return isArray(type) ? arrayValue(scalarWriter(elementOf(type))) : scalarWriter(type);
 }
 
 /**
- * Writer of the key that a passage carries: a string whatever its type, and the one that other columns of the type have
- * where these are strings too. Source: contract, retrieval passage.
+ * Writer for a passage's key: always a string, equal to the form of other columns of this type if that is a string.
+ * Source: contract, retrieval passage.
  */
 export function keyWriter(type: TypeName): ValueWriter {
   return isArray(type) || UNQUOTED.has(typeRow(type).json) ? WRITERS.string : scalarWriter(type);
@@ -45,7 +45,7 @@ const WRITERS: Readonly<Record<JsonForm, ValueWriter>> = {
   json: pieceByPiece('json', onOneLine),
 };
 
-/** As it was written, but on one line: strings of JSON hold no line break. */
+/** Replaces line breaks by blanks; JSON strings contain none. */
 function onOneLine(source: Buffer, start: number, end: number, out: JsonBytes): void {
   let from = start;
   for (let at = start; at < end; at++) {
@@ -66,7 +66,7 @@ function bool(source: Buffer, start: number, _end: number, out: JsonBytes): void
   out.copy(word, 0, word.length);
 }
 
-/** `NaN`, `Infinity` and `-Infinity` end in a letter; numbers end in a digit. */
+/** `NaN`, `Infinity` and `-Infinity` end in a letter, numbers in a digit. */
 function float(source: Buffer, start: number, end: number, out: JsonBytes): void {
   if (isDigit(source[end - 1])) out.copy(source, start, end);
   else out.plain(source, start, end);
@@ -78,7 +78,7 @@ const T = 0x54;
 const Z = 0x5a;
 const QUOTE = 0x22;
 
-/** `2026-01-31 00:00:00.5` with a T. Infinities, years of five digits and years BC stay as Postgres says them. */
+/** `2026-01-31 00:00:00.5` with a T. Infinities, years of five digits and years BC remain in Postgres' form. */
 function timestamp(source: Buffer, start: number, end: number, out: JsonBytes): void {
   if (source[start + DATE_LENGTH] !== SPACE || !isDigit(source[end - 1])) {
     out.plain(source, start, end);
@@ -91,7 +91,7 @@ function timestamp(source: Buffer, start: number, end: number, out: JsonBytes): 
   out.byte(QUOTE);
 }
 
-/** `2026-01-31 00:00:00+00` as `2026-01-31T00:00:00Z`; the sessions' zone is UTC. */
+/** `2026-01-31 00:00:00+00` as `2026-01-31T00:00:00Z`; the sessions' time zone is UTC. */
 function timestamptz(source: Buffer, start: number, end: number, out: JsonBytes): void {
   const zone = end - 3;
   const isUtc = source[zone] === 0x2b && source[zone + 1] === 0x30 && source[zone + 2] === 0x30;
@@ -107,7 +107,7 @@ function timestamptz(source: Buffer, start: number, end: number, out: JsonBytes)
   out.byte(QUOTE);
 }
 
-/** From hexadecimal digits. */
+/** Converts from hexadecimal digits. */
 function base64(source: Buffer, start: number, end: number, out: JsonBytes): void {
   out.text(Buffer.from(source.toString('latin1', start, end), 'hex').toString('base64'));
 }

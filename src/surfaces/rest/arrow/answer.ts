@@ -19,17 +19,17 @@ import type { ProblemDocument } from '../problem.js';
 import type { ArrowColumn } from './column.js';
 import { columnOf, fieldOf, formatOf } from './columns.js';
 
-/** A record batch ends at whichever comes first, so that memory does not grow with the answer. */
+/** A record batch ends at the first of these limits, so that memory does not grow with the answer. */
 const BATCH_ROWS = 8_192;
 const BATCH_BYTES = 1_048_576;
 
 /**
- * An Arrow IPC stream: the schema, batches of rows, then a batch without rows whose metadata has the trailer. One that
- * fails ends in a batch without rows whose metadata has the problem, and no end-of-stream marker.
+ * Arrow IPC stream: schema, batches of rows, then an empty batch with the trailer in its metadata. A failed answer
+ * ends in an empty batch with the problem in its metadata, without end-of-stream marker.
  */
 export class ArrowAnswer implements RowEncoding {
   readonly contentType = ARROW_STREAM;
-  /** In its column, and in the batch. */
+  /** In the column and in the batch. */
   readonly copies = 2;
   readonly #sink = new Chunks();
   readonly #writer = new RecordBatchStreamWriter();
@@ -134,7 +134,7 @@ export class ArrowAnswer implements RowEncoding {
     this.#bytes = 0;
   }
 
-  /** What was written is views of the columns, which the next batch overwrites: one copy of it all. */
+  /** Copies the written chunks, which are views of buffers that the next batch overwrites. */
   #collect(): void {
     const bytes = Buffer.concat(this.#sink.drain());
     this.#pending += bytes.length;
@@ -142,7 +142,7 @@ export class ArrowAnswer implements RowEncoding {
   }
 }
 
-/** Where the library puts what it writes; its own queue can be read only later. */
+/** Collects the library's output; its own queue can only be read later. */
 class Chunks extends AsyncByteQueue {
   #chunks: Uint8Array[] = [];
 

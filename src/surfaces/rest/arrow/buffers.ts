@@ -1,7 +1,7 @@
-/** Beyond this many bytes a buffer is not kept for the next batch. */
+/** Larger buffers are not kept for the next batch. */
 const KEPT_BYTES = 4_194_304;
 
-/** Bytes that start at the front of their ArrayBuffer, so that views of any width stand right. */
+/** Buffer at the start of its ArrayBuffer, so that typed views of any width are aligned. */
 export class ArrowBytes {
   readonly #initial: number;
   bytes: Buffer;
@@ -12,7 +12,7 @@ export class ArrowBytes {
     this.bytes = allocate(initial);
   }
 
-  /** Makes room for `more` bytes; what is new there is zero. */
+  /** Reserves space for `more` bytes, zeroed. */
   reserve(more: number): void {
     const needed = this.length + more;
     if (needed <= this.bytes.length) return;
@@ -27,12 +27,12 @@ export class ArrowBytes {
   }
 }
 
-/** Bytes of a length that views of any width can have. */
+/** Rounded up to a multiple of eight, for typed views. */
 function allocate(size: number): Buffer {
   return Buffer.from(new ArrayBuffer((size + 7) & ~7));
 }
 
-/** Which values are there, as a bitmap that is kept only once a NULL came. */
+/** Validity bitmap of a column, filled only after the first NULL. */
 export class ValidityBitmap {
   readonly #bits = new ArrowBytes(1_024);
   #nulls = 0;
@@ -83,7 +83,7 @@ export class ValidityBitmap {
   }
 }
 
-/** Where each value of variable size ends. */
+/** End offsets of values of variable size. */
 export class Offsets {
   readonly #bytes = new ArrowBytes(4_096);
 
@@ -91,7 +91,6 @@ export class Offsets {
     this.clear();
   }
 
-  /** The next value ends at `end`. */
   push(end: number): void {
     this.#bytes.reserve(4);
     this.#bytes.length = this.#bytes.bytes.writeInt32LE(end, this.#bytes.length);

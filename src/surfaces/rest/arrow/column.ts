@@ -2,20 +2,23 @@ import { Data, type DataType } from 'apache-arrow';
 import { queryError } from 'osl-compiler';
 import type { ValidityBitmap } from './buffers.js';
 
-/** The values of one column of one record batch, as they are gathered. */
+/** Accumulates the values of one column for one record batch. */
 export interface ArrowColumn {
   readonly type: DataType;
-  /** One value in Postgres' binary format, in `source[start … end)`. @throws QueryError E4060 where Arrow has no such value */
+  /**
+   * Adds a value in Postgres' binary format from `source[start … end)`. @throws QueryError E4060 if Arrow cannot
+   * represent it
+   */
   value(source: Buffer, start: number, end: number): void;
-  /** As `value`, of a value that may be large and takes its time: stops after each portion of it. */
+  /** Like `value` for a large value: yields after each portion. */
   portions?(source: Buffer, start: number, end: number): Generator<void>;
   null(): void;
-  /** What was gathered; views, which hold until `clear`. */
+  /** Views of the accumulated data, valid until `clear`. */
   data(): Data;
   clear(): void;
 }
 
-/** A column's data with its validity. The order of the buffers is Arrow's: offsets, values, bitmap. */
+/** Column data with validity. The order of buffers is Arrow's: offsets, values, bitmap. */
 export function dataOf(
   type: DataType,
   validity: ValidityBitmap,
@@ -24,12 +27,12 @@ export function dataOf(
   children: Data[] = [],
 ): Data {
   const bitmap = validity.nulls === 0 ? undefined : validity.bitmap();
-  // The library types these by the type's own array, which is not known here.
+  // The library types buffers by the column's array type, which is not known here.
   const buffers = [offsets, values, bitmap] as unknown as Data['buffers'];
   return new Data(type, 0, validity.length, validity.nulls, buffers, children);
 }
 
-/** There is no value of the column's Arrow type for `what`, such as `infinity`. */
+/** Error for a value without Arrow equivalent, such as `infinity`. */
 export function noValue(column: string, what: string) {
   return queryError('noArrowValue', { column, what });
 }

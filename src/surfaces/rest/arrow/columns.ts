@@ -41,13 +41,13 @@ import {
 import { numericText } from './numeric-text.js';
 import { BoolColumn, BytesColumn, ListColumn, TextListColumn, verbatim } from './variable-columns.js';
 
-/** The most digits of Arrow's decimals of 128 and of 256 bits. */
+/** Digits of Arrow's 128-bit and 256-bit decimals. */
 const MOST_IN_128 = 38;
 const MOST_IN_256 = 76;
 
 /**
- * A column that is declared as `numeric(p,s)` in the decimals of Arrow; null where these have no room for it. NaN is
- * none of them, nor is a number of more digits than are declared: nothing is rounded.
+ * Arrow decimal for a column declared as `numeric(p,s)`; null if it does not fit. NaN and numbers with more digits
+ * than declared are refused: nothing is rounded.
  */
 function decimalLayout(form: ColumnForm | null): ValueLayout | null {
   const declared = decimalOf(form);
@@ -65,13 +65,16 @@ function decimalLayout(form: ColumnForm | null): ValueLayout | null {
 
 const NEGATIVE = 0x4000;
 const HEAD = 8;
-/** Decimal digits of one group. */
+/** Decimal digits per group. */
 const GROUP = 4;
-/** What 76 digits come to in groups, before the point and altogether. */
+/** Bounds for 76 digits: groups before the point, and in total. */
 const MOST_WEIGHT = 19;
 const MOST_GROUPS = 21;
 
-/** From Postgres' binary format: groups of four decimal digits, of which the first counts 10000 to the `weight`. */
+/**
+ * Reads Postgres' binary format: groups of four decimal digits; the first group is multiplied by 10000 to the
+ * `weight`.
+ */
 function decimal(words: number, scale: number, beyond: bigint): WriteFixed {
   return (source, start, into, at) => {
     const groups = source.readUInt16BE(start);
@@ -96,7 +99,7 @@ function decimal(words: number, scale: number, beyond: bigint): WriteFixed {
   };
 }
 
-/** The field of an answer's column, with the model's type and masking as metadata. */
+/** Field of an answer's column, with model type and masking as metadata. */
 export function fieldOf({ name, type, source }: OutputColumn, redacted: boolean, column: ArrowColumn): Field {
   const metadata = new Map([
     ['osl.type', type],
@@ -107,7 +110,7 @@ export function fieldOf({ name, type, source }: OutputColumn, redacted: boolean,
   return new Field(name, column.type, true, metadata);
 }
 
-/** Arrow's own names for what a reader may know better. Source: Arrow's canonical extension types. */
+/** Arrow's canonical extension types. */
 function extensionOf(type: TypeName): readonly (readonly [string, string])[] {
   const name = type === 'uuid' ? 'arrow.uuid' : type === 'jsonb' || type === 'json' ? 'arrow.json' : null;
   if (name === null) return [];
@@ -118,8 +121,8 @@ function extensionOf(type: TypeName): readonly (readonly [string, string])[] {
 }
 
 /**
- * Gathers values for the column. Nothing is rounded: a numeric that is declared with its precision is a decimal, any
- * other is text, since it has no bound.
+ * Column accumulator for an output. A numeric with declared precision becomes a decimal; others are text, since they
+ * are unbounded and must not be rounded.
  */
 export function columnOf({ type, name, form }: OutputColumn): ArrowColumn {
   const decimal = decimalLayout(form);
@@ -130,12 +133,12 @@ export function columnOf({ type, name, form }: OutputColumn): ArrowColumn {
   return isAsText(element) ? new TextListColumn(items, name) : new ListColumn(items, name);
 }
 
-/** True for types that Arrow does not have: their values are strings here, and are requested as Postgres' text. */
+/** True for types without Arrow equivalent: strings in Postgres' text format. */
 function isAsText(type: ScalarType): boolean {
   return typeRow(type).arrow === 'text';
 }
 
-/** The format in which values of `type` are gathered: 0 Postgres' text, 1 its binary. */
+/** Wire format in which values of `type` are requested: 0 text, 1 binary. */
 export function formatOf(type: TypeName): 0 | 1 {
   return isAsText(isArray(type) ? elementOf(type) : type) ? 0 : 1;
 }

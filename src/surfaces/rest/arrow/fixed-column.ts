@@ -3,23 +3,22 @@ import { ArrowBytes, ValidityBitmap } from './buffers.js';
 import { type ArrowColumn, dataOf, noValue } from './column.js';
 
 /**
- * Writes the value at `source[start …)` in Arrow's byte order to `into[at …)`. Gives what the value is, such as
- * `infinity`, where Arrow has none like it.
+ * Writes the value at `source[start …)` in Arrow's byte order to `into[at …)`. Returns a description such as
+ * `infinity` if Arrow cannot represent it.
  */
 export type WriteFixed = (source: Buffer, start: number, into: Buffer, at: number) => string | undefined;
 
 type ViewConstructor = new (buffer: ArrayBufferLike, offset: number, length: number) => ArrayBufferView;
 
-/** How values of one width lie in Arrow's memory. */
+/** Memory layout of values of fixed width. */
 export interface ValueLayout {
   readonly type: DataType;
-  /** Bytes of a value. */
+  /** Bytes per value. */
   readonly width: number;
   readonly view: ViewConstructor & { readonly BYTES_PER_ELEMENT: number };
   readonly write: WriteFixed;
 }
 
-/** Values of one width. */
 export class FixedColumn implements ArrowColumn {
   readonly type: DataType;
   readonly #layout: ValueLayout;
@@ -63,7 +62,7 @@ export class FixedColumn implements ArrowColumn {
   }
 }
 
-/** The `width` bytes of a number, which Postgres sends the other way round. */
+/** Reverses the bytes of a number: Postgres is big-endian, Arrow little-endian. */
 export function reverse(width: 2 | 4 | 8): WriteFixed {
   return (source, start, into, at) => {
     for (let n = 0; n < width; n++) into[at + n] = source[start + width - 1 - n] ?? 0;
@@ -83,15 +82,15 @@ const MIN_INT32 = -0x8000_0000;
 const MAX_UINT32 = 0xffff_ffff;
 const WORD = 0x1_0000_0000;
 
-/** Days from 1970-01-01 to 2000-01-01, where Postgres counts from. */
+/** Days from 1970-01-01 to 2000-01-01, Postgres' epoch. */
 const EPOCH_DAYS = 10_957;
-/** Microseconds from 1970-01-01 to 2000-01-01, and its two words. */
+/** The same in microseconds, and its high and low words. */
 const EPOCH_US = EPOCH_DAYS * 86_400_000_000;
 const EPOCH_HIGH = Math.floor(EPOCH_US / WORD);
 const EPOCH_LOW = EPOCH_US - EPOCH_HIGH * WORD;
 const DAY_US = 86_400_000_000;
 
-/** Days since 2000 as days since 1970. Every date of Postgres fits but the infinite ones. */
+/** Days since 2000 to days since 1970. All finite dates fit. */
 export const date: WriteFixed = (source, start, into, at) => {
   const days = source.readInt32BE(start);
   if (days === MAX_INT32) return 'infinity';
@@ -100,7 +99,7 @@ export const date: WriteFixed = (source, start, into, at) => {
   return undefined;
 };
 
-/** Microseconds since 2000 as microseconds since 1970; the last 48 years of Postgres' range are beyond Arrow's. */
+/** Microseconds since 2000 to microseconds since 1970; Arrow lacks the last 48 years of Postgres' range. */
 export const timestamp: WriteFixed = (source, start, into, at) => {
   const high = source.readInt32BE(start);
   const low = source.readUInt32BE(start + 4);
@@ -115,7 +114,7 @@ export const timestamp: WriteFixed = (source, start, into, at) => {
   return undefined;
 };
 
-/** Microseconds since midnight; Postgres has 24:00:00, Arrow has not. */
+/** Microseconds since midnight; Arrow has no 24:00:00. */
 export const time: WriteFixed = (source, start, into, at) => {
   const high = source.readInt32BE(start);
   const low = source.readUInt32BE(start + 4);
@@ -127,7 +126,7 @@ export const time: WriteFixed = (source, start, into, at) => {
 
 const MAX_INT64 = 0x7fff_ffff_ffff_ffffn;
 
-/** Microseconds, days and months as months, days and nanoseconds. */
+/** Microseconds, days and months to months, days and nanoseconds. */
 export const interval: WriteFixed = (source, start, into, at) => {
   const us = source.readBigInt64BE(start);
   const days = source.readInt32BE(start + 8);

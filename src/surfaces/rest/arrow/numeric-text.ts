@@ -13,8 +13,8 @@ const MINUS = 0x2d;
 const POINT = 0x2e;
 
 /**
- * Writes a numeric, which stands in `source[start …)` in Postgres' binary format (groups of four decimal digits), as
- * the text that Postgres writes: every digit of its scale, no exponent.
+ * Converts a numeric at `source[start …)` from Postgres' binary format (groups of four decimal digits) to its text:
+ * all digits of its scale, no exponent.
  */
 export function numericText(source: Buffer, start: number, out: ArrowBytes): void {
   const groups = source.readUInt16BE(start);
@@ -39,7 +39,7 @@ export function numericText(source: Buffer, start: number, out: ArrowBytes): voi
     bytes[at++] = POINT;
     const end = at + scale;
     for (let n = weight + 1; at < end; n++) at = digits(group(n), bytes, at, 4);
-    at = end; // the last group may go beyond the scale
+    at = end; // the last group may extend beyond the scale
   }
   out.length = at;
 }
@@ -48,7 +48,7 @@ function widthOf(group: number): number {
   return group < 10 ? 1 : group < 100 ? 2 : group < 1_000 ? 3 : 4;
 }
 
-/** The last `width` of four digits. */
+/** Writes the last `width` of four digits. */
 function digits(group: number, bytes: Buffer, at: number, width: number): number {
   let left = group;
   for (let n = width - 1; n >= 0; n--) {

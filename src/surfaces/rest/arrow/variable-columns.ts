@@ -4,10 +4,10 @@ import { PORTION_BYTES } from '../json-bytes.js';
 import { ArrowBytes, Offsets, ValidityBitmap } from './buffers.js';
 import { type ArrowColumn, dataOf, noValue } from './column.js';
 
-/** Appends the value that stands in `source[start … end)`. */
+/** Appends the value in `source[start … end)`. */
 export type WriteBytes = (source: Buffer, start: number, end: number, out: ArrowBytes) => void;
 
-/** Text and bytes. */
+/** Column of texts or bytes. */
 export class BytesColumn implements ArrowColumn {
   readonly type: DataType;
   readonly #write: WriteBytes;
@@ -43,7 +43,7 @@ export class BytesColumn implements ArrowColumn {
   }
 }
 
-/** The bytes as they are, from the `skip`th on. */
+/** Copies bytes, without the first `skip`. */
 export function verbatim(skip = 0): WriteBytes {
   return (source, start, end, out) => {
     out.reserve(end - start);
@@ -51,7 +51,7 @@ export function verbatim(skip = 0): WriteBytes {
   };
 }
 
-/** Bits, eight to a byte. */
+/** Bit-packed booleans. */
 export class BoolColumn implements ArrowColumn {
   readonly type: DataType;
   readonly #bits = new ArrowBytes(1_024);
@@ -91,13 +91,13 @@ export class BoolColumn implements ArrowColumn {
   }
 }
 
-/** Number of dimensions, flags, element type; then of the one dimension its size and lower bound. */
+/** Header of a binary array: number of dimensions, flags, element type; then size and lower bound of the dimension. */
 const ARRAY_HEAD = 12;
 const DIMENSION = 8;
 
 /**
- * Arrays of one dimension. Lower bounds have no place in Arrow and are dropped, as in JSON; more dimensions would need
- * another type than the column has.
+ * One-dimensional arrays. Lower bounds are dropped, as in JSON; several dimensions are refused, since they need
+ * another column type.
  */
 export class ListColumn implements ArrowColumn {
   readonly type: DataType;
@@ -159,7 +159,7 @@ export class ListColumn implements ArrowColumn {
   }
 }
 
-/** As `ListColumn`, of arrays that come as Postgres' text: `{10.0.0.1,NULL}`. */
+/** Like `ListColumn`, for arrays in Postgres' text format: `{10.0.0.1,NULL}`. */
 export class TextListColumn implements ArrowColumn {
   readonly type: DataType;
   readonly #name: string;

@@ -23,7 +23,7 @@ export function readWish(request: FastifyRequest): Wish {
   return { kind, name: termIn(kind, given[kind] ?? '') };
 }
 
-/** YAML text, or its members as JSON. */
+/** YAML text, or the same as JSON. */
 export type YamlOrJson = string | Readonly<Record<string, unknown>>;
 const WRITTEN: JsonShape<YamlOrJson> = { type: ['string', 'object'], description: 'YAML text, or JSON.' };
 
@@ -58,7 +58,7 @@ export function readProposal(
 }
 
 export function documentOf(written: YamlOrJson): { readonly text: string; readonly placed: boolean } {
-  // Of JSON within JSON the sender has no lines to look at.
+  // JSON inside JSON has no lines that the sender could look up.
   return typeof written === 'string'
     ? { text: written, placed: true }
     : { text: JSON.stringify(written), placed: false };

@@ -1,9 +1,9 @@
 import { positionOfIndex, queryError } from 'osl-compiler';
 
-/** What a text has that holds a number which a reader might round: 16 digits, or an exponent. */
+/** Matches texts with a number that a parser might round: 16 digits or an exponent. */
 const MAY_ROUND = /\d[\d.]{15}|\d[eE]/;
 
-/** Whether a look at the numbers of `json` is worth it: a double keeps 15 digits. */
+/** True if `json` may contain numbers that a double cannot represent. */
 export function mayRound(json: string): boolean {
   return MAY_ROUND.test(json);
 }
@@ -11,10 +11,10 @@ export function mayRound(json: string): boolean {
 const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
 /**
- * Refuses a number that readers of JSON round: a whole one beyond 2⁵³ − 1, more digits than a double keeps, or an
- * exponent that it does not reach. In time linear in `json`, which is valid.
+ * Refuses numbers that JSON readers round: integers beyond 2⁵³ − 1, and decimals with more digits or larger exponents
+ * than a double has. Linear in the length of `json`, which must be valid.
  *
- * @throws QueryError E0511, with its place and its JSON pointer
+ * @throws QueryError E0511, with position and JSON pointer
  */
 export function requireExactNumbers(json: string): void {
   if (!mayRound(json)) return;
@@ -43,7 +43,7 @@ function isExact(token: string): boolean {
   return decimalOf(token) === decimalOf(String(value));
 }
 
-/** Digits without zeros around them, and the power of ten of the last: equal for equal numbers. */
+/** Canonical form of a number: digits without surrounding zeros, and the exponent of the last digit. */
 function decimalOf(token: string): string {
   const [, whole = '', fraction = '', exponent = '0'] =
     /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(token) ?? [];
@@ -52,7 +52,7 @@ function decimalOf(token: string): string {
   return kept === '' ? '0' : `${kept}e${Number(exponent) - fraction.length + digits.length - kept.length}`;
 }
 
-/** The JSON pointer (RFC 6901) of the value that begins at `offset` of `json`, which is valid. */
+/** JSON pointer (RFC 6901) of the value at `offset` of `json`, which must be valid. */
 function pointerTo(json: string, offset: number): string {
   const path: { readonly list: boolean; step: string | number }[] = [];
   for (let at = 0; at < offset; at++) {
@@ -71,14 +71,14 @@ function pointerTo(json: string, offset: number): string {
   return path.map(({ step }) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
-/** The first place from `from` on that has no blank. */
+/** Index of the first non-blank from `from` on. */
 export function afterBlanks(json: string, from: number): number {
   let at = from;
   while (/\s/.test(json[at] ?? '')) at++;
   return at;
 }
 
-/** Behind the closing quote of the string that begins at `start`. */
+/** Index after the closing quote of the string that begins at `start`. */
 export function endOfString(json: string, start: number): number {
   let at = start + 1;
   while (at < json.length && json[at] !== '"') at += json[at] === '\\' ? 2 : 1;

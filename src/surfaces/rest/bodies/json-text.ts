@@ -2,13 +2,13 @@ import { positionOfIndex, type QueryError, queryError } from 'osl-compiler';
 import { type JsonTextFault, jsonTextFault } from '../../../../policy/index.js';
 import { malformed } from '../fault.js';
 
-/** Members of all objects of a body together: to read more would hold up everybody else. */
+/** Members of all objects of a body: parsing more would block the event loop. */
 const MOST_MEMBERS = 10_000;
 
-/** Values of a body that are in each other: a parser takes as much memory for each as for a small object. */
+/** Nesting of a body: a parser uses as much memory per level as for a small object. */
 const DEEPEST_BODY = 1_000;
 
-/** Refuses a body of many members, or of values deep in each other, before it is read. @throws QueryError E0511, 54000 */
+/** Refuses a body with too many members or levels before it is parsed. @throws QueryError E0511, 54000 */
 export function requireFewMembers(text: string): void {
   let members = 0;
   let depth = 0;
@@ -22,11 +22,11 @@ export function requireFewMembers(text: string): void {
   }
 }
 
-/** Values of a message that a reader of general use reads, as MCP's does: it makes more of each than a parser would. */
+/** Values of an MCP message, whose library does more work per value than a JSON parser. */
 const MOST_VALUES = 10_000;
 const DEEPEST = 64;
 
-/** Refuses a message of many values, or of values deep in each other, before it is read. @throws QueryError E0511, 54000 */
+/** Refuses a message with too many values or levels before it is parsed. @throws QueryError E0511, 54000 */
 export function requirePlain(text: string): void {
   let values = 0;
   let depth = 0;
@@ -40,7 +40,7 @@ export function requirePlain(text: string): void {
   }
 }
 
-/** Codes of those `marks` that stand outside of strings. */
+/** Character codes in `marks` outside of strings. */
 function* marksOf(text: string, marks: ReadonlySet<number>): Generator<number> {
   let quoted = false;
   for (let at = 0; at < text.length; at++) {
@@ -62,7 +62,7 @@ const CLOSE_OBJECT = 0x7d;
 const MEMBERS: ReadonlySet<number> = new Set([COLON, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT]);
 const SHAPE: ReadonlySet<number> = new Set([COMMA, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT]);
 
-/** What two readers of `json`, which is valid, would understand differently; null where they all agree. */
+/** Error for valid JSON that parsers read differently, or null. */
 export function ambiguityOf(json: string): QueryError | null {
   const fault = jsonTextFault(json);
   return fault === null ? null : malformed(FAULTS[fault.kind], positionOfIndex(json, fault.offset));

@@ -6,10 +6,9 @@ import { queryParameters } from '../query-string.js';
 import { requireExactNumbers } from './json-numbers.js';
 import { ambiguityOf, requireFewMembers } from './json-text.js';
 
-/** The members of a JSON object, by name. */
 export type JsonFields = Readonly<Record<string, unknown>>;
 
-/** The body, which must be a JSON object in UTF-8; beside it no parameter is known. @throws QueryError E4150, E0511 */
+/** Body as a JSON object in UTF-8; URL parameters are refused. @throws QueryError E4150, E0511 */
 export function jsonFields(request: FastifyRequest): JsonFields {
   queryParameters(request, []);
   requireJson(request);
@@ -23,7 +22,7 @@ function requireJson(request: FastifyRequest): void {
   if (!isJson || encoding.toLowerCase() !== 'identity') throw queryError('mediaType', {});
 }
 
-/** The members of the object that the bytes of a body hold. @throws QueryError E0511 */
+/** Members of the JSON object in a body's bytes. @throws QueryError E0511 */
 export function fieldsIn(body: unknown): JsonFields {
   const parsed = parseJson(body);
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
@@ -52,7 +51,7 @@ function parsedJson(text: string): unknown {
   }
 }
 
-/** Where the parser says that it stopped; it does not always. */
+/** Position in the parser's message, if it has one. */
 function placeIn(text: string, error: unknown): Position | null {
   const offset = error instanceof Error ? /at position (\d+)/.exec(error.message)?.[1] : undefined;
   return offset === undefined ? null : positionOfIndex(text, Number(offset));

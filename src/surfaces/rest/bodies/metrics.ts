@@ -26,7 +26,7 @@ import {
 /** UTF-16 units of all predicates together. */
 const LONGEST_WHERE = 100_000;
 
-/** One name; a metric may be written in full, `osl.metrics.revenue`, as answers write it. */
+/** One name; a metric may also be qualified, `osl.metrics.revenue`, as in answers. */
 const WORD = '(?:osl\\.metrics\\.)?[\\p{L}_][\\p{L}\\p{M}\\p{N}_ ]{0,199}';
 const NAMED = { title: 'name', pattern: `^${WORD}$` } as const;
 const KEY = text(
@@ -34,7 +34,7 @@ const KEY = text(
   NAMED,
 );
 const GRAIN: JsonShape<Grain> = inAnyCase(oneOf(...GRAINS));
-/** The two spellings are those of MetricFlow's clients. */
+/** MetricFlow's clients use either spelling. */
 const GRAIN_MEMBERS = { 'grain?': orNull(GRAIN), 'timeGranularity?': orNull(GRAIN) } as const;
 const MOMENT = textOrNull('A day, or an ISO 8601 time; UTC where it has no offset.');
 const CONDITION = either(
@@ -78,7 +78,7 @@ const UPSTREAM: JsonShape<UpstreamDetail> = {
     'With `explain`, for admins: the statement that goes upstream, or also its plan; E2101 for others.',
 };
 
-/** What goes with a body of any shape. */
+/** Members allowed in a body of any form. */
 export const PLANNING = {
   'explain?': orNull(flag('Validate and plan only; no rows.')),
   'upstream?': UPSTREAM,
@@ -103,7 +103,7 @@ export const METRICS_QUERY = exactly(
 
 type MetricsMember = 'metrics' | 'group_by' | 'where' | 'order_by' | 'limit' | 'time_constraint';
 
-/** Of a metrics body, one spelling of each member. */
+/** Members of a metrics body, in one spelling each. */
 export const METRICS_MEMBERS: Readonly<Record<MetricsMember, Readonly<Record<string, unknown>>>> = {
   metrics: METRICS,
   group_by: GROUPS,
@@ -115,7 +115,7 @@ export const METRICS_MEMBERS: Readonly<Record<MetricsMember, Readonly<Record<str
 
 type MetricsQueryBody = ValueOf<typeof METRICS_QUERY>;
 
-/** What a metrics body asks for, in any of its spellings. @throws QueryError E0511, which shows no values */
+/** Converts a metrics body in any of its spellings. @throws QueryError E0511, which shows no values */
 export function metricsRequestOf(body: MetricsQueryBody): MetricsRequest {
   return {
     metrics: body.metrics.map((metric) => {
@@ -131,7 +131,7 @@ export function metricsRequestOf(body: MetricsQueryBody): MetricsRequest {
   };
 }
 
-/** A field that has two spellings: one of them may be given. */
+/** Value of a field with two spellings, of which at most one may be given. */
 function spelled<T>(
   name: string,
   value: T | undefined,

@@ -6,13 +6,13 @@ import { documentOf, type YamlOrJson } from './authoring.js';
 import { jsonFields } from './json.js';
 import { readerOfOne } from './reader.js';
 
-/** What `POST /osl/objects` asks for. */
+/** A change requested by `POST /osl/objects`. */
 export type ObjectsRequest =
   | ChangeRequest
   | { readonly keep: { readonly text: string; readonly placed: boolean } }
   | { readonly discard: string };
 
-/** Code points of a version, a draft's id, an object's name. */
+/** Code points of a version, draft id or object name. */
 const NAMED = { minLength: 1, maxLength: 300 } as const;
 const BASE = {
   'base_version?': text(
@@ -73,7 +73,7 @@ export const OBJECTS_REQUEST = {
 
 const readOne = readerOfOne(CHANGES);
 
-/** Reads a change, with the version that it was made for as `base_version` or `If-Match`. @throws QueryError E4150, E0511 */
+/** Reads a change and its base version, from `base_version` or `If-Match`. @throws QueryError E4150, E0511 */
 export function readObjectsRequest(request: FastifyRequest): ObjectsRequest {
   const fields = jsonFields(request);
   const { kind, read } = readOne(fields);
@@ -106,10 +106,10 @@ export function readObjectsRequest(request: FastifyRequest): ObjectsRequest {
   }
 }
 
-/** Both say the same where both are given. @throws QueryError E0511 */
+/** If both are given they must be equal. @throws QueryError E0511 */
 function baseOf(given: string | null, ifMatch: string | undefined): string | null {
   if (ifMatch === undefined) return given;
-  // A weak tag, `*` and a list of tags name no one version.
+  // Weak tags, `*` and lists do not identify one version.
   const tag = /^\s*"([^",]{1,300})"\s*$/.exec(ifMatch)?.[1];
   if (tag === undefined) throw malformed('If-Match names one version, in quotes');
   if (given !== null && given !== tag) throw malformed('`base_version` and If-Match name different versions');

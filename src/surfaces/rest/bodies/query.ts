@@ -11,7 +11,7 @@ import { readerOfOne } from './reader.js';
 
 const SCALAR: JsonShape<string | number | boolean | null> = { type: ['string', 'number', 'boolean', 'null'] };
 
-/** At most as many as the protocol can bind. */
+/** Limited to the number that the Postgres protocol can bind. */
 const PARAMETERS = list(
   SCALAR,
   'Values of `$1 …`. Numbers that JSON does not carry exactly are sent as strings.',
@@ -19,8 +19,8 @@ const PARAMETERS = list(
 );
 
 /**
- * Values of `$1 …` from a list of JSON scalars: text, numbers and booleans as Postgres reads them, null as NULL.
- * Numbers that JSON's readers round were refused with the body: they are sent as strings.
+ * Values of `$1 …` from JSON scalars, in Postgres' text format; null is NULL. Numbers that JSON readers round were
+ * refused with the body: clients send them as strings.
  *
  * @throws QueryError E0511
  */
@@ -55,7 +55,7 @@ const QUERIES = {
 export const QUERY = {
   oneOf: Object.values(QUERIES),
   description: 'Exactly one of three shapes; a body of several is E0513.',
-  // They name nothing of a tenant's, so that they run anywhere.
+  // They refer to no tenant's objects, so they run anywhere.
   examples: [
     { osql: 'select 1 as one' },
     { osql: 'select $1::int4 + $2::int4 as sum', parameters: [1, 2] },
@@ -70,7 +70,7 @@ export function readQueryRequest(request: FastifyRequest): QueryRequest {
   return queryRequestIn(jsonFields(request));
 }
 
-/** Values of the body are never shown, names of its fields are. @throws QueryError E0511, E0513 */
+/** Errors name fields of the body and never show values. @throws QueryError E0511, E0513 */
 export function queryRequestIn(fields: JsonFields): QueryRequest {
   const { kind, read } = readOne(fields);
   const { explain, upstream = null } = read;

@@ -11,9 +11,9 @@ const DIALECT: Dialect = {
     strictTypes: false,
     allowUnionTypes: true,
     verbose: true,
-    // The first fault ends the look: a body of many costs no more than one of none.
+    // Stops at the first error, so that a body with many costs no more than one.
     allErrors: false,
-    // The shapes are our own, and a test holds the document that shows them to its standard.
+    // The shapes are our own; a test validates the document that contains them.
     meta: false,
     validateSchema: false,
   },
@@ -34,12 +34,12 @@ const DIALECT: Dialect = {
 
 const shapes: JsonShape[] = [];
 
-/** Builds the checks of all shapes that have a reader, for later processes. */
+/** Precompiles the checks of all shapes with a reader. */
 export async function buildReaders(): Promise<void> {
   for (const shape of shapes) await buildCheck(shape, DIALECT);
 }
 
-/** Reads bodies of `shape`. What it reads has been parsed for it alone. */
+/** Creates a reader for bodies of `shape`. The reader may modify the parsed body. */
 export function readerOf<T>(shape: JsonShape<T>): (body: JsonFields) => T {
   shapes.push(shape);
   let check: ValidateFunction<T> | null = null;
@@ -55,9 +55,9 @@ export function readerOf<T>(shape: JsonShape<T>): (body: JsonFields) => T {
 type OneOf<A> = { readonly [K in keyof A]: { readonly kind: K; readonly read: ValueOf<A[K]> } }[keyof A];
 
 /**
- * Reads bodies of several shapes, each known by the member that it is named by here.
+ * Creates a reader for bodies of several shapes, each identified by a member with its name.
  *
- * @param mixed what a body of several shapes is; E0511 unless told
+ * @param mixed error for a body with several of these members; default E0511
  */
 export function readerOfOne<A extends Readonly<Record<string, JsonShape>>>(
   shapes: A,
@@ -90,7 +90,6 @@ function namesOf(shapes: readonly { readonly kind: string }[]): readonly string[
   return shapes.map(({ kind }) => `\`${kind}\``);
 }
 
-/** The members that an object's shape knows. */
 function membersOf(shape: JsonShape): readonly string[] {
   return Object.keys((shape['properties'] as object | undefined) ?? {});
 }
@@ -99,7 +98,6 @@ function noField(name: string, known: readonly string[]): QueryError {
   return unknownName(`the body has no field ${shownName(name)}`, name, known);
 }
 
-/** What to tell of the first fault that was found. */
 function faultOf(errors: readonly ErrorObject[]): QueryError {
   const found = tellingOf(errors);
   const [error] = found;
@@ -136,10 +134,7 @@ function faultOf(errors: readonly ErrorObject[]): QueryError {
   }
 }
 
-/**
- * Of the faults of one place, which several shapes were tried at, those of the shape that was meant: what is deeper, or
- * wrong in more than its type.
- */
+/** Selects the relevant error if several shapes were tried: the deepest, preferring errors other than a wrong type. */
 function tellingOf(errors: readonly ErrorObject[]): readonly ErrorObject[] {
   const all = errors.filter(({ keyword }) => keyword !== 'anyOf' && keyword !== 'propertyNames');
   const depth = (error: ErrorObject): number => error.instancePath.split('/').length;
@@ -155,7 +150,7 @@ function unescapeStep(step: string): string {
 
 const isIndex = (step: string | undefined): boolean => /^\d+$/.test(step ?? '');
 
-/** What a caller calls the place: a field, an entry of a list, a member of either. */
+/** Path as shown to callers: a field, an entry of a list, or a member of either. */
 function placeOf(path: readonly string[]): string {
   const [field, ...inner] = path;
   const last = inner.at(-1);
@@ -174,7 +169,7 @@ const KINDS: ReadonlyMap<unknown, string> = new Map([
   ['object', 'an object'],
 ]);
 
-/** What would have been right, by the shapes that were tried. */
+/** Accepted types, from all shapes that were tried. */
 function wantedBy(errors: readonly ErrorObject[]): string {
   const kinds = errors.flatMap(({ parentSchema = {} }) => {
     const { type, minimum, maximum } = parentSchema;

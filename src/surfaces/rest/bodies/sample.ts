@@ -5,7 +5,7 @@ import { exactly, type JsonShape, oneOf, orNull, text } from '../shape.js';
 import { jsonFields } from './json.js';
 import { readerOf } from './reader.js';
 
-/** Rows where the body does not say: the contract's. */
+/** Default limits from the contract. */
 const DEFAULT_LIMITS: Readonly<Record<SampleRequest['kind'], number>> = { table: 8, facet: 5 };
 const LIMIT: JsonShape<number> = {
   type: 'integer',

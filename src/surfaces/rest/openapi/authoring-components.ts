@@ -121,7 +121,6 @@ const JUDGEMENT = object({
   versions: VERSIONS,
 });
 
-/** Components of the authoring routes. */
 export const AUTHORING: readonly (readonly [string, JsonShape])[] = [
   ['Candidates', CANDIDATES],
   ['SuggestRequest', SUGGEST_REQUEST],

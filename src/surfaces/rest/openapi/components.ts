@@ -294,7 +294,7 @@ const RESOLUTION = object({
   ),
 });
 
-/** By the name that the document gives them. */
+/** Components by name. */
 export const COMPONENTS: ReadonlyMap<string, JsonShape> = new Map<string, JsonShape>([
   ['Problem', PROBLEM],
   ['Query', QUERY],

@@ -7,7 +7,7 @@ import { DOCUMENT_OPERATION } from './service-operations.js';
 
 const PATH = '/openapi.json';
 
-/** What a document says of the interface that it is of. */
+/** Head and components of an OpenAPI document. */
 export interface DocumentInfo {
   readonly title: string;
   readonly description: string;
@@ -21,9 +21,8 @@ const REST: DocumentInfo = {
 };
 
 /**
- * Collects the schemas of all routes that come after, for `GET /openapi.json`. They describe and do nothing: routes
- * read their own requests, so that a fault is told by the catalogue and to those with a token only, and write their
- * own bytes.
+ * Registers OpenAPI generation for all routes added afterwards. Schemas are documentation only: routes read requests
+ * and write responses themselves, so that errors come from the catalogue and need a valid token.
  */
 export async function documentRoutes(
   app: FastifyInstance,
@@ -60,8 +59,8 @@ export async function documentRoutes(
 }
 
 /**
- * `GET /openapi.json`: what the REST surface takes and answers. It names nothing of the tenant's, so anyone may read
- * it, and it is counted in the log, as `/health` is.
+ * `GET /openapi.json`. It contains nothing tenant-specific, so no token is needed; requests are counted in the log,
+ * as for `/health`.
  */
 export function documentRoute(app: FastifyInstance, service: Pick<StandingParts, 'probes'>): void {
   let bytes: Buffer | null = null;

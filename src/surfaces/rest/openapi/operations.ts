@@ -3,7 +3,7 @@ import { SCHEMA_PARTS } from '../schema-wish.js';
 import { count, type JsonShape, list, object, oneOf, ref, text } from '../shape.js';
 import { ANY_CALL, QUESTION, refusals } from './refusals.js';
 
-/** What each route takes and answers. The routes read their requests themselves; this is what is said of them. */
+/** OpenAPI operations of the routes. Documentation only: routes read their requests themselves. */
 
 export function json(schema: JsonShape, description: string, more: Readonly<Record<string, JsonShape>> = {}) {
   const others = Object.entries(more).map(([type, shape]) => [type, { schema: shape }] as const);
@@ -22,7 +22,6 @@ const GOVERNED = {
     },
   },
 } as const;
-/** What of the schema may be asked for. */
 const PART_OF_SCHEMA = {
   type: 'object',
   properties: {
@@ -48,7 +47,7 @@ const KNOWN = {
 } as const;
 
 export function operation(schema: Readonly<Record<string, unknown>>): FastifySchema {
-  return schema as FastifySchema; // with the members that the document's generator reads
+  return schema as FastifySchema; // with members that the document's generator reads
 }
 
 const ARROW = {
@@ -222,9 +221,9 @@ export const READY_OPERATION = operation({
   response: { 200: json(READINESS, 'It can.'), 503: json(READINESS, 'It cannot.') },
 });
 
-/** The same at the paths that Kubernetes is used to. */
+/** Aliases at Kubernetes' usual paths. */
 export const HEALTHZ_OPERATION = operation({ ...HEALTH_OPERATION, operationId: 'healthz' });
 export const READYZ_OPERATION = operation({ ...READY_OPERATION, operationId: 'readyz' });
 
-/** Not part of this interface: told elsewhere. */
+/** Operation that is omitted from the document. */
 export const HIDDEN_OPERATION = operation({ hide: true });

@@ -76,7 +76,6 @@ const PUBLISHED = {
   description: 'A version with its `objects`, `changes` and `access`; or a draft with its `text`.',
 } as const;
 
-/** Components of the publishing routes. */
 export const PUBLISHING: readonly (readonly [string, JsonShape])[] = [
   ['ObjectsRequest', OBJECTS_REQUEST],
   ['Publication', PUBLICATION],

@@ -1,7 +1,7 @@
 import { ERRORS, type ErrorName } from 'osl-compiler';
 import { PROBLEM_REF } from './components.js';
 
-/** What each status of the catalogue means to who asks. */
+/** Descriptions by HTTP status. */
 const MEANINGS: ReadonlyMap<number, string> = new Map([
   [400, 'Not a request that can be answered'],
   [401, 'The token is not valid'],
@@ -22,7 +22,7 @@ const MEANINGS: ReadonlyMap<number, string> = new Map([
   [504, 'It ran too long'],
 ]);
 
-/** The step of answering a request in which an error is found. */
+/** Stage of a request in which an error is found. */
 type RefusalStage =
   | 'http'
   | 'path'
@@ -44,7 +44,7 @@ type RefusalStage =
   | 'operating'
   | 'mcp';
 
-/** Where each error of the catalogue is found: an error that is missing here does not compile. */
+/** Stage of each error of the catalogue; a missing one is a compile error. */
 const STAGE_OF = {
   syntax: 'question',
   unsupported: 'question',
@@ -155,18 +155,18 @@ const STAGE_OF = {
 
 const ALL = Object.keys(STAGE_OF) as readonly ErrorName[]; // of a literal object
 
-/** What a request that nobody need sign may meet. */
+/** Stages of requests without authentication. */
 export const UNSIGNED: readonly RefusalStage[] = ['http', 'limit', 'token'];
-/** What every call below `/osl` may meet, whatever it asks. */
+/** Stages of all calls below `/osl`. */
 export const ANY_CALL: readonly RefusalStage[] = [...UNSIGNED, 'access', 'emergency'];
-/** What a question may meet: all that the compiler refuses, and all that can go wrong while it runs. */
+/** Stages of queries: compilation and execution. */
 export const QUESTION: readonly RefusalStage[] = ['question', 'running'];
 
 export function problem(description: string) {
   return { description, content: { 'application/problem+json': { schema: PROBLEM_REF } } };
 }
 
-/** The refusals of an operation by status: those of its `steps`, stages or single errors, each with its codes. */
+/** Responses by status with the error codes of the given stages or single errors. */
 export function refusals(
   ...steps: readonly (RefusalStage | ErrorName)[]
 ): Readonly<Record<string, ReturnType<typeof problem>>> {

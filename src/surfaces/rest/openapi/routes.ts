@@ -26,7 +26,7 @@ import {
 
 type MethodOperations = Readonly<Partial<Record<'GET' | 'POST', FastifySchema>>>;
 
-/** Every path of the REST surface, as the document writes it, with what is said of each method. */
+/** All paths of the REST surface, in document notation, with an operation per method. */
 export const ROUTES: ReadonlyMap<string, MethodOperations> = new Map<string, MethodOperations>([
   ['/osl/query', { POST: QUERY_OPERATION }],
   ['/osl/sample', { POST: SAMPLE_OPERATION }],
@@ -53,7 +53,7 @@ export const ROUTES: ReadonlyMap<string, MethodOperations> = new Map<string, Met
   ['/metrics', { GET: METRICS_OPERATION }],
 ]);
 
-/** The methods that each path answers, as the header `Allow` names them. */
+/** Value of the `Allow` header for each path. */
 export const METHODS: ReadonlyMap<string, string> = new Map(
   [...ROUTES].map(([path, operations]) => [
     path,

@@ -2,9 +2,9 @@ import { object, oneOf, text } from '../shape.js';
 import { BEARER, json, operation } from './operations.js';
 import { ANY_CALL, problem, refusals, UNSIGNED } from './refusals.js';
 
-/* What stands beside the JSON interface: OAuth, MCP, Prometheus, and the document itself. Clients of the interface have no calls of these. */
+/* Operations outside the JSON API: OAuth, MCP, Prometheus and the document. Generated clients omit them. */
 
-/** `POST /oauth/token` answers refusals in the form of RFC 6749, with the members of a problem beside. */
+/** `POST /oauth/token` reports errors in the form of RFC 6749, with the members of a problem. */
 const OAUTH_FAULT = object(
   {
     error: oneOf(

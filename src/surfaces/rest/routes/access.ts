@@ -14,7 +14,7 @@ import { sendAnswer } from '../problem.js';
 import { queryParameters, termParameter } from '../query-string.js';
 import { readRequest } from '../read-request.js';
 
-/** `GET /osl/why`, `POST /osl/access-requests`; for admins `POST /osl/access/explain`. */
+/** `GET /osl/why`, `POST /osl/access-requests`, and for admins `POST /osl/access/explain`. */
 export function accessRoutes(
   app: FastifyInstance,
   service: AnswerParts & AccessRequestParts,

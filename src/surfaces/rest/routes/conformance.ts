@@ -6,7 +6,7 @@ import { privateHeaders } from '../problem.js';
 import { queryParameters } from '../query-string.js';
 import { readRequest } from '../read-request.js';
 
-/** The conformance levels that are declared. Written by test/proof/conformance from what it proves; not by hand. */
+/** Declared conformance levels. Written by test/proof/conformance from what it proves; do not edit. */
 export const CONFORMANCE_LEVELS: readonly string[] = [
   'discovery',
   'query',
@@ -23,7 +23,7 @@ export const CONFORMANCE_LEVELS: readonly string[] = [
   'columnar',
 ];
 
-/** `GET /osl/conformance`: the levels of the contract that are met in full. For any valid token. */
+/** `GET /osl/conformance`: levels of the contract that are fully met. Needs any valid token. */
 export function conformanceRoute(app: FastifyInstance, service: RequestParts): void {
   app.get('/osl/conformance', { schema: CONFORMANCE_OPERATION }, async (request, reply) => {
     const { call } = request;

@@ -7,7 +7,7 @@ import { flagParameter, queryParameters, termParameter } from '../query-string.j
 import { readRequest } from '../read-request.js';
 import { schemaWish, WISH_PARAMETERS } from '../schema-wish.js';
 
-/** `GET /osl/schema`, `GET /osl/domain-map`, `GET /osl/schema/resolve`: what there is to ask about. */
+/** `GET /osl/schema`, `GET /osl/domain-map`, `GET /osl/schema/resolve`. */
 export function graphRoutes(app: FastifyInstance, service: GraphParts): void {
   app.get('/osl/schema', { schema: SCHEMA_OPERATION }, (request, reply) =>
     sendDocument(service, request, reply, 'schema'),
@@ -41,7 +41,7 @@ async function sendDocument(
 function send(request: FastifyRequest, reply: FastifyReply, { body, etag }: GraphDocument): FastifyReply {
   reply.headers({
     ...privateHeaders(request.call.requestId),
-    // A cache may keep it for its own user, and asks again before it serves it: grants can be taken away.
+    // Private caches must revalidate: grants can be revoked.
     'cache-control': 'private, no-cache',
     vary: 'Authorization',
     etag: `"${etag}"`,
@@ -50,7 +50,7 @@ function send(request: FastifyRequest, reply: FastifyReply, { body, etag }: Grap
   return reply.header('content-type', 'application/json').send(body);
 }
 
-/** Whether the client has the entity already. Source: RFC 9110, 13.1.2. */
+/** True if `If-None-Match` contains the ETag (RFC 9110, 13.1.2). */
 function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   const tags = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''));

@@ -10,7 +10,7 @@ import {
 import type { StandingParts } from '../parts.js';
 import { privateHeaders } from '../problem.js';
 
-/** What must hold before requests should be sent here. It names no connector: anyone may ask. */
+/** Conditions for `/ready`. Connectors are not named, since no authentication is required. */
 interface Readiness {
   readonly engines: boolean;
   readonly policy: boolean;
@@ -18,16 +18,16 @@ interface Readiness {
   readonly accepting: boolean;
   readonly control: boolean;
   readonly limits: boolean;
-  /** Some token can be good: one issuer that is away keeps out nobody else's callers. */
+  /** False only if no issuer's keys are available: a single missing one affects only its own callers. */
   readonly issuers: boolean;
 }
 
-/** How long one look at the engines counts, so that asking often costs nothing. */
+/** Minimum interval between checks of the engines. */
 const LOOK_MS = 1_000;
 
 /**
- * `GET /health`: the process answers, and can record what it answers. `GET /ready`: it can serve. Both are also at the
- * paths that Kubernetes is used to. None needs a token, and all are counted in the log.
+ * `GET /health`: the process responds and can write its audit log. `GET /ready`: it can serve requests. Both also at
+ * Kubernetes' usual paths. No token needed; each request is counted in the log.
  */
 export function healthRoutes(app: FastifyInstance, service: StandingParts, inflight: Inflight): void {
   const enginesAnswer = seldom(LOOK_MS, async () => {
@@ -76,7 +76,7 @@ export function healthRoutes(app: FastifyInstance, service: StandingParts, infli
   app.get('/readyz', { schema: READYZ_OPERATION }, ready);
 }
 
-/** How the process stands, as far as it knows: nothing is asked for it. */
+/** State of the process as known without queries. */
 function stateOf(service: StandingParts): object {
   const { control, limits, issuers } = service.reached();
   const engines = [...service.engines.values()].every(
@@ -108,7 +108,7 @@ function instant(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** `look` at most once in `ms`; whoever asks meanwhile gets the same answer. A look that fails is a no. */
+/** Runs `look` at most once per `ms`; concurrent callers share the result. A failure counts as false. */
 function seldom(ms: number, look: () => Promise<boolean>): () => Promise<boolean> {
   let last: Promise<boolean> | null = null;
   let until = 0;

@@ -17,7 +17,10 @@ import { sendAnswer, sendProblem } from '../problem.js';
 import { queryParameters } from '../query-string.js';
 import { readRequest } from '../read-request.js';
 
-/** `GET /osl/candidates`, `POST /osl/suggest`, `POST /osl/validate`: for those who write the manifest. Nothing is stored but a draft's state. */
+/**
+ * `GET /osl/candidates`, `POST /osl/suggest`, `POST /osl/validate`, for authors of the manifest. Only the state of
+ * drafts is stored.
+ */
 export function authoringRoutes(app: FastifyInstance, service: PublishingParts): void {
   app.get('/osl/candidates', { schema: CANDIDATES_OPERATION }, async (request, reply) => {
     await readRequest(service, request.call, 'candidates', () => queryParameters(request, []));
@@ -36,7 +39,7 @@ export function authoringRoutes(app: FastifyInstance, service: PublishingParts):
   });
 }
 
-/** `POST /osl/objects`, `GET /osl/objects`, `GET /osl/objects/{id}`: what is published by API. */
+/** `POST /osl/objects`, `GET /osl/objects`, `GET /osl/objects/{id}`: publishing by API. */
 export function objectsRoutes(app: FastifyInstance, service: PublishingParts): void {
   app.post('/osl/objects', { schema: PUBLISH_OPERATION }, async (request, reply) => {
     const asked = await readRequest(service, request.call, 'publish', () => readObjectsRequest(request));

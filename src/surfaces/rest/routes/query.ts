@@ -12,7 +12,7 @@ import { QUERY_OPERATION } from '../openapi/operations.js';
 import { sendJson } from '../problem.js';
 import { readRequest } from '../read-request.js';
 
-/** `POST /osl/query`: questions, and with `explain: true` their plans. */
+/** `POST /osl/query`: queries, or their plans with `explain: true`. */
 export function queryRoute(app: FastifyInstance, service: AnswerParts, inflight: Inflight): void {
   const questions = new QuestionRouter(service);
   app.post('/osl/query', { schema: QUERY_OPERATION }, async (request, reply) => {
@@ -61,10 +61,10 @@ async function streamAnswer(
   }
 }
 
-/** A client that wants an answer of now says so as it would of any cache. */
+/** `Cache-Control` of a client that requests a current answer. */
 const ANEW = /\bno-(?:cache|store)\b/i;
 
-/** Arrow's library takes its time to load, and only answers in Arrow wait for it. */
+/** The Arrow library is slow to load, so it is loaded on first use. */
 async function encodingOf(layout: AnswerLayout): Promise<RowEncoding> {
   switch (layout) {
     case 'json':

@@ -11,12 +11,12 @@ import {
 import { TOKEN_OPERATION } from '../openapi/service-operations.js';
 import { privateHeaders, problemHeaders, problemOf } from '../problem.js';
 
-/** What answers `POST /oauth/token`. */
+/** Services for `POST /oauth/token`. */
 export interface TokenParts extends RequestParts {
   readonly exchange: TokenExchange;
-  /** What this service is called in `resource` and `audience`. */
+  /** Names of this service in `resource` and `audience`. */
   readonly resources: () => readonly string[];
-  /** Issuers of identity tokens, and as which client people log in with each; null: with none. */
+  /** Issuers of identity tokens, with the client for interactive login or null. */
   readonly logins: () => readonly {
     readonly issuer: string;
     readonly login: { readonly clientId: string; readonly scopes: readonly string[] } | null;
@@ -32,12 +32,12 @@ const TYPES: ReadonlyMap<string, GivenToken['kind']> = new Map([
   ['urn:ietf:params:oauth:token-type:jwt', 'jwt'],
 ]);
 const JWT_TYPE = 'urn:ietf:params:oauth:token-type:jwt';
-/** Asks for the admin roles that the rule has for the subject. */
+/** Requests the admin roles that the exchange rule allows. */
 const ADMIN_SCOPE = 'admin';
-/** Two tokens, and names. */
+/** Bytes; enough for two tokens and names. */
 const MAX_BODY = 65_536;
 
-/** `POST /oauth/token` (RFC 8693): tokens of issuers become actor tokens, by the rules of the policy. */
+/** `POST /oauth/token` (RFC 8693): exchanges issuers' tokens for actor tokens by the rules of the policy. */
 export function tokenRoute(app: FastifyInstance, service: TokenParts, publicUrl: string | null): void {
   app.post(TOKEN_PATH, { schema: TOKEN_OPERATION }, async (request, reply) => {
     const { call } = request;
@@ -94,7 +94,7 @@ function givenIn(form: ReadonlyMap<string, string>, party: 'subject' | 'actor'):
   return token === '' || kind === undefined ? null : { token, kind };
 }
 
-/** The parameters, each of which may come once (RFC 6749, 3.2); or what is wrong. */
+/** Form parameters, each at most once (RFC 6749, 3.2); or an error text. */
 function formOf({ body, headers }: FastifyRequest): ReadonlyMap<string, string> | string {
   const type = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
   if (type !== 'application/x-www-form-urlencoded')
@@ -109,7 +109,7 @@ function formOf({ body, headers }: FastifyRequest): ReadonlyMap<string, string> 
   return form;
 }
 
-/** What a client may call this service that knows it by its address alone. */
+/** Names of this service for clients that know only its address. */
 function ownNames({ headers }: FastifyRequest, publicUrl: string | null): readonly string[] {
   const origins = publicUrl === null ? [`http://${headers.host}`, `https://${headers.host}`] : [publicUrl];
   return origins.flatMap((origin) => [origin, `${origin}/mcp`]);
@@ -130,7 +130,7 @@ function sendToken(
   });
 }
 
-/** RFC 6749, 5.2, with what a problem of ours says beside. */
+/** Error response of RFC 6749, 5.2, with the members of a problem. */
 function sendFault(reply: FastifyReply, error: QueryError, call: RequestCall, code: string): FastifyReply {
   const status = error.http === 401 || error.http === 403 ? 400 : error.http;
   const { 'www-authenticate': _, ...headers } = problemHeaders(error, call.requestId) as Record<
@@ -149,7 +149,7 @@ function sendFault(reply: FastifyReply, error: QueryError, call: RequestCall, co
     .send(Buffer.from(JSON.stringify(body)));
 }
 
-/** RFC 8693, 2.2.2: a token that is not taken is an invalid request. */
+/** RFC 8693, 2.2.2: an unacceptable token is an invalid request. */
 function codeFor({ http }: QueryError): string {
   if (http === 429 || http === 503) return 'temporarily_unavailable';
   return http < 500 ? 'invalid_request' : 'server_error';
