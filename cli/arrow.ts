@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { RecordBatch } from 'apache-arrow';
-import { ARROW_STREAM } from '../src/surfaces/rest/encoding.js';
+import { ARROW_STREAM } from '../src/surfaces/rest/answer-stream.js';
 import { type AnswerNotes, notesOn } from './answer.js';
 import { openQuery, replyOf } from './client.js';
 import { EXIT, Failure, usage } from './exit.js';

@@ -4,7 +4,7 @@ import { compileTemplate, emit, ready, shapeOf } from 'osl-compiler';
 import t from 'tap';
 import { createPlanCache } from '../../src/ask/data/plan-cache.js';
 import { Route } from '../../src/ask/routes/route.js';
-import { shapeOf as rowShapeOf } from '../../src/surfaces/rest/rows.js';
+import { shapeOf as rowShapeOf } from '../../src/surfaces/rest/json-answer.js';
 import { CALLERS, CATALOG } from '../proof/golden/catalog.js';
 
 setFlagsFromString('--expose_gc');

@@ -6,7 +6,7 @@ import { formatProblem } from '../../cli/problem.js';
 import { program } from '../../cli/program.js';
 import { SETTINGS } from '../../src/service/settings/table.js';
 import { wireError } from '../../src/surfaces/pg/session-records.js';
-import { ROUTES } from '../../src/surfaces/rest/openapi/routes.js';
+import { ROUTES } from '../../src/surfaces/rest/openapi/document.js';
 import { ROOT } from '../tools/cli/support.js';
 import { errorLines } from './error-table.js';
 

@@ -5,7 +5,7 @@ import { test } from 'tap';
 import { MAX_TOKEN_BYTES } from '../../policy/tokens/token-fault.js';
 import { settingsFrom } from '../../src/service/settings.js';
 import { HELD_BYTES } from '../../src/surfaces/pg/paced-rows.js';
-import { BODY_LIMIT, HEAD_LIMIT } from '../../src/surfaces/rest/http-fault.js';
+import { BODY_LIMIT, HEAD_LIMIT } from '../../src/surfaces/rest/fault.js';
 import { settingsOf } from '../../wire/options.js';
 
 const MIB = 1_048_576;

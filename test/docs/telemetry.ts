@@ -1,5 +1,5 @@
 import { ownFigures } from '../../cli/workers/supervisor.js';
-import type { HttpParts } from '../../src/surfaces/http/parts.js';
+import type { HttpParts } from '../../src/surfaces/http/telemetry.js';
 import { startRest } from '../surfaces/rest/fixture.js';
 
 /** A metric as `/metrics` has it. */

@@ -12,18 +12,18 @@ import {
   shutDown,
   standing,
 } from '../../ask/operating/operate.js';
-import { ClientErrors } from '../http/client-error.js';
 import { addHooks } from '../http/hooks.js';
-import { type HttpTls, listenerOf } from '../http/listener.js';
-import { bareApp, close, listen } from '../http/server.js';
+import { ClientErrors, type HttpTls, listenerOf } from '../http/listener.js';
+import { bareApp, close, listen, type MoreRoutes } from '../http/server.js';
+import { readRequest } from '../rest/call.js';
 import { Inflight } from '../rest/inflight.js';
 import { documentRoute, documentRoutes } from '../rest/openapi/document.js';
+import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
 import type { StandingParts } from '../rest/parts.js';
 import { sendAnswer } from '../rest/problem.js';
-import { queryParameters } from '../rest/query-string.js';
-import { readRequest } from '../rest/read-request.js';
+import { queryParameters } from '../rest/schema-wish.js';
 import { INSIGHT_METHODS, insightRoutes } from './insight-routes.js';
-import { OPERATIONS, TOLD } from './operations.js';
+import { INSIGHT_OPERATIONS, OPERATIONS, TOLD } from './operations.js';
 import { readRevocation } from './requests.js';
 
 /** Services of the admin listener. */
@@ -172,4 +172,36 @@ function doneRoutes(app: FastifyInstance, parts: AdminParts): void {
     await shutDown(parts, request.call);
     return sendAnswer(request, reply, { done: 'shutdown' });
   });
+}
+
+/** Routes only on the admin listener: a token in a browser must not be able to stop a server. */
+const APART: ReadonlySet<string> = new Set([
+  '/admin/drain',
+  '/admin/resume',
+  '/admin/reload',
+  '/admin/shutdown',
+  '/admin/tokens/revoke',
+  '/admin/tokens/revoked',
+  '/openapi.json',
+]);
+
+/** Routes of the console's admin pages, for the REST listener. They are omitted from the public document. */
+export function adminBesideRest(parts: () => OperatingParts & InsightParts): MoreRoutes {
+  const methods = new Map([...ADMIN_METHODS].filter(([path]) => !APART.has(path)));
+  return Object.freeze({
+    methods,
+    add: (app: FastifyInstance) => {
+      shownRoutes(app, parts, hidden(OPERATIONS));
+      sessionRoutes(app, parts, hidden(OPERATIONS));
+      insightRoutes(app, parts, hidden(INSIGHT_OPERATIONS));
+    },
+  });
+}
+
+function hidden<K extends string>(operations: Readonly<Record<K, FastifySchema>>): Record<K, FastifySchema> {
+  // the same names, each hidden
+  return Object.fromEntries(Object.keys(operations).map((name) => [name, HIDDEN_OPERATION])) as Record<
+    K,
+    FastifySchema
+  >;
 }

@@ -16,9 +16,9 @@ import {
   searchRecords,
 } from '../../ask/operating/read-audit.js';
 import { matrix } from '../../ask/why/matrix.js';
+import { readRequest } from '../rest/call.js';
 import { sendAnswer } from '../rest/problem.js';
-import { queryParameters } from '../rest/query-string.js';
-import { readRequest } from '../rest/read-request.js';
+import { queryParameters } from '../rest/schema-wish.js';
 import { INSIGHT_OPERATIONS } from './operations.js';
 import {
   auditFilter,

@@ -7,8 +7,8 @@ import { setFlagsFromString } from 'node:v8';
 import { PACKAGE_ROOT } from '../../base/package-root.js';
 import { EngineThread, type StartedEngine } from './engine-thread.js';
 import { HARDENING } from './hardening.js';
+import type { WorkerTask } from './worker/catalog-worker.js';
 import type { SharedImage } from './worker/image-files.js';
-import type { WorkerTask } from './worker/messages.js';
 
 /** Making a base image takes about four seconds of processor time. */
 const MAKE_MS = 120_000;

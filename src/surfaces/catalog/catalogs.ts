@@ -3,14 +3,14 @@ import { LRUCache } from 'lru-cache';
 import type { ParsedText } from 'osl-compiler';
 import type { ServiceLog } from '../../base/log.js';
 import { messageOf } from '../../base/thrown.js';
+import type { CatalogDoor, StatementDescription } from './ask.js';
 import { BaseImage, FILL_MS } from './base-image.js';
 import { Classifier, type StatementLane } from './classify.js';
-import type { CatalogDoor, StatementDescription } from './door.js';
 import type { StartedEngine } from './engine-thread.js';
-import { CatalogFault, fault } from './fault.js';
 import { CatalogInstance } from './instance.js';
 import type { CatalogModel } from './model.js';
 import { type Patience, StatementQueue } from './queue.js';
+import { CatalogFault, fault } from './reply.js';
 import type { SharedImage } from './worker/image-files.js';
 
 export interface CatalogOptions {

@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads';
 import { startThread } from '../../base/threads/thread.js';
+import type { CatalogWorkerStart, FromCatalogWorker, ToCatalogWorker } from './worker/catalog-worker.js';
 import type { SharedImage } from './worker/image-files.js';
-import type { CatalogWorkerStart, FromCatalogWorker, ToCatalogWorker } from './worker/messages.js';
 
 export type EndReason = 'deadline' | 'cancelled' | 'overflow' | 'broken';
 

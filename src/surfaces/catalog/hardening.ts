@@ -1,8 +1,6 @@
 import { RELATIONS_OF_THEIR_VERSION } from './relations-of-version.js';
-import { FIRST_CALLER, MODEL_ROLE, OWNER_ROLE, SETTINGS_ROLE } from './roles.js';
-import { SESSION_SIGNALLED } from './session-signals.js';
-import { SETTING_CHANGED } from './setting-changes.js';
-import { CATALOG_VERSION } from './version.js';
+import { CATALOG_VERSION, FIRST_CALLER, MODEL_ROLE, OWNER_ROLE, SETTINGS_ROLE } from './roles.js';
+import { SESSION_SIGNALLED, SETTING_CHANGED } from './session-signals.js';
 
 /** Names of VOLATILE functions that change nothing and reveal nothing about the host. */
 const HARMLESS_VOLATILE = `

@@ -1,4 +1,6 @@
 /** `pg_catalog` and `information_schema` for BI tools, answered by a Postgres without data. */
+
+export type { CatalogDoor, CatalogSettings } from './ask.js';
 export {
   askCatalog,
   type CatalogDelivery,
@@ -6,19 +8,20 @@ export {
   describeCatalog,
   refuseLane,
 } from './ask.js';
-export { CatalogServer } from './catalog-server.js';
 export { type CatalogOptions, Catalogs } from './catalogs.js';
 export { classify, type StatementLane } from './classify.js';
-export type { CatalogDoor, CatalogSettings } from './door.js';
-export { CatalogFault } from './fault.js';
 export { type CatalogModel, modelOf } from './model.js';
 export {
   type CatalogAsked,
   type CatalogPart,
+  CatalogServer,
   type CatalogTold,
   RemoteCatalogs,
 } from './remote.js';
 export type { BackendReply, ReplyReport } from './reply.js';
+export { CatalogFault } from './reply.js';
+export { CATALOG_VERSION } from './roles.js';
+export type { SettingChange } from './session-signals.js';
 export {
   type CatalogCursor,
   type CatalogSession,
@@ -26,5 +29,3 @@ export {
   namesSessions,
   type SessionSignal,
 } from './session-signals.js';
-export type { SettingChange } from './setting-changes.js';
-export { CATALOG_VERSION } from './version.js';

@@ -3,13 +3,11 @@ import { quoteIdentifier } from 'osl-compiler';
 import type { BoundValue } from '../../engine/index.js';
 import { textValuesOf } from '../../engine/protocol/data-row.js';
 import { FrontendEncoder } from '../../engine/protocol/encoder.js';
-import type { CatalogCaller, CatalogEngine, StatementDescription } from './door.js';
+import type { CatalogCaller, CatalogEngine, StatementDescription } from './ask.js';
 import { EngineEnded, type EngineThread, type StartedEngine } from './engine-thread.js';
-import { CatalogFault, fault } from './fault.js';
 import { cancelled, type Patience, StatementQueue } from './queue.js';
-import { type BackendReply, type ReplyReport, readReply } from './reply.js';
-import { FIRST_CALLER, OWNER_ROLE, roleNameOf } from './roles.js';
-import { literal } from './sql.js';
+import { type BackendReply, CatalogFault, fault, type ReplyReport, readReply } from './reply.js';
+import { FIRST_CALLER, literal, OWNER_ROLE, roleNameOf } from './roles.js';
 import type { SharedImage } from './worker/image-files.js';
 
 export interface InstanceLimits {

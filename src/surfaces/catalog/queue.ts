@@ -1,5 +1,5 @@
 import { QueryError } from 'osl-compiler';
-import { type CatalogFault, fault } from './fault.js';
+import { type CatalogFault, fault } from './reply.js';
 
 /** Limits of waiting. */
 export interface Patience {

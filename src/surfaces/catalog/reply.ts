@@ -1,8 +1,8 @@
+import { ForeignFault } from '../../ask/index.js';
 import { reportFields } from '../../engine/protocol/report-fields.js';
 import { type DescribedColumn, describedColumns } from '../../engine/protocol/row-description.js';
 import { BackendSplitter } from '../../engine/protocol/splitter.js';
-import { type SessionSignal, sessionSignal } from './session-signals.js';
-import { type SettingChange, settingChange } from './setting-changes.js';
+import { type SessionSignal, type SettingChange, sessionSignal, settingChange } from './session-signals.js';
 
 /** An error or notice of the engine. The engine holds no data, so all of it may be shown. */
 export interface ReplyReport {
@@ -121,4 +121,23 @@ function report(body: Buffer): ReplyReport {
     hint: fields.get('H') ?? null,
     position: position === undefined ? null : Number(position),
   };
+}
+
+/** A failed catalog statement. The error may be shown in full. */
+export class CatalogFault extends ForeignFault {
+  override readonly name = 'CatalogFault';
+  readonly report: ReplyReport;
+
+  constructor(report: ReplyReport) {
+    super(report.message);
+    this.report = report;
+  }
+
+  get code(): string {
+    return this.report.sqlstate;
+  }
+}
+
+export function fault(sqlstate: string, message: string, hint: string | null = null): CatalogFault {
+  return new CatalogFault({ severity: 'ERROR', sqlstate, message, detail: null, hint, position: null });
 }

@@ -1,3 +1,5 @@
+import { quoteIdentifier } from 'osl-compiler/sql-text';
+
 /** Bootstrap superuser of a catalog engine: owns the system's objects and never runs a caller's statement. */
 export const OWNER_ROLE = 'osl';
 /** Owns the caller's tables without rights to write them; every caller is a member. */
@@ -30,3 +32,19 @@ export function roleNameOf(subject: string): string {
   }
   return name.slice(0, end);
 }
+
+/** Qualifies a name with the schema of the caller's tables. */
+export function inEntities(name: string): string {
+  return `entities.${quoteIdentifier(name)}`;
+}
+
+/** Escape string literal, whose meaning does not depend on settings. Manifests and tokens contain no NUL. */
+export function literal(text: string): string {
+  return `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+}
+
+/**
+ * Version that the catalog and ParameterStatus report. The engine is Postgres 18, but clients that see 18 query
+ * columns which psql 15 and 17 then do not find.
+ */
+export const CATALOG_VERSION = '14.18';

@@ -4,7 +4,7 @@ import { type RequestCall, type RequestParts, respond } from '../../ask/index.js
 import { turnAway } from '../../ask/request/visit.js';
 import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
 import { privateHeaders } from '../rest/problem.js';
-import type { DemoSignIn } from './options.js';
+import type { DemoSignIn } from './route.js';
 
 const LOCAL: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 const LOOPBACK = /^(?:::ffff:)?127\.\d+\.\d+\.\d+$|^::1$/;

@@ -1,4 +1,4 @@
 /** The console: built pages at `/console`, on the port of REST. */
-export { consoleFiles } from './files.js';
-export type { ConsoleOptions, DemoSignIn } from './options.js';
-export { CONSOLE_METHODS, consoleRoutes } from './route.js';
+
+export type { ConsoleOptions, DemoSignIn } from './route.js';
+export { CONSOLE_METHODS, consoleFiles, consoleRoutes } from './route.js';

@@ -1,9 +1,12 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { RequestParts } from '../../ask/index.js';
 import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
 import { privateHeaders } from '../rest/problem.js';
-import type { ConsoleFile } from './files.js';
-import type { ConsoleOptions } from './options.js';
 
 /**
  * Settings for the page before sign-in. No token is needed, so they contain nothing confidential: version and issuers
@@ -113,4 +116,105 @@ async function sendFile(
   reply.header('content-type', file.type);
   if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(bytes);
   return reply.header('content-encoding', 'gzip').send(gzipped);
+}
+
+export interface ConsoleOptions {
+  readonly files: ConsoleFiles;
+  /** True if admin pages are included. */
+  readonly admin: boolean;
+  readonly version: string;
+  /** Null except for `osl demo` on this machine. */
+  readonly demo: DemoSignIn | null;
+  /** True if tokens of `osl token` are accepted. */
+  readonly localTokens: boolean;
+  /** Port of the Postgres protocol, for copied psql commands. */
+  readonly wire: () => { readonly port: number; readonly tls: boolean };
+  /** Issuers for sign-in. */
+  readonly logins: () => readonly {
+    readonly issuer: string;
+    readonly login: { readonly clientId: string; readonly scopes: readonly string[] } | null;
+  }[];
+}
+
+/** Passwordless sign-in as one of `callers`. Made by `demo.ts`, which only `osl demo` imports. */
+export interface DemoSignIn {
+  /** Each `chain` is root to leaf. */
+  readonly callers: readonly { readonly chain: readonly string[]; readonly about: string }[];
+  readonly methods: ReadonlyMap<string, string>;
+  add(app: FastifyInstance, service: RequestParts): void;
+}
+
+/** A file of the built console. */
+export interface ConsoleFile {
+  readonly type: string;
+  /** True if its name contains a hash of its content. */
+  readonly lasting: boolean;
+  content(): Promise<ConsoleContent>;
+}
+
+interface ConsoleContent {
+  readonly bytes: Buffer;
+  readonly gzipped: Buffer;
+  /** Of the uncompressed content. */
+  readonly etag: string;
+}
+
+/** By path in the folder: `assets/main-D4f2.js`. */
+export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>;
+
+const TYPES: ReadonlyMap<string, string> = new Map([
+  ['.html', 'text/html; charset=utf-8'],
+  ['.js', 'text/javascript; charset=utf-8'],
+  ['.css', 'text/css; charset=utf-8'],
+  ['.svg', 'image/svg+xml'],
+  ['.woff2', 'font/woff2'],
+]);
+
+/** Vite puts files with a content hash in their names here. */
+const HASHED = 'assets/';
+
+/**
+ * Files of the built console, listed once: later files are not served, and request paths never reach the file system.
+ * Empty if the console is not built.
+ */
+export function consoleFiles(folder: string): ConsoleFiles {
+  const names = namesIn(folder, '').filter((name) => TYPES.has(extname(name)));
+  return new Map(names.map((name) => [name, fileOf(folder, name)]));
+}
+
+function namesIn(folder: string, below: string): readonly string[] {
+  return entriesOf(join(folder, below)).flatMap((entry) => {
+    const name = `${below}${entry.name}`;
+    if (entry.isDirectory()) return namesIn(folder, `${name}/`);
+    return entry.isFile() ? [name] : [];
+  });
+}
+
+function entriesOf(folder: string) {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    return []; // not built
+  }
+}
+
+function fileOf(folder: string, name: string): ConsoleFile {
+  let read: Promise<ConsoleContent> | null = null;
+  return {
+    type: TYPES.get(extname(name)) ?? 'application/octet-stream',
+    lasting: name.startsWith(HASHED),
+    content: () => {
+      read ??= contentOf(join(folder, name)).catch((error: unknown) => {
+        read = null;
+        throw error;
+      });
+      return read;
+    },
+  };
+}
+
+async function contentOf(path: string): Promise<ConsoleContent> {
+  const bytes = readFileSync(path);
+  const etag = `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
+  return { bytes, gzipped: await promisify(gzip)(bytes), etag };
 }

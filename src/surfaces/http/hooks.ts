@@ -6,11 +6,11 @@ import { breakGlass, type GlassParts } from '../../ask/request/break-glass.js';
 import type { RequestCall } from '../../ask/request/call.js';
 import { turnAway } from '../../ask/request/visit.js';
 import { callOf, statedIn } from '../rest/call.js';
-import { httpFault } from '../rest/http-fault.js';
+import { httpFault } from '../rest/fault.js';
 import type { Inflight } from '../rest/inflight.js';
-import { METHODS } from '../rest/openapi/routes.js';
+import { METHODS } from '../rest/openapi/document.js';
 import { sendProblem } from '../rest/problem.js';
-import type { ClientErrors } from './client-error.js';
+import type { ClientErrors } from './listener.js';
 
 /** Path template of `path`, as in the table of methods. */
 export function templateOf(path: string): string {

@@ -7,18 +7,22 @@ import { neighbours } from '../../base/networks.js';
 import { CONSOLE_METHODS, type ConsoleOptions, consoleRoutes } from '../console/index.js';
 import { type McpOptions, mcpRoute } from '../mcp/route.js';
 import { callOf } from '../rest/call.js';
-import { BODY_LIMIT, httpFault } from '../rest/http-fault.js';
+import { BODY_LIMIT, httpFault } from '../rest/fault.js';
 import { Inflight } from '../rest/inflight.js';
-import { METHODS } from '../rest/openapi/routes.js';
+import { documentRoute, documentRoutes, METHODS } from '../rest/openapi/document.js';
 import { METRICS_OPERATION } from '../rest/openapi/service-operations.js';
-import type { StandingParts } from '../rest/parts.js';
+import type { RestParts, StandingParts } from '../rest/parts.js';
 import { privateHeaders } from '../rest/problem.js';
+import { conformanceRoute } from '../rest/routes/conformance.js';
+import { accessRoutes, graphRoutes } from '../rest/routes/graph.js';
+import { healthRoutes } from '../rest/routes/health.js';
+import { authoringRoutes, objectsRoutes } from '../rest/routes/objects.js';
+import { queryRoute } from '../rest/routes/query.js';
+import { sampleRoute } from '../rest/routes/sample.js';
 import { tokenRoute } from '../rest/routes/token.js';
-import { restRoutes } from '../rest/surface.js';
-import { ClientErrors } from './client-error.js';
 import { addHooks, breakGlasses, sendRefusal } from './hooks.js';
-import { type HttpListener, type HttpTls, listenerOf } from './listener.js';
-import type { HttpParts } from './parts.js';
+import { ClientErrors, type HttpListener, type HttpTls, listenerOf } from './listener.js';
+import type { HttpParts } from './telemetry.js';
 import {
   createTelemetry,
   type MetricsJson,
@@ -285,4 +289,26 @@ export async function close(app: FastifyInstance, inflight: Inflight, deadlineMs
   deadline.abort();
   await stopped;
   await inflight.ended();
+}
+
+/**
+ * Routes below `/osl`, `/health`, `/ready`, and their OpenAPI document. They only translate: requests go to
+ * `src/ask`, errors come from the catalogue. The app must set each request's `call` and an error handler.
+ */
+export async function restRoutes(
+  app: FastifyInstance,
+  service: RestParts,
+  inflight: Inflight,
+  version: string,
+): Promise<void> {
+  await documentRoutes(app, version);
+  queryRoute(app, service, inflight);
+  sampleRoute(app, service, inflight);
+  graphRoutes(app, service);
+  accessRoutes(app, service, inflight);
+  authoringRoutes(app, service);
+  objectsRoutes(app, service);
+  conformanceRoute(app, service);
+  healthRoutes(app, service, inflight);
+  documentRoute(app, service);
 }

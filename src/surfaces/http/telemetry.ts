@@ -1,7 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { type EnginePool, objectsOutOfService, unreachableNodes } from '../../engine/index.js';
-import type { DeliveryStats, HttpParts } from './parts.js';
+import type { AnswerParts, PlanNotes } from '../../ask/index.js';
+import {
+  type EnginePool,
+  objectsOutOfService,
+  type SpoolRoom,
+  unreachableNodes,
+} from '../../engine/index.js';
+import type { RestParts } from '../rest/parts.js';
 import { requestMetrics } from './request-metrics.js';
 
 export interface Telemetry {
@@ -240,4 +246,23 @@ function lineageGauges(
     'Unexpected ends of the lineage thread since startup',
     () => lineage.stats()?.restarts ?? 0,
   );
+}
+
+/** Lineage delivery figures by endpoint. */
+export interface DeliveryStats {
+  /** Null before the lineage thread has reported. */
+  stats(): {
+    readonly endpoints: Readonly<Record<string, Readonly<Record<DeliveryFigure, number | boolean>>>>;
+    /** Audit records whose events are in the outbox. */
+    readonly read: number;
+    readonly restarts: number;
+  } | null;
+}
+
+type DeliveryFigure = 'pending' | 'dead' | 'delivered' | 'failed' | 'dropped' | 'disabled';
+
+/** Services of one port for REST, MCP and metrics. */
+export interface HttpParts extends RestParts, Pick<AnswerParts, 'plans'> {
+  readonly lineage: (PlanNotes & DeliveryStats) | null;
+  readonly spool: Pick<SpoolRoom, 'stats'> | null;
 }

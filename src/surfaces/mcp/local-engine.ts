@@ -5,17 +5,23 @@ import { describe } from '../../ask/graph/describe.js';
 import { ask, publicError, type RequestCall } from '../../ask/index.js';
 import { turnAway } from '../../ask/request/visit.js';
 import { explainQuestion } from '../rest/answer-members.js';
+import { AT_ONCE_BYTES, inPortions } from '../rest/answer-stream.js';
 import { fieldsIn } from '../rest/bodies/json.js';
 import { queryRequestIn } from '../rest/bodies/query.js';
-import { AT_ONCE_BYTES, inPortions } from '../rest/encoding.js';
+import { readRequest } from '../rest/call.js';
 import type { Inflight } from '../rest/inflight.js';
 import { NdjsonAnswer } from '../rest/json-answer.js';
 import type { RestParts } from '../rest/parts.js';
 import { problemOf } from '../rest/problem.js';
-import { readRequest } from '../rest/read-request.js';
 import { schemaWish } from '../rest/schema-wish.js';
-import { AnswerReader } from './answer-reader.js';
-import { type Engine, EngineRefusal, explained, type JsonDocument, type QueryJson } from './engine.js';
+import {
+  AnswerReader,
+  type Engine,
+  EngineRefusal,
+  explained,
+  type JsonDocument,
+  type QueryJson,
+} from './engine.js';
 
 /** Credentials and origin of a message. */
 type Sender = Pick<RequestCall, 'credentials' | 'origin'>;

@@ -1,6 +1,13 @@
 import { problemOf } from '../rest/problem.js';
-import { AnswerReader } from './answer-reader.js';
-import { type Engine, EngineRefusal, explained, type JsonDocument, objectIn, unreachable } from './engine.js';
+import {
+  AnswerReader,
+  type Engine,
+  EngineRefusal,
+  explained,
+  type JsonDocument,
+  objectIn,
+  unreachable,
+} from './engine.js';
 
 /** REST connection to a server, with the caller's own token. */
 export interface RestClient {

@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { QueryError, queryError } from 'osl-compiler';
 import { publicError, type RequestCall } from '../../ask/index.js';
 import { admit, turnAway } from '../../ask/request/visit.js';
-import { ambiguityOf, requirePlain } from '../rest/bodies/json-text.js';
+import { ambiguityOf, requirePlain } from '../rest/bodies/json.js';
 import type { Inflight } from '../rest/inflight.js';
 import { MCP_METADATA_OPERATION, MCP_OPERATION } from '../rest/openapi/service-operations.js';
 import type { RestParts } from '../rest/parts.js';

@@ -24,12 +24,12 @@ import {
   refuseLane,
   type StatementLane,
 } from '../catalog/index.js';
+import { audible } from './data-statement.js';
 import { giveRows } from './paced-rows.js';
 import { changeSettings } from './session-command.js';
 import type { SessionParts } from './session-parts.js';
 import type { SessionRecords, WaitingRowRights } from './session-records.js';
 import type { SessionSettings } from './settings.js';
-import { audible } from './told-of-plan.js';
 
 /** Statement answered by the catalog, or refused because it reads catalog and data. @throws WireError */
 export async function catalogStatement(

@@ -1,5 +1,12 @@
 import type { parse } from 'osl-compiler';
-import { error } from '../../../wire/index.js';
+import {
+  type ColumnDescription,
+  error,
+  type Portal,
+  type WireNotice,
+  type WireStatement,
+} from '../../../wire/index.js';
+import { dataRow } from '../../engine/index.js';
 
 /** A statement that the gateway answers itself, without data. */
 export type Command =
@@ -174,4 +181,37 @@ function transactionCommand(
 function begin(tag: string, options: readonly Argument[]): Command {
   const modes = options.flatMap(transactionMode);
   return { kind: 'begin', tag, level: modes.find((m) => m.name === 'transaction_isolation')?.value ?? null };
+}
+
+export interface CommandResult {
+  readonly tag: string;
+  readonly rows?: readonly (readonly string[])[];
+  readonly notices?: readonly WireNotice[];
+}
+
+export function textColumn(name: string): ColumnDescription {
+  return { name, typeOid: 25, typeLength: -1, typeModifier: -1 };
+}
+
+/** Statement that the gateway answers itself. `columns` is null if it returns no rows. */
+export function commandStatement(
+  columns: readonly ColumnDescription[] | null,
+  run: () => Promise<CommandResult>,
+): WireStatement {
+  return {
+    parameterTypes: [],
+    columns,
+    open: () => commandPortal(run),
+  };
+}
+
+function commandPortal(run: () => Promise<CommandResult>): Portal {
+  return {
+    async fetch(_maxRows, rows) {
+      const { tag, rows: values = [], notices = [] } = await run();
+      for (const row of values) await rows.write(dataRow(row));
+      return { suspended: false, tag, notices };
+    },
+    close: () => undefined,
+  };
 }

@@ -7,10 +7,10 @@ import {
   type WireStatement,
 } from '../../../wire/index.js';
 import type { StatementNode } from './command.js';
-import { commandStatement } from './command-statement.js';
+import { commandStatement } from './command.js';
+import type { Motion } from './cursor.js';
 import { type Declaration, rowsOf } from './cursor.js';
 import { giveRows } from './paced-rows.js';
-import type { Motion } from './scroll.js';
 import type { SessionParts } from './session-parts.js';
 import { planChanged } from './session-records.js';
 

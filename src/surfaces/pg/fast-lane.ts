@@ -1,9 +1,8 @@
 import type { GovernedPlan, QueryError } from 'osl-compiler';
 import type { Bind, FastAnswer, FastLane, WireStatement } from '../../../wire/index.js';
 import type { AnswerReceiver, RunValues, SessionQuestions, TimeLimit } from '../../ask/index.js';
-import { DataStatement } from './data-statement.js';
+import { audible, columnsOf, DataStatement, planNotices } from './data-statement.js';
 import type { SessionParts } from './session-parts.js';
-import { audible, columnsOf, planNotices } from './told-of-plan.js';
 
 /** Shorter session timeouts need a timer per query, which the fast lane does not have. */
 const LEAST_TIMEOUT_MS = 1_000;

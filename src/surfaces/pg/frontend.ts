@@ -31,8 +31,7 @@ import type { CatalogDoor } from '../catalog/index.js';
 import { OpenSessions, type OwnSessions, type SessionCounts, SessionRegister } from './own-sessions.js';
 import { PgSession } from './session.js';
 import { wireError } from './session-records.js';
-import { SessionSettings, STARTUP_PARAMETERS } from './settings.js';
-import { withKnownZone } from './time-zone.js';
+import { SessionSettings, STARTUP_PARAMETERS, withKnownZone } from './settings.js';
 
 /** The only database name that clients can connect to. */
 const DATABASE = 'osl';

@@ -1,5 +1,5 @@
 /** Sessions of the Postgres port: the statements and settings behind the protocol of `wire/`. */
-export { type CommandResult, commandStatement, textColumn } from './command-statement.js';
+export { type CommandResult, commandStatement, textColumn } from './command.js';
 export {
   createPgFrontend,
   noDatabase,

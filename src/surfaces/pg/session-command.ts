@@ -2,11 +2,11 @@ import { type ColumnDescription, error, type WireStatement } from '../../../wire
 import { sessionCommand } from '../../ask/index.js';
 import type { SettingChange } from '../catalog/index.js';
 import type { Command } from './command.js';
-import { type CommandResult, commandStatement, textColumn } from './command-statement.js';
+import { type CommandResult, commandStatement, textColumn } from './command.js';
+import { audible } from './data-statement.js';
 import type { SessionParts } from './session-parts.js';
 import type { SessionState } from './session-state.js';
-import { withKnownZones } from './time-zone.js';
-import { audible } from './told-of-plan.js';
+import { withKnownZones } from './settings.js';
 
 const TOKEN = 'osl.token';
 const GLASS = 'osl.break_glass';

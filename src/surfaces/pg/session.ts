@@ -16,10 +16,8 @@ import {
 import type { AnswerParts, QuestionRouter, TokenlessSession } from '../../ask/index.js';
 import { MemoryShare } from '../../engine/index.js';
 import type { CatalogDoor, CatalogSession } from '../catalog/index.js';
-import { ActivityRecorder, RunningStatement } from './activity.js';
 import { Cursors } from './cursor.js';
 import { PgFastLane } from './fast-lane.js';
-import { Isolation } from './isolation.js';
 import {
   type OwnSessions,
   openSession,
@@ -30,8 +28,9 @@ import {
 import { prepareStatement, splitQuery } from './prepare-statement.js';
 import { SessionCaller } from './session-caller.js';
 import type { SessionParts } from './session-parts.js';
+import { ActivityRecorder, RunningStatement } from './session-parts.js';
 import { SessionRecords, WaitingRowRights } from './session-records.js';
-import { SessionState } from './session-state.js';
+import { Isolation, SessionState } from './session-state.js';
 import { PURPOSE } from './setting-list.js';
 import type { SessionSettings } from './settings.js';
 

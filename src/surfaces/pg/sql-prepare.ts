@@ -1,7 +1,7 @@
+import { declaredOid } from 'osl-compiler';
 import { error, type Portal, WireError, type WireStatement } from '../../../wire/index.js';
 import { sessionCommand } from '../../ask/index.js';
 import type { StatementNode } from './command.js';
-import { argumentsOf, declaredTypeOf } from './execute-arguments.js';
 import type { SessionParts } from './session-parts.js';
 import { planChanged } from './session-records.js';
 
@@ -95,4 +95,119 @@ function unplaced(portal: Portal, begin: () => void): Portal {
     },
     close: () => portal.close(),
   };
+}
+
+type Constant = Extract<StatementNode, { A_Const: unknown }>['A_Const'];
+
+const BOOL = 16;
+const INTEGERS: ReadonlySet<number> = new Set([20, 21, 23]);
+const NUMBERS: ReadonlySet<number> = new Set([...INTEGERS, 700, 701, 1700]);
+const OID = 26;
+const NAME = 19;
+const TEXTS: ReadonlySet<number> = new Set([25, 1042, 1043, NAME]);
+/** No cast is needed between these. */
+const PLAIN_TEXTS: ReadonlySet<number> = new Set([25, 1043]);
+
+/** Values of EXECUTE's arguments in text format; null is NULL. @throws WireError 42601, 42804, 0A000 and others */
+export function argumentsOf(
+  name: string,
+  given: readonly StatementNode[],
+  types: readonly number[],
+): readonly (Uint8Array | null)[] {
+  if (given.length !== types.length)
+    throw error('42601', `wrong number of parameters for prepared statement "${name}"`, {
+      detail: `Expected ${types.length} parameters but got ${given.length}.`,
+    });
+  return types.map((oid, i) => {
+    const value = argumentOf(given[i], oid, i + 1);
+    return value === null ? null : Buffer.from(value, 'utf8');
+  });
+}
+
+/** Constant as text of type `oid`, with the casts of an assignment. */
+function argumentOf(node: StatementNode | undefined, oid: number, place: number): string | null {
+  if (node === undefined) throw notConstant();
+  if ('A_Const' in node) return constantOf(node.A_Const, oid, place);
+  if ('ParamRef' in node) throw error('42P02', `there is no parameter $${node.ParamRef.number ?? 0}`);
+  if (!('TypeCast' in node)) throw notConstant();
+  const { typeName, arg } = node.TypeCast;
+  if (typeName === undefined || (typeName.typmods ?? []).length > 0) throw notConstant();
+  const own = oidOfName(typeName);
+  if (own !== oid && !(PLAIN_TEXTS.has(own) && PLAIN_TEXTS.has(oid))) {
+    throw error('0A000', `parameter $${place} is given as a value of another type than its own`, {
+      hint: 'write it as a constant without a cast, or in the type that PREPARE declares',
+    });
+  }
+  return argumentOf(arg, own, place);
+}
+
+function notConstant(): WireError {
+  return error('0A000', 'EXECUTE takes constants only', {
+    hint: 'compute in the question of PREPARE, or send parameters by the protocol',
+  });
+}
+
+function constantOf(
+  { isnull, sval, boolval, ival, fval }: Constant,
+  oid: number,
+  place: number,
+): string | null {
+  if (isnull === true) return null;
+  if (sval !== undefined) return sval.sval ?? '';
+  if (boolval !== undefined) {
+    if (oid !== BOOL && !TEXTS.has(oid)) throw otherType(place);
+    return boolval.boolval === true ? 'true' : 'false';
+  }
+  if (ival !== undefined) return numberOf(String(ival.ival ?? 0), oid, place);
+  if (fval !== undefined) return numberOf(fval.fval ?? '', oid, place);
+  throw notConstant();
+}
+
+const WHOLE = /^-?\d+$/;
+/** Canonical form of a number in Postgres. */
+const WRITTEN = /^(?!-0+(?:\.0*)?$)-?(?:0|[1-9]\d*)(?:\.\d+)?$/;
+
+function numberOf(text: string, oid: number, place: number): string {
+  if (INTEGERS.has(oid)) return wholeOf(text);
+  if (NUMBERS.has(oid) || (oid === OID && WHOLE.test(text))) return text;
+  if (!TEXTS.has(oid)) throw otherType(place);
+  if (!WRITTEN.test(text)) throw error('0A000', `parameter $${place} is a text: write it in quotes`);
+  return text;
+}
+
+/** Longer numbers are out of range of any integer type, however they round. */
+const MOST_DIGITS = 20;
+
+/** Rounds half away from zero, like an assignment. Text that is not a plain decimal is returned unchanged. */
+function wholeOf(text: string): string {
+  const [, sign = '', whole = '', fraction = ''] = /^(-?)(\d*)\.(\d*)$/.exec(text) ?? [];
+  if (whole === '' && fraction === '') return text;
+  const digits = whole.replace(/^0+/, '');
+  if (digits.length > MOST_DIGITS) return `${sign}${digits}`;
+  return `${sign}${BigInt(digits) + (fraction >= '5' ? 1n : 0n)}`;
+}
+
+function otherType(place: number): WireError {
+  return error('42804', `parameter $${place} cannot be coerced to the expected type`, {
+    hint: 'You will need to rewrite or cast the expression.',
+  });
+}
+
+type TypeNode = NonNullable<Extract<StatementNode, { TypeCast: unknown }>['TypeCast']['typeName']>;
+
+/** OID of a type name; 0 for types that the query determines. @throws WireError 0A000, 42704 */
+export function declaredTypeOf(node: StatementNode): number {
+  if (!('TypeName' in node)) throw error('0A000', 'a type is a name');
+  return oidOfName(node.TypeName);
+}
+
+/** @throws WireError 0A000, 42704 */
+function oidOfName({ names = [], arrayBounds = [], setof, pct_type }: TypeNode): number {
+  if (setof === true || pct_type === true) throw error('0A000', 'a type is declared by its name alone');
+  const written = names.map((n) => ('String' in n ? (n.String.sval ?? '') : ''));
+  const own = written.length === 2 && written[0] === 'pg_catalog' ? written.slice(1) : written;
+  const [name = ''] = own;
+  const oid = own.length === 1 ? declaredOid(name, arrayBounds.length > 0) : null;
+  if (oid === null) throw error('42704', `type "${written.join('.')}" does not exist`);
+  return oid;
 }

@@ -1,4 +1,4 @@
-import { emit, explain, type GovernedPlan, mayBeRedacted, noticesOf } from 'osl-compiler';
+import { emit, explain, type GovernedPlan, mayBeRedacted, noticesOf, type OutputColumn } from 'osl-compiler';
 import { explainPlan, type UpstreamDetail } from '../../ask/data/explain.js';
 import { asOfText } from '../../ask/data/question.js';
 import {
@@ -9,7 +9,6 @@ import {
   versionsOf,
 } from '../../ask/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
-import { columnsOf, describedColumn } from './columns.js';
 
 /** Members of an answer that precede the first row, in every encoding. */
 export interface AnswerHead {
@@ -97,4 +96,36 @@ export async function explainQuestion(
     ...(upstream !== null ? { upstream } : {}),
     versions: versionsOf(caller),
   };
+}
+
+/**
+ * Columns of an answer with names that are unique keys of a JSON object: the second of equal names becomes `name_2`,
+ * the third `name_3`, skipping names of other columns.
+ */
+export function columnsOf(plan: GovernedPlan): readonly OutputColumn[] {
+  const own = new Set(plan.outputs.map((o) => o.name));
+  const taken = new Set<string>();
+  // Last suffix per name: lower ones are taken.
+  const last = new Map<string, number>();
+  return plan.outputs.map((output) => {
+    let name = output.name;
+    let n = last.get(name) ?? 1;
+    while (taken.has(name)) {
+      const next = `${output.name}_${++n}`;
+      name = own.has(next) ? name : next;
+    }
+    last.set(output.name, n);
+    taken.add(name);
+    return { ...output, name };
+  });
+}
+
+/**
+ * JSON description of a column. The key of a passage is a string in JSON, whatever its type.
+ *
+ * @param redacted true if some value of it is
+ */
+export function describedColumn({ name, type, source, passageKey, format }: OutputColumn, redacted: boolean) {
+  const shown = format === null ? {} : { format };
+  return { name, type: passageKey ? ('text' as const) : type, source, redacted, ...shown };
 }

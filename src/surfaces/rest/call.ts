@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
+import { QueryError } from 'osl-compiler';
 import { readClientCertificate } from '../../../policy/index.js';
-import type { RequestCall } from '../../ask/index.js';
+import type { RequestCall, RequestParts } from '../../ask/index.js';
 import type { PresentedCertificate } from '../../ask/request/call.js';
+import { turnAway } from '../../ask/request/visit.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -96,5 +98,20 @@ function decoded(text: string): string {
     return decodeURIComponent(text);
   } catch {
     return UNREADABLE;
+  }
+}
+
+/** Runs `parse`; a malformed request is refused and recorded after its sender was authenticated. */
+export async function readRequest<T>(
+  service: RequestParts,
+  call: RequestCall,
+  action: string,
+  parse: () => T,
+): Promise<T> {
+  try {
+    return parse();
+  } catch (error) {
+    if (!(error instanceof QueryError)) throw error;
+    throw await turnAway(service, call, action, error, 'identified');
   }
 }

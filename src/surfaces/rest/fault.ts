@@ -39,3 +39,36 @@ export function termIn(name: string, given: string): string {
   if (/[\p{Cc}\p{Cs}]/u.test(term)) throw malformed(`\`${name}\` holds a control character`);
   return term;
 }
+
+/** Maximum bytes of a request's body. */
+export const BODY_LIMIT = 2_097_152;
+/** Maximum bytes of a request's head; a token has at most 8 KiB. */
+export const HEAD_LIMIT = 16_384;
+
+/** Catalogue error for an error of Fastify or Node caused by the request; null for any other error. */
+export function httpFault(error: unknown): QueryError | null {
+  if (!(error instanceof Error)) return null;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return queryError('bodyTooLarge', { limit: BODY_LIMIT });
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+    case 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE':
+      return queryError('mediaType', {});
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return queryError('malformedBody', { detail: 'the body has not the length that its head states' });
+    case 'FST_ERR_BAD_URL':
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return queryError('malformedBody', { detail: 'the path of the request is not valid' });
+    case 'HPE_HEADER_OVERFLOW':
+      return queryError('tooLarge', { what: 'the head of the request', limit: HEAD_LIMIT });
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return queryError('malformedBody', { detail: 'the request did not arrive in time' });
+    case 'ECONNRESET':
+      return queryError('malformedBody', { detail: 'the request ended before its body was complete' });
+    default:
+      return code.startsWith('HPE_') || code.startsWith('FST_ERR_CTP_')
+        ? queryError('malformedBody', { detail: 'the request is not well formed' })
+        : null;
+  }
+}

@@ -1,9 +1,11 @@
+import type { GovernedPlan, OutputColumn } from 'osl-compiler';
 import type { QueryAnswer } from '../../ask/index.js';
-import { type AnswerHead, tailOf } from './answer-members.js';
-import type { RowEncoding } from './encoding.js';
-import { JsonBytes } from './json-bytes.js';
+import { DataRowReader } from '../../engine/index.js';
+import { type AnswerHead, columnsOf, describedColumn, tailOf } from './answer-members.js';
+import type { RowEncoding } from './answer-stream.js';
+import { JsonBytes, PORTION_BYTES, type ValueWriter } from './json-bytes.js';
 import type { ProblemDocument } from './problem.js';
-import { answerColumns, JsonRowWriter, type RowStyle, shapeOf } from './rows.js';
+import { keyWriter, valueWriter } from './values.js';
 
 function headOf({ requestId, plan, redacted }: AnswerHead): string {
   return `"request_id":"${requestId}","form":"${plan.form}","columns":${answerColumns(plan, redacted)}`;
@@ -103,5 +105,121 @@ export class NdjsonAnswer implements RowEncoding {
 
   take(): Buffer {
     return this.#out.take();
+  }
+}
+
+/** JSON form of a plan's rows. */
+export interface RowShape {
+  /** The answer's `columns` as JSON; null if the redacted flags depend on the rows. */
+  readonly columns: string | null;
+  readonly fields: readonly RowField[];
+}
+
+interface RowField {
+  /** `{"name":` or `,"name":`. */
+  readonly lead: Uint8Array;
+  readonly value: ValueWriter;
+}
+
+/** Encodes to separate arrays: small Buffers would keep their 8 KiB pool alive as long as the plan. */
+const UTF8 = new TextEncoder();
+
+/** Keyed by outputs, which plans of the same template share. */
+const SHAPES = new WeakMap<GovernedPlan['outputs'], RowShape>();
+
+export function shapeOf(plan: GovernedPlan): RowShape {
+  const known = SHAPES.get(plan.outputs);
+  if (known !== undefined) return known;
+  const columns = columnsOf(plan);
+  const varies = columns.some((c) => c.redactable.length > 0);
+  const shape: RowShape = {
+    columns: varies ? null : columnsJson(columns, (c) => c.redacted),
+    fields: columns.map(({ name, type, passageKey }, i) => ({
+      lead: UTF8.encode(`${i === 0 ? '{' : ','}${JSON.stringify(name)}:`),
+      value: passageKey ? keyWriter(type) : valueWriter(type),
+    })),
+  };
+  SHAPES.set(plan.outputs, shape);
+  return shape;
+}
+
+/** The `columns` of one answer as JSON. @param redacted true for each column that is redacted in some row */
+export function answerColumns(plan: GovernedPlan, redacted: readonly boolean[]): string {
+  return shapeOf(plan).columns ?? columnsJson(columnsOf(plan), (_, i) => redacted[i] === true);
+}
+
+function columnsJson(
+  columns: readonly OutputColumn[],
+  isRedacted: (column: OutputColumn, place: number) => boolean,
+): string {
+  return JSON.stringify(columns.map((c, i) => describedColumn(c, isRedacted(c, i))));
+}
+
+const COMMA = 0x2c;
+const NEWLINE = 0x0a;
+const OPEN = 0x7b;
+const CLOSE = 0x7d;
+const NULL = Buffer.from('null');
+
+/** Elements of one array, or lines (NDJSON). */
+export type RowStyle = 'elements' | 'lines';
+
+/** Converts DataRow messages to JSON objects, directly from their bytes. */
+export class JsonRowWriter {
+  readonly #fields: readonly RowField[];
+  readonly #style: RowStyle;
+  #first = true;
+
+  constructor(shape: RowShape, style: RowStyle) {
+    this.#fields = shape.fields;
+    this.#style = style;
+  }
+
+  /** `dataRows` are whole messages with values in text format. */
+  write(dataRows: Uint8Array, out: JsonBytes): void {
+    const rows = new DataRowReader(dataRows);
+    while (rows.next()) {
+      if (this.#style === 'elements' && !this.#first) out.byte(COMMA);
+      this.#first = false;
+      this.#row(rows, out);
+      if (this.#style === 'lines') out.byte(NEWLINE);
+    }
+  }
+
+  /** Like `write` for large rows: yields after each portion. */
+  *portions(dataRows: Uint8Array, out: JsonBytes): Generator<void> {
+    const rows = new DataRowReader(dataRows);
+    while (rows.next()) {
+      if (this.#style === 'elements' && !this.#first) out.byte(COMMA);
+      this.#first = false;
+      yield* this.#largeRow(rows, out);
+      if (this.#style === 'lines') out.byte(NEWLINE);
+    }
+  }
+
+  *#largeRow(row: DataRowReader, out: JsonBytes): Generator<void> {
+    let due = row.rowStart + PORTION_BYTES;
+    for (const { lead, value } of this.#fields) {
+      out.copy(lead, 0, lead.length);
+      if (!row.value()) out.copy(NULL, 0, NULL.length);
+      else if (row.end - row.start > PORTION_BYTES)
+        yield* value.portions(row.source, row.start, row.end, out);
+      else value.write(row.source, row.start, row.end, out);
+      if (row.end < due) continue;
+      due = row.end + PORTION_BYTES;
+      yield;
+    }
+    if (this.#fields.length === 0) out.byte(OPEN);
+    out.byte(CLOSE);
+  }
+
+  #row(row: DataRowReader, out: JsonBytes): void {
+    for (const { lead, value } of this.#fields) {
+      out.copy(lead, 0, lead.length);
+      if (row.value()) value.write(row.source, row.start, row.end, out);
+      else out.copy(NULL, 0, NULL.length);
+    }
+    if (this.#fields.length === 0) out.byte(OPEN);
+    out.byte(CLOSE);
   }
 }

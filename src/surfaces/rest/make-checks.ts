@@ -2,9 +2,9 @@ import { MANIFEST_SCHEMA, POLICY_SCHEMA } from '../../model/manifest/index.js';
 import { buildShapeCheck } from '../../model/manifest/schema/check.js';
 import { buildReaders } from './bodies/reader.js';
 import './bodies/authoring.js';
-import './bodies/objects.js';
+import './bodies/authoring.js';
 import './bodies/query.js';
-import './bodies/sample.js';
+import './bodies/query.js';
 
 /** Run by `npm run build`: precompiles the checks of manifest, policy and request bodies. */
 for (const schema of [MANIFEST_SCHEMA, POLICY_SCHEMA]) await buildShapeCheck(schema);

@@ -1,6 +1,20 @@
-import { elementOf, isArray, type JsonForm, type ScalarType, type TypeName, typeRow } from 'osl-compiler';
-import { arrayValue } from './array-value.js';
-import { type JsonBytes, pieceByPiece, shortValue, type ValueWriter, type WriteValue } from './json-bytes.js';
+import {
+  elementOf,
+  InternalError,
+  isArray,
+  type JsonForm,
+  type ScalarType,
+  type TypeName,
+  typeRow,
+} from 'osl-compiler';
+import {
+  type JsonBytes,
+  PORTION_BYTES,
+  pieceByPiece,
+  shortValue,
+  type ValueWriter,
+  type WriteValue,
+} from './json-bytes.js';
 
 /**
  * Writer for values of `type` in JSON: int2, int4 and floats as numbers (NaN and infinities as strings), int8 and
@@ -115,3 +129,174 @@ function base64(source: Buffer, start: number, end: number, out: JsonBytes): voi
 function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= 0x30 && byte <= 0x39;
 }
+
+const OPEN = 0x7b;
+const CLOSE = 0x7d;
+const COMMA = 0x2c;
+const BACKSLASH = 0x5c;
+const BRACKET = 0x5b;
+const END_BRACKET = 0x5d;
+const EQUALS = 0x3d;
+
+/** `unfinished`: the element continues beyond the bytes that were to be read. */
+type ArrayToken = 'open' | 'close' | 'comma' | 'null' | 'element' | 'unfinished';
+
+/** Tokenizes a Postgres array (`{1,NULL,"a b"}`, `{{1,2},{3,4}}`). Lower bounds (`[0:1]={1,2}`) are skipped. */
+export class ArrayReader {
+  readonly source: Buffer;
+  /** Bounds of the last element in `source`, without its quotes. */
+  start = 0;
+  end = 0;
+  /** True if the element contains backslash escapes. */
+  escaped = false;
+  readonly #end: number;
+  #at: number;
+  #inQuotes = false;
+
+  constructor(source: Buffer, start: number, end: number) {
+    this.source = source;
+    this.#end = end;
+    this.#at = source[start] === BRACKET ? source.indexOf(EQUALS, start) + 1 : start;
+  }
+
+  get at(): number {
+    return this.#at;
+  }
+
+  /** Next token; null at the end. Reads at most `most` bytes, or one token if it is longer. */
+  next(most = Number.POSITIVE_INFINITY): ArrayToken | null {
+    if (this.#inQuotes) return this.#quoted(most);
+    if (this.#at >= this.#end) return null;
+    switch (this.source[this.#at]) {
+      case OPEN:
+        this.#at += 1;
+        return 'open';
+      case CLOSE:
+        this.#at += 1;
+        return 'close';
+      case COMMA:
+        this.#at += 1;
+        return 'comma';
+      case QUOTE:
+        this.#at += 1;
+        this.start = this.#at;
+        this.escaped = false;
+        this.#inQuotes = true;
+        return this.#quoted(most);
+      default:
+        return this.#bare();
+    }
+  }
+
+  /** Bytes of the last element, unescaped. */
+  element(): Buffer {
+    const written = this.source.subarray(this.start, this.end);
+    return this.escaped ? unescaped(written, 0, Buffer.allocUnsafe(written.length)).bytes : written;
+  }
+
+  #quoted(most: number): ArrayToken {
+    const { source } = this;
+    const end = Math.min(this.#end, this.#at + most);
+    let at = this.#at;
+    while (at < end && source[at] !== QUOTE) {
+      if (source[at] === BACKSLASH) {
+        this.escaped = true;
+        at += 1;
+      }
+      at += 1;
+    }
+    this.#at = at;
+    if (at >= this.#end) throw new InternalError('an array ends inside an element');
+    if (at >= end) return 'unfinished';
+    this.#inQuotes = false;
+    this.end = at;
+    this.#at += 1;
+    return 'element';
+  }
+
+  /** An unquoted element ends at the next comma or brace; only here NULL means null. */
+  #bare(): ArrayToken {
+    const { source } = this;
+    let at = this.#at;
+    while (at < this.#end && source[at] !== COMMA && source[at] !== CLOSE) at += 1;
+    this.start = this.#at;
+    this.end = at;
+    this.escaped = false;
+    this.#at = at;
+    const isNull =
+      at - this.start === 4 && source.toString('latin1', this.start, at).toUpperCase() === 'NULL';
+    return isNull ? 'null' : 'element';
+  }
+}
+
+/** Unescapes `written` from `at` on until `room` is full; returns the index to continue at. */
+function unescaped(
+  written: Buffer,
+  at: number,
+  room: Buffer,
+): { readonly bytes: Buffer; readonly at: number } {
+  let length = 0;
+  let from = at;
+  for (; from < written.length && length < room.length; from++) {
+    if (written[from] === BACKSLASH) from += 1;
+    room[length++] = written[from] ?? 0;
+  }
+  return { bytes: room.subarray(0, length), at: from };
+}
+
+/** Converts a Postgres array to a JSON array. */
+export function arrayValue(element: ValueWriter): ValueWriter {
+  const token = (kind: ArrayToken, reader: ArrayReader, out: JsonBytes): void => {
+    if (kind === 'open') out.byte(BRACKET);
+    else if (kind === 'close') out.byte(END_BRACKET);
+    else if (kind === 'comma') out.byte(COMMA);
+    else if (kind === 'null') out.copy(NULL, 0, NULL.length);
+    else if (kind === 'element' && reader.escaped) {
+      const plain = reader.element();
+      element.write(plain, 0, plain.length, out);
+    } else if (kind === 'element') element.write(reader.source, reader.start, reader.end, out);
+  };
+  return {
+    write: (source, start, end, out) => {
+      const reader = new ArrayReader(source, start, end);
+      for (let kind = reader.next(); kind !== null; kind = reader.next()) token(kind, reader, out);
+    },
+    *portions(source, start, end, out) {
+      const reader = new ArrayReader(source, start, end);
+      let due = start + PORTION_BYTES;
+      for (let kind = reader.next(PORTION_BYTES); kind !== null; kind = reader.next(PORTION_BYTES)) {
+        if (kind === 'element' && reader.end - reader.start > PORTION_BYTES) {
+          yield* largeElement(element, reader, out);
+        } else {
+          token(kind, reader, out);
+        }
+        if (reader.at < due) continue;
+        due = reader.at + PORTION_BYTES;
+        yield;
+      }
+    },
+    pieces: null,
+  };
+}
+
+function* largeElement({ write, pieces }: ValueWriter, reader: ArrayReader, out: JsonBytes): Generator<void> {
+  if (pieces === null) {
+    const whole = reader.element();
+    write(whole, 0, whole.length, out);
+    return;
+  }
+  const written = reader.source.subarray(reader.start, reader.end);
+  const room = Buffer.allocUnsafe(PORTION_BYTES);
+  let { bytes, at } = unescaped(written, 0, Buffer.allocUnsafe(pieces.skipped + PORTION_BYTES));
+  pieces.open(out);
+  pieces.piece(bytes, pieces.skipped, bytes.length, out);
+  // INVARIANT: all pieces but the last have PORTION_BYTES.
+  while (at < written.length) {
+    yield;
+    ({ bytes, at } = unescaped(written, at, room));
+    pieces.piece(bytes, 0, bytes.length, out);
+  }
+  pieces.close(out);
+}
+
+const NULL = Buffer.from('null');

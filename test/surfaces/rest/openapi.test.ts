@@ -2,7 +2,7 @@ import { compileErrors, validate } from '@readme/openapi-parser';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { ERRORS } from 'osl-compiler';
 import t, { test } from 'tap';
-import { METHODS } from '../../../src/surfaces/rest/openapi/routes.js';
+import { METHODS } from '../../../src/surfaces/rest/openapi/document.js';
 import { sealedParts } from '../../support/sealed-parts.js';
 import { freshAddress, type Sent, startRest } from './fixture.js';
 

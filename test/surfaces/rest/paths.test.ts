@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { ERRORS } from 'osl-compiler';
 import { test } from 'tap';
 import { neighbours, networkOf } from '../../../src/base/networks.js';
-import { METHODS } from '../../../src/surfaces/rest/openapi/routes.js';
+import { METHODS } from '../../../src/surfaces/rest/openapi/document.js';
 import { hasTitle } from '../../../src/surfaces/rest/problem.js';
 import { CONFORMANCE_LEVELS } from '../../../src/surfaces/rest/routes/conformance.js';
 import { freshAddress, sendRaw, startRest } from './fixture.js';

@@ -10,13 +10,12 @@ import {
 import type { GovernedPlan } from 'osl-compiler';
 import type { QueryAnswer } from '../../../ask/index.js';
 import { DataRowReader } from '../../../engine/index.js';
-import { type AnswerHead, tailOf } from '../answer-members.js';
-import { columnsOf } from '../columns.js';
-import type { RowEncoding } from '../encoding.js';
-import { ARROW_STREAM } from '../encoding.js';
+import { type AnswerHead, columnsOf, tailOf } from '../answer-members.js';
+import type { RowEncoding } from '../answer-stream.js';
+import { ARROW_STREAM } from '../answer-stream.js';
 import { PORTION_BYTES } from '../json-bytes.js';
 import type { ProblemDocument } from '../problem.js';
-import type { ArrowColumn } from './column.js';
+import type { ArrowColumn } from './buffers.js';
 import { columnOf, fieldOf, formatOf } from './columns.js';
 
 /** A record batch ends at the first of these limits, so that memory does not grow with the answer. */

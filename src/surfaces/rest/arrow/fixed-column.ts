@@ -1,6 +1,5 @@
 import type { Data, DataType } from 'apache-arrow';
-import { ArrowBytes, ValidityBitmap } from './buffers.js';
-import { type ArrowColumn, dataOf, noValue } from './column.js';
+import { ArrowBytes, type ArrowColumn, dataOf, noValue, ValidityBitmap } from './buffers.js';
 
 /**
  * Writes the value at `source[start …)` in Arrow's byte order to `into[at …)`. Returns a description such as

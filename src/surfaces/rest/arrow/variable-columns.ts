@@ -1,8 +1,7 @@
 import { type Data, type DataType, Field, List } from 'apache-arrow';
-import { ArrayReader } from '../array-value.js';
 import { PORTION_BYTES } from '../json-bytes.js';
-import { ArrowBytes, Offsets, ValidityBitmap } from './buffers.js';
-import { type ArrowColumn, dataOf, noValue } from './column.js';
+import { ArrayReader } from '../values.js';
+import { ArrowBytes, type ArrowColumn, dataOf, noValue, Offsets, ValidityBitmap } from './buffers.js';
 
 /** Appends the value in `source[start … end)`. */
 export type WriteBytes = (source: Buffer, start: number, end: number, out: ArrowBytes) => void;

@@ -1,8 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import type { Wish } from '../../../ask/authoring/propose.js';
+import type { ChangeRequest } from '../../../ask/authoring/publish.js';
 import type { Proposal } from '../../../model/authoring/index.js';
-import { LONGEST_TERM, termIn } from '../fault.js';
-import { exactly, type JsonShape, text } from '../shape.js';
+import { LONGEST_TERM, malformed, termIn } from '../fault.js';
+import { exactly, type JsonShape, list, oneOf, orNull, text } from '../shape.js';
 import { jsonFields } from './json.js';
 import { readerOfOne } from './reader.js';
 
@@ -62,4 +63,114 @@ export function documentOf(written: YamlOrJson): { readonly text: string; readon
   return typeof written === 'string'
     ? { text: written, placed: true }
     : { text: JSON.stringify(written), placed: false };
+}
+
+/** A change requested by `POST /osl/objects`. */
+export type ObjectsRequest =
+  | ChangeRequest
+  | { readonly keep: { readonly text: string; readonly placed: boolean } }
+  | { readonly discard: string };
+
+/** Code points of a version, draft id or object name. */
+const NAMED = { minLength: 1, maxLength: 300 } as const;
+const BASE = {
+  'base_version?': text(
+    'The manifest version that the change was made for: `versions.manifest` of `/osl/validate`. Or `If-Match`.',
+    NAMED,
+  ),
+} as const;
+const FRAGMENT: JsonShape<YamlOrJson> = {
+  type: ['string', 'object'],
+  description: 'Members of a manifest: YAML text, or JSON.',
+};
+const REASONS: JsonShape<Readonly<Record<string, string | null>>> = {
+  type: 'object',
+  minProperties: 1,
+  propertyNames: NAMED,
+  additionalProperties: orNull(
+    text('Why; null takes the mark away.', {
+      title: 'reason',
+      minLength: 1,
+      maxLength: 4_000,
+      pattern: '\\S',
+    }),
+  ),
+  description: 'Objects by name, with the reason of each.',
+};
+const VERSION: JsonShape<number | string> = {
+  type: ['integer', 'string'],
+  ...NAMED,
+  minimum: 0,
+  maximum: Number.MAX_SAFE_INTEGER,
+  description: 'A version, by number or id; 0 is the manifest file alone.',
+};
+
+const CHANGES = {
+  fragment: exactly({
+    fragment: FRAGMENT,
+    'state?': {
+      ...orNull(oneOf('draft', 'published')),
+      description: '`draft`: keep it only. Default: published.',
+    },
+    ...BASE,
+  }),
+  draft: exactly({ draft: text('A draft that was validated.', NAMED), ...BASE }),
+  deprecate: exactly({ deprecate: REASONS, ...BASE }),
+  withdraw: exactly({
+    withdraw: list(text('`section.name`, as in a manifest.', NAMED), undefined, { minItems: 1 }),
+    ...BASE,
+  }),
+  rollback: exactly({ rollback: VERSION, ...BASE }),
+  discard: exactly({ discard: text('A draft.', NAMED), ...BASE }),
+};
+
+export const OBJECTS_REQUEST = {
+  oneOf: Object.values(CHANGES),
+  description: 'One change. All but drafts need the version that they were made for.',
+  examples: [{ fragment: { lexicon: {} }, state: 'draft' }, { fragment: 'metrics: {}\n' }, { rollback: 0 }],
+};
+
+const readOne = readerOfOne(CHANGES);
+
+/** Reads a change and its base version, from `base_version` or `If-Match`. @throws QueryError E4150, E0511 */
+export function readObjectsRequest(request: FastifyRequest): ObjectsRequest {
+  const fields = jsonFields(request);
+  const { kind, read } = readOne(fields);
+  const base = baseOf(read.base_version ?? null, request.headers['if-match']);
+  const text = JSON.stringify(Object.entries(fields));
+  switch (kind) {
+    case 'fragment': {
+      const fragment = documentOf(read.fragment);
+      if (read.state === 'draft') return { keep: fragment };
+      return { change: { action: 'publish', ...fragment }, base, text };
+    }
+    case 'draft':
+      return { change: { action: 'publish', draft: read.draft }, base, text };
+    case 'deprecate':
+      return {
+        change: { action: 'deprecate', reasons: new Map(Object.entries(read.deprecate)) },
+        base,
+        text,
+      };
+    case 'withdraw':
+      return { change: { action: 'withdraw', paths: read.withdraw }, base, text };
+    case 'rollback':
+      return { change: { action: 'rollback', to: read.rollback }, base, text };
+    case 'discard':
+      return { discard: read.discard };
+    default: {
+      const unknown: never = kind;
+      return unknown;
+    }
+  }
+}
+
+/** If both are given they must be equal. @throws QueryError E0511 */
+function baseOf(given: string | null, ifMatch: string | undefined): string | null {
+  if (ifMatch === undefined) return given;
+  // Weak tags, `*` and lists do not identify one version.
+  const tag = /^\s*"([^",]{1,300})"\s*$/.exec(ifMatch)?.[1];
+  if (tag === undefined) throw malformed('If-Match names one version, in quotes');
+  if (given !== null && given !== tag) throw malformed('`base_version` and If-Match name different versions');
+  return tag;
 }

@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyRequest } from 'fastify';
-import { type Position, positionOfIndex, queryError } from 'osl-compiler';
+import { type Position, positionOfIndex, type QueryError, queryError } from 'osl-compiler';
+import { type JsonTextFault, jsonTextFault } from '../../../../policy/index.js';
 import { malformed } from '../fault.js';
-import { queryParameters } from '../query-string.js';
+import { queryParameters } from '../schema-wish.js';
 import { requireExactNumbers } from './json-numbers.js';
-import { ambiguityOf, requireFewMembers } from './json-text.js';
 
 export type JsonFields = Readonly<Record<string, unknown>>;
 
@@ -56,3 +56,74 @@ function placeIn(text: string, error: unknown): Position | null {
   const offset = error instanceof Error ? /at position (\d+)/.exec(error.message)?.[1] : undefined;
   return offset === undefined ? null : positionOfIndex(text, Number(offset));
 }
+
+/** Members of all objects of a body: parsing more would block the event loop. */
+const MOST_MEMBERS = 10_000;
+
+/** Nesting of a body: a parser uses as much memory per level as for a small object. */
+const DEEPEST_BODY = 1_000;
+
+/** Refuses a body with too many members or levels before it is parsed. @throws QueryError E0511, 54000 */
+export function requireFewMembers(text: string): void {
+  let members = 0;
+  let depth = 0;
+  for (const mark of marksOf(text, MEMBERS)) {
+    if (mark === COLON) members++;
+    else depth += mark === OPEN_LIST || mark === OPEN_OBJECT ? 1 : -1;
+    if (members > MOST_MEMBERS)
+      throw queryError('tooLarge', { what: 'the number of members of the body', limit: MOST_MEMBERS });
+    if (depth > DEEPEST_BODY)
+      throw queryError('tooLarge', { what: 'the depth of the body', limit: DEEPEST_BODY });
+  }
+}
+
+/** Values of an MCP message, whose library does more work per value than a JSON parser. */
+const MOST_VALUES = 10_000;
+const DEEPEST = 64;
+
+/** Refuses a message with too many values or levels before it is parsed. @throws QueryError E0511, 54000 */
+export function requirePlain(text: string): void {
+  let values = 0;
+  let depth = 0;
+  for (const mark of marksOf(text, SHAPE)) {
+    if (mark === COMMA) values++;
+    else if (mark === OPEN_LIST || mark === OPEN_OBJECT) depth++;
+    else if (mark === CLOSE_LIST || mark === CLOSE_OBJECT) depth--;
+    if (values > MOST_VALUES)
+      throw queryError('tooLarge', { what: 'the number of values of the message', limit: MOST_VALUES });
+    if (depth > DEEPEST) throw queryError('tooLarge', { what: 'the depth of the message', limit: DEEPEST });
+  }
+}
+
+/** Character codes in `marks` outside of strings. */
+function* marksOf(text: string, marks: ReadonlySet<number>): Generator<number> {
+  let quoted = false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) quoted = !quoted;
+    else if (code === BACKSLASH && quoted) at++;
+    else if (!quoted && marks.has(code)) yield code;
+  }
+}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_LIST = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const MEMBERS: ReadonlySet<number> = new Set([COLON, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT]);
+const SHAPE: ReadonlySet<number> = new Set([COMMA, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT]);
+
+/** Error for valid JSON that parsers read differently, or null. */
+export function ambiguityOf(json: string): QueryError | null {
+  const fault = jsonTextFault(json);
+  return fault === null ? null : malformed(FAULTS[fault.kind], positionOfIndex(json, fault.offset));
+}
+
+const FAULTS: Readonly<Record<JsonTextFault['kind'], string>> = {
+  'duplicate key': 'an object of the body names a key twice',
+  'lone surrogate': 'a string of the body holds half of a surrogate pair',
+};

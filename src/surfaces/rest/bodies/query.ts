@@ -1,13 +1,14 @@
 import type { FastifyRequest } from 'fastify';
-import { queryError } from 'osl-compiler';
+import { plainName, queryError } from 'osl-compiler';
 import type { UpstreamDetail } from '../../../ask/data/explain.js';
+import type { SampleRequest } from '../../../ask/data/sample.js';
 import type { QuestionBody } from '../../../ask/index.js';
 import type { BoundValue } from '../../../engine/index.js';
 import { malformed } from '../fault.js';
-import { exactly, type JsonShape, list, text } from '../shape.js';
+import { exactly, type JsonShape, list, oneOf, orNull, text } from '../shape.js';
 import { type JsonFields, jsonFields } from './json.js';
 import { METRICS_QUERY, metricsRequestOf, PLANNING } from './metrics.js';
-import { readerOfOne } from './reader.js';
+import { readerOf, readerOfOne } from './reader.js';
 
 const SCALAR: JsonShape<string | number | boolean | null> = { type: ['string', 'number', 'boolean', 'null'] };
 
@@ -80,4 +81,28 @@ export function queryRequestIn(fields: JsonFields): QueryRequest {
     return { body: { kind, request: metricsRequestOf(read) }, parameters: [], ...planning };
   const body = kind === 'osql' ? { kind, text: read.osql } : { kind, text: read.sql };
   return { body, parameters: boundParameters(read.parameters ?? []), ...planning };
+}
+
+/** Default limits from the contract. */
+const DEFAULT_LIMITS: Readonly<Record<SampleRequest['kind'], number>> = { table: 8, facet: 5 };
+const LIMIT: JsonShape<number> = {
+  type: 'integer',
+  minimum: 1,
+  maximum: 100,
+  description: 'Default: 8 rows, 5 chunks.',
+};
+
+export const SAMPLE_REQUEST = exactly({
+  kind: oneOf('table', 'facet'),
+  name: text(undefined, { minLength: 1 }),
+  'limit?': orNull(LIMIT),
+});
+
+const read = readerOf(SAMPLE_REQUEST);
+
+/** @throws QueryError E4150, E0511 */
+export function readSampleRequest(request: FastifyRequest): SampleRequest {
+  const { kind, name, limit } = read(jsonFields(request));
+  const plain = plainName(kind === 'table' ? 'entities' : 'facets', name);
+  return { kind, name: plain, limit: limit ?? DEFAULT_LIMITS[kind] };
 }

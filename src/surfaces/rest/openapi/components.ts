@@ -1,12 +1,10 @@
 import { FEATURES } from 'osl-compiler';
 import { ORIGINS } from '../../../ask/data/explain.js';
-import { QUERY } from '../bodies/query.js';
-import { SAMPLE_REQUEST } from '../bodies/sample.js';
+import { QUERY, SAMPLE_REQUEST } from '../bodies/query.js';
 import { PROBLEM } from '../problem.js';
 import { count, flag, type JsonShape, list, object, oneOf, ref, text, textOrNull } from '../shape.js';
 import { ACCESS } from './access-components.js';
-import { AUTHORING } from './authoring-components.js';
-import { PUBLISHING } from './publishing-components.js';
+import { AUTHORING, PUBLISHING } from './authoring-components.js';
 
 const FORM_NAMES = ['structured', 'retrieve', 'traverse', 'joint', 'cross_modal'] as const;
 const FORMS = oneOf(...FORM_NAMES, 'sql', 'metrics');

@@ -227,3 +227,92 @@ export const READYZ_OPERATION = operation({ ...READY_OPERATION, operationId: 're
 
 /** Operation that is omitted from the document. */
 export const HIDDEN_OPERATION = operation({ hide: true });
+
+export const WHY_OPERATION = operation({
+  operationId: 'why',
+  summary: 'Why the caller sees an object as it does',
+  tags: ['graph'],
+  security: BEARER,
+  querystring: {
+    type: 'object',
+    properties: { object: text('An entity or facet, or a column of one: `osl.entities.customer.email`.') },
+    required: ['object'],
+  },
+  response: { 200: json(ref('Why'), 'It.'), ...refusals(...ANY_CALL, ...QUESTION) },
+});
+
+export const REQUEST_ACCESS_OPERATION = operation({
+  operationId: 'requestAccess',
+  summary: 'Ask the owner of the policy for access',
+  description:
+    'On record, and where `OSL_OWNER_WEBHOOK` names a receiver, sent to it with what could be granted. The answer does not tell whether there is such an object.',
+  tags: ['graph'],
+  security: BEARER,
+  body: { content: { 'application/json': { schema: ref('AccessRequest') } } },
+  response: {
+    200: json(ref('AccessRequested'), 'It is on record.'),
+    ...refusals(...ANY_CALL, 'body', 'asking the owner'),
+  },
+});
+
+export const EXPLAIN_ACCESS_OPERATION = operation({
+  operationId: 'explainAccess',
+  summary: 'Who sees what, and why',
+  description:
+    'For admins. Nothing of the data is read, but whether the row that `row` names is there for the subject.',
+  tags: ['authoring'],
+  security: BEARER,
+  body: { content: { 'application/json': { schema: ref('AccessQuestion') } } },
+  response: {
+    200: json(ref('AccessExplanation'), 'It.'),
+    ...refusals(...ANY_CALL, 'body', 'authoring', ...QUESTION),
+  },
+});
+
+export const PUBLISH_OPERATION = operation({
+  operationId: 'publish',
+  summary: 'Publish, deprecate, withdraw or roll back',
+  description:
+    'For admins. Validated again, then a new version that cannot be changed, served whole or not at all. It cannot change connectors, policy, endpoints or allowlists.',
+  tags: ['authoring'],
+  security: BEARER,
+  headers: {
+    type: 'object',
+    properties: { 'if-match': text('The version that the change was made for, in quotes.') },
+  },
+  body: { content: { 'application/json': { schema: ref('ObjectsRequest') } } },
+  response: {
+    200: json(ref('Publication'), 'A draft was kept or discarded; or all of it was published already.'),
+    201: json(ref('Publication'), 'A new version is served.'),
+    ...refusals(...ANY_CALL, 'body', 'authoring', 'draft', 'publishing', 'notFound'),
+    422: {
+      description:
+        'It could not be served: E1002, with `diagnostics`; or there is nothing of that name: E1001.',
+      content: { 'application/problem+json': { schema: ref('Unservable') } },
+    },
+  },
+});
+
+export const OBJECTS_OPERATION = operation({
+  operationId: 'publications',
+  summary: 'What is published, its history, and drafts',
+  tags: ['authoring'],
+  security: BEARER,
+  response: {
+    200: json(ref('Publications'), 'The ETag is the version that is served.'),
+    ...refusals(...ANY_CALL, 'authoring'),
+  },
+});
+
+export const OBJECT_OPERATION = operation({
+  operationId: 'publication',
+  summary: 'One version, or one draft',
+  tags: ['authoring'],
+  security: BEARER,
+  params: {
+    type: 'object',
+    properties: { id: text('Number or id of a version, or id of a draft.') },
+    required: ['id'],
+  },
+  response: { 200: json(ref('Published'), 'It.'), ...refusals(...ANY_CALL, 'authoring', 'notFound') },
+});

@@ -1,11 +1,29 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Description, describe, type GraphParts, resolveTerm } from '../../../ask/graph/describe.js';
 import type { GraphDocument } from '../../../ask/graph/readings.js';
-import { MAP_OPERATION, RESOLVE_OPERATION, SCHEMA_OPERATION } from '../openapi/operations.js';
-import { privateHeaders, sendJson } from '../problem.js';
-import { flagParameter, queryParameters, termParameter } from '../query-string.js';
-import { readRequest } from '../read-request.js';
-import { schemaWish, WISH_PARAMETERS } from '../schema-wish.js';
+import type { AnswerParts } from '../../../ask/index.js';
+import { explainAccess } from '../../../ask/why/explain-access.js';
+import { type AccessRequestParts, requestAccess } from '../../../ask/why/request-access.js';
+import { whyObject } from '../../../ask/why/why.js';
+import { readAccessQuestion, readAccessRequest } from '../bodies/access.js';
+import { readRequest } from '../call.js';
+import type { Inflight } from '../inflight.js';
+import {
+  EXPLAIN_ACCESS_OPERATION,
+  MAP_OPERATION,
+  REQUEST_ACCESS_OPERATION,
+  RESOLVE_OPERATION,
+  SCHEMA_OPERATION,
+  WHY_OPERATION,
+} from '../openapi/operations.js';
+import { privateHeaders, sendAnswer, sendJson } from '../problem.js';
+import {
+  flagParameter,
+  queryParameters,
+  schemaWish,
+  termParameter,
+  WISH_PARAMETERS,
+} from '../schema-wish.js';
 
 /** `GET /osl/schema`, `GET /osl/domain-map`, `GET /osl/schema/resolve`. */
 export function graphRoutes(app: FastifyInstance, service: GraphParts): void {
@@ -55,4 +73,34 @@ function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   const tags = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
   return tags.includes('*') || tags.includes(`"${etag}"`);
+}
+
+/** `GET /osl/why`, `POST /osl/access-requests`, and for admins `POST /osl/access/explain`. */
+export function accessRoutes(
+  app: FastifyInstance,
+  service: AnswerParts & AccessRequestParts,
+  inflight: Inflight,
+): void {
+  app.get('/osl/why', { schema: WHY_OPERATION }, async (request, reply) => {
+    const object = await readRequest(service, request.call, 'why', () =>
+      termParameter(queryParameters(request, ['object']), 'object'),
+    );
+    return sendAnswer(request, reply, await whyObject(service, request.call, object));
+  });
+  app.post('/osl/access-requests', { schema: REQUEST_ACCESS_OPERATION }, async (request, reply) => {
+    const { call } = request;
+    const asked = await readRequest(service, call, 'request_access', () => readAccessRequest(request));
+    return sendAnswer(request, reply, await requestAccess(service, call, asked));
+  });
+  app.post('/osl/access/explain', { schema: EXPLAIN_ACCESS_OPERATION }, async (request, reply) => {
+    const { call } = request;
+    const asked = await readRequest(service, call, 'explain_access', () => readAccessQuestion(request));
+    const about = { call, action: 'explain_access', text: null };
+    return inflight.run(reply.raw, about, async (signal) => {
+      const explained = await explainAccess(service, call, asked, signal).catch((error: unknown) => {
+        throw inflight.reasonOf(error);
+      });
+      return sendAnswer(request, reply, explained);
+    });
+  });
 }

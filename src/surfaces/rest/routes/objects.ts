@@ -9,13 +9,18 @@ import {
 } from '../../../ask/authoring/drafts.js';
 import { candidates, suggest, validate } from '../../../ask/authoring/propose.js';
 import { publish } from '../../../ask/authoring/publish.js';
-import { readProposal, readWish } from '../bodies/authoring.js';
-import { readObjectsRequest } from '../bodies/objects.js';
-import { CANDIDATES_OPERATION, SUGGEST_OPERATION, VALIDATE_OPERATION } from '../openapi/operations.js';
-import { OBJECT_OPERATION, OBJECTS_OPERATION, PUBLISH_OPERATION } from '../openapi/publishing-operations.js';
+import { readObjectsRequest, readProposal, readWish } from '../bodies/authoring.js';
+import { readRequest } from '../call.js';
+import {
+  CANDIDATES_OPERATION,
+  OBJECT_OPERATION,
+  OBJECTS_OPERATION,
+  PUBLISH_OPERATION,
+  SUGGEST_OPERATION,
+  VALIDATE_OPERATION,
+} from '../openapi/operations.js';
 import { sendAnswer, sendProblem } from '../problem.js';
-import { queryParameters } from '../query-string.js';
-import { readRequest } from '../read-request.js';
+import { queryParameters } from '../schema-wish.js';
 
 /**
  * `GET /osl/candidates`, `POST /osl/suggest`, `POST /osl/validate`, for authors of the manifest. Only the state of

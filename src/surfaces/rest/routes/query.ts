@@ -2,15 +2,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { InternalError, QueryError } from 'osl-compiler';
 import { type AnswerParts, type DataQuestion, QuestionRouter } from '../../../ask/index.js';
 import { explainQuestion } from '../answer-members.js';
-import { AnswerStream } from '../answer-stream.js';
+import type { RowEncoding } from '../answer-stream.js';
+import { type AnswerLayout, AnswerStream, layoutOf } from '../answer-stream.js';
 import { type QueryRequest, readQueryRequest } from '../bodies/query.js';
-import type { RowEncoding } from '../encoding.js';
-import { type AnswerLayout, layoutOf } from '../encoding.js';
+import { readRequest } from '../call.js';
 import type { Inflight } from '../inflight.js';
 import { JsonAnswer, NdjsonAnswer } from '../json-answer.js';
 import { QUERY_OPERATION } from '../openapi/operations.js';
 import { sendJson } from '../problem.js';
-import { readRequest } from '../read-request.js';
 
 /** `POST /osl/query`: queries, or their plans with `explain: true`. */
 export function queryRoute(app: FastifyInstance, service: AnswerParts, inflight: Inflight): void {

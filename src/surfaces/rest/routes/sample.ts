@@ -3,12 +3,12 @@ import type { FastifyInstance } from 'fastify';
 import { type Sample, type SampleCell, type SampleRequest, sample } from '../../../ask/data/sample.js';
 import type { AnswerParts } from '../../../ask/index.js';
 import { turns } from '../../../engine/index.js';
-import { readSampleRequest } from '../bodies/sample.js';
+import { readSampleRequest } from '../bodies/query.js';
+import { readRequest } from '../call.js';
 import type { Inflight } from '../inflight.js';
 import { JsonBytes, PORTION_BYTES, type ValueWriter } from '../json-bytes.js';
 import { SAMPLE_OPERATION } from '../openapi/operations.js';
 import { privateHeaders } from '../problem.js';
-import { readRequest } from '../read-request.js';
 import { keyWriter, valueWriter } from '../values.js';
 
 /** `POST /osl/sample`: a few rows of an entity, or chunks of a facet. */

@@ -4,9 +4,9 @@ import type {
   CatalogForeignKey,
   TableModel,
 } from '../../../../src/surfaces/catalog/contents.js';
-import { ddlOf } from '../../../../src/surfaces/catalog/ddl.js';
+import { ddlOf } from '../../../../src/surfaces/catalog/worker/fill.js';
 import { MODEL_ROLE } from '../../../../src/surfaces/catalog/roles.js';
-import { inEntities, literal } from '../../../../src/surfaces/catalog/sql.js';
+import { inEntities, literal } from '../../../../src/surfaces/catalog/roles.js';
 
 /** Commands of one transaction: a server has locks for so many. */
 const AT_ONCE = 500;

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { layoutOf } from '../../../../src/surfaces/rest/encoding.js';
+import { layoutOf } from '../../../../src/surfaces/rest/answer-stream.js';
 import { startRest } from '../fixture.js';
 import { asJson, readArrow } from './read.js';
 
