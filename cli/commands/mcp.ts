@@ -28,12 +28,13 @@ export function addMcp(program: Command): void {
 }
 
 async function runMcp(flags: McpFlags): Promise<void> {
-  const [{ serveStdio }, { createSemanticServer }, { remoteEngine }, { watched }] = await Promise.all([
-    import('@modelcontextprotocol/server/stdio'),
-    import('../../src/surfaces/mcp/tools.js'),
-    import('../../src/surfaces/mcp/remote-engine.js'),
-    import('../../src/surfaces/mcp/raw-arguments.js'),
-  ]);
+  const [{ serveStdio }, { createSemanticServer }, { remoteEngine }, { captureArguments }] =
+    await Promise.all([
+      import('@modelcontextprotocol/server/stdio'),
+      import('../../src/surfaces/mcp/tools.js'),
+      import('../../src/surfaces/mcp/remote-engine.js'),
+      import('../../src/surfaces/mcp/raw-arguments.js'),
+    ]);
   const { StdioServerTransport } = await import('@modelcontextprotocol/server/stdio');
   const settings = settingsOf(flags);
   const engine = remoteEngine({
@@ -45,7 +46,7 @@ async function runMcp(flags: McpFlags): Promise<void> {
     version: version(),
     ...(flags.maxBytes === undefined ? {} : { maxBytes: flags.maxBytes }),
   };
-  const { passed, written } = watched(process.stdin);
+  const { passed, written } = captureArguments(process.stdin);
   const transport = new StdioServerTransport(passed);
   const handle = serveStdio(() => createSemanticServer(engine, { ...options, written }), {
     transport,

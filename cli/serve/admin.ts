@@ -32,13 +32,13 @@ export function ownPart(service: Service, { name, pg, inflight }: Fronts): OwnPa
       ownView(service, {
         process: name,
         draining: service.draining(),
-        sessions: pg.register.told,
+        sessions: pg.register.operatorViews,
         executions: inflight.executions,
         fastQuestions: pg.fastQuestions,
       }),
     command: (id, what) =>
       /^\d+$/.test(id)
-        ? pg.register.command({ pid: Number(id), what: what === 'cancel' ? 'cancel' : 'terminate' })
+        ? pg.register.signalAny({ pid: Number(id), what: what === 'cancel' ? 'cancel' : 'terminate' })
         : inflight.cancel(id),
     drain: (on) => service.drain(on),
   };

@@ -14,7 +14,7 @@ import { aloneIn, type ProcessFiles } from '../../src/service/seat.js';
 import type { Service } from '../../src/service/service.js';
 import type { CertificateFiles, ServerTls } from '../../src/service/settings/tls.js';
 import type { Settings } from '../../src/service/settings.js';
-import { type CatalogDoor, type CatalogOptions, Catalogs } from '../../src/surfaces/catalog/index.js';
+import { type CatalogOptions, type CatalogProvider, Catalogs } from '../../src/surfaces/catalog/index.js';
 import { type ConsoleOptions, consoleFiles, type DemoSignIn } from '../../src/surfaces/console/index.js';
 import { createHttpServer, type HttpServer } from '../../src/surfaces/http/server.js';
 import type { MetricsJson } from '../../src/surfaces/http/telemetry.js';
@@ -70,7 +70,7 @@ export interface SharedAcrossProcesses {
   readonly sessions: SessionCounts;
   readonly own: OwnSessions;
   readonly name: string;
-  readonly catalogs: CatalogDoor;
+  readonly catalogs: CatalogProvider;
   readonly operated: ServerOperations;
   readonly jobs: Jobs;
   gather(): Promise<readonly MetricsJson[]>;

@@ -4,11 +4,11 @@ import type { ProcessView, ReloadView } from '../../src/ask/operating/views.js';
 import type { JobState } from '../../src/base/threads/job.js';
 import type { Settings } from '../../src/service/settings.js';
 import type {
-  CatalogAsked,
-  CatalogPart,
+  CatalogModelPart,
   CatalogSession,
   CatalogSettings,
-  CatalogTold,
+  RemoteCatalogReply,
+  RemoteCatalogRequest,
 } from '../../src/surfaces/catalog/index.js';
 import {
   bytes,
@@ -84,7 +84,7 @@ const catalogAsked = record({
       maxRows: number,
     }),
   ),
-}) satisfies Guard<CatalogAsked>;
+}) satisfies Guard<RemoteCatalogRequest>;
 
 const catalogPart = record({
   id: number,
@@ -94,7 +94,7 @@ const catalogPart = record({
   at: number,
   of: number,
   part: bytes,
-}) satisfies Guard<CatalogPart>;
+}) satisfies Guard<CatalogModelPart>;
 
 const charge = record({ key: text, windowMs: number, amount: number });
 
@@ -170,7 +170,7 @@ export const OF_SUPERVISOR = Object.freeze({
   session: exchange(record({ subject: text, address: text }), flag),
   sessionEnded: exchange(record({ subject: text, address: text }), nothing),
   /** A catalog statement: the engines run in the supervisor. */
-  catalog: exchange(catalogAsked, made<CatalogTold>()),
+  catalog: exchange(catalogAsked, made<RemoteCatalogReply>()),
   catalogPart: exchange(catalogPart, nothing),
   stopCatalog: exchange(record({ id: number }), nothing),
   /** Some uses of a limit; none if all workers have used them up. */

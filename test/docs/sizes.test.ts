@@ -4,8 +4,8 @@ import { LIMITS } from 'osl-compiler';
 import { test } from 'tap';
 import { MAX_TOKEN_BYTES } from '../../policy/tokens/token-fault.js';
 import { settingsFrom } from '../../src/service/settings.js';
-import { HELD_BYTES } from '../../src/surfaces/pg/paced-rows.js';
-import { BODY_LIMIT, HEAD_LIMIT } from '../../src/surfaces/rest/fault.js';
+import { MAX_BUFFERED_BYTES } from '../../src/surfaces/pg/buffered-rows.js';
+import { BODY_LIMIT, HEAD_LIMIT } from '../../src/surfaces/rest/request-errors.js';
 import { settingsOf } from '../../wire/options.js';
 
 const MIB = 1_048_576;
@@ -34,7 +34,7 @@ const SIZES: readonly (readonly [what: string, most: string, beyond: string])[] 
   ['their bound values together', bytes(wire.maxPortalBytes), '53400'],
   [
     'rows that a portal or cursor holds for a client that does not read',
-    bytes(HELD_BYTES),
+    bytes(MAX_BUFFERED_BYTES),
     '54000, if the query cannot pause',
   ],
   ['a token, which is the password', bytes(MAX_TOKEN_BYTES), 'E3001'],

@@ -19,7 +19,7 @@ import { DECISIONS, KINDS, OUTCOMES, SURFACES } from './requests.js';
 export const REQUEST_ID = text('The call in the audit log.');
 const VERSIONS = object({ manifest: text(), policy: text() });
 const NUMBER: JsonShape<number> = { type: 'number' };
-const SIGHT = ref('Sight');
+const VISIBILITY = ref('Sight');
 const NEXT = textOrNull('`from` of the next page; null at the end.');
 const PROCESS = text('`server`, or `worker 2`.');
 const ANY_OBJECT: JsonShape<object> = { type: 'object' };
@@ -91,7 +91,7 @@ export const REVOCATION = {
   until: text('By then all of them have expired.'),
 };
 
-const MATRIX_ROW = object({ object: text(), column: text(), label: textOrNull(), sees: list(SIGHT) });
+const MATRIX_ROW = object({ object: text(), column: text(), label: textOrNull(), sees: list(VISIBILITY) });
 
 const MATRIX_PAGE = object({
   request_id: REQUEST_ID,
@@ -105,8 +105,10 @@ const MATRIX_PAGE = object({
 
 const OFFER = object({
   declared: flag(),
-  sees: SIGHT,
-  roles: list(object({ role: text(), sees: SIGHT, also: object({ count: count(), first: list(text()) }) })),
+  sees: VISIBILITY,
+  roles: list(
+    object({ role: text(), sees: VISIBILITY, also: object({ count: count(), first: list(text()) }) }),
+  ),
   grant: orNull(ANY_OBJECT),
 });
 

@@ -19,15 +19,15 @@ import { readRequest } from '../rest/call.js';
 import { Inflight } from '../rest/inflight.js';
 import { documentRoute, documentRoutes } from '../rest/openapi/document.js';
 import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
-import type { StandingParts } from '../rest/parts.js';
+import { queryParameters } from '../rest/parameters.js';
+import type { HealthParts } from '../rest/parts.js';
 import { sendAnswer } from '../rest/problem.js';
-import { queryParameters } from '../rest/schema-wish.js';
 import { INSIGHT_METHODS, insightRoutes } from './insight-routes.js';
-import { INSIGHT_OPERATIONS, OPERATIONS, TOLD } from './operations.js';
+import { ADMIN_DOCUMENT, INSIGHT_OPERATIONS, OPERATIONS } from './operations.js';
 import { readRevocation } from './requests.js';
 
 /** Services of the admin listener. */
-export type AdminParts = OperatingParts & InsightParts & Pick<StandingParts, 'probes'>;
+export type AdminParts = OperatingParts & InsightParts & Pick<HealthParts, 'probes'>;
 
 export interface AdminHttp {
   /** Port 0 lets the system choose. Rejects if the address is in use. */
@@ -71,10 +71,10 @@ export async function createAdminHttp(
   );
   const app = bareApp(parts, clientErrors, listener);
   addHooks(app, parts, inflight, clientErrors, ADMIN_METHODS);
-  await documentRoutes(app, version, TOLD);
-  shownRoutes(app, () => parts);
+  await documentRoutes(app, version, ADMIN_DOCUMENT);
+  stateRoutes(app, () => parts);
   sessionRoutes(app, () => parts);
-  doneRoutes(app, parts);
+  serverRoutes(app, parts);
   tokenRoutes(app, parts);
   insightRoutes(app, () => parts);
   documentRoute(app, parts);
@@ -87,7 +87,7 @@ export async function createAdminHttp(
 }
 
 /** Routes about the state of the server. @param schemas their entries in the OpenAPI document */
-export function shownRoutes(
+export function stateRoutes(
   app: FastifyInstance,
   parts: () => OperatingParts,
   schemas: SessionSchemas = OPERATIONS,
@@ -157,7 +157,7 @@ function tokenRoutes(app: FastifyInstance, parts: AdminParts): void {
   });
 }
 
-function doneRoutes(app: FastifyInstance, parts: AdminParts): void {
+function serverRoutes(app: FastifyInstance, parts: AdminParts): void {
   for (const on of [true, false]) {
     const done = on ? 'drain' : 'resume';
     app.post(`/admin/${done}`, { schema: OPERATIONS[done] }, async (request, reply) => {
@@ -175,7 +175,7 @@ function doneRoutes(app: FastifyInstance, parts: AdminParts): void {
 }
 
 /** Routes only on the admin listener: a token in a browser must not be able to stop a server. */
-const APART: ReadonlySet<string> = new Set([
+const ADMIN_LISTENER_ONLY: ReadonlySet<string> = new Set([
   '/admin/drain',
   '/admin/resume',
   '/admin/reload',
@@ -187,11 +187,11 @@ const APART: ReadonlySet<string> = new Set([
 
 /** Routes of the console's admin pages, for the REST listener. They are omitted from the public document. */
 export function adminBesideRest(parts: () => OperatingParts & InsightParts): MoreRoutes {
-  const methods = new Map([...ADMIN_METHODS].filter(([path]) => !APART.has(path)));
+  const methods = new Map([...ADMIN_METHODS].filter(([path]) => !ADMIN_LISTENER_ONLY.has(path)));
   return Object.freeze({
     methods,
     add: (app: FastifyInstance) => {
-      shownRoutes(app, parts, hidden(OPERATIONS));
+      stateRoutes(app, parts, hidden(OPERATIONS));
       sessionRoutes(app, parts, hidden(OPERATIONS));
       insightRoutes(app, parts, hidden(INSIGHT_OPERATIONS));
     },

@@ -17,8 +17,8 @@ import {
 } from '../../ask/operating/read-audit.js';
 import { matrix } from '../../ask/why/matrix.js';
 import { readRequest } from '../rest/call.js';
+import { queryParameters } from '../rest/parameters.js';
 import { sendAnswer } from '../rest/problem.js';
-import { queryParameters } from '../rest/schema-wish.js';
 import { INSIGHT_OPERATIONS } from './operations.js';
 import {
   auditFilter,

@@ -181,7 +181,7 @@ export const INSIGHT_OPERATIONS = Object.freeze({
 });
 
 /** Head of the admin listener's document. */
-export const TOLD: DocumentInfo = {
+export const ADMIN_DOCUMENT: DocumentInfo = {
   title: 'OSL Gateway, for who runs it',
   description: 'Sessions, pools, caches, and the state of the server. It takes an admin role.',
   components: ADMIN_COMPONENTS,

@@ -6,7 +6,7 @@ import { type MatrixQuestion, MOST_ROWS, MOST_SUBJECTS } from '../../ask/why/mat
 import { VISIBILITIES, type Visibility } from '../../model/graph/index.js';
 import { jsonFields } from '../rest/bodies/json.js';
 import { readerOfOne } from '../rest/bodies/reader.js';
-import { malformed, termIn } from '../rest/fault.js';
+import { malformed, termIn } from '../rest/request-errors.js';
 import { exactly, text } from '../rest/shape.js';
 
 /** Parameters and bodies of the admin routes, and their readers. */
@@ -132,13 +132,13 @@ const MOST_CHAIN = 16;
 export function matrixQuestion(given: Parameters): MatrixQuestion {
   const sees = listParameter(given, 'sees', VISIBILITIES.length);
   const chain = listParameter(given, 'chain', MOST_CHAIN);
-  if (sees !== null && !sees.every(isSight))
+  if (sees !== null && !sees.every(isVisibility))
     throw malformed(`\`sees\` lists some of ${VISIBILITIES.join(', ')}`);
   if (chain !== null && new Set(chain).size < chain.length) throw malformed('`chain` names a subject twice');
   return {
     subject: textParameter(given, 'subject') ?? '',
     object: textParameter(given, 'object') ?? '',
-    sees: sees === null ? null : sees.filter(isSight),
+    sees: sees === null ? null : sees.filter(isVisibility),
     after: textParameter(given, 'after'),
     subjects: countParameter(given, 'subjects', 1, MOST_SUBJECTS, MOST_SUBJECTS),
     from: countParameter(given, 'from', 0, 10_000_000, 0),
@@ -147,7 +147,7 @@ export function matrixQuestion(given: Parameters): MatrixQuestion {
   };
 }
 
-function isSight(text: string): text is Visibility {
+function isVisibility(text: string): text is Visibility {
   return (VISIBILITIES as readonly string[]).includes(text);
 }
 

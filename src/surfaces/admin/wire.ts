@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { QueryError } from 'osl-compiler';
-import type { Identity } from '../../../policy/index.js';
-import { isExpired } from '../../../policy/index.js';
+import { type Identity, isExpired } from '../../../policy/index.js';
 import {
   createWireServer,
   error,

@@ -3,14 +3,14 @@ import { LRUCache } from 'lru-cache';
 import type { ParsedText } from 'osl-compiler';
 import type { ServiceLog } from '../../base/log.js';
 import { messageOf } from '../../base/thrown.js';
-import type { CatalogDoor, StatementDescription } from './ask.js';
 import { BaseImage, FILL_MS } from './base-image.js';
+import type { CatalogProvider, StatementDescription } from './catalog-requests.js';
 import { Classifier, type StatementLane } from './classify.js';
 import type { StartedEngine } from './engine-thread.js';
 import { CatalogInstance } from './instance.js';
 import type { CatalogModel } from './model.js';
-import { type Patience, StatementQueue } from './queue.js';
 import { CatalogFault, fault } from './reply.js';
+import { StatementQueue, type WaitLimit } from './statement-queue.js';
 import type { SharedImage } from './worker/image-files.js';
 
 export interface CatalogOptions {
@@ -49,14 +49,14 @@ const MIB = 1_048_576;
 /** Default maximum rows per answer. */
 export const MAX_ROWS = 100_000;
 /** Maximum waiting statements per subject. */
-const MOST_WAITING = 100;
+const MAX_WAITING_PER_SUBJECT = 100;
 /** Maximum statements that wait for a processor; each already holds its engine. */
-const MOST_ENGINES = 10_000;
+const MAX_QUEUED = 10_000;
 /** Largest catalog: building it takes about 600 MiB, keeping it half of that. */
 const MAX_ENTITIES = 25_000;
 const MAX_COLUMNS = 300_000;
 /** Larger catalogs are filled one at a time: this takes seconds of processor time, and memory. */
-const LARGE = 20_000;
+const LARGE_COLUMNS = 20_000;
 /** Columns per place of `maxEngines`; each entity counts as `COLUMNS_OF_ENTITY` additional columns. */
 const COLUMNS_OF_PLACE = 80_000;
 const COLUMNS_OF_ENTITY = 12;
@@ -82,7 +82,7 @@ interface CatalogFailure {
  * A subject runs one statement at a time, whichever engines its tokens lead to. So it has at most one entry in each
  * queue, and first come, first served is fair between subjects.
  */
-export class Catalogs implements CatalogDoor {
+export class Catalogs implements CatalogProvider {
   readonly maxRows: number;
   readonly #base: BaseImage;
   readonly #options: Required<Omit<CatalogOptions, 'dir' | 'log'>>;
@@ -94,7 +94,7 @@ export class Catalogs implements CatalogDoor {
   /** By signature. A new model version has another signature, so it is tried at once. */
   readonly #failures = new LRUCache<string, CatalogFailure>({ max: MAX_FAILURES });
   readonly #fillingSmall: StatementQueue;
-  readonly #fillingLarge = new StatementQueue(1, MOST_ENGINES);
+  readonly #fillingLarge = new StatementQueue(1, MAX_QUEUED);
   #boots = 0;
   #fills = 0;
   #evictions = 0;
@@ -116,8 +116,8 @@ export class Catalogs implements CatalogDoor {
     };
     this.maxRows = this.#options.maxRows;
     this.#log = options.log;
-    this.#running = new StatementQueue(this.#options.maxRunning, MOST_ENGINES);
-    this.#fillingSmall = new StatementQueue(this.#options.maxRunning, MOST_ENGINES);
+    this.#running = new StatementQueue(this.#options.maxRunning, MAX_QUEUED);
+    this.#fillingSmall = new StatementQueue(this.#options.maxRunning, MAX_QUEUED);
     this.#base = new BaseImage(options.dir);
     const { idleMs } = this.#options;
     this.#sweeper = setInterval(
@@ -138,7 +138,11 @@ export class Catalogs implements CatalogDoor {
     return this.#classifier.laneOf(text, parse);
   }
 
-  knows(model: CatalogModel, text: string, parameterTypes: readonly number[]): StatementDescription | null {
+  cachedDescription(
+    model: CatalogModel,
+    text: string,
+    parameterTypes: readonly number[],
+  ): StatementDescription | null {
     return this.#instances.get(model.signature)?.knows(text, parameterTypes) ?? null;
   }
 
@@ -157,7 +161,7 @@ export class Catalogs implements CatalogDoor {
     const { waitMs } = this.#options;
     // All users of an engine wait while it is filled.
     const isFilled = this.#instances.get(model.signature)?.filled === true;
-    const patience: Patience = { until: Date.now() + waitMs + (isFilled ? 0 : FILL_MS), signal };
+    const patience: WaitLimit = { until: Date.now() + waitMs + (isFilled ? 0 : FILL_MS), signal };
     const queue = this.#queueOf(subject);
     const leave = await queue.enter(patience);
     try {
@@ -213,7 +217,7 @@ export class Catalogs implements CatalogDoor {
   #queueOf(subject: string): StatementQueue {
     let queue = this.#subjects.get(subject);
     if (queue === undefined) {
-      queue = new StatementQueue(1, MOST_WAITING);
+      queue = new StatementQueue(1, MAX_WAITING_PER_SUBJECT);
       this.#subjects.set(subject, queue);
     }
     return queue;
@@ -242,19 +246,19 @@ export class Catalogs implements CatalogDoor {
 
   #hasRoomFor(model: CatalogModel): boolean {
     const { maxEngines } = this.#options;
-    let places = Math.min(placesOf(model), maxEngines);
-    for (const other of this.#models.values()) places += placesOf(other);
+    let places = Math.min(engineShare(model), maxEngines);
+    for (const other of this.#models.values()) places += engineShare(other);
     return places <= maxEngines;
   }
 
   async #start(model: CatalogModel, image: SharedImage | null): Promise<StartedEngine> {
     this.#boots += 1;
-    if (image !== null) return this.#base.resume(image, spillOf(model));
+    if (image !== null) return this.#base.resume(image, tempFileMib(model));
     this.#fills += 1;
-    const queue = model.columns + model.entities > LARGE ? this.#fillingLarge : this.#fillingSmall;
+    const queue = model.columns + model.entities > LARGE_COLUMNS ? this.#fillingLarge : this.#fillingSmall;
     const leave = await queue.enter({ until: Date.now() + FILL_MS, signal: null });
     try {
-      return await this.#base.fill(model.parts, spillOf(model));
+      return await this.#base.fill(model.parts, tempFileMib(model));
     } finally {
       leave();
     }
@@ -348,11 +352,11 @@ export class Catalogs implements CatalogDoor {
 }
 
 /** MiB of temporary files, enough to sort a list of all columns with the attributes that tools query. */
-function spillOf({ columns }: CatalogModel): number {
+function tempFileMib({ columns }: CatalogModel): number {
   return Math.min(LEAST_SPILL + Math.ceil(columns / COLUMNS_OF_SPILLED_MIB), MOST_SPILL);
 }
 
 /** Share of `maxEngines` that an engine takes: about 60 MiB, and as much again per `COLUMNS_OF_PLACE` columns. */
-function placesOf({ entities, columns }: CatalogModel): number {
+function engineShare({ entities, columns }: CatalogModel): number {
   return 1 + Math.floor((columns + entities * COLUMNS_OF_ENTITY) / COLUMNS_OF_PLACE);
 }

@@ -1,6 +1,6 @@
-import { RELATIONS_OF_THEIR_VERSION } from './relations-of-version.js';
-import { CATALOG_VERSION, FIRST_CALLER, MODEL_ROLE, OWNER_ROLE, SETTINGS_ROLE } from './roles.js';
-import { SESSION_SIGNALLED, SETTING_CHANGED } from './session-signals.js';
+import { CATALOG_VERSION, FIRST_CALLER, MODEL_ROLE, OWNER_ROLE, SETTINGS_ROLE } from './engine-names.js';
+import { SESSION_SIGNALLED, SETTING_CHANGED } from './engine-notices.js';
+import { POSTGRES_14_RELATIONS } from './postgres-14-relations.js';
 
 /** Names of VOLATILE functions that change nothing and reveal nothing about the host. */
 const HARMLESS_VOLATILE = `
@@ -66,7 +66,7 @@ function replacedFunctions(): readonly string[] {
        AS $$ SELECT 'PostgreSQL ${CATALOG_VERSION} (OSL Gateway)' $$`,
     `ALTER FUNCTION pg_catalog.pg_is_wal_replay_paused() RENAME TO osl_is_wal_replay_paused;
      CREATE FUNCTION pg_catalog.pg_is_wal_replay_paused() RETURNS boolean LANGUAGE sql STABLE AS $$ SELECT false $$`,
-    ...['inet_client_addr', 'inet_client_port', 'inet_server_addr', 'inet_server_port'].map(nowhere),
+    ...['inet_client_addr', 'inet_client_port', 'inet_server_addr', 'inet_server_port'].map(nullFunction),
     `ALTER FUNCTION pg_catalog.current_setting(text) RENAME TO osl_current_setting;
      ALTER FUNCTION pg_catalog.current_setting(text, boolean) RENAME TO osl_current_setting;
      ALTER FUNCTION pg_catalog.set_config(text, text, boolean) RENAME TO osl_set_config;
@@ -82,7 +82,7 @@ function replacedFunctions(): readonly string[] {
     SET_CONFIG,
     SHOW_ALL_SETTINGS,
     OWN_SESSIONS,
-    KEPT_BY_SESSION,
+    CURSORS_AND_STATEMENTS,
     SIGNALS,
     `CREATE OR REPLACE VIEW pg_catalog.pg_settings AS SELECT * FROM pg_catalog.pg_show_all_settings() a`,
     ...OWNED_BY_SETTINGS.map((f) => `ALTER FUNCTION pg_catalog.${f} OWNER TO ${SETTINGS_ROLE}`),
@@ -91,7 +91,7 @@ function replacedFunctions(): readonly string[] {
   ];
 }
 
-function nowhere(name: string): string {
+function nullFunction(name: string): string {
   const type = name.endsWith('addr') ? 'inet' : 'integer';
   return `ALTER FUNCTION pg_catalog.${name}() RENAME TO osl_${name};
     CREATE FUNCTION pg_catalog.${name}() RETURNS ${type} LANGUAGE sql STABLE AS $$ SELECT NULL::${type} $$`;
@@ -235,7 +235,7 @@ const OWN_SESSIONS = `
     WHERE s.xact_start IS NOT NULL`;
 
 /** Cursors and prepared statements are kept by the gateway, not by the engine. */
-const KEPT_BY_SESSION = `
+const CURSORS_AND_STATEMENTS = `
   CREATE FUNCTION pg_catalog.osl_cursors(OUT name text, OUT text text, OUT hold boolean, OUT "binary" boolean,
     OUT scroll boolean, OUT created float8)
     RETURNS SETOF record LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $$
@@ -300,7 +300,7 @@ export const HARDENING: readonly string[] = [
   `CREATE SCHEMA entities; GRANT USAGE ON SCHEMA entities TO PUBLIC`,
   `REVOKE ALL ON DATABASE osl FROM PUBLIC; GRANT CONNECT ON DATABASE osl TO PUBLIC;
    REVOKE USAGE ON LANGUAGE sql, plpgsql FROM PUBLIC`,
-  ...RELATIONS_OF_THEIR_VERSION,
+  ...POSTGRES_14_RELATIONS,
   // Functions: revoke all, then grant the harmless ones.
   ...replacedFunctions(),
   `REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA pg_catalog FROM PUBLIC`,

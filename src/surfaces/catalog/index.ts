@@ -1,31 +1,31 @@
 /** `pg_catalog` and `information_schema` for BI tools, answered by a Postgres without data. */
 
-export type { CatalogDoor, CatalogSettings } from './ask.js';
 export {
   askCatalog,
   type CatalogDelivery,
+  type CatalogProvider,
   type CatalogQuestion,
+  type CatalogSettings,
   describeCatalog,
   refuseLane,
-} from './ask.js';
+} from './catalog-requests.js';
 export { type CatalogOptions, Catalogs } from './catalogs.js';
 export { classify, type StatementLane } from './classify.js';
-export { type CatalogModel, modelOf } from './model.js';
-export {
-  type CatalogAsked,
-  type CatalogPart,
-  CatalogServer,
-  type CatalogTold,
-  RemoteCatalogs,
-} from './remote.js';
-export type { BackendReply, ReplyReport } from './reply.js';
-export { CatalogFault } from './reply.js';
-export { CATALOG_VERSION } from './roles.js';
-export type { SettingChange } from './session-signals.js';
+export { CATALOG_VERSION } from './engine-names.js';
 export {
   type CatalogCursor,
   type CatalogSession,
   type CatalogStatement,
   namesSessions,
   type SessionSignal,
-} from './session-signals.js';
+  type SettingChange,
+} from './engine-notices.js';
+export { type CatalogModel, modelOf } from './model.js';
+export {
+  type CatalogModelPart,
+  CatalogServer,
+  type RemoteCatalogReply,
+  type RemoteCatalogRequest,
+  RemoteCatalogs,
+} from './remote.js';
+export { type BackendReply, CatalogFault, type ReplyReport } from './reply.js';

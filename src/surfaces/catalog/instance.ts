@@ -3,11 +3,11 @@ import { quoteIdentifier } from 'osl-compiler';
 import type { BoundValue } from '../../engine/index.js';
 import { textValuesOf } from '../../engine/protocol/data-row.js';
 import { FrontendEncoder } from '../../engine/protocol/encoder.js';
-import type { CatalogCaller, CatalogEngine, StatementDescription } from './ask.js';
+import type { CatalogCaller, CatalogEngine, StatementDescription } from './catalog-requests.js';
+import { FIRST_CALLER, literal, OWNER_ROLE, roleNameOf } from './engine-names.js';
 import { EngineEnded, type EngineThread, type StartedEngine } from './engine-thread.js';
-import { cancelled, type Patience, StatementQueue } from './queue.js';
 import { type BackendReply, CatalogFault, fault, type ReplyReport, readReply } from './reply.js';
-import { FIRST_CALLER, literal, OWNER_ROLE, roleNameOf } from './roles.js';
+import { cancelled, StatementQueue, type WaitLimit } from './statement-queue.js';
 import type { SharedImage } from './worker/image-files.js';
 
 export interface InstanceLimits {
@@ -90,7 +90,7 @@ export class CatalogInstance implements CatalogEngine {
 
   /** Resolves once the engine has started. The start continues if `signal` aborts. Rejects with the start's error. */
   async ready(signal: AbortSignal | null): Promise<void> {
-    await orAborted(this.#engine(), signal);
+    await orCancelled(this.#engine(), signal);
   }
 
   /** Cached description of a statement, or null. */
@@ -159,7 +159,7 @@ export class CatalogInstance implements CatalogEngine {
     }
   }
 
-  #patience(signal: AbortSignal | null): Patience {
+  #patience(signal: AbortSignal | null): WaitLimit {
     return { until: Date.now() + this.#limits.waitMs, signal };
   }
 
@@ -216,16 +216,16 @@ export class CatalogInstance implements CatalogEngine {
    */
   async #switchTo(thread: EngineThread, caller: CatalogCaller): Promise<void> {
     const role = roleNameOf(caller.user);
-    const { told, inForce } = caller.session;
-    if (role === this.#role && told === this.#told) return;
+    const { json, inForce } = caller.session;
+    if (role === this.#role && json === this.#told) return;
     const encoder = new FrontendEncoder();
     const rename = `ALTER ROLE ${quoteIdentifier(this.#role)} RENAME TO ${quoteIdentifier(role)}`;
     encoder.query(`SET SESSION AUTHORIZATION ${OWNER_ROLE}`);
     if (role !== this.#role) encoder.query(`BEGIN READ WRITE; ${rename}; COMMIT`);
-    encoder.query(`SET osl.session = ${literal(told)}`);
+    encoder.query(`SET osl.session = ${literal(json)}`);
     for (const [name, value] of inForce) encoder.query(`SET ${quoteIdentifier(name)} = ${literal(value)}`);
     encoder.query(`SET SESSION AUTHORIZATION ${quoteIdentifier(role)}`);
-    for (const question of WHO) encoder.query(question);
+    for (const question of IDENTITY_QUERIES) encoder.query(question);
     const { bytes } = await thread.exec(encoder.view(), {
       deadlineMs: SWITCH_MS,
       maxBytes: MIB,
@@ -240,7 +240,7 @@ export class CatalogInstance implements CatalogEngine {
     }
     this.#switches += role === this.#role ? 0 : 1;
     this.#role = role;
-    this.#told = reply.error === null ? told : '';
+    this.#told = reply.error === null ? json : '';
     // The data's Postgres knows this time zone, the catalog engine does not.
     if (reply.error?.sqlstate === '22023') throw new CatalogFault(reply.error);
     if (reply.error !== null) throw new EngineEnded('broken', reply.error.message);
@@ -279,7 +279,7 @@ export class CatalogInstance implements CatalogEngine {
 
 const SWITCH_MS = 10_000;
 /** SHOW is not a replaceable function, so it returns the real values. */
-const WHO = [
+const IDENTITY_QUERIES = [
   `SELECT session_user, current_user, pg_catalog.pg_has_role('${OWNER_ROLE}', 'USAGE')`,
   'SHOW is_superuser',
   'SHOW transaction_read_only',
@@ -307,7 +307,7 @@ function withHint(report: ReplyReport): ReplyReport {
 }
 
 /** Result of `work`, unless `signal` aborts first. @throws CatalogFault 57014 */
-async function orAborted<T>(work: Promise<T>, signal: AbortSignal | null): Promise<T> {
+async function orCancelled<T>(work: Promise<T>, signal: AbortSignal | null): Promise<T> {
   if (signal === null) return work;
   requireGoing(signal);
   return new Promise((resolve, reject) => {

@@ -1,15 +1,20 @@
 import { LRUCache } from 'lru-cache';
 import { InternalError, type ParsedText } from 'osl-compiler';
 import type { BoundValue } from '../../engine/index.js';
-import type { CatalogCaller, CatalogDoor, CatalogEngine, StatementDescription } from './ask.js';
+import type {
+  CatalogCaller,
+  CatalogEngine,
+  CatalogProvider,
+  StatementDescription,
+} from './catalog-requests.js';
 import { type Catalogs, MAX_ROWS } from './catalogs.js';
 import { Classifier, type StatementLane } from './classify.js';
 import type { CatalogModel } from './model.js';
-import { cancelled } from './queue.js';
 import { type BackendReply, CatalogFault, type ReplyReport } from './reply.js';
+import { cancelled } from './statement-queue.js';
 
 /** Request to the process that runs the engines. */
-export interface CatalogAsked {
+export interface RemoteCatalogRequest {
   /** Used to cancel the request. */
   readonly id: number;
   readonly signature: string;
@@ -18,16 +23,16 @@ export interface CatalogAsked {
   readonly text: string;
   readonly parameterTypes: readonly number[];
   /** Null to describe the statement only. */
-  readonly run: CatalogRun | null;
+  readonly run: RemoteCatalogRun | null;
 }
 
-interface CatalogRun {
+interface RemoteCatalogRun {
   readonly values: readonly BoundValue[];
   readonly formats: readonly (0 | 1)[];
   readonly maxRows: number;
 }
 
-export type CatalogTold =
+export type RemoteCatalogReply =
   | { readonly kind: 'described'; readonly described: StatementDescription }
   | { readonly kind: 'reply'; readonly reply: BackendReply }
   /** The model must be sent before asking again. */
@@ -35,7 +40,7 @@ export type CatalogTold =
   | { readonly kind: 'fault'; readonly report: ReplyReport };
 
 /** One part of a model, sent in order before the request is repeated. */
-export interface CatalogPart extends Pick<CatalogModel, 'signature' | 'entities' | 'columns'> {
+export interface CatalogModelPart extends Pick<CatalogModel, 'signature' | 'entities' | 'columns'> {
   /** Id of the request. */
   readonly id: number;
   /** Index from 0. */
@@ -46,9 +51,9 @@ export interface CatalogPart extends Pick<CatalogModel, 'signature' | 'entities'
 
 /** Connection to the process that runs the engines. */
 export interface CatalogHost {
-  ask(asked: CatalogAsked): Promise<CatalogTold>;
+  ask(asked: RemoteCatalogRequest): Promise<RemoteCatalogReply>;
   /** Resolves once the part has been received. */
-  send(part: CatalogPart): Promise<void>;
+  send(part: CatalogModelPart): Promise<void>;
   stop(id: number): void;
 }
 
@@ -57,7 +62,7 @@ const MAX_DESCRIBED = 2_000;
 const MAX_DESCRIBED_LENGTH = 16_384;
 
 /** Catalogs whose engines run in another process, which also queues the statements. */
-export class RemoteCatalogs implements CatalogDoor {
+export class RemoteCatalogs implements CatalogProvider {
   readonly maxRows = MAX_ROWS;
   readonly #host: CatalogHost;
   readonly #classifier = new Classifier();
@@ -72,7 +77,7 @@ export class RemoteCatalogs implements CatalogDoor {
     return this.#classifier.laneOf(text, parse);
   }
 
-  knows(
+  cachedDescription(
     { signature }: CatalogModel,
     text: string,
     parameterTypes: readonly number[],
@@ -88,7 +93,7 @@ export class RemoteCatalogs implements CatalogDoor {
   ): Promise<T> {
     return work({
       describe: async (caller, text, parameterTypes, signal) => {
-        const known = this.knows(model, text, parameterTypes);
+        const known = this.cachedDescription(model, text, parameterTypes);
         if (known !== null) return known;
         const told = await this.#asked(model, { subject, caller, text, parameterTypes, run: null }, signal);
         if (told.kind !== 'described') throw new InternalError('a catalog did not describe a statement');
@@ -108,9 +113,9 @@ export class RemoteCatalogs implements CatalogDoor {
   /** @throws CatalogFault */
   async #asked(
     model: CatalogModel,
-    asked: Omit<CatalogAsked, 'id' | 'signature'>,
+    asked: Omit<RemoteCatalogRequest, 'id' | 'signature'>,
     signal: AbortSignal | null,
-  ): Promise<Exclude<CatalogTold, { kind: 'unknown' | 'fault' }>> {
+  ): Promise<Exclude<RemoteCatalogReply, { kind: 'unknown' | 'fault' }>> {
     const id = ++this.#last;
     const stop = (): void => this.#host.stop(id);
     const requireGoing = (): void => {
@@ -154,13 +159,13 @@ export class CatalogServer {
   readonly #catalogs: Catalogs;
   readonly #running = new Map<string, AbortController>();
   /** Parts of a statement's model received so far. */
-  readonly #sent = new Map<string, CatalogPart[]>();
+  readonly #sent = new Map<string, CatalogModelPart[]>();
 
   constructor(catalogs: Catalogs) {
     this.#catalogs = catalogs;
   }
 
-  async answer(process: number, asked: CatalogAsked): Promise<CatalogTold> {
+  async answer(process: number, asked: RemoteCatalogRequest): Promise<RemoteCatalogReply> {
     const { signature, subject, caller, text, parameterTypes, run } = asked;
     const key = `${process} ${asked.id}`;
     const model = this.#sentModel(key) ?? this.#catalogs.modelOf(signature);
@@ -169,7 +174,7 @@ export class CatalogServer {
     this.#running.set(key, stop);
     const { signal } = stop;
     try {
-      return await this.#catalogs.use<CatalogTold>(model, subject, signal, async (engine) => {
+      return await this.#catalogs.use<RemoteCatalogReply>(model, subject, signal, async (engine) => {
         if (run === null)
           return {
             kind: 'described',
@@ -188,7 +193,7 @@ export class CatalogServer {
   }
 
   /** Stores one part of a statement's model. */
-  take(process: number, part: CatalogPart): void {
+  take(process: number, part: CatalogModelPart): void {
     const key = `${process} ${part.id}`;
     const parts = this.#sent.get(key) ?? [];
     if (part.at !== parts.length) throw new InternalError('a part of a catalog is missing');

@@ -2,7 +2,7 @@ import { ForeignFault } from '../../ask/index.js';
 import { reportFields } from '../../engine/protocol/report-fields.js';
 import { type DescribedColumn, describedColumns } from '../../engine/protocol/row-description.js';
 import { BackendSplitter } from '../../engine/protocol/splitter.js';
-import { type SessionSignal, type SettingChange, sessionSignal, settingChange } from './session-signals.js';
+import { type SessionSignal, type SettingChange, sessionSignal, settingChange } from './engine-notices.js';
 
 /** An error or notice of the engine. The engine holds no data, so all of it may be shown. */
 export interface ReplyReport {

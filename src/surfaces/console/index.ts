@@ -1,4 +1,9 @@
 /** The console: built pages at `/console`, on the port of REST. */
 
-export type { ConsoleOptions, DemoSignIn } from './route.js';
-export { CONSOLE_METHODS, consoleFiles, consoleRoutes } from './route.js';
+export {
+  CONSOLE_METHODS,
+  type ConsoleOptions,
+  consoleFiles,
+  consoleRoutes,
+  type DemoSignIn,
+} from './route.js';

@@ -12,7 +12,7 @@ import { privateHeaders } from '../rest/problem.js';
  * Settings for the page before sign-in. No token is needed, so they contain nothing confidential: version and issuers
  * are also in `/openapi.json` and `/.well-known/oauth-protected-resource/mcp`.
  */
-function toldOf({ version, admin, demo, localTokens, wire, logins }: ConsoleOptions) {
+function publicSettings({ version, admin, demo, localTokens, wire, logins }: ConsoleOptions) {
   return {
     version,
     admin,
@@ -74,7 +74,7 @@ export function consoleRoutes(app: FastifyInstance, service: RequestParts, optio
   const { files, demo } = options;
   const hidden = { schema: HIDDEN_OPERATION };
   const headers = (): Readonly<Record<string, string>> =>
-    consoleHeaders(originsOf(toldOf(options).issuers.map(({ issuer }) => issuer)));
+    consoleHeaders(originsOf(publicSettings(options).issuers.map(({ issuer }) => issuer)));
   const serve = (name: string) => async (request: FastifyRequest, reply: FastifyReply) => {
     const file = files.get(name);
     if (file === undefined) return reply.callNotFound();
@@ -88,7 +88,7 @@ export function consoleRoutes(app: FastifyInstance, service: RequestParts, optio
   app.get('/console', hidden, (_request, reply) => reply.redirect('/console/', 308));
   app.get('/console/', hidden, serve(PAGE));
   app.get('/console/settings.json', hidden, async (request, reply) =>
-    reply.headers({ ...privateHeaders(request.call.requestId), ...headers() }).send(toldOf(options)),
+    reply.headers({ ...privateHeaders(request.call.requestId), ...headers() }).send(publicSettings(options)),
   );
   // The name is looked up as sent, without decoding: anything else is unknown.
   app.get<{ Params: { '*': string } }>('/console/*', hidden, (request, reply) =>

@@ -5,11 +5,11 @@ import { publicError, type RequestParts } from '../../ask/index.js';
 import { breakGlass, type GlassParts } from '../../ask/request/break-glass.js';
 import type { RequestCall } from '../../ask/request/call.js';
 import { turnAway } from '../../ask/request/visit.js';
-import { callOf, statedIn } from '../rest/call.js';
-import { httpFault } from '../rest/fault.js';
+import { callOf, headerText } from '../rest/call.js';
 import type { Inflight } from '../rest/inflight.js';
 import { METHODS } from '../rest/openapi/document.js';
 import { sendProblem } from '../rest/problem.js';
+import { httpFault } from '../rest/request-errors.js';
 import type { ClientErrors } from './listener.js';
 
 /** Path template of `path`, as in the table of methods. */
@@ -21,7 +21,7 @@ export function templateOf(path: string): string {
 }
 
 /** Hint for requests of `/`; contains nothing of the request. */
-function entrances(methods: ReadonlyMap<string, string>): string {
+function rootHint(methods: ReadonlyMap<string, string>): string {
   const pages = methods.has('/console/') ? 'the console is at /console/, ' : '';
   return `${pages}what programs may ask is in /openapi.json`;
 }
@@ -30,7 +30,7 @@ function entrances(methods: ReadonlyMap<string, string>): string {
  * Answers unrouted requests: another method of a known path (E4050), or an unknown path (E4040). Below `/osl` and
  * `/admin` only callers with a valid token are told.
  */
-async function sendUnknown(
+async function sendNotFound(
   service: RequestParts,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -41,7 +41,7 @@ async function sendUnknown(
   const allowed = methods.get(templateOf(path));
   const reason =
     allowed === undefined
-      ? queryError('notFound', path === '/' ? { elsewhere: entrances(methods) } : {})
+      ? queryError('notFound', path === '/' ? { elsewhere: rootHint(methods) } : {})
       : queryError('methodNotAllowed', { allowed });
   const who = /^\/(?:osl|admin)(?:\/|$)/.test(path) ? 'identified' : 'anyone';
   const told = await turnAway(service, call, 'http', reason, who);
@@ -67,7 +67,7 @@ export function addHooks(
 ): void {
   app.addHook('onRequest', (request, reply, done) => {
     request.call = callOf(request.raw);
-    clientErrors.begins(request.raw.socket, reply.raw);
+    clientErrors.noteRequest(request.raw.socket, reply.raw);
     const traceparent = traceparentOf(request.headers['traceparent']);
     if (traceparent !== null) {
       reply.raw.setHeader('traceparent', traceparent);
@@ -81,14 +81,14 @@ export function addHooks(
     if (inflight.draining) setImmediate(() => app.server.closeIdleConnections());
     done();
   });
-  app.setNotFoundHandler((request, reply) => sendUnknown(service, request, reply, methods));
+  app.setNotFoundHandler((request, reply) => sendNotFound(service, request, reply, methods));
   app.setErrorHandler((error, request, reply) => sendFault(service, error, request, reply, methods));
 }
 
 /** Activates break-glass access for requests with `OSL-Break-Glass`, before they are handled. */
-export function breakGlasses(app: FastifyInstance, service: GlassParts): void {
+export function addBreakGlassHook(app: FastifyInstance, service: GlassParts): void {
   app.addHook('preHandler', async (request) => {
-    const reason = statedIn(request.raw.rawHeaders, 'osl-break-glass');
+    const reason = headerText(request.raw.rawHeaders, 'osl-break-glass');
     if (reason !== null) request.call = await inEmergency(service, request.call, reason, request.url);
   });
 }
@@ -128,7 +128,7 @@ async function sendFault(
   if (error instanceof QueryError) return sendProblem(reply, error, call.requestId);
   const fault = httpFault(error);
   if (fault === null) return sendProblem(reply, publicError(service, call.requestId, error), call.requestId);
-  if (request.is404) return sendUnknown(service, request, reply, methods);
+  if (request.is404) return sendNotFound(service, request, reply, methods);
   return sendRefusal(service, request, reply, fault);
 }
 

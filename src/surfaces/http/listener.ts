@@ -7,8 +7,8 @@ import type { RequestCall, RequestParts } from '../../ask/index.js';
 import { refusedConnection } from '../../ask/request/session.js';
 import { turnAway } from '../../ask/request/visit.js';
 import { distrust } from '../rest/call.js';
-import { HEAD_LIMIT, httpFault } from '../rest/fault.js';
 import { rawProblem } from '../rest/problem.js';
+import { HEAD_LIMIT, httpFault } from '../rest/request-errors.js';
 
 /** Certificate chain and key in PEM. */
 export interface HttpTls {
@@ -122,13 +122,13 @@ export class ClientErrors {
   }
 
   /** Notes that a request of `socket` is being answered. */
-  begins(socket: Socket, response: ServerResponse): void {
+  noteRequest(socket: Socket, response: ServerResponse): void {
     this.#current.set(socket, response);
   }
 
   /** Closes a connection whose TLS handshake failed. */
   refuse(socket: Socket): void {
-    const call = strangersCall(socket);
+    const call = anonymousCall(socket);
     socket.destroy();
     void refusedConnection(this.#service, call, 'http tls', PROTOCOL_VIOLATION);
   }
@@ -145,7 +145,7 @@ export class ClientErrors {
       socket.destroy();
       return;
     }
-    const call = strangersCall(socket);
+    const call = anonymousCall(socket);
     // A request whose body broke off is recorded by its handler.
     const told = answering ? Promise.resolve(fault) : turnAway(this.#service, call, 'http', fault, 'anyone');
     told.then(
@@ -158,7 +158,7 @@ export class ClientErrors {
 /** SQLSTATE of a protocol violation. */
 const PROTOCOL_VIOLATION = '08P01';
 
-function strangersCall(socket: Socket): RequestCall {
+function anonymousCall(socket: Socket): RequestCall {
   return {
     requestId: randomUUID(),
     surface: 'rest',

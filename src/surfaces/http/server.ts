@@ -7,12 +7,12 @@ import { neighbours } from '../../base/networks.js';
 import { CONSOLE_METHODS, type ConsoleOptions, consoleRoutes } from '../console/index.js';
 import { type McpOptions, mcpRoute } from '../mcp/route.js';
 import { callOf } from '../rest/call.js';
-import { BODY_LIMIT, httpFault } from '../rest/fault.js';
 import { Inflight } from '../rest/inflight.js';
 import { documentRoute, documentRoutes, METHODS } from '../rest/openapi/document.js';
 import { METRICS_OPERATION } from '../rest/openapi/service-operations.js';
-import type { RestParts, StandingParts } from '../rest/parts.js';
+import type { HealthParts, RestParts } from '../rest/parts.js';
 import { privateHeaders } from '../rest/problem.js';
+import { BODY_LIMIT, httpFault } from '../rest/request-errors.js';
 import { conformanceRoute } from '../rest/routes/conformance.js';
 import { accessRoutes, graphRoutes } from '../rest/routes/graph.js';
 import { healthRoutes } from '../rest/routes/health.js';
@@ -20,26 +20,26 @@ import { authoringRoutes, objectsRoutes } from '../rest/routes/objects.js';
 import { queryRoute } from '../rest/routes/query.js';
 import { sampleRoute } from '../rest/routes/sample.js';
 import { tokenRoute } from '../rest/routes/token.js';
-import { addHooks, breakGlasses, sendRefusal } from './hooks.js';
+import { addBreakGlassHook, addHooks, sendRefusal } from './hooks.js';
 import { ClientErrors, type HttpListener, type HttpTls, listenerOf } from './listener.js';
-import type { HttpParts } from './telemetry.js';
 import {
   createTelemetry,
+  type HttpParts,
   type MetricsJson,
   NO_WIRE,
   pageOf,
   type Telemetry,
-  type WireNumbers,
+  type WireFigures,
 } from './telemetry.js';
 
 /** Request headers allowed for pages, in addition to CORS-safelisted ones. */
-const SENT =
+const ALLOWED_HEADERS =
   'Authorization, Content-Type, If-Match, If-None-Match, traceparent, OSL-Purpose, OSL-Break-Glass';
 /** Response headers exposed to pages, in addition to CORS-safelisted ones. */
-const READ = 'Retry-After, X-Request-Id, ETag, Location, Allow, WWW-Authenticate, traceparent';
+const EXPOSED_HEADERS = 'Retry-After, X-Request-Id, ETag, Location, Allow, WWW-Authenticate, traceparent';
 const CORS_METHODS = 'GET, HEAD, POST';
 /** Lifetime of a preflight response in browsers. */
-const REMEMBERED_SECONDS = 600;
+const PREFLIGHT_SECONDS = 600;
 
 /**
  * CORS for `origins` (exact values of the `Origin` header): everything below `/osl`, and `/openapi.json`. Other
@@ -51,14 +51,14 @@ const REMEMBERED_SECONDS = 600;
  *
  * INVARIANT: called before other hooks, so that pages can read their refusals.
  */
-function shareWith(app: FastifyInstance, origins: readonly string[]): void {
+function addCors(app: FastifyInstance, origins: readonly string[]): void {
   if (origins.length === 0) return;
   app.addHook('onRequest', (request, reply, done) => {
     if (isShared(request.url)) {
       const { origin } = request.headers;
       if (origin !== undefined && origins.includes(origin)) {
         reply.raw.setHeader('access-control-allow-origin', origin);
-        reply.raw.setHeader('access-control-expose-headers', READ);
+        reply.raw.setHeader('access-control-expose-headers', EXPOSED_HEADERS);
       }
     }
     done();
@@ -89,8 +89,8 @@ function answerPreflights(app: FastifyInstance): void {
       .code(204)
       .headers({
         'access-control-allow-methods': CORS_METHODS,
-        'access-control-allow-headers': SENT,
-        'access-control-max-age': REMEMBERED_SECONDS,
+        'access-control-allow-headers': ALLOWED_HEADERS,
+        'access-control-max-age': PREFLIGHT_SECONDS,
       })
       .send();
   });
@@ -109,7 +109,7 @@ function isShared(url: string): boolean {
  */
 function metricsRoute(
   app: FastifyInstance,
-  service: RequestParts & StandingParts,
+  service: RequestParts & HealthParts,
   telemetry: Telemetry,
   networks: readonly string[],
   gather?: () => Promise<readonly MetricsJson[]>,
@@ -140,7 +140,7 @@ export interface HttpOptions {
   /** Maximum time for a request to arrive, in ms. Default 30,000. */
   readonly requestTimeoutMs?: number;
   /** Figures of the Postgres port, for `/metrics`. */
-  readonly wire?: WireNumbers;
+  readonly wire?: WireFigures;
   /** Metrics of all processes of the server, for `/metrics`. Default: this process. */
   readonly gather?: () => Promise<readonly MetricsJson[]>;
   /** Addresses and networks that may read `/metrics`, in addition to this machine. */
@@ -200,11 +200,11 @@ export async function createHttpServer(service: HttpParts, options: HttpOptions 
     clientErrors.refuse(socket),
   );
   const app = bareApp(service, clientErrors, listener);
-  shareWith(app, options.corsOrigins ?? []);
+  addCors(app, options.corsOrigins ?? []);
   const page = options.console ?? null;
   const more = options.more ?? null;
   addHooks(app, service, inflight, clientErrors, methodsWith(page, more));
-  breakGlasses(app, service);
+  addBreakGlassHook(app, service);
   answerPreflights(app);
   const telemetry = createTelemetry(app, service, options.wire ?? NO_WIRE);
   const mcp = { ...LOCAL_MCP, ...options.mcp };

@@ -46,7 +46,7 @@ export interface MetricTotals {
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /** Creates the metrics of `app`. Requests are labelled by declared route: labels never contain client input. */
-export function createTelemetry(app: FastifyInstance, service: HttpParts, wire: WireNumbers): Telemetry {
+export function createTelemetry(app: FastifyInstance, service: HttpParts, wire: WireFigures): Telemetry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const requests = new Counter({
@@ -76,18 +76,18 @@ export function createTelemetry(app: FastifyInstance, service: HttpParts, wire: 
 }
 
 /** Metrics of the Postgres port. */
-export interface WireNumbers {
+export interface WireFigures {
   readonly connections: number;
   /** Queries answered on the fast lane. */
   readonly fastQuestions: number;
 }
 
-export const NO_WIRE: WireNumbers = Object.freeze({ connections: 0, fastQuestions: 0 });
+export const NO_WIRE: WireFigures = Object.freeze({ connections: 0, fastQuestions: 0 });
 
 /** `over`: aggregation over processes; default sum. */
 type AddGauge = (name: string, help: string, read: () => number, over?: 'min' | 'max') => void;
 
-function serviceGauges(registry: Registry, service: HttpParts, wire: WireNumbers): void {
+function serviceGauges(registry: Registry, service: HttpParts, wire: WireFigures): void {
   const gauge: AddGauge = (name, help, read, over) => {
     new Gauge({
       name,

@@ -55,7 +55,7 @@ export function unreachable(): EngineRefusal {
 }
 
 /** The query with `explain: true`; it must be a JSON object. */
-export function explained(question: QueryJson): QueryJson {
+export function withExplain(question: QueryJson): QueryJson {
   const members = question.trim().slice(1);
   return `{"explain":true${/^\s*\}/.test(members) ? '' : ','}${members}`;
 }
@@ -71,7 +71,7 @@ export function objectIn(text: string): EngineFields | null {
 }
 
 /** UTF-16 units; longer than any trailer or displayable row. */
-const MOST_LINE = 1_048_576;
+const MAX_LINE = 1_048_576;
 
 /**
  * Incremental reader of an NDJSON answer: rows up to `maxBytes`, then the trailer in the last line. Further rows are
@@ -102,7 +102,7 @@ export class AnswerReader {
       this.#line(this.#isOverlong ? null : line);
       this.#isOverlong = false;
     }
-    if (this.#rest.length > MOST_LINE) this.#isOverlong = true;
+    if (this.#rest.length > MAX_LINE) this.#isOverlong = true;
     if (this.#isOverlong) this.#rest = '';
   }
 

@@ -11,16 +11,16 @@ import { queryRequestIn } from '../rest/bodies/query.js';
 import { readRequest } from '../rest/call.js';
 import type { Inflight } from '../rest/inflight.js';
 import { NdjsonAnswer } from '../rest/json-answer.js';
+import { schemaSelection } from '../rest/parameters.js';
 import type { RestParts } from '../rest/parts.js';
 import { problemOf } from '../rest/problem.js';
-import { schemaWish } from '../rest/schema-wish.js';
 import {
   AnswerReader,
   type Engine,
   EngineRefusal,
-  explained,
   type JsonDocument,
   type QueryJson,
+  withExplain,
 } from './engine.js';
 
 /** Credentials and origin of a message. */
@@ -85,7 +85,7 @@ export class LocalEngine implements Engine {
 
   explain(question: QueryJson, signal: AbortSignal): Promise<JsonDocument> {
     return this.#call(signal, async (call, ended) => {
-      const { body, upstream } = await this.#read(call, explained(question));
+      const { body, upstream } = await this.#read(call, withExplain(question));
       const plan = await explainQuestion(
         this.#service,
         { ...call, body, parameterOids: [], mayBeOld: true },
@@ -98,7 +98,7 @@ export class LocalEngine implements Engine {
 
   schema(given: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<JsonDocument> {
     return this.#call(signal, async (call) => {
-      const wish = await readRequest(this.#service, call, 'schema', () => schemaWish(given));
+      const wish = await readRequest(this.#service, call, 'schema', () => schemaSelection(given));
       const { body } = await describe(this.#service, call, { document: 'schema', governed: true, wish });
       return { text: body.toString(), requestId: call.requestId };
     });

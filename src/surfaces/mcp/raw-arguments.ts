@@ -51,7 +51,7 @@ const LONGEST = 4_194_304;
 /**
  * Passes message lines on and keeps arguments that parsing would round: `written` returns those of a message id once.
  */
-export function watched(input: Readable): {
+export function captureArguments(input: Readable): {
   readonly passed: Readable;
   readonly written: (id: string | number) => string | null;
 } {

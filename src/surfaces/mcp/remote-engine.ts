@@ -3,10 +3,10 @@ import {
   AnswerReader,
   type Engine,
   EngineRefusal,
-  explained,
   type JsonDocument,
   objectIn,
   unreachable,
+  withExplain,
 } from './engine.js';
 
 /** REST connection to a server, with the caller's own token. */
@@ -43,7 +43,7 @@ export function remoteEngine(client: RestClient): Engine {
       return readAnswer(response, maxBytes);
     },
     explain: async (question, signal) => {
-      const body = explained(question);
+      const body = withExplain(question);
       return documentOf(await send(client, { path: QUERY, body, accept: JSON_TYPE, signal }));
     },
     schema: async (wish, signal) => {

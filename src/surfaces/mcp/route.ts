@@ -28,7 +28,7 @@ const LOCAL: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
  * True if the request addresses this server and comes from an allowed page. Guards against DNS rebinding: the host
  * must be an address or a known name. Only browsers send `Origin`.
  */
-function isServed(headers: IncomingHttpHeaders, allowed: AllowedOrigins): boolean {
+function isAllowed(headers: IncomingHttpHeaders, allowed: AllowedOrigins): boolean {
   const host = hostname(`http://${headers.host ?? ''}`);
   if (host === null || !(LOCAL.has(host) || isAddress(host) || allowed.hosts.includes(host))) return false;
   const { origin } = headers;
@@ -130,7 +130,7 @@ async function enter(
   options: McpOptions,
 ): Promise<RequestCall | null> {
   const call: RequestCall = { ...request.call, surface: 'mcp' };
-  if (!isServed(request.headers, options)) {
+  if (!isAllowed(request.headers, options)) {
     throw await turnAway(service, call, 'mcp', queryError('foreignOrigin', {}), 'anyone');
   }
   try {

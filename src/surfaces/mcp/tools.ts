@@ -5,8 +5,8 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { METRICS_MEMBERS } from '../rest/bodies/metrics.js';
-import { shownName, unknownName } from '../rest/fault.js';
-import { MOST_NAMES, SCHEMA_PARTS } from '../rest/schema-wish.js';
+import { MOST_NAMES, SCHEMA_PARTS } from '../rest/parameters.js';
+import { shownName, unknownName } from '../rest/request-errors.js';
 import { type JsonShape, text } from '../rest/shape.js';
 import {
   type Engine,

@@ -13,8 +13,8 @@ import {
   askCatalog,
   type BackendReply,
   type CatalogDelivery,
-  type CatalogDoor,
   CatalogFault,
+  type CatalogProvider,
   type CatalogQuestion,
   type CatalogSettings,
   type CatalogStatement,
@@ -24,17 +24,17 @@ import {
   refuseLane,
   type StatementLane,
 } from '../catalog/index.js';
+import { writeRows } from './buffered-rows.js';
 import { audible } from './data-statement.js';
-import { giveRows } from './paced-rows.js';
 import { changeSettings } from './session-command.js';
 import type { SessionParts } from './session-parts.js';
-import type { SessionRecords, WaitingRowRights } from './session-records.js';
+import type { SessionRecords, SuspendedRowRights } from './session-records.js';
 import type { SessionSettings } from './settings.js';
 
 /** Statement answered by the catalog, or refused because it reads catalog and data. @throws WireError */
 export async function catalogStatement(
   session: SessionParts,
-  catalogs: CatalogDoor,
+  catalogs: CatalogProvider,
   lane: Exclude<StatementLane, { readonly kind: 'data' }>,
   text: string,
   parameterTypes: readonly number[],
@@ -57,10 +57,10 @@ export async function catalogStatement(
     const unrun = records.hold(first, () => prepared.record());
     const run = async (
       delivery: Pick<CatalogDelivery, 'values' | 'formats' | 'memory'>,
-    ): Promise<HeardReply> => {
+    ): Promise<ReplyWithNotices> => {
       session.state.block.requireUsable();
-      const requestId = records.unrun.release(unrun) ? first.requestId : undefined;
-      session.activity.asks(text);
+      const requestId = records.pending.release(unrun) ? first.requestId : undefined;
+      session.activity.beginStatement(text);
       const next = { ...(await question(requestId)), payment };
       return running.cancellable((signal) =>
         translate(records, next, async () => {
@@ -93,19 +93,19 @@ export async function catalogStatement(
   });
 }
 
-type HeardReply = Omit<BackendReply, 'notices'> & { readonly notices: readonly WireNotice[] };
+type ReplyWithNotices = Omit<BackendReply, 'notices'> & { readonly notices: readonly WireNotice[] };
 
 /** One run of a catalog statement; its complete answer is in memory before the first row is sent. */
 class CatalogPortal implements Portal {
-  readonly #rights: WaitingRowRights;
+  readonly #rights: SuspendedRowRights;
   readonly #memory: MemoryShare;
-  readonly #run: () => Promise<HeardReply>;
+  readonly #run: () => Promise<ReplyWithNotices>;
   #begun = '';
-  #reply: HeardReply | null = null;
+  #reply: ReplyWithNotices | null = null;
   #rows: readonly Uint8Array[] = [];
   #taken = 0;
 
-  constructor(rights: WaitingRowRights, memory: MemoryShare, run: () => Promise<HeardReply>) {
+  constructor(rights: SuspendedRowRights, memory: MemoryShare, run: () => Promise<ReplyWithNotices>) {
     this.#rights = rights;
     this.#memory = memory;
     this.#run = run;
@@ -127,7 +127,7 @@ class CatalogPortal implements Portal {
     const end = maxRows === 0 ? this.#rows.length : Math.min(this.#rows.length, this.#taken + maxRows);
     const portion = this.#rows.slice(this.#taken, end);
     this.#taken = end;
-    await giveRows(portion, rows);
+    await writeRows(portion, rows);
     const { notices } = this.#reply;
     const first = end === portion.length;
     return {
@@ -178,14 +178,14 @@ function asWireError({ report }: CatalogFault): WireError {
 
 const IN_FORCE = ['TimeZone', 'DateStyle', 'IntervalStyle', 'extra_float_digits', 'bytea_output'] as const;
 
-const KNOWN = new WeakMap<object, CatalogSettings>();
+const SETTINGS_CACHE = new WeakMap<object, CatalogSettings>();
 
 /** Session settings for catalog statements, cached per settings version. */
 function catalogSettings({ settings, processId }: SessionParts): CatalogSettings {
-  let known = KNOWN.get(settings.version);
+  let known = SETTINGS_CACHE.get(settings.version);
   if (known === undefined) {
     known = describe(settings, processId());
-    KNOWN.set(settings.version, known);
+    SETTINGS_CACHE.set(settings.version, known);
   }
   return known;
 }
@@ -199,7 +199,7 @@ async function settingsFor(session: SessionParts, text: string): Promise<Catalog
   if (!namesSessions(text)) return known;
   const cursors = session.cursors.list().map((c) => ({ ...c, text: c.text.slice(0, LONGEST) }));
   const kept = { sessions: await session.own.all(), cursors, statements: statementsOf(session) };
-  return { ...known, told: `${known.told.slice(0, -1)},${JSON.stringify(kept).slice(1)}` };
+  return { ...known, json: `${known.json.slice(0, -1)},${JSON.stringify(kept).slice(1)}` };
 }
 
 function statementsOf({ statements }: SessionParts): readonly CatalogStatement[] {
@@ -218,7 +218,7 @@ function describe(settings: SessionSettings, pid: number): CatalogSettings {
     .all()
     .map((s) => [s.name.toLowerCase(), [s.value, s.kept, s.atStart, s.byDefault]] as const);
   return Object.freeze({
-    told: JSON.stringify({ pid, settings: Object.fromEntries(byName) }),
+    json: JSON.stringify({ pid, settings: Object.fromEntries(byName) }),
     inForce: IN_FORCE.map((name) => [name, settings.show(name).value] as const),
   });
 }

@@ -6,11 +6,9 @@ import {
   type WireNotice,
   type WireStatement,
 } from '../../../wire/index.js';
-import type { StatementNode } from './command.js';
-import { commandStatement } from './command.js';
-import type { Motion } from './cursor.js';
-import { type Declaration, rowsOf } from './cursor.js';
-import { giveRows } from './paced-rows.js';
+import { writeRows } from './buffered-rows.js';
+import { commandStatement, type StatementNode } from './command.js';
+import { type Declaration, type Motion, rowsOf } from './cursor.js';
 import type { SessionParts } from './session-parts.js';
 import { planChanged } from './session-records.js';
 
@@ -94,7 +92,7 @@ function declareStatement(
       fetch: async () => {
         state.block.requireUsable();
         // The record of the prepared query suffices, if there is one.
-        await (records.unrun.record() ?? records.admit());
+        await (records.pending.record() ?? records.admit());
         const { inBlock } = state;
         if (!inBlock && !declaration.hold)
           throw error('25P01', 'DECLARE CURSOR can only be used in transaction blocks');
@@ -211,7 +209,7 @@ function scrollPortal(
       }
       const portion = maxRows === 0 ? left : left.slice(0, maxRows);
       left = left.slice(portion.length);
-      await giveRows(portion, rows);
+      await writeRows(portion, rows);
       return { suspended: left.length > 0, tag: `FETCH ${portion.length}`, notices };
     },
     close: () => undefined,

@@ -12,8 +12,8 @@ import {
 } from '../../../wire/index.js';
 import { eachDataRow, type MemoryShare } from '../../engine/index.js';
 import type { CatalogCursor } from '../catalog/index.js';
-import { giveRows, HELD_BYTES } from './paced-rows.js';
-import type { SessionRecords, WaitingRowRights } from './session-records.js';
+import { MAX_BUFFERED_BYTES, writeRows } from './buffered-rows.js';
+import type { SessionRecords, SuspendedRowRights } from './session-records.js';
 import type { SessionState } from './session-state.js';
 
 /** A declared cursor. Its query runs at the first FETCH, in the format that FETCH requests. */
@@ -53,7 +53,7 @@ export interface Declaration {
 }
 
 /** Maximum cursors per session. */
-const MOST = 64;
+const MAX_CURSORS = 64;
 
 interface CursorSession {
   readonly state: Pick<SessionState, 'block'>;
@@ -62,7 +62,7 @@ interface CursorSession {
 
 /** Cursors of one session. Named portals of the protocol are cursors too, forward-only. */
 export class Cursors {
-  readonly #rights: WaitingRowRights;
+  readonly #rights: SuspendedRowRights;
   readonly #records: SessionRecords;
   readonly #memory: () => MemoryShare;
   readonly #byName = new Map<string, DeclaredCursor>();
@@ -71,7 +71,7 @@ export class Cursors {
   /** Buffered rows are sent only under the `rights` under which they were read. */
   constructor(
     protocol: Pick<SessionControl, 'portal' | 'closePortals'>,
-    rights: WaitingRowRights,
+    rights: SuspendedRowRights,
     records: SessionRecords,
     memory: () => MemoryShare,
   ) {
@@ -91,7 +91,7 @@ export class Cursors {
   ): void {
     if (this.#byName.has(name) || this.#protocol.portal(name) !== undefined)
       throw error('42P03', `cursor "${name}" already exists`);
-    if (this.#byName.size >= MOST) throw error('53400', `too many cursors: at most ${MOST}`);
+    if (this.#byName.size >= MAX_CURSORS) throw error('53400', `too many cursors: at most ${MAX_CURSORS}`);
     const copies = parameters.map((p) => (p === null ? null : Buffer.from(p)));
     const cursor = {
       statement,
@@ -172,7 +172,7 @@ export class Cursors {
         { direction: 'forward', count: count === 0 ? 'all' : count },
         format,
       );
-      await giveRows(scrolled.rows, rows);
+      await writeRows(scrolled.rows, rows);
       const given = scrolled.rows.length;
       return { suspended: count > 0 && given === count, tag: `SELECT ${given}`, notices: scrolled.notices };
     }
@@ -262,7 +262,7 @@ export interface Motion {
 }
 
 /**
- * Rows of a cursor that can move backward: read on demand and kept, up to `HELD_BYTES`.
+ * Rows of a cursor that can move backward: read on demand and kept, up to `MAX_BUFFERED_BYTES`.
  *
  * Positions as in Postgres: 0 is before the first row, the number of rows + 1 is after the last.
  */
@@ -353,8 +353,11 @@ export class ScrolledRows {
     const keep: RowWriter = {
       write: (messages) => {
         this.#bytes += messages.byteLength;
-        if (this.#bytes > HELD_BYTES)
-          throw queryError('tooLarge', { what: 'the bytes of a cursor that scrolls', limit: HELD_BYTES });
+        if (this.#bytes > MAX_BUFFERED_BYTES)
+          throw queryError('tooLarge', {
+            what: 'the bytes of a cursor that scrolls',
+            limit: MAX_BUFFERED_BYTES,
+          });
         this.#memory.require(messages.byteLength);
         for (const row of eachDataRow(messages)) this.#rows.push(row);
       },

@@ -10,9 +10,9 @@ import type {
 } from '../../../wire/index.js';
 import type { PreparedQuestion, QueryAnswer, ResultDelivery, Snapshots } from '../../ask/index.js';
 import { MemoryShare, type RowSink } from '../../engine/index.js';
-import { giveRows, PacedRows } from './paced-rows.js';
+import { BufferedRows, writeRows } from './buffered-rows.js';
 import type { SessionParts } from './session-parts.js';
-import { rowSink, type WaitingRowRights } from './session-records.js';
+import { rowSink, type SuspendedRowRights } from './session-records.js';
 import { MESSAGE_LEVELS } from './setting-list.js';
 import type { SessionSettings } from './settings.js';
 
@@ -44,18 +44,18 @@ export async function dataStatement(
   parameterOids: readonly number[],
 ): Promise<DataStatement> {
   const { service, questions, caller, rights, records, settings, state, running } = session;
-  const mayBeOld = (): boolean => !state.inBlock && settings.again() === 'given before';
+  const mayBeOld = (): boolean => !state.inBlock && settings.cacheMode() === 'given before';
   const body = { kind: 'wire', text } as const;
   const first = { ...caller.newCall(), body, parameterOids, mayBeOld: mayBeOld() };
   const prepared = await records.translate(first.requestId, text, () => questions.prepare(first));
   const unrun = records.hold(first, () => prepared.record());
   const run: StatementRun = {
     ask: (delivery) => {
-      const call = records.unrun.release(unrun) ? first : caller.newCall();
-      session.activity.asks(text);
+      const call = records.pending.release(unrun) ? first : caller.newCall();
+      session.activity.beginStatement(text);
       return records.translate(call.requestId, text, async () => {
         const answer = await prepared.run(call, mayBeOld(), withSettings(session, delivery));
-        settings.tellFreshness(answer.freshness);
+        settings.setFreshness(answer.freshness);
         return answer;
       });
     },
@@ -82,7 +82,7 @@ function withSettings(session: SessionParts, delivery: ResultDelivery): ResultDe
   const snapshots = snapshotsOf(session);
   if (snapshots !== null) return { ...delivery, settings, snapshots };
   // Inside a transaction block answers always come from the database, not from the answer cache.
-  const again = session.state.inBlock ? null : session.settings.again();
+  const again = session.state.inBlock ? null : session.settings.cacheMode();
   return {
     ...delivery,
     ...(settings.length > 0 && { settings }),
@@ -102,7 +102,7 @@ export interface StatementRun {
   cancellable<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /** Like `cancellable`, with a controller of the statement, which outlives `work`. */
   while<T>(stop: AbortController, work: () => Promise<T>): Promise<T>;
-  readonly rights: WaitingRowRights;
+  readonly rights: SuspendedRowRights;
   /** Memory for the buffered rows of one run. */
   memory(): MemoryShare;
   /** Filters notices by `client_min_messages`. */
@@ -113,7 +113,7 @@ export interface StatementRun {
 interface BackgroundQuery {
   /** Rights under which it started. */
   readonly rights: string;
-  readonly rows: PacedRows;
+  readonly rows: BufferedRows;
   /** Null if it failed: `rows` throws the cause. */
   readonly answer: Promise<QueryAnswer | null>;
   readonly stop: AbortController;
@@ -156,12 +156,12 @@ export class DataPortal implements Portal {
 
   close(): void {
     if (this.#paced === null) return;
-    this.#paced.rows.drop();
+    this.#paced.rows.discard();
     this.#paced.stop.abort();
   }
 
   async #portion(
-    queue: PacedRows,
+    queue: BufferedRows,
     answer: Promise<QueryAnswer | null>,
     maxRows: number,
     rows: RowWriter,
@@ -169,7 +169,7 @@ export class DataPortal implements Portal {
     let given = 0;
     for (;;) {
       const taken = await queue.take(maxRows === 0 ? 0 : maxRows - given);
-      await giveRows(taken.rows, rows, (bytes) => queue.delivered(bytes));
+      await writeRows(taken.rows, rows, (bytes) => queue.delivered(bytes));
       given += taken.rows.length;
       // Like Postgres, which does not look for the end either; otherwise the result would depend on timing.
       if (maxRows > 0 && given === maxRows)
@@ -185,7 +185,7 @@ export class DataPortal implements Portal {
   /** Runs until it ends or `close` aborts it. */
   #start(): BackgroundQuery {
     const rights = this.#run.rights.now;
-    const rows = new PacedRows(this.#mayPause, this.#run.memory());
+    const rows = new BufferedRows(this.#mayPause, this.#run.memory());
     const stop = new AbortController();
     const answer = this.#answer(rows, stop.signal).then(
       (whole) => {

@@ -29,7 +29,7 @@ export async function explainStatement(
   const unrun = records.hold(first, () => prepared.record());
   const told = (): Promise<readonly string[]> => {
     state.block.requireUsable();
-    const call = records.unrun.release(unrun) ? first : caller.newCall();
+    const call = records.pending.release(unrun) ? first : caller.newCall();
     const asked: DataQuestion = { ...call, body, parameterOids, prepared };
     return running.cancellable((signal) =>
       records.translate(call.requestId, question, async () => {
@@ -89,7 +89,7 @@ function planFormat({ options = [] }: ExplainNode): PlanFormat {
     if (!('DefElem' in option)) continue;
     const name = option.DefElem.defname ?? '';
     const value = optionText(option);
-    if (name === 'format') format = knownFormat(value);
+    if (name === 'format') format = formatNamed(value);
     else if (name === 'analyze' || WITHOUT_EFFECT.has(name)) requireBoolean(name, value);
     else throw error('42601', `unrecognized EXPLAIN option "${name}"`);
     if (name === 'analyze' && !OFF.has(value)) throw noAnalyze();
@@ -97,7 +97,7 @@ function planFormat({ options = [] }: ExplainNode): PlanFormat {
   return format;
 }
 
-function knownFormat(value: string): PlanFormat {
+function formatNamed(value: string): PlanFormat {
   if (value === 'text' || value === 'json') return value;
   if (value === 'xml' || value === 'yaml')
     throw error('0A000', `EXPLAIN in the format ${value} is not supported`, { hint: 'use text or json' });
@@ -125,7 +125,7 @@ function optionText(option: ExplainOption): string {
   return '?';
 }
 
-interface TellablePlan {
+interface ShownPlan {
   readonly plan: PlanExplanation;
   /** Full names of the objects read, and ids of the grants that allow it. */
   readonly objects: readonly string[];
@@ -133,7 +133,7 @@ interface TellablePlan {
 }
 
 /** Rows of `FORMAT TEXT`: one line per step, indented as in Postgres. */
-function planLines({ plan, objects, grants }: TellablePlan): readonly string[] {
+function planLines({ plan, objects, grants }: ShownPlan): readonly string[] {
   return [
     ...stepLines(plan, 0),
     ...(objects.length === 0 ? [] : [`Objects: ${objects.join(', ')}`]),
@@ -142,13 +142,13 @@ function planLines({ plan, objects, grants }: TellablePlan): readonly string[] {
 }
 
 /** Document of `FORMAT JSON` with the members that plan viewers read: `Plan`, `Node Type`, `Plans`. */
-function planDocument({ plan, objects, grants }: TellablePlan): string {
+function planDocument({ plan, objects, grants }: ShownPlan): string {
   return JSON.stringify([{ Plan: nodeOf(plan), Objects: objects, Grants: grants }], null, 2);
 }
 
 function stepLines({ step, detail, inputs }: PlanExplanation, depth: number): readonly string[] {
   const { object, ...others } = detail;
-  const facts = Object.entries(others).filter(([, value]) => isSaid(value));
+  const facts = Object.entries(others).filter(([, value]) => hasContent(value));
   const lists = facts.filter(([, value]) => Array.isArray(value));
   const marks = facts.filter(([, value]) => !Array.isArray(value));
   const indent = depth === 0 ? '' : `${'      '.repeat(depth - 1)}  ->  `;
@@ -173,7 +173,7 @@ function nodeOf({ step, detail, inputs }: PlanExplanation): Readonly<Record<stri
   };
 }
 
-function isSaid(value: unknown): boolean {
+function hasContent(value: unknown): boolean {
   const empty = Array.isArray(value) ? value.length === 0 : value === 0 || value === 'none';
   return value !== null && value !== false && !empty;
 }
@@ -193,7 +193,7 @@ function itemText(item: unknown): string {
   const { name, masked } = item as { readonly name?: unknown; readonly masked?: unknown };
   if (name === undefined) return JSON.stringify(item);
   const how = masked === 'all' || masked === true ? 'masked' : `masked: ${String(masked)}`;
-  return isSaid(masked) && masked !== undefined ? `${String(name)} (${how})` : String(name);
+  return hasContent(masked) && masked !== undefined ? `${String(name)} (${how})` : String(name);
 }
 
 function capital(text: string): string {

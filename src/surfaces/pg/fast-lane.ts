@@ -56,7 +56,7 @@ export class PgFastLane implements FastLane {
   }
 
   /** Objects read by the running query; null if none runs. */
-  get asks(): readonly string[] | null {
+  get objectsRead(): readonly string[] | null {
     return this.#questions.reads;
   }
 
@@ -65,14 +65,14 @@ export class PgFastLane implements FastLane {
   }
 
   #begun(begun: boolean): boolean {
-    if (begun) this.#session.settings.tellFreshness(null);
+    if (begun) this.#session.settings.setFreshness(null);
     return begun;
   }
 
   /** Timeout for a query now; null if the session's state or settings exclude the fast lane. */
   #timeout(): TimeLimit | null {
     const { state, records, caller, settings } = this.#session;
-    if (state.inBlock || records.unrun.isHeld || caller.expiry() !== null) return null;
+    if (state.inBlock || records.pending.isHeld || caller.expiry() !== null) return null;
     if (settings.version !== this.#settings.version) this.#settings = this.#settingsNow();
     return this.#settings.timeout;
   }
@@ -90,7 +90,8 @@ export class PgFastLane implements FastLane {
 
 function receiverOf({ settings, records }: SessionParts, answer: FastAnswer): AnswerReceiver {
   const noticesOf = (plan: GovernedPlan) => audible(settings, planNotices(plan));
-  const said = (error: QueryError, requestId: string, text: string) => records.say(error, requestId, text);
+  const said = (error: QueryError, requestId: string, text: string) =>
+    records.toWireError(error, requestId, text);
   return {
     whole: true, // incomplete rows are an error: the protocol cannot express them
     answered: (plan, rows, count) =>

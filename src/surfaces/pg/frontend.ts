@@ -27,18 +27,23 @@ import {
   type TokenlessSession,
   TooManyGuesses,
 } from '../../ask/index.js';
-import type { CatalogDoor } from '../catalog/index.js';
-import { OpenSessions, type OwnSessions, type SessionCounts, SessionRegister } from './own-sessions.js';
+import type { CatalogProvider } from '../catalog/index.js';
 import { PgSession } from './session.js';
 import { wireError } from './session-records.js';
-import { SessionSettings, STARTUP_PARAMETERS, withKnownZone } from './settings.js';
+import {
+  LocalSessionCounts,
+  type OwnSessions,
+  type SessionCounts,
+  SessionRegister,
+} from './session-register.js';
+import { SessionSettings, STARTUP_PARAMETERS, withResolvedZone } from './settings.js';
 
 /** The only database name that clients can connect to. */
 const DATABASE = 'osl';
 
 export interface PgOptions extends Omit<WireOptions, 'onInternalError' | 'startupParameters'> {
   /** Answers queries on `pg_catalog` and `information_schema`. Null or absent: these are refused. */
-  readonly catalogs?: CatalogDoor | null;
+  readonly catalogs?: CatalogProvider | null;
   /** Maximum sessions of one subject; further ones fail with 53300. Default 1,000. */
   readonly maxSubjectSessions?: number;
   /** Maximum sessions from one address. Default 5,000. */
@@ -69,7 +74,7 @@ export function createPgFrontend(service: AnswerParts, options: PgOptions = {}):
     ...others
   } = options;
   const caps = { subject: maxSubjectSessions, address: maxAddressSessions };
-  const { sessions = new OpenSessions(caps), own: all, admits = () => true, ...wire } = others;
+  const { sessions = new LocalSessionCounts(caps), own: all, admits = () => true, ...wire } = others;
   const register = new SessionRegister();
   const questions = new QuestionRouter(service);
   const server = createWireServer(
@@ -84,7 +89,7 @@ export function createPgFrontend(service: AnswerParts, options: PgOptions = {}):
     handlerOf(service, catalogs, { sessions, register, own: all ?? register, admits }, questions),
   );
   // Registered before the server's own checks, so that running statements end with the reason of the revocation.
-  const unfollow = service.revoked.follow(() => register.endOver());
+  const unfollow = service.revoked.follow(() => register.endInvalid());
   return {
     listen: (port, host) => server.listen(port, host),
     stop: (deadlineMs) => server.stop(deadlineMs).finally(unfollow),
@@ -100,7 +105,7 @@ export function createPgFrontend(service: AnswerParts, options: PgOptions = {}):
   };
 }
 
-interface KnownSessions {
+interface SessionAccess {
   readonly sessions: SessionCounts;
   readonly register: SessionRegister;
   readonly own: OwnSessions;
@@ -109,8 +114,8 @@ interface KnownSessions {
 
 function handlerOf(
   service: AnswerParts,
-  catalogs: CatalogDoor | null,
-  { sessions, register, own, admits }: KnownSessions,
+  catalogs: CatalogProvider | null,
+  { sessions, register, own, admits }: SessionAccess,
   questions: QuestionRouter,
 ): Handler {
   return {
@@ -126,12 +131,12 @@ function handlerOf(
     async authenticate({ user, database, password, certificate, parameters, remoteAddress }, control) {
       const call = callFrom(remoteAddress, password === '' ? null : password);
       try {
-        const held = await heldBy(service, call, { user, password, certificate });
+        const held = await loginWithoutToken(service, call, { user, password, certificate });
         const identity = held?.identity ?? (await login(service, call, user));
         const refuse = (reason: WireError) => refusedLogin(service, call, identity, reason);
         if (database !== DATABASE) throw await refuse(noDatabase(database, DATABASE));
         if (!admits()) throw await refuse(draining());
-        const settings = new SessionSettings(user, await withKnownZone(service, parameters));
+        const settings = new SessionSettings(user, await withResolvedZone(service, parameters));
         const ended = await sessions.open(identity.subject, remoteAddress);
         if (ended === null) throw await refuse(tooMany(identity));
         const owner = { identity, held, address: remoteAddress, sessions: own, ended };
@@ -154,7 +159,7 @@ function handlerOf(
  * Logs in a service account or a certificate holder; null if a token was sent. Throws as `accountLogin` and
  * `certificateLogin`.
  */
-async function heldBy(
+async function loginWithoutToken(
   service: AnswerParts,
   call: RequestCall,
   { user, password, certificate }: Pick<WireLogin, 'user' | 'password' | 'certificate'>,
@@ -214,11 +219,11 @@ export function recordRefusedConnection(
   call: RequestCall,
   { kind, sqlstate }: RefusedEvent,
 ): Promise<void> {
-  return refusedConnection(parts, call, `wire ${kind}`, sqlstate ?? UNTOLD[kind]);
+  return refusedConnection(parts, call, `wire ${kind}`, sqlstate ?? DEFAULT_SQLSTATE[kind]);
 }
 
 /** SQLSTATE to record if the client got no error message. */
-const UNTOLD: Readonly<Record<RefusedEvent['kind'], string>> = {
+const DEFAULT_SQLSTATE: Readonly<Record<RefusedEvent['kind'], string>> = {
   startup: '08P01',
   tls: '08P01',
   password: '28P01',

@@ -8,7 +8,6 @@ export {
   recordRefusedConnection,
   refusedLogin,
 } from './frontend.js';
-export type { OwnSessions } from './own-sessions.js';
-export { countedBy, type SessionCaps, type SessionCounts } from './own-sessions.js';
 export { tokenRevoked } from './session-caller.js';
 export { SessionRecords, wireError } from './session-records.js';
+export { countedBy, type OwnSessions, type SessionCaps, type SessionCounts } from './session-register.js';

@@ -84,7 +84,7 @@ export class SessionCaller {
   }
 
   /** Ends break-glass access of this session. */
-  mendGlass(): void {
+  endBreakGlass(): void {
     this.#origin = Object.freeze({ ...this.origin, emergency: null });
   }
 
@@ -106,7 +106,7 @@ export class SessionCaller {
   /** Refreshes the identity from the current policy; an error if the policy no longer has it. */
   #lookUp(held: TokenlessSession): WireError | null {
     const now = heldNow(this.#service, held);
-    if (now === null) return fatal('28000', CHANGED[held.kind]);
+    if (now === null) return fatal('28000', IDENTITY_CHANGED[held.kind]);
     if (now !== held) this.#identity = now.identity;
     this.#held = now;
     return null;
@@ -119,7 +119,7 @@ export function tokenRevoked(): WireError {
   return fatal(sqlstate, 'the token of this session was revoked', { detail: code });
 }
 
-const CHANGED: Readonly<Record<TokenlessSession['kind'], string>> = {
+const IDENTITY_CHANGED: Readonly<Record<TokenlessSession['kind'], string>> = {
   account: 'the service account of this session has changed',
   certificate: "the certificate of this session is nobody's here any more",
 };

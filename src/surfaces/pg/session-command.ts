@@ -1,27 +1,26 @@
 import { type ColumnDescription, error, type WireStatement } from '../../../wire/index.js';
 import { sessionCommand } from '../../ask/index.js';
 import type { SettingChange } from '../catalog/index.js';
-import type { Command } from './command.js';
-import { type CommandResult, commandStatement, textColumn } from './command.js';
+import { type Command, type CommandResult, commandStatement, textColumn } from './command.js';
 import { audible } from './data-statement.js';
 import type { SessionParts } from './session-parts.js';
 import type { SessionState } from './session-state.js';
-import { withKnownZones } from './settings.js';
+import { withResolvedZones } from './settings.js';
 
 const TOKEN = 'osl.token';
 const GLASS = 'osl.break_glass';
-const FOR_SET_ONLY: ReadonlySet<string> = new Set([TOKEN, GLASS]);
-const EVEN_WHEN_FAILED: ReadonlySet<Command['kind']> = new Set(['commit', 'rollback', 'rollback to']);
+const ONLY_BY_SET: ReadonlySet<string> = new Set([TOKEN, GLASS]);
+const ALLOWED_IN_FAILED_BLOCK: ReadonlySet<Command['kind']> = new Set(['commit', 'rollback', 'rollback to']);
 
 /** Statement for SET, SHOW, BEGIN and other commands that change the session and touch no data. @throws WireError */
 export function sessionCommandStatement(session: SessionParts, command: Command): WireStatement {
   const { service, caller, records, state } = session;
-  if (!EVEN_WHEN_FAILED.has(command.kind)) state.block.requireUsable();
+  if (!ALLOWED_IN_FAILED_BLOCK.has(command.kind)) state.block.requireUsable();
   const columns = columnsOf(command, state);
   const call = caller.newCall();
   const unrun = records.hold(call, () => sessionCommand(service, call, 'prepare'));
   return commandStatement(columns, () => {
-    records.unrun.release(unrun);
+    records.pending.release(unrun);
     return runCommand(session, command);
   });
 }
@@ -36,7 +35,7 @@ const VOID = 2278;
 
 async function runCommand(session: SessionParts, command: Command): Promise<CommandResult> {
   const { service, records, settings, state, cursors } = session;
-  if (!EVEN_WHEN_FAILED.has(command.kind)) state.block.requireUsable();
+  if (!ALLOWED_IN_FAILED_BLOCK.has(command.kind)) state.block.requireUsable();
   const token = tokenIn(command);
   if (token !== null) return renewToken(session, token);
   const glass = namedIn(command, GLASS);
@@ -45,8 +44,8 @@ async function runCommand(session: SessionParts, command: Command): Promise<Comm
       throw error('22023', `parameter "${GLASS}" is for the session, not for a transaction`);
     return breakGlass(session, glass.value);
   }
-  if (mendsGlass(command)) session.caller.mendGlass();
-  const result = state.run(await withKnownZones(service, command), state.several);
+  if (endsBreakGlass(command)) session.caller.endBreakGlass();
+  const result = state.run(await withResolvedZones(service, command), state.several);
   if (command.kind === 'commit' || command.kind === 'rollback')
     await cursors.endBlock(result.tag !== 'ROLLBACK');
   if (command.kind === 'discard' && command.what === 'ALL') await cursors.closeAll();
@@ -67,7 +66,7 @@ async function renewToken({ caller, records }: SessionParts, token: string): Pro
 /** `SET osl.break_glass`: activates emergency grants in this session for a limited time. Null ends that. */
 async function breakGlass({ caller, records }: SessionParts, reason: string | null): Promise<CommandResult> {
   if (reason === null) {
-    caller.mendGlass();
+    caller.endBreakGlass();
     await records.admit();
     return { tag: 'RESET' };
   }
@@ -77,7 +76,7 @@ async function breakGlass({ caller, records }: SessionParts, reason: string | nu
 }
 
 /** True for RESET ALL and DISCARD ALL, which also end break-glass access. */
-function mendsGlass(command: Command): boolean {
+function endsBreakGlass(command: Command): boolean {
   return (
     (command.kind === 'reset' && command.name === null) ||
     (command.kind === 'discard' && command.what === 'ALL')
@@ -96,10 +95,10 @@ export async function changeSettings(
   changes: readonly SettingChange[],
 ): Promise<void> {
   for (const { name, value, local } of changes) {
-    if (FOR_SET_ONLY.has(name.toLowerCase())) throw error('42501', `parameter "${name}" is for SET only`);
+    if (ONLY_BY_SET.has(name.toLowerCase())) throw error('42501', `parameter "${name}" is for SET only`);
     const assignments = [{ name, value }];
     const set: Command = { kind: 'set', assignments, local: local ? 'SET LOCAL' : null };
-    state.run(await withKnownZones(service, set), true);
+    state.run(await withResolvedZones(service, set), true);
   }
 }
 

@@ -1,10 +1,10 @@
 import { queryError } from 'osl-compiler';
 import type { Awaitable, SessionControl } from '../../../wire/index.js';
 import type { AnswerParts, QuestionRouter } from '../../ask/index.js';
-import type { CatalogDoor, CatalogSession, SessionSignal } from '../catalog/index.js';
+import type { CatalogProvider, CatalogSession, SessionSignal } from '../catalog/index.js';
 import type { Cursors } from './cursor.js';
 import type { SessionCaller } from './session-caller.js';
-import type { SessionRecords, WaitingRowRights } from './session-records.js';
+import type { SessionRecords, SuspendedRowRights } from './session-records.js';
 import type { SessionState } from './session-state.js';
 import type { SessionSettings } from './settings.js';
 
@@ -12,7 +12,7 @@ import type { SessionSettings } from './settings.js';
 export interface SessionParts {
   readonly service: AnswerParts;
   readonly caller: SessionCaller;
-  readonly rights: WaitingRowRights;
+  readonly rights: SuspendedRowRights;
   readonly records: SessionRecords;
   readonly settings: SessionSettings;
   readonly state: SessionState;
@@ -27,7 +27,7 @@ export interface SessionParts {
     signal(signal: SessionSignal): Awaitable<boolean>;
   };
   /** Null: catalog queries are handled as data queries, and so refused. */
-  readonly catalogs: CatalogDoor | null;
+  readonly catalogs: CatalogProvider | null;
   readonly questions: QuestionRouter;
   /** Process id of BackendKeyData; 0 before it is sent. */
   readonly processId: () => number;
@@ -55,25 +55,25 @@ export class ActivityRecorder {
   #transactionAt: number | null = null;
   #changedAt = this.begunAt;
 
-  asks(text: string): void {
+  beginStatement(text: string): void {
     this.#query = text;
     this.#queryAt = Date.now();
     this.#changedAt = this.#queryAt;
   }
 
   /** Called at the end of a series of messages. */
-  rests(inBlock: boolean): void {
+  finishSeries(inBlock: boolean): void {
     this.#query = null;
     this.#changedAt = Date.now();
     this.#transactionAt = inBlock ? (this.#transactionAt ?? this.#queryAt ?? this.#changedAt) : null;
   }
 
   /** `fast`: true if a fast-lane query runs, which is not tracked here. */
-  seen(block: 'I' | 'T' | 'E', fast: boolean): SessionActivity {
+  snapshot(block: 'I' | 'T' | 'E', fast: boolean): SessionActivity {
     const query = this.#query;
     if (query === null && !fast) {
       const resting = { query: '', queryAt: this.#queryAt, changedAt: this.#changedAt };
-      return { ...resting, state: RESTING[block], transactionAt: this.#transactionAt };
+      return { ...resting, state: IDLE_STATES[block], transactionAt: this.#transactionAt };
     }
     return {
       state: 'active',
@@ -85,7 +85,7 @@ export class ActivityRecorder {
   }
 }
 
-const RESTING = {
+const IDLE_STATES = {
   I: 'idle',
   T: 'idle in transaction',
   E: 'idle in transaction (aborted)',

@@ -14,7 +14,7 @@ import type { SessionCaller } from './session-caller.js';
  * statements, errors of the protocol.
  */
 export class SessionRecords {
-  readonly unrun = new Unrun();
+  readonly pending = new PendingRecord();
   readonly #service: RequestParts;
   readonly #newCall: () => RequestCall;
   /** Errors whose denial is already recorded. */
@@ -33,14 +33,14 @@ export class SessionRecords {
     try {
       return await run();
     } catch (failure) {
-      throw this.say(failure, requestId, text);
+      throw this.toWireError(failure, requestId, text);
     }
   }
 
   /** Converts an error that is already recorded to a wire error. */
-  say(failure: unknown, requestId: string, text: string): unknown {
+  toWireError(failure: unknown, requestId: string, text: string): unknown {
     const said =
-      failure instanceof UnwritableRow
+      failure instanceof UnencodableRow
         ? failure.said
         : failure instanceof QueryError
           ? wireError(failure, requestId, text)
@@ -60,7 +60,7 @@ export class SessionRecords {
   /** Registers a prepared statement whose `record` is called if it never runs. */
   hold({ requestId }: Pick<RequestCall, 'requestId'>, record: () => Promise<void>): PreparedRecord {
     const prepared = { record: () => this.translate(requestId, '', record) };
-    this.unrun.hold(prepared);
+    this.pending.hold(prepared);
     return prepared;
   }
 
@@ -87,7 +87,7 @@ export class SessionRecords {
 }
 
 /** Checks that suspended rows are still allowed under the session's current rights. */
-export class WaitingRowRights {
+export class SuspendedRowRights {
   readonly #caller: SessionCaller;
   readonly #records: SessionRecords;
 
@@ -117,7 +117,7 @@ interface PreparedRecord {
  * of the run. A statement that has not run by the end of its series of messages, or when the next one is prepared,
  * gets a record of its own.
  */
-class Unrun {
+class PendingRecord {
   #last: PreparedRecord | null = null;
 
   get isHeld(): boolean {
@@ -147,8 +147,8 @@ class Unrun {
 const UNTRANSLATABLE = '22P05';
 
 /** A row cannot be encoded for the client. The client gets `said`, and the query is recorded as failed. */
-class UnwritableRow extends ForeignFault {
-  override readonly name = 'UnwritableRow';
+class UnencodableRow extends ForeignFault {
+  override readonly name = 'UnencodableRow';
   readonly said: WireError;
 
   constructor(said: WireError) {
@@ -161,7 +161,7 @@ class UnwritableRow extends ForeignFault {
   }
 }
 
-/** Sink for the rows of a query. @throws UnwritableRow, and errors of `rows` */
+/** Sink for the rows of a query. @throws UnencodableRow, and errors of `rows` */
 export function rowSink(rows: RowWriter): { write(messages: Uint8Array): Awaitable<void> } {
   return {
     write: (messages) => {
@@ -172,7 +172,7 @@ export function rowSink(rows: RowWriter): { write(messages: Uint8Array): Awaitab
 }
 
 function rethrown(cause: unknown): never {
-  throw cause instanceof WireError && cause.sqlstate === UNTRANSLATABLE ? new UnwritableRow(cause) : cause;
+  throw cause instanceof WireError && cause.sqlstate === UNTRANSLATABLE ? new UnencodableRow(cause) : cause;
 }
 
 /**

@@ -74,7 +74,7 @@ export class SessionState {
 
   #set({ assignments, local }: Extract<Command, { kind: 'set' }>, several: boolean): CommandResult {
     for (const { name, value } of assignments) {
-      if (value !== null) this.isolation.judge(name, value);
+      if (value !== null) this.isolation.check(name, value);
       if (value === null) this.#settings.reset(name, local !== null);
       else this.#settings.set(name, value, local !== null);
     }
@@ -258,7 +258,7 @@ export class Isolation {
   }
 
   /** Checks an isolation level before it is set. @throws WireError 0A000, 25001 */
-  judge(name: string, value: string): void {
+  check(name: string, value: string): void {
     const key = name.toLowerCase();
     if (key !== LEVEL && key !== DEFAULT) return;
     this.#requireKept(value);

@@ -15,21 +15,20 @@ import {
 } from '../../../wire/index.js';
 import type { AnswerParts, QuestionRouter, TokenlessSession } from '../../ask/index.js';
 import { MemoryShare } from '../../engine/index.js';
-import type { CatalogDoor, CatalogSession } from '../catalog/index.js';
+import type { CatalogProvider, CatalogSession } from '../catalog/index.js';
 import { Cursors } from './cursor.js';
 import { PgFastLane } from './fast-lane.js';
+import { prepareStatement, splitQuery } from './prepare-statement.js';
+import { SessionCaller } from './session-caller.js';
+import { ActivityRecorder, RunningStatement, type SessionParts } from './session-parts.js';
+import { SessionRecords, SuspendedRowRights } from './session-records.js';
 import {
+  type MonitoredSession,
   type OwnSessions,
   openSession,
   ownerOf,
   type SessionRegister,
-  type ToldSession,
-} from './own-sessions.js';
-import { prepareStatement, splitQuery } from './prepare-statement.js';
-import { SessionCaller } from './session-caller.js';
-import type { SessionParts } from './session-parts.js';
-import { ActivityRecorder, RunningStatement } from './session-parts.js';
-import { SessionRecords, WaitingRowRights } from './session-records.js';
+} from './session-register.js';
 import { Isolation, SessionState } from './session-state.js';
 import { PURPOSE } from './setting-list.js';
 import type { SessionSettings } from './settings.js';
@@ -58,13 +57,13 @@ export class PgSession implements SessionHandler {
     { identity, held, address, ended, sessions }: SessionOwner,
     settings: SessionSettings,
     control: SessionControl,
-    catalogs: CatalogDoor | null,
+    catalogs: CatalogProvider | null,
     questions: QuestionRouter,
   ) {
     const purpose = (): string | null => settings.show(PURPOSE).value || null;
     const caller = new SessionCaller(service, identity, held, address, purpose);
     const records = new SessionRecords(service, () => caller.newCall());
-    const rights = new WaitingRowRights(caller, records);
+    const rights = new SuspendedRowRights(caller, records);
     this.#ended = ended;
     this.#parts = {
       service,
@@ -92,7 +91,7 @@ export class PgSession implements SessionHandler {
     const open = openSession(this, control);
     this.#leave = register.add(open);
     // The token may have been revoked since login.
-    open.endIfOver();
+    open.endIfInvalid();
   }
 
   /** Key of the session's owner, as `ownerOf` builds it. */
@@ -107,11 +106,11 @@ export class PgSession implements SessionHandler {
   }
 
   /** The session as its own caller sees it; null before BackendKeyData is sent. */
-  seen(): CatalogSession | null {
+  ownerView(): CatalogSession | null {
     const { activity, settings, state } = this.#parts;
     const pid = this.pid();
     if (pid === 0) return null;
-    const doing = activity.seen(state.block.status, this.#fast?.isAsking === true);
+    const doing = activity.snapshot(state.block.status, this.#fast?.isAsking === true);
     return {
       pid,
       application_name: settings.show('application_name').value,
@@ -125,12 +124,12 @@ export class PgSession implements SessionHandler {
   }
 
   /** The session as operators see it; null before BackendKeyData is sent. */
-  told(): ToldSession | null {
-    const seen = this.seen();
+  operatorView(): MonitoredSession | null {
+    const seen = this.ownerView();
     const { caller } = this.#parts;
     if (seen === null) return null;
     const { chain, tokenId: token_id } = caller.identity;
-    return { ...seen, user: caller.user, chain, token_id, objects: this.#fast?.asks ?? null };
+    return { ...seen, user: caller.user, chain, token_id, objects: this.#fast?.objectsRead ?? null };
   }
 
   get parameters(): ReadonlyMap<string, string> {
@@ -140,11 +139,11 @@ export class PgSession implements SessionHandler {
   endSeries(): Awaitable<SeriesEnd> {
     const { records, settings, state, activity } = this.#parts;
     state.several = false;
-    activity.rests(state.inBlock);
-    const recording = records.unrun.record();
+    activity.finishSeries(state.inBlock);
+    const recording = records.pending.record();
     const end = (): SeriesEnd => ({
       status: state.block.status,
-      changes: settings.settle(state.inBlock),
+      changes: settings.takeChanges(state.inBlock),
       idleLimit: idleLimit(this.#parts),
     });
     return recording === undefined ? end() : recording.then(end);
@@ -152,7 +151,7 @@ export class PgSession implements SessionHandler {
 
   split(text: string): Awaitable<readonly SimpleStatement[]> {
     const { state, activity } = this.#parts;
-    activity.asks(text);
+    activity.beginStatement(text);
     const count = (statements: readonly SimpleStatement[]) => {
       state.several = statements.length > 1;
       return statements;
@@ -162,8 +161,8 @@ export class PgSession implements SessionHandler {
   }
 
   prepare(text: string, parameterTypes: readonly number[]): Promise<WireStatement | null> {
-    this.#parts.activity.asks(text);
-    const recording = this.#parts.records.unrun.record();
+    this.#parts.activity.beginStatement(text);
+    const recording = this.#parts.records.pending.record();
     const prepare = () => prepareStatement(this.#parts, text, parameterTypes);
     return recording === undefined ? prepare() : recording.then(prepare);
   }
@@ -216,5 +215,5 @@ async function endSession({ running, state, cursors, records }: SessionParts): P
   running.cancel();
   state.isolation.end();
   await cursors.closeAll();
-  await records.unrun.record();
+  await records.pending.record();
 }

@@ -118,7 +118,7 @@ const REPORTED: readonly SessionSetting[] = [
     name: 'TimeZone',
     initial: 'UTC',
     description: 'the time zone in which moments are written and read',
-    kind: anything, // checked by the database: see `time-zone.ts`
+    kind: anything, // checked by the database: see `withResolvedZones`
     reported: true,
     atStart: true,
   },
@@ -257,7 +257,7 @@ export const CACHE = 'osl.cache';
 export const FRESHNESS = 'osl.freshness';
 
 /** Settings about cached answers. */
-const OURS: readonly SessionSetting[] = [
+const CACHE_SETTINGS: readonly SessionSetting[] = [
   {
     name: CACHE,
     initial: 'on',
@@ -269,7 +269,7 @@ const OURS: readonly SessionSetting[] = [
 ];
 
 /** Settings that change answers in Postgres: only their current value is accepted. */
-const KEPT: readonly SessionSetting[] = (
+const FIXED_VALUE: readonly SessionSetting[] = (
   [
     ['array_nulls', 'on', bool, ['on'], 'NULL in the text of an array is NULL'],
     [
@@ -350,10 +350,10 @@ export const SETTINGS: readonly SessionSetting[] = [
   ...REPORTED,
   ...TIMEOUTS,
   ...SESSION,
-  ...KEPT,
+  ...FIXED_VALUE,
   ...FIXED,
   ...IDENTITY,
-  ...OURS,
+  ...CACHE_SETTINGS,
   ...NO_EFFECT.map(([name, kind, initial]) => {
     return {
       name,

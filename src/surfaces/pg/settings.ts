@@ -84,12 +84,12 @@ export class SessionSettings {
   }
 
   /** Cache mode of queries, from the setting `osl.cache`. */
-  again(): NonNullable<ResultDelivery['again']> {
+  cacheMode(): NonNullable<ResultDelivery['again']> {
     return this.#valueOf(settingNamed(CACHE)) === 'off' ? 'anew' : 'given before';
   }
 
   /** Sets the value that SHOW returns for `osl.freshness`; null is live. */
-  tellFreshness(freshness: AnswerFreshness | null): void {
+  setFreshness(freshness: AnswerFreshness | null): void {
     this.#freshness = freshness;
   }
 
@@ -147,7 +147,7 @@ export class SessionSettings {
   }
 
   /** Called at the end of a series of messages; returns the changes for ParameterStatus. */
-  settle(inBlock: boolean): readonly (readonly [name: string, value: string])[] {
+  takeChanges(inBlock: boolean): readonly (readonly [name: string, value: string])[] {
     if (!inBlock) this.#scopes.commit();
     if (!this.#scopes.takeChanged()) return NOTHING;
     const now = this.reported();
@@ -287,7 +287,7 @@ export class SettingScopes {
 const TIME_ZONE = 'timezone';
 
 /** Replaces time zone names in `command` by Postgres' spelling. @throws WireError 22023, QueryError E0510, E0523 */
-export async function withKnownZones(
+export async function withResolvedZones(
   service: Pick<RunningParts, 'engines' | 'defaultConnector'>,
   command: Command,
 ): Promise<Command> {
@@ -304,7 +304,7 @@ export async function withKnownZones(
  * Replaces the time zone in startup parameters by Postgres' spelling. @throws WireError 22023, QueryError E0510,
  * E0523
  */
-export async function withKnownZone(
+export async function withResolvedZone(
   service: Pick<RunningParts, 'engines' | 'defaultConnector'>,
   startup: ReadonlyMap<string, string>,
 ): Promise<ReadonlyMap<string, string>> {
@@ -318,7 +318,7 @@ function isZone(name: string): boolean {
 }
 
 /** The most common zones, known without a database. */
-const OURS: ReadonlyMap<string, string> = new Map([
+const KNOWN_ZONES: ReadonlyMap<string, string> = new Map([
   ['utc', 'UTC'],
   ['etc/utc', 'Etc/UTC'],
 ]);
@@ -327,7 +327,7 @@ async function resolveZone(
   service: Pick<RunningParts, 'engines' | 'defaultConnector'>,
   text: string,
 ): Promise<string> {
-  const zone = OURS.get(text.toLowerCase()) ?? (await timeZoneNamed(service, text));
+  const zone = KNOWN_ZONES.get(text.toLowerCase()) ?? (await timeZoneNamed(service, text));
   if (zone === null) throw invalid('TimeZone', text);
   return zone;
 }

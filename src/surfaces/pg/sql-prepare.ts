@@ -22,7 +22,7 @@ export function prepareCommand(
   text: string,
 ): WireStatement {
   const parameterTypes = argtypes.map(declaredTypeOf);
-  const begin = held(session);
+  const begin = registerPrepared(session);
   return {
     parameterTypes: [],
     columns: null,
@@ -32,7 +32,7 @@ export function prepareCommand(
         session.state.block.requireUsable();
         const statement = await prepareQuestion(parameterTypes);
         session.statements.keep(name, statement, text);
-        await session.records.unrun.record();
+        await session.records.pending.record();
         return { suspended: false, tag: 'PREPARE' };
       },
       close: () => undefined,
@@ -52,7 +52,7 @@ export function executeStatement(
   if (EXECUTES.has(statement)) throw error('0A000', `prepared statement "${name}" is an EXECUTE itself`);
   const parameters = argumentsOf(name, params, statement.parameterTypes);
   const parameterFormats = parameters.map(() => 0 as const);
-  const begin = held(session);
+  const begin = registerPrepared(session);
   const executed: WireStatement = {
     parameterTypes: [],
     columns: statement.columns,
@@ -60,7 +60,10 @@ export function executeStatement(
     open: async ({ resultFormats }) => {
       // The name may have been redefined between Parse and Bind.
       if (statementNamed(session, name) !== statement) throw planChanged();
-      return unplaced(await statement.open({ parameterFormats, parameters, resultFormats }), begin);
+      return withoutErrorPositions(
+        await statement.open({ parameterFormats, parameters, resultFormats }),
+        begin,
+      );
     },
   };
   EXECUTES.add(executed);
@@ -74,16 +77,16 @@ function statementNamed({ statements }: SessionParts, name: string): WireStateme
 }
 
 /** Registers a prepared statement; the returned function marks it as run. */
-function held({ service, caller, records }: SessionParts): () => void {
+function registerPrepared({ service, caller, records }: SessionParts): () => void {
   const call = caller.newCall();
   const unrun = records.hold(call, () => sessionCommand(service, call, 'prepare'));
   return () => {
-    records.unrun.release(unrun);
+    records.pending.release(unrun);
   };
 }
 
 /** Removes error positions, which refer to the text of PREPARE. */
-function unplaced(portal: Portal, begin: () => void): Portal {
+function withoutErrorPositions(portal: Portal, begin: () => void): Portal {
   return {
     async fetch(maxRows, rows) {
       begin();

@@ -20,7 +20,7 @@ export interface AnswerHead {
 }
 
 /** Members about masks and notices. */
-function toldOf(plan: GovernedPlan) {
+function noticeMembers(plan: GovernedPlan) {
   const { redactedColumns, maskedColumns, partialColumns } = plan;
   const notices = noticesOf(plan);
   const conditions = maskedColumns.filter((name) => !redactedColumns.includes(name));
@@ -33,12 +33,12 @@ function toldOf(plan: GovernedPlan) {
 }
 
 /** Members that follow the last row. */
-export function tailOf(answer: QueryAnswer) {
+export function trailerOf(answer: QueryAnswer) {
   const { plan, errors, indexes } = answer;
   return {
     row_count: answer.rows,
     truncated: answer.truncated || answer.clipped,
-    ...toldOf(plan),
+    ...noticeMembers(plan),
     redacted_fields: answer.redactedFields,
     ...(indexes.length === 0
       ? {}
@@ -89,8 +89,8 @@ export async function explainQuestion(
     plan: explain(plan),
     objects: plan.objects,
     grants: plan.grants,
-    columns: columnsOf(plan).map((c) => describedColumn(c, mayBeRedacted(c))),
-    ...toldOf(plan),
+    columns: columnsOf(plan).map((c) => columnDescription(c, mayBeRedacted(c))),
+    ...noticeMembers(plan),
     ...deprecatedIn(plan.objects, caller.manifest),
     ...(mayReadSql ? { sql: emit(plan).sql } : {}),
     ...(upstream !== null ? { upstream } : {}),
@@ -125,7 +125,10 @@ export function columnsOf(plan: GovernedPlan): readonly OutputColumn[] {
  *
  * @param redacted true if some value of it is
  */
-export function describedColumn({ name, type, source, passageKey, format }: OutputColumn, redacted: boolean) {
+export function columnDescription(
+  { name, type, source, passageKey, format }: OutputColumn,
+  redacted: boolean,
+) {
   const shown = format === null ? {} : { format };
   return { name, type: passageKey ? ('text' as const) : type, source, redacted, ...shown };
 }

@@ -8,7 +8,7 @@ import type { AnswerHead } from './answer-members.js';
 import { type ProblemDocument, privateHeaders, problemOf } from './problem.js';
 
 /** Answers up to this size are buffered, so that errors can still be sent as a problem. */
-const HELD_BYTES = 1_048_576;
+const BUFFERED_BYTES = 1_048_576;
 /** Maximum time in ms to send the end of a failed answer. */
 const FAREWELL_MS = 1_000;
 
@@ -63,7 +63,7 @@ export class AnswerStream {
   /** True if pending bytes should be sent now. */
   get #isDue(): boolean {
     const { pending } = this.#encoding;
-    return this.#started ? pending > 0 : pending >= HELD_BYTES;
+    return this.#started ? pending > 0 : pending >= BUFFERED_BYTES;
   }
 
   finish(answer: QueryAnswer): FastifyReply {

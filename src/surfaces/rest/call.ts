@@ -33,7 +33,7 @@ export function callOf(request: IncomingMessage): RequestCall {
     },
     origin: {
       address: request.socket.remoteAddress ?? null,
-      purpose: statedIn(request.rawHeaders, 'osl-purpose'),
+      purpose: headerText(request.rawHeaders, 'osl-purpose'),
       emergency: null,
     },
   };
@@ -81,7 +81,7 @@ function bearerToken(rawHeaders: readonly string[]): string | null {
  * Percent-encoded UTF-8 in header `name`, or null without the header. Duplicate or undecodable headers give the empty
  * text, which no policy allows.
  */
-export function statedIn(rawHeaders: readonly string[], name: string): string | null {
+export function headerText(rawHeaders: readonly string[], name: string): string | null {
   let found: string | null = null;
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     if (rawHeaders[i]?.toLowerCase() !== name) continue;

@@ -3,21 +3,21 @@ import { QueryError, queryError } from 'osl-compiler';
 import type { RequestCall } from '../../ask/index.js';
 
 /** Description of an execution, for operators. */
-export interface About {
+export interface ExecutionInfo {
   readonly call: RequestCall;
   readonly action: string;
   /** Text of the query; null if there is none. */
   readonly text: string | null;
 }
 
-export interface RunningAbout extends About {
+export interface RunningExecution extends ExecutionInfo {
   /** ms since the epoch */
   readonly since: number;
 }
 
 /** Running executions. Each is aborted when its client disconnects, and all when the drain deadline passes. */
 export class Inflight {
-  readonly #running = new Map<AbortController, RunningAbout>();
+  readonly #running = new Map<AbortController, RunningExecution>();
   readonly #idle = new Set<() => void>();
   #draining = false;
   #stopped = false;
@@ -37,7 +37,7 @@ export class Inflight {
     this.#draining = true;
   }
 
-  get executions(): readonly RunningAbout[] {
+  get executions(): readonly RunningExecution[] {
     return [...this.#running.values()];
   }
 
@@ -54,7 +54,7 @@ export class Inflight {
   /** Runs `work` with a signal that fires if `response` closes before it is complete. */
   async run<T>(
     response: ServerResponse,
-    about: About,
+    about: ExecutionInfo,
     work: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const controller = new AbortController();

@@ -1,7 +1,7 @@
 import type { GovernedPlan, OutputColumn } from 'osl-compiler';
 import type { QueryAnswer } from '../../ask/index.js';
 import { DataRowReader } from '../../engine/index.js';
-import { type AnswerHead, columnsOf, describedColumn, tailOf } from './answer-members.js';
+import { type AnswerHead, columnDescription, columnsOf, trailerOf } from './answer-members.js';
 import type { RowEncoding } from './answer-stream.js';
 import { JsonBytes, PORTION_BYTES, type ValueWriter } from './json-bytes.js';
 import type { ProblemDocument } from './problem.js';
@@ -46,7 +46,7 @@ export class JsonAnswer implements RowEncoding {
   }
 
   end(answer: QueryAnswer): void {
-    this.#out.text(`],${JSON.stringify(tailOf(answer)).slice(1)}`);
+    this.#out.text(`],${JSON.stringify(trailerOf(answer)).slice(1)}`);
   }
 
   fail(): 'cut' {
@@ -94,7 +94,7 @@ export class NdjsonAnswer implements RowEncoding {
 
   end(answer: QueryAnswer): void {
     const head = this.#head === null ? '' : `${headOf(this.#head)},`;
-    this.#out.text(`{"trailer":{${head}${JSON.stringify(tailOf(answer)).slice(1)}}\n`);
+    this.#out.text(`{"trailer":{${head}${JSON.stringify(trailerOf(answer)).slice(1)}}\n`);
   }
 
   fail(problem: ProblemDocument): 'ended' | 'cut' {
@@ -152,7 +152,7 @@ function columnsJson(
   columns: readonly OutputColumn[],
   isRedacted: (column: OutputColumn, place: number) => boolean,
 ): string {
-  return JSON.stringify(columns.map((c, i) => describedColumn(c, isRedacted(c, i))));
+  return JSON.stringify(columns.map((c, i) => columnDescription(c, isRedacted(c, i))));
 }
 
 const COMMA = 0x2c;

@@ -7,7 +7,7 @@ import type { KeptPolicy, PartsReached } from '../../model/served-model.js';
 import type { TokenParts } from './routes/token.js';
 
 /** State of the service for `/health` and `/ready`. */
-export interface StandingParts extends Pick<DecidingParts, 'model'>, Pick<RunningParts, 'engines'> {
+export interface HealthParts extends Pick<DecidingParts, 'model'>, Pick<RunningParts, 'engines'> {
   /** Null if the newest policy is in force. */
   keptPolicy(): KeptPolicy | null;
   reached(): PartsReached;
@@ -24,5 +24,5 @@ export interface RestParts
   extends AnswerParts,
     PublishingParts,
     AccessRequestParts,
-    StandingParts,
+    HealthParts,
     TokenParts {}

@@ -14,7 +14,7 @@ t.setTimeout(600_000);
 
 const SOURCE = join(process.cwd(), '..', 'shared', 'spec', 'interface.md');
 const PAGE = join(process.cwd(), 'docs', 'conformance.md');
-const LEVELS_FILE = join(process.cwd(), 'src', 'surfaces', 'rest', 'conformance-levels.ts');
+const LEVELS_FILE = join(process.cwd(), 'src', 'surfaces', 'rest', 'routes', 'conformance.ts');
 
 t.test(
   'the table quotes the whole contract, in its order',
@@ -75,6 +75,6 @@ t.test('docs/conformance.md and the declared levels are those of the table', asy
   t.strictSame(
     CONFORMANCE_LEVELS,
     metLevels(),
-    'the same run writes src/surfaces/rest/conformance-levels.ts',
+    'the same run writes src/surfaces/rest/routes/conformance.ts',
   );
 });

@@ -11,7 +11,7 @@ import {
 } from '../../../src/surfaces/catalog/contents.js';
 import type { EngineThread } from '../../../src/surfaces/catalog/engine-thread.js';
 import { readReply } from '../../../src/surfaces/catalog/reply.js';
-import { FILLED } from '../../../src/surfaces/catalog/worker/rows.js';
+import { FILLED_CATALOGS } from '../../../src/surfaces/catalog/worker/rows.js';
 import { referenceDdl } from './support/reference-ddl.js';
 import { IMAGE_DIR } from './support/world.js';
 
@@ -272,7 +272,7 @@ test('nothing is left of what was asked for patterns', async (t) => {
 test('the planner knows how many rows there are', async (t) => {
   const tables = Array.from({ length: 300 }, (_, i) => table(`t${i}`, [ID, column('n', 'text')], ['id']));
   const engine = await engineWith(t, { ...EMPTY, tables });
-  for (const catalog of FILLED) {
+  for (const catalog of FILLED_CATALOGS) {
     const [counted = ''] = await run(
       engine,
       `SELECT (SELECT count(*) FROM pg_catalog.${catalog}), reltuples::int8

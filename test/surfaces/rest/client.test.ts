@@ -8,7 +8,7 @@ import t, { test } from 'tap';
 import type { OpenApi } from '../../../clients/generator/document.js';
 import { clientTypes, componentTypes } from '../../../clients/generator/generate.js';
 import { OslClient, OslError } from '../../../clients/typescript/client.js';
-import { TOLD } from '../../../src/surfaces/admin/operations.js';
+import { ADMIN_DOCUMENT } from '../../../src/surfaces/admin/operations.js';
 import { documentRoutes } from '../../../src/surfaces/rest/openapi/document.js';
 import { startRest } from './fixture.js';
 import { BREAKS, LARGE, ROWS } from './large.js';
@@ -40,7 +40,7 @@ test('the client in TypeScript', async (t) => {
 
   await t.test('the console has the types of the admin document', async (t) => {
     const app = fastify();
-    await documentRoutes(app, '0', TOLD);
+    await documentRoutes(app, '0', ADMIN_DOCUMENT);
     await app.ready();
     const document = app.swagger() as unknown as OpenApi; // valid: see operations/admin.test
     const { Problem: _, ...schemas } = document.components.schemas; // the console has it from the other document

@@ -1,9 +1,9 @@
 import type { PGlite } from '@electric-sql/pglite';
 import { identifier, quoteIdentifier, quoteLiteral } from 'osl-compiler/sql-text';
 import type { CatalogContents, EnumModel, FacetModel, MetricsModel } from '../contents.js';
-import { inEntities, literal, MODEL_ROLE } from '../roles.js';
+import { inEntities, literal, MODEL_ROLE } from '../engine-names.js';
 import { linkOf, patternsFor, type TypesInUse } from './patterns.js';
-import { catalogRows, FILLED, type FilledTable } from './rows.js';
+import { catalogRows, FILLED_CATALOGS, type FilledTable } from './rows.js';
 
 /** Maximum UTF-16 units of one line and of one COPY. */
 const MAX_LINE = 65_536;
@@ -12,12 +12,12 @@ const COPIED_AT_ONCE = 262_144;
 /** Fills an engine of the base image with the tables of one catalog, and analyzes them. */
 export async function fill(pg: PGlite, contents: CatalogContents): Promise<void> {
   await pg.exec('SET default_transaction_read_only = off');
-  for (const script of ddlOf(contents)) await pg.exec(script);
+  for (const script of creationScripts(contents)) await pg.exec(script);
   const patterns = await patternsFor(pg, typesIn(contents));
   const { rows: taken } = await pg.query<{ relations: string[]; types: string[]; next: number }>(TAKEN);
   const [{ relations, types, next } = { relations: [], types: [], next: 0 }] = taken;
   const file = new RowsFile(pg);
-  const waiting = new Map(FILLED.map((table) => [table, new TableCopy(pg, table, file)]));
+  const waiting = new Map(FILLED_CATALOGS.map((table) => [table, new TableCopy(pg, table, file)]));
   for (const [table, line] of catalogRows(contents, patterns, { relations, types }, next)) {
     const copy = waiting.get(table);
     if (copy?.add(line) === true) await copy.flush();
@@ -25,7 +25,9 @@ export async function fill(pg: PGlite, contents: CatalogContents): Promise<void>
   for (const copy of waiting.values()) await copy.flush();
   file.remove();
   // Frozen rows are never rewritten, so the engine's files stay equal to the shared image.
-  await pg.exec(`VACUUM (FREEZE, ANALYZE) ${FILLED.map((table) => `pg_catalog.${table}`).join(', ')}`);
+  await pg.exec(
+    `VACUUM (FREEZE, ANALYZE) ${FILLED_CATALOGS.map((table) => `pg_catalog.${table}`).join(', ')}`,
+  );
   await pg.exec('RESET default_transaction_read_only');
   await pg.exec('CHECKPOINT');
 }
@@ -115,7 +117,7 @@ const AT_ONCE = 100;
  * Scripts that create enums, metric views and facet functions before the tables, run as the bootstrap superuser. Each
  * script is one transaction.
  */
-export function* ddlOf({ enums, metrics, facets }: CatalogContents): Generator<string> {
+export function* creationScripts({ enums, metrics, facets }: CatalogContents): Generator<string> {
   const entities = `GRANT CREATE ON SCHEMA entities TO ${MODEL_ROLE}`;
   const asModel = [entities, `SET LOCAL ROLE ${MODEL_ROLE}`];
   const noMore = ['RESET ROLE', `REVOKE CREATE ON SCHEMA entities FROM ${MODEL_ROLE}`];

@@ -1,5 +1,5 @@
 import type { PGlite } from '@electric-sql/pglite';
-import { MODEL_ROLE } from '../roles.js';
+import { MODEL_ROLE } from '../engine-names.js';
 
 /** A field of COPY's text format. */
 export type CatalogCell = string | number | boolean | null;

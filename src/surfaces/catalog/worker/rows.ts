@@ -3,7 +3,7 @@ import { type ArrayTypeName, SchemaNames } from './names.js';
 import { type CatalogCell, escaped, type KeyPattern, linkOf, type Patterns } from './patterns.js';
 
 /** System catalogs that are filled, in this order. */
-export const FILLED = [
+export const FILLED_CATALOGS = [
   'pg_class',
   'pg_type',
   'pg_attribute_as_stored',
@@ -16,7 +16,7 @@ export const FILLED = [
   'pg_constraint_column',
 ] as const;
 
-export type FilledTable = (typeof FILLED)[number];
+export type FilledTable = (typeof FILLED_CATALOGS)[number];
 
 /** One row as a line of COPY. */
 export type CatalogRow = readonly [table: FilledTable, line: string];

@@ -10,9 +10,8 @@ import {
 import type { GovernedPlan } from 'osl-compiler';
 import type { QueryAnswer } from '../../../ask/index.js';
 import { DataRowReader } from '../../../engine/index.js';
-import { type AnswerHead, columnsOf, tailOf } from '../answer-members.js';
-import type { RowEncoding } from '../answer-stream.js';
-import { ARROW_STREAM } from '../answer-stream.js';
+import { type AnswerHead, columnsOf, trailerOf } from '../answer-members.js';
+import { ARROW_STREAM, type RowEncoding } from '../answer-stream.js';
 import { PORTION_BYTES } from '../json-bytes.js';
 import type { ProblemDocument } from '../problem.js';
 import type { ArrowColumn } from './buffers.js';
@@ -100,7 +99,7 @@ export class ArrowAnswer implements RowEncoding {
   end(answer: QueryAnswer): void {
     if (this.#rows > 0) this.#writeBatch();
     const head = { request_id: answer.requestId, form: answer.plan.form };
-    this.#writeBatch(new Map([['osl.trailer', JSON.stringify({ ...head, ...tailOf(answer) })]]));
+    this.#writeBatch(new Map([['osl.trailer', JSON.stringify({ ...head, ...trailerOf(answer) })]]));
     this.#writer.finish();
     this.#collect();
   }

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { AccessQuestion } from '../../../ask/why/explain-access.js';
 import type { AccessRequest } from '../../../ask/why/request-access.js';
-import { malformed, termIn } from '../fault.js';
+import { malformed, termIn } from '../request-errors.js';
 import { exactly, type JsonShape, list, oneOf, orNull, text } from '../shape.js';
 import { jsonFields } from './json.js';
 import { readerOf } from './reader.js';

@@ -2,24 +2,24 @@ import type { FastifyRequest } from 'fastify';
 import type { Wish } from '../../../ask/authoring/propose.js';
 import type { ChangeRequest } from '../../../ask/authoring/publish.js';
 import type { Proposal } from '../../../model/authoring/index.js';
-import { LONGEST_TERM, malformed, termIn } from '../fault.js';
+import { LONGEST_TERM, malformed, termIn } from '../request-errors.js';
 import { exactly, type JsonShape, list, oneOf, orNull, text } from '../shape.js';
 import { jsonFields } from './json.js';
 import { readerOfOne } from './reader.js';
 
 const DOTTED = text('`connector.schema.table`', { minLength: 1, maxLength: LONGEST_TERM });
 
-const WISHES = {
+const SUGGESTIONS = {
   candidate: exactly({ candidate: DOTTED }),
   table: exactly({ table: DOTTED }),
   term: exactly({ term: text('A business word.', { minLength: 1, maxLength: LONGEST_TERM }) }),
 };
-export const SUGGEST_REQUEST = { oneOf: Object.values(WISHES), description: 'One of three.' };
-const readOneWish = readerOfOne(WISHES);
+export const SUGGEST_REQUEST = { oneOf: Object.values(SUGGESTIONS), description: 'One of three.' };
+const readSuggestion = readerOfOne(SUGGESTIONS);
 
 /** @throws QueryError E4150, E0511 */
-export function readWish(request: FastifyRequest): Wish {
-  const { kind, read } = readOneWish(jsonFields(request));
+export function readSuggestRequest(request: FastifyRequest): Wish {
+  const { kind, read } = readSuggestion(jsonFields(request));
   const given: Readonly<Partial<Record<Wish['kind'], string>>> = read;
   return { kind, name: termIn(kind, given[kind] ?? '') };
 }

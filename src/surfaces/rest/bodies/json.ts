@@ -2,8 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import type { FastifyRequest } from 'fastify';
 import { type Position, positionOfIndex, type QueryError, queryError } from 'osl-compiler';
 import { type JsonTextFault, jsonTextFault } from '../../../../policy/index.js';
-import { malformed } from '../fault.js';
-import { queryParameters } from '../schema-wish.js';
+import { queryParameters } from '../parameters.js';
+import { malformed } from '../request-errors.js';
 import { requireExactNumbers } from './json-numbers.js';
 
 export type JsonFields = Readonly<Record<string, unknown>>;

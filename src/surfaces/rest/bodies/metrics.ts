@@ -8,7 +8,7 @@ import {
   queryError,
 } from 'osl-compiler';
 import type { UpstreamDetail } from '../../../ask/data/explain.js';
-import { malformed } from '../fault.js';
+import { malformed } from '../request-errors.js';
 import {
   either,
   exactly,

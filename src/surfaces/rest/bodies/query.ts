@@ -4,7 +4,7 @@ import type { UpstreamDetail } from '../../../ask/data/explain.js';
 import type { SampleRequest } from '../../../ask/data/sample.js';
 import type { QuestionBody } from '../../../ask/index.js';
 import type { BoundValue } from '../../../engine/index.js';
-import { malformed } from '../fault.js';
+import { malformed } from '../request-errors.js';
 import { exactly, type JsonShape, list, oneOf, orNull, text } from '../shape.js';
 import { type JsonFields, jsonFields } from './json.js';
 import { METRICS_QUERY, metricsRequestOf, PLANNING } from './metrics.js';

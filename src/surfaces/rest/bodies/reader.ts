@@ -1,7 +1,7 @@
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import { InternalError, type QueryError, queryError } from 'osl-compiler';
 import { buildCheck, checkOf, type Dialect } from '../../../base/checks.js';
-import { malformed, shownName, unknownName } from '../fault.js';
+import { malformed, shownName, unknownName } from '../request-errors.js';
 import type { JsonShape, ValueOf } from '../shape.js';
 import type { JsonFields } from './json.js';
 
@@ -99,7 +99,7 @@ function noField(name: string, known: readonly string[]): QueryError {
 }
 
 function faultOf(errors: readonly ErrorObject[]): QueryError {
-  const found = tellingOf(errors);
+  const found = relevantErrors(errors);
   const [error] = found;
   if (error === undefined) throw new InternalError('a body was refused without a fault');
   const path = error.instancePath.split('/').slice(1).map(unescapeStep);
@@ -130,12 +130,12 @@ function faultOf(errors: readonly ErrorObject[]): QueryError {
         `${place} is ${parentSchema['title'] === undefined ? 'not of its form' : `no ${parentSchema['title']}`}`,
       );
     default:
-      return malformed(`${place} must be ${wantedBy(found)}`);
+      return malformed(`${place} must be ${expectedTypes(found)}`);
   }
 }
 
 /** Selects the relevant error if several shapes were tried: the deepest, preferring errors other than a wrong type. */
-function tellingOf(errors: readonly ErrorObject[]): readonly ErrorObject[] {
+function relevantErrors(errors: readonly ErrorObject[]): readonly ErrorObject[] {
   const all = errors.filter(({ keyword }) => keyword !== 'anyOf' && keyword !== 'propertyNames');
   const depth = (error: ErrorObject): number => error.instancePath.split('/').length;
   const deepest = Math.max(...all.map(depth));
@@ -170,7 +170,7 @@ const KINDS: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 /** Accepted types, from all shapes that were tried. */
-function wantedBy(errors: readonly ErrorObject[]): string {
+function expectedTypes(errors: readonly ErrorObject[]): string {
   const kinds = errors.flatMap(({ parentSchema = {} }) => {
     const { type, minimum, maximum } = parentSchema;
     return [type].flat().flatMap((one) => {

@@ -81,7 +81,7 @@ const SUGGESTION = object({
   versions: VERSIONS,
 });
 
-const SIGHT = {
+const VISIBILITY = {
   anyOf: [
     { type: 'null' },
     object({
@@ -95,7 +95,12 @@ const ROLE_CHANGE = object({
   role: text(),
   subjects: object({ count: count(), first: list(text()) }, 'Whose ceiling has the role.'),
   changes: list(
-    object({ object: text(), effect: oneOf('gains', 'loses', 'differs'), before: SIGHT, after: SIGHT }),
+    object({
+      object: text(),
+      effect: oneOf('gains', 'loses', 'differs'),
+      before: VISIBILITY,
+      after: VISIBILITY,
+    }),
   ),
 });
 

@@ -37,7 +37,7 @@ const REDACTED_COLUMNS = list(
   'Columns of entities that are in the answer and masked for this caller, in some rows at least: `<entity>.<column>`.',
 );
 const REDACTED_FIELDS = list(text(), 'Fields in the answer that are redacted in a passage that it rests on.');
-const BESIDE = {
+const NOTICE_MEMBERS = {
   'redacted_conditions?': list(
     text(),
     'Masked columns that are not in the answer, but in what decides of it: a filter, a group, an order.',
@@ -72,7 +72,7 @@ const ANSWER = object(
     truncated: flag('A cap held rows back.'),
     redacted_columns: REDACTED_COLUMNS,
     redacted_fields: REDACTED_FIELDS,
-    ...BESIDE,
+    ...NOTICE_MEMBERS,
     'indexes?': list(
       object({ facet: text(), indexed_at: INDEXED_AT }),
       'The indexes that the answer rests on, by facet.',
@@ -93,7 +93,7 @@ const PLAN = object(
     grants: list(text(), 'Opaque ids of the grants that decide.'),
     columns: list(COLUMN),
     redacted_columns: REDACTED_COLUMNS,
-    ...BESIDE,
+    ...NOTICE_MEMBERS,
     'deprecated?': list(
       object({ object: text(), reason: text() }),
       'Objects that should not be used any more.',
@@ -152,7 +152,7 @@ const SCHEMA_COLUMN = object({
 });
 const END = object({ entity: text(), columns: list(text()) });
 const DESCRIBED = { name: text(), description: textOrNull() } as const;
-const LIVING = {
+const DEPRECATABLE = {
   ...DESCRIBED,
   deprecated: textOrNull('Why it should not be used any more; null where it may.'),
 } as const;
@@ -166,7 +166,7 @@ const SCHEMA = object({
   etag: text(),
   entities: list(
     object({
-      ...LIVING,
+      ...DEPRECATABLE,
       fqn: text(),
       composition: oneOf('structured', 'structured+content', 'content'),
       primary_key: list(text()),
@@ -184,7 +184,7 @@ const SCHEMA = object({
   ),
   facets: list(
     object({
-      ...LIVING,
+      ...DEPRECATABLE,
       fqn: text(),
       entity: text(),
       entity_key: text(),
@@ -203,7 +203,7 @@ const SCHEMA = object({
   ),
   metrics: list(
     object({
-      ...LIVING,
+      ...DEPRECATABLE,
       fqn: text(),
       entity: textOrNull('Null where it takes rows of several.'),
       kind: oneOf('simple', 'ratio', 'derived', 'cumulative', 'offset', 'conversion'),
@@ -215,7 +215,7 @@ const SCHEMA = object({
   ),
   relationships: list(
     object({
-      ...LIVING,
+      ...DEPRECATABLE,
       kind: oneOf('many_to_one', 'one_to_one', 'many_to_many'),
       from: END,
       to: END,

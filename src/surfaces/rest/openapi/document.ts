@@ -1,6 +1,6 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance, FastifySchema } from 'fastify';
-import type { StandingParts } from '../parts.js';
+import type { HealthParts } from '../parts.js';
 import type { JsonShape } from '../shape.js';
 import { COMPONENTS } from './components.js';
 import {
@@ -89,7 +89,7 @@ export async function documentRoutes(
  * `GET /openapi.json`. It contains nothing tenant-specific, so no token is needed; requests are counted in the log,
  * as for `/health`.
  */
-export function documentRoute(app: FastifyInstance, service: Pick<StandingParts, 'probes'>): void {
+export function documentRoute(app: FastifyInstance, service: Pick<HealthParts, 'probes'>): void {
   let bytes: Buffer | null = null;
   app.get(PATH, { schema: DOCUMENT_OPERATION }, async ({ call }, reply) => {
     service.probes.count('openapi', PATH, 200, call);

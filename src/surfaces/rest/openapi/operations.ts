@@ -1,5 +1,5 @@
 import type { FastifySchema } from 'fastify';
-import { SCHEMA_PARTS } from '../schema-wish.js';
+import { SCHEMA_PARTS } from '../parameters.js';
 import { count, type JsonShape, list, object, oneOf, ref, text } from '../shape.js';
 import { ANY_CALL, QUESTION, refusals } from './refusals.js';
 
@@ -32,7 +32,7 @@ const PART_OF_SCHEMA = {
     from: text('Of the index: `next` of the page before.'),
   },
 } as const;
-const SAID = {
+const QUERY_HEADERS = {
   type: 'object',
   properties: {
     'osl-purpose': text('What the question is for, percent-encoded, among the purposes that policy allows.'),
@@ -41,7 +41,7 @@ const SAID = {
     ),
   },
 } as const;
-const KNOWN = {
+const ETAG_HEADER = {
   type: 'object',
   properties: { 'if-none-match': text('An ETag that the client has.') },
 } as const;
@@ -63,7 +63,7 @@ export const QUERY_OPERATION = operation({
     'Rows, or with `explain: true` the plan. `Accept: application/x-ndjson` streams a row a line, `application/vnd.apache.arrow.stream` record batches.',
   tags: ['questions'],
   security: BEARER,
-  headers: SAID,
+  headers: QUERY_HEADERS,
   body: { content: { 'application/json': { schema: ref('Query') } } },
   response: {
     200: json({ oneOf: [ref('Answer'), ref('Plan')] }, 'Rows, or a plan.', {
@@ -79,7 +79,7 @@ export const SAMPLE_OPERATION = operation({
   summary: 'A few rows of an entity, or chunks of a facet',
   tags: ['questions'],
   security: BEARER,
-  headers: SAID,
+  headers: QUERY_HEADERS,
   body: { content: { 'application/json': { schema: ref('SampleRequest') } } },
   response: {
     200: json(ref('Sample'), 'Rows.'),
@@ -93,7 +93,7 @@ export const SCHEMA_OPERATION = operation({
   tags: ['graph'],
   security: BEARER,
   querystring: PART_OF_SCHEMA,
-  headers: KNOWN,
+  headers: ETAG_HEADER,
   response: {
     200: json(
       ref('Schema'),
@@ -110,7 +110,7 @@ export const MAP_OPERATION = operation({
   tags: ['graph'],
   security: BEARER,
   querystring: GOVERNED,
-  headers: KNOWN,
+  headers: ETAG_HEADER,
   response: {
     200: json(ref('DomainMap'), 'The graph, with an ETag.'),
     304: NOT_MODIFIED,

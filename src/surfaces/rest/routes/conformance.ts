@@ -3,8 +3,8 @@ import type { RequestParts } from '../../../ask/index.js';
 import { admit } from '../../../ask/request/visit.js';
 import { readRequest } from '../call.js';
 import { CONFORMANCE_OPERATION } from '../openapi/operations.js';
+import { queryParameters } from '../parameters.js';
 import { privateHeaders } from '../problem.js';
-import { queryParameters } from '../schema-wish.js';
 
 /** Declared conformance levels. Written by test/proof/conformance from what it proves; do not edit. */
 export const CONFORMANCE_LEVELS: readonly string[] = [

@@ -16,14 +16,14 @@ import {
   SCHEMA_OPERATION,
   WHY_OPERATION,
 } from '../openapi/operations.js';
-import { privateHeaders, sendAnswer, sendJson } from '../problem.js';
 import {
   flagParameter,
   queryParameters,
-  schemaWish,
+  SCHEMA_PARAMETERS,
+  schemaSelection,
   termParameter,
-  WISH_PARAMETERS,
-} from '../schema-wish.js';
+} from '../parameters.js';
+import { privateHeaders, sendAnswer, sendJson } from '../problem.js';
 
 /** `GET /osl/schema`, `GET /osl/domain-map`, `GET /osl/schema/resolve`. */
 export function graphRoutes(app: FastifyInstance, service: GraphParts): void {
@@ -48,10 +48,10 @@ async function sendDocument(
   reply: FastifyReply,
   document: Description['document'],
 ): Promise<FastifyReply> {
-  const more = document === 'schema' ? WISH_PARAMETERS : [];
+  const more = document === 'schema' ? SCHEMA_PARAMETERS : [];
   const asked = await readRequest(service, request.call, document, () => {
     const given = queryParameters(request, ['governed', ...more]);
-    return { governed: flagParameter(given, 'governed'), wish: schemaWish(Object.fromEntries(given)) };
+    return { governed: flagParameter(given, 'governed'), wish: schemaSelection(Object.fromEntries(given)) };
   });
   return send(request, reply, await describe(service, request.call, { document, ...asked }));
 }

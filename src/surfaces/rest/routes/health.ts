@@ -7,7 +7,7 @@ import {
   READY_OPERATION,
   READYZ_OPERATION,
 } from '../openapi/operations.js';
-import type { StandingParts } from '../parts.js';
+import type { HealthParts } from '../parts.js';
 import { privateHeaders } from '../problem.js';
 
 /** Conditions for `/ready`. Connectors are not named, since no authentication is required. */
@@ -29,8 +29,8 @@ const LOOK_MS = 1_000;
  * `GET /health`: the process responds and can write its audit log. `GET /ready`: it can serve requests. Both also at
  * Kubernetes' usual paths. No token needed; each request is counted in the log.
  */
-export function healthRoutes(app: FastifyInstance, service: StandingParts, inflight: Inflight): void {
-  const enginesAnswer = seldom(LOOK_MS, async () => {
+export function healthRoutes(app: FastifyInstance, service: HealthParts, inflight: Inflight): void {
+  const enginesAnswer = throttled(LOOK_MS, async () => {
     const answers = await Promise.all([...service.engines.values()].map((engine) => engine.ailment()));
     return answers.every((ailment) => ailment === null);
   });
@@ -77,7 +77,7 @@ export function healthRoutes(app: FastifyInstance, service: StandingParts, infli
 }
 
 /** State of the process as known without queries. */
-function stateOf(service: StandingParts): object {
+function stateOf(service: HealthParts): object {
   const { control, limits, issuers } = service.reached();
   const engines = [...service.engines.values()].every(
     (engine) =>
@@ -96,7 +96,7 @@ function stateOf(service: StandingParts): object {
   return { status: 'degraded', waiting_for: missing, ...kept };
 }
 
-function keptPolicyOf({ keptPolicy }: StandingParts): { readonly kept_policy?: object } {
+function keptPolicyOf({ keptPolicy }: HealthParts): { readonly kept_policy?: object } {
   const kept = keptPolicy();
   if (kept === null) return {};
   const { since, until } = kept;
@@ -109,7 +109,7 @@ function instant(ms: number): string {
 }
 
 /** Runs `look` at most once per `ms`; concurrent callers share the result. A failure counts as false. */
-function seldom(ms: number, look: () => Promise<boolean>): () => Promise<boolean> {
+function throttled(ms: number, look: () => Promise<boolean>): () => Promise<boolean> {
   let last: Promise<boolean> | null = null;
   let until = 0;
   return () => {

@@ -9,7 +9,7 @@ import {
 } from '../../../ask/authoring/drafts.js';
 import { candidates, suggest, validate } from '../../../ask/authoring/propose.js';
 import { publish } from '../../../ask/authoring/publish.js';
-import { readObjectsRequest, readProposal, readWish } from '../bodies/authoring.js';
+import { readObjectsRequest, readProposal, readSuggestRequest } from '../bodies/authoring.js';
 import { readRequest } from '../call.js';
 import {
   CANDIDATES_OPERATION,
@@ -19,8 +19,8 @@ import {
   SUGGEST_OPERATION,
   VALIDATE_OPERATION,
 } from '../openapi/operations.js';
+import { queryParameters } from '../parameters.js';
 import { sendAnswer, sendProblem } from '../problem.js';
-import { queryParameters } from '../schema-wish.js';
 
 /**
  * `GET /osl/candidates`, `POST /osl/suggest`, `POST /osl/validate`, for authors of the manifest. Only the state of
@@ -32,7 +32,7 @@ export function authoringRoutes(app: FastifyInstance, service: PublishingParts):
     return sendAnswer(request, reply, await candidates(service, request.call));
   });
   app.post('/osl/suggest', { schema: SUGGEST_OPERATION }, async (request, reply) => {
-    const wish = await readRequest(service, request.call, 'suggest', () => readWish(request));
+    const wish = await readRequest(service, request.call, 'suggest', () => readSuggestRequest(request));
     return sendAnswer(request, reply, await suggest(service, request.call, wish));
   });
   app.post('/osl/validate', { schema: VALIDATE_OPERATION }, async (request, reply) => {

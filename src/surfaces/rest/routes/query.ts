@@ -2,8 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { InternalError, QueryError } from 'osl-compiler';
 import { type AnswerParts, type DataQuestion, QuestionRouter } from '../../../ask/index.js';
 import { explainQuestion } from '../answer-members.js';
-import type { RowEncoding } from '../answer-stream.js';
-import { type AnswerLayout, AnswerStream, layoutOf } from '../answer-stream.js';
+import { type AnswerLayout, AnswerStream, layoutOf, type RowEncoding } from '../answer-stream.js';
 import { type QueryRequest, readQueryRequest } from '../bodies/query.js';
 import { readRequest } from '../call.js';
 import type { Inflight } from '../inflight.js';
@@ -16,7 +15,7 @@ export function queryRoute(app: FastifyInstance, service: AnswerParts, inflight:
   const questions = new QuestionRouter(service);
   app.post('/osl/query', { schema: QUERY_OPERATION }, async (request, reply) => {
     const asked = await readRequest(service, request.call, 'query', () => readQueryRequest(request));
-    const mayBeOld = !ANEW.test(request.headers['cache-control'] ?? '');
+    const mayBeOld = !NO_CACHE.test(request.headers['cache-control'] ?? '');
     const question: DataQuestion = { ...request.call, body: asked.body, parameterOids: [], mayBeOld };
     const { body } = asked;
     const text = 'text' in body ? body.text : null;
@@ -61,7 +60,7 @@ async function streamAnswer(
 }
 
 /** `Cache-Control` of a client that requests a current answer. */
-const ANEW = /\bno-(?:cache|store)\b/i;
+const NO_CACHE = /\bno-(?:cache|store)\b/i;
 
 /** The Arrow library is slow to load, so it is loaded on first use. */
 async function encodingOf(layout: AnswerLayout): Promise<RowEncoding> {

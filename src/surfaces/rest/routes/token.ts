@@ -78,13 +78,13 @@ function readForm(request: FastifyRequest, resources: readonly string[]): TokenR
     return fault('invalid_scope', 'scope may be `admin`, or nothing');
   const subject = givenIn(form, 'subject');
   const actor = form.has('actor_token') || form.has('actor_token_type') ? givenIn(form, 'actor') : null;
-  if (subject === null) return fault('invalid_request', wants('subject'));
-  if (actor === null && form.has('actor_token')) return fault('invalid_request', wants('actor'));
-  if (actor === null && form.has('actor_token_type')) return fault('invalid_request', wants('actor'));
+  if (subject === null) return fault('invalid_request', tokenExpected('subject'));
+  if (actor === null && form.has('actor_token')) return fault('invalid_request', tokenExpected('actor'));
+  if (actor === null && form.has('actor_token_type')) return fault('invalid_request', tokenExpected('actor'));
   return { kind: 'exchange', request: { subject, actor, admin: scopes.includes(ADMIN_SCOPE) } };
 }
 
-function wants(party: 'subject' | 'actor'): string {
+function tokenExpected(party: 'subject' | 'actor'): string {
   return `${party}_token must be a token, and ${party}_token_type one of ${[...TYPES.keys()].join(', ')}`;
 }
 

@@ -4,9 +4,8 @@ import type {
   CatalogForeignKey,
   TableModel,
 } from '../../../../src/surfaces/catalog/contents.js';
-import { ddlOf } from '../../../../src/surfaces/catalog/worker/fill.js';
-import { MODEL_ROLE } from '../../../../src/surfaces/catalog/roles.js';
-import { inEntities, literal } from '../../../../src/surfaces/catalog/roles.js';
+import { inEntities, literal, MODEL_ROLE } from '../../../../src/surfaces/catalog/engine-names.js';
+import { creationScripts } from '../../../../src/surfaces/catalog/worker/fill.js';
 
 /** Commands of one transaction: a server has locks for so many. */
 const AT_ONCE = 500;
@@ -24,7 +23,7 @@ export function referenceDdl(contents: CatalogContents, version: 14 | 18): reado
   for (let from = 0; from < commands.length; from += AT_ONCE)
     scripts.push([`SET LOCAL ROLE ${MODEL_ROLE}`, ...commands.slice(from, from + AT_ONCE)].join(';\n'));
   return [
-    ...ddlOf(contents),
+    ...creationScripts(contents),
     `GRANT CREATE ON SCHEMA entities TO ${MODEL_ROLE}`,
     ...scripts.map((script) => `BEGIN READ WRITE;\n${script};\nCOMMIT`),
     ...foreignKeys.flatMap(foreignKeyComment),

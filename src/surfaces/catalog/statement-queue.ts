@@ -2,14 +2,14 @@ import { QueryError } from 'osl-compiler';
 import { type CatalogFault, fault } from './reply.js';
 
 /** Limits of waiting. */
-export interface Patience {
+export interface WaitLimit {
   /** Deadline, ms since the epoch. */
   readonly until: number;
   readonly signal: AbortSignal | null;
 }
 
 /** Returns a place to the queue. */
-export type Leave = () => void;
+export type Release = () => void;
 
 /** FIFO semaphore for statements. */
 export class StatementQueue {
@@ -30,7 +30,7 @@ export class StatementQueue {
   }
 
   /** @throws CatalogFault 53300, 57014 */
-  async enter(patience: Patience): Promise<Leave> {
+  async enter(patience: WaitLimit): Promise<Release> {
     if (this.#taken < this.#places) {
       this.#taken += 1;
     } else {
@@ -46,7 +46,7 @@ export class StatementQueue {
     };
   }
 
-  #turn({ until, signal }: Patience): Promise<void> {
+  #turn({ until, signal }: WaitLimit): Promise<void> {
     return new Promise((resolve, reject) => {
       const settle = (): void => {
         clearTimeout(late);

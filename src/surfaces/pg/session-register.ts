@@ -9,17 +9,17 @@ export interface OpenSession {
   /** Process id of BackendKeyData; 0 before it is sent. */
   pid(): number;
   /** Null before BackendKeyData is sent. */
-  seen(): CatalogSession | null;
+  ownerView(): CatalogSession | null;
   /** As operators see it; null before BackendKeyData is sent. */
-  told(): ToldSession | null;
+  operatorView(): MonitoredSession | null;
   cancel(): void;
   terminate(): void;
   /** Ends the session if its identity is expired or revoked. */
-  endIfOver(): void;
+  endIfInvalid(): void;
 }
 
 /** A session as operators see it. `query` is the caller's text: redact it with `toldShape` before showing it. */
-export interface ToldSession extends CatalogSession {
+export interface MonitoredSession extends CatalogSession {
   readonly user: string;
   readonly chain: readonly string[];
   readonly token_id: string;
@@ -55,17 +55,17 @@ export class SessionRegister implements OwnSessions {
   of(owner: string): readonly CatalogSession[] {
     return [...this.#open]
       .filter((session) => session.owner() === owner)
-      .map((session) => session.seen())
+      .map((session) => session.ownerView())
       .filter((seen) => seen !== null);
   }
 
   /** All sessions, for operators. */
-  get told(): readonly ToldSession[] {
-    return [...this.#open].map((session) => session.told()).filter((told) => told !== null);
+  get operatorViews(): readonly MonitoredSession[] {
+    return [...this.#open].map((session) => session.operatorView()).filter((told) => told !== null);
   }
 
   /** Signals any session, for operators; false if there is no such process id. */
-  command({ pid, what }: SessionSignal): boolean {
+  signalAny({ pid, what }: SessionSignal): boolean {
     const [session] = this.#numbered(pid);
     if (what === 'cancel') session?.cancel();
     else session?.terminate();
@@ -73,8 +73,8 @@ export class SessionRegister implements OwnSessions {
   }
 
   /** Ends sessions whose identity is expired or revoked. */
-  endOver(): void {
-    for (const session of this.#open) session.endIfOver();
+  endInvalid(): void {
+    for (const session of this.#open) session.endIfInvalid();
   }
 
   signal(owner: string, { pid, what }: SessionSignal): boolean {
@@ -92,7 +92,7 @@ export class SessionRegister implements OwnSessions {
 
 /** Handle for other sessions of the caller. `terminate` also cancels the running statement. */
 export function openSession(
-  session: Pick<OpenSession, 'owner' | 'pid' | 'seen' | 'told'> & { expiry(): WireError | null },
+  session: Pick<OpenSession, 'owner' | 'pid' | 'ownerView' | 'operatorView'> & { expiry(): WireError | null },
   control: Pick<SessionControl, 'cancel' | 'end'>,
 ): OpenSession {
   const end = (reason: WireError): void => {
@@ -102,11 +102,11 @@ export function openSession(
   return {
     owner: () => session.owner(),
     pid: () => session.pid(),
-    seen: () => session.seen(),
-    told: () => session.told(),
+    ownerView: () => session.ownerView(),
+    operatorView: () => session.operatorView(),
     cancel: () => control.cancel(),
     terminate: () => end(fatal('57P01', 'terminating connection due to administrator command')),
-    endIfOver: () => {
+    endIfInvalid: () => {
       const over = session.expiry();
       if (over !== null) end(over);
     },
@@ -126,7 +126,7 @@ export interface SessionCaps {
 }
 
 /** Counts open sessions of this process. */
-export class OpenSessions implements SessionCounts {
+export class LocalSessionCounts implements SessionCounts {
   readonly #caps: SessionCaps;
   readonly #open = new Map<string, number>();
 

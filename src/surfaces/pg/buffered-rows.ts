@@ -10,16 +10,16 @@ import {
 } from '../../engine/index.js';
 
 /** Maximum bytes of rows that one portal buffers. */
-export const HELD_BYTES = 64 * 1_048_576;
+export const MAX_BUFFERED_BYTES = 64 * 1_048_576;
 
 /**
  * Rows of a running query, buffered for a client that fetches in portions.
  *
- * Buffers up to `HELD_BYTES`, if memory for answers allows it. Beyond that the query waits for its client and keeps
+ * Buffers up to `MAX_BUFFERED_BYTES`, if memory for answers allows it. Beyond that the query waits for its client and keeps
  * its upstream session. If it must not wait (the embedded engine has a single session), it fails by the total size,
  * so that the result does not depend on the client's speed.
  */
-export class PacedRows implements RowSink {
+export class BufferedRows implements RowSink {
   readonly #mayPause: boolean;
   readonly #memory: MemoryShare;
   #rows: Uint8Array[] = [];
@@ -44,10 +44,10 @@ export class PacedRows implements RowSink {
     this.#bytes += messages.byteLength;
     this.#total += messages.byteLength;
     const hasMemory = this.#memory.hold(messages.byteLength);
-    if (!this.#mayPause && this.#total > HELD_BYTES)
-      throw queryError('tooLarge', { what: 'the bytes of a portal', limit: HELD_BYTES });
+    if (!this.#mayPause && this.#total > MAX_BUFFERED_BYTES)
+      throw queryError('tooLarge', { what: 'the bytes of a portal', limit: MAX_BUFFERED_BYTES });
     if (!this.#mayPause && !hasMemory) throw noMemory();
-    if (hasMemory && this.#bytes <= HELD_BYTES) {
+    if (hasMemory && this.#bytes <= MAX_BUFFERED_BYTES) {
       this.#wakeReader();
       return undefined;
     }
@@ -73,7 +73,7 @@ export class PacedRows implements RowSink {
   }
 
   /** Discards buffered rows and those still to come. */
-  drop(): void {
+  discard(): void {
     this.#rows = [];
     this.#next = 0;
     this.#bytes = 0;
@@ -91,18 +91,18 @@ export class PacedRows implements RowSink {
   /** Takes at most `max` rows (0: all), fewer only at the end. Throws the failure of the query. */
   async take(max: number): Promise<{ readonly rows: readonly Uint8Array[]; readonly more: boolean }> {
     const wanted = max === 0 ? Number.POSITIVE_INFINITY : max;
-    while (!this.#ended && this.#held < Math.min(wanted, MOST)) {
+    while (!this.#ended && this.#held < Math.min(wanted, MAX_ROWS_TAKEN)) {
       if (this.#wakeWriter !== null) break;
       await new Promise<void>((resolve) => {
         this.#wakeReader = resolve;
       });
     }
-    const rows = this.#rows.slice(this.#next, this.#next + Math.min(wanted, MOST));
+    const rows = this.#rows.slice(this.#next, this.#next + Math.min(wanted, MAX_ROWS_TAKEN));
     this.#next += rows.length;
     this.#left += rows.length;
     for (const row of rows) this.#bytes -= row.byteLength;
-    if (this.#next === this.#rows.length || this.#next > COMPACT) this.#compact();
-    if (this.#bytes <= HELD_BYTES / 2) this.#wakeWriter?.();
+    if (this.#next === this.#rows.length || this.#next > COMPACT_AFTER) this.#compact();
+    if (this.#bytes <= MAX_BUFFERED_BYTES / 2) this.#wakeWriter?.();
     if (rows.length === 0 && this.#failure !== null) throw this.#failure.cause;
     return { rows, more: this.#held > 0 || !this.#ended || this.#failure !== null };
   }
@@ -118,15 +118,15 @@ export class PacedRows implements RowSink {
 }
 
 /** Maximum rows per `take`. */
-const MOST = 16_384;
+const MAX_ROWS_TAKEN = 16_384;
 /** Taken rows that may remain in the array before it is compacted. */
-const COMPACT = 65_536;
+const COMPACT_AFTER = 65_536;
 
 /**
  * Writes buffered rows in slices, yielding to the event loop in between. `delivered` is called with the bytes of each
  * row sent.
  */
-export async function giveRows(
+export async function writeRows(
   rows: readonly Uint8Array[],
   out: RowWriter,
   delivered: (bytes: number) => void = () => undefined,

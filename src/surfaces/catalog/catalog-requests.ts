@@ -53,7 +53,7 @@ export interface PreparedCatalog {
  */
 export async function describeCatalog(
   parts: RequestParts,
-  catalogs: CatalogDoor,
+  catalogs: CatalogProvider,
   question: CatalogQuestion,
   signal: AbortSignal | null,
 ): Promise<PreparedCatalog> {
@@ -66,7 +66,7 @@ export async function describeCatalog(
     decide: async (caller) => {
       const model = await visibleTo(caller);
       return (
-        catalogs.knows(model, text, parameterTypes) ??
+        catalogs.cachedDescription(model, text, parameterTypes) ??
         (await catalogs.use(model, identity.subject, signal, (instance) =>
           instance.describe(callerIn(question), text, parameterTypes, signal),
         ))
@@ -87,18 +87,19 @@ export async function describeCatalog(
  */
 export function askCatalog(
   parts: RequestParts,
-  catalogs: CatalogDoor,
+  catalogs: CatalogProvider,
   question: CatalogQuestion,
   expected: StatementDescription,
   delivery: CatalogDelivery,
 ): Promise<BackendReply> {
   const call = callOf(question);
-  return respond<Ran, BackendReply>(parts, call, {
+  return respond<CatalogOutcome, BackendReply>(parts, call, {
     action: 'catalog',
     asked: call.body,
     bucket: 'catalog',
     payment: question.payment,
-    decide: (caller) => ran(async () => run(catalogs, await visibleTo(caller), question, expected, delivery)),
+    decide: (caller) =>
+      outcomeOf(async () => run(catalogs, await visibleTo(caller), question, expected, delivery)),
     signal: delivery.signal,
     counts: ({ rowCount }) => ({ rows: rowCount, truncated: false }),
     answer: async (statement) => {
@@ -110,13 +111,13 @@ export function askCatalog(
 }
 
 /** Outcome of an authorized statement. */
-interface Ran {
+interface CatalogOutcome {
   /** @throws the statement's error */
   reply(): BackendReply;
 }
 
 /** @throws errors that deny the statement; all others are thrown by `reply` */
-async function ran(statement: () => Promise<BackendReply>): Promise<Ran> {
+async function outcomeOf(statement: () => Promise<BackendReply>): Promise<CatalogOutcome> {
   try {
     const reply = await statement();
     return { reply: () => reply };
@@ -156,7 +157,7 @@ export async function refuseLane(
 }
 
 async function run(
-  catalogs: CatalogDoor,
+  catalogs: CatalogProvider,
   model: CatalogModel,
   question: CatalogQuestion,
   expected: StatementDescription,
@@ -218,7 +219,7 @@ export interface CatalogSettings {
    * JSON for `current_setting`, `pg_settings`, `pg_backend_pid` and `pg_stat_activity`; `hardening.ts` documents its
    * shape.
    */
-  readonly told: string;
+  readonly json: string;
   /** Settings applied in the engine itself: input and output formats. */
   readonly inForce: readonly (readonly [name: string, value: string])[];
 }
@@ -230,13 +231,17 @@ export interface StatementDescription {
 }
 
 /** Runs catalog statements, in this process or in one that serves several workers. */
-export interface CatalogDoor {
+export interface CatalogProvider {
   /** Maximum rows per answer. */
   readonly maxRows: number;
   /** Classifies a text: catalog, data, mixed or writing. */
   laneOf(text: string, parse: (text: string) => Promise<ParsedText>): StatementLane | Promise<StatementLane>;
   /** Cached description of a statement; null if it must be described by an engine. */
-  knows(model: CatalogModel, text: string, parameterTypes: readonly number[]): StatementDescription | null;
+  cachedDescription(
+    model: CatalogModel,
+    text: string,
+    parameterTypes: readonly number[],
+  ): StatementDescription | null;
   /**
    * Runs `work` with the engine of `model`, after earlier statements of the same subject.
    *

@@ -31,7 +31,7 @@ const OID_COLUMNS = [
  * Drops the table's types and gives the table and its indexes system OIDs, which hides them from tools that list
  * types or user objects.
  */
-const AS_OF_THE_SYSTEM = `
+const HIDE_FROM_USERS = `
   DO $$
   DECLARE r record;
   BEGIN
@@ -133,10 +133,10 @@ function constraintViews(): readonly string[] {
  * The attribute table is renamed (system views and functions refer to it by OID), and a view takes its name. Needs
  * `allow_system_table_mods`.
  */
-export const RELATIONS_OF_THEIR_VERSION: readonly string[] = [
+export const POSTGRES_14_RELATIONS: readonly string[] = [
   WITHOUT_NOT_NULL_CONSTRAINTS,
   CONSTRAINT_COLUMNS,
-  AS_OF_THE_SYSTEM,
+  HIDE_FROM_USERS,
   ...constraintViews(),
   `ALTER TABLE pg_catalog.pg_attribute RENAME TO pg_attribute_as_stored;
    CREATE VIEW pg_catalog.pg_attribute AS
