@@ -26,14 +26,11 @@ import { INSIGHT_METHODS, insightRoutes } from './insight-routes.js';
 import { ADMIN_DOCUMENT, INSIGHT_OPERATIONS, OPERATIONS } from './operations.js';
 import { readRevocation } from './requests.js';
 
-/** Services of the admin listener. */
 export type AdminParts = OperatingParts & InsightParts & Pick<HealthParts, 'probes'>;
 
 export interface AdminHttp {
-  /** Port 0 lets the system choose. Rejects if the address is in use. */
   listen(port: number, host: string): Promise<{ readonly port: number }>;
   close(deadlineMs: number): Promise<void>;
-  /** Replaces the certificate for new connections; no effect without TLS. @throws Error if it is invalid */
   secure(tls: HttpTls): void;
 }
 
@@ -58,7 +55,6 @@ export const ADMIN_METHODS: ReadonlyMap<string, string> = new Map([
 const REQUEST_TIMEOUT_MS = 30_000;
 const CONNECTION_TIMEOUT_MS = 90_000;
 
-/** Server of the admin listener; all calls go to `src/ask/operating/`. */
 export async function createAdminHttp(
   parts: AdminParts,
   version: string,
@@ -126,7 +122,6 @@ export function stateRoutes(
 
 type SessionSchemas = Readonly<Record<keyof typeof OPERATIONS, FastifySchema>>;
 
-/** Routes that cancel or end a session. */
 export function sessionRoutes(
   app: FastifyInstance,
   parts: () => OperatingParts,
@@ -144,7 +139,6 @@ export function sessionRoutes(
   }
 }
 
-/** Routes that revoke tokens and list revocations. */
 function tokenRoutes(app: FastifyInstance, parts: AdminParts): void {
   app.post('/admin/tokens/revoke', { schema: OPERATIONS.revoke }, async (request, reply) => {
     const made = await revoke(parts, request.call, () => readRevocation(request));

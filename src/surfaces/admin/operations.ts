@@ -36,7 +36,6 @@ function commandOperation(operationId: string, summary: string, more: readonly A
   return adminOperation(operationId, summary, object({ request_id: REQUEST_ID, done: text() }), {}, more);
 }
 
-/** Operations about processes, sessions, pools, caches and tokens. */
 export const OPERATIONS = Object.freeze({
   standing: listOperation('standing', 'State of each process of the server', 'processes', ref('ProcessView')),
   sessions: listOperation(
@@ -87,7 +86,6 @@ export const OPERATIONS = Object.freeze({
 
 const FROM = text('`next` of the page before.');
 
-/** Operations about access, the audit log, figures, limits and freshness. */
 export const INSIGHT_OPERATIONS = Object.freeze({
   matrix: adminOperation('matrix', 'Access of each subject of the policy to each column', ref('MatrixPage'), {
     subject: text('A part of its name.'),
@@ -180,7 +178,6 @@ export const INSIGHT_OPERATIONS = Object.freeze({
   ),
 });
 
-/** Head of the admin listener's document. */
 export const ADMIN_DOCUMENT: DocumentInfo = {
   title: 'OSL Gateway, for who runs it',
   description: 'Sessions, pools, caches, and the state of the server. It takes an admin role.',

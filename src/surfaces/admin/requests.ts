@@ -20,7 +20,6 @@ export function textParameter(given: Parameters, name: string): string | null {
   return text.trim() === '' ? null : termIn(name, text);
 }
 
-/** Names separated by commas. @throws QueryError E0511 */
 function listParameter(given: Parameters, name: string, most: number): readonly string[] | null {
   const text = given.get(name) ?? '';
   if (text.trim() === '') return null;
@@ -95,7 +94,6 @@ export const FILTER_PARAMETERS = [
   'request',
 ] as const;
 
-/** Filter of audit records. @throws QueryError E0511 */
 export function auditFilter(given: Parameters): AuditQuery {
   const members = {
     subject: textParameter(given, 'subject'),

@@ -37,10 +37,8 @@ import {
 } from '../pg/index.js';
 import { type ProcessConfiguration, SHOWN, type ShownName, show } from './show.js';
 
-/** The only database of the admin listener. */
 export const ADMIN_DATABASE = 'osl_admin';
 
-/** Admin statements are short. */
 const MOST_MESSAGE_BYTES = 65_536;
 const MOST_UNAUTHENTICATED = 100;
 
@@ -86,7 +84,6 @@ function handlerOf(parts: OperatingParts, configured: ProcessConfiguration): Han
   };
 }
 
-/** Sent by drivers by default; ignored here. */
 const STARTUP_PARAMETERS = [
   'application_name',
   'client_encoding',
@@ -124,7 +121,6 @@ class AdminSession implements SessionHandler {
     return AT_REST;
   }
 
-  /** Commands contain no semicolons. */
   split(text: string) {
     const found = [];
     let start = 0;
@@ -222,13 +218,11 @@ class AdminSession implements SessionHandler {
     );
   }
 
-  /** Runs a command as a request of its own. @throws WireError */
   async #told(run: (call: RequestCall) => Promise<CommandResult>): Promise<CommandResult> {
     const call = callOf(this.#identity);
     return this.#records.translate(call.requestId, '', () => run(call));
   }
 
-  /** Records failures that no command has recorded. */
   noteFailure(failure: WireError): void {
     this.#records.recordFailure(failure);
   }

@@ -56,7 +56,6 @@ export class BaseImage {
     return this.#start({ kind: 'fill', image: await this.ready(), parts, spillMib }, FILL_MS);
   }
 
-  /** Starts an engine from the image of a filled one. */
   resume(image: SharedImage, spillMib: number): Promise<StartedEngine> {
     return this.#start({ kind: 'resume', image, spillMib }, BOOT_MS);
   }

@@ -10,7 +10,6 @@ import type { StatementLane } from './classify.js';
 import { type CatalogModel, modelOf } from './model.js';
 import { type BackendReply, CatalogFault, MAX_CHANGES, MAX_SIGNALS } from './reply.js';
 
-/** One catalog statement of an authenticated caller. */
 export interface CatalogQuestion {
   readonly requestId: string;
   readonly identity: Identity;
@@ -21,7 +20,6 @@ export interface CatalogQuestion {
   /** Login name: the subject, or the name of its service account. */
   readonly user: string;
   readonly session: CatalogSettings;
-  /** Rate-limit payment made when the statement was described. */
   readonly payment?: Payment;
 }
 
@@ -29,7 +27,6 @@ export interface CatalogDelivery {
   readonly values: readonly BoundValue[];
   readonly formats: readonly (0 | 1)[];
   readonly signal: AbortSignal | null;
-  /** Memory accounted to the rows until they are delivered. */
   readonly memory: MemoryShare;
   /**
    * Applies setting changes and signals of the statement, after the decision is recorded. @throws CatalogFault,
@@ -110,9 +107,7 @@ export function askCatalog(
   });
 }
 
-/** Outcome of an authorized statement. */
 interface CatalogOutcome {
-  /** @throws the statement's error */
   reply(): BackendReply;
 }
 
@@ -180,13 +175,11 @@ async function run(
   });
 }
 
-/** Catalog visible to `caller`. @throws QueryError E2102 */
 function visibleTo(caller: Caller): Promise<CatalogModel> {
   requireAccess(caller);
   return modelOf(caller.manifest, caller.access);
 }
 
-/** @throws QueryError E2102 */
 function requireAccess({ access }: Caller): void {
   if (isEmpty(access)) throw queryError('noAccess', {});
 }
@@ -206,9 +199,7 @@ function callerIn({ user, session }: CatalogQuestion): CatalogCaller {
   return { user, session };
 }
 
-/** Caller of a catalog statement. */
 export interface CatalogCaller {
-  /** Login name. */
   readonly user: string;
   readonly session: CatalogSettings;
 }
@@ -220,7 +211,6 @@ export interface CatalogSettings {
    * shape.
    */
   readonly json: string;
-  /** Settings applied in the engine itself: input and output formats. */
   readonly inForce: readonly (readonly [name: string, value: string])[];
 }
 
@@ -232,9 +222,7 @@ export interface StatementDescription {
 
 /** Runs catalog statements, in this process or in one that serves several workers. */
 export interface CatalogProvider {
-  /** Maximum rows per answer. */
   readonly maxRows: number;
-  /** Classifies a text: catalog, data, mixed or writing. */
   laneOf(text: string, parse: (text: string) => Promise<ParsedText>): StatementLane | Promise<StatementLane>;
   /** Cached description of a statement; null if it must be described by an engine. */
   cachedDescription(
@@ -255,7 +243,6 @@ export interface CatalogProvider {
   ): Promise<T>;
 }
 
-/** Engine of one access signature, while on loan. */
 export interface CatalogEngine {
   /** @throws CatalogFault */
   describe(

@@ -14,7 +14,6 @@ import { StatementQueue, type WaitLimit } from './statement-queue.js';
 import type { SharedImage } from './worker/image-files.js';
 
 export interface CatalogOptions {
-  /** Directory of the base image; created if missing. */
   readonly dir: string;
   /** Maximum engines, about 60 MiB each; one with thousands of entities counts as several. Default 8. */
   readonly maxEngines?: number;
@@ -26,11 +25,9 @@ export interface CatalogOptions {
   readonly maxRunning?: number;
   /** Idle time in ms after which an engine is ended. Default 600,000. */
   readonly idleMs?: number;
-  /** Maximum rows per answer. Default 100,000. */
   readonly maxRows?: number;
   /** Maximum bytes per answer. Default 32 MiB. */
   readonly maxBytes?: number;
-  /** Logs catalogs that could not be built. */
   readonly log?: Pick<ServiceLog, 'error'>;
 }
 
@@ -46,9 +43,7 @@ export interface CatalogStats {
 }
 
 const MIB = 1_048_576;
-/** Default maximum rows per answer. */
 export const MAX_ROWS = 100_000;
-/** Maximum waiting statements per subject. */
 const MAX_WAITING_PER_SUBJECT = 100;
 /** Maximum statements that wait for a processor; each already holds its engine. */
 const MAX_QUEUED = 10_000;
@@ -72,7 +67,6 @@ const MAX_FAILURES = 1_000;
 interface CatalogFailure {
   readonly fault: CatalogFault;
   readonly pauseMs: number;
-  /** ms since the epoch */
   readonly until: number;
 }
 
@@ -89,7 +83,6 @@ export class Catalogs implements CatalogProvider {
   readonly #log: CatalogOptions['log'];
   readonly #classifier = new Classifier();
   readonly #instances = new Map<string, CatalogInstance>();
-  /** Models of the existing engines, by signature. */
   readonly #models = new Map<string, CatalogModel>();
   /** By signature. A new model version has another signature, so it is tried at once. */
   readonly #failures = new LRUCache<string, CatalogFailure>({ max: MAX_FAILURES });
@@ -129,7 +122,6 @@ export class Catalogs implements CatalogProvider {
     this.#sweeper.unref();
   }
 
-  /** Makes the base image in advance, if it does not exist. */
   async warm(): Promise<void> {
     await this.#base.ready();
   }
@@ -205,7 +197,6 @@ export class Catalogs implements CatalogProvider {
     await Promise.all(instances.map((i) => i.close()));
   }
 
-  /** Lends the existing engine of `model`, which becomes the most recently used. */
   #lendKnown(model: CatalogModel): CatalogInstance | null {
     const instance = this.#instances.get(model.signature);
     if (instance === undefined) return null;
@@ -264,7 +255,6 @@ export class Catalogs implements CatalogProvider {
     }
   }
 
-  /** Waits until the engine has started, and remembers a failure. @throws CatalogFault */
   async #started(model: CatalogModel, instance: CatalogInstance, signal: AbortSignal | null): Promise<void> {
     const { signature } = model;
     try {
@@ -292,7 +282,6 @@ export class Catalogs implements CatalogProvider {
     if (failure !== undefined && Date.now() < failure.until) throw failure.fault;
   }
 
-  /** Remembers a failure; all who wait for the same engine get the same one. */
   #failed({ signature, entities, columns }: CatalogModel, error: unknown): CatalogFailure {
     const before = this.#failures.get(signature);
     if (before !== undefined && Date.now() < before.until) return before;
@@ -356,7 +345,6 @@ function tempFileMib({ columns }: CatalogModel): number {
   return Math.min(LEAST_SPILL + Math.ceil(columns / COLUMNS_OF_SPILLED_MIB), MOST_SPILL);
 }
 
-/** Share of `maxEngines` that an engine takes: about 60 MiB, and as much again per `COLUMNS_OF_PLACE` columns. */
 function engineShare({ entities, columns }: CatalogModel): number {
   return 1 + Math.floor((columns + entities * COLUMNS_OF_ENTITY) / COLUMNS_OF_PLACE);
 }

@@ -194,9 +194,7 @@ const MAY_BE_CATALOG =
 /** Syntax tree node as plain data. Unknown kinds are walked like any other. */
 export type Tree = Readonly<Record<string, unknown>>;
 
-/** Relations that a statement refers to, at any depth. */
 export interface References {
-  /** Names a relation of `pg_catalog` or `information_schema`. */
   readonly system: boolean;
   /** Names any other relation, or a table function of OSL-SQL. */
   readonly data: boolean;
@@ -251,7 +249,6 @@ function visit(
   }
 }
 
-/** Walks the WITH clause of `value`, if any, and returns the scope of its statement. */
 function withClauseScope(
   value: Tree,
   scope: CteScope,
@@ -318,7 +315,6 @@ function firstCall(functions: unknown): Tree | null {
   return isTree(item) && isTree(item['FuncCall']) ? item['FuncCall'] : null;
 }
 
-/** Parts of a dotted name: a list of string nodes in the tree. */
 export function namesOf(list: unknown): readonly string[] {
   return (Array.isArray(list) ? list : []).map((part: unknown) =>
     isTree(part) && isTree(part['String']) ? String(part['String']['sval']) : '',

@@ -1,4 +1,3 @@
-/** Contents of one catalog as plain data, sent to the engine's thread. */
 export interface CatalogContents {
   readonly enums: readonly EnumModel[];
   readonly tables: readonly TableModel[];
@@ -7,7 +6,6 @@ export interface CatalogContents {
   readonly facets: readonly FacetModel[];
 }
 
-/** Enum of a column that the caller sees unmasked. */
 export interface EnumModel {
   readonly name: string;
   readonly labels: readonly string[];
@@ -23,7 +21,6 @@ export interface TableModel {
 
 export interface ColumnModel {
   readonly name: string;
-  /** SQL type; for an enum with its schema. */
   readonly type: string;
   readonly notNull: boolean;
   readonly comment: string | null;
@@ -38,7 +35,6 @@ export interface CatalogForeignKey {
   readonly comment: string | null;
 }
 
-/** Metrics of one entity; never empty. */
 export interface MetricsModel {
   readonly entity: string;
   readonly metrics: readonly MetricModel[];
@@ -47,14 +43,12 @@ export interface MetricsModel {
 export interface MetricModel {
   readonly name: string;
   readonly type: string;
-  /** Includes the metric's unit. */
   readonly description: string | null;
 }
 
 export interface FacetModel {
   readonly name: string;
   readonly description: string | null;
-  /** Columns of RETRIEVE, in order. */
   readonly columns: readonly (readonly [name: string, type: string])[];
 }
 
@@ -91,7 +85,6 @@ export class ContentsWriter {
   }
 }
 
-/** Parses the output of `ContentsWriter`. */
 export function contentsOf(parts: Iterable<Uint8Array>): CatalogContents {
   const contents: { readonly [K in ContentsKind]: CatalogContents[K][number][] } = {
     enums: [],

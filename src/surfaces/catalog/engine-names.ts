@@ -17,7 +17,6 @@ const TAKEN: ReadonlySet<string> = new Set([
   'public',
   'none',
 ]);
-/** Bytes of a Postgres name. */
 const MAX_BYTES = 63;
 
 /** Role name shown for a subject: its own name unless reserved, truncated as in Postgres. */
@@ -33,7 +32,6 @@ export function roleNameOf(subject: string): string {
   return name.slice(0, end);
 }
 
-/** Qualifies a name with the schema of the caller's tables. */
 export function inEntities(name: string): string {
   return `entities.${quoteIdentifier(name)}`;
 }

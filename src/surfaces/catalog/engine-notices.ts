@@ -3,7 +3,6 @@ export const SESSION_SIGNALLED = 'OSL02';
 
 /** A call of `pg_cancel_backend` or `pg_terminate_backend`. */
 export interface SessionSignal {
-  /** Process id of BackendKeyData. */
   readonly pid: number;
   readonly what: 'cancel' | 'terminate';
 }
@@ -27,7 +26,6 @@ export interface CatalogCursor {
   readonly hold: boolean;
   readonly binary: boolean;
   readonly scroll: boolean;
-  /** ms since the epoch */
   readonly created: number;
 }
 
@@ -35,7 +33,6 @@ export interface CatalogCursor {
 export interface CatalogStatement {
   readonly name: string;
   readonly text: string;
-  /** ms since the epoch */
   readonly prepared: number;
   readonly parameters: readonly number[];
   /** Null if it returns no rows. */
@@ -48,7 +45,6 @@ interface SignalNotice {
   readonly message: string;
 }
 
-/** Session signal in `notice`, or null. */
 export function sessionSignal({ sqlstate, message }: SignalNotice): SessionSignal | null {
   if (sqlstate !== SESSION_SIGNALLED) return null;
   const [pid, what] = JSON.parse(message) as [number, SessionSignal['what']]; // written by our own function
@@ -70,7 +66,6 @@ export const SETTING_CHANGED = 'OSL01';
 export interface SettingChange {
   readonly name: string;
   readonly value: string | null;
-  /** Until the transaction ends. */
   readonly local: boolean;
 }
 
@@ -79,7 +74,6 @@ interface SettingNotice {
   readonly message: string;
 }
 
-/** Setting change in `notice`; null for a notice to the client. */
 export function settingChange({ sqlstate, message }: SettingNotice): SettingChange | null {
   if (sqlstate !== SETTING_CHANGED) return null;
   const [name, value, local] = JSON.parse(message) as [string, string | null, boolean]; // written by our own function

@@ -23,7 +23,6 @@ export interface ExecLimits {
 
 export interface EngineResult {
   readonly bytes: Uint8Array;
-  /** Size of the engine's memory in bytes. */
   readonly memory: number;
 }
 
@@ -40,7 +39,6 @@ interface PendingExecution {
 
 /** One embedded engine in its own thread. A running statement can only be stopped by ending the thread. */
 export class EngineThread {
-  /** Settles once the thread has ended. */
   readonly exited: Promise<void>;
   readonly #worker: Worker;
   #pending: PendingExecution | null = null;
@@ -52,14 +50,12 @@ export class EngineThread {
     this.exited.then(() => this.end('broken'));
   }
 
-  /** Starts an engine. Rejects with an Error that states the cause. */
   static start(data: CatalogWorkerStart, deadlineMs: number): Promise<StartedEngine> {
     return EngineThread.#begin(data, deadlineMs, (message, thread) =>
       message.kind === 'started' ? { thread, image: message.image } : null,
     );
   }
 
-  /** Makes a base image in a thread of its own. Rejects with an Error that states the cause. */
   static make(data: CatalogWorkerStart, deadlineMs: number): Promise<Uint8Array> {
     return EngineThread.#begin(data, deadlineMs, (message, thread) => {
       if (message.kind !== 'made') return null;
@@ -68,7 +64,6 @@ export class EngineThread {
     });
   }
 
-  /** Starts a thread and resolves with the result of `read` on its first message. */
   static #begin<T>(
     data: CatalogWorkerStart,
     deadlineMs: number,

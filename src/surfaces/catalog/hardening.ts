@@ -136,7 +136,6 @@ const CURRENT_SETTING = `
   CREATE FUNCTION pg_catalog.current_setting(text) RETURNS text LANGUAGE sql STABLE STRICT
     AS $$ SELECT pg_catalog.current_setting($1, false) $$`;
 
-/** Process id of BackendKeyData, by which clients identify themselves and cancel. */
 const BACKEND_PID = `
   CREATE FUNCTION pg_catalog.pg_backend_pid() RETURNS integer LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
     SECURITY DEFINER SET search_path = pg_catalog AS $$

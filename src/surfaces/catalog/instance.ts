@@ -12,7 +12,6 @@ import type { SharedImage } from './worker/image-files.js';
 
 export interface InstanceLimits {
   readonly statementMs: number;
-  /** Maximum wait for earlier statements. */
   readonly waitMs: number;
   readonly maxBytes: number;
 }
@@ -41,7 +40,6 @@ export class CatalogInstance implements CatalogEngine {
   #closed = false;
   readonly #limits: InstanceLimits;
   readonly #queue = new StatementQueue(1, MAX_WAITING);
-  /** Semaphore shared by all engines. */
   readonly #running: StatementQueue;
   readonly #described = new LRUCache<string, StatementDescription>({ max: MAX_DESCRIBED });
   #thread: EngineThread | null = null;
@@ -78,12 +76,10 @@ export class CatalogInstance implements CatalogEngine {
     this.#lastUsed = Date.now();
   }
 
-  /** Bytes of the engine's memory and its image. */
   get memory(): number {
     return this.#memory + (this.#image?.bytes ?? 0);
   }
 
-  /** True once the engine has been filled. */
   get filled(): boolean {
     return this.#image !== null;
   }
@@ -93,12 +89,10 @@ export class CatalogInstance implements CatalogEngine {
     await orCancelled(this.#engine(), signal);
   }
 
-  /** Cached description of a statement, or null. */
   knows(text: string, parameterTypes: readonly number[]): StatementDescription | null {
     return this.#described.get(keyOf(text, parameterTypes)) ?? null;
   }
 
-  /** @throws CatalogFault */
   async describe(
     caller: CatalogCaller,
     text: string,
@@ -135,7 +129,6 @@ export class CatalogInstance implements CatalogEngine {
     return this.#run(caller, encoder.view(), signal);
   }
 
-  /** Ends the engine once no statement runs. */
   async close(): Promise<void> {
     this.#closed = true;
     const leave = await this.#queue.enter(this.#patience(null)).catch(() => null); // timed out: end it anyway
@@ -143,7 +136,6 @@ export class CatalogInstance implements CatalogEngine {
     leave?.();
   }
 
-  /** Waits for the queues, then runs one statement as `caller`. */
   async #run(caller: CatalogCaller, messages: Uint8Array, signal: AbortSignal | null): Promise<BackendReply> {
     const patience = this.#patience(signal);
     const leave = await this.#queue.enter(patience);
@@ -294,7 +286,6 @@ function keyOf(text: string, parameterTypes: readonly number[]): string {
   return `${parameterTypes.join()} ${text}`;
 }
 
-/** @throws CatalogFault 57014 */
 function requireGoing(signal: AbortSignal | null): void {
   if (signal?.aborted === true) throw cancelled(signal);
 }
@@ -306,7 +297,6 @@ function withHint(report: ReplyReport): ReplyReport {
   return report.sqlstate === '53200' ? { ...report, hint } : report;
 }
 
-/** Result of `work`, unless `signal` aborts first. @throws CatalogFault 57014 */
 async function orCancelled<T>(work: Promise<T>, signal: AbortSignal | null): Promise<T> {
   if (signal === null) return work;
   requireGoing(signal);

@@ -42,7 +42,6 @@ class Enums {
     return [...this.#known.values()];
   }
 
-  /** Name of the column's enum; null if it is shown as text. */
   nameOf({ stored, labels }: Column): string | null {
     if (stored === undefined || labels === undefined || storedType(stored)?.isEnum !== true) return null;
     const key = JSON.stringify([stored, labels]);
@@ -80,7 +79,6 @@ export function modelOf(manifest: Manifest, access: Access): Promise<CatalogMode
   return model;
 }
 
-/** Columns and links processed between two yields. */
 const SLICE = 1_000;
 
 function* composing(manifest: Manifest, access: Access): Generator<void, CatalogModel> {
@@ -204,7 +202,6 @@ function columnModel(
   };
 }
 
-/** Metrics that the caller may compute, by entity; the compiler decides. */
 function* metricsByEntity(
   manifest: Manifest,
   access: Access,
@@ -241,7 +238,6 @@ function facetModel({ name, description, columns }: GraphView['facets'][number])
   };
 }
 
-/** Relationships and bridges within one database. */
 function* candidateKeys(manifest: Manifest): Generator<CatalogForeignKey> {
   const { relations } = manifest.catalog;
   const isWithin = ({ table, target }: CatalogForeignKey): boolean =>

@@ -1,4 +1,3 @@
-/** Removes NOT NULL constraints: in Postgres 14 NOT NULL is a property of the column. */
 const WITHOUT_NOT_NULL_CONSTRAINTS = `
   DELETE FROM pg_catalog.pg_depend d USING pg_catalog.pg_constraint c
     WHERE d.classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND d.objid = c.oid AND c.contype = 'n';
@@ -19,7 +18,6 @@ const CONSTRAINT_COLUMNS = `
 /** Start of an OID range that Postgres does not assign, below user objects. */
 const FIRST_OID = 9_001;
 
-/** Columns that refer to OIDs of tables and their indexes. */
 const OID_COLUMNS = [
   ['pg_index', 'indexrelid'],
   ['pg_index', 'indrelid'],
@@ -51,7 +49,6 @@ const HIDE_FROM_USERS = `
 
 type Domain = 'sql_identifier' | 'character_data' | 'yes_or_no' | 'cardinal_number';
 
-/** Columns of an information_schema view, by name: type and value. */
 type ViewColumns = Readonly<Record<string, readonly [type: Domain, value: string]>>;
 
 const catalogAndSchema = (of: string): ViewColumns => ({

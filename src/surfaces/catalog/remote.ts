@@ -13,9 +13,7 @@ import type { CatalogModel } from './model.js';
 import { type BackendReply, CatalogFault, type ReplyReport } from './reply.js';
 import { cancelled } from './statement-queue.js';
 
-/** Request to the process that runs the engines. */
 export interface RemoteCatalogRequest {
-  /** Used to cancel the request. */
   readonly id: number;
   readonly signature: string;
   readonly subject: string;
@@ -41,18 +39,14 @@ export type RemoteCatalogReply =
 
 /** One part of a model, sent in order before the request is repeated. */
 export interface CatalogModelPart extends Pick<CatalogModel, 'signature' | 'entities' | 'columns'> {
-  /** Id of the request. */
   readonly id: number;
-  /** Index from 0. */
   readonly at: number;
   readonly of: number;
   readonly part: Uint8Array;
 }
 
-/** Connection to the process that runs the engines. */
 export interface CatalogHost {
   ask(asked: RemoteCatalogRequest): Promise<RemoteCatalogReply>;
-  /** Resolves once the part has been received. */
   send(part: CatalogModelPart): Promise<void>;
   stop(id: number): void;
 }
@@ -110,7 +104,6 @@ export class RemoteCatalogs implements CatalogProvider {
     });
   }
 
-  /** @throws CatalogFault */
   async #asked(
     model: CatalogModel,
     asked: Omit<RemoteCatalogRequest, 'id' | 'signature'>,
@@ -158,7 +151,6 @@ function keyOf(signature: string, text: string, parameterTypes: readonly number[
 export class CatalogServer {
   readonly #catalogs: Catalogs;
   readonly #running = new Map<string, AbortController>();
-  /** Parts of a statement's model received so far. */
   readonly #sent = new Map<string, CatalogModelPart[]>();
 
   constructor(catalogs: Catalogs) {
@@ -192,7 +184,6 @@ export class CatalogServer {
     }
   }
 
-  /** Stores one part of a statement's model. */
   take(process: number, part: CatalogModelPart): void {
     const key = `${process} ${part.id}`;
     const parts = this.#sent.get(key) ?? [];
@@ -201,7 +192,6 @@ export class CatalogServer {
     this.#sent.set(key, parts);
   }
 
-  /** Cancels a statement. */
   stop(process: number, id: number): void {
     const key = `${process} ${id}`;
     this.#sent.delete(key);
@@ -217,7 +207,6 @@ export class CatalogServer {
     return Object.freeze({ signature, entities, columns, parts: sent.map(({ part }) => part) });
   }
 
-  /** Cancels all statements of a process that has ended. */
   forget(process: number): void {
     for (const [key, stop] of this.#running) if (key.startsWith(`${process} `)) stop.abort();
     for (const key of this.#sent.keys()) if (key.startsWith(`${process} `)) this.#sent.delete(key);

@@ -15,7 +15,6 @@ export interface ReplyReport {
   readonly position: number | null;
 }
 
-/** Parsed messages of one round trip. */
 export interface BackendReply {
   readonly error: ReplyReport | null;
   readonly notices: readonly ReplyReport[];
@@ -24,9 +23,7 @@ export interface BackendReply {
   /** Signals in order; at most `MAX_SIGNALS` + 1, which means too many. */
   readonly signals: readonly SessionSignal[];
   readonly parameterTypes: readonly number[];
-  /** Null if the statement returns no rows. */
   readonly columns: readonly DescribedColumn[] | null;
-  /** Buffers of whole DataRow messages. */
   readonly rows: readonly Uint8Array[];
   readonly rowCount: number;
   /** Null if the row limit was reached. */
@@ -43,9 +40,7 @@ type MutableReply = { -readonly [K in keyof BackendReply]: BackendReply[K] } & {
 };
 
 const MAX_NOTICES = 20;
-/** Maximum settings that one statement may change. */
 export const MAX_CHANGES = 200;
-/** Maximum sessions that one statement may signal. */
 export const MAX_SIGNALS = 200;
 
 export function readReply(bytes: Uint8Array): BackendReply {

@@ -1,14 +1,12 @@
 import { QueryError } from 'osl-compiler';
 import { type CatalogFault, fault } from './reply.js';
 
-/** Limits of waiting. */
 export interface WaitLimit {
   /** Deadline, ms since the epoch. */
   readonly until: number;
   readonly signal: AbortSignal | null;
 }
 
-/** Returns a place to the queue. */
 export type Release = () => void;
 
 /** FIFO semaphore for statements. */
@@ -24,7 +22,6 @@ export class StatementQueue {
     this.#mostWaiting = mostWaiting;
   }
 
-  /** True if no statement holds a place or waits. */
   get unused(): boolean {
     return this.#taken === 0;
   }
@@ -80,7 +77,6 @@ export class StatementQueue {
   }
 }
 
-/** Error for a statement whose `signal` was aborted. */
 export function cancelled(signal: AbortSignal | null): CatalogFault {
   const reason: unknown = signal?.reason;
   const late = reason instanceof QueryError && reason.entry === 'timedOut';

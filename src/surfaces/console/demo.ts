@@ -68,7 +68,6 @@ export function demoSignIn(
   } satisfies DemoSignIn);
 }
 
-/** Action of the audit records. */
 const ACTION = 'demo_token';
 
 /** Returns `token` as a request of its caller: verified, rate limited and recorded first. @throws QueryError */

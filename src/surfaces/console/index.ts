@@ -1,5 +1,4 @@
 /** The console: built pages at `/console`, on the port of REST. */
-
 export {
   CONSOLE_METHODS,
   type ConsoleOptions,

@@ -36,7 +36,6 @@ function filesIn(folder: string): readonly string[] {
     .sort();
 }
 
-/** True if this version of Node can run Vite. */
 function canBuild(): boolean {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   return (major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major > 22;

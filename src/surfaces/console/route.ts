@@ -52,7 +52,6 @@ function consoleHeaders(connects: readonly string[]): Readonly<Record<string, st
   };
 }
 
-/** Origins of web URLs; other texts are ignored. */
 function originsOf(urls: readonly string[]): readonly string[] {
   const web = urls.filter((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol));
   return [...new Set(web.map((url) => new URL(url).origin))];
@@ -129,7 +128,6 @@ export interface ConsoleOptions {
   readonly localTokens: boolean;
   /** Port of the Postgres protocol, for copied psql commands. */
   readonly wire: () => { readonly port: number; readonly tls: boolean };
-  /** Issuers for sign-in. */
   readonly logins: () => readonly {
     readonly issuer: string;
     readonly login: { readonly clientId: string; readonly scopes: readonly string[] } | null;
@@ -138,13 +136,11 @@ export interface ConsoleOptions {
 
 /** Passwordless sign-in as one of `callers`. Made by `demo.ts`, which only `osl demo` imports. */
 export interface DemoSignIn {
-  /** Each `chain` is root to leaf. */
   readonly callers: readonly { readonly chain: readonly string[]; readonly about: string }[];
   readonly methods: ReadonlyMap<string, string>;
   add(app: FastifyInstance, service: RequestParts): void;
 }
 
-/** A file of the built console. */
 export interface ConsoleFile {
   readonly type: string;
   /** True if its name contains a hash of its content. */
@@ -159,7 +155,6 @@ interface ConsoleContent {
   readonly etag: string;
 }
 
-/** By path in the folder: `assets/main-D4f2.js`. */
 export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>;
 
 const TYPES: ReadonlyMap<string, string> = new Map([

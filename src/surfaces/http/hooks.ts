@@ -49,7 +49,6 @@ async function sendNotFound(
   return sendProblem(reply, told, call.requestId);
 }
 
-/** Valid W3C `traceparent` header, or null. */
 function traceparentOf(header: string | readonly string[] | undefined): string | null {
   if (typeof header !== 'string') return null;
   const match = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$/.exec(header);
@@ -57,7 +56,6 @@ function traceparentOf(header: string | readonly string[] | undefined): string |
   return /^0+$/.test(match[2] ?? '') || /^0+$/.test(match[3] ?? '') ? null : header;
 }
 
-/** Hooks for all requests and routes. */
 export function addHooks(
   app: FastifyInstance,
   service: RequestParts,
@@ -132,7 +130,6 @@ async function sendFault(
   return sendRefusal(service, request, reply, fault);
 }
 
-/** Audit action of each path with a body. */
 const ACTIONS: ReadonlyMap<string, string> = new Map([
   ['/osl/query', 'query'],
   ['/osl/sample', 'sample'],

@@ -10,7 +10,6 @@ import { distrust } from '../rest/call.js';
 import { rawProblem } from '../rest/problem.js';
 import { HEAD_LIMIT, httpFault } from '../rest/request-errors.js';
 
-/** Certificate chain and key in PEM. */
 export interface HttpTls {
   readonly cert: string | Buffer;
   readonly key: string | Buffer;
@@ -20,7 +19,6 @@ export interface HttpTls {
   readonly crl?: string | Buffer;
 }
 
-/** Listener of one port. */
 export interface HttpListener {
   /** Creates a server; called once per address. */
   begin(handler: RequestListener): Server;
@@ -99,7 +97,6 @@ function contextOf({ cert, key, ca, crl, clients }: HttpTls) {
   } as const;
 }
 
-/** Trusted client authorities as a comparable text. */
 function authoritiesOf(tls: HttpTls | null): string {
   return `${tls?.ca}\n${tls?.crl}`;
 }
@@ -121,12 +118,10 @@ export class ClientErrors {
     this.#service = service;
   }
 
-  /** Notes that a request of `socket` is being answered. */
   noteRequest(socket: Socket, response: ServerResponse): void {
     this.#current.set(socket, response);
   }
 
-  /** Closes a connection whose TLS handshake failed. */
   refuse(socket: Socket): void {
     const call = anonymousCall(socket);
     socket.destroy();
@@ -155,7 +150,6 @@ export class ClientErrors {
   }
 }
 
-/** SQLSTATE of a protocol violation. */
 const PROTOCOL_VIOLATION = '08P01';
 
 function anonymousCall(socket: Socket): RequestCall {

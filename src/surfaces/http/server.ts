@@ -35,10 +35,8 @@ import {
 /** Request headers allowed for pages, in addition to CORS-safelisted ones. */
 const ALLOWED_HEADERS =
   'Authorization, Content-Type, If-Match, If-None-Match, traceparent, OSL-Purpose, OSL-Break-Glass';
-/** Response headers exposed to pages, in addition to CORS-safelisted ones. */
 const EXPOSED_HEADERS = 'Retry-After, X-Request-Id, ETag, Location, Allow, WWW-Authenticate, traceparent';
 const CORS_METHODS = 'GET, HEAD, POST';
-/** Lifetime of a preflight response in browsers. */
 const PREFLIGHT_SECONDS = 600;
 
 /**
@@ -139,7 +137,6 @@ export interface HttpOptions {
   readonly tls?: HttpTls;
   /** Maximum time for a request to arrive, in ms. Default 30,000. */
   readonly requestTimeoutMs?: number;
-  /** Figures of the Postgres port, for `/metrics`. */
   readonly wire?: WireFigures;
   /** Metrics of all processes of the server, for `/metrics`. Default: this process. */
   readonly gather?: () => Promise<readonly MetricsJson[]>;
@@ -147,15 +144,11 @@ export interface HttpOptions {
   readonly metricsFrom?: readonly string[];
   /** Origins whose pages may call everything below `/osl`. Default: none. */
   readonly corsOrigins?: readonly string[];
-  /** Options of `/mcp`. Default: this machine only. */
   readonly mcp?: Partial<McpOptions>;
-  /** Options of `/console`; null or absent: no console. */
   readonly console?: ConsoleOptions | null;
-  /** Additional routes. Default: none. */
   readonly more?: MoreRoutes | null;
 }
 
-/** Routes of another surface on this listener. */
 export interface MoreRoutes {
   readonly methods: ReadonlyMap<string, string>;
   add(app: FastifyInstance): void;
@@ -171,9 +164,7 @@ export interface HttpServer {
   close(deadlineMs: number): Promise<void>;
   /** Replaces the certificate for new connections; no effect without TLS. @throws Error if it is invalid */
   secure(tls: HttpTls): void;
-  /** Metrics of this process. */
   figures(): Promise<MetricsJson>;
-  /** Running requests. */
   readonly inflight: Inflight;
 }
 
@@ -190,7 +181,6 @@ const REQUEST_TIMEOUT_MS = 30_000;
 /** Added to the longest execution: a client that sends no byte for so long is gone. */
 const STALLED_MS = 60_000;
 
-/** Server for REST, MCP, the console and `/metrics` on one port. */
 export async function createHttpServer(service: HttpParts, options: HttpOptions = {}): Promise<HttpServer> {
   const inflight = new Inflight();
   const clientErrors = new ClientErrors(service);
@@ -224,7 +214,6 @@ export async function createHttpServer(service: HttpParts, options: HttpOptions 
   });
 }
 
-/** Allowed methods by path, including console and additional routes. */
 function methodsWith(page: ConsoleOptions | null, more: MoreRoutes | null): ReadonlyMap<string, string> {
   const ofPage = page === null ? [] : [...CONSOLE_METHODS, ...(page.demo?.methods ?? [])];
   return new Map([...METHODS, ...ofPage, ...(more?.methods ?? [])]);

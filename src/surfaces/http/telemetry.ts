@@ -12,7 +12,6 @@ import { requestMetrics } from './request-metrics.js';
 
 export interface Telemetry {
   readonly registry: Registry;
-  /** Current metrics, for `pageOf`. */
   figures(): Promise<MetricsJson>;
 }
 
@@ -26,13 +25,11 @@ export function pageOf(figures: readonly MetricsJson[]): Promise<string> {
   return AggregatorRegistry.aggregate(lists).metrics();
 }
 
-/** The same as data. */
 export async function totalsOf(figures: readonly MetricsJson[]): Promise<readonly MetricTotals[]> {
   const lists = figures.map((text) => JSON.parse(text) as object[]); // as in `pageOf`
   return (await AggregatorRegistry.aggregate(lists).getMetricsAsJSON()) as readonly MetricTotals[]; // prom-client's own form
 }
 
-/** A metric aggregated over all processes. */
 export interface MetricTotals {
   readonly name: string;
   readonly values: readonly {
@@ -75,10 +72,8 @@ export function createTelemetry(app: FastifyInstance, service: HttpParts, wire: 
   return Object.freeze({ registry, figures });
 }
 
-/** Metrics of the Postgres port. */
 export interface WireFigures {
   readonly connections: number;
-  /** Queries answered on the fast lane. */
   readonly fastQuestions: number;
 }
 
@@ -248,12 +243,10 @@ function lineageGauges(
   );
 }
 
-/** Lineage delivery figures by endpoint. */
 export interface DeliveryStats {
   /** Null before the lineage thread has reported. */
   stats(): {
     readonly endpoints: Readonly<Record<string, Readonly<Record<DeliveryFigure, number | boolean>>>>;
-    /** Audit records whose events are in the outbox. */
     readonly read: number;
     readonly restarts: number;
   } | null;
@@ -261,7 +254,6 @@ export interface DeliveryStats {
 
 type DeliveryFigure = 'pending' | 'dead' | 'delivered' | 'failed' | 'dropped' | 'disabled';
 
-/** Services of one port for REST, MCP and metrics. */
 export interface HttpParts extends RestParts, Pick<AnswerParts, 'plans'> {
   readonly lineage: (PlanNotes & DeliveryStats) | null;
   readonly spool: Pick<SpoolRoom, 'stats'> | null;

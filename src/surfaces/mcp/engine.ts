@@ -4,7 +4,6 @@ import type { QueryError } from 'osl-compiler';
 export interface Engine {
   /** Rows up to `maxBytes` of JSON, and the trailer. @throws EngineRefusal */
   query(question: QueryJson, maxBytes: number, signal: AbortSignal): Promise<ToolAnswer>;
-  /** Plan of a query, without running it. @throws EngineRefusal */
   explain(question: QueryJson, signal: AbortSignal): Promise<JsonDocument>;
   /** Schema visible to the caller, or a part; `wish` has the parameters of `GET /osl/schema`. @throws EngineRefusal */
   schema(wish: EngineFields, signal: AbortSignal): Promise<JsonDocument>;
@@ -14,12 +13,10 @@ export interface Engine {
 
 type EngineFields = Readonly<Record<string, unknown>>;
 
-/** JSON body of `POST /osl/query`. */
 export type QueryJson = string;
 
 export interface ToolAnswer {
   readonly rows: readonly unknown[];
-  /** Members about the answer as a whole. */
   readonly trailer: EngineFields;
 }
 
@@ -32,7 +29,6 @@ export interface JsonDocument {
 export class EngineRefusal extends Error {
   /** HTTP status; null if there was no response. */
   readonly status: number | null;
-  /** Problem as written by the engine, or null. */
   readonly envelope: EngineFields | null;
   readonly requestId: string | null;
 
@@ -60,7 +56,6 @@ export function withExplain(question: QueryJson): QueryJson {
   return `{"explain":true${/^\s*\}/.test(members) ? '' : ','}${members}`;
 }
 
-/** JSON object in `text`, or null. */
 export function objectIn(text: string): EngineFields | null {
   try {
     const value: unknown = JSON.parse(text);
@@ -82,7 +77,6 @@ export class AnswerReader {
   #left: number;
   /** Last complete line: a row, or the trailer. */
   #last: string | null = null;
-  /** Incomplete line after it. */
   #rest = '';
   #isOverlong = false;
 
@@ -90,7 +84,6 @@ export class AnswerReader {
     this.#left = maxBytes;
   }
 
-  /** True if no further row fits. */
   get full(): boolean {
     return this.#left <= 0;
   }

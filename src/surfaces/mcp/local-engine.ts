@@ -23,7 +23,6 @@ import {
   withExplain,
 } from './engine.js';
 
-/** Credentials and origin of a message. */
 type Sender = Pick<RequestCall, 'credentials' | 'origin'>;
 
 /**

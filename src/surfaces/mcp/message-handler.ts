@@ -4,7 +4,6 @@ import type { RestParts } from '../rest/parts.js';
 import { LocalEngine } from './local-engine.js';
 import { createSemanticServer, type ToolOptions } from './tools.js';
 
-/** Handles admitted messages. */
 export interface MessageHandler {
   /** @param written arguments of the tool call as sent; null if parsing does not round them */
   answer(message: Request, engine: LocalEngine, written: string | null): Promise<Response>;

@@ -43,14 +43,10 @@ function endOfValue(json: string, start: number): number {
   return json.length;
 }
 
-/** Maximum pending calls whose arguments are kept. */
 const MOST_KEPT = 64;
 /** UTF-16 units of a message that is examined. */
 const LONGEST = 4_194_304;
 
-/**
- * Passes message lines on and keeps arguments that parsing would round: `written` returns those of a message id once.
- */
 export function captureArguments(input: Readable): {
   readonly passed: Readable;
   readonly written: (id: string | number) => string | null;

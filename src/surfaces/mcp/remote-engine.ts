@@ -23,14 +23,12 @@ export interface RestClient {
       readonly signal: AbortSignal;
     },
   ): Promise<Response>;
-  /** Bearer token for the next call. A rejection becomes a failed call. */
   token(): Promise<string>;
 }
 
 const QUERY = '/osl/query';
 const JSON_TYPE = 'application/json';
 
-/** Engine over REST. */
 export function remoteEngine(client: RestClient): Engine {
   return {
     query: async (question, maxBytes, signal) => {
@@ -89,7 +87,6 @@ async function send(client: RestClient, sent: EngineCall): Promise<Response> {
   return response;
 }
 
-/** Maximum bytes read of an error's body. */
 const MAX_PROBLEM_BYTES = 65_536;
 
 async function refusalOf(response: Response): Promise<EngineRefusal> {

@@ -16,7 +16,6 @@ import { rawArguments } from './raw-arguments.js';
 
 /** Allowed hosts and origins, in addition to this machine. Hosts have no port. */
 interface AllowedOrigins {
-  /** Values of the `Host` header. */
   readonly hosts: readonly string[];
   /** Values of the `Origin` header: `https://app.example`. */
   readonly origins: readonly string[];
@@ -103,14 +102,12 @@ export function mcpRoute(
   });
 }
 
-/** Configured issuers, else those whose tokens are exchanged here. */
 function authorizationServers(service: RestParts, { authorizationServers }: McpOptions): readonly string[] {
   return authorizationServers.length > 0
     ? authorizationServers
     : service.logins().map(({ issuer }) => issuer);
 }
 
-/** Issuer and client for `osl login`: the first that allows interactive login. */
 function loginOffer(service: RestParts): object {
   const found = service.logins().find(({ login }) => login !== null);
   if (found?.login === undefined || found.login === null) return {};

@@ -17,16 +17,13 @@ import {
   unreachable,
 } from './engine.js';
 
-/** Members of every result. */
 interface ResultHead {
-  /** Request id in the audit log; null if the call was not answered. */
   readonly request_id: string | null;
   readonly row_count: number;
   /** Something was left out, by a limit of the engine or of the result. */
   readonly truncated: boolean;
 }
 
-/** Result as structured content, and as JSON text for clients that read only text. */
 function resultOf(content: ResultHead & Readonly<Record<string, unknown>>): CallToolResult {
   return { content: [{ type: 'text', text: JSON.stringify(content) }], structuredContent: { ...content } };
 }
@@ -124,7 +121,6 @@ export function createSemanticServer(engine: Engine, options: ToolOptions): McpS
 
 type ToolInput = Readonly<Record<string, unknown>>;
 
-/** Refuses unknown arguments. @throws EngineRefusal */
 async function requireKnown(
   engine: Engine,
   action: 'query' | 'schema',
@@ -137,7 +133,6 @@ async function requireKnown(
   throw await engine.refuse(action, unknownName(detail, wrong, known));
 }
 
-/** Query in the arguments of a call. @throws EngineRefusal */
 async function questionOf(
   engine: Engine,
   given: ToolInput,
@@ -253,7 +248,6 @@ function input(properties: Properties): ReturnType<typeof fromJsonSchema<ToolArg
   return { ...described, '~standard': { ...standard, validate } };
 }
 
-/** One spelling of each member. */
 const { metrics, group_by, where, order_by, limit, time_constraint } = METRICS_MEMBERS;
 
 const QUESTION_ARGUMENTS: Properties = {

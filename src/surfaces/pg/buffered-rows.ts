@@ -9,7 +9,6 @@ import {
   turns,
 } from '../../engine/index.js';
 
-/** Maximum bytes of rows that one portal buffers. */
 export const MAX_BUFFERED_BYTES = 64 * 1_048_576;
 
 /**
@@ -30,7 +29,6 @@ export class BufferedRows implements RowSink {
   #ended = false;
   #failure: { readonly cause: unknown } | null = null;
   #wakeReader: () => void = () => undefined;
-  /** Set while the query waits for the client. */
   #wakeWriter: (() => void) | null = null;
 
   constructor(mayPause: boolean, memory: MemoryShare) {
@@ -117,9 +115,7 @@ export class BufferedRows implements RowSink {
   }
 }
 
-/** Maximum rows per `take`. */
 const MAX_ROWS_TAKEN = 16_384;
-/** Taken rows that may remain in the array before it is compacted. */
 const COMPACT_AFTER = 65_536;
 
 /**

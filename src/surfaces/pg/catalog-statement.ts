@@ -95,7 +95,6 @@ export async function catalogStatement(
 
 type ReplyWithNotices = Omit<BackendReply, 'notices'> & { readonly notices: readonly WireNotice[] };
 
-/** One run of a catalog statement; its complete answer is in memory before the first row is sent. */
 class CatalogPortal implements Portal {
   readonly #rights: SuspendedRowRights;
   readonly #memory: MemoryShare;
@@ -180,7 +179,6 @@ const IN_FORCE = ['TimeZone', 'DateStyle', 'IntervalStyle', 'extra_float_digits'
 
 const SETTINGS_CACHE = new WeakMap<object, CatalogSettings>();
 
-/** Session settings for catalog statements, cached per settings version. */
 function catalogSettings({ settings, processId }: SessionParts): CatalogSettings {
   let known = SETTINGS_CACHE.get(settings.version);
   if (known === undefined) {

@@ -35,7 +35,6 @@ type Argument = NonNullable<
   Extract<StatementNode, { VariableSetStmt: unknown }>['VariableSetStmt']['args']
 >[number];
 
-/** Session command in `node`, or null. @throws WireError */
 export function commandOf(node: StatementNode): Command | null {
   if ('VariableSetStmt' in node) return setCommand(node.VariableSetStmt);
   if ('VariableShowStmt' in node) {
@@ -138,7 +137,6 @@ function intervalOf({ arg, typeName }: Extract<Argument, { TypeCast: unknown }>[
   return `INTERVAL '${bare ? `${text.trim()} ${fields === HOUR ? 'hours' : 'minutes'}` : text}'`;
 }
 
-/** The grammar's interval mask for `HOUR`. */
 const HOUR = 1024;
 
 /**
@@ -193,7 +191,6 @@ export function textColumn(name: string): ColumnDescription {
   return { name, typeOid: 25, typeLength: -1, typeModifier: -1 };
 }
 
-/** Statement that the gateway answers itself. `columns` is null if it returns no rows. */
 export function commandStatement(
   columns: readonly ColumnDescription[] | null,
   run: () => Promise<CommandResult>,

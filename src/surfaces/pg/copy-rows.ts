@@ -13,7 +13,6 @@ export interface CopyEncoder {
 /** Bytes of a large value that are written between two yields. */
 const PORTION_BYTES = 65_536;
 
-/** Bytes of a message's type and length. */
 const MESSAGE_HEAD = 5;
 const COPY_DATA = 0x64;
 const NEWLINE = 0x0a;
@@ -28,7 +27,6 @@ export function binaryRows(dataRows: Uint8Array): Buffer {
   return rows.source;
 }
 
-/** `forced`: true for columns that are always quoted. */
 export function textRows(options: CopyOptions, forced: readonly boolean[]): CopyEncoder {
   const value = options.format === 'csv' ? csvValue(options, forced) : textValue(options);
   const delimiter = options.delimiter.charCodeAt(0);

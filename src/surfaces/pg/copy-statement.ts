@@ -107,7 +107,6 @@ async function inTurns<T>(work: Generator<void, T>): Promise<T> {
   }
 }
 
-/** Bytes of a message's type and length. */
 const HEAD = 5;
 
 function copyData(body: Uint8Array): Buffer {

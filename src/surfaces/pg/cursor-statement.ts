@@ -24,7 +24,6 @@ const HOLD = 0x0020;
 /** The grammar's value for ALL. */
 const ALL = 2_147_483_647;
 
-/** Cursor statement in `node`, or null. @throws WireError */
 export function cursorCommandOf(node: StatementNode): CursorCommand | null {
   if ('DeclareCursorStmt' in node) {
     const { portalname: name = '', options = 0 } = node.DeclareCursorStmt;

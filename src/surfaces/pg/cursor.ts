@@ -25,9 +25,7 @@ interface DeclaredCursor {
   readonly binary: boolean;
   readonly hold: boolean;
   readonly scroll: boolean;
-  /** Text of the DECLARE statement. */
   readonly text: string;
-  /** ms since the epoch */
   readonly declaredAt: number;
   /** True until the block that declared it ends. */
   inBlock: boolean;
@@ -37,7 +35,6 @@ interface DeclaredCursor {
 interface OpenCursor {
   readonly run: Portal;
   readonly format: FormatCode;
-  /** Rights under which it was opened. */
   readonly rights: string;
   /** Null for a forward-only cursor. */
   readonly scrolled: ScrolledRows | null;
@@ -52,7 +49,6 @@ export interface Declaration {
   readonly scroll: boolean;
 }
 
-/** Maximum cursors per session. */
 const MAX_CURSORS = 64;
 
 interface CursorSession {
@@ -81,7 +77,6 @@ export class Cursors {
     this.#memory = memory;
   }
 
-  /** @throws WireError 42P03, 53400 */
   declare(
     { name, ...how }: Declaration & { readonly text: string },
     statement: WireStatement,
@@ -112,12 +107,10 @@ export class Cursors {
     });
   }
 
-  /** @throws WireError 34000 */
   columnsOf(name: string): WireStatement['columns'] {
     return this.#portal(name)?.columns ?? this.#cursor(name).statement.columns;
   }
 
-  /** The cursor as a portal of the protocol; undefined if there is none. */
   named(name: string, { state, records }: CursorSession): NamedPortal | undefined {
     const cursor = this.#byName.get(name);
     if (cursor === undefined) return undefined;
@@ -140,12 +133,10 @@ export class Cursors {
     return this.#portal(name) === undefined && this.#cursor(name).binary;
   }
 
-  /** True if the cursor can move backward. */
   scrolls(name: string): boolean {
     return this.#portal(name) === undefined && this.#cursor(name).scroll;
   }
 
-  /** Rows of a motion, for a cursor that can move backward. @throws WireError */
   async scroll(
     name: string,
     motion: Motion,
@@ -187,7 +178,6 @@ export class Cursors {
     }
   }
 
-  /** @throws WireError 34000 */
   async close(name: string): Promise<void> {
     const named = this.#portal(name);
     if (named !== undefined) return named.close();
@@ -240,7 +230,6 @@ export class Cursors {
   }
 }
 
-/** Number of rows of a fetch, from its command tag. */
 export function rowsOf({ tag }: FetchResult): number {
   return Number(tag.slice(tag.lastIndexOf(' ') + 1));
 }

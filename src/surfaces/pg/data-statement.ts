@@ -96,22 +96,18 @@ function snapshotsOf({ state, caller }: SessionParts): Snapshots | null {
 
 /** Parts of a data statement that its runs use. */
 export interface StatementRun {
-  /** Authorizes and runs the query. */
   ask(delivery: ResultDelivery): Promise<QueryAnswer>;
   /** Runs `work`; a cancel of the session aborts its signal. */
   cancellable<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /** Like `cancellable`, with a controller of the statement, which outlives `work`. */
   while<T>(stop: AbortController, work: () => Promise<T>): Promise<T>;
   readonly rights: SuspendedRowRights;
-  /** Memory for the buffered rows of one run. */
   memory(): MemoryShare;
-  /** Filters notices by `client_min_messages`. */
   audible(notices: readonly WireNotice[]): readonly WireNotice[];
 }
 
 /** A query that runs independently of the client's fetches. */
 interface BackgroundQuery {
-  /** Rights under which it started. */
   readonly rights: string;
   readonly rows: BufferedRows;
   /** Null if it failed: `rows` throws the cause. */

@@ -115,7 +115,6 @@ function noAnalyze(): Error {
   });
 }
 
-/** Lower-case text of an option's value; empty if it has none. */
 function optionText(option: ExplainOption): string {
   const arg = 'DefElem' in option ? option.DefElem.arg : undefined;
   if (arg === undefined) return '';
@@ -132,7 +131,6 @@ interface ShownPlan {
   readonly grants: readonly string[];
 }
 
-/** Rows of `FORMAT TEXT`: one line per step, indented as in Postgres. */
 function planLines({ plan, objects, grants }: ShownPlan): readonly string[] {
   return [
     ...stepLines(plan, 0),

@@ -55,7 +55,6 @@ export class PgFastLane implements FastLane {
     return this.#questions.isAsking;
   }
 
-  /** Objects read by the running query; null if none runs. */
   get objectsRead(): readonly string[] | null {
     return this.#questions.reads;
   }

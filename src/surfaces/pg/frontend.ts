@@ -38,7 +38,6 @@ import {
 } from './session-register.js';
 import { SessionSettings, STARTUP_PARAMETERS, withResolvedZone } from './settings.js';
 
-/** The only database name that clients can connect to. */
 const DATABASE = 'osl';
 
 export interface PgOptions extends Omit<WireOptions, 'onInternalError' | 'startupParameters'> {
@@ -48,7 +47,6 @@ export interface PgOptions extends Omit<WireOptions, 'onInternalError' | 'startu
   readonly maxSubjectSessions?: number;
   /** Maximum sessions from one address. Default 5,000. */
   readonly maxAddressSessions?: number;
-  /** False while the server drains: new sessions are refused. Default: always true. */
   readonly admits?: () => boolean;
   /** Counts of open sessions against the caps. Default: sessions of this process. */
   readonly sessions?: SessionCounts;
@@ -60,9 +58,7 @@ const MAX_SUBJECT_SESSIONS = 1_000;
 const MAX_ADDRESS_SESSIONS = 5_000;
 
 export interface PgFrontend extends WireServer {
-  /** Open sessions of this process. */
   readonly register: SessionRegister;
-  /** Number of queries of a known shape answered on the fast lane. */
   readonly fastQuestions: number;
 }
 
@@ -168,7 +164,6 @@ async function loginWithoutToken(
   return password === null ? accountLogin(service, call, user) : null;
 }
 
-/** Subject that the policy maps the certificate to, or null. */
 function subjectOf({ model }: AnswerParts, certificate: X509Certificate): string | null {
   const { snapshot } = model();
   if (snapshot === null) throw withoutPolicy();
@@ -180,7 +175,6 @@ function withoutPolicy(): WireError {
   return fatal(sqlstate, message, { detail: code, ...(hint !== null && { hint }) });
 }
 
-/** Records a denial after a successful login, and returns `reason`. */
 export async function refusedLogin(
   service: RequestParts,
   { requestId }: RequestCall,

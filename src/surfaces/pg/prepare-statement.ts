@@ -80,7 +80,6 @@ async function prepareNode(
   return copyStatement(await questionStatement(session, question, []), options);
 }
 
-/** Prepares a query on the catalog or the data. @throws WireError */
 function questionStatement(
   session: SessionParts,
   text: string,
@@ -127,12 +126,10 @@ function asOneQuestion(text: string, failure: unknown): readonly SimpleStatement
   throw failure;
 }
 
-/** Parses a text, in another thread if it is long. @throws QueryError E0511 */
 function parseOf(session: SessionParts, text: string): ParsedText | Promise<ParsedText> {
   return isShort(text) ? parseText(text) : parseElsewhere(session, text);
 }
 
-/** @throws QueryError E0511 */
 function parseElsewhere({ service, caller }: SessionParts, text: string): Promise<ParsedText> {
   return service.parsing.parse(text, caller.identity.subject);
 }

@@ -49,17 +49,14 @@ export class SessionCaller {
     return this.#identity;
   }
 
-  /** Login of the service account, else the subject. */
   get user(): string {
     return this.#held?.kind === 'account' ? this.#held.account.login : this.#identity.subject;
   }
 
-  /** Current effective access, as a comparable text. */
   get rights(): string {
     return rightsNow(this.#service, this.#identity, this.newCall());
   }
 
-  /** New request of the caller with a fresh request id. */
   newCall(): RequestCall {
     return {
       requestId: randomUUID(),
@@ -77,13 +74,11 @@ export class SessionCaller {
     return this.#origin;
   }
 
-  /** Activates break-glass access for this session, as a request of its own. @throws QueryError */
   async breakGlass(call: RequestCall, reason: string): Promise<void> {
     const emergency = await breakGlass(this.#service, call, this.identity, reason);
     this.#origin = Object.freeze({ ...this.origin, emergency });
   }
 
-  /** Ends break-glass access of this session. */
   endBreakGlass(): void {
     this.#origin = Object.freeze({ ...this.origin, emergency: null });
   }
@@ -113,7 +108,6 @@ export class SessionCaller {
   }
 }
 
-/** Error that ends a session whose token was revoked. */
 export function tokenRevoked(): WireError {
   const { sqlstate, code } = queryError('invalidToken', { reason: REVOKED });
   return fatal(sqlstate, 'the token of this session was revoked', { detail: code });

@@ -83,7 +83,6 @@ function endsBreakGlass(command: Command): boolean {
   );
 }
 
-/** Assignment of setting `name` in SET or RESET; null for any other command. */
 function namedIn(command: Command, name: string): { readonly value: string | null } | null {
   if (command.kind === 'reset') return command.name === name ? { value: null } : null;
   return command.kind === 'set' ? (command.assignments.find((a) => a.name === name) ?? null) : null;
@@ -102,7 +101,6 @@ export async function changeSettings(
   }
 }
 
-/** Token in `SET osl.token = '…'`; null for any other command. @throws WireError */
 function tokenIn(command: Command): string | null {
   const named = command.kind === 'set' && command.assignments.find((a) => a.name === TOKEN);
   if (!named) return null;

@@ -47,7 +47,6 @@ export interface SessionActivity {
 /** Default of Postgres' `track_activity_query_size`. */
 const MOST_CHARACTERS = 1_024;
 
-/** Tracks what one session does. */
 export class ActivityRecorder {
   readonly begunAt = Date.now();
   #query: string | null = null;
@@ -61,7 +60,6 @@ export class ActivityRecorder {
     this.#changedAt = this.#queryAt;
   }
 
-  /** Called at the end of a series of messages. */
   finishSeries(inBlock: boolean): void {
     this.#query = null;
     this.#changedAt = Date.now();

@@ -17,18 +17,15 @@ export class SessionRecords {
   readonly pending = new PendingRecord();
   readonly #service: RequestParts;
   readonly #newCall: () => RequestCall;
-  /** Errors whose denial is already recorded. */
   readonly #recorded = new WeakSet<WireError>();
   /** Errors with a catalogue entry whose denial is not recorded yet. */
   readonly #refusals = new WeakMap<WireError, { readonly call: RequestCall; readonly reason: QueryError }>();
 
-  /** @param newCall creates a request of the session's caller with a fresh request id */
   constructor(service: RequestParts, newCall: () => RequestCall) {
     this.#service = service;
     this.#newCall = newCall;
   }
 
-  /** Runs `run` and converts its errors to wire errors, marked as recorded. */
   async translate<T>(requestId: string, text: string, run: () => Promise<T>): Promise<T> {
     try {
       return await run();
@@ -64,7 +61,6 @@ export class SessionRecords {
     return prepared;
   }
 
-  /** Counts and records a statement that the gateway answers itself. @throws WireError */
   async admit(): Promise<void> {
     const call = this.#newCall();
     await this.translate(call.requestId, '', () => sessionCommand(this.#service, call));
@@ -96,7 +92,6 @@ export class SuspendedRowRights {
     this.#records = records;
   }
 
-  /** Current effective access, as a comparable text. */
   get now(): string {
     return this.#caller.rights;
   }
@@ -128,14 +123,12 @@ class PendingRecord {
     this.#last = prepared;
   }
 
-  /** Drops the held statement because it runs now; false if it is recorded already. */
   release(prepared: PreparedRecord): boolean {
     if (this.#last !== prepared) return false;
     this.#last = null;
     return true;
   }
 
-  /** Records the held statement; undefined if there is none. */
   record(): Promise<void> | undefined {
     const last = this.#last;
     this.#last = null;
@@ -161,7 +154,6 @@ class UnencodableRow extends ForeignFault {
   }
 }
 
-/** Sink for the rows of a query. @throws UnencodableRow, and errors of `rows` */
 export function rowSink(rows: RowWriter): { write(messages: Uint8Array): Awaitable<void> } {
   return {
     write: (messages) => {
@@ -181,7 +173,6 @@ function rethrown(cause: unknown): never {
  */
 const PLAN_CHANGED = 'RevalidateCachedQuery';
 
-/** Error for running a statement whose definition has changed since it was described. */
 export function planChanged(): WireError {
   const { message, hint, sqlstate } = queryError('planChanged', {});
   return new WireError('ERROR', sqlstate, message, { hint: hint ?? undefined, routine: PLAN_CHANGED });

@@ -6,11 +6,9 @@ import type { CatalogSession, SessionSignal } from '../catalog/index.js';
 export interface OpenSession {
   /** Owner key; may change, since a policy can give a service account another subject. */
   owner(): string;
-  /** Process id of BackendKeyData; 0 before it is sent. */
   pid(): number;
   /** Null before BackendKeyData is sent. */
   ownerView(): CatalogSession | null;
-  /** As operators see it; null before BackendKeyData is sent. */
   operatorView(): MonitoredSession | null;
   cancel(): void;
   terminate(): void;
@@ -23,11 +21,9 @@ export interface MonitoredSession extends CatalogSession {
   readonly user: string;
   readonly chain: readonly string[];
   readonly token_id: string;
-  /** Objects read by the running fast-lane query; null if none runs. */
   readonly objects: readonly string[] | null;
 }
 
-/** Sessions of one owner: list and signal. */
 export interface OwnSessions {
   of(owner: string): Awaitable<readonly CatalogSession[]>;
   /** False if the owner has no such session. */
@@ -42,11 +38,9 @@ export function ownerOf({ tenant, chain }: Identity, user: string): string {
   return JSON.stringify([tenant, user, ...chain]);
 }
 
-/** Open sessions of this process. */
 export class SessionRegister implements OwnSessions {
   readonly #open = new Set<OpenSession>();
 
-  /** Returns a function that removes the session. */
   add(session: OpenSession): () => void {
     this.#open.add(session);
     return () => void this.#open.delete(session);
@@ -59,7 +53,6 @@ export class SessionRegister implements OwnSessions {
       .filter((seen) => seen !== null);
   }
 
-  /** All sessions, for operators. */
   get operatorViews(): readonly MonitoredSession[] {
     return [...this.#open].map((session) => session.operatorView()).filter((told) => told !== null);
   }
@@ -72,7 +65,6 @@ export class SessionRegister implements OwnSessions {
     return session !== undefined;
   }
 
-  /** Ends sessions whose identity is expired or revoked. */
   endInvalid(): void {
     for (const session of this.#open) session.endIfInvalid();
   }
@@ -115,7 +107,6 @@ export function openSession(
 
 /** Limits open sessions per subject and address. */
 export interface SessionCounts {
-  /** Counts one more session; returns a function that uncounts it, or null if a limit is reached. */
   open(subject: string, address: string): Awaitable<(() => void) | null>;
 }
 
@@ -153,7 +144,6 @@ export class LocalSessionCounts implements SessionCounts {
   }
 }
 
-/** Counters of a session, with their limits. */
 export function countedBy(
   subject: string,
   address: string,

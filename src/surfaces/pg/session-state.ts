@@ -23,7 +23,6 @@ export class SessionState {
     return this.block.status !== 'I';
   }
 
-  /** Column names of SHOW. @throws WireError */
   shownColumns(name: string | null): readonly string[] {
     return name === null ? ['name', 'setting', 'description'] : [this.#settings.show(name).name];
   }
@@ -170,7 +169,6 @@ class TransactionBlock {
     if (this.#status === 'I') this.#status = 'T';
   }
 
-  /** Ends the block; true if committed. A failed block cannot be. */
   end(how: 'commit' | 'rollback'): boolean {
     const committed = how === 'commit' && this.#status !== 'E';
     this.#status = 'I';
@@ -234,7 +232,6 @@ export class Isolation {
   readonly #service: Pick<RunningParts, 'engines'>;
   readonly #settings: SessionSettings;
   #snapshots: Snapshots | null = null;
-  /** True once the block has run a data query. */
   #asked = false;
   /** Level of the block. Kept if the block fails, although its settings are rolled back. */
   #level: string | null = null;
@@ -252,7 +249,6 @@ export class Isolation {
     this.#level = wanted;
   }
 
-  /** Level for a block that is chained to this one. */
   get level(): string | null {
     return this.#level;
   }

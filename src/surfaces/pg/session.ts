@@ -37,15 +37,12 @@ import type { SessionSettings } from './settings.js';
 export interface SessionOwner {
   readonly identity: Identity;
   readonly held: TokenlessSession | null;
-  /** Address of the client. */
   readonly address: string;
-  /** Called once when the session is over. */
   readonly ended: () => void;
   /** Sessions of all callers; used to list and signal the caller's own. */
   readonly sessions: OwnSessions;
 }
 
-/** One authenticated session of the Postgres port. */
 export class PgSession implements SessionHandler {
   readonly #parts: SessionParts;
   readonly #ended: () => void;
@@ -94,18 +91,15 @@ export class PgSession implements SessionHandler {
     open.endIfInvalid();
   }
 
-  /** Key of the session's owner, as `ownerOf` builds it. */
   owner(): string {
     const { caller } = this.#parts;
     return ownerOf(caller.identity, caller.user);
   }
 
-  /** Process id of BackendKeyData; 0 before it is sent. */
   pid(): number {
     return this.#parts.processId();
   }
 
-  /** The session as its own caller sees it; null before BackendKeyData is sent. */
   ownerView(): CatalogSession | null {
     const { activity, settings, state } = this.#parts;
     const pid = this.pid();
@@ -123,7 +117,6 @@ export class PgSession implements SessionHandler {
     };
   }
 
-  /** The session as operators see it; null before BackendKeyData is sent. */
   operatorView(): MonitoredSession | null {
     const seen = this.ownerView();
     const { caller } = this.#parts;
@@ -199,7 +192,6 @@ export class PgSession implements SessionHandler {
 const IDLE = ['idle_session_timeout', '57P05', 'idle-session'] as const;
 const IDLE_IN_BLOCK = ['idle_in_transaction_session_timeout', '25P03', 'idle-in-transaction'] as const;
 
-/** Idle limit from the session's settings; null if there is none. */
 function idleLimit({ settings, state }: SessionParts): IdleLimit | null {
   const [setting, sqlstate, condition] = state.inBlock ? IDLE_IN_BLOCK : IDLE;
   const ms = settings.milliseconds(setting);

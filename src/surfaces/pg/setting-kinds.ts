@@ -15,17 +15,12 @@ export class ValueFault extends Error {
 
 /** Syntax of a setting's values. */
 export interface SettingKind {
-  /**
-   * Converts `text` to the stored form, in the setting's own unit. `name` is as the client wrote it. @throws
-   * ValueFault
-   */
   readonly accept: (text: string, before: string, name: string) => string;
   /**
    * True for free text: Postgres reports errors of such a setting under its own name, others under the client's
    * spelling.
    */
   readonly text?: true;
-  /** Formats a stored value for SHOW. */
   readonly shown?: (value: string) => string;
 }
 
@@ -132,7 +127,6 @@ export function integer({ unit, min, max }: SettingRange): SettingKind {
   };
 }
 
-/** Real number, with a unit if the setting has one. */
 export function real({ unit, min, max }: SettingRange): SettingKind {
   return {
     accept: (text, _before, name) => {

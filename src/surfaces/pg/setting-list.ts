@@ -12,9 +12,7 @@ import {
 } from './setting-kinds.js';
 import { NO_EFFECT } from './setting-no-effect.js';
 
-/** A setting for SHOW and SET. */
 export interface SessionSetting {
-  /** Spelling in SHOW and ParameterStatus. */
   readonly name: string;
   /** Initial value in the setting's own unit. */
   readonly initial: string;
@@ -31,7 +29,6 @@ export interface SessionSetting {
 
 const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncommitted'] as const;
 const INTERVAL_STYLES = ['postgres', 'postgres_verbose', 'sql_standard', 'iso_8601'] as const;
-/** Message levels in ascending importance. */
 export const MESSAGE_LEVELS: readonly string[] = [
   'debug5',
   'debug4',
@@ -45,7 +42,6 @@ export const MESSAGE_LEVELS: readonly string[] = [
 ];
 
 const MAX_INT = 2_147_483_647;
-/** Maximum bytes of a name in Postgres. */
 const NAME_LENGTH = 63;
 const milliseconds = integer({ unit: 'ms', min: 0, max: MAX_INT });
 
@@ -162,7 +158,6 @@ const TIMEOUTS: readonly SessionSetting[] = [
   },
 ];
 
-/** Setting with the purpose of the session's queries. */
 export const PURPOSE = 'osl.purpose';
 const LONGEST_PURPOSE = 256;
 
@@ -256,7 +251,6 @@ const SESSION: readonly SessionSetting[] = [
 export const CACHE = 'osl.cache';
 export const FRESHNESS = 'osl.freshness';
 
-/** Settings about cached answers. */
 const CACHE_SETTINGS: readonly SessionSetting[] = [
   {
     name: CACHE,
@@ -310,7 +304,6 @@ const FIXED: readonly SessionSetting[] = (
   return { name, initial, description, kind: null, ...(reported ? { reported: true as const } : {}) };
 });
 
-/** The session's user, which cannot be changed by SET. */
 const IDENTITY: readonly SessionSetting[] = [
   {
     name: 'session_authorization',
@@ -345,7 +338,6 @@ function versionNumber(version: string): string {
   return `${major}${minor.padStart(4, '0')}`;
 }
 
-/** All settings, sorted by name. */
 export const SETTINGS: readonly SessionSetting[] = [
   ...REPORTED,
   ...TIMEOUTS,

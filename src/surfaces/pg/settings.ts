@@ -13,12 +13,10 @@ import { CACHE, FRESHNESS, SETTINGS, type SessionSetting } from './setting-list.
 
 const BY_NAME: ReadonlyMap<string, SessionSetting> = new Map(SETTINGS.map((s) => [s.name.toLowerCase(), s]));
 
-/** Names of settings allowed in a startup packet. */
 export const STARTUP_PARAMETERS: readonly string[] = SETTINGS.filter((s) => s.atStart === true).map(
   (s) => s.name,
 );
 
-/** A setting for SHOW ALL and `pg_settings`. */
 export interface ShownSetting {
   readonly name: string;
   /** Value in the most readable unit. */
@@ -63,7 +61,6 @@ export class SessionSettings {
     this.#told = this.reported();
   }
 
-  /** All settings that ParameterStatus reports. */
   reported(): ReadonlyMap<string, string> {
     return new Map(SETTINGS.filter((s) => s.reported === true).map((s) => [s.name, this.#shown(s)]));
   }
@@ -83,7 +80,6 @@ export class SessionSettings {
     return this.#output.settings;
   }
 
-  /** Cache mode of queries, from the setting `osl.cache`. */
   cacheMode(): NonNullable<ResultDelivery['again']> {
     return this.#valueOf(settingNamed(CACHE)) === 'off' ? 'anew' : 'given before';
   }
@@ -93,7 +89,6 @@ export class SessionSettings {
     this.#freshness = freshness;
   }
 
-  /** @throws WireError 42704 */
   show(name: string): { readonly name: string; readonly value: string } {
     const setting = settingNamed(name);
     return { name: setting.name, value: this.#shown(setting) };
@@ -127,7 +122,6 @@ export class SessionSettings {
     this.#scopes.set(setting.name.toLowerCase(), accepted, local || setting.ofTransaction === true);
   }
 
-  /** Restores the value of the session's start. @throws WireError 42704, 55P02 */
   reset(name: string, local = false): void {
     const setting = settingNamed(name);
     if (setting.name === 'session_authorization') return; // cannot have changed
@@ -236,7 +230,6 @@ export class SettingScopes {
     this.#values = session;
   }
 
-  /** Effective values. A new map after each change. */
   get values(): SettingValues {
     return this.#values;
   }
@@ -253,18 +246,15 @@ export class SettingScopes {
     }
   }
 
-  /** Ends the transaction and drops its local values. */
   commit(): void {
     if (this.#state.local.size > 0) this.#become({ session: this.#state.session, local: NONE });
     this.#before = this.#state;
   }
 
-  /** Current state, for a savepoint. */
   get state(): ScopedValues {
     return this.#state;
   }
 
-  /** Restores the state of a savepoint, or of the transaction's start. */
   rollback(to: ScopedValues = this.#before): void {
     this.#become(to);
   }

@@ -204,7 +204,6 @@ export function declaredTypeOf(node: StatementNode): number {
   return oidOfName(node.TypeName);
 }
 
-/** @throws WireError 0A000, 42704 */
 function oidOfName({ names = [], arrayBounds = [], setof, pct_type }: TypeNode): number {
   if (setof === true || pct_type === true) throw error('0A000', 'a type is declared by its name alone');
   const written = names.map((n) => ('String' in n ? (n.String.sval ?? '') : ''));

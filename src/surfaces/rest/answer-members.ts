@@ -10,7 +10,6 @@ import {
 } from '../../ask/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
 
-/** Members of an answer that precede the first row, in every encoding. */
 export interface AnswerHead {
   readonly requestId: string;
   readonly plan: GovernedPlan;
@@ -19,7 +18,6 @@ export interface AnswerHead {
   readonly redacted: readonly boolean[];
 }
 
-/** Members about masks and notices. */
 function noticeMembers(plan: GovernedPlan) {
   const { redactedColumns, maskedColumns, partialColumns } = plan;
   const notices = noticesOf(plan);
@@ -32,7 +30,6 @@ function noticeMembers(plan: GovernedPlan) {
   };
 }
 
-/** Members that follow the last row. */
 export function trailerOf(answer: QueryAnswer) {
   const { plan, errors, indexes } = answer;
   return {
@@ -53,7 +50,6 @@ export function trailerOf(answer: QueryAnswer) {
   };
 }
 
-/** Deprecated objects of a plan as a member of an answer; empty if there are none. */
 function deprecatedIn(
   objects: readonly string[],
   { deprecated, bridges }: Manifest,
@@ -74,7 +70,6 @@ function pathOf(object: string, bridges: Manifest['bridges']): string {
   return `${bridges.has(name) ? 'bridges' : section}.${name}`;
 }
 
-/** Answer with the plan of a query. @throws QueryError */
 export async function explainQuestion(
   service: AnswerParts,
   question: DataQuestion,

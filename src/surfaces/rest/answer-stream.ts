@@ -26,7 +26,6 @@ export class AnswerStream {
     this.#encoding = encoding;
   }
 
-  /** Begins the answer and returns the sink for its rows. */
   open(head: Omit<AnswerHead, 'requestId'>): RowSink {
     const encoding = this.#encoding;
     encoding.begin({ requestId: this.#requestId, ...head });
@@ -55,12 +54,10 @@ export class AnswerStream {
     });
   }
 
-  /** True if it failed or the client disconnected: further rows are discarded. */
   get #isOver(): boolean {
     return this.#failed || this.#reply.raw.destroyed;
   }
 
-  /** True if pending bytes should be sent now. */
   get #isDue(): boolean {
     const { pending } = this.#encoding;
     return this.#started ? pending > 0 : pending >= BUFFERED_BYTES;
@@ -140,7 +137,6 @@ function whenDrained(raw: ServerResponse): Promise<void> {
 /** Encodes one answer for a media type; methods are called in this order. */
 export interface RowEncoding {
   readonly contentType: string;
-  /** Bytes written but not taken. */
   readonly pending: number;
   /** Formats of the rows, one for all columns or one per column: 0 Postgres' text, 1 its binary. */
   formats(plan: GovernedPlan): readonly (0 | 1)[];
@@ -179,7 +175,6 @@ export type AnswerLayout = 'json' | 'ndjson' | 'arrow';
 
 export const ARROW_STREAM = 'application/vnd.apache.arrow.stream';
 
-/** Media ranges that select a layout; any other means JSON. */
 const NAMED: ReadonlyMap<string, AnswerLayout> = new Map([
   [ARROW_STREAM, 'arrow'],
   ['application/x-ndjson', 'ndjson'],
@@ -188,7 +183,6 @@ const NAMED: ReadonlyMap<string, AnswerLayout> = new Map([
   ['*/*', 'json'],
 ]);
 
-/** Preference among equal weights. */
 const ORDER: readonly AnswerLayout[] = ['arrow', 'ndjson', 'json'];
 
 /**
@@ -208,7 +202,6 @@ export function layoutOf(accept: string | undefined): AnswerLayout {
   return ORDER.find((layout) => weights.get(layout) === best) ?? 'json';
 }
 
-/** Default 1; 0 if invalid. */
 function weightOf(parameters: readonly string[]): number {
   const said = parameters.find((parameter) => parameter.startsWith('q='));
   if (said === undefined) return 1;

@@ -39,7 +39,6 @@ export function callOf(request: IncomingMessage): RequestCall {
   };
 }
 
-/** Certificates by connection, parsed once. */
 const read = new WeakMap<TLSSocket, PresentedCertificate>();
 
 /** Certificate of the connection's client; null if no trusted authority signed it, undefined if there is none. */
@@ -59,7 +58,6 @@ export function distrust(socket: TLSSocket): void {
   if (certificateOf(socket) !== undefined) read.set(socket, null);
 }
 
-/** An invalid token, which the verifier refuses (E3001). */
 const BROKEN = '';
 
 /**

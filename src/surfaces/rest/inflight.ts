@@ -11,7 +11,6 @@ export interface ExecutionInfo {
 }
 
 export interface RunningExecution extends ExecutionInfo {
-  /** ms since the epoch */
   readonly since: number;
 }
 
@@ -22,7 +21,6 @@ export class Inflight {
   #draining = false;
   #stopped = false;
 
-  /** True if new requests are refused. */
   get draining(): boolean {
     return this.#draining;
   }
@@ -41,7 +39,6 @@ export class Inflight {
     return [...this.#running.values()];
   }
 
-  /** Aborts the execution of a request; false if none is running. */
   cancel(requestId: string): boolean {
     for (const [controller, { call }] of this.#running) {
       if (call.requestId !== requestId) continue;

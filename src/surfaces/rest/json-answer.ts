@@ -65,7 +65,6 @@ export class NdjsonAnswer implements RowEncoding {
   readonly copies = 0;
   readonly #out = new JsonBytes();
   #head: AnswerHead | null = null;
-  /** True while a row is incomplete. */
   #inRow = false;
   #rows: JsonRowWriter | null = null;
 
@@ -116,7 +115,6 @@ export interface RowShape {
 }
 
 interface RowField {
-  /** `{"name":` or `,"name":`. */
   readonly lead: Uint8Array;
   readonly value: ValueWriter;
 }
@@ -124,7 +122,6 @@ interface RowField {
 /** Encodes to separate arrays: small Buffers would keep their 8 KiB pool alive as long as the plan. */
 const UTF8 = new TextEncoder();
 
-/** Keyed by outputs, which plans of the same template share. */
 const SHAPES = new WeakMap<GovernedPlan['outputs'], RowShape>();
 
 export function shapeOf(plan: GovernedPlan): RowShape {

@@ -2,11 +2,9 @@ import { GrowingBytes } from '../../engine/index.js';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** Initial capacity in bytes. */
 const INITIAL = 2_048;
 /** Source bytes escaped at a time, which limits the reserved space. */
 const SLICE = 4_096;
-/** Bytes of `\u001f`. */
 const LONGEST_ESCAPE = 6;
 
 /** Second character of two-character escapes, by byte; 0 if there is none. */
@@ -35,7 +33,6 @@ export class JsonBytes extends GrowingBytes {
     super(capacity);
   }
 
-  /** Writes a string that needs no escapes. */
   plain(source: Uint8Array, start: number, end: number): void {
     this.reserve(end - start + 2);
     this.bytes[this.at++] = QUOTE;
@@ -47,12 +44,10 @@ export class JsonBytes extends GrowingBytes {
     this.byte(QUOTE);
   }
 
-  /** Writes part of a string, escaped. */
   escaped(source: Uint8Array, start: number, end: number): void {
     for (let from = start; from < end; from += SLICE) this.#escape(source, from, Math.min(end, from + SLICE));
   }
 
-  /** Returns the written bytes and starts a new buffer. */
   take(): Buffer {
     const taken = this.bytes.subarray(0, this.at);
     // Sized by the last chunk: the first, buffered one is much larger than later ones.
@@ -83,7 +78,6 @@ export class JsonBytes extends GrowingBytes {
 /** Writes one value from `source[start … end)` in Postgres' text format as JSON. */
 export type WriteValue = (source: Buffer, start: number, end: number, out: JsonBytes) => void;
 
-/** Writes `u001f` for a byte below 0x20 and returns the end. */
 function writeUnicode(bytes: Uint8Array, at: number, byte: number): number {
   bytes[at] = 0x75;
   bytes[at + 1] = ZERO;
@@ -96,9 +90,7 @@ function writeUnicode(bytes: Uint8Array, at: number, byte: number): number {
 const ZERO = 0x30;
 const HEX_DIGITS = Buffer.from('0123456789abcdef');
 
-/** Writes values that may be large piece by piece. */
 interface PieceWriter {
-  /** Bytes of the value skipped before the first piece. */
   readonly skipped: number;
   open(out: JsonBytes): void;
   /** All pieces but the last have `PORTION_BYTES`. */
@@ -108,7 +100,6 @@ interface PieceWriter {
 
 export interface ValueWriter {
   readonly write: WriteValue;
-  /** Like `write` for a large value: yields after each portion. */
   portions(source: Buffer, start: number, end: number, out: JsonBytes): Generator<void>;
   /** Null for types whose values are short or written differently. */
   readonly pieces: PieceWriter | null;

@@ -66,14 +66,12 @@ export function queryParameters(
   return found;
 }
 
-/** @throws QueryError E0511 */
 export function flagParameter(parameters: ReadonlyMap<string, string>, name: string): boolean {
   const value = parameters.get(name) ?? 'false';
   if (value !== 'true' && value !== 'false') throw malformed(`\`${name}\` is true or false`);
   return value === 'true';
 }
 
-/** Text of 1 to 200 characters without control characters. @throws QueryError E0511 */
 export function termParameter(parameters: ReadonlyMap<string, string>, name: string): string {
   return termIn(name, parameters.get(name) ?? '');
 }

@@ -8,7 +8,6 @@ import type { TokenParts } from './routes/token.js';
 
 /** State of the service for `/health` and `/ready`. */
 export interface HealthParts extends Pick<DecidingParts, 'model'>, Pick<RunningParts, 'engines'> {
-  /** Null if the newest policy is in force. */
   keptPolicy(): KeptPolicy | null;
   reached(): PartsReached;
   readonly audit: Pick<AuditLog, 'stats'>;
@@ -19,7 +18,6 @@ export interface HealthParts extends Pick<DecidingParts, 'model'>, Pick<RunningP
   readonly probes: Pick<Probes, 'count'>;
 }
 
-/** Services that the REST routes need. */
 export interface RestParts
   extends AnswerParts,
     PublishingParts,

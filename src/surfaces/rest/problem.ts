@@ -114,7 +114,6 @@ export function privateHeaders(requestId: string): Record<string, string> {
   };
 }
 
-/** Default of `Retry-After`. */
 const RETRY_AFTER_SECONDS = 5;
 
 export function problemHeaders(error: QueryError, requestId: string): Record<string, string> {
@@ -132,7 +131,6 @@ function challengeOf(error: QueryError): string | null {
   return error.http === 401 ? 'Bearer error="invalid_token"' : null;
 }
 
-/** Sends a problem, with additional members. */
 export function sendProblem(
   reply: FastifyReply,
   error: QueryError,

@@ -1,6 +1,5 @@
 import { nearest, type Position, type QueryError, queryError } from 'osl-compiler';
 
-/** Maximum characters of a caller's name that are shown. */
 const SHOWN = 64;
 
 export function shownName(name: string): string {
@@ -27,7 +26,6 @@ export function unknownName(detail: string, name: string, known: readonly string
   );
 }
 
-/** Maximum code points of a looked-up text. */
 export const LONGEST_TERM = 200;
 
 /** Trimmed text of 1 to 200 characters without control characters. @throws QueryError E0511 */

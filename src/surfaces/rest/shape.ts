@@ -1,4 +1,3 @@
-/** Phantom key for the type of valid values. */
 declare const ADMITS: unique symbol;
 
 /** JSON Schema (2020-12), as in OpenAPI 3.1; `T` is the type of valid values. */
@@ -13,7 +12,6 @@ type Object<M> = {
   readonly [K in keyof M as K extends `${infer N}?` ? N : never]?: ValueOf<M[K]>;
 };
 
-/** JSON Schema keywords that limit a value beyond its type. */
 type ShapeLimits = Readonly<Record<string, number | string | boolean>>;
 
 function withDescription(description: string | undefined): { readonly description?: string } {
@@ -84,7 +82,6 @@ export function orNull<T>(shape: JsonShape<T>): JsonShape<T | null> {
   return { ...shape, type: [shape['type'], 'null'].flat(), ...values };
 }
 
-/** Reference to a component of the document. */
 export function ref(name: string): JsonShape {
   return { $ref: `${name}#` };
 }

@@ -59,7 +59,6 @@ const WRITERS: Readonly<Record<JsonForm, ValueWriter>> = {
   json: pieceByPiece('json', onOneLine),
 };
 
-/** Replaces line breaks by blanks; JSON strings contain none. */
 function onOneLine(source: Buffer, start: number, end: number, out: JsonBytes): void {
   let from = start;
   for (let at = start; at < end; at++) {
@@ -121,7 +120,6 @@ function timestamptz(source: Buffer, start: number, end: number, out: JsonBytes)
   out.byte(QUOTE);
 }
 
-/** Converts from hexadecimal digits. */
 function base64(source: Buffer, start: number, end: number, out: JsonBytes): void {
   out.text(Buffer.from(source.toString('latin1', start, end), 'hex').toString('base64'));
 }
@@ -147,7 +145,6 @@ export class ArrayReader {
   /** Bounds of the last element in `source`, without its quotes. */
   start = 0;
   end = 0;
-  /** True if the element contains backslash escapes. */
   escaped = false;
   readonly #end: number;
   #at: number;
@@ -188,7 +185,6 @@ export class ArrayReader {
     }
   }
 
-  /** Bytes of the last element, unescaped. */
   element(): Buffer {
     const written = this.source.subarray(this.start, this.end);
     return this.escaped ? unescaped(written, 0, Buffer.allocUnsafe(written.length)).bytes : written;
@@ -229,7 +225,6 @@ export class ArrayReader {
   }
 }
 
-/** Unescapes `written` from `at` on until `room` is full; returns the index to continue at. */
 function unescaped(
   written: Buffer,
   at: number,
@@ -244,7 +239,6 @@ function unescaped(
   return { bytes: room.subarray(0, length), at: from };
 }
 
-/** Converts a Postgres array to a JSON array. */
 export function arrayValue(element: ValueWriter): ValueWriter {
   const token = (kind: ArrayToken, reader: ArrayReader, out: JsonBytes): void => {
     if (kind === 'open') out.byte(BRACKET);

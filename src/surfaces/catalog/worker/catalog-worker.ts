@@ -31,14 +31,12 @@ const SETTINGS = [
   'exit_on_error=false',
   'timezone=UTC',
 ];
-/** Session defaults that the wire protocol promises. */
 const SERVING = ['search_path=entities', 'default_transaction_read_only=on', 'extra_float_digits=1'];
 
 function post(message: FromCatalogWorker, transfer: ArrayBuffer[] = []): void {
   parentPort?.postMessage(message, transfer);
 }
 
-/** Boots an engine from an image, or creates a new cluster without one. */
 function boot(files: ImageFiles | null, own: readonly string[]): Promise<PGlite> {
   const settings = [...SETTINGS, ...own];
   const flags = files === null ? ['--single', '-F', '-O', '-j'] : ['--single', '-F', '-j'];
@@ -126,9 +124,7 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : (JSON.stringify(error) ?? String(error));
 }
 
-/** Input of a catalog worker. */
 export interface CatalogWorkerStart {
-  /** Compiled engine, shared by all workers. */
   readonly engine: WebAssembly.Module;
   readonly task: WorkerTask;
   /** Maximum memory of the engine in bytes. */

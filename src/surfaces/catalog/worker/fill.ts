@@ -32,7 +32,6 @@ export async function fill(pg: PGlite, contents: CatalogContents): Promise<void>
   await pg.exec('CHECKPOINT');
 }
 
-/** Existing names of the schema, and the first unused OID. */
 const TAKEN = `
   SELECT ARRAY(SELECT relname::text FROM pg_catalog.pg_class WHERE relnamespace = 'entities'::regnamespace) AS relations,
     ARRAY(SELECT typname::text FROM pg_catalog.pg_type WHERE typnamespace = 'entities'::regnamespace) AS types,
@@ -73,7 +72,6 @@ class TableCopy {
     this.#file = file;
   }
 
-  /** True once there are enough rows for a COPY. */
   add(line: string): boolean {
     this.#lines.push(line);
     this.#units += line.length;

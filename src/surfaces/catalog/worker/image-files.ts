@@ -3,15 +3,12 @@ import { readFile } from 'node:fs/promises';
 import { MemoryFS, PGlite } from '@electric-sql/pglite';
 import { tarEntries } from '../../../base/tar-stream.js';
 
-/** Data directory in memory, shared read-only by threads. */
 export interface SharedImage {
-  /** Total size of all files. */
   readonly bytes: number;
   readonly directories: readonly string[];
   readonly files: readonly { readonly path: string; readonly content: Uint8Array }[];
 }
 
-/** Regular file of Emscripten's in-memory file system. */
 interface FileNode {
   contents: Uint8Array;
   /** Used part of `contents`; the rest is reserve. */
@@ -36,7 +33,6 @@ interface StreamOperations {
   ): number;
 }
 
-/** Growth of a file in bytes. */
 const STEP = 65_536;
 /** Reserved address space of a growing file, in multiples of its size; only used pages take memory. */
 const RESERVE = 4;
@@ -70,7 +66,6 @@ export class ImageFiles extends MemoryFS {
     }
   }
 
-  /** Snapshot of the data directory for other threads. */
   share(): SharedImage {
     const directories: string[] = [];
     const nodes = new Map<string, FileNode>();

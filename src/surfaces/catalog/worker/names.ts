@@ -1,4 +1,3 @@
-/** Bytes of a Postgres name. */
 const MAX_BYTES = 63;
 
 /**
@@ -17,7 +16,6 @@ export class SchemaNames {
     this.#types = new Map([...types].map((name) => [name, null]));
   }
 
-  /** Registers a table and its row type, and names the array type. */
   table(name: string): ArrayTypeName {
     this.#relations.add(name);
     const before = this.#types.get(name) ?? null;
@@ -28,7 +26,6 @@ export class SchemaNames {
     return array;
   }
 
-  /** Name of a new primary key and its index. */
   primaryKey(table: string): string {
     const name = this.#free(table, '', 'pkey', (n) => this.#relations.has(n) || this.#constraints.has(n));
     this.#relations.add(name);
@@ -56,12 +53,10 @@ export class SchemaNames {
   }
 }
 
-/** Name of a table's array type; final once all tables are named. */
 export interface ArrayTypeName {
   name: string;
 }
 
-/** Column names as used in a constraint name. */
 function joined(columns: readonly string[]): string {
   let text = '';
   for (const column of columns) {
@@ -86,7 +81,6 @@ function objectName(first: string, second: string | null, label: string | null):
   ].join('_');
 }
 
-/** Longest prefix of whole characters that fits into `bytes`. */
 function clipped(text: string, bytes: number): string {
   let room = bytes;
   let end = 0;

@@ -1,14 +1,11 @@
 import type { PGlite } from '@electric-sql/pglite';
 import { MODEL_ROLE } from '../engine-names.js';
 
-/** A field of COPY's text format. */
 export type CatalogCell = string | number | boolean | null;
 
 /** Row of a system catalog as written by Postgres, used as a template for rows that differ only in some columns. */
 class RowPattern<Column extends string> {
-  /** In column order. */
   readonly #varying: readonly Column[];
-  /** Text before, between and after the varying columns. */
   readonly #between: readonly string[];
   readonly #fields: ReadonlyMap<string, string>;
 
@@ -24,7 +21,6 @@ class RowPattern<Column extends string> {
     this.#between = `${whole}\n`.split('\0');
   }
 
-  /** Value of a column that does not vary. */
   field(column: string): string {
     const value = this.#fields.get(column);
     if (value === undefined) throw new Error(`a system catalog has no column ${column}`);
@@ -48,7 +44,6 @@ function cell(value: CatalogCell): string | number {
   return typeof value === 'boolean' ? (value ? 't' : 'f') : value;
 }
 
-/** Escapes a text for COPY. */
 export function escaped(text: string): string {
   return /[\\\t\n\r]/.test(text)
     ? text.replace(/[\\\t\n\r]/g, (c) => `\\${c === '\t' ? 't' : c === '\n' ? 'n' : c === '\r' ? 'r' : c}`)
@@ -65,7 +60,6 @@ export interface KeyPattern {
   readonly option: string;
 }
 
-/** Operators that compare columns of a foreign key. */
 interface LinkPattern {
   readonly pf: string;
   readonly pp: string;
@@ -110,7 +104,6 @@ export interface Patterns {
   >[];
   readonly owner: RowPattern<'objid'>;
   readonly namespace: string;
-  /** By SQL type. */
   readonly columns: ReadonlyMap<string, ColumnPattern>;
   /** Missing for types without a btree operator class. */
   readonly keys: ReadonlyMap<string, KeyPattern>;
@@ -122,11 +115,9 @@ export function linkOf(from: string, to: string): string {
   return JSON.stringify([from, to]);
 }
 
-/** Types used in a catalog. */
 export interface TypesInUse {
   readonly columns: Iterable<string>;
   readonly keys: Iterable<string>;
-  /** Pairs of types in foreign keys. */
   readonly links: Iterable<readonly [from: string, to: string]>;
 }
 
@@ -159,9 +150,7 @@ interface ColumnPlace {
 
 interface CreatedObjects {
   readonly columnAt: ReadonlyMap<string, ColumnPlace>;
-  /** Index created for a type. */
   readonly keys: ReadonlyMap<string, string>;
-  /** Constraint created for a pair of types. */
   readonly links: ReadonlyMap<string, string>;
 }
 
@@ -208,7 +197,6 @@ async function createKeys(
 /** No operator class, operator or conversion. */
 const NOT_POSSIBLE: ReadonlySet<unknown> = new Set(['42704', '42804', '42830', '42883']);
 
-/** False if Postgres cannot compare these types. */
 async function isPossible(pg: PGlite, command: string): Promise<boolean> {
   await pg.exec('SAVEPOINT possible');
   try {
@@ -372,7 +360,6 @@ async function linkPatterns(pg: PGlite, links: CreatedObjects['links']): Promise
   return patterns;
 }
 
-/** Rows of a query in COPY format, by column. */
 async function rowsOf(pg: PGlite, query: string): Promise<readonly CatalogFields[]> {
   const { blob } = await pg.query(`COPY (${query}) TO '/dev/blob' WITH (HEADER)`);
   const [header = '', ...lines] = ((await blob?.text()) ?? '').replace(/\n$/, '').split('\n');

@@ -18,7 +18,6 @@ export const FILLED_CATALOGS = [
 
 export type FilledTable = (typeof FILLED_CATALOGS)[number];
 
-/** One row as a line of COPY. */
 export type CatalogRow = readonly [table: FilledTable, line: string];
 
 /** OIDs of the system catalogs, equal in every Postgres. */
@@ -30,7 +29,6 @@ const TRIGGER = 2620;
 /** No dependencies are recorded on objects below. */
 const FIRST_OID_OF_USERS = 16_384;
 
-/** Table with its assigned names and OIDs. */
 interface CatalogTable {
   readonly model: TableModel;
   readonly oid: number;
@@ -63,7 +61,6 @@ interface CatalogLink {
   readonly comment: string | null;
 }
 
-/** Column of a foreign key, its target column, and the operators that compare them. */
 interface LinkColumn {
   readonly name: string;
   readonly number: number;
@@ -115,7 +112,6 @@ export function* catalogRows(
   for (const link of links) yield* linkRows(link, patterns, oid);
 }
 
-/** Null if the caller sees no key, or a type has no order. */
 function primaryKeyOf(
   table: CatalogTable,
   { keys }: Patterns,
@@ -132,7 +128,6 @@ function primaryKeyOf(
   return { name: names.primaryKey(table.model.name), index: oid(), constraint: oid(), columns };
 }
 
-/** Empty if a pair of types cannot be compared. */
 function linksOf(
   { table, columns, target, targetColumns, comment }: CatalogForeignKey,
   tables: ReadonlyMap<string, CatalogTable>,

@@ -1,7 +1,6 @@
 import { Data, type DataType } from 'apache-arrow';
 import { queryError } from 'osl-compiler';
 
-/** Larger buffers are not kept for the next batch. */
 const KEPT_BYTES = 4_194_304;
 
 /** Buffer at the start of its ArrayBuffer, so that typed views of any width are aligned. */
@@ -15,7 +14,6 @@ export class ArrowBytes {
     this.bytes = allocate(initial);
   }
 
-  /** Reserves space for `more` bytes, zeroed. */
   reserve(more: number): void {
     const needed = this.length + more;
     if (needed <= this.bytes.length) return;
@@ -30,12 +28,10 @@ export class ArrowBytes {
   }
 }
 
-/** Rounded up to a multiple of eight, for typed views. */
 function allocate(size: number): Buffer {
   return Buffer.from(new ArrayBuffer((size + 7) & ~7));
 }
 
-/** Validity bitmap of a column, filled only after the first NULL. */
 export class ValidityBitmap {
   readonly #bits = new ArrowBytes(1_024);
   #nulls = 0;
@@ -86,7 +82,6 @@ export class ValidityBitmap {
   }
 }
 
-/** End offsets of values of variable size. */
 export class Offsets {
   readonly #bytes = new ArrowBytes(4_096);
 
@@ -117,7 +112,6 @@ export interface ArrowColumn {
    * represent it
    */
   value(source: Buffer, start: number, end: number): void;
-  /** Like `value` for a large value: yields after each portion. */
   portions?(source: Buffer, start: number, end: number): Generator<void>;
   null(): void;
   /** Views of the accumulated data, valid until `clear`. */
@@ -139,7 +133,6 @@ export function dataOf(
   return new Data(type, 0, validity.length, validity.nulls, buffers, children);
 }
 
-/** Error for a value without Arrow equivalent, such as `infinity`. */
 export function noValue(column: string, what: string) {
   return queryError('noArrowValue', { column, what });
 }

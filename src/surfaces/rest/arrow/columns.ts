@@ -65,7 +65,6 @@ function decimalLayout(form: ColumnForm | null): ValueLayout | null {
 
 const NEGATIVE = 0x4000;
 const HEAD = 8;
-/** Decimal digits per group. */
 const GROUP = 4;
 /** Bounds for 76 digits: groups before the point, and in total. */
 const MOST_WEIGHT = 19;
@@ -110,7 +109,6 @@ export function fieldOf({ name, type, source }: OutputColumn, redacted: boolean,
   return new Field(name, column.type, true, metadata);
 }
 
-/** Arrow's canonical extension types. */
 function extensionOf(type: TypeName): readonly (readonly [string, string])[] {
   const name = type === 'uuid' ? 'arrow.uuid' : type === 'jsonb' || type === 'json' ? 'arrow.json' : null;
   if (name === null) return [];

@@ -9,10 +9,8 @@ export type WriteFixed = (source: Buffer, start: number, into: Buffer, at: numbe
 
 type ViewConstructor = new (buffer: ArrayBufferLike, offset: number, length: number) => ArrayBufferView;
 
-/** Memory layout of values of fixed width. */
 export interface ValueLayout {
   readonly type: DataType;
-  /** Bytes per value. */
   readonly width: number;
   readonly view: ViewConstructor & { readonly BYTES_PER_ELEMENT: number };
   readonly write: WriteFixed;

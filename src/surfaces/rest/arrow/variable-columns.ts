@@ -3,10 +3,8 @@ import { PORTION_BYTES } from '../json-bytes.js';
 import { ArrayReader } from '../values.js';
 import { ArrowBytes, type ArrowColumn, dataOf, noValue, Offsets, ValidityBitmap } from './buffers.js';
 
-/** Appends the value in `source[start … end)`. */
 export type WriteBytes = (source: Buffer, start: number, end: number, out: ArrowBytes) => void;
 
-/** Column of texts or bytes. */
 export class BytesColumn implements ArrowColumn {
   readonly type: DataType;
   readonly #write: WriteBytes;
@@ -42,7 +40,6 @@ export class BytesColumn implements ArrowColumn {
   }
 }
 
-/** Copies bytes, without the first `skip`. */
 export function verbatim(skip = 0): WriteBytes {
   return (source, start, end, out) => {
     out.reserve(end - start);
@@ -50,7 +47,6 @@ export function verbatim(skip = 0): WriteBytes {
   };
 }
 
-/** Bit-packed booleans. */
 export class BoolColumn implements ArrowColumn {
   readonly type: DataType;
   readonly #bits = new ArrowBytes(1_024);

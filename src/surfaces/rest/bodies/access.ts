@@ -51,7 +51,6 @@ export const ACCESS_REQUEST = exactly({
 const readQuestion = readerOf(ACCESS_QUESTION);
 const readRequest = readerOf(ACCESS_REQUEST);
 
-/** @throws QueryError E4150, E0511 */
 export function readAccessQuestion(request: FastifyRequest): AccessQuestion {
   const { object, as, chain, roles, row, ...given } = readQuestion(jsonFields(request));
   const members = chain ?? (typeof as === 'string' ? [as] : []);
@@ -71,7 +70,6 @@ export function readAccessQuestion(request: FastifyRequest): AccessQuestion {
   };
 }
 
-/** @throws QueryError E4150, E0511 */
 export function readAccessRequest(request: FastifyRequest): AccessRequest {
   const { object, reason } = readRequest(jsonFields(request));
   if (/[\p{Cc}\p{Cs}]/u.test(reason)) throw malformed('`reason` holds a control character');

@@ -17,14 +17,12 @@ const SUGGESTIONS = {
 export const SUGGEST_REQUEST = { oneOf: Object.values(SUGGESTIONS), description: 'One of three.' };
 const readSuggestion = readerOfOne(SUGGESTIONS);
 
-/** @throws QueryError E4150, E0511 */
 export function readSuggestRequest(request: FastifyRequest): Wish {
   const { kind, read } = readSuggestion(jsonFields(request));
   const given: Readonly<Partial<Record<Wish['kind'], string>>> = read;
   return { kind, name: termIn(kind, given[kind] ?? '') };
 }
 
-/** YAML text, or the same as JSON. */
 export type YamlOrJson = string | Readonly<Record<string, unknown>>;
 const WRITTEN: JsonShape<YamlOrJson> = { type: ['string', 'object'], description: 'YAML text, or JSON.' };
 
@@ -39,7 +37,6 @@ export const VALIDATE_REQUEST = {
 };
 const readOneProposal = readerOfOne(PROPOSALS);
 
-/** @throws QueryError E4150, E0511 */
 export function readProposal(
   request: FastifyRequest,
 ): Proposal | { readonly kind: 'draft'; readonly id: string } {
@@ -65,7 +62,6 @@ export function documentOf(written: YamlOrJson): { readonly text: string; readon
     : { text: JSON.stringify(written), placed: false };
 }
 
-/** A change requested by `POST /osl/objects`. */
 export type ObjectsRequest =
   | ChangeRequest
   | { readonly keep: { readonly text: string; readonly placed: boolean } }

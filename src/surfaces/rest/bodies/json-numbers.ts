@@ -43,7 +43,6 @@ function isExact(token: string): boolean {
   return decimalOf(token) === decimalOf(String(value));
 }
 
-/** Canonical form of a number: digits without surrounding zeros, and the exponent of the last digit. */
 function decimalOf(token: string): string {
   const [, whole = '', fraction = '', exponent = '0'] =
     /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(token) ?? [];
@@ -52,7 +51,6 @@ function decimalOf(token: string): string {
   return kept === '' ? '0' : `${kept}e${Number(exponent) - fraction.length + digits.length - kept.length}`;
 }
 
-/** JSON pointer (RFC 6901) of the value at `offset` of `json`, which must be valid. */
 function pointerTo(json: string, offset: number): string {
   const path: { readonly list: boolean; step: string | number }[] = [];
   for (let at = 0; at < offset; at++) {
@@ -71,14 +69,12 @@ function pointerTo(json: string, offset: number): string {
   return path.map(({ step }) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
-/** Index of the first non-blank from `from` on. */
 export function afterBlanks(json: string, from: number): number {
   let at = from;
   while (/\s/.test(json[at] ?? '')) at++;
   return at;
 }
 
-/** Index after the closing quote of the string that begins at `start`. */
 export function endOfString(json: string, start: number): number {
   let at = start + 1;
   while (at < json.length && json[at] !== '"') at += json[at] === '\\' ? 2 : 1;

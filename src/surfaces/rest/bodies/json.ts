@@ -22,7 +22,6 @@ function requireJson(request: FastifyRequest): void {
   if (!isJson || encoding.toLowerCase() !== 'identity') throw queryError('mediaType', {});
 }
 
-/** Members of the JSON object in a body's bytes. @throws QueryError E0511 */
 export function fieldsIn(body: unknown): JsonFields {
   const parsed = parseJson(body);
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
@@ -51,7 +50,6 @@ function parsedJson(text: string): unknown {
   }
 }
 
-/** Position in the parser's message, if it has one. */
 function placeIn(text: string, error: unknown): Position | null {
   const offset = error instanceof Error ? /at position (\d+)/.exec(error.message)?.[1] : undefined;
   return offset === undefined ? null : positionOfIndex(text, Number(offset));
@@ -95,7 +93,6 @@ export function requirePlain(text: string): void {
   }
 }
 
-/** Character codes in `marks` outside of strings. */
 function* marksOf(text: string, marks: ReadonlySet<number>): Generator<number> {
   let quoted = false;
   for (let at = 0; at < text.length; at++) {

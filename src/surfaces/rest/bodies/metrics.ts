@@ -26,7 +26,6 @@ import {
 /** UTF-16 units of all predicates together. */
 const LONGEST_WHERE = 100_000;
 
-/** One name; a metric may also be qualified, `osl.metrics.revenue`, as in answers. */
 const WORD = '(?:osl\\.metrics\\.)?[\\p{L}_][\\p{L}\\p{M}\\p{N}_ ]{0,199}';
 const NAMED = { title: 'name', pattern: `^${WORD}$` } as const;
 const KEY = text(
@@ -78,13 +77,11 @@ const UPSTREAM: JsonShape<UpstreamDetail> = {
     'With `explain`, for admins: the statement that goes upstream, or also its plan; E2101 for others.',
 };
 
-/** Members allowed in a body of any form. */
 export const PLANNING = {
   'explain?': orNull(flag('Validate and plan only; no rows.')),
   'upstream?': UPSTREAM,
 } as const;
 
-/** A metrics body: docs/metrics.md. */
 export const METRICS_QUERY = exactly(
   {
     metrics: METRICS,
@@ -131,7 +128,6 @@ export function metricsRequestOf(body: MetricsQueryBody): MetricsRequest {
   };
 }
 
-/** Value of a field with two spellings, of which at most one may be given. */
 function spelled<T>(
   name: string,
   value: T | undefined,

@@ -66,7 +66,6 @@ export const QUERY = {
 
 const readOne = readerOfOne(QUERIES, () => queryError('mixedBody', {}));
 
-/** @throws QueryError E4150, E0511, E0513 */
 export function readQueryRequest(request: FastifyRequest): QueryRequest {
   return queryRequestIn(jsonFields(request));
 }
@@ -83,7 +82,6 @@ export function queryRequestIn(fields: JsonFields): QueryRequest {
   return { body, parameters: boundParameters(read.parameters ?? []), ...planning };
 }
 
-/** Default limits from the contract. */
 const DEFAULT_LIMITS: Readonly<Record<SampleRequest['kind'], number>> = { table: 8, facet: 5 };
 const LIMIT: JsonShape<number> = {
   type: 'integer',
@@ -100,7 +98,6 @@ export const SAMPLE_REQUEST = exactly({
 
 const read = readerOf(SAMPLE_REQUEST);
 
-/** @throws QueryError E4150, E0511 */
 export function readSampleRequest(request: FastifyRequest): SampleRequest {
   const { kind, name, limit } = read(jsonFields(request));
   const plain = plainName(kind === 'table' ? 'entities' : 'facets', name);

@@ -134,7 +134,6 @@ function faultOf(errors: readonly ErrorObject[]): QueryError {
   }
 }
 
-/** Selects the relevant error if several shapes were tried: the deepest, preferring errors other than a wrong type. */
 function relevantErrors(errors: readonly ErrorObject[]): readonly ErrorObject[] {
   const all = errors.filter(({ keyword }) => keyword !== 'anyOf' && keyword !== 'propertyNames');
   const depth = (error: ErrorObject): number => error.instancePath.split('/').length;
@@ -150,7 +149,6 @@ function unescapeStep(step: string): string {
 
 const isIndex = (step: string | undefined): boolean => /^\d+$/.test(step ?? '');
 
-/** Path as shown to callers: a field, an entry of a list, or a member of either. */
 function placeOf(path: readonly string[]): string {
   const [field, ...inner] = path;
   const last = inner.at(-1);
@@ -169,7 +167,6 @@ const KINDS: ReadonlyMap<unknown, string> = new Map([
   ['object', 'an object'],
 ]);
 
-/** Accepted types, from all shapes that were tried. */
 function expectedTypes(errors: readonly ErrorObject[]): string {
   const kinds = errors.flatMap(({ parentSchema = {} }) => {
     const { type, minimum, maximum } = parentSchema;

@@ -292,7 +292,6 @@ const RESOLUTION = object({
   ),
 });
 
-/** Components by name. */
 export const COMPONENTS: ReadonlyMap<string, JsonShape> = new Map<string, JsonShape>([
   ['Problem', PROBLEM],
   ['Query', QUERY],

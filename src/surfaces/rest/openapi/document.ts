@@ -34,7 +34,6 @@ import {
 
 const PATH = '/openapi.json';
 
-/** Head and components of an OpenAPI document. */
 export interface DocumentInfo {
   readonly title: string;
   readonly description: string;
@@ -129,7 +128,6 @@ export const ROUTES: ReadonlyMap<string, MethodOperations> = new Map<string, Met
   ['/metrics', { GET: METRICS_OPERATION }],
 ]);
 
-/** Value of the `Allow` header for each path. */
 export const METHODS: ReadonlyMap<string, string> = new Map(
   [...ROUTES].map(([path, operations]) => [
     path,

@@ -225,7 +225,6 @@ export const READY_OPERATION = operation({
 export const HEALTHZ_OPERATION = operation({ ...HEALTH_OPERATION, operationId: 'healthz' });
 export const READYZ_OPERATION = operation({ ...READY_OPERATION, operationId: 'readyz' });
 
-/** Operation that is omitted from the document. */
 export const HIDDEN_OPERATION = operation({ hide: true });
 
 export const WHY_OPERATION = operation({

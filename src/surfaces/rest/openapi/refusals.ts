@@ -1,7 +1,6 @@
 import { ERRORS, type ErrorName } from 'osl-compiler';
 import { PROBLEM_REF } from './components.js';
 
-/** Descriptions by HTTP status. */
 const MEANINGS: ReadonlyMap<number, string> = new Map([
   [400, 'Not a request that can be answered'],
   [401, 'The token is not valid'],
@@ -22,7 +21,6 @@ const MEANINGS: ReadonlyMap<number, string> = new Map([
   [504, 'It ran too long'],
 ]);
 
-/** Stage of a request in which an error is found. */
 type RefusalStage =
   | 'http'
   | 'path'
@@ -155,11 +153,8 @@ const STAGE_OF = {
 
 const ALL = Object.keys(STAGE_OF) as readonly ErrorName[]; // of a literal object
 
-/** Stages of requests without authentication. */
 export const UNSIGNED: readonly RefusalStage[] = ['http', 'limit', 'token'];
-/** Stages of all calls below `/osl`. */
 export const ANY_CALL: readonly RefusalStage[] = [...UNSIGNED, 'access', 'emergency'];
-/** Stages of queries: compilation and execution. */
 export const QUESTION: readonly RefusalStage[] = ['question', 'running'];
 
 export function problem(description: string) {

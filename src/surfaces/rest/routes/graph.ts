@@ -25,7 +25,6 @@ import {
 } from '../parameters.js';
 import { privateHeaders, sendAnswer, sendJson } from '../problem.js';
 
-/** `GET /osl/schema`, `GET /osl/domain-map`, `GET /osl/schema/resolve`. */
 export function graphRoutes(app: FastifyInstance, service: GraphParts): void {
   app.get('/osl/schema', { schema: SCHEMA_OPERATION }, (request, reply) =>
     sendDocument(service, request, reply, 'schema'),

@@ -18,11 +18,9 @@ interface Readiness {
   readonly accepting: boolean;
   readonly control: boolean;
   readonly limits: boolean;
-  /** False only if no issuer's keys are available: a single missing one affects only its own callers. */
   readonly issuers: boolean;
 }
 
-/** Minimum interval between checks of the engines. */
 const LOOK_MS = 1_000;
 
 /**

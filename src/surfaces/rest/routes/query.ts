@@ -10,7 +10,6 @@ import { JsonAnswer, NdjsonAnswer } from '../json-answer.js';
 import { QUERY_OPERATION } from '../openapi/operations.js';
 import { sendJson } from '../problem.js';
 
-/** `POST /osl/query`: queries, or their plans with `explain: true`. */
 export function queryRoute(app: FastifyInstance, service: AnswerParts, inflight: Inflight): void {
   const questions = new QuestionRouter(service);
   app.post('/osl/query', { schema: QUERY_OPERATION }, async (request, reply) => {

@@ -11,7 +11,6 @@ import { SAMPLE_OPERATION } from '../openapi/operations.js';
 import { privateHeaders } from '../problem.js';
 import { keyWriter, valueWriter } from '../values.js';
 
-/** `POST /osl/sample`: a few rows of an entity, or chunks of a facet. */
 export function sampleRoute(app: FastifyInstance, service: AnswerParts, inflight: Inflight): void {
   app.post('/osl/sample', { schema: SAMPLE_OPERATION }, async (request, reply) => {
     const asked = await readRequest(service, request.call, 'sample', () => readSampleRequest(request));
@@ -34,7 +33,6 @@ export function sampleRoute(app: FastifyInstance, service: AnswerParts, inflight
   });
 }
 
-/** JSON literal for a masked cell of any type. */
 const REDACTED = '"[redacted]"';
 
 async function bytesOf({ kind, name }: SampleRequest, answer: Sample): Promise<Buffer> {

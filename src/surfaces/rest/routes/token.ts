@@ -11,7 +11,6 @@ import {
 import { TOKEN_OPERATION } from '../openapi/service-operations.js';
 import { privateHeaders, problemHeaders, problemOf } from '../problem.js';
 
-/** Services for `POST /oauth/token`. */
 export interface TokenParts extends RequestParts {
   readonly exchange: TokenExchange;
   /** Names of this service in `resource` and `audience`. */
@@ -32,7 +31,6 @@ const TYPES: ReadonlyMap<string, GivenToken['kind']> = new Map([
   ['urn:ietf:params:oauth:token-type:jwt', 'jwt'],
 ]);
 const JWT_TYPE = 'urn:ietf:params:oauth:token-type:jwt';
-/** Requests the admin roles that the exchange rule allows. */
 const ADMIN_SCOPE = 'admin';
 /** Bytes; enough for two tokens and names. */
 const MAX_BODY = 65_536;
@@ -109,7 +107,6 @@ function formOf({ body, headers }: FastifyRequest): ReadonlyMap<string, string> 
   return form;
 }
 
-/** Names of this service for clients that know only its address. */
 function ownNames({ headers }: FastifyRequest, publicUrl: string | null): readonly string[] {
   const origins = publicUrl === null ? [`http://${headers.host}`, `https://${headers.host}`] : [publicUrl];
   return origins.flatMap((origin) => [origin, `${origin}/mcp`]);
