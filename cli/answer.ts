@@ -1,6 +1,7 @@
 import { isNumber } from 'osl-compiler/types';
 import type { AnswerBody } from './client.js';
-import { formatCsv, formatTable, rowCount, shownFigure, type TableCell } from './table.js';
+import { visible } from './output.js';
+import { formatCsv, formatTable, NULL_TEXT, rowCount, shownFigure, type TableCell } from './table.js';
 
 export const FORMATS = ['table', 'csv', 'json', 'ndjson', 'arrow', 'parquet', 'markdown'] as const;
 export type AnswerFormat = (typeof FORMATS)[number];
@@ -67,4 +68,29 @@ function isAnswer(body: object): body is AnswerBody {
     Array.isArray(fields['redacted_columns']) &&
     typeof fields['row_count'] === 'number'
   );
+}
+
+/**
+ * GitHub Markdown table with figures in their metrics' format, then the notes. Cells are literal text: they cannot
+ * create links, images, tags or emphasis.
+ */
+export function formatMarkdown(answer: AnswerBody): string {
+  const head = answer.columns.map(({ name }) => literal(name));
+  const rule = answer.columns.map(({ type }) => (isNumber(type) ? '---:' : '---'));
+  const rows = shownCells(answer).map((cells) => cells.map(cellText));
+  const table = [head, rule, ...rows].map((cells) => `| ${cells.join(' | ')} |`);
+  return [table.join('\n'), ...notesOn(answer).map(literal)].join('\n\n');
+}
+
+function cellText(cell: TableCell): string {
+  return cell === null ? NULL_TEXT : literal(cell);
+}
+
+/** Escapes whatever would start a link, an image, emphasis, code or a formula, or end the cell. */
+function literal(text: string): string {
+  return visible(text)
+    .replace(/[\\`*_[\]|~!$]/g, '\\$&')
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;');
 }

@@ -1,10 +1,11 @@
 import { isSet, readSetting } from '../src/service/settings/table.js';
 import type { Settings } from '../src/service/settings.js';
+import { knownServer } from './client.js';
 import { usage } from './exit.js';
+import { settingsOf } from './flags.js';
 import type { IssuedToken } from './issuer.js';
 import { note } from './output.js';
 import { readServerFile, runningServer } from './server-file.js';
-import { knownServer } from './trust.js';
 
 export interface CallerFlags {
   readonly token?: string;
@@ -69,7 +70,7 @@ async function loggedIn(
   const url = record === null ? (server ?? '') : knownServer(record);
   const { readLogin } = await import('./login/store.js');
   if (readLogin(url) === null) return null;
-  const { loginToken } = await import('./login/actor-token.js');
+  const { loginToken } = await import('./login/store.js');
   return (await loginToken(url, admin))?.token ?? null;
 }
 
@@ -88,4 +89,35 @@ function assumedSubject(subjects: readonly string[], settings: Settings): string
   throw usage(
     `say who asks, with --subject or --token (or OSL_SUBJECT, OSL_TOKEN): the policy knows ${known}`,
   );
+}
+
+const FRESH_MS = 240_000;
+
+/** Token source for many requests: a given token, or one that is minted or fetched again before it expires. */
+export interface FreshToken {
+  current(): Promise<string>;
+  /** Another token, after the server rejected the last one; null if there is only the given one. */
+  another(): Promise<string | null>;
+}
+
+/** Token source for the caller of the flags; a caller assumed at first is kept. @throws Failure as `callerToken` */
+export async function freshToken(flags: CallerFlags & { readonly dataDir?: string }): Promise<FreshToken> {
+  const settings = settingsOf(flags);
+  const policy = flags.policy === undefined ? {} : { policy: settings.policyFile };
+  const first = await callerToken({ ...flags, ...policy }, settings);
+  if (first.kind === 'given' && !first.renews)
+    return { current: async () => first.token, another: async () => null };
+  const caller = first.kind === 'given' ? flags : { chain: first.issued.chain, ...policy };
+  let { token } = first.kind === 'given' ? first : first.issued;
+  let since = performance.now();
+  const another = async (): Promise<string> => {
+    const next = await callerToken(caller, settings);
+    token = next.kind === 'given' ? next.token : next.issued.token;
+    since = performance.now();
+    return token;
+  };
+  return {
+    current: async () => (performance.now() - since > FRESH_MS ? another() : token),
+    another,
+  };
 }

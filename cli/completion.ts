@@ -1,4 +1,5 @@
-import type { Command, Option } from 'commander';
+import { Argument, type Command, type Option } from 'commander';
+import { print } from './output.js';
 import { singleQuoted } from './serve/invocation.js';
 
 export type Offer =
@@ -267,4 +268,25 @@ function wordsOf(offer: Offer): string {
 /** Fish knows two escapes in single quotes. */
 function quoted(word: string): string {
   return `'${word.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+}
+
+const HELP = `
+Prints a script that completes commands, flags, file names and choices.
+
+Examples:
+  $ source <(osl completion bash)                                 # in ~/.bashrc
+  $ source <(osl completion zsh)                                  # in ~/.zshrc, after compinit
+  $ osl completion fish > ~/.config/fish/completions/osl.fish`;
+
+export function addCompletion(program: Command): void {
+  program
+    .command('completion')
+    .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))
+    .addHelpText('after', HELP)
+    .action((shell: string) => print(scriptFor(shell, program).trimEnd()));
+}
+
+function scriptFor(shell: string, program: Command): string {
+  const nodes = commandNodes(program);
+  return shell === 'fish' ? fishScript(nodes) : shell === 'zsh' ? zshScript(nodes) : bashScript(nodes);
 }

@@ -38,8 +38,8 @@ const TOPICS: readonly (readonly [heading: string, commands: readonly (readonly 
   ['Connect:', [
     ['psql', 'open psql as a subject', async () => (await import('./commands/psql.js')).addPsql],
     ['proxy', 'open a local Postgres port for BI tools, with fresh tokens', async () => (await import('./commands/proxy.js')).addProxy],
-    ['mcp', 'serve MCP tools to an agent, on standard input and output', async () => (await import('./commands/mcp.js')).addMcp],
-    ['lsp', 'serve an editor: manifests, policies and .osql files', async () => (await import('./commands/lsp.js')).addLsp],
+    ['mcp', 'serve MCP tools to an agent, on standard input and output', async () => (await import('./commands/stdio.js')).addMcp],
+    ['lsp', 'serve an editor: manifests, policies and .osql files', async () => (await import('./commands/stdio.js')).addLsp],
     ['token', 'create a development token; revoke tokens', async () => (await import('./commands/token.js')).addToken],
     ['scram', 'create the password verifier of a service account', async () => (await import('./commands/token.js')).addScram],
   ]],
@@ -50,7 +50,7 @@ const TOPICS: readonly (readonly [heading: string, commands: readonly (readonly 
     ['discover', 'list tables and columns that the manifest does not have', async () => (await import('./commands/discover.js')).addDiscover],
     ['suggest', 'draft a manifest fragment for a table or a term', async () => (await import('./commands/discover.js')).addSuggest],
     ['publish', 'publish a manifest fragment, or change a published one', async () => (await import('./commands/publish.js')).addPublish],
-    ['objects', 'list published objects, their history and drafts', async () => (await import('./commands/objects.js')).addObjects],
+    ['objects', 'list published objects, their history and drafts', async () => (await import('./commands/publish.js')).addObjects],
     ['import', 'convert a model of another format to a manifest', async () => (await import('./commands/import.js')).addImport],
     ['export', 'convert the manifest to another format', async () => (await import('./commands/import.js')).addExport],
     ['row-security', "compare, write or drop the database's own row security", async () => (await import('./commands/row-security.js')).addRowSecurity],
@@ -70,7 +70,7 @@ const TOPICS: readonly (readonly [heading: string, commands: readonly (readonly 
   ]],
   ['Help:', [
     ['errors', 'explain an error code, or list them all', async () => (await import('./commands/errors.js')).addErrors],
-    ['completion', 'print a completion script for a shell', async () => (await import('./commands/completion.js')).addCompletion],
+    ['completion', 'print a completion script for a shell', async () => (await import('./completion.js')).addCompletion],
   ]],
 ];
 

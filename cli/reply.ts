@@ -1,8 +1,8 @@
-import type { HttpReply } from './client.js';
+import { hintOn } from 'osl-compiler/surface-hints';
+import type { HttpReply, ProblemBody } from './client.js';
 import { EXIT, Failure } from './exit.js';
-import type { ReplyFields } from './output.js';
-import { print } from './output.js';
-import { formatProblem, problemOf } from './problem.js';
+import { print, type ReplyFields, visible } from './output.js';
+import { widthOf } from './table.js';
 
 /**
  * Body of a response; printed unchanged with `--json`.
@@ -35,4 +35,70 @@ export function refusal(reply: HttpReply, text: string): ServerRefusal {
 
 export function unreadable(): Failure {
   return new Failure(EXIT.failed, 'error: the answer is not one that this osl can read');
+}
+
+export function problemOf(body: Readonly<Record<string, unknown>>, status: number): ProblemBody {
+  const text = (name: string): string | null => {
+    const value = body[name];
+    return typeof value === 'string' ? value : null;
+  };
+  return {
+    code: text('code') ?? `HTTP ${status}`,
+    detail: text('detail') ?? text('title') ?? 'the server refused',
+    hint: text('hint'),
+    request_id: text('request_id'),
+    position: positionOf(body['position']),
+  };
+}
+
+/** The problem for people: code and message, the line of `source` with a caret, hint, request ID. */
+export function formatProblem(problem: ProblemBody, source: string): string {
+  const lines = [`error ${visible(problem.code)}: ${visible(problem.detail)}`];
+  if (problem.position !== null) lines.push(...marked(problem.position, source));
+  const hint = hintOn('cli', problem.hint);
+  if (hint !== null) lines.push(`  hint: ${visible(hint)}`);
+  if (problem.request_id !== null) lines.push(`  request: ${visible(problem.request_id)}`);
+  return lines.join('\n');
+}
+
+const LONGEST_LINE = 120;
+
+function marked(
+  { line, column }: { readonly line: number; readonly column: number },
+  source: string,
+): readonly string[] {
+  // Positions count lines by line feeds. The rest of a CR LF is not shown.
+  const whole = source.split('\n')[line - 1]?.replace(/\r$/, '');
+  if (whole === undefined) return [];
+  const at = Math.min(Math.max(column - 1, 0), whole.length);
+  const fits = whole.length <= LONGEST_LINE;
+  const from = fits ? 0 : boundary(whole, Math.max(0, at - LONGEST_LINE / 2));
+  const before = drawn(whole.slice(from, at));
+  const shown = drawn(whole.slice(from, boundary(whole, from + LONGEST_LINE)));
+  const gutter = `${line}`.padStart(5);
+  const caret = '^'.repeat(Math.max(1, widthOf(drawn(wordIn(whole.slice(at))))));
+  return [`${gutter} | ${shown}`, `      | ${' '.repeat(widthOf(before))}${caret}`];
+}
+
+/** `index`, or one less if it splits a surrogate pair. */
+function boundary(text: string, index: number): number {
+  const code = text.charCodeAt(index);
+  return code >= 0xdc00 && code <= 0xdfff ? index - 1 : index;
+}
+
+/** A line as printed: with tabs expanded, so that the caret does not depend on tab stops. */
+function drawn(text: string): string {
+  return visible(text.replaceAll('\t', '    '));
+}
+
+/** The word or quoted name at the start of `text`; otherwise empty. */
+function wordIn(text: string): string {
+  return /^("(?:[^"]|"")*"|'(?:[^']|'')*'|[\p{L}\p{M}\p{N}_$]+)/u.exec(text)?.[0] ?? '';
+}
+
+function positionOf(value: unknown): ProblemBody['position'] {
+  if (typeof value !== 'object' || value === null) return null;
+  const { offset, line, column }: { offset?: unknown; line?: unknown; column?: unknown } = value;
+  if (typeof offset !== 'number' || typeof line !== 'number' || typeof column !== 'number') return null;
+  return { offset, line, column };
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { FreshToken } from './caller.js';
 import { EXIT, Failure } from './exit.js';
-import type { FreshToken } from './fresh-token.js';
 import { note } from './output.js';
 import { ServerRefusal } from './reply.js';
 

@@ -1,7 +1,14 @@
-import { type AnswerFormat, answerOf, formatAnswer, formatAnswerCsv, notesOn } from './answer.js';
+import {
+  type AnswerFormat,
+  answerOf,
+  formatAnswer,
+  formatAnswerCsv,
+  formatMarkdown,
+  notesOn,
+} from './answer.js';
+import type { QueryCall } from './answer-streams.js';
 import type { ChartKind } from './chart/index.js';
 import { type AnswerBody, postQuery } from './client.js';
-import type { QueryCall } from './ndjson.js';
 import { note, print, terminalWidth } from './output.js';
 import { bodyOf, unreadable } from './reply.js';
 
@@ -22,19 +29,17 @@ export type AnswerWriter = (asking: QueryCall, say: (text: string) => void) => P
 export async function loadWriter(writing: OutputOptions): Promise<AnswerWriter> {
   switch (writing.format) {
     case 'arrow':
-      return (await import('./arrow.js')).printArrow;
+      return (await import('./answer-streams.js')).printArrow;
     case 'parquet':
-      return (await import('./parquet/print.js')).printParquet;
+      return (await import('./parquet.js')).printParquet;
     case 'ndjson':
-      return (await import('./ndjson.js')).printNdjson;
+      return (await import('./answer-streams.js')).printNdjson;
     case 'json':
       return askedJson;
     case 'csv':
       return askedCsv(writing.exact);
-    case 'markdown': {
-      const { formatMarkdown } = await import('./markdown.js');
+    case 'markdown':
       return asked(formatMarkdown);
-    }
     case 'table': {
       const { chart, ascii } = writing;
       if (chart === null) return asked((answer) => formatAnswer(answer, terminalWidth()));

@@ -1,11 +1,14 @@
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import {
+  type AuditFilter,
+  type AuditReadEvent,
   type AuditRecord,
   byTime,
   directorySource,
   fingerprintsOf,
+  type LogSource,
   noteReading,
   PUBLIC_KEY_FILE,
   readRecords,
@@ -15,7 +18,6 @@ import { endedChains, workerChains } from '../../src/service/seat.js';
 import { sinkUrl } from '../../src/service/settings/audit.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
-import type { ReadLog } from './read-log.js';
 
 export interface AuditFlags {
   readonly dir?: string;
@@ -109,4 +111,39 @@ export async function onRecord(
       `error: reading the log is on record, and that cannot be noted in ${log.place} (${why}): read a copy that you may write beside`,
     );
   }
+}
+
+export interface ReadLog {
+  readonly place: string;
+  readonly chains: readonly LogSource[];
+  search(filter: AuditFilter, everything: boolean): AsyncGenerator<AuditRecord, void, void>;
+  /**
+   * Fingerprints of an undeclared name, as `objects` of records contain it, under the available keys. `missing`: chains
+   * without any key.
+   */
+  fingerprints(
+    name: string,
+  ): Promise<{ readonly objects: readonly string[]; readonly missing: readonly string[] }>;
+  newest(count: number): Promise<readonly AuditRecord[]>;
+  /** The records after those, until the signal aborts. */
+  follow(after: readonly AuditRecord[], signal: AbortSignal): AsyncIterable<AuditRecord>[];
+  /** @throws if it cannot be noted */
+  note(reading: AuditReadEvent): Promise<void>;
+}
+
+/** Verifier keys of a file, one per line. */
+export function keysIn(file: string): readonly string[] {
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => line.trim() !== '');
+}
+
+export function nameOfKey(key: string): string {
+  return key.slice(0, key.indexOf('+'));
+}
+
+/** Name of a chain, which starts its key and its checkpoints; null if its key is missing. */
+export async function chainName(chain: LogSource): Promise<string | null> {
+  const key = await chain.verifierKey();
+  return key === null ? null : nameOfKey(key);
 }

@@ -10,9 +10,9 @@ import type {
 import { EXIT, Failure, usage } from '../exit.js';
 import { note, print } from '../output.js';
 import { formatCsv } from '../table.js';
+import type { ReadLog } from './log.js';
 import { type AuditFlags, onRecord, withLog } from './log.js';
 import { ocsfOf } from './ocsf.js';
-import type { ReadLog } from './read-log.js';
 import { type NamedObjects, recordLine } from './tail.js';
 
 export interface SearchFlags extends AuditFlags {

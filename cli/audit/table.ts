@@ -18,7 +18,7 @@ import {
 import { WITNESS_SCHEMA, witnessGrants } from '../../audit/witness/index.js';
 import { usage } from '../exit.js';
 import { print } from '../output.js';
-import { chainName, type ReadLog } from './read-log.js';
+import type { ReadLog } from './log.js';
 
 const STATEMENT_MS = 600_000;
 const POLL_MS = 200;
@@ -57,8 +57,8 @@ function tableLog(session: TableSession, writers: readonly string[], keyDirs: re
     search: (filter) => searchTable(session, filter),
     fingerprints: async (name) => {
       const objects = (await Promise.all(keyDirs.map((dir) => fingerprintsOf(dir, name)))).flat();
-      const own = await Promise.all(keyDirs.map((dir) => chainName(directorySource(dir))));
-      return { objects, missing: writers.filter((writer) => !own.includes(`osl-audit/${writer}`)) };
+      const own = await Promise.all(keyDirs.map((dir) => directorySource(dir).verifierKey()));
+      return { objects, missing: writers.filter((writer) => !own.some((key) => key?.startsWith(`osl-audit/${writer}+`))) };
     },
     newest: (count) => tailTable(session, count),
     follow: (after, signal) => [followed(session, writers, after, signal)],

@@ -1,7 +1,7 @@
 import { type AuditRecord, decisionIn } from '../../audit/index.js';
 import { note, print, visible } from '../output.js';
+import type { ReadLog } from './log.js';
 import { type AuditFlags, onRecord, withLog } from './log.js';
-import type { ReadLog } from './read-log.js';
 
 export interface TailFlags extends AuditFlags {
   readonly lines: number;

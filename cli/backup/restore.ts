@@ -8,7 +8,7 @@ import { TarDamaged, type TarPart, tarParts } from '../../src/base/tar-stream.js
 import { placeAt } from '../../src/service/place.js';
 import { noteRestored, type RestoredChain } from '../../src/service/restored.js';
 import { endedChains, endedName } from '../../src/service/seat.js';
-import { chainName } from '../audit/read-log.js';
+import { chainName } from '../audit/log.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
 import { counted, print, printJson } from '../output.js';

@@ -1,7 +1,7 @@
 import { visible } from '../output.js';
 import { cutTo, NULL_TEXT, padTo, shownFigure, widthOf } from '../table.js';
+import { type Glyphs, glyphsOf, type Style } from './canvas.js';
 import type { Chart, MeasureColumn } from './shape.js';
-import { type Glyphs, glyphsOf, type Style } from './style.js';
 
 /** Most bars of one chart; other rows are summarized. */
 const MOST_BARS = 20;

@@ -2,13 +2,11 @@ import { formatAnswer, notesOn } from '../answer.js';
 import type { AnswerBody } from '../client.js';
 import { visible } from '../output.js';
 import { cutTo, rowCount } from '../table.js';
-import { numberAxis } from './axis.js';
+import { canvasColumns, dotOf, framed, numberAxis, PLOT_LINES } from './axis.js';
 import { drawBars } from './bars.js';
-import { canvasOf } from './canvas.js';
+import { canvasOf, glyphsOf, type Style } from './canvas.js';
 import { drawLines, gapsText, nothingToDraw } from './line.js';
-import { canvasColumns, dotOf, framed, PLOT_LINES } from './plot.js';
 import { type Chart, type ChartKind, chartOf } from './shape.js';
-import { glyphsOf, type Style } from './style.js';
 
 type Scatter = Extract<Chart, { readonly kind: 'scatter' }>;
 
@@ -40,8 +38,8 @@ function drawScatter({ x, y }: Scatter, style: Style): readonly string[] {
   return [cutTo(title, style.width, glyphsOf(style).more), ...framed(canvas, up, along, style), ...rest];
 }
 
+export { type Style, styleOf } from './canvas.js';
 export type { ChartKind } from './shape.js';
-export { type Style, styleOf } from './style.js';
 
 export function formatChart(answer: AnswerBody, wanted: ChartKind | null, style: Style): string {
   const chart = chartOf(answer, wanted);

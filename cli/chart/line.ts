@@ -1,10 +1,8 @@
 import { visible } from '../output.js';
 import { cutTo, widthOf } from '../table.js';
-import { numberAxis, timeAxis } from './axis.js';
-import { canvasOf, coloured, stroke } from './canvas.js';
-import { canvasColumns, dotOf, framed, PLOT_LINES } from './plot.js';
+import { canvasColumns, dotOf, framed, numberAxis, PLOT_LINES, timeAxis } from './axis.js';
+import { canvasOf, coloured, glyphsOf, MARKS, type Style, stroke } from './canvas.js';
 import type { Chart, MeasureColumn, Series } from './shape.js';
-import { glyphsOf, MARKS, type Style } from './style.js';
 
 /** Most lines in one plot. */
 const MOST_SERIES = 6;

@@ -114,7 +114,7 @@ export function addAudit(program: Command): void {
     .addOption(dataDirOption())
     .option('--json', 'as JSON')
     .addHelpText('after', PROVE_HELP)
-    .action(async (id, flags) => (await import('../audit/prove.js')).runProve(id, flags));
+    .action(async (id, flags) => (await import('../audit/verify.js')).runProve(id, flags));
   audit
     .command('check')
     .description('check what `prove` printed')
@@ -124,7 +124,7 @@ export function addAudit(program: Command): void {
     .addOption(dataDirOption())
     .option('--json', 'as JSON')
     .addHelpText('after', CHECK_HELP)
-    .action(async (file, flags) => (await import('../audit/prove.js')).runCheck(file, flags));
+    .action(async (file, flags) => (await import('../audit/verify.js')).runCheck(file, flags));
 }
 
 function addTable(audit: Command): void {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { CheckFlags } from '../config/check.js';
+import type { CheckFlags } from '../doctor/config.js';
 import type { DoctorFlags } from '../doctor/run.js';
 import { addListenOptions, manifestOption, policyOption } from '../flags.js';
 
@@ -35,7 +35,7 @@ export function addConfig(program: Command): void {
     .option('--json', 'settings as JSON on standard output')
     .addHelpText('after', LIST_HELP)
     .action(async (names: readonly string[], flags: { readonly json?: true }) =>
-      (await import('../config/check.js')).runConfigList(names, flags),
+      (await import('../doctor/config.js')).runConfigList(names, flags),
     );
   const check = config
     .command('check')
@@ -45,7 +45,7 @@ export function addConfig(program: Command): void {
   addListenOptions(check)
     .option('--json', 'findings as JSON on standard output')
     .addHelpText('after', HELP)
-    .action(async (flags: CheckFlags) => (await import('../config/check.js')).runConfigCheck(flags));
+    .action(async (flags: CheckFlags) => (await import('../doctor/config.js')).runConfigCheck(flags));
 }
 
 const DOCTOR_HELP = `

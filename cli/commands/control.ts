@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { splitList } from '../../src/service/settings/types.js';
 import { dataDirOption } from '../flags.js';
-import type { MigrateFlags } from '../policy/shared.js';
+import type { MigrateFlags } from '../policy/versions.js';
 
 const HELP = `
 Example:
@@ -24,7 +24,7 @@ export function addControl(program: Command): void {
     .addOption(rolesOption('--author <roles>', 'roles, with commas, that write policies'))
     .option('--json', 'what was done as JSON')
     .addHelpText('after', MIGRATE_HELP)
-    .action(async (flags: MigrateFlags) => (await import('../policy/shared.js')).runMigrate(flags));
+    .action(async (flags: MigrateFlags) => (await import('../policy/versions.js')).runMigrate(flags));
 }
 
 function rolesOption(flags: string, description: string): Option {

@@ -9,10 +9,9 @@ import {
   visitor,
 } from '../ask.js';
 import { getDocument, postDocument } from '../client.js';
-import { formatExplanation } from '../explanation.js';
+import { formatExplanation, sightWords } from '../explanation.js';
 import { print, visible } from '../output.js';
 import { bodyOf } from '../reply.js';
-import { sightWords } from '../sight.js';
 
 interface PlanFlags extends QuestionFlags {
   readonly statement?: true;

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { splitList } from '../../src/service/settings/types.js';
-import type { InitFlags } from '../init/flags.js';
+import type { InitFlags } from '../init/prompt.js';
 
 const HELP = `
 Reads what the database declares, asks a few questions (every flag above answers one), shows a first governed answer,

@@ -4,7 +4,7 @@ import { messageOf } from '../../src/base/thrown.js';
 import { serverUrl } from '../client.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { dataDirOption, serverOption, settingsOf } from '../flags.js';
-import type { LoginOffer } from '../login/offer.js';
+import type { LoginOffer } from '../login/provider.js';
 import { note, print } from '../output.js';
 
 interface LoginFlags {
@@ -42,10 +42,10 @@ export function addLogin(program: Command): void {
 async function runLogin(flags: LoginFlags): Promise<void> {
   const server = serverUrl(flags.server, settingsOf(flags));
   const [{ offerOf }, provider, { writeLogin }, { loginToken }] = await Promise.all([
-    import('../login/offer.js'),
+    import('../login/provider.js'),
     import('../login/provider.js'),
     import('../login/store.js'),
-    import('../login/actor-token.js'),
+    import('../login/store.js'),
   ]);
   if ((flags.issuer === undefined) !== (flags.clientId === undefined))
     throw usage('--issuer and --client-id go together');

@@ -2,9 +2,9 @@ import { type Command, Option } from 'commander';
 import { splitList } from '../../src/service/settings/types.js';
 import { addAskOptions } from '../ask.js';
 import { dataDirOption, manifestOption, policyOption, wholeNumber } from '../flags.js';
+import type { AuthorFlags, PolicyFlags } from '../policy/baseline.js';
 import type { PolicyDiffFlags } from '../policy/diff.js';
-import type { AuthorFlags, PolicyFlags } from '../policy/ground.js';
-import type { PushFlags } from '../policy/shared.js';
+import type { PushFlags } from '../policy/versions.js';
 
 const HELP = `
 test holds a policy to what callers are to see, explain says how somebody sees an object and which rules decide.
@@ -58,7 +58,7 @@ export function addShow(policy: Command): void {
     .addOption(tenantOption())
     .addHelpText('after', SHOW_HELP)
     .action(async (version: number | undefined, flags: PolicyFlags) =>
-      (await import('../policy/shared.js')).runShow(version ?? null, flags),
+      (await import('../policy/versions.js')).runShow(version ?? null, flags),
     );
 }
 
@@ -74,7 +74,7 @@ export function addHistory(policy: Command): void {
     .addOption(tenantOption())
     .option('--json', 'as JSON')
     .addHelpText('after', HISTORY_HELP)
-    .action(async (flags: PolicyFlags) => (await import('../policy/shared.js')).runHistory(flags));
+    .action(async (flags: PolicyFlags) => (await import('../policy/versions.js')).runHistory(flags));
 }
 
 const ACTIVATE_HELP = `
@@ -95,7 +95,7 @@ export function addActivate(policy: Command): void {
     .option('--json', 'what it changes, and its number, as JSON')
     .addHelpText('after', ACTIVATE_HELP)
     .action(async (version: number, flags: AuthorFlags) =>
-      (await import('../policy/shared.js')).runActivate(version, flags),
+      (await import('../policy/versions.js')).runActivate(version, flags),
     );
 }
 
@@ -119,7 +119,7 @@ export function addPush(policy: Command): void {
     .option('--json', 'what it changes, and its number, as JSON')
     .addHelpText('after', PUSH_HELP)
     .action(async (file: string, flags: PushFlags) =>
-      (await import('../policy/shared.js')).runPush(file, flags),
+      (await import('../policy/versions.js')).runPush(file, flags),
     );
 }
 
@@ -144,7 +144,7 @@ export function addRollback(policy: Command): void {
     .option('--json', 'what it changes, and its number, as JSON')
     .addHelpText('after', ROLLBACK_HELP)
     .action(async (version: number | undefined, flags: AuthorFlags) =>
-      (await import('../policy/shared.js')).runRollback(version ?? null, flags),
+      (await import('../policy/versions.js')).runRollback(version ?? null, flags),
     );
 }
 

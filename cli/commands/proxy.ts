@@ -5,7 +5,7 @@ import { EXIT, Failure, usage } from '../exit.js';
 import { dataDirOption, restAddress, settingsOf, wholeNumber } from '../flags.js';
 import { note, print, printJson } from '../output.js';
 import type { ProxyTarget } from '../proxy/connection.js';
-import { subjectOf, tokensOfCommand } from '../proxy/listen.js';
+import { subjectOf, tokensOfCommand } from '../proxy/connection.js';
 import type { TokenSource } from '../proxy/relay.js';
 import { addressOf, isLoopback, runningServer } from '../server-file.js';
 
@@ -55,7 +55,7 @@ async function runProxy(flags: ProxyFlags): Promise<void> {
   const tokens = tokensOf(flags);
   const { subject } = await tokens();
   const [{ listenProxy }, { RENEW_MS }] = await Promise.all([
-    import('../proxy/listen.js'),
+    import('../proxy/connection.js'),
     import('../proxy/relay.js'),
   ]);
   const proxy = await listenProxy(flags.port, {

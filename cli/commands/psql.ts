@@ -11,7 +11,7 @@ import { EXIT, Failure, usage } from '../exit.js';
 import { dataDirOption, serverOption, settingsOf } from '../flags.js';
 import { note } from '../output.js';
 import type { ProxyOptions, ProxyTarget } from '../proxy/connection.js';
-import { listenProxy, subjectOf } from '../proxy/listen.js';
+import { listenProxy, subjectOf } from '../proxy/connection.js';
 import { RENEW_MS, type SubjectToken } from '../proxy/relay.js';
 import { addressOf, isLoopback, runningServer } from '../server-file.js';
 
@@ -50,7 +50,7 @@ export function addPsql(program: Command): void {
 
 async function runPsql(args: readonly string[], flags: PsqlFlags): Promise<void> {
   const target = targetOf(flags, settingsOf(flags));
-  const { freshToken } = await import('../fresh-token.js');
+  const { freshToken } = await import('../caller.js');
   const fresh = await freshToken(flags);
   const tokens = async (): Promise<SubjectToken> => {
     const token = (await fresh.another()) ?? (await fresh.current());

@@ -134,7 +134,7 @@ async function watched(
   { format }: OutputOptions,
   ask: AnswerWriter,
 ): Promise<void> {
-  const [{ watch }, { freshToken }] = await Promise.all([import('../watch.js'), import('../fresh-token.js')]);
+  const [{ watch }, { freshToken }] = await Promise.all([import('../watch.js'), import('../caller.js')]);
   const url = serverUrl(flags.server, settingsOf(flags));
   const tokens = await freshToken(flags);
   const redraws = process.stdout.isTTY === true && format === 'table';

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { dataDirOption, manifestOption, policyOption } from '../flags.js';
-import type { RowSecurityFlags } from '../row-security/run.js';
+import type { RowSecurityFlags } from '../row-security.js';
 
 const HELP = `
 Behind the gateway's own filters, row-security policies of the database itself can hold what policy.yaml says, for
@@ -30,7 +30,5 @@ export function addRowSecurity(program: Command): void {
     .option('--url-file <file>', 'a file that holds that URL')
     .option('--json', 'what was found as JSON on standard output')
     .addHelpText('after', HELP)
-    .action(async (flags: RowSecurityFlags) =>
-      (await import('../row-security/run.js')).runRowSecurity(flags),
-    );
+    .action(async (flags: RowSecurityFlags) => (await import('../row-security.js')).runRowSecurity(flags));
 }

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
+import { addOperatorOptions, OPERATOR_HELP, type OperatorFlags, operator } from '../ask.js';
 import { getDocument, postDocument } from '../client.js';
 import { wholeNumber } from '../flags.js';
-import { addOperatorOptions, OPERATOR_HELP, type OperatorFlags, operator } from '../operator.js';
 import { fieldsOf, listOf, membersOf, print, type ReplyFields, textOf } from '../output.js';
 import { bodyOf } from '../reply.js';
 import { formatTable, rowCount, textColumns } from '../table.js';

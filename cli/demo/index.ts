@@ -1,5 +1,5 @@
 export { ensureDemo, loadDemo } from './load.js';
-export { lockFingerprint } from './lock.js';
+export { lockFingerprint } from './package.js';
 export { readSupplyChain } from './read.js';
 
-export { DemoProblem } from './rows.js';
+export { DemoProblem } from './tables.js';

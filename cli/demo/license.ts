@@ -1,4 +1,4 @@
-import type { LicenseClass } from './rows.js';
+import type { LicenseClass } from './tables.js';
 
 export interface License {
   readonly license: string;

@@ -1,9 +1,17 @@
 import { sql } from '../../src/base/sql.js';
 import type { SystemEngine, SystemQueries } from '../../src/engine/index.js';
-import { lockFingerprint } from './lock.js';
+import { lockFingerprint } from './package.js';
 import { readSupplyChain } from './read.js';
-import { DemoProblem, type OnProgress, type SupplyChain } from './rows.js';
-import { CREATE_KEYS, CREATE_TABLES, SCHEMA_COMMENT, type TableLoad, tableLoads } from './tables.js';
+import {
+  CREATE_KEYS,
+  CREATE_TABLES,
+  DemoProblem,
+  type OnProgress,
+  SCHEMA_COMMENT,
+  type SupplyChain,
+  type TableLoad,
+  tableLoads,
+} from './tables.js';
 
 export type DemoProgress = (step: 'read' | 'load', done: number, total: number) => void;
 

@@ -1,5 +1,5 @@
 import { asObject, asText, listAt, textAt } from './json.js';
-import type { CreditRole, CreditRow, PersonRow } from './rows.js';
+import type { CreditRole, CreditRow, PersonRow } from './tables.js';
 
 export type Person = Omit<PersonRow, 'id'>;
 

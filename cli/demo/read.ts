@@ -1,8 +1,7 @@
 import { asText, objectAt } from './json.js';
-import { type LockEntry, readLock } from './lock.js';
-import { type InstalledPackage, readPackage } from './package.js';
+import { type InstalledPackage, type LockEntry, readLock, readPackage } from './package.js';
 import { creditsOf } from './people.js';
-import type { DependencyKind, DependencyRow, OnProgress, SupplyChain } from './rows.js';
+import type { DependencyKind, DependencyRow, OnProgress, SupplyChain } from './tables.js';
 
 /** Packages read concurrently; each needs a few open files. */
 const AT_ONCE = 16;

@@ -8,12 +8,11 @@ import { fetchKeySet } from '../../src/model/identity/remote-keys.js';
 import { archiveFault } from '../../src/service/audit.js';
 import { issuerKeys } from '../../src/service/issuer-keys.js';
 import type { Settings } from '../../src/service/settings.js';
-import { fetchHttp } from '../client.js';
+import { fetchHttp, knownServer } from '../client.js';
 import { counted } from '../output.js';
 import { checkedCertificate, type SurfaceCertificateFiles } from '../serve/certificates.js';
 import { checkDataDir, checkPorts } from '../serve/ports.js';
 import { isLoopback, runningServer, type ServerRecord } from '../server-file.js';
-import { knownServer } from '../trust.js';
 import { type DoctorFinding, fail, failed, ok, warn } from './finding.js';
 
 const LITTLE_MIB = 1_024;

@@ -1,5 +1,6 @@
-import { ready } from 'osl-compiler';
+import { nearest, ready } from 'osl-compiler';
 import { version } from '../../src/base/package-root.js';
+import { messageOf } from '../../src/base/thrown.js';
 import { DEFAULT_MIN_LENGTH, openRedactors, probableWords } from '../../src/content/index.js';
 import { type Survey, surveyPostgres } from '../../src/engine/index.js';
 import {
@@ -9,11 +10,13 @@ import {
   type Manifest,
   ManifestProblems,
   systemUrlVariable,
+  urlVariable,
 } from '../../src/model/manifest/index.js';
 import type { Model } from '../../src/model/served-model.js';
 import { connectorUrl } from '../../src/service/connector-url.js';
 import { wordText } from '../../src/service/indexing/word-text.js';
 import { loadServed } from '../../src/service/model.js';
+import { SETTINGS, type SettingName, settingsReader } from '../../src/service/settings/table.js';
 import type { Settings } from '../../src/service/settings.js';
 import { EXIT } from '../exit.js';
 import { MISSING_FILES, type ServerFlags, settingsBesideServer } from '../flags.js';
@@ -28,7 +31,6 @@ import {
   portFindings,
   tlsFindings,
 } from './machine.js';
-import { unknownSettings } from './settings.js';
 
 export interface DoctorFlags extends ServerFlags {
   readonly json?: true;
@@ -155,4 +157,50 @@ async function wordsOf({ system }: Survey, manifest: Manifest, facet: Facet): Pr
     for (const word of await probableWords(system, facet, redactors)) texts.add(wordText(facet.name, word));
   }
   return texts;
+}
+
+const ABOUT = 'settings';
+const NAMES = Object.keys(SETTINGS).filter(isSetting);
+
+function isSetting(name: string): name is SettingName {
+  return Object.hasOwn(SETTINGS, name);
+}
+
+export function faultySettings(): readonly DoctorFinding[] {
+  const read = settingsReader(process.env, process.cwd());
+  return NAMES.filter((name) => name.startsWith('OSL_')).flatMap((name) => {
+    try {
+      read(name);
+      return [];
+    } catch (error) {
+      return [fail(ABOUT, messageOf(error))];
+    }
+  });
+}
+
+/** Secrets named in the operator's files, and variables of the tests. */
+const NAMED_ELSEWHERE = /^OSL_TEST_|(_KEY|_SECRET)(_FILE)?$|_SECRET_/;
+
+/** Unknown variables that begin with `OSL_`: most are misspelt. */
+export function unknownSettings(manifest: Manifest | null): readonly DoctorFinding[] {
+  const named = namedBy(manifest);
+  return Object.keys(process.env)
+    .filter((name) => name.startsWith('OSL_') && !isSetting(name) && !NAMED_ELSEWHERE.test(name))
+    .filter((name) => !named.some((known) => name.startsWith(known)))
+    .map((name) => {
+      const near = nearest(name, NAMES);
+      const hint = near === null ? '`osl config list` shows every setting' : `perhaps you meant ${near}`;
+      return warn(ABOUT, `unknown setting ${name}: it has no effect`, hint);
+    });
+}
+
+function namedBy(manifest: Manifest | null): readonly string[] {
+  if (manifest === null) return ['OSL_POSTGRES_URL'];
+  const { connectors, facets, rerankers } = manifest;
+  const models = [...facets.values()].flatMap(({ embedding }) => embedding.endpoint?.urlEnv ?? []);
+  return [
+    ...[...connectors.values()].map(urlVariable),
+    ...models,
+    ...[...rerankers.values()].map(({ urlEnv }) => urlEnv),
+  ];
 }

@@ -3,8 +3,8 @@ import { type Survey, surveyPostgres } from '../../src/engine/index.js';
 import { connectFault, withoutPassword } from '../../src/service/connect-fault.js';
 import { urlInFile } from '../../src/service/connector-url.js';
 import { EXIT, Failure, usage } from '../exit.js';
-import { DEFAULT_URL_ENV, type InitFlags } from './flags.js';
 import type { Prompt } from './prompt.js';
+import { DEFAULT_URL_ENV, type InitFlags } from './prompt.js';
 
 export type UrlSource =
   | { readonly kind: 'variable'; readonly name: string }

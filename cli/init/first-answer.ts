@@ -8,7 +8,7 @@ import { type AnswerBody, postQuery } from '../client.js';
 import { EXIT, Failure } from '../exit.js';
 import { openIssuer } from '../issuer.js';
 import { operatorLog } from '../log.js';
-import { formatProblem, problemOf } from '../problem.js';
+import { formatProblem, problemOf } from '../reply.js';
 
 export interface FirstAnswer {
   readonly osql: string;

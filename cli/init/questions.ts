@@ -16,8 +16,7 @@ import {
   tenantRank,
   type ViewFlows,
 } from '../proposal/index.js';
-import type { InitFlags } from './flags.js';
-import type { Prompt } from './prompt.js';
+import type { InitFlags, Prompt } from './prompt.js';
 
 const MOST_SHOWN = 12;
 

@@ -5,8 +5,8 @@ import { counted, print, printJson, terminalWidth, visible } from '../output.js'
 import type { ExcludedTable, LostLink } from '../proposal/index.js';
 import { commandName, quoted, shellText } from '../serve/invocation.js';
 import type { UrlSource } from './connect.js';
+import type { KeylessTable } from './design.js';
 import type { FirstAnswer } from './first-answer.js';
-import type { KeylessTable } from './keys.js';
 
 export interface Outcome {
   readonly dir: string;

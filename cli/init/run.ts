@@ -1,14 +1,30 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { systemUrlVariable } from '../../src/model/manifest/index.js';
+import { CannotWrite, clearingScript, writeRowSecurity } from '../../src/model/row-security/index.js';
+import { tenantKeys } from '../../src/service/keys.js';
+import { loadServed } from '../../src/service/model.js';
+import { rowSecurityDesign, rowSecurityKey } from '../../src/service/row-security.js';
 import { EXIT, Failure, usage } from '../exit.js';
-import { counted } from '../output.js';
+import { settingsOf } from '../flags.js';
+import { counted, note } from '../output.js';
+import {
+  draftPolicy,
+  makeReader,
+  manifestYaml,
+  policyTestsYaml,
+  policyYaml,
+  type ReaderRole,
+  tableOf,
+} from '../proposal/index.js';
 import { runningServer } from '../server-file.js';
-import { connectTo, readerToMake } from './connect.js';
+import { type ConnectedDatabase, connectTo, readerToMake } from './connect.js';
 import { type Design, designModel } from './design.js';
-import type { InitFlags } from './flags.js';
-import { dataDirOf, make } from './make.js';
-import { assumedPrompt, type Prompt, terminalPrompt } from './prompt.js';
+import { type FirstAnswer, firstAnswer } from './first-answer.js';
+import { assumedPrompt, type InitFlags, type Prompt, terminalPrompt } from './prompt.js';
+import { tenantColumn } from './questions.js';
 import { type Outcome, report, reportJson } from './report.js';
+import { openStage, type Stage, type StageTexts } from './stage.js';
 
 export async function runInit(folder: string, flags: InitFlags): Promise<void> {
   const prompt = promptOf(flags);
@@ -64,4 +80,158 @@ function summary({ drafted, role, subject }: Design): string {
   const { entities, bridges } = drafted.manifest;
   const what = `${counted(entities.size, 'entity', 'entities')} and ${counted(bridges.size, 'bridge', 'bridges')}`;
   return `${what}, readable by role ${role} of ${subject},`;
+}
+
+export function dataDirOf(dir: string): string {
+  return join(dir, '.osl');
+}
+
+/**
+ * Writes everything to a stage, answers a first query from it, and moves the files into place; undoes everything on
+ * failure.
+ */
+export async function make(
+  dir: string,
+  connected: ConnectedDatabase,
+  reader: string | null,
+  design: Design,
+): Promise<Omit<Outcome, 'seconds'>> {
+  const stage = openStage(dir, dataDirOf(dir), textsOf(design));
+  let role: ReaderRole | null = null;
+  let stands = false;
+  const undo = async (): Promise<void> => {
+    stage.discard();
+    if (stands) await checkUnguarded(connected);
+    await role?.drop();
+  };
+  const interrupted = (): void => {
+    void undo().finally(() => {
+      note('stopped: nothing was written');
+      process.exit(EXIT.interrupted);
+    });
+  };
+  for (const signal of SIGNALS) process.once(signal, interrupted);
+  try {
+    if (reader !== null) role = await readerOf(connected, reader, design);
+    if (reader !== null && design.rowSecurity) {
+      await guard(stage, connected, reader);
+      stands = true;
+    }
+    const first = await askFirst(stage, design, role?.url ?? connected.url);
+    stage.addTests(
+      policyTestsYaml({ subject: design.subject, osql: first.osql, columns: first.answer.columns }),
+    );
+    return outcomeOf(dir, stage.commit(), connected, role, design, first);
+  } catch (error) {
+    await undo();
+    throw error;
+  } finally {
+    for (const signal of SIGNALS) process.off(signal, interrupted);
+  }
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+function textsOf({ drafted, keyed, tenant, role, subject, rows, urlEnv }: Design): StageTexts {
+  const counted = keyed.candidates.filter((c) => keyed.counted.has(tableOf(c))).map((c) => c.name);
+  const lost = new Map(
+    keyed.candidates.flatMap((c) => {
+      const links = drafted.lostLinks.filter(({ table }) => table === tableOf(c));
+      return links.length === 0 ? [] : [[c.name, links] as const];
+    }),
+  );
+  return {
+    manifest: manifestYaml(drafted.document, new Set(counted), lost),
+    policy: policyYaml(draftPolicy(drafted.manifest, { tenant, role, subject, rows })),
+    envExample: envExample(urlEnv),
+  };
+}
+
+function envExample(urlEnv: string): string {
+  return `# Copy to .env, which is kept out of git, and fill in. A file each will do too: ${urlEnv}_FILE names it.
+
+# A role that may read the tables of the manifest, and nothing else. Questions are asked as this one.
+${urlEnv}=postgres://osl_reader:PASSWORD@HOST:5432/DATABASE
+
+# A second role, for what is the gateway's own: text facets (osl index, RETRIEVE), osl discover, suggestions and
+# candidates. Questions about tables do without. Its SQL: "System credentials" in docs/operations.md.
+#${systemUrlVariable({ urlEnv })}=postgres://osl_system:PASSWORD@HOST:5432/DATABASE
+`;
+}
+
+function readerOf(
+  { survey, url }: ConnectedDatabase,
+  name: string,
+  { drafted, keyed }: Design,
+): Promise<ReaderRole> {
+  const tables = drafted.document.connectors['db']?.tables ?? {};
+  const adopted = keyed.candidates.filter((c) => Object.hasOwn(tables, tableOf(c)));
+  return makeReader(survey.system, name, adopted, url);
+}
+
+/** Writes the row-security policies. @throws Failure if the tables belong to another role */
+async function guard(stage: Stage, { survey }: ConnectedDatabase, reader: string): Promise<void> {
+  const { manifestFile, policyFile, dataDir } = stage;
+  const model = await loadServed({ ...settingsOf({}), manifestFile, policyFile, dataDir });
+  const key = tenantKeys(dataDir);
+  try {
+    for (const connector of model.manifest.connectors.values()) {
+      const design = rowSecurityDesign(connector, reader, model);
+      await writeRowSecurity(survey.system, design, rowSecurityKey(key, connector.name));
+    }
+  } catch (error) {
+    if (error instanceof CannotWrite) throw usage(`--row-security: ${error.message}`);
+    throw error;
+  }
+}
+
+/** INVARIANT: runs before the role is dropped: its policies would go with it, and leave row security on. */
+async function checkUnguarded({ survey }: ConnectedDatabase): Promise<void> {
+  await survey.system.transaction(async (tx) => {
+    for (const statement of clearingScript()) await tx.script(statement);
+  });
+}
+
+function askFirst(stage: Stage, { urlEnv, subject }: Design, url: string): Promise<FirstAnswer> {
+  process.env[urlEnv] = url; // connectors take their URLs from the environment, as in `osl serve`
+  const { manifestFile, policyFile, dataDir } = stage;
+  return firstAnswer({ ...settingsOf({}), manifestFile, policyFile, dataDir }, subject);
+}
+
+function outcomeOf(
+  dir: string,
+  files: readonly string[],
+  { source }: ConnectedDatabase,
+  made: ReaderRole | null,
+  design: Design,
+  first: FirstAnswer,
+): Omit<Outcome, 'seconds'> {
+  const { drafted, keyed, hidden, untyped, leftOut, role, subject, issuerKey, rows, urlEnv } = design;
+  const { entities, bridges, relationships, catalog } = drafted.manifest;
+  const byCount = keyed.candidates.filter((c) => keyed.counted.has(tableOf(c)));
+  return {
+    dir,
+    files,
+    entities: entities.size,
+    bridges: bridges.size,
+    relationships: relationships.size,
+    metrics: [...catalog.metrics.keys()],
+    lostLinks: drafted.lostLinks,
+    masked: [...catalog.relations.values()].flatMap((relation) =>
+      relation.columns.filter((c) => c.sensitivity !== null).map((c) => `${relation.name}.${c.name}`),
+    ),
+    hidden,
+    untyped,
+    keyless: keyed.keyless,
+    counted: byCount.map((c) => `${tableOf(c)}: ${c.key.join(', ')}`),
+    leftOut,
+    role,
+    subject,
+    issuerKey,
+    source: made === null ? source : { kind: 'given', name: urlEnv },
+    readerUrl: made?.url ?? null,
+    rowSecurity: design.rowSecurity,
+    tenantColumn: rows === null ? (tenantColumn(keyed.candidates)?.column ?? null) : null,
+    first,
+  };
 }

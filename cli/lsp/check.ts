@@ -1,4 +1,7 @@
-import type { PolicySnapshot } from '../../policy/index.js';
+import { type Access, compile, QueryError } from 'osl-compiler';
+import { effectiveAccess, NOWHERE, type PolicySnapshot, supposedIdentity } from '../../policy/index.js';
+import type { FunctionEntry } from '../../src/model/graph/language.js';
+import { everythingIn } from '../../src/model/graph/visible.js';
 import {
   type Diagnostic,
   type Manifest,
@@ -8,6 +11,7 @@ import {
 } from '../../src/model/manifest/index.js';
 import { loadModel, PolicyFault } from '../../src/service/model.js';
 import { type ManifestNames, namesOf } from './names.js';
+import { statementsOf } from './osql/scope.js';
 
 export interface Project {
   readonly manifestFile: string;
@@ -68,4 +72,92 @@ async function valueIn(file: string, read: (file: string) => Promise<string>): P
     if (error instanceof ManifestProblems) return undefined;
     throw error;
   }
+}
+
+export type CheckTask =
+  | {
+      readonly kind: 'check';
+      readonly project: Project;
+      readonly open: readonly (readonly [file: string, text: string])[];
+    }
+  | { readonly kind: 'sights'; readonly manifestFile: string; readonly object: string }
+  | {
+      readonly kind: 'questions';
+      readonly manifestFile: string;
+      readonly text: string;
+      readonly subject: string | null;
+    };
+
+export interface CheckResults {
+  readonly check: {
+    readonly diagnostics: readonly Diagnostic[];
+    readonly names: ManifestNames | null;
+    readonly functions: readonly FunctionEntry[];
+  };
+  /** Markdown; null if there is nothing to show. */
+  readonly sights: string | null;
+  /** Null if no valid manifest has been checked yet. */
+  readonly questions: readonly QuestionFault[] | null;
+}
+
+export interface CheckRequest {
+  readonly id: number;
+  readonly task: CheckTask;
+}
+
+export type CheckReply =
+  | { readonly id: number; readonly result: CheckResults[CheckTask['kind']] }
+  | { readonly id: number; readonly failed: string };
+
+interface QuestionFault {
+  readonly code: string;
+  readonly message: string;
+  readonly hint: string | null;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Most statements compiled per file. */
+const MOST_STATEMENTS = 500;
+
+/**
+ * Errors in the queries of an `.osql` file: they are compiled, not run. Access is that of `subject` with all its roles;
+ * null: of somebody who sees everything.
+ */
+export function questionFaults(
+  text: string,
+  model: SoundModel,
+  subject: string | null,
+): readonly QuestionFault[] {
+  const access = accessOf(model, subject);
+  return statementsOf(text)
+    .slice(0, MOST_STATEMENTS)
+    .flatMap(({ from, to }) => {
+      try {
+        compile(text.slice(from, to), model.manifest.catalog, access);
+        return [];
+      } catch (error) {
+        if (!(error instanceof QueryError)) throw error;
+        return [faultOf(error, text, from, to)];
+      }
+    });
+}
+
+function faultOf(
+  { code, message, hint, position }: QueryError,
+  text: string,
+  from: number,
+  to: number,
+): QuestionFault {
+  if (position === null) return { code, message, hint, from, to };
+  const at = from + position.offset;
+  const [word = ''] =
+    /^("(?:[^"]|"")*"|'(?:[^']|'')*'|[\p{L}\p{M}\p{N}_$]+|\S)/u.exec(text.slice(at, to)) ?? [];
+  return { code, message, hint, from: at, to: Math.min(to, at + Math.max(1, word.length)) };
+}
+
+function accessOf({ manifest: { catalog }, snapshot }: SoundModel, subject: string | null): Access {
+  if (subject === null || snapshot === null) return everythingIn(catalog);
+  const identity = supposedIdentity({ chain: [subject], roles: null }, snapshot);
+  return effectiveAccess(identity, snapshot, catalog, { ...NOWHERE, now: Date.now() });
 }

@@ -2,10 +2,9 @@ import { parentPort } from 'node:worker_threads';
 import { ready } from 'osl-compiler';
 import { stackOf } from '../../src/base/thrown.js';
 import { functionEntries } from '../../src/model/graph/language.js';
-import { check, type SoundModel } from './check.js';
-import type { CheckReply, CheckRequest, CheckResults, CheckTask } from './messages.js';
-import { questionFaults } from './messages.js';
-import { sightsText } from './sights.js';
+import type { CheckReply, CheckRequest, CheckResults, CheckTask } from './check.js';
+import { check, questionFaults, type SoundModel } from './check.js';
+import { sightsText } from './visibility.js';
 
 /** Compiles edited files off the thread that talks to the editor. */
 

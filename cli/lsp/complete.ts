@@ -1,7 +1,16 @@
 import { type CompletionItem, CompletionItemKind, type Range } from 'vscode-languageserver/node';
-import { candidatesFor, type Meaning, meaningOf, type NameCandidate } from './meaning.js';
+import {
+  candidatesFor,
+  choicesOf,
+  type FileKind,
+  type JsonSchemaPart,
+  type Meaning,
+  mayBe,
+  meaningOf,
+  type NameCandidate,
+  schemaAt,
+} from './meaning.js';
 import type { ManifestNames } from './names.js';
-import { choicesOf, type FileKind, type JsonSchemaPart, mayBe, schemaAt } from './schema-at.js';
 import type { YamlPlace } from './yaml/place.js';
 
 /** An editor filters the list by what is typed, and asks again if it is incomplete. */

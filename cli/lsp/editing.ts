@@ -24,8 +24,17 @@ import { type Completion, completeYaml } from './complete.js';
 import { type HoverTarget, objectText, questionTarget, schemaText, targetAt } from './hover.js';
 import { completeQuestion } from './osql/complete.js';
 import { type Statement, statementsOf } from './osql/scope.js';
-import { CheckingThread, complain, type ProjectState, Projects } from './project-states.js';
-import { type DocumentKind, fileOf, kindOf, type LspOptions, projectOf } from './projects.js';
+import {
+  CheckingThread,
+  complain,
+  type DocumentKind,
+  fileOf,
+  kindOf,
+  type LspOptions,
+  type ProjectState,
+  Projects,
+  projectOf,
+} from './projects.js';
 import { findKey, type Outline, outlineOf, type YamlRange } from './yaml/find.js';
 import { placeAt } from './yaml/place.js';
 

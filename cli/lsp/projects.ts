@@ -1,8 +1,13 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Project } from './check.js';
-import type { FileKind } from './schema-at.js';
+import { Worker } from 'node:worker_threads';
+import { stackOf } from '../../src/base/thrown.js';
+import type { FunctionEntry } from '../../src/model/graph/language.js';
+import type { Diagnostic } from '../../src/model/manifest/index.js';
+import type { CheckReply, CheckRequest, CheckResults, CheckTask, Project } from './check.js';
+import type { FileKind } from './meaning.js';
+import { type ManifestNames, NO_NAMES } from './names.js';
 
 export interface ProjectFiles {
   readonly manifestFile: string | null;
@@ -72,4 +77,166 @@ function above(dir: string): string | null {
 
 function existing(file: string): string | null {
   return existsSync(file) ? file : null;
+}
+
+/** MiB. A manifest of 10,000 entities takes some hundreds. */
+const MEMORY_MB = 2_048;
+
+type Settle = (answer: CheckReply | null) => void;
+
+/** Client of the checking thread, which is restarted by the next task if it ends. */
+export class CheckingThread {
+  readonly #waiting = new Map<number, Settle>();
+  #worker: Worker | null = null;
+  #next = 0;
+
+  /** Result of `task`; null if the thread ended before. @throws Error with the stack of the thread */
+  ask<K extends CheckTask['kind']>(
+    task: Extract<CheckTask, { readonly kind: K }>,
+  ): Promise<CheckResults[K] | null> {
+    const worker = this.#worker ?? this.#start();
+    const id = this.#next++;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, (answer) => {
+        if (answer === null) resolve(null);
+        else if ('failed' in answer) reject(new Error(answer.failed));
+        else resolve(answer.result as CheckResults[K]); // the thread answers each task with its own result type
+      });
+      worker.postMessage({ id, task } satisfies CheckRequest);
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#worker?.terminate();
+  }
+
+  #start(): Worker {
+    const worker = new Worker(new URL('./checking-worker.js', import.meta.url), {
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
+      // Standard output carries the protocol: nothing else may be written to it.
+      stdout: true,
+    });
+    worker.stdout.pipe(process.stderr);
+    worker.on('message', (answer: CheckReply) => {
+      this.#waiting.get(answer.id)?.(answer);
+      this.#waiting.delete(answer.id);
+    });
+    const ended = (): void => {
+      if (this.#worker === worker) this.#worker = null;
+      for (const settle of this.#waiting.values()) settle(null);
+      this.#waiting.clear();
+    };
+    worker.once('error', ended).once('exit', ended);
+    this.#worker = worker;
+    return worker;
+  }
+}
+
+export interface ProjectState {
+  readonly project: Project;
+  /** From the last check in which both files could be parsed. */
+  readonly names: ManifestNames;
+  readonly functions: readonly FunctionEntry[];
+}
+
+interface ProjectEntry {
+  standing: ProjectState;
+  timer: NodeJS.Timeout | null;
+  running: Promise<void> | null;
+  /** True if something changed since the check began. */
+  stale: boolean;
+}
+
+/** Reports an error on standard error, because standard output carries the protocol. */
+export function complain(error: unknown): void {
+  process.stderr.write(`osl lsp: ${stackOf(error)}\n`);
+}
+
+export type DiagnosticsListener = (project: Project, diagnostics: readonly Diagnostic[]) => void;
+
+/** Projects of the open files. Each is checked shortly after its last change, one check at a time. */
+export class Projects {
+  readonly #entries = new Map<string, ProjectEntry>();
+  readonly #thread: CheckingThread;
+  readonly #delayMs: number;
+  readonly #open: () => readonly (readonly [file: string, text: string])[];
+  readonly #found: DiagnosticsListener;
+
+  /** @param open the files that are open in the editor, with their texts */
+  constructor(
+    thread: CheckingThread,
+    delayMs: number,
+    open: () => readonly (readonly [file: string, text: string])[],
+    found: DiagnosticsListener,
+  ) {
+    this.#thread = thread;
+    this.#delayMs = delayMs;
+    this.#open = open;
+    this.#found = found;
+  }
+
+  standing(project: Project): ProjectState {
+    return this.#entry(project).standing;
+  }
+
+  changed(project: Project): void {
+    const entry = this.#entry(project);
+    entry.stale = true;
+    if (entry.timer !== null) clearTimeout(entry.timer);
+    entry.timer = setTimeout(() => {
+      entry.timer = null;
+      if (entry.running === null) void this.#check(entry);
+    }, this.#delayMs);
+  }
+
+  /** Resolves when a check of the latest state is over, or none is needed. */
+  async settled(project: Project): Promise<void> {
+    const entry = this.#entry(project);
+    if (entry.timer !== null) {
+      clearTimeout(entry.timer);
+      entry.timer = null;
+    }
+    if (entry.running === null && entry.stale) void this.#check(entry);
+    while (entry.running !== null) await entry.running;
+  }
+
+  #entry(project: Project): ProjectEntry {
+    const key = `${project.manifestFile}\n${project.policyFile ?? ''}`;
+    let entry = this.#entries.get(key);
+    if (entry === undefined) {
+      entry = {
+        standing: { project, names: NO_NAMES, functions: [] },
+        timer: null,
+        running: null,
+        stale: true,
+      };
+      this.#entries.set(key, entry);
+    }
+    return entry;
+  }
+
+  #check(entry: ProjectEntry): Promise<void> {
+    entry.running = this.#checked(entry)
+      .catch(complain)
+      .finally(() => {
+        entry.running = null;
+        // Changes during the check: their timer found it running.
+        if (entry.stale && entry.timer === null) void this.#check(entry);
+      });
+    return entry.running;
+  }
+
+  async #checked(entry: ProjectEntry): Promise<void> {
+    entry.stale = false;
+    const { project } = entry.standing;
+    const files = [project.manifestFile, project.policyFile];
+    const open = this.#open().filter(([file]) => files.includes(file));
+    const checked = await this.#thread.ask<'check'>({ kind: 'check', project, open });
+    if (checked === null) return;
+    const { names, functions, diagnostics } = checked;
+    entry.standing = { project, functions, names: names ?? entry.standing.names };
+    // During a newer check these positions may be outdated.
+    if (!entry.stale) this.#found(project, diagnostics);
+  }
 }

@@ -12,7 +12,7 @@ import type { Manifest } from '../../src/model/manifest/index.js';
 import type { PolicyTest, PolicyTests } from './document.js';
 import { judge } from './judge.js';
 import { observe } from './observe.js';
-import { openStand, type TestService } from './stand.js';
+import { openStand, type TestService } from './test-service.js';
 
 interface TestResult {
   readonly name: string;

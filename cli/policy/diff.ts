@@ -1,16 +1,22 @@
 import { ready } from 'osl-compiler';
 import { policyText } from '../../src/base/control/index.js';
-import { judgePolicy } from '../../src/model/authoring/index.js';
+import {
+  compiledPolicy,
+  judgePolicy,
+  type Otherwise,
+  otherwiseUnder,
+} from '../../src/model/authoring/index.js';
 import { readManifestText } from '../../src/model/manifest/index.js';
 import type { Model } from '../../src/model/served-model.js';
 import { databasePlace } from '../../src/service/settings/control.js';
 import { readSetting } from '../../src/service/settings/table.js';
+import { type AuditFlags, onRecord, withLog } from '../audit/log.js';
+import { timeOf } from '../audit/search.js';
 import { EXIT, usage } from '../exit.js';
 import { type ServerFlags, settingsOfModel } from '../flags.js';
-import { print, printJson } from '../output.js';
-import { type PolicyFlags, policyBaseline, told } from './ground.js';
-import { pastLines } from './past-questions.js';
-import { withControl } from './shared.js';
+import { print, printJson, visible } from '../output.js';
+import { type PolicyFlags, policyBaseline, told } from './baseline.js';
+import { withControl } from './versions.js';
 
 export interface PolicyDiffFlags extends PolicyFlags, Pick<ServerFlags, 'policy' | 'dataDir'> {
   /** Also reports past queries since then; a time as for `osl audit search`. */
@@ -25,7 +31,7 @@ export async function runPolicyDiff(proposed: string, flags: PolicyDiffFlags): P
   const questions =
     since === undefined || !judgement.ok
       ? null
-      : await (await import('./past-questions.js')).pastQuestions(text, proposed, model, { ...flags, since });
+      : await pastQuestions(text, proposed, model, { ...flags, since });
   if (flags.json) {
     printJson(questions === null ? judgement : { ...judgement, questions });
     if (!judgement.ok) process.exitCode = EXIT.usage;
@@ -60,4 +66,79 @@ async function comparedWith(
     if (text === null) throw usage(`there is no version ${proposed}: osl policy history lists them`);
     return { text, model };
   });
+}
+
+const QUESTIONS: ReadonlySet<string> = new Set(['query', 'explain', 'sample', 'prepare', 'copy']);
+
+/**
+ * Compares queries in the log since `flags.since` with access under another policy. Memory grows with callers and
+ * objects, not with queries.
+ *
+ * @throws Failure if there is no log, or reading it cannot be noted
+ */
+export async function pastQuestions(
+  text: string,
+  file: string,
+  { manifest, snapshot: before }: Model,
+  flags: AuditFlags & { readonly since: string },
+): Promise<PastQuestions> {
+  const since = timeOf('--since', flags.since);
+  const after = compiledPolicy(text, file, manifest);
+  const otherwise = before === null ? () => [] : otherwiseUnder({ manifest, before, after });
+  const callers = new Map<string, PastCaller>();
+  const counts = { asked: 0, otherwise: 0 };
+  await withLog(flags, async (log) => {
+    await onRecord(log, 'policy diff', { since });
+    for await (const { action, chain, objects } of log.search({ since, kind: 'decision' }, false)) {
+      if (!QUESTIONS.has(action) || objects.length === 0) continue;
+      counts.asked++;
+      const changes = otherwise({ chain, objects });
+      if (changes.length > 0) counts.otherwise++;
+      for (const change of changes) count(callers, chain, change);
+    }
+  });
+  const most = [...callers.values()].sort((a, b) => b.questions - a.questions);
+  return { since, ...counts, callers: most };
+}
+
+function count(callers: Map<string, PastCaller>, chain: readonly string[], change: Otherwise): void {
+  const key = JSON.stringify([chain, change.object]);
+  const questions = (callers.get(key)?.questions ?? 0) + 1;
+  callers.set(key, { chain, ...change, questions });
+}
+
+export interface PastQuestions {
+  /** RFC 3339, UTC. */
+  readonly since: string;
+  readonly asked: number;
+  /** Queries on an object that their caller would see differently. */
+  readonly otherwise: number;
+  /** By caller and object, most queries first. */
+  readonly callers: readonly PastCaller[];
+}
+
+export interface PastCaller {
+  readonly chain: readonly string[];
+  readonly object: string;
+  readonly questions: number;
+  readonly loses: readonly string[];
+  readonly gains: readonly string[];
+  readonly terms: boolean;
+}
+
+export function pastLines({ since, asked, otherwise, callers }: PastQuestions): readonly string[] {
+  const of = `${otherwise} of ${asked} question${asked === 1 ? '' : 's'} since ${since}`;
+  return [
+    asked === 0 ? `no question was asked since ${since}` : `${of} touched what would be seen otherwise`,
+    ...callers.map((caller) => visible(`  ${callerLine(caller)}`)),
+  ];
+}
+
+function callerLine({ chain, object, questions, loses, gains, terms }: PastCaller): string {
+  const what = [
+    ...(loses.length === 0 ? [] : [`loses ${loses.join(', ')}`]),
+    ...(gains.length === 0 ? [] : [`gains ${gains.join(', ')}`]),
+    ...(loses.length + gains.length === 0 && terms ? ['other rows, masks or conditions'] : []),
+  ].join('; ');
+  return `${questions} of ${chain.join(' → ')}: ${object}: ${what}`;
 }

@@ -1,9 +1,9 @@
 import { type AskFlags, visitor } from '../ask.js';
 import { postDocument } from '../client.js';
 import { usage } from '../exit.js';
+import { sightWords } from '../explanation.js';
 import { fieldsOf, print, visible } from '../output.js';
 import { bodyOf } from '../reply.js';
-import { sightWords } from '../sight.js';
 
 interface ExplainAccessFlags extends AskFlags {
   readonly object: string;

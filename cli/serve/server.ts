@@ -31,6 +31,7 @@ import {
   type OwnPart,
   operatedAlone,
   ownPart,
+  serverInsight,
 } from './admin.js';
 import {
   type CertificateMaterial,
@@ -38,7 +39,6 @@ import {
   SurfaceCertificate,
   watchCertificates,
 } from './certificates.js';
-import { serverInsight } from './insight.js';
 import { type InspectedService, inspect, inspectDrift } from './inspect.js';
 import { checkDataDir, checkPorts, spaceLeft } from './ports.js';
 

@@ -23,7 +23,7 @@ import {
 } from '../../src/surfaces/catalog/index.js';
 import type { MetricsJson } from '../../src/surfaces/http/telemetry.js';
 import { EXIT } from '../exit.js';
-import { type OwnJobs, ownJobs } from '../serve/insight.js';
+import { type OwnJobs, ownJobs } from '../serve/admin.js';
 import { catalogOptions } from '../serve/server.js';
 import { WorkerChanges } from './changes.js';
 import type { ChangeRefusal, Texts } from './messages.js';

@@ -249,11 +249,10 @@ const HEARERS: Readonly<Record<string, string>> = {
   'cli/commands/psql.ts': "once('error'",
   'cli/login/provider.ts': "('error', reject)",
   'cli/proxy/connection.ts': "on('error'",
-  'cli/proxy/listen.ts': "on('error'",
   'cli/serve/ports.ts': "on('error'",
   'cli/workers/slot.ts': "on('error'",
   'cli/workers/supervisor.ts': "on('error'",
-  'cli/lsp/project-states.ts': "('error', ended)",
+  'cli/lsp/projects.ts': "('error', ended)",
   'cli/lsp/serve.ts': 'createConnection', // of an editor, over standard input
   'wire/handshake.ts': "('error', fail)",
   'wire/server.ts': "on('error'",

@@ -1,6 +1,6 @@
 import { nearest } from 'osl-compiler';
 import t, { test } from 'tap';
-import { formatProblem, problemOf } from '../../../cli/problem.js';
+import { formatProblem, problemOf } from '../../../cli/reply.js';
 import { widthOf } from '../../../cli/table.js';
 import { fc } from '../../support/fast-check.js';
 import { startRest } from '../../surfaces/rest/fixture.js';

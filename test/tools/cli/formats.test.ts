@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parquetMetadata, parquetReadObjects, type SchemaElement } from 'hyparquet';
 import t from 'tap';
-import { formatMarkdown } from '../../../cli/markdown.js';
+import { formatMarkdown } from '../../../cli/answer.js';
 import { startRest } from '../../surfaces/rest/fixture.js';
 import { osl, shell, temporary } from './support.js';
 

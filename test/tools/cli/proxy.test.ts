@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 import tap, { test } from 'tap';
 import { psqlThroughProxy } from '../../../cli/commands/psql.js';
-import { type LocalProxy, listenProxy, subjectOf, tokensOfCommand } from '../../../cli/proxy/listen.js';
+import { type LocalProxy, listenProxy, subjectOf, tokensOfCommand } from '../../../cli/proxy/connection.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { connectPg } from '../../support/pg-client.js';
 import { startTestService } from '../../support/service.js';

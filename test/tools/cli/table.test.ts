@@ -2,7 +2,7 @@ import type { MetricFormat } from 'osl-compiler';
 import t from 'tap';
 import { formatAnswer, formatAnswerCsv } from '../../../cli/answer.js';
 import type { AnswerBody } from '../../../cli/client.js';
-import { formatProblem } from '../../../cli/problem.js';
+import { formatProblem } from '../../../cli/reply.js';
 import { formatTable, shownFigure, widthOf } from '../../../cli/table.js';
 
 const WIDTHS: readonly (readonly [string, number])[] = [

@@ -1,6 +1,6 @@
 import { ready } from 'osl-compiler';
-import { surveyPostgres, UpstreamFailure } from '../../src/engine/index.js';
-import type { Connector } from '../../src/model/manifest/index.js';
+import { surveyPostgres, UpstreamFailure } from '../src/engine/index.js';
+import type { Connector } from '../src/model/manifest/index.js';
 import {
   CannotWrite,
   clearingScript,
@@ -9,16 +9,16 @@ import {
   rowSecurityScript,
   standingOf,
   writeRowSecurity,
-} from '../../src/model/row-security/index.js';
-import type { Model } from '../../src/model/served-model.js';
-import { connectFault, withoutPassword } from '../../src/service/connect-fault.js';
-import { connectorUrl, urlInFile } from '../../src/service/connector-url.js';
-import { tenantKeys } from '../../src/service/keys.js';
-import { loadServed } from '../../src/service/model.js';
-import { rowSecurityDesign, rowSecurityKey } from '../../src/service/row-security.js';
-import { EXIT, Failure, usage } from '../exit.js';
-import { type ServerFlags, settingsOfModel } from '../flags.js';
-import { counted, note, print, printJson, visible } from '../output.js';
+} from '../src/model/row-security/index.js';
+import type { Model } from '../src/model/served-model.js';
+import { connectFault, withoutPassword } from '../src/service/connect-fault.js';
+import { connectorUrl, urlInFile } from '../src/service/connector-url.js';
+import { tenantKeys } from '../src/service/keys.js';
+import { loadServed } from '../src/service/model.js';
+import { rowSecurityDesign, rowSecurityKey } from '../src/service/row-security.js';
+import { EXIT, Failure, usage } from './exit.js';
+import { type ServerFlags, settingsOfModel } from './flags.js';
+import { counted, note, print, printJson, visible } from './output.js';
 
 export interface RowSecurityFlags extends ServerFlags {
   readonly connector?: string;

@@ -4,12 +4,11 @@ import { SECTIONS } from '../../src/service/settings/table.js';
 import type { SettingDefinition } from '../../src/service/settings/types.js';
 import type { Settings } from '../../src/service/settings.js';
 import { fetchHttp } from '../client.js';
-import { type DoctorFinding, failed, ok, warn } from '../doctor/finding.js';
-import { doctorFindings, reportFindings } from '../doctor/run.js';
-import { faultySettings, unknownSettings } from '../doctor/settings.js';
 import { usage } from '../exit.js';
 import { plainText, type ServerFlags, settingsBesideServer } from '../flags.js';
 import { print, printJson, visible } from '../output.js';
+import { type DoctorFinding, failed, ok, warn } from './finding.js';
+import { doctorFindings, faultySettings, reportFindings, unknownSettings } from './run.js';
 
 export interface CheckFlags extends ServerFlags {
   readonly json?: true;

@@ -31,7 +31,7 @@ import {
   policyBaseline,
   tenantFor,
   told,
-} from './ground.js';
+} from './baseline.js';
 
 export interface PushFlags extends AuthorFlags {
   readonly activate?: true;
