@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { RecordBatch } from 'apache-arrow';
 import { ARROW_STREAM } from '../src/surfaces/rest/answer-stream.js';
-import { type AnswerNotes, notesOn } from './answer.js';
+import { type AnswerNotes, answerNotes } from './answer.js';
 import { openQuery, type QueryBody, replyOf } from './client.js';
 import { EXIT, Failure, usage } from './exit.js';
 import { fieldsOf, note } from './output.js';
@@ -16,8 +16,8 @@ import { formatProblem, problemOf, refusal } from './reply.js';
 export async function printArrow(asking: QueryCall): Promise<AnswerNotes> {
   refuseTerminal('arrow');
   const response = await openArrow(asking);
-  const answer = await batchesOf(passedOn(response), asking, () => undefined);
-  for (const line of notesOn(answer)) note(line);
+  const answer = await readBatches(copiedToStdout(response), asking, () => undefined);
+  for (const line of answerNotes(answer)) note(line);
   return answer;
 }
 
@@ -38,12 +38,12 @@ export async function openArrow({ url, token, body, text, signal }: QueryCall): 
  *
  * @throws Failure if the stream reports an error or breaks off; errors of `take`
  */
-export async function batchesOf(
+export async function readBatches(
   stream: AsyncIterable<Uint8Array>,
   { text }: Pick<QueryCall, 'text'>,
   take: (batch: RecordBatch) => void | Promise<void>,
 ): Promise<AnswerNotes> {
-  const said = await lastWords(stream, take);
+  const said = await readMetadata(stream, take);
   const problem = parsed(said.get('osl.problem'));
   if (problem !== null) throw new Failure(EXIT.failed, formatProblem(problemOf(problem, 200), text));
   const trailer = parsed(said.get('osl.trailer'));
@@ -52,7 +52,7 @@ export async function batchesOf(
 }
 
 /** Metadata of the last batch received, even if the stream broke off. */
-async function lastWords(
+async function readMetadata(
   stream: AsyncIterable<Uint8Array>,
   take: (batch: RecordBatch) => void | Promise<void>,
 ): Promise<ReadonlyMap<string, string>> {
@@ -74,15 +74,15 @@ async function lastWords(
   return last;
 }
 
-async function* passedOn(response: Response): AsyncGenerator<Uint8Array> {
-  for await (const chunk of bytesOf(response)) {
+async function* copiedToStdout(response: Response): AsyncGenerator<Uint8Array> {
+  for await (const chunk of bodyBytes(response)) {
     if (!process.stdout.write(chunk)) await once(process.stdout, 'drain');
     yield chunk;
   }
 }
 
 /** Node's streams can be iterated, but the type of `fetch` does not declare it. */
-export function bytesOf({ body }: Response): AsyncIterable<Uint8Array> {
+export function bodyBytes({ body }: Response): AsyncIterable<Uint8Array> {
   return (body ?? noBytes()) as AsyncIterable<Uint8Array>;
 }
 
@@ -104,7 +104,7 @@ export async function printNdjson({ url, token, body, text, signal }: QueryCall)
   const response = await openQuery(url, token, body, NDJSON, signal);
   if (!response.ok || response.headers.get('content-type') !== NDJSON)
     throw refusal(await replyOf(url, response), text);
-  const last = await rowsPrinted(response, signal);
+  const last = await printRows(response, signal);
   const said = last === null ? null : fieldsOf(JSON.parse(last))['trailer'];
   if (typeof said !== 'object' || said === null)
     throw new Failure(EXIT.failed, 'error: the answer broke off');
@@ -112,12 +112,12 @@ export async function printNdjson({ url, token, body, text, signal }: QueryCall)
   if (problem !== undefined)
     throw new Failure(EXIT.failed, formatProblem(problemOf(fieldsOf(problem), 200), text));
   const trailer = said as AnswerNotes; // format of the server
-  for (const line of notesOn(trailer)) note(line);
+  for (const line of answerNotes(trailer)) note(line);
   return trailer;
 }
 
 /** Prints all lines but the last, which is returned; null if the connection broke. */
-async function rowsPrinted(response: Response, signal: AbortSignal | undefined): Promise<string | null> {
+async function printRows(response: Response, signal: AbortSignal | undefined): Promise<string | null> {
   let rest: Buffer = Buffer.alloc(0);
   try {
     // Node's streams can be iterated, but the type of `fetch` does not declare it.

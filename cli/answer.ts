@@ -1,12 +1,12 @@
 import { isNumber } from 'osl-compiler/types';
 import type { AnswerBody } from './client.js';
 import { visible } from './output.js';
-import { formatCsv, formatTable, NULL_TEXT, rowCount, shownFigure, type TableCell } from './table.js';
+import { formatCsv, formatFigure, formatTable, NULL_TEXT, rowCount, type TableCell } from './table.js';
 
 export const FORMATS = ['table', 'csv', 'json', 'ndjson', 'arrow', 'parquet', 'markdown'] as const;
 export type AnswerFormat = (typeof FORMATS)[number];
 
-export function answerOf(body: Readonly<Record<string, unknown>>): AnswerBody | null {
+export function parseAnswer(body: Readonly<Record<string, unknown>>): AnswerBody | null {
   return isAnswer(body) ? body : null;
 }
 
@@ -15,18 +15,18 @@ export function formatAnswer(answer: AnswerBody, maxWidth?: number): string {
   const columns = answer.columns.map(({ name, type }) => {
     return { name, align: isNumber(type) ? ('right' as const) : ('left' as const) };
   });
-  const table = formatTable(columns, shownCells(answer), maxWidth);
-  return [table, rowCount(answer.row_count, answer.truncated), ...notesOn(answer)]
+  const table = formatTable(columns, displayCells(answer), maxWidth);
+  return [table, rowCount(answer.row_count, answer.truncated), ...answerNotes(answer)]
     .filter((text) => text !== '')
     .join('\n');
 }
 
 /** Cells as people read them: figures in their metrics' format, everything else unchanged. */
-export function shownCells({ columns, rows }: AnswerBody): readonly (readonly TableCell[])[] {
+export function displayCells({ columns, rows }: AnswerBody): readonly (readonly TableCell[])[] {
   return rows.map((row) =>
     columns.map(({ name, format }) => {
       const cell = cellOf(row[name]);
-      return cell === null || format === undefined ? cell : shownFigure(cell, format);
+      return cell === null || format === undefined ? cell : formatFigure(cell, format);
     }),
   );
 }
@@ -41,7 +41,7 @@ export function formatAnswerCsv(answer: AnswerBody, exact = false): string {
 
 export type AnswerNotes = Pick<AnswerBody, 'redacted_columns' | 'redacted_conditions' | 'truncated'>;
 
-export function notesOn(answer: AnswerNotes): readonly string[] {
+export function answerNotes(answer: AnswerNotes): readonly string[] {
   const notes: string[] = [];
   if (answer.redacted_columns.length > 0) notes.push(`masked: ${answer.redacted_columns.join(', ')}`);
   const conditions = answer.redacted_conditions ?? [];
@@ -77,9 +77,9 @@ function isAnswer(body: object): body is AnswerBody {
 export function formatMarkdown(answer: AnswerBody): string {
   const head = answer.columns.map(({ name }) => literal(name));
   const rule = answer.columns.map(({ type }) => (isNumber(type) ? '---:' : '---'));
-  const rows = shownCells(answer).map((cells) => cells.map(cellText));
+  const rows = displayCells(answer).map((cells) => cells.map(cellText));
   const table = [head, rule, ...rows].map((cells) => `| ${cells.join(' | ')} |`);
-  return [table.join('\n'), ...notesOn(answer).map(literal)].join('\n\n');
+  return [table.join('\n'), ...answerNotes(answer).map(literal)].join('\n\n');
 }
 
 function cellText(cell: TableCell): string {

@@ -13,44 +13,44 @@ import {
 } from './flags.js';
 import { runningServer, urlHost } from './server-file.js';
 
-export interface AskFlags extends CallerFlags {
+export interface ClientFlags extends CallerFlags {
   readonly server?: string;
   readonly dataDir?: string;
 }
 
-export interface QuestionFlags extends AskFlags {
+export interface QueryTextFlags extends ClientFlags {
   readonly sql?: true;
   readonly metrics?: true;
 }
 
-export function addAskOptions(command: Command): Command {
+export function addClientOptions(command: Command): Command {
   return addCallerOptions(command)
     .addOption(serverOption())
     .addOption(dataDirOption())
     .addOption(policyOption());
 }
 
-export function addQuestionOptions(command: Command): Command {
-  return addAskOptions(command)
+export function addQueryOptions(command: Command): Command {
+  return addClientOptions(command)
     .option('--sql', 'the text is SQL over the tables that the manifest allows')
     .addOption(new Option('--metrics', 'the text is a metrics body, in JSON').conflicts('sql'));
 }
 
-export async function askToExplain(
-  flags: QuestionFlags,
+export async function requestExplanation(
+  flags: QueryTextFlags,
   text: string,
   upstream: 'statement' | 'plan' | null,
 ): Promise<HttpReply> {
-  const { url, token } = await visitor(flags, upstream === null ? 'reader' : 'admin');
+  const { url, token } = await serverAccess(flags, upstream === null ? 'reader' : 'admin');
   return postQuery(url, token, {
-    ...questionOf(flags, text),
+    ...queryBody(flags, text),
     explain: true,
     ...(upstream !== null && { upstream }),
   });
 }
 
 /** The request body for `text`. @throws Failure if it should be a metrics body and is not */
-export function questionOf(flags: QuestionFlags, text: string): QueryBody {
+export function queryBody(flags: QueryTextFlags, text: string): QueryBody {
   return flags.metrics ? metricsBody(text) : flags.sql ? { sql: text } : { osql: text };
 }
 
@@ -70,8 +70,8 @@ function metricsBody(text: string): { readonly metrics: unknown } {
  * Address of the server, and a token for the caller of the flags. `admin`: a minted token claims the admin roles that
  * the policy gives.
  */
-export async function visitor(
-  flags: AskFlags,
+export async function serverAccess(
+  flags: ClientFlags,
   as: 'reader' | 'admin' = 'reader',
 ): Promise<{ readonly url: string; readonly token: string }> {
   const settings = settingsOf(flags);
@@ -84,7 +84,7 @@ export async function visitor(
 /**
  * The query: the argument, or standard input if it is `-` or missing. @throws Failure if standard input is a terminal
  */
-export async function questionText(argument: string | undefined): Promise<string> {
+export async function queryText(argument: string | undefined): Promise<string> {
   if (argument !== undefined && argument !== '-') return argument;
   if (argument === undefined && process.stdin.isTTY) throw usage('say what to ask: osl query "select …"');
   const chunks: Buffer[] = [];
@@ -108,7 +108,7 @@ export function addOperatorOptions(command: Command): Command {
 }
 
 /** Address of the admin listener, and a token source: tokens are short-lived. @throws Failure */
-export function operator(flags: OperatorFlags): { readonly url: string; token(): Promise<string> } {
+export function adminAccess(flags: OperatorFlags): { readonly url: string; token(): Promise<string> } {
   const settings = settingsOf(flags);
   const policy = flags.policy === undefined ? {} : { policy: settings.policyFile };
   return {

@@ -1,6 +1,6 @@
 import { isSet, readSetting } from '../src/service/settings/table.js';
 import type { Settings } from '../src/service/settings.js';
-import { knownServer } from './client.js';
+import { localServerUrl } from './client.js';
 import { usage } from './exit.js';
 import { settingsOf } from './flags.js';
 import type { IssuedToken } from './issuer.js';
@@ -44,7 +44,7 @@ export async function callerToken(
   const given = readSetting('OSL_TOKEN');
   if (!named && given !== null) return { kind: 'given', token: given, renews: false };
   if (!named && !isSet('OSL_SUBJECT')) {
-    const token = await loggedIn(flags.server, settings, as === 'admin');
+    const token = await tokenOfLogin(flags.server, settings, as === 'admin');
     if (token !== null) return { kind: 'given', token, renews: true };
   }
   const { openIssuer } = await import('./issuer.js');
@@ -60,14 +60,14 @@ export async function callerToken(
 }
 
 /** Token of the login at the server; null without a login. @throws Failure if the login has ended */
-async function loggedIn(
+async function tokenOfLogin(
   server: string | undefined,
   settings: Settings,
   admin: boolean,
 ): Promise<string | null> {
   const record = server === undefined ? runningServer(settings.dataDir) : null;
   if (server === undefined && record === null) return null;
-  const url = record === null ? (server ?? '') : knownServer(record);
+  const url = record === null ? (server ?? '') : localServerUrl(record);
   const { readLogin } = await import('./login/store.js');
   if (readLogin(url) === null) return null;
   const { loginToken } = await import('./login/store.js');

@@ -27,7 +27,7 @@ async function openHttp(url: string, request: HttpRequest): Promise<IncomingMess
   const { method = 'GET', headers, body, signal } = request;
   const options = { method, headers, agent: false, ...(signal !== undefined && { signal }) };
   return new Promise((resolve, reject) => {
-    const outgoing = open(target, { ...options, ...trustOf(target) }, resolve);
+    const outgoing = open(target, { ...options, ...tlsOptionsFor(target) }, resolve);
     outgoing.on('error', reject);
     outgoing.end(body);
   });
@@ -91,7 +91,7 @@ export type QueryBody = (
 export function serverUrl(given: string | undefined, settings: Settings): string {
   if (given !== undefined) return given;
   const record = runningServer(settings.dataDir);
-  if (record !== null) return knownServer(record);
+  if (record !== null) return localServerUrl(record);
   throw new Failure(
     EXIT.unreachable,
     `error: no server runs in ${settings.dataDir}: start one with \`osl demo\` or \`osl serve\`, or name --data-dir or --server`,
@@ -219,7 +219,7 @@ function unreachable(url: string, error: unknown): Failure {
   const code = codeOf(cause);
   const words =
     systemFault(cause) ??
-    (code === 'ECONNREFUSED' ? 'nothing listens there' : (distrust(cause) ?? code ?? 'no connection'));
+    (code === 'ECONNREFUSED' ? 'nothing listens there' : (explainDistrust(cause) ?? code ?? 'no connection'));
   return new Failure(EXIT.unreachable, `error: no answer from ${url}: ${words}`);
 }
 
@@ -236,13 +236,13 @@ function objectOf(text: string, url: string): Readonly<Record<string, unknown>> 
 const shown = new Map<string, string>();
 
 /** REST address of a server on this machine; remembers its certificate file, by which it will be verified. */
-export function knownServer(record: ServerRecord): string {
+export function localServerUrl(record: ServerRecord): string {
   const url = restUrl(record);
   if (record.httpCertFile !== '') shown.set(new URL(url).origin, record.httpCertFile);
   return url;
 }
 
-export interface Trust extends SecureContextOptions {
+interface Trust extends SecureContextOptions {
   readonly checkServerIdentity?: (host: string, peer: { readonly raw: Buffer }) => Error | undefined;
 }
 
@@ -250,7 +250,7 @@ export interface Trust extends SecureContextOptions {
  * TLS options for a URL: the certificate file of a server on this machine, otherwise OSL_SERVER_CA or Node's
  * authorities. @throws system errors of files
  */
-export function trustOf(target: URL): Trust {
+export function tlsOptionsFor(target: URL): Trust {
   if (target.protocol !== 'https:') return {};
   const file = shown.get(target.origin);
   if (file !== undefined) return pinned(readFileSync(file));
@@ -271,7 +271,7 @@ function pinned(pem: Buffer): Trust {
 }
 
 /** Explanation for an untrusted certificate; null for other errors. */
-export function distrust(cause: unknown): string | null {
+export function explainDistrust(cause: unknown): string | null {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   return DISTRUST.test(code)
     ? 'its certificate is not of an authority that is trusted here: name the authority in OSL_SERVER_CA'

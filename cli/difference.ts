@@ -30,7 +30,7 @@ function subjectLines({ subject, gains, loses, differs }: ReplyFields): readonly
   ];
 }
 
-export function findingLines(diagnostics: unknown, file: string): readonly string[] {
+export function diagnosticLines(diagnostics: unknown, file: string): readonly string[] {
   return membersOf(diagnostics).flatMap(({ code, document, path, range, message, hint }) => {
     const { line, column } = fieldsOf(fieldsOf(range)['start']);
     const place =
@@ -57,10 +57,10 @@ function roleLines({ role, subjects, changes }: ReplyFields): readonly string[] 
 }
 
 function accessText({ object, effect, before, after }: ReplyFields): string {
-  return `${textOf(effect)} ${textOf(object)}: ${sightText(before)} -> ${sightText(after)}`;
+  return `${textOf(effect)} ${textOf(object)}: ${visibilityText(before)} -> ${visibilityText(after)}`;
 }
 
-function sightText(sight: unknown): string {
-  const { access, reads } = fieldsOf(sight);
+function visibilityText(visibility: unknown): string {
+  const { access, reads } = fieldsOf(visibility);
   return access === undefined ? 'nothing' : `${textOf(access)} (${textOf(reads)})`;
 }

@@ -60,10 +60,10 @@ const OPERATOR_FAULTS: ReadonlySet<string> = new Set([
 const IN_USE: ReadonlySet<string> = new Set(['InUse', 'AuditLocked']);
 
 /** Failure for any error: one line, or diagnostics with their places. */
-export function failureOf(error: unknown): Failure {
+export function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (!(error instanceof Error)) return new Failure(EXIT.failed, `error: ${String(error)}`);
-  if (error.name === 'PolicyFault') return failureOf(error.cause);
+  if (error.name === 'PolicyFault') return toFailure(error.cause);
   if (error.name === 'ManifestProblems' && 'format' in error && typeof error.format === 'function') {
     const diagnostics = 'diagnostics' in error ? error.diagnostics : [];
     return new Failure(EXIT.usage, String(error.format()), { diagnostics });

@@ -92,6 +92,6 @@ const WORDS: ReadonlyMap<unknown, string> = new Map([
   ['nothing', 'not at all'],
 ]);
 
-export function sightWords(sees: unknown): string {
+export function visibilityWords(sees: unknown): string {
   return WORDS.get(sees) ?? String(sees);
 }

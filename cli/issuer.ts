@@ -127,14 +127,14 @@ function exists(path: string): boolean {
 }
 
 /** Parts of a policy needed to mint tokens. */
-export interface PolicySubjects {
+interface PolicySubjects {
   readonly tenant: string;
   /** In the order of the file. */
   readonly subjects: ReadonlyMap<string, PolicySubject>;
   readonly roles: ReadonlySet<string>;
 }
 
-export interface PolicySubject {
+interface PolicySubject {
   readonly ceiling: readonly string[];
   readonly admin: readonly string[];
 }

@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
 import { readSetting } from '../src/service/settings/table.js';
-import { EXIT, Failure, failureJson, failureOf } from './exit.js';
+import { EXIT, Failure, failureJson, toFailure } from './exit.js';
 import { flush, note } from './output.js';
 import { program } from './program.js';
 
@@ -35,7 +35,7 @@ function report(error: unknown): void {
     process.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
     return;
   }
-  const failure = failureOf(error);
+  const failure = toFailure(error);
   note(wantsJson() ? failureJson(failure) : failure.message);
   if (readSetting('OSL_DEBUG')) note(error instanceof Error ? (error.stack ?? '') : String(error));
   process.exitCode = failure.exit;

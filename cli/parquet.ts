@@ -3,8 +3,8 @@ import { type Data, DataType, type Field, Precision, type RecordBatch, TimeUnit,
 import type { SchemaElement } from 'hyparquet';
 import { ByteWriter, type ColumnSource, ParquetWriter } from 'hyparquet-writer';
 import { version } from '../src/base/package-root.js';
-import { type AnswerNotes, notesOn } from './answer.js';
-import { batchesOf, bytesOf, openArrow, type QueryCall, refuseTerminal } from './answer-streams.js';
+import { type AnswerNotes, answerNotes } from './answer.js';
+import { bodyBytes, openArrow, type QueryCall, readBatches, refuseTerminal } from './answer-streams.js';
 import { EXIT, Failure } from './exit.js';
 import { note } from './output.js';
 
@@ -22,9 +22,9 @@ export async function printParquet(asking: QueryCall): Promise<AnswerNotes> {
   refuseTerminal('parquet');
   const response = await openArrow(asking);
   const file = new ParquetFile();
-  const answer = await batchesOf(bytesOf(response), asking, (batch) => file.add(batch));
+  const answer = await readBatches(bodyBytes(response), asking, (batch) => file.add(batch));
   await file.end(answer);
-  for (const line of notesOn(answer)) note(line);
+  for (const line of answerNotes(answer)) note(line);
   return answer;
 }
 

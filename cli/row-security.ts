@@ -35,7 +35,7 @@ export async function runRowSecurity(flags: RowSecurityFlags): Promise<void> {
   const settings = settingsOfModel(flags);
   await ready();
   const model = await loadServed(settings);
-  const connectors = choose(model, flags);
+  const connectors = chooseConnectors(model, flags);
   const reports: Report[] = [];
   for (const connector of connectors) {
     const key = rowSecurityKey(tenantKeys(settings.dataDir, settings.keysDir), connector.name);
@@ -48,14 +48,14 @@ export async function runRowSecurity(flags: RowSecurityFlags): Promise<void> {
         continue;
       }
       if (flags.drop) await asOwner(connector, flags, (url) => drop(url));
-      else if (flags.write && !holds(await standingOf(survey.system, design, key)))
+      else if (flags.write && !isCorrect(await standingOf(survey.system, design, key)))
         await asOwner(connector, flags, (url) => write(url, design, key));
       reports.push(reportOf(connector, design, await standingOf(survey.system, design, key)));
     } finally {
       survey.close();
     }
   }
-  if (!flags.sql) tell(reports, flags);
+  if (!flags.sql) printReports(reports, flags);
 }
 
 interface Report extends RowSecurityStatus {
@@ -73,11 +73,11 @@ function reportOf(
   return { connector: name, role, version, tables: tables.size, ...standing };
 }
 
-function holds({ faults }: RowSecurityStatus): boolean {
+function isCorrect({ faults }: RowSecurityStatus): boolean {
   return faults.length === 0;
 }
 
-function choose({ manifest }: Model, { connector, url, urlFile, write, drop }: RowSecurityFlags) {
+function chooseConnectors({ manifest }: Model, { connector, url, urlFile, write, drop }: RowSecurityFlags) {
   const all = [...manifest.connectors.values()];
   const asked = all.filter((c) => (connector === undefined ? c.rowSecurity : c.name === connector));
   const [first] = asked;
@@ -158,8 +158,8 @@ function printScript(design: RowSecurity, key: Uint8Array): void {
   print(`begin;\n${rowSecurityScript(design, key).join(';\n')};\ncommit;`);
 }
 
-function tell(reports: readonly Report[], { json, write, drop }: RowSecurityFlags): void {
-  const stand = reports.every(holds);
+function printReports(reports: readonly Report[], { json, write, drop }: RowSecurityFlags): void {
+  const stand = reports.every(isCorrect);
   if (json) printJson({ ok: stand, connectors: reports });
   else for (const report of reports) print(drop ? `${report.connector}: dropped` : textOf(report));
   if (write && stand && !json) note('a server that runs takes it up at its reload: kill -HUP, or a restart');

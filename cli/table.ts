@@ -2,7 +2,7 @@ import type { MetricFormat } from 'osl-compiler';
 import { visible } from './output.js';
 
 /** A figure in its metric's format: `12.5%`, `1234.50 EUR`, `3 kg`. Anything but a plain decimal is unchanged. */
-export function shownFigure(value: string, format: MetricFormat): string {
+export function formatFigure(value: string, format: MetricFormat): string {
   const [, sign = '', whole = '', part = ''] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(value) ?? [];
   if (whole === '') return value;
   const decimals = format.decimals ?? DECIMALS[format.kind];

@@ -1,10 +1,10 @@
 import {
   type AnswerFormat,
-  answerOf,
+  answerNotes,
   formatAnswer,
   formatAnswerCsv,
   formatMarkdown,
-  notesOn,
+  parseAnswer,
 } from './answer.js';
 import type { QueryCall } from './answer-streams.js';
 import type { ChartKind } from './chart/index.js';
@@ -35,55 +35,55 @@ export async function loadWriter(writing: OutputOptions): Promise<AnswerWriter> 
     case 'ndjson':
       return (await import('./answer-streams.js')).printNdjson;
     case 'json':
-      return askedJson;
+      return writeJson;
     case 'csv':
-      return askedCsv(writing.exact);
+      return csvWriter(writing.exact);
     case 'markdown':
-      return asked(formatMarkdown);
+      return textWriter(formatMarkdown);
     case 'table': {
       const { chart, ascii } = writing;
-      if (chart === null) return asked((answer) => formatAnswer(answer, terminalWidth()));
+      if (chart === null) return textWriter((answer) => formatAnswer(answer, terminalWidth()));
       const { formatChart, styleOf } = await import('./chart/index.js');
       const kind = chart === 'auto' ? null : chart;
-      return asked((answer) => formatChart(answer, kind, styleOf(process.stdout, process.env, ascii)));
+      return textWriter((answer) => formatChart(answer, kind, styleOf(process.stdout, process.env, ascii)));
     }
   }
 }
 
 /** Prints the response unchanged, also that of a refusal. @throws Failure for a refusal */
-async function askedJson({ url, token, body, text, signal }: QueryCall): Promise<Truncation> {
+async function writeJson({ url, token, body, text, signal }: QueryCall): Promise<Truncation> {
   const answer = bodyOf(await postQuery(url, token, body, signal), true, text);
   return { truncated: answer['truncated'] === true };
 }
 
-function asked(textOf: (answer: AnswerBody) => string): AnswerWriter {
+function textWriter(textOf: (answer: AnswerBody) => string): AnswerWriter {
   return async (asking, say) => {
-    const answer = await answered(asking);
+    const answer = await fetchAnswer(asking);
     say(textOf(answer));
     return answer;
   };
 }
 
-function askedCsv(exact: boolean): AnswerWriter {
+function csvWriter(exact: boolean): AnswerWriter {
   let head: string | null = null;
   let notes = '';
   return async (asking) => {
-    const answer = await answered(asking);
+    const answer = await fetchAnswer(asking);
     const text = formatAnswerCsv(answer, exact);
     const own = formatAnswerCsv({ ...answer, rows: [] }, exact);
     const rows = text.slice(own.length).replace(/^\r\n/, '');
     if (own !== head) print(text);
     else if (rows !== '') print(rows);
     head = own;
-    const said = notesOn(answer).join('\n');
+    const said = answerNotes(answer).join('\n');
     if (said !== '' && said !== notes) note(said);
     notes = said;
     return answer;
   };
 }
 
-async function answered({ url, token, body, text, signal }: QueryCall): Promise<AnswerBody> {
-  const answer = answerOf(bodyOf(await postQuery(url, token, body, signal), false, text));
+async function fetchAnswer({ url, token, body, text, signal }: QueryCall): Promise<AnswerBody> {
+  const answer = parseAnswer(bodyOf(await postQuery(url, token, body, signal), false, text));
   if (answer === null) throw unreadable();
   return answer;
 }

@@ -2,8 +2,6 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import {
-  type AuditFilter,
-  type AuditReadEvent,
   type AuditRecord,
   byTime,
   directorySource,
@@ -18,6 +16,8 @@ import { endedChains, workerChains } from '../../src/service/seat.js';
 import { sinkUrl } from '../../src/service/settings/audit.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
+
+import type { ReadLog } from './table.js';
 
 export interface AuditFlags {
   readonly dir?: string;
@@ -62,16 +62,16 @@ function directoryLog(dir: string): ReadLog {
       return { objects: all.flat(), missing: dirs.filter((_, i) => all[i]?.length === 0) };
     },
     newest: async (count) => {
-      const last = await Promise.all(dirs.map((chain) => lastOf(chain, count)));
+      const last = await Promise.all(dirs.map((chain) => lastRecords(chain, count)));
       const sorted = last.flat().sort((a, b) => (a.ts < b.ts ? -1 : a.ts > b.ts ? 1 : 0));
       return count === 0 ? [] : sorted.slice(-count);
     },
-    follow: (after, signal) => dirs.map((chain) => followed(chain, after, signal)),
+    follow: (after, signal) => dirs.map((chain) => followChain(chain, after, signal)),
     note: (reading) => noteReading(dir, reading),
   };
 }
 
-async function lastOf(chain: string, count: number): Promise<readonly AuditRecord[]> {
+async function lastRecords(chain: string, count: number): Promise<readonly AuditRecord[]> {
   let records: AuditRecord[] = [];
   for await (const record of readRecords(chain)) {
     records.push(record);
@@ -80,14 +80,14 @@ async function lastOf(chain: string, count: number): Promise<readonly AuditRecor
   return count === 0 ? [] : records.slice(-count);
 }
 
-async function* followed(
+async function* followChain(
   chain: string,
   after: readonly AuditRecord[],
   signal: AbortSignal,
 ): AsyncGenerator<AuditRecord> {
   const key = await directorySource(chain).verifierKey();
   const shown = after.filter(({ writer }) => key?.startsWith(`osl-audit/${writer}+`)).at(-1)?.seq;
-  const [last] = shown === undefined ? await lastOf(chain, 1) : [];
+  const [last] = shown === undefined ? await lastRecords(chain, 1) : [];
   yield* readRecords(chain, { from: (shown ?? last?.seq ?? -1) + 1, follow: true, signal });
 }
 
@@ -96,7 +96,7 @@ async function* followed(
  *
  * @throws Failure if it cannot be noted
  */
-export async function onRecord(
+export async function recordReading(
   log: ReadLog,
   command: string,
   filter: Readonly<Record<string, string | number>>,
@@ -111,24 +111,6 @@ export async function onRecord(
       `error: reading the log is on record, and that cannot be noted in ${log.place} (${why}): read a copy that you may write beside`,
     );
   }
-}
-
-export interface ReadLog {
-  readonly place: string;
-  readonly chains: readonly LogSource[];
-  search(filter: AuditFilter, everything: boolean): AsyncGenerator<AuditRecord, void, void>;
-  /**
-   * Fingerprints of an undeclared name, as `objects` of records contain it, under the available keys. `missing`: chains
-   * without any key.
-   */
-  fingerprints(
-    name: string,
-  ): Promise<{ readonly objects: readonly string[]; readonly missing: readonly string[] }>;
-  newest(count: number): Promise<readonly AuditRecord[]>;
-  /** The records after those, until the signal aborts. */
-  follow(after: readonly AuditRecord[], signal: AbortSignal): AsyncIterable<AuditRecord>[];
-  /** @throws if it cannot be noted */
-  note(reading: AuditReadEvent): Promise<void>;
 }
 
 /** Verifier keys of a file, one per line. */

@@ -7,7 +7,7 @@ const SCHEMA = '1.5.0';
  * Converts a record to an event of the Open Cybersecurity Schema Framework: Authentication for logins, otherwise
  * Datastore Activity.
  */
-export function ocsfOf(record: AuditRecord): object {
+export function ocsfEvent(record: AuditRecord): object {
   const login = record.action === 'login';
   const classId = login ? 3002 : 6005;
   const activity = login ? LOGON : (ACTIVITIES.get(record.action) ?? OTHER);
@@ -39,7 +39,7 @@ export function ocsfOf(record: AuditRecord): object {
       tenant_uid: record.tenant,
       product: { name: 'OSL Gateway', vendor_name: 'OSL', version: version() },
     },
-    unmapped: unmappedOf(record),
+    unmapped: unmappedFields(record),
   };
 }
 
@@ -79,7 +79,7 @@ function statusOf({ decision, outcome }: AuditRecord) {
 }
 
 /** Fields without an equivalent in the schema, under their own names. */
-function unmappedOf({
+function unmappedFields({
   kind,
   form,
   decision,

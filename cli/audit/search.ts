@@ -10,9 +10,9 @@ import type {
 import { EXIT, Failure, usage } from '../exit.js';
 import { note, print } from '../output.js';
 import { formatCsv } from '../table.js';
-import type { ReadLog } from './log.js';
-import { type AuditFlags, onRecord, withLog } from './log.js';
-import { ocsfOf } from './ocsf.js';
+import { type AuditFlags, recordReading, withLog } from './log.js';
+import { ocsfEvent } from './ocsf.js';
+import type { ReadLog } from './table.js';
 import { type NamedObjects, recordLine } from './tail.js';
 
 export interface SearchFlags extends AuditFlags {
@@ -43,18 +43,18 @@ export async function runSearch(flags: SearchFlags): Promise<void> {
   const asText = flags.json
     ? (record: AuditRecord) => JSON.stringify(record)
     : (record: AuditRecord, named: NamedObjects) => recordLine(record, named);
-  await each(flags, 'search', (record, named) => print(asText(record, named)));
+  await forEachRecord(flags, 'search', (record, named) => print(asText(record, named)));
 }
 
 export async function runExport(flags: ExportFlags): Promise<void> {
   const { format } = flags;
   if (format === 'csv') print(formatCsv(COLUMNS, []));
-  await each(flags, 'export', (record) => print(EXPORTED[format](record)));
+  await forEachRecord(flags, 'export', (record) => print(EXPORTED[format](record)));
 }
 
 const EXPORTED: Readonly<Record<ExportFormat, (record: AuditRecord) => string>> = {
   jsonl: (record) => JSON.stringify(record),
-  ocsf: (record) => JSON.stringify(ocsfOf(record)),
+  ocsf: (record) => JSON.stringify(ocsfEvent(record)),
   csv: (record) =>
     formatCsv(COLUMNS, [COLUMNS.map(({ name }) => cellOf(record, name))])
       .split('\r\n')
@@ -96,7 +96,7 @@ function cellOf(record: AuditRecord, name: ColumnName): string | null {
 }
 
 /** Searches all chains; records of several are merged by time. */
-async function each(
+async function forEachRecord(
   flags: SearchFlags,
   command: string,
   show: (record: AuditRecord, named: NamedObjects) => void,
@@ -106,7 +106,7 @@ async function each(
   await withLog(flags, async (log) => {
     const names = name === undefined ? null : await fingerprintsIn(log, name);
     // The name searched for is recorded as a fingerprint too, not in the clear.
-    await onRecord(log, command, { ...asked, ...(names !== null && { name: names.at(-1) ?? '' }) });
+    await recordReading(log, command, { ...asked, ...(names !== null && { name: names.at(-1) ?? '' }) });
     const filter: AuditFilter = { ...asked, ...(names !== null && { fingerprints: names }) };
     const named: NamedObjects = new Map((names ?? []).map((object) => [object, name ?? '']));
     let shown = 0;
@@ -132,8 +132,8 @@ async function fingerprintsIn(log: ReadLog, name: string): Promise<readonly stri
 
 function queryOf(flags: SearchFlags): AuditQuery {
   const { subject, object, name, action, kind, decision, outcome, surface, code, request } = flags;
-  const since = flags.since === undefined ? undefined : timeOf('--since', flags.since);
-  const until = flags.until === undefined ? undefined : timeOf('--until', flags.until);
+  const since = flags.since === undefined ? undefined : parseTime('--since', flags.since);
+  const until = flags.until === undefined ? undefined : parseTime('--until', flags.until);
   return {
     ...(subject !== undefined && { subject }),
     ...(object !== undefined && { object }),
@@ -154,7 +154,7 @@ const AGO = /^(\d{1,6})(s|m|h|d)$/;
 const UNITS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 /** Parses `2026-01-31`, `2026-01-31T12:00:00Z` or an age such as `90m`. @throws Failure */
-export function timeOf(flag: string, text: string): string {
+export function parseTime(flag: string, text: string): string {
   const [, count, unit] = AGO.exec(text) ?? [];
   const ago =
     unit === 's' || unit === 'm' || unit === 'h' || unit === 'd' ? Number(count) * UNITS[unit] : null;

@@ -1,5 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type AuditRecord, directorySource, fingerprintsOf } from '../../audit/index.js';
+import {
+  type AuditFilter,
+  type AuditReadEvent,
+  type AuditRecord,
+  directorySource,
+  fingerprintsOf,
+  type LogSource,
+} from '../../audit/index.js';
 import {
   connectTable,
   gatewayGrants,
@@ -18,7 +25,26 @@ import {
 import { WITNESS_SCHEMA, witnessGrants } from '../../audit/witness/index.js';
 import { usage } from '../exit.js';
 import { print } from '../output.js';
-import type { ReadLog } from './log.js';
+
+/** Reader of a log: the segments of a directory, or a table. */
+export interface ReadLog {
+  readonly place: string;
+  readonly chains: readonly LogSource[];
+  search(filter: AuditFilter, everything: boolean): AsyncGenerator<AuditRecord, void, void>;
+  /**
+   * Fingerprints of an undeclared name, as `objects` of records contain it, under the available keys. `missing`: chains
+   * without any key.
+   */
+  fingerprints(
+    name: string,
+  ): Promise<{ readonly objects: readonly string[]; readonly missing: readonly string[] }>;
+  /** The newest records, oldest first. */
+  newest(count: number): Promise<readonly AuditRecord[]>;
+  /** The records after those, until the signal aborts. */
+  follow(after: readonly AuditRecord[], signal: AbortSignal): AsyncIterable<AuditRecord>[];
+  /** @throws if it cannot be noted */
+  note(reading: AuditReadEvent): Promise<void>;
+}
 
 const STATEMENT_MS = 600_000;
 const POLL_MS = 200;
@@ -58,7 +84,10 @@ function tableLog(session: TableSession, writers: readonly string[], keyDirs: re
     fingerprints: async (name) => {
       const objects = (await Promise.all(keyDirs.map((dir) => fingerprintsOf(dir, name)))).flat();
       const own = await Promise.all(keyDirs.map((dir) => directorySource(dir).verifierKey()));
-      return { objects, missing: writers.filter((writer) => !own.some((key) => key?.startsWith(`osl-audit/${writer}+`))) };
+      return {
+        objects,
+        missing: writers.filter((writer) => !own.some((key) => key?.startsWith(`osl-audit/${writer}+`))),
+      };
     },
     newest: (count) => tailTable(session, count),
     follow: (after, signal) => [followed(session, writers, after, signal)],

@@ -1,7 +1,7 @@
 import { type AuditRecord, decisionIn } from '../../audit/index.js';
 import { note, print, visible } from '../output.js';
-import type { ReadLog } from './log.js';
-import { type AuditFlags, onRecord, withLog } from './log.js';
+import { type AuditFlags, recordReading, withLog } from './log.js';
+import type { ReadLog } from './table.js';
 
 export interface TailFlags extends AuditFlags {
   readonly lines: number;
@@ -10,7 +10,7 @@ export interface TailFlags extends AuditFlags {
 
 export async function runTail(flags: TailFlags): Promise<void> {
   await withLog(flags, async (log) => {
-    await onRecord(log, 'tail', { lines: flags.lines });
+    await recordReading(log, 'tail', { lines: flags.lines });
     const show = (record: AuditRecord): void =>
       print(flags.json ? JSON.stringify(record) : recordLine(record));
     const newest = await log.newest(flags.lines);

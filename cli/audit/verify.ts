@@ -16,7 +16,7 @@ import { isEndedChain } from '../../src/service/seat.js';
 import { readSetting } from '../../src/service/settings/table.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { note, print, printJson } from '../output.js';
-import { type AuditFlags, chainName, keysIn, nameOfKey, onRecord, withLog } from './log.js';
+import { type AuditFlags, chainName, keysIn, nameOfKey, recordReading, withLog } from './log.js';
 
 export interface VerifyFlags extends AuditFlags {
   readonly key?: string;
@@ -229,7 +229,7 @@ const EACH_PROOF = /^(?=c2sp\.org\/tlog-proof@v1$)/m;
 export async function runProve(requestId: string, flags: AuditFlags & ProveOptions): Promise<void> {
   const proofs: AuditProof[] = [];
   await withLog(flags, async (log) => {
-    await onRecord(log, 'prove', { requestId });
+    await recordReading(log, 'prove', { requestId });
     for (const chain of log.chains) proofs.push(...(await prove(chain, requestId, flags)));
   });
   if (proofs.length === 0) {

@@ -84,7 +84,7 @@ export class BackupWriter {
    * @param deadline on the clock of `performance.now`
    * @throws ChangedDuringCopy if they never stop changing
    */
-  async steadily(deadline: number, work: () => Promise<void>): Promise<void> {
+  async retryWhileChanging(deadline: number, work: () => Promise<void>): Promise<void> {
     const [position, files] = [this.#tar.position, this.#sums.length];
     for (;;) {
       try {

@@ -19,7 +19,7 @@ import { tenantIn } from '../../src/service/place.js';
 import { endedChains, workerChains } from '../../src/service/seat.js';
 import { sinkUrl } from '../../src/service/settings/audit.js';
 import type { Settings } from '../../src/service/settings.js';
-import { onRecord, withLog } from '../audit/log.js';
+import { recordReading, withLog } from '../audit/log.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
 import { counted, note, print, printJson } from '../output.js';
@@ -45,8 +45,8 @@ export async function runBackup(given: string, flags: BackupFlags): Promise<void
   if (existsSync(file)) throw usage(`${file} is there already: a backup is never written over`);
   if (!existsSync(dirname(file))) throw usage(`there is no directory ${dirname(file)} to put it into`);
   const withKeys = flags.withKeys === true;
-  await noteIt(settings, withKeys);
-  const made = await written(file, settings, withKeys, flags.wait ?? WAIT_SECONDS);
+  await recordBackup(settings, withKeys);
+  const made = await writeBackup(file, settings, withKeys, flags.wait ?? WAIT_SECONDS);
   const keys = withKeys ? keysText(settings) : 'not in it (--with-keys)';
   if (flags.json) {
     printJson({ file, ...made, keys: withKeys });
@@ -77,10 +77,10 @@ function fileFor(given: string): string {
   return join(path, `osl-backup-${new Date().toISOString().replace(/[:.]/g, '-')}.tar`);
 }
 
-async function noteIt(settings: Settings, withKeys: boolean): Promise<void> {
+async function recordBackup(settings: Settings, withKeys: boolean): Promise<void> {
   const dir = join(settings.dataDir, 'audit');
   if (sinkUrl(settings.audit.sink) !== null || (await namesIn(dir)).length === 0) return;
-  await withLog({ dir }, (log) => onRecord(log, 'backup', { keys: withKeys ? 'yes' : 'no' }));
+  await withLog({ dir }, (log) => recordReading(log, 'backup', { keys: withKeys ? 'yes' : 'no' }));
 }
 
 interface BackupSummary {
@@ -91,7 +91,7 @@ interface BackupSummary {
 }
 
 /** INVARIANT: a killed process leaves at most a temporary file, never a partial backup. */
-async function written(
+async function writeBackup(
   file: string,
   settings: Settings,
   withKeys: boolean,
@@ -100,7 +100,7 @@ async function written(
   const part = join(dirname(file), `.${basename(file)}.${randomBytes(4).toString('hex')}.part`);
   const handle = await open(part, 'wx', 0o600);
   try {
-    const made = await fill(handle, settings, withKeys, wait);
+    const made = await writeParts(handle, settings, withKeys, wait);
     await link(part, file);
     await syncNames(dirname(file));
     return made;
@@ -136,7 +136,7 @@ const PARTS: readonly (readonly [name: string, how: 'file' | 'files' | 'still' |
 const PASSING =
   /^(server\.json.*|place\.json|restored\.json|spool|catalog|compiling.*|keys-.*|.*\.(new|lock))$/;
 
-async function fill(
+async function writeParts(
   handle: FileHandle,
   settings: Settings,
   withKeys: boolean,
@@ -150,7 +150,7 @@ async function fill(
   for (const [name, how] of PARTS) {
     const from = join(dataDir, name);
     if (!existsSync(from) || (name === 'keys' && !withKeys)) continue;
-    await backup.steadily(deadline, async () => {
+    await backup.retryWhileChanging(deadline, async () => {
       if (how === 'file') await copyOne(from, name, backup);
       // A version is there before `head` names it.
       else if (how === 'files') await copyFiles(from, name, backup, ['head']);
@@ -174,7 +174,9 @@ async function copyDatabases(
   await backup.directory(to);
   for (const entry of await readdir(from, { withFileTypes: true }))
     if (entry.isDirectory())
-      await backup.steadily(deadline, () => copyStill(join(from, entry.name), `${to}/${entry.name}`, backup));
+      await backup.retryWhileChanging(deadline, () =>
+        copyUnchanged(join(from, entry.name), `${to}/${entry.name}`, backup),
+      );
 }
 
 /** Resolution of file system timestamps, generously. */
@@ -186,8 +188,8 @@ const CLOCK_MS = 50;
  *
  * @throws ChangedDuringCopy if something changed
  */
-export async function copyStill(from: string, to: string, backup: BackupWriter): Promise<void> {
-  const before = await lookAt(from);
+export async function copyUnchanged(from: string, to: string, backup: BackupWriter): Promise<void> {
+  const before = await listTree(from);
   // A change after this point gets a timestamp that differs from all seen before.
   await sleep(CLOCK_MS);
   await backup.directory(to);
@@ -195,7 +197,7 @@ export async function copyStill(from: string, to: string, backup: BackupWriter):
     if (size === null) await backup.directory(`${to}/${path}`);
     else await copyFile(join(from, path), `${to}/${path}`, size, backup);
   }
-  const after = await lookAt(from);
+  const after = await listTree(from);
   if (JSON.stringify(before.map(stamp)) !== JSON.stringify(after.map(stamp)))
     throw new ChangedDuringCopy(`${from} is being written to`);
 }
@@ -272,7 +274,7 @@ function stamp({ path, size, changed }: DirectoryEntry): readonly unknown[] {
 }
 
 /** All entries below a directory, parents before their contents. */
-async function lookAt(root: string, within = ''): Promise<readonly DirectoryEntry[]> {
+async function listTree(root: string, within = ''): Promise<readonly DirectoryEntry[]> {
   const seen: DirectoryEntry[] = [];
   for (const name of (await readdir(join(root, within))).sort()) {
     if (isPassing(name)) continue;
@@ -281,7 +283,7 @@ async function lookAt(root: string, within = ''): Promise<readonly DirectoryEntr
     const directory = (Number(is.mode) & 0o170000) === 0o040000;
     const changed = `${ino} ${ctimeNs}`;
     seen.push({ path, size: directory ? null : Number(size), changed });
-    if (directory) seen.push(...(await lookAt(root, path)));
+    if (directory) seen.push(...(await listTree(root, path)));
   }
   return seen;
 }

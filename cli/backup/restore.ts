@@ -41,7 +41,7 @@ export async function runRestore(given: string, flags: RestoreFlags): Promise<vo
       requireEmpty(dataDir);
       await rename(making, dataDir);
       await syncNames(dirname(dataDir));
-      tell(given, dataDir, keysDir, backup, chains, flags);
+      report(given, dataDir, keysDir, backup, chains, flags);
     } catch (error) {
       await rm(making, { recursive: true, force: true });
       throw error;
@@ -158,7 +158,7 @@ async function describeForStart(
   });
 }
 
-function tell(
+function report(
   given: string,
   dataDir: string,
   keysDir: string | null,

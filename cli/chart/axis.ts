@@ -1,5 +1,5 @@
 import type { MetricFormat } from 'osl-compiler';
-import { padTo, shownFigure, widthOf } from '../table.js';
+import { formatFigure, padTo, widthOf } from '../table.js';
 import type { DotCanvas } from './canvas.js';
 import { type Glyphs, glyphsOf, type Style } from './canvas.js';
 
@@ -60,7 +60,7 @@ function tickText(at: number, step: number, format: MetricFormat | null): string
   if (plain.includes('e') || (step < 1e-9 && step > 0)) return at.toPrecision(4);
   const text = /^-0(\.0*)?$/.test(plain) ? plain.slice(1) : plain;
   if (format === null) return text;
-  return shownFigure(text, {
+  return formatFigure(text, {
     ...format,
     decimals: Math.max(0, format.kind === 'percent' ? digits - 2 : digits),
   });

@@ -1,5 +1,5 @@
 import { visible } from '../output.js';
-import { cutTo, NULL_TEXT, padTo, shownFigure, widthOf } from '../table.js';
+import { cutTo, formatFigure, NULL_TEXT, padTo, widthOf } from '../table.js';
 import { type Glyphs, glyphsOf, type Style } from './canvas.js';
 import type { Chart, MeasureColumn } from './shape.js';
 
@@ -89,7 +89,7 @@ function panel(
 
 function figureText(text: string | null, format: MeasureColumn['format']): string {
   if (text === null) return NULL_TEXT;
-  return visible(format === null ? text : shownFigure(text, format));
+  return visible(format === null ? text : formatFigure(text, format));
 }
 
 /** Bar of `columns` characters, rounded to parts of a character; never empty above zero. */

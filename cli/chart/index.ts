@@ -1,4 +1,4 @@
-import { formatAnswer, notesOn } from '../answer.js';
+import { answerNotes, formatAnswer } from '../answer.js';
 import type { AnswerBody } from '../client.js';
 import { visible } from '../output.js';
 import { cutTo, rowCount } from '../table.js';
@@ -56,5 +56,5 @@ export function formatChart(answer: AnswerBody, wanted: ChartKind | null, style:
 }
 
 function withNotes(lines: readonly string[], answer: AnswerBody): string {
-  return [...lines, rowCount(answer.row_count, answer.truncated), ...notesOn(answer)].join('\n');
+  return [...lines, rowCount(answer.row_count, answer.truncated), ...answerNotes(answer)].join('\n');
 }

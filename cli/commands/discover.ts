@@ -2,9 +2,9 @@ import { type Command, Option } from 'commander';
 import type { Survey, SystemEngine } from '../../src/engine/index.js';
 import type { AdoptionCandidate, UpstreamSchema } from '../../src/model/discovery/index.js';
 import type { Manifest } from '../../src/model/manifest/index.js';
-import { type AskFlags, addAskOptions, visitor } from '../ask.js';
+import { addClientOptions, type ClientFlags, serverAccess } from '../ask.js';
 import { postDocument } from '../client.js';
-import { findingLines } from '../difference.js';
+import { diagnosticLines } from '../difference.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { dataDirOption, manifestOption, type ServerFlags, settingsOfModel } from '../flags.js';
 import { fieldsOf, listOf, note, print, printJson, terminalWidth, visible } from '../output.js';
@@ -152,7 +152,7 @@ async function candidatesOf(
   return found;
 }
 
-interface SuggestFlags extends AskFlags {
+interface SuggestFlags extends ClientFlags {
   readonly term?: true;
   readonly json?: true;
 }
@@ -167,7 +167,7 @@ Examples:
 
 export function addSuggest(program: Command): void {
   const command = program.command('suggest').argument('<name>', 'connector.schema.table, or a word');
-  addAskOptions(command)
+  addClientOptions(command)
     .addOption(new Option('--term', 'the name is a business word'))
     .option('--json', "the server's answer as it is")
     .addHelpText('after', SUGGEST_HELP)
@@ -175,12 +175,12 @@ export function addSuggest(program: Command): void {
 }
 
 async function runSuggest(name: string, flags: SuggestFlags): Promise<void> {
-  const { url, token } = await visitor(flags, 'admin');
+  const { url, token } = await serverAccess(flags, 'admin');
   const reply = await postDocument(url, '/osl/suggest', token, flags.term ? { term: name } : { table: name });
   const body = bodyOf(reply, flags.json);
   if (flags.json) return;
   for (const text of listOf(body['notes'])) note(`note: ${text}`);
-  for (const line of findingLines(body['diagnostics'], 'draft')) note(line);
+  for (const line of diagnosticLines(body['diagnostics'], 'draft')) note(line);
   const { yaml } = fieldsOf(body['fragment']);
   if (typeof yaml !== 'string') throw unreadable();
   print(yaml.trimEnd());

@@ -68,11 +68,11 @@ function explanationsOf(found: readonly ErrorShape[], known: ReadonlyMap<string,
 function paragraphOf(code: string, explanation: Explanation | undefined): readonly string[] {
   if (explanation === undefined) return [code];
   const { cause, remedy, page } = explanation;
-  const said = (label: string, text: string): string =>
+  const labelled = (label: string, text: string): string =>
     wrapped(text, WIDTH)
       .map((line, i) => `  ${(i === 0 ? label : '').padEnd(INDENT)}${line}`)
       .join('\n');
-  return [code, said('cause', cause), said('do', remedy), said('see', `docs/${page}`)];
+  return [code, labelled('cause', cause), labelled('do', remedy), labelled('see', `docs/${page}`)];
 }
 
 const INDENT = 8;

@@ -1,19 +1,19 @@
 import type { Command } from 'commander';
 import {
-  type AskFlags,
-  addAskOptions,
-  addQuestionOptions,
-  askToExplain,
-  type QuestionFlags,
-  questionText,
-  visitor,
+  addClientOptions,
+  addQueryOptions,
+  type ClientFlags,
+  type QueryTextFlags,
+  queryText,
+  requestExplanation,
+  serverAccess,
 } from '../ask.js';
 import { getDocument, postDocument } from '../client.js';
-import { formatExplanation, sightWords } from '../explanation.js';
+import { formatExplanation, visibilityWords } from '../explanation.js';
 import { print, visible } from '../output.js';
 import { bodyOf } from '../reply.js';
 
-interface PlanFlags extends QuestionFlags {
+interface PlanFlags extends QueryTextFlags {
   readonly statement?: true;
   readonly plan?: true;
   readonly json?: true;
@@ -32,7 +32,7 @@ export function addExplain(program: Command): void {
   const command = program
     .command('explain')
     .argument('[text]', 'the question; - or nothing reads standard input');
-  addQuestionOptions(command)
+  addQueryOptions(command)
     .option('--statement', 'also the statement that goes to the database, and where its parameters come from')
     .option('--plan', 'also how the database would run it (EXPLAIN, without ANALYZE)')
     .option('--json', "the server's answer as it is")
@@ -41,14 +41,14 @@ export function addExplain(program: Command): void {
 }
 
 async function runExplain(argument: string | undefined, flags: PlanFlags): Promise<void> {
-  const text = await questionText(argument);
+  const text = await queryText(argument);
   const upstream = flags.plan ? 'plan' : flags.statement ? 'statement' : null;
-  const reply = await askToExplain(flags, text, upstream);
+  const reply = await requestExplanation(flags, text, upstream);
   const body = bodyOf(reply, flags.json, text);
   if (!flags.json) print(formatExplanation(body));
 }
 
-interface WhyFlags extends AskFlags {
+interface WhyFlags extends ClientFlags {
   readonly request?: string;
   readonly json?: true;
 }
@@ -66,7 +66,7 @@ export function addWhy(program: Command): void {
   const command = program
     .command('why')
     .argument('<object>', 'an entity or facet, or a column: osl.entities.person.email');
-  addAskOptions(command)
+  addClientOptions(command)
     .option('--request <reason>', 'ask the owner of the policy for access')
     .option('--json', "the server's answer as it is")
     .addHelpText('after', WHY_HELP)
@@ -74,7 +74,7 @@ export function addWhy(program: Command): void {
 }
 
 async function runWhy(object: string, flags: WhyFlags): Promise<void> {
-  const { url, token } = await visitor(flags);
+  const { url, token } = await serverAccess(flags);
   if (flags.request !== undefined) {
     const asked = { object, reason: flags.request };
     const body = bodyOf(await postDocument(url, '/osl/access-requests', token, asked), flags.json, '');
@@ -90,7 +90,7 @@ async function runWhy(object: string, flags: WhyFlags): Promise<void> {
   const body = bodyOf(await getDocument(url, path, token), flags.json, '');
   if (flags.json) return;
   const { sees, masked_as: shown, because } = body;
-  print(`${visible(String(body['object']))}: ${sightWords(sees)}`);
+  print(`${visible(String(body['object']))}: ${visibilityWords(sees)}`);
   if (shown !== null) print(`- shown as ${visible(String(shown))}`);
   for (const reason of Array.isArray(because) ? because : []) print(`- ${visible(String(reason))}`);
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { cellOf } from '../answer.js';
-import { type AskFlags, addAskOptions, visitor } from '../ask.js';
+import { addClientOptions, type ClientFlags, serverAccess } from '../ask.js';
 import { getDocument, postSample } from '../client.js';
 import { EXIT, Failure } from '../exit.js';
 import { wholeNumber } from '../flags.js';
@@ -17,7 +17,7 @@ import {
 import { bodyOf, unreadable } from '../reply.js';
 import { formatTable, rowCount, textColumns } from '../table.js';
 
-interface MapFlags extends AskFlags {
+interface MapFlags extends ClientFlags {
   readonly full?: true;
   readonly json?: true;
 }
@@ -31,7 +31,7 @@ Examples:
 
 export function addMap(program: Command): void {
   const command = program.command('map');
-  addAskOptions(command)
+  addClientOptions(command)
     .option('--full', 'all of it, not only what the grants show')
     .option('--json', "the server's answer as it is")
     .addHelpText('after', HELP)
@@ -39,14 +39,14 @@ export function addMap(program: Command): void {
 }
 
 async function runMap(flags: MapFlags): Promise<void> {
-  const { url, token } = await visitor(flags);
+  const { url, token } = await serverAccess(flags);
   const reply = await getDocument(url, `/osl/domain-map${flags.full ? '' : '?governed=true'}`, token);
   const body = bodyOf(reply, flags.json);
-  if (!flags.json) print(drawn(body));
+  if (!flags.json) print(mapText(body));
 }
 
 /** Lines such as `entity package (path) name, version` and `link credit (…) person.id - package.path`. */
-function drawn(map: ReplyFields): string {
+function mapText(map: ReplyFields): string {
   const nodes = membersOf(map['nodes']).map((node) => {
     const attributes = membersOf(node['attributes']);
     const named = (role: (r: unknown) => boolean): string =>
@@ -67,7 +67,7 @@ function drawn(map: ReplyFields): string {
   return [...nodes, ...edges].join('\n');
 }
 
-interface ResolveFlags extends AskFlags {
+interface ResolveFlags extends ClientFlags {
   readonly json?: true;
 }
 
@@ -79,14 +79,14 @@ Example:
 
 export function addResolve(program: Command): void {
   const command = program.command('resolve').argument('<term>', 'the word, or several');
-  addAskOptions(command)
+  addClientOptions(command)
     .option('--json', "the server's answer as it is")
     .addHelpText('after', RESOLVE_HELP)
     .action(runResolve);
 }
 
 async function runResolve(term: string, flags: ResolveFlags): Promise<void> {
-  const { url, token } = await visitor(flags);
+  const { url, token } = await serverAccess(flags);
   const reply = await getDocument(url, `/osl/schema/resolve?term=${encodeURIComponent(term)}`, token);
   const matches = membersOf(bodyOf(reply, flags.json)['matches']);
   if (matches.length === 0)
@@ -103,7 +103,7 @@ async function runResolve(term: string, flags: ResolveFlags): Promise<void> {
   );
 }
 
-interface SchemaFlags extends AskFlags {
+interface SchemaFlags extends ClientFlags {
   readonly full?: true;
   readonly json?: true;
 }
@@ -121,7 +121,7 @@ export function addSchema(program: Command): void {
   const command = program
     .command('schema')
     .argument('[name]', 'only this entity, facet or metric, with its columns and examples');
-  addAskOptions(command)
+  addClientOptions(command)
     .option('--full', 'all of it, not only what the grants show')
     .option('--json', "the server's answer as it is")
     .addHelpText('after', SCHEMA_HELP)
@@ -129,7 +129,7 @@ export function addSchema(program: Command): void {
 }
 
 async function runSchema(name: string | undefined, flags: SchemaFlags): Promise<void> {
-  const { url, token } = await visitor(flags, flags.full ? 'admin' : 'reader');
+  const { url, token } = await serverAccess(flags, flags.full ? 'admin' : 'reader');
   const reply = await getDocument(url, `/osl/schema${flags.full ? '' : '?governed=true'}`, token);
   const body = bodyOf(reply, flags.json);
   if (!flags.json) print(name === undefined ? overview(body) : details(body, name));
@@ -194,7 +194,7 @@ function table(names: readonly string[], rows: readonly (readonly string[])[]): 
   return formatTable(textColumns(names), rows, terminalWidth());
 }
 
-interface SampleFlags extends AskFlags {
+interface SampleFlags extends ClientFlags {
   readonly facet?: true;
   readonly limit?: number;
   readonly json?: true;
@@ -209,7 +209,7 @@ Examples:
 
 export function addSample(program: Command): void {
   const command = program.command('sample').argument('<name>', 'the entity, or with --facet the facet');
-  addAskOptions(command)
+  addClientOptions(command)
     .option('--facet', 'the name is that of a facet')
     .option('--limit <rows>', '1 to 100; default 8, of a facet 5', wholeNumber(1, 100))
     .option('--json', "the server's answer as it is")
@@ -218,7 +218,7 @@ export function addSample(program: Command): void {
 }
 
 async function runSample(name: string, flags: SampleFlags): Promise<void> {
-  const { url, token } = await visitor(flags);
+  const { url, token } = await serverAccess(flags);
   const kind = flags.facet ? 'facet' : 'table';
   const reply = await postSample(url, token, {
     kind,

@@ -80,7 +80,7 @@ async function runIndex(names: readonly string[], flags: IndexFlags): Promise<vo
     }
   };
   try {
-    if (flags.status) return await tellStanding(manifest, databases, names, flags.json === true);
+    if (flags.status) return await printStatus(manifest, databases, names, flags.json === true);
     if (!flags.watch) return await round([], new Date());
     const { signallingUrls } = await import('../../src/service/indexing/index-signals.js');
     const { watchIndex } = await import('./index-watch.js');
@@ -98,7 +98,7 @@ async function runIndex(names: readonly string[], flags: IndexFlags): Promise<vo
   }
 }
 
-async function tellStanding(
+async function printStatus(
   manifest: Manifest,
   databases: ReadonlyMap<string, OpenedEngine>,
   names: readonly string[],
@@ -107,10 +107,10 @@ async function tellStanding(
   const { contentStanding } = await import('../../src/service/indexing/index-content.js');
   const standings = await contentStanding(manifest, databases, names);
   if (asJson) printJson(standings);
-  else for (const standing of standings) print(standingText(standing));
+  else for (const standing of standings) print(statusText(standing));
 }
 
-function standingText(s: IndexStanding): string {
+function statusText(s: IndexStanding): string {
   return `${s.facet} (${s.version}): ${stateText(s)}`;
 }
 

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { splitList } from '../../src/service/settings/types.js';
-import { addAskOptions } from '../ask.js';
+import { addClientOptions } from '../ask.js';
 import { dataDirOption, manifestOption, policyOption, wholeNumber } from '../flags.js';
 import type { AuthorFlags, PolicyFlags } from '../policy/baseline.js';
 import type { PolicyDiffFlags } from '../policy/diff.js';
@@ -157,7 +157,7 @@ Examples:
   $ osl policy explain --as-chain user:counsel,agent:scout --object package --row node_modules/ajv --subject user:admin`;
 
 export function addExplainAccess(policy: Command): void {
-  addAskOptions(
+  addClientOptions(
     policy
       .command('explain')
       .description('say how somebody sees an object, and which rules decide')

@@ -1,13 +1,13 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type AskFlags, addAskOptions, visitor } from '../ask.js';
+import { addClientOptions, type ClientFlags, serverAccess } from '../ask.js';
 import { getDocument, type HttpReply, postDocument } from '../client.js';
-import { differenceLines, findingLines } from '../difference.js';
+import { diagnosticLines, differenceLines } from '../difference.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { fieldsOf, listOf, membersOf, note, print, type ReplyFields, textOf } from '../output.js';
 import { bodyOf, refusal } from '../reply.js';
 import { formatTable, textColumns } from '../table.js';
 
-interface PublishFlags extends AskFlags {
+interface PublishFlags extends ClientFlags {
   readonly baseVersion?: string;
   readonly draft?: true;
   readonly check?: true;
@@ -35,7 +35,7 @@ Examples:
 
 export function addPublish(program: Command): void {
   const command = program.command('publish').argument('[fragment]', 'a YAML file');
-  addAskOptions(command)
+  addClientOptions(command)
     .option('--base-version <version>', 'the manifest version that the change was made for')
     .addOption(new Option('--draft', 'keep the fragment, and publish nothing').conflicts('baseVersion'))
     .addOption(
@@ -50,8 +50,8 @@ export function addPublish(program: Command): void {
         reason,
       ),
     )
-    .addOption(new Option('--restore <object>', 'take that back').argParser(another))
-    .addOption(new Option('--withdraw <object>', 'take a published object away').argParser(another))
+    .addOption(new Option('--restore <object>', 'take that back').argParser(collect))
+    .addOption(new Option('--withdraw <object>', 'take a published object away').argParser(collect))
     .option('--rollback <version>', 'publish an earlier version again; 0 is the manifest file alone')
     .option('--json', "the server's answer as it is")
     .addHelpText('after', HELP)
@@ -60,7 +60,7 @@ export function addPublish(program: Command): void {
 
 async function runPublish(file: string | undefined, flags: PublishFlags): Promise<void> {
   const asked = await changeOf(file, flags);
-  const { url, token } = await visitor(flags, 'admin');
+  const { url, token } = await serverAccess(flags, 'admin');
   const reply = flags.check
     ? await postDocument(url, '/osl/validate', token, asked)
     : await postDocument(url, '/osl/objects', token, { ...asked, ...(await baseOf(flags, url, token)) });
@@ -70,7 +70,7 @@ async function runPublish(file: string | undefined, flags: PublishFlags): Promis
   if (!reply.ok) throw refusal(reply, '');
   if (flags.check && reply.body['ok'] !== true) throw unservable(reply, source);
   if (flags.json) return;
-  for (const line of told(reply)) print(line);
+  for (const line of resultLines(reply)) print(line);
   for (const line of listOf(reply.body['notes'])) note(`note: ${line}`);
 }
 
@@ -109,7 +109,7 @@ async function baseOf(
   return { base_version: reply.body['version'] };
 }
 
-function told({ body }: HttpReply): readonly string[] {
+function resultLines({ body }: HttpReply): readonly string[] {
   const draft = fieldsOf(body['draft']);
   const state = draft['id'] === undefined ? [] : [`${textOf(draft['id'])}: ${textOf(draft['state'])}`];
   if (body['diff'] === undefined) return state;
@@ -125,7 +125,7 @@ function told({ body }: HttpReply): readonly string[] {
 }
 
 function unservable({ body }: HttpReply, file: string): Failure {
-  return new Failure(EXIT.usage, findingLines(body['diagnostics'], file).join('\n'));
+  return new Failure(EXIT.usage, diagnosticLines(body['diagnostics'], file).join('\n'));
 }
 
 function versionOf(text: string): number | string {
@@ -142,11 +142,11 @@ function reason(
   return [...before, [text.slice(0, at), text.slice(at + 1)]];
 }
 
-function another(text: string, before: readonly string[] = []): readonly string[] {
+function collect(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];
 }
 
-interface ObjectsFlags extends AskFlags {
+interface ObjectsFlags extends ClientFlags {
   readonly json?: true;
 }
 
@@ -159,14 +159,14 @@ Examples:
 
 export function addObjects(program: Command): void {
   const command = program.command('objects').argument('[id]', 'a version by number or id, or a draft');
-  addAskOptions(command)
+  addClientOptions(command)
     .option('--json', "the server's answer as it is")
     .addHelpText('after', OBJECTS_HELP)
     .action(runObjects);
 }
 
 async function runObjects(id: string | undefined, flags: ObjectsFlags): Promise<void> {
-  const { url, token } = await visitor(flags, 'admin');
+  const { url, token } = await serverAccess(flags, 'admin');
   const path = id === undefined ? '/osl/objects' : `/osl/objects/${encodeURIComponent(id)}`;
   const reply = await getDocument(url, path, token);
   const body = bodyOf(reply, flags.json);

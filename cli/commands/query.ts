@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { type AnswerFormat, FORMATS } from '../answer.js';
-import { addQuestionOptions, type QuestionFlags, questionOf, questionText, visitor } from '../ask.js';
+import { addQueryOptions, type QueryTextFlags, queryBody, queryText, serverAccess } from '../ask.js';
 import type { ChartKind } from '../chart/index.js';
 import { serverUrl } from '../client.js';
 import { EXIT, usage } from '../exit.js';
@@ -8,7 +8,7 @@ import { settingsOf, wholeNumber } from '../flags.js';
 import { print } from '../output.js';
 import { type AnswerWriter, loadWriter, type OutputOptions } from '../write-answer.js';
 
-interface QueryFlags extends QuestionFlags {
+interface QueryFlags extends QueryTextFlags {
   readonly format: AnswerFormat;
   readonly json?: true;
   readonly chart?: string | true;
@@ -45,7 +45,7 @@ export function addQuery(program: Command): void {
   const command = program
     .command('query')
     .argument('[text]', 'the question; - or nothing reads standard input');
-  addQuestionOptions(command)
+  addQueryOptions(command)
     .addOption(new Option('--format <format>', 'how the answer is written').choices(FORMATS).default('table'))
     .option('--json', "the server's answer as it is; the same as --format json")
     .addOption(
@@ -66,14 +66,14 @@ export function addQuery(program: Command): void {
 
 async function runQuery(given: string | undefined, flags: QueryFlags): Promise<void> {
   const { argument, writing, everySeconds } = readFlags(given, flags);
-  const text = await questionText(argument);
-  const body = questionOf(flags, text);
+  const text = await queryText(argument);
+  const body = queryBody(flags, text);
   const ask = await loadWriter(writing);
   if (everySeconds !== null) {
     await watched({ body, text }, everySeconds, flags, writing, ask);
     return;
   }
-  const { url, token } = await visitor(flags);
+  const { url, token } = await serverAccess(flags);
   endWith(await ask({ url, token, body, text }, print));
 }
 

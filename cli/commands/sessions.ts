@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { addOperatorOptions, OPERATOR_HELP, type OperatorFlags, operator } from '../ask.js';
+import { addOperatorOptions, adminAccess, OPERATOR_HELP, type OperatorFlags } from '../ask.js';
 import { getDocument, postDocument } from '../client.js';
 import { wholeNumber } from '../flags.js';
 import { fieldsOf, listOf, membersOf, print, type ReplyFields, textOf } from '../output.js';
@@ -27,7 +27,7 @@ export function addPs(program: Command): void {
 }
 
 async function runPs(flags: PsFlags): Promise<void> {
-  const { url, token } = operator(flags);
+  const { url, token } = adminAccess(flags);
   const body = bodyOf(await getDocument(url, '/admin/sessions', await token()), flags.json);
   if (!flags.json) print(sessionsText(body));
 }
@@ -76,7 +76,7 @@ export function addKill(program: Command): void {
 }
 
 async function runKill(id: string, flags: KillFlags): Promise<void> {
-  const { url, token } = operator(flags);
+  const { url, token } = adminAccess(flags);
   const path = `/admin/sessions/${encodeURIComponent(id)}/${flags.cancel ? 'cancel' : 'end'}`;
   bodyOf(await postDocument(url, path, await token(), {}), flags.json);
   if (!flags.json) print(`${flags.cancel ? 'cancelled' : 'ended'} ${textOf(id)}`);
@@ -106,7 +106,7 @@ export function addTop(program: Command): void {
 const CLEAR = '\u001b[H\u001b[2J';
 
 async function runTop(flags: TopFlags): Promise<void> {
-  const { url, token } = operator(flags);
+  const { url, token } = adminAccess(flags);
   for (let n = 0; flags.times === undefined || n < flags.times; n++) {
     if (n > 0) await sleep(1_000 * flags.every);
     const bearer = await token();
@@ -115,11 +115,11 @@ async function runTop(flags: TopFlags): Promise<void> {
     const standing = await read('/admin/standing');
     const pools = await read('/admin/pools');
     const sessions = await read('/admin/sessions');
-    print(`${process.stdout.isTTY ? CLEAR : ''}${picture(standing, pools, sessions)}`);
+    print(`${process.stdout.isTTY ? CLEAR : ''}${topText(standing, pools, sessions)}`);
   }
 }
 
-function picture({ processes }: ReplyFields, { pools }: ReplyFields, sessions: ReplyFields): string {
+function topText({ processes }: ReplyFields, { pools }: ReplyFields, sessions: ReplyFields): string {
   const standing = membersOf(processes).map((p) => {
     const audit = fieldsOf(p['audit']);
     return [

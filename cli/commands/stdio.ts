@@ -1,13 +1,13 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { version } from '../../src/base/package-root.js';
-import { type AskFlags, addAskOptions } from '../ask.js';
+import { addClientOptions, type ClientFlags } from '../ask.js';
 import { freshToken } from '../caller.js';
 import { fetchHttp, serverUrl } from '../client.js';
 import { manifestOption, policyOption, settingsOf, wholeNumber } from '../flags.js';
 import { note } from '../output.js';
 
-interface McpFlags extends AskFlags {
+interface McpFlags extends ClientFlags {
   readonly maxBytes?: number;
 }
 
@@ -22,7 +22,7 @@ Examples:
 
 export function addMcp(program: Command): void {
   const command = program.command('mcp');
-  addAskOptions(command)
+  addClientOptions(command)
     .option('--max-bytes <bytes>', 'JSON of one result, at most (131072)', wholeNumber(1_024, 16_777_216))
     .addHelpText('after', HELP)
     .action(runMcp);

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline';
 import { text as textOfStream } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { splitList } from '../../src/service/settings/types.js';
-import { addOperatorOptions, OPERATOR_HELP, type OperatorFlags, operator } from '../ask.js';
+import { addOperatorOptions, adminAccess, OPERATOR_HELP, type OperatorFlags } from '../ask.js';
 import { getDocument, postDocument } from '../client.js';
 import { EXIT, usage } from '../exit.js';
 import { dataDirOption, policyOption, settingsOf, wholeNumber } from '../flags.js';
@@ -102,8 +102,8 @@ export function addRevoke(parent: Command): void {
 }
 
 async function runRevoke(given: string | undefined, flags: RevokeFlags): Promise<void> {
-  const asked = await askedBy(given, flags);
-  const { url, token } = operator(flags);
+  const asked = await revocationTarget(given, flags);
+  const { url, token } = adminAccess(flags);
   const body = bodyOf(await postDocument(url, '/admin/tokens/revoke', await token(), asked), flags.json);
   if (!flags.json) print(revokedText(body));
   if (body['shared'] !== false) return;
@@ -112,7 +112,7 @@ async function runRevoke(given: string | undefined, flags: RevokeFlags): Promise
 }
 
 /** @throws Failure unless exactly one thing is named */
-async function askedBy(given: string | undefined, { allOf, session }: RevokeFlags): Promise<object> {
+async function revocationTarget(given: string | undefined, { allOf, session }: RevokeFlags): Promise<object> {
   if ([given, allOf, session].filter((one) => one !== undefined).length !== 1)
     throw usage('say what to revoke: a token or its `jti`, --all-of a subject, or the token of a --session');
   if (allOf !== undefined) return { subject: allOf };
@@ -159,7 +159,7 @@ export function addRevoked(parent: Command): void {
 }
 
 async function runRevoked(flags: RevokedFlags): Promise<void> {
-  const { url, token } = operator(flags);
+  const { url, token } = adminAccess(flags);
   const body = bodyOf(await getDocument(url, '/admin/tokens/revoked', await token()), flags.json);
   if (!flags.json) print(listText(body));
 }

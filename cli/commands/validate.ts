@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
 import { type Command, Option } from 'commander';
 import type { Diagnostic } from '../../src/model/manifest/index.js';
-import { differenceLines, findingLines, policyDifferenceLines } from '../difference.js';
+import { diagnosticLines, differenceLines, policyDifferenceLines } from '../difference.js';
 import { EXIT } from '../exit.js';
 import {
   besideManifest,
@@ -121,7 +121,7 @@ async function runDiff(proposed: string, flags: DiffFlags): Promise<void> {
     : judge({ kind: 'manifest', text, placed: true }, model);
   if (flags.json) printJson(judgement);
   else {
-    for (const line of findingLines(judgement.diagnostics, proposed)) note(line);
+    for (const line of diagnosticLines(judgement.diagnostics, proposed)) note(line);
     const lines = policy ? policyDifferenceLines : differenceLines;
     if (judgement.diff !== null) for (const line of lines(judgement.diff)) print(line);
   }

@@ -54,7 +54,7 @@ export async function inspectDatabases(model: Model, settings: Settings): Promis
       findings.push(skipped(about, `embedded in ${settings.dataDir}: the gateway sets it up when it starts`));
       continue;
     }
-    const looked = await lookAtServer(about, connector, model, settings);
+    const looked = await inspectServer(about, connector, model, settings);
     findings.push(...looked.findings);
     if (looked.gone !== null) gone.set(connector.name, looked.gone);
   }
@@ -62,7 +62,7 @@ export async function inspectDatabases(model: Model, settings: Settings): Promis
 }
 
 /** Differences between the manifest and each reachable database. Reads the system catalog only. */
-export async function lookForDrift({ manifest }: Pick<Model, 'manifest'>): Promise<Inspection['gone']> {
+export async function findDrift({ manifest }: Pick<Model, 'manifest'>): Promise<Inspection['gone']> {
   const gone = new Map<string, readonly MissingObject[]>();
   for (const connector of manifest.connectors.values()) {
     if (connector.kind === 'pglite') continue;
@@ -92,7 +92,7 @@ async function driftOf(connector: Connector): Promise<readonly MissingObject[] |
   }
 }
 
-async function lookAtServer(
+async function inspectServer(
   about: string,
   connector: Connector,
   model: Model,
@@ -103,10 +103,10 @@ async function lookAtServer(
   try {
     url = await connectorUrl(process.env, name);
   } catch (error) {
-    return only(failed(about, error));
+    return singleFinding(failed(about, error));
   }
   if (url === null)
-    return only(
+    return singleFinding(
       fail(
         about,
         `${name} is not set`,
@@ -118,7 +118,7 @@ async function lookAtServer(
   try {
     survey = await surveyPostgres(url);
   } catch (error) {
-    return only(fail(about, `${shown}: ${connectFault(error)}`));
+    return singleFinding(fail(about, `${shown}: ${connectFault(error)}`));
   }
   try {
     const { needed, findings: guarded } = await rowSecurityFindings(
@@ -159,7 +159,7 @@ async function labelFindings(
   return hasViews ? viewLabelFindings(about, await readUpstream(system), connector) : [];
 }
 
-function only(finding: DoctorFinding): ConnectorInspection {
+function singleFinding(finding: DoctorFinding): ConnectorInspection {
   return { findings: [finding], gone: null };
 }
 
@@ -390,8 +390,8 @@ function driftsOf(
         return [{ message: `the gateway's role cannot read ${id}`, hint, gone: null }];
       }
       const model = modelType(column);
-      if (model !== null && isAs(declared, model, column.stored)) return [];
-      const hint = model === null ? VIEW : `declare it as \`${written(model)}\` in the manifest`;
+      if (model !== null && matchesDeclaration(declared, model, column.stored)) return [];
+      const hint = model === null ? VIEW : `declare it as \`${declarationText(model)}\` in the manifest`;
       const was = declared.stored ?? declared.form?.sql ?? declared.type;
       const changed = { table: name, column: declared.name, cause: 'changed' } as const;
       const gone = isOfType(declared, model, column.stored) ? null : changed;
@@ -405,7 +405,11 @@ function driftsOf(
  *
  * @param stored the type in the database, in the notation of `stored` in a manifest
  */
-function isAs(declared: DeclaredTableColumn, model: ModelledType, stored: string | null): boolean {
+function matchesDeclaration(
+  declared: DeclaredTableColumn,
+  model: ModelledType,
+  stored: string | null,
+): boolean {
   const { labels } = declared;
   if (labels !== null && JSON.stringify(labels) !== JSON.stringify(model.labels)) return false;
   if (declared.stored !== null) return stored === declared.stored || stored === `enum ${declared.stored}`;
@@ -422,7 +426,7 @@ function isOfType(declared: DeclaredTableColumn, model: ModelledType | null, sto
   return model !== null && declared.type === model.type && model.stored === null;
 }
 
-function written({ type, spelled, stored, labels }: ModelledType): string {
+function declarationText({ type, spelled, stored, labels }: ModelledType): string {
   const listed = labels === null ? '' : `, labels: ${JSON.stringify(labels)}`;
   return stored === null ? `type: ${spelled}` : `type: ${type}, stored: ${JSON.stringify(stored)}${listed}`;
 }

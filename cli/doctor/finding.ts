@@ -1,4 +1,4 @@
-import { failureOf } from '../exit.js';
+import { toFailure } from '../exit.js';
 
 /**
  * Result of one check. `warn`: the server works, but something should be corrected. `fail`: a server would not start or
@@ -27,7 +27,7 @@ export const skipped = make('skipped');
 
 /** Finding for an error, on one line; a hint in its message takes precedence over `hint`. */
 export function failed(about: string, error: unknown, hint?: string): DoctorFinding {
-  const [message = '', own] = failureOf(error)
+  const [message = '', own] = toFailure(error)
     .message.replace(/^error: /, '')
     .split(/\s*\n\s*hint: /);
   return fail(about, oneLine(message), own === undefined ? hint : oneLine(own));

@@ -8,7 +8,7 @@ import { fetchKeySet } from '../../src/model/identity/remote-keys.js';
 import { archiveFault } from '../../src/service/audit.js';
 import { issuerKeys } from '../../src/service/issuer-keys.js';
 import type { Settings } from '../../src/service/settings.js';
-import { fetchHttp, knownServer } from '../client.js';
+import { fetchHttp, localServerUrl } from '../client.js';
 import { counted } from '../output.js';
 import { checkedCertificate, type SurfaceCertificateFiles } from '../serve/certificates.js';
 import { checkDataDir, checkPorts } from '../serve/ports.js';
@@ -72,7 +72,7 @@ export async function portFindings(settings: Settings): Promise<readonly DoctorF
 }
 
 async function healthOf(record: ServerRecord): Promise<DoctorFinding> {
-  const url = `${knownServer(record)}/ready`;
+  const url = `${localServerUrl(record)}/ready`;
   const who = `the server of this data directory (process ${record.pid})`;
   try {
     const { status } = await fetchHttp(url, { headers: {}, signal: AbortSignal.timeout(5_000) });

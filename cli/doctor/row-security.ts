@@ -27,7 +27,7 @@ export async function rowSecurityFindings(
   model: Model,
   settings: Settings,
 ): Promise<RowSecurityFindings> {
-  if (!connector.rowSecurity) return { needed: () => true, findings: await leftOver(about, survey) };
+  if (!connector.rowSecurity) return { needed: () => true, findings: await leftoverFindings(about, survey) };
   if (model.snapshot === null) return { needed: () => true, findings: [] };
   const design = rowSecurityDesign(connector, survey.report.role, model);
   const keys = keysThere(settings.dataDir, settings.keysDir);
@@ -43,12 +43,12 @@ export async function rowSecurityFindings(
     findings: [
       ...(faults.length === 0 ? [ok(about, stands)] : faults.map((fault) => fail(about, fault, HINT))),
       ...uncovered.map((name) => warn(about, `row security cannot protect ${name}: it is not a table`)),
-      ...(await besideFindings(about, survey, [...design.tables.keys()])),
+      ...(await unprotectedFindings(about, survey, [...design.tables.keys()])),
     ],
   };
 }
 
-async function leftOver(about: string, { system }: Survey): Promise<readonly DoctorFinding[]> {
+async function leftoverFindings(about: string, { system }: Survey): Promise<readonly DoctorFinding[]> {
   const found = await system.query(sql`select from pg_catalog.pg_namespace where nspname = $1`, [SCHEMA]);
   if (found.length === 0) return [];
   const message =
@@ -64,7 +64,7 @@ async function leftOver(about: string, { system }: Survey): Promise<readonly Doc
 
 const MOST_NAMED = 5;
 
-async function besideFindings(
+async function unprotectedFindings(
   about: string,
   { system }: Survey,
   guarded: readonly string[],
@@ -106,7 +106,7 @@ export function viewLabelFindings(
   const flows = viewFlows(relations);
   const lacking = shown.flatMap((id): readonly DoctorFinding[] => {
     const own = declared.get(id) ?? null;
-    const sources = [...reachedFrom(id, flows)].flatMap((source) => {
+    const sources = [...sourcesOf(id, flows)].flatMap((source) => {
       const label = declared.get(source) ?? null;
       return label === null ? [] : [{ source, label }];
     });
@@ -146,7 +146,7 @@ function labelsOf({ tables }: Connector): ReadonlyMap<string, string | null> {
   );
 }
 
-function reachedFrom(id: string, flows: ViewFlows): ReadonlySet<string> {
+function sourcesOf(id: string, flows: ViewFlows): ReadonlySet<string> {
   const reached = new Set<string>();
   const open = [id];
   for (let at = open.pop(); at !== undefined; at = open.pop()) {

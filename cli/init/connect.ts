@@ -87,7 +87,7 @@ const ROLE = 'osl_reader';
  *
  * @throws Failure if a role is needed and may not be created
  */
-export async function readerToMake(
+export async function roleToCreate(
   { survey }: ConnectedDatabase,
   flags: InitFlags,
   prompt: Prompt,

@@ -31,7 +31,7 @@ import {
 } from '../proposal/index.js';
 import type { ConnectedDatabase } from './connect.js';
 import type { InitFlags, Prompt } from './prompt.js';
-import { biWanted, rowsWanted, tablesWanted, treatmentsWanted } from './questions.js';
+import { askBi, askRowFilter, askTables, askTreatments } from './questions.js';
 
 export interface Design {
   readonly drafted: DraftedManifest;
@@ -58,8 +58,8 @@ export async function designModel(
 ): Promise<Design> {
   await ready();
   const { found, flows } = await discover(survey, flags, reader !== null);
-  const chosen = await tablesWanted(found, flags, prompt);
-  const treatments = await treatmentsWanted(chosen.candidates, flows, flags, prompt);
+  const chosen = await askTables(found, flags, prompt);
+  const treatments = await askTreatments(chosen.candidates, flows, flags, prompt);
   const isHidden = (c: AdoptionCandidate, column: string): boolean =>
     treatments.get(columnId(c, column)) === 'left out';
   const shown = chosen.candidates.map((c) => ({
@@ -72,8 +72,8 @@ export async function designModel(
     flags.role ?? (await prompt.ask('\nName of the role that may read this', 'analyst')),
   );
   const subject = await subjectOf(flags, prompt);
-  const rows = await rowsWanted(keyed.candidates, subject, flags, prompt);
-  const joins = (await biWanted(flags, prompt)) ? 'any' : 'declared';
+  const rows = await askRowFilter(keyed.candidates, subject, flags, prompt);
+  const joins = (await askBi(flags, prompt)) ? 'any' : 'declared';
   const issuerKey = await issuerKeyOf(flags, prompt);
   const tenant = nameOrFail('--tenant', flags.tenant ?? tenantNameOf(url));
   const urlEnv = reader === null ? source.name : readerEnv(source.name);
@@ -171,7 +171,7 @@ async function issuerKeyOf(flags: InitFlags, prompt: Prompt): Promise<string | n
 /** Time limit for counting all tables. */
 const BUDGET_MS = 30_000;
 
-export interface KeyedCandidates {
+interface KeyedCandidates {
   readonly candidates: readonly AdoptionCandidate[];
   readonly counted: ReadonlySet<string>;
   readonly keyless: readonly KeylessTable[];

@@ -3,7 +3,7 @@ import type { Manifest } from '../../src/model/manifest/index.js';
 import { openService } from '../../src/service/open.js';
 import type { Settings } from '../../src/service/settings.js';
 import { createHttpServer } from '../../src/surfaces/http/server.js';
-import { answerOf } from '../answer.js';
+import { parseAnswer } from '../answer.js';
 import { type AnswerBody, postQuery } from '../client.js';
 import { EXIT, Failure } from '../exit.js';
 import { openIssuer } from '../issuer.js';
@@ -47,7 +47,7 @@ async function firstWithRows(questions: readonly string[], url: string, token: s
   let failed: string | null = null;
   for (const osql of questions) {
     const reply = await postQuery(url, token, { osql });
-    const answer = reply.ok ? answerOf(reply.body) : null;
+    const answer = reply.ok ? parseAnswer(reply.body) : null;
     // One failing view must not stop this: the next may answer.
     if (answer === null) failed ??= formatProblem(problemOf(reply.body, reply.status), osql);
     else if (answer.row_count > 0) return { osql, answer };

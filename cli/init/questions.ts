@@ -21,18 +21,18 @@ import type { InitFlags, Prompt } from './prompt.js';
 const MOST_SHOWN = 12;
 
 /** `a, b, c` or `a, b and 40 more`. */
-function some(items: readonly string[], most = MOST_SHOWN): string {
+function shortList(items: readonly string[], most = MOST_SHOWN): string {
   const shown = items.slice(0, most).map(visible).join(', ');
   return items.length > most ? `${shown} and ${items.length - most} more` : shown;
 }
 
-export async function tablesWanted(
+export async function askTables(
   found: readonly AdoptionCandidate[],
   flags: InitFlags,
   prompt: Prompt,
 ): Promise<TableSelection> {
   const readable = found.filter((c) => c.columns.some((column) => column.readable));
-  prompt.say(`\n${readable.length} tables and views may be read: ${some(readable.map(tableOf))}`);
+  prompt.say(`\n${readable.length} tables and views may be read: ${shortList(readable.map(tableOf))}`);
   const question = 'Which? Names between commas, * for any letters, -name leaves one out, table=name renames';
   for (;;) {
     const text = flags.tables ?? (await prompt.ask(question, 'all'));
@@ -46,13 +46,13 @@ export async function tablesWanted(
 }
 
 function faultOf({ candidates, unmatched, leftOut }: TableSelection): string | null {
-  if (unmatched.length > 0) return `no table is called ${some(unmatched.map((u) => `\`${u}\``))}`;
+  if (unmatched.length > 0) return `no table is called ${shortList(unmatched.map((u) => `\`${u}\``))}`;
   if (candidates.length > 0) return null;
   const [first] = leftOut;
   return first === undefined ? 'there are no tables' : `nothing is left: ${first.table}: ${first.reason}`;
 }
 
-export async function treatmentsWanted(
+export async function askTreatments(
   candidates: readonly AdoptionCandidate[],
   flows: ViewFlows,
   flags: InitFlags,
@@ -72,8 +72,8 @@ export async function treatmentsWanted(
   const these =
     masked.length === 1 ? 'this column looks personal' : `these ${masked.length} columns look personal`;
   prompt.say(`\nBy their names (no row is read for this) ${these}, and will be masked:`);
-  prompt.say(`  ${masked.length === 0 ? 'none' : some(masked, 60)}`);
-  if (out.length > 0) prompt.say(`Credentials, left out altogether: ${some(out, 60)}`);
+  prompt.say(`  ${masked.length === 0 ? 'none' : shortList(masked, 60)}`);
+  if (out.length > 0) prompt.say(`Credentials, left out altogether: ${shortList(out, 60)}`);
   for (;;) {
     const text = await prompt.ask(
       'More to mask as table.column, or -table.column to show one in the clear',
@@ -106,7 +106,7 @@ function edit(
     const name = word.replace(/^-/, '');
     const ids = all.filter((id) => id === name || (name.includes('.') && id.endsWith(`.${name}`)));
     if (ids.length === 0) return `no column is called \`${visible(name)}\`: write table.column`;
-    if (ids.length > 1) return `\`${visible(name)}\` could be ${some(ids)}`;
+    if (ids.length > 1) return `\`${visible(name)}\` could be ${shortList(ids)}`;
     for (const id of ids) {
       if (word.startsWith('-')) cleared.push(id);
       else masked.set(id, 'masked');
@@ -138,13 +138,13 @@ export function tenantColumn(candidates: readonly AdoptionCandidate[]): SharedCo
 }
 
 /** True if BI tools will connect, which join on columns that are not keys. */
-export async function biWanted(flags: InitFlags, prompt: Prompt): Promise<boolean> {
+export async function askBi(flags: InitFlags, prompt: Prompt): Promise<boolean> {
   if (flags.bi !== undefined) return flags.bi;
   prompt.say('\nTableau, Power BI, Superset and others join to their own subqueries on any column.');
   return prompt.confirm('Will BI tools connect? Otherwise questions join on declared keys alone', false);
 }
 
-export async function rowsWanted(
+export async function askRowFilter(
   candidates: readonly AdoptionCandidate[],
   subject: string,
   flags: InitFlags,
@@ -159,7 +159,7 @@ export async function rowsWanted(
   if (without.length === 0 || flags.others !== undefined)
     return { column, value, refers, others: flags.others ?? 'hidden' };
   const lack = without.length === 1 ? '1 table has' : `${without.length} tables have`;
-  prompt.say(`${lack} no ${visible(column)}: ${some(without.map((c) => c.name))}`);
+  prompt.say(`${lack} no ${visible(column)}: ${shortList(without.map((c) => c.name))}`);
   const whole = await prompt.confirm('Show them whole? Otherwise they are hidden', false);
   return { column, value, refers, others: whole ? 'whole' : 'hidden' };
 }

@@ -18,7 +18,7 @@ import {
   tableOf,
 } from '../proposal/index.js';
 import { runningServer } from '../server-file.js';
-import { type ConnectedDatabase, connectTo, readerToMake } from './connect.js';
+import { type ConnectedDatabase, connectTo, roleToCreate } from './connect.js';
 import { type Design, designModel } from './design.js';
 import { type FirstAnswer, firstAnswer } from './first-answer.js';
 import { assumedPrompt, type InitFlags, type Prompt, terminalPrompt } from './prompt.js';
@@ -49,14 +49,14 @@ async function init(dir: string, flags: InitFlags, prompt: Prompt): Promise<Outc
   const { survey } = connected;
   try {
     const started = performance.now();
-    const reader = await readerToMake(connected, flags, prompt);
+    const reader = await roleToCreate(connected, flags, prompt);
     if (flags.rowSecurity && reader === null)
       throw usage('--row-security: its policies hold for a role that owns nothing: --create-role makes one');
     const design = await designModel(connected, reader, flags, prompt);
     if (!(await prompt.confirm(`\nWrite ${summary(design)} to ${dir}?`, true))) {
       throw new Failure(EXIT.failed, 'stopped: nothing was written');
     }
-    const outcome = await make(dir, connected, reader, design);
+    const outcome = await createProject(dir, connected, reader, design);
     return { ...outcome, seconds: (performance.now() - started) / 1000 };
   } finally {
     survey.close();
@@ -90,7 +90,7 @@ export function dataDirOf(dir: string): string {
  * Writes everything to a stage, answers a first query from it, and moves the files into place; undoes everything on
  * failure.
  */
-export async function make(
+export async function createProject(
   dir: string,
   connected: ConnectedDatabase,
   reader: string | null,
@@ -101,7 +101,7 @@ export async function make(
   let stands = false;
   const undo = async (): Promise<void> => {
     stage.discard();
-    if (stands) await checkUnguarded(connected);
+    if (stands) await dropRowPolicies(connected);
     await role?.drop();
   };
   const interrupted = (): void => {
@@ -114,7 +114,7 @@ export async function make(
   try {
     if (reader !== null) role = await readerOf(connected, reader, design);
     if (reader !== null && design.rowSecurity) {
-      await guard(stage, connected, reader);
+      await writeRowPolicies(stage, connected, reader);
       stands = true;
     }
     const first = await askFirst(stage, design, role?.url ?? connected.url);
@@ -170,7 +170,7 @@ function readerOf(
 }
 
 /** Writes the row-security policies. @throws Failure if the tables belong to another role */
-async function guard(stage: Stage, { survey }: ConnectedDatabase, reader: string): Promise<void> {
+async function writeRowPolicies(stage: Stage, { survey }: ConnectedDatabase, reader: string): Promise<void> {
   const { manifestFile, policyFile, dataDir } = stage;
   const model = await loadServed({ ...settingsOf({}), manifestFile, policyFile, dataDir });
   const key = tenantKeys(dataDir);
@@ -186,7 +186,7 @@ async function guard(stage: Stage, { survey }: ConnectedDatabase, reader: string
 }
 
 /** INVARIANT: runs before the role is dropped: its policies would go with it, and leave row security on. */
-async function checkUnguarded({ survey }: ConnectedDatabase): Promise<void> {
+async function dropRowPolicies({ survey }: ConnectedDatabase): Promise<void> {
   await survey.system.transaction(async (tx) => {
     for (const statement of clearingScript()) await tx.script(statement);
   });

@@ -62,7 +62,7 @@ export function openStage(dir: string, dataDir: string, texts: StageTexts): Stag
     },
     commit() {
       // INVARIANT: synchronous, so that no signal handler runs in between; the manifest comes last.
-      const ignored = ignore(dir, dataDir, place);
+      const ignored = updateGitignore(dir, dataDir, place);
       if (fresh) renameSync(join(place, 'data'), dataDir);
       const added = KEPT.filter((name) => existsSync(join(place, name)) && !existsSync(join(dir, name)));
       for (const name of [...added, ...FILES]) renameSync(join(place, name), join(dir, name));
@@ -80,7 +80,7 @@ export function openStage(dir: string, dataDir: string, texts: StageTexts): Stag
 }
 
 /** Adds keys and log to .gitignore; returns false if nothing had to be added. */
-function ignore(dir: string, dataDir: string, place: string): boolean {
+function updateGitignore(dir: string, dataDir: string, place: string): boolean {
   const inside = relative(dir, dataDir);
   if (inside.startsWith('..')) return false;
   const file = join(dir, '.gitignore');

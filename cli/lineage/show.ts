@@ -5,7 +5,7 @@ import { accessOfChain } from '../../src/service/lineage/caller.js';
 import { namespaceOf } from '../../src/service/lineage/index.js';
 import { columnLineageFacet, producerOf } from '../../src/service/lineage/openlineage.js';
 import { loadModel, publishedDir } from '../../src/service/model.js';
-import { questionText } from '../ask.js';
+import { queryText } from '../ask.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { type ServerFlags, settingsOfModel } from '../flags.js';
 import { print, printJson, visible } from '../output.js';
@@ -20,7 +20,7 @@ interface ShowFlags extends ServerFlags {
 export async function runShow(argument: string | undefined, flags: ShowFlags): Promise<void> {
   const chain = flags.chain ?? (flags.subject === undefined ? [] : [flags.subject]);
   if (chain.length === 0) throw usage('say who would ask: --subject user:analyst');
-  const text = await questionText(argument);
+  const text = await queryText(argument);
   const settings = settingsOfModel(flags);
   await ready();
   const published = flags.dataDir === undefined ? null : await headIn(publishedDir(settings));

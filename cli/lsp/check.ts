@@ -21,7 +21,7 @@ export interface Project {
 
 export type OpenTexts = ReadonlyMap<string, string>;
 
-export interface SoundModel {
+export interface ValidModel {
   readonly manifest: Manifest;
   /** Null if the policy is missing or invalid. */
   readonly snapshot: PolicySnapshot | null;
@@ -30,14 +30,14 @@ export interface SoundModel {
 export interface CheckResult {
   readonly diagnostics: readonly Diagnostic[];
   /** Null if the manifest is invalid. */
-  readonly sound: SoundModel | null;
+  readonly sound: ValidModel | null;
   readonly names: ManifestNames | null;
 }
 
 /** Checks a project as `osl validate` does, with unsaved texts instead of files. */
 export async function check(project: Project, open: OpenTexts): Promise<CheckResult> {
   const read = async (file: string): Promise<string> => open.get(file) ?? readManifestText(file);
-  const { diagnostics, sound } = await judged(project, read);
+  const { diagnostics, sound } = await loadProject(project, read);
   const [manifest, policy] = await Promise.all([
     valueIn(project.manifestFile, read),
     project.policyFile === null ? null : valueIn(project.policyFile, read),
@@ -49,7 +49,7 @@ export async function check(project: Project, open: OpenTexts): Promise<CheckRes
   };
 }
 
-async function judged(
+async function loadProject(
   { manifestFile, policyFile }: Project,
   read: (file: string) => Promise<string>,
 ): Promise<Pick<CheckResult, 'diagnostics' | 'sound'>> {
@@ -80,7 +80,7 @@ export type CheckTask =
       readonly project: Project;
       readonly open: readonly (readonly [file: string, text: string])[];
     }
-  | { readonly kind: 'sights'; readonly manifestFile: string; readonly object: string }
+  | { readonly kind: 'visibility'; readonly manifestFile: string; readonly object: string }
   | {
       readonly kind: 'questions';
       readonly manifestFile: string;
@@ -95,7 +95,7 @@ export interface CheckResults {
     readonly functions: readonly FunctionEntry[];
   };
   /** Markdown; null if there is nothing to show. */
-  readonly sights: string | null;
+  readonly visibility: string | null;
   /** Null if no valid manifest has been checked yet. */
   readonly questions: readonly QuestionFault[] | null;
 }
@@ -126,7 +126,7 @@ const MOST_STATEMENTS = 500;
  */
 export function questionFaults(
   text: string,
-  model: SoundModel,
+  model: ValidModel,
   subject: string | null,
 ): readonly QuestionFault[] {
   const access = accessOf(model, subject);
@@ -156,7 +156,7 @@ function faultOf(
   return { code, message, hint, from: at, to: Math.min(to, at + Math.max(1, word.length)) };
 }
 
-function accessOf({ manifest: { catalog }, snapshot }: SoundModel, subject: string | null): Access {
+function accessOf({ manifest: { catalog }, snapshot }: ValidModel, subject: string | null): Access {
   if (subject === null || snapshot === null) return everythingIn(catalog);
   const identity = supposedIdentity({ chain: [subject], roles: null }, snapshot);
   return effectiveAccess(identity, snapshot, catalog, { ...NOWHERE, now: Date.now() });

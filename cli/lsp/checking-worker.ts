@@ -3,8 +3,8 @@ import { ready } from 'osl-compiler';
 import { stackOf } from '../../src/base/thrown.js';
 import { functionEntries } from '../../src/model/graph/language.js';
 import type { CheckReply, CheckRequest, CheckResults, CheckTask } from './check.js';
-import { check, questionFaults, type SoundModel } from './check.js';
-import { sightsText } from './visibility.js';
+import { check, questionFaults, type ValidModel } from './check.js';
+import { visibilityText } from './visibility.js';
 
 /** Compiles edited files off the thread that talks to the editor. */
 
@@ -12,7 +12,7 @@ const port = parentPort;
 if (port === null) throw new Error('this file is the main module of a worker');
 
 /** By manifest file: the last valid model, for hovers while it is invalid. */
-const sound = new Map<string, SoundModel>();
+const sound = new Map<string, ValidModel>();
 
 await ready();
 let last: Promise<void> = Promise.resolve();
@@ -42,9 +42,9 @@ async function done(task: CheckTask): Promise<CheckResults[CheckTask['kind']]> {
         });
       return { diagnostics: checked.diagnostics, names: checked.names, functions: functionEntries() };
     }
-    case 'sights': {
+    case 'visibility': {
       const model = sound.get(task.manifestFile);
-      return model === undefined ? null : sightsText(task.object, model);
+      return model === undefined ? null : visibilityText(task.object, model);
     }
     case 'questions': {
       const model = sound.get(task.manifestFile);

@@ -26,7 +26,6 @@ import { completeQuestion } from './osql/complete.js';
 import { type Statement, statementsOf } from './osql/scope.js';
 import {
   CheckingThread,
-  complain,
   type DocumentKind,
   fileOf,
   kindOf,
@@ -34,6 +33,7 @@ import {
   type ProjectState,
   Projects,
   projectOf,
+  reportError,
 } from './projects.js';
 import { findKey, type Outline, outlineOf, type YamlRange } from './yaml/find.js';
 import { placeAt } from './yaml/place.js';
@@ -108,7 +108,7 @@ export class Editing {
   #changed(document: TextDocument): void {
     const own = this.#own(document.uri);
     if (own?.standing == null) return;
-    if (own.kind === 'questions') this.#checkQuestions(own.document, own.standing).catch(complain);
+    if (own.kind === 'questions') this.#checkQuestions(own.document, own.standing).catch(reportError);
     else this.#projects.changed(own.standing.project);
   }
 
@@ -143,7 +143,7 @@ export class Editing {
     const version = this.#documents.get(uri)?.version;
     this.#connection
       .sendDiagnostics({ uri, diagnostics, ...(version !== undefined && { version }) })
-      .catch(complain);
+      .catch(reportError);
   }
 
   /** In the editor's spelling, if the file is open. */
@@ -155,7 +155,7 @@ export class Editing {
     for (const { uri } of this.#documents.all()) {
       const own = this.#own(uri);
       if (own?.kind === 'questions' && own.standing?.project.manifestFile === manifestFile)
-        this.#checkQuestions(own.document, own.standing).catch(complain);
+        this.#checkQuestions(own.document, own.standing).catch(reportError);
     }
   }
 
@@ -202,7 +202,7 @@ export class Editing {
       const target = questionTarget(statement, at, names);
       if (target !== null) {
         const range = { start: document.positionAt(target.from), end: document.positionAt(target.to) };
-        return hoverOf([objectText(target, names), await this.#sights(target, standing)], range);
+        return hoverOf([objectText(target, names), await this.#visibility(target, standing)], range);
       }
       const word = statement.tokens.find(({ from, to }) => from <= at && at <= to)?.text;
       const found = functions.filter(({ name }) => name === word);
@@ -216,7 +216,7 @@ export class Editing {
     const place = placeAt(linesOf(document), position.line, position.character);
     if (place === null) return null;
     const target = targetAt(kind, place, names);
-    const told = target === null ? [] : [objectText(target, names), await this.#sights(target, standing)];
+    const told = target === null ? [] : [objectText(target, names), await this.#visibility(target, standing)];
     const { line } = position;
     return hoverOf(
       [...told, schemaText(kind, place)],
@@ -224,11 +224,13 @@ export class Editing {
     );
   }
 
-  async #sights(
+  async #visibility(
     { object }: HoverTarget,
     { project: { manifestFile } }: ProjectState,
   ): Promise<string | null> {
-    return object === null ? null : this.#thread.ask<'sights'>({ kind: 'sights', manifestFile, object });
+    return object === null
+      ? null
+      : this.#thread.ask<'visibility'>({ kind: 'visibility', manifestFile, object });
   }
 
   async #definition(uri: string, position: Position): Promise<Definition | null> {

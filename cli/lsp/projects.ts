@@ -149,7 +149,7 @@ interface ProjectEntry {
 }
 
 /** Reports an error on standard error, because standard output carries the protocol. */
-export function complain(error: unknown): void {
+export function reportError(error: unknown): void {
   process.stderr.write(`osl lsp: ${stackOf(error)}\n`);
 }
 
@@ -218,7 +218,7 @@ export class Projects {
 
   #check(entry: ProjectEntry): Promise<void> {
     entry.running = this.#checked(entry)
-      .catch(complain)
+      .catch(reportError)
       .finally(() => {
         entry.running = null;
         // Changes during the check: their timer found it running.

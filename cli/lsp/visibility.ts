@@ -13,7 +13,7 @@ import {
   type Visibility,
   widestVisibility,
 } from '../../src/model/graph/index.js';
-import type { SoundModel } from './check.js';
+import type { ValidModel } from './check.js';
 
 /** A policy may have many thousands of subjects. */
 const MOST_SUBJECTS = 500;
@@ -31,20 +31,20 @@ const WORDS: Readonly<Record<Exclude<Visibility, 'nothing'>, string>> = {
  * Markdown about who may see an object, and by which grants: every subject acting for itself, now, with all its roles.
  * Null if the manifest has no such object.
  */
-export function sightsText(name: string, { manifest: { catalog }, snapshot }: SoundModel): string | null {
+export function visibilityText(name: string, { manifest: { catalog }, snapshot }: ValidModel): string | null {
   const object = objectNamed(name);
   const relation = catalog.relations.get(object.relation);
   if (relation === undefined) return null;
   const label = labelOf(relation, object.column);
   if (label === undefined) return null;
   if (snapshot === null) return 'Who may see it is not known: the policy is missing or wrong.';
-  const seen = [...sightsOf(object, relation, snapshot, catalog)];
-  const blind = seen.filter(({ sight }) => sight === 'nothing').length;
-  const lines = (['clear', 'partly_masked', 'masked', 'aggregates'] as const).flatMap((sight) => {
-    const who = seen.filter((one) => one.sight === sight);
+  const seen = [...visibilities(object, relation, snapshot, catalog)];
+  const blind = seen.filter(({ visibility }) => visibility === 'nothing').length;
+  const lines = (['clear', 'partly_masked', 'masked', 'aggregates'] as const).flatMap((visibility) => {
+    const who = seen.filter((one) => one.visibility === visibility);
     return who.length === 0
       ? []
-      : [`- **${WORDS[sight]}**: ${namesText(who.map(({ subject }) => subject))}, by ${rulesText(who)}`];
+      : [`- **${WORDS[visibility]}**: ${namesText(who.map(({ subject }) => subject))}, by ${rulesText(who)}`];
   });
   const mask = label === null ? null : (snapshot.masks.get(relation.name)?.get(label) ?? 'deny');
   return [
@@ -61,11 +61,11 @@ export function sightsText(name: string, { manifest: { catalog }, snapshot }: So
 
 interface SubjectVisibility {
   readonly subject: string;
-  readonly sight: Visibility;
+  readonly visibility: Visibility;
   readonly rules: readonly string[];
 }
 
-function* sightsOf(
+function* visibilities(
   object: CatalogName,
   relation: Relation,
   snapshot: PolicySnapshot,
@@ -75,10 +75,10 @@ function* sightsOf(
   for (const subject of [...snapshot.subjects.keys()].slice(0, MOST_SUBJECTS)) {
     const identity = supposedIdentity({ chain: [subject], roles: null }, snapshot);
     const access = effectiveAccess(identity, snapshot, catalog, circumstances);
-    const sight = widestVisibility(relation, object.column, catalog, access);
+    const visibility = widestVisibility(relation, object.column, catalog, access);
     const { grants } = reasonsFor(relation.name, identity, access, snapshot, catalog);
     const rules = grants.filter((grant) => grant.counts && covers(grant, object.column)).map(ruleText);
-    yield { subject, sight, rules };
+    yield { subject, visibility, rules };
   }
 }
 

@@ -5,7 +5,7 @@ import type { TestOutcome } from './observe.js';
 
 export function judge({ expect }: PolicyTest, observed: TestOutcome): readonly string[] {
   switch (observed.kind) {
-    case 'sight':
+    case 'visibility':
       return differing('sees', expect.sees, observed.sees);
     case 'refusal': {
       const wanted = expect.decision ?? 'allow';
@@ -62,7 +62,7 @@ function judgeRows(wanted: readonly JsonRow[], got: readonly JsonRow[], inOrder:
   const surplus = without(got, wanted);
   return [
     ...missing.slice(0, TOLD).map((row) => `rows: expected, and not there: ${row}`),
-    ...surplus.slice(0, TOLD).map((row) => `rows: there, and not expected: ${row}`),
+    ...surplus.slice(0, TOLD).map((row) => `rows: unexpected row: ${row}`),
   ];
 }
 

@@ -16,7 +16,7 @@ import { fieldsIn } from '../../src/surfaces/rest/bodies/json.js';
 import { queryRequestIn } from '../../src/surfaces/rest/bodies/query.js';
 import { JsonAnswer } from '../../src/surfaces/rest/json-answer.js';
 import type { JsonRow, PolicyTest, TestCircumstances, TestQuestion } from './document.js';
-import type { TestService } from './stand.js';
+import type { TestService } from './test-service.js';
 
 export type TestOutcome =
   | {
@@ -26,7 +26,7 @@ export type TestOutcome =
       readonly rows: readonly JsonRow[];
     }
   | { readonly kind: 'refusal'; readonly code: string; readonly message: string }
-  | { readonly kind: 'sight'; readonly sees: Visibility };
+  | { readonly kind: 'visibility'; readonly sees: Visibility };
 
 export async function observe(
   stand: Pick<TestService, 'service' | 'means'>,
@@ -37,9 +37,12 @@ export async function observe(
   const { claims } = test.from;
   const identity = testIdentity({ ...test, ...(claims !== undefined && { claims }) }, snapshot);
   if (test.asked.kind === 'object')
-    return { kind: 'sight', sees: sightOf(test.asked.name, test.from, identity, service, snapshot) };
+    return {
+      kind: 'visibility',
+      sees: visibilityOf(test.asked.name, test.from, identity, service, snapshot),
+    };
   try {
-    return await answered(partsUnder(stand, snapshot), identity, test.from, test.asked);
+    return await answered(withPolicy(stand, snapshot), identity, test.from, test.asked);
   } catch (error) {
     if (error instanceof QueryError) return { kind: 'refusal', code: error.code, message: error.message };
     throw error;
@@ -50,7 +53,7 @@ const PLANS_BYTES = 1_048_576;
 const UNLIMITED = Object.freeze(Object.fromEntries(LIMIT_BUCKETS.map((bucket) => [bucket, 1e9])));
 
 /** The service under another policy, without rate limits: tests come faster than callers. */
-function partsUnder(
+function withPolicy(
   { service, means }: Pick<TestService, 'service' | 'means'>,
   snapshot: PolicySnapshot,
 ): AnswerParts {
@@ -109,7 +112,7 @@ function bodyOf(asked: Exclude<TestQuestion, { kind: 'object' }>): object {
   }
 }
 
-function sightOf(
+function visibilityOf(
   name: string,
   { surface = 'rest', address, purpose, at }: TestCircumstances,
   identity: Identity,

@@ -12,7 +12,7 @@ import type { Manifest } from '../../src/model/manifest/index.js';
 import type { PolicyTest, PolicyTests } from './document.js';
 import { judge } from './judge.js';
 import { observe } from './observe.js';
-import { openStand, type TestService } from './test-service.js';
+import { openTestService, type TestService } from './test-service.js';
 
 interface TestResult {
   readonly name: string;
@@ -48,7 +48,7 @@ export async function runPolicyTests(
   withCoverage: boolean,
   progress: TestProgress = () => undefined,
 ): Promise<PolicyTestRun> {
-  const stand = await openStand(tests);
+  const stand = await openTestService(tests);
   try {
     const { snapshot } = stand.service.model();
     if (snapshot === null) throw new Error('a policy that was loaded does not serve');

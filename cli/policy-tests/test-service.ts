@@ -32,7 +32,7 @@ const SILENT: ServiceLog = Object.freeze({
  *
  * @throws ManifestProblems and PolicyFault of the files, UnfitRows, StartProblem
  */
-export async function openStand({ manifestFile, policyFile, data }: PolicyTests): Promise<TestService> {
+export async function openTestService({ manifestFile, policyFile, data }: PolicyTests): Promise<TestService> {
   const own = await loadModel(manifestFile, policyFile, null); // reports errors of the files with their places
   const dir = mkdtempSync(join(tmpdir(), 'osl-policy-test-'));
   const remove = (): void => rmSync(dir, { recursive: true, force: true });

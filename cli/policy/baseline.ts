@@ -21,7 +21,7 @@ import {
 } from '../../src/model/manifest/index.js';
 import type { Model } from '../../src/model/served-model.js';
 import { unseal } from '../../src/model/versions/index.js';
-import { findingLines, policyDifferenceLines } from '../difference.js';
+import { diagnosticLines, policyDifferenceLines } from '../difference.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { type ServerFlags, settingsOf } from '../flags.js';
 import { note, print } from '../output.js';
@@ -96,9 +96,9 @@ export async function tenantFor(control: ControlQueries, flags: PolicyFlags): Pr
   throw usage(only === undefined ? 'there is no policy yet: osl policy push' : 'name one with --tenant');
 }
 
-export function told(judgement: PolicyJudgement, what: string): void {
+export function printJudgement(judgement: PolicyJudgement, what: string): void {
   if (judgement.diff === null)
-    throw new Failure(EXIT.usage, findingLines(judgement.diagnostics, what).join('\n'));
+    throw new Failure(EXIT.usage, diagnosticLines(judgement.diagnostics, what).join('\n'));
   for (const line of policyDifferenceLines(judgement.diff)) print(line);
 }
 

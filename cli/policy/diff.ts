@@ -10,12 +10,12 @@ import { readManifestText } from '../../src/model/manifest/index.js';
 import type { Model } from '../../src/model/served-model.js';
 import { databasePlace } from '../../src/service/settings/control.js';
 import { readSetting } from '../../src/service/settings/table.js';
-import { type AuditFlags, onRecord, withLog } from '../audit/log.js';
-import { timeOf } from '../audit/search.js';
+import { type AuditFlags, recordReading, withLog } from '../audit/log.js';
+import { parseTime } from '../audit/search.js';
 import { EXIT, usage } from '../exit.js';
 import { type ServerFlags, settingsOfModel } from '../flags.js';
 import { print, printJson, visible } from '../output.js';
-import { type PolicyFlags, policyBaseline, told } from './baseline.js';
+import { type PolicyFlags, policyBaseline, printJudgement } from './baseline.js';
 import { withControl } from './versions.js';
 
 export interface PolicyDiffFlags extends PolicyFlags, Pick<ServerFlags, 'policy' | 'dataDir'> {
@@ -31,13 +31,13 @@ export async function runPolicyDiff(proposed: string, flags: PolicyDiffFlags): P
   const questions =
     since === undefined || !judgement.ok
       ? null
-      : await pastQuestions(text, proposed, model, { ...flags, since });
+      : await comparePastQueries(text, proposed, model, { ...flags, since });
   if (flags.json) {
     printJson(questions === null ? judgement : { ...judgement, questions });
     if (!judgement.ok) process.exitCode = EXIT.usage;
     return;
   }
-  told(judgement, proposed);
+  printJudgement(judgement, proposed);
   if (questions !== null) for (const line of pastLines(questions)) print(line);
 }
 
@@ -76,19 +76,19 @@ const QUESTIONS: ReadonlySet<string> = new Set(['query', 'explain', 'sample', 'p
  *
  * @throws Failure if there is no log, or reading it cannot be noted
  */
-export async function pastQuestions(
+export async function comparePastQueries(
   text: string,
   file: string,
   { manifest, snapshot: before }: Model,
   flags: AuditFlags & { readonly since: string },
-): Promise<PastQuestions> {
-  const since = timeOf('--since', flags.since);
+): Promise<PastQueries> {
+  const since = parseTime('--since', flags.since);
   const after = compiledPolicy(text, file, manifest);
   const otherwise = before === null ? () => [] : otherwiseUnder({ manifest, before, after });
   const callers = new Map<string, PastCaller>();
   const counts = { asked: 0, otherwise: 0 };
   await withLog(flags, async (log) => {
-    await onRecord(log, 'policy diff', { since });
+    await recordReading(log, 'policy diff', { since });
     for await (const { action, chain, objects } of log.search({ since, kind: 'decision' }, false)) {
       if (!QUESTIONS.has(action) || objects.length === 0) continue;
       counts.asked++;
@@ -107,7 +107,7 @@ function count(callers: Map<string, PastCaller>, chain: readonly string[], chang
   callers.set(key, { chain, ...change, questions });
 }
 
-export interface PastQuestions {
+export interface PastQueries {
   /** RFC 3339, UTC. */
   readonly since: string;
   readonly asked: number;
@@ -126,7 +126,7 @@ export interface PastCaller {
   readonly terms: boolean;
 }
 
-export function pastLines({ since, asked, otherwise, callers }: PastQuestions): readonly string[] {
+export function pastLines({ since, asked, otherwise, callers }: PastQueries): readonly string[] {
   const of = `${otherwise} of ${asked} question${asked === 1 ? '' : 's'} since ${since}`;
   return [
     asked === 0 ? `no question was asked since ${since}` : `${of} touched what would be seen otherwise`,

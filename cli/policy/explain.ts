@@ -1,11 +1,11 @@
-import { type AskFlags, visitor } from '../ask.js';
+import { type ClientFlags, serverAccess } from '../ask.js';
 import { postDocument } from '../client.js';
 import { usage } from '../exit.js';
-import { sightWords } from '../explanation.js';
+import { visibilityWords } from '../explanation.js';
 import { fieldsOf, print, visible } from '../output.js';
 import { bodyOf } from '../reply.js';
 
-interface ExplainAccessFlags extends AskFlags {
+interface ExplainAccessFlags extends ClientFlags {
   readonly object: string;
   readonly as?: string;
   readonly asChain?: readonly string[];
@@ -22,7 +22,7 @@ export async function runExplainAccess(flags: ExplainAccessFlags): Promise<void>
   const { object, as, asChain, asRoles, row } = flags;
   if (as === undefined && asChain === undefined)
     throw usage('say who is supposed to ask, with --as or --as-chain');
-  const { url, token } = await visitor(flags, 'admin');
+  const { url, token } = await serverAccess(flags, 'admin');
   const question = {
     object,
     as: as ?? null,
@@ -43,9 +43,9 @@ function* linesOf(body: Readonly<Record<string, unknown>>): Generator<string> {
   const { object, chain, sees, label, mask, row } = body;
   const who = textsOf(chain).join(' → ');
   const how = label === null ? '' : ` (label ${label}, mask ${mask})`;
-  yield `${who} sees ${object} ${sightWords(sees)}${how}`;
+  yield `${who} sees ${object} ${visibilityWords(sees)}${how}`;
   for (const column of listOf(body['columns']))
-    yield `  ${fieldsOf(column)['name']}: ${sightWords(fieldsOf(column)['sees'])}`;
+    yield `  ${fieldsOf(column)['name']}: ${visibilityWords(fieldsOf(column)['sees'])}`;
   for (const reason of textsOf(body['because'])) yield `- ${reason}`;
   for (const grant of listOf(body['grants'])) yield grantText(fieldsOf(grant));
   if (row === null) return;

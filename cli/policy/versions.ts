@@ -29,8 +29,8 @@ import {
   noteActive,
   type PolicyFlags,
   policyBaseline,
+  printJudgement,
   tenantFor,
-  told,
 } from './baseline.js';
 
 export interface PushFlags extends AuthorFlags {
@@ -109,7 +109,7 @@ export function runActivate(version: number, flags: AuthorFlags): Promise<void> 
     const text = await policyText(database, tenant, version);
     if (text === null) throw usage(`there is no version ${version}: osl policy history lists them`);
     const judgement = judgePolicy(text, `version ${version}`, model);
-    if (!flags.json || !judgement.ok) told(judgement, `version ${version}`);
+    if (!flags.json || !judgement.ok) printJudgement(judgement, `version ${version}`);
     if (active?.version === version) {
       if (flags.json) printJson({ version, activation: active.activation, diff: judgement.diff });
       else note(`version ${version} is active already`);
@@ -127,7 +127,7 @@ export function runPush(file: string, flags: PushFlags): Promise<void> {
     const text = await readManifestText(file);
     const { tenant, model, seen } = await policyBaseline(database, flags);
     const judgement = judgePolicy(text, file, model);
-    if (!flags.json || !judgement.ok) told(judgement, file);
+    if (!flags.json || !judgement.ok) printJudgement(judgement, file);
     const by = authorshipOf(flags);
     const { number, added } = await pushPolicy(database, tenant, text, by);
     if (!flags.json) note(added ? `kept as version ${number}` : `version ${number} has this text already`);
@@ -143,13 +143,13 @@ export function runRollback(to: number | null, flags: AuthorFlags): Promise<void
   return withControl(async ({ database }) => {
     const tenant = await tenantFor(database, flags);
     const history = await activations(database, tenant);
-    const version = to ?? before(history);
+    const version = to ?? previousVersion(history);
     const text = await policyText(database, tenant, version);
     if (text === null) throw usage(`there is no version ${version}: osl policy history lists them`);
     if (!history.some((activation) => activation.version === version))
       throw usage(`version ${version} never served: osl policy activate ${version}`);
-    const { seen, judgement } = await judged(database, tenant, version, text, flags);
-    if (judgement !== null && (!flags.json || !judgement.ok)) told(judgement, `version ${version}`);
+    const { seen, judgement } = await judgeIfPossible(database, tenant, version, text, flags);
+    if (judgement !== null && (!flags.json || !judgement.ok)) printJudgement(judgement, `version ${version}`);
     const asked = { version, action: 'rollback', ...authorshipOf(flags) } as const;
     const activation = await activatePolicy(database, tenant, asked, seen);
     if (flags.json) printJson({ version, activation, diff: judgement?.diff ?? null });
@@ -157,7 +157,7 @@ export function runRollback(to: number | null, flags: AuthorFlags): Promise<void
   });
 }
 
-function before(history: readonly Activation[]): number {
+function previousVersion(history: readonly Activation[]): number {
   const [newest] = history;
   const found = history.find(({ version }) => version !== newest?.version);
   if (found === undefined) throw usage('no other version has ever served: there is nothing to go back to');
@@ -165,7 +165,7 @@ function before(history: readonly Activation[]): number {
 }
 
 /** Compares with the baseline, if the manifest is available. */
-async function judged(
+async function judgeIfPossible(
   control: ControlQueries,
   tenant: string,
   version: number,

@@ -8,14 +8,14 @@ import {
   anyMessage,
   askForPassword,
   CANCEL_REQUEST,
+  encodeMessage,
   fatalError,
   GSS_REQUEST,
-  hearData,
+  onData,
   Relay,
   SSL_REQUEST,
   type SubjectToken,
   type TokenSource,
-  typed,
   withUser,
 } from './relay.js';
 
@@ -49,13 +49,13 @@ export async function serveClient(client: Socket, options: ProxyOptions): Promis
     const asked = await startupOf(client);
     if (asked === null) return;
     if (asked.startup.readUInt32BE(4) === CANCEL_REQUEST) {
-      const server = await reach(options.target);
+      const server = await connectGateway(options.target);
       server.end(asked.startup);
       client.end();
       return;
     }
     const { password } = options;
-    const behind = password === undefined ? asked.behind : await behindPassword(client, asked, password);
+    const behind = password === undefined ? asked.behind : await checkPassword(client, asked, password);
     if (behind === null) client.end(fatalError('password authentication failed', '28P01'));
     else await logIn(client, { ...asked, behind }, options);
   } catch (error) {
@@ -97,14 +97,10 @@ function startupOf(client: Socket): Promise<ClientStartup | null> {
 }
 
 /** Requests the password. Resolves with the bytes after it; null if it is wrong or the client disconnects. */
-async function behindPassword(
-  client: Socket,
-  asked: ClientStartup,
-  password: string,
-): Promise<Buffer | null> {
+async function checkPassword(client: Socket, asked: ClientStartup, password: string): Promise<Buffer | null> {
   const incoming = new FrameDecoder();
   const message = new Promise<Buffer | null>((resolve) => {
-    hearData(client, (chunk) => {
+    onData(client, (chunk) => {
       incoming.push(chunk);
       const whole = incoming.message(() => MOST_PASSWORD);
       if (whole !== null) resolve(whole);
@@ -131,7 +127,7 @@ function digest(text: string): Buffer {
 
 async function logIn(client: Socket, asked: ClientStartup, options: ProxyOptions): Promise<void> {
   const login = await options.tokens();
-  const server = await reach(options.target);
+  const server = await connectGateway(options.target);
   client.once('close', () => server.destroy());
   server.once('close', () => client.end());
   server.write(withUser(asked.startup, login.subject));
@@ -159,7 +155,7 @@ function authenticate(client: Socket, server: Socket, login: SubjectToken): Prom
       ) {
         const asks = message[0] === AUTHENTICATION ? message.readUInt32BE(5) : null;
         if (asks === CLEARTEXT) {
-          server.write(typed('p', login.token));
+          server.write(encodeMessage('p', login.token));
         } else if (asks === 0) {
           server.removeAllListeners('data');
           server.pause();
@@ -170,14 +166,14 @@ function authenticate(client: Socket, server: Socket, login: SubjectToken): Prom
         }
       }
     };
-    hearData(server, data);
+    onData(server, data);
     server.once('close', () => resolve(null));
   });
 }
 
 const CONNECT_MS = 10_000;
 
-async function reach(target: ProxyTarget): Promise<Socket> {
+async function connectGateway(target: ProxyTarget): Promise<Socket> {
   const { host, port } = target;
   const socket = connectSocket({ host, port, noDelay: true, keepAlive: true });
   await openSocket(socket, 'connect', target);

@@ -10,7 +10,7 @@ export interface SubjectToken {
 export type TokenSource = () => Promise<SubjectToken>;
 
 /** Calls `hear` for each chunk. An error in it closes the socket, and thereby the other side's. */
-export function hearData(socket: Socket, hear: (chunk: Buffer) => void): void {
+export function onData(socket: Socket, hear: (chunk: Buffer) => void): void {
   socket.on('data', (chunk) => {
     try {
       hear(chunk);
@@ -61,8 +61,8 @@ export class Relay {
     this.#server = ends.server;
     this.#tokens = tokens;
     this.#said = said;
-    hearData(this.#client, (chunk) => this.#clientSent(chunk));
-    hearData(this.#server, (chunk) => this.#serverSent(chunk));
+    onData(this.#client, (chunk) => this.#clientSent(chunk));
+    onData(this.#server, (chunk) => this.#serverSent(chunk));
     this.#timer = setInterval(() => {
       this.#due = true;
       void this.#renew();
@@ -148,7 +148,7 @@ export class Relay {
       return;
     }
     this.#renewing = true;
-    this.#server.write(typed('Q', `SET osl.token = '${token.replaceAll("'", "''")}'`));
+    this.#server.write(encodeMessage('Q', `SET osl.token = '${token.replaceAll("'", "''")}'`));
   }
 }
 
@@ -171,7 +171,7 @@ export function withUser(startup: Buffer, user: string): Buffer {
   return packet;
 }
 
-export function typed(type: string, body: string): Buffer {
+export function encodeMessage(type: string, body: string): Buffer {
   const text = Buffer.from(`${body}\0`);
   const message = Buffer.alloc(5 + text.length);
   message.write(type, 0, 'latin1');
@@ -181,7 +181,7 @@ export function typed(type: string, body: string): Buffer {
 }
 
 export function fatalError(text: string, sqlstate = '08006'): Buffer {
-  return typed('E', ['SFATAL', 'VFATAL', `C${sqlstate}`, `M${text}`, ''].join('\0'));
+  return encodeMessage('E', ['SFATAL', 'VFATAL', `C${sqlstate}`, `M${text}`, ''].join('\0'));
 }
 
 export function askForPassword(): Buffer {

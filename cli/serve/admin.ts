@@ -18,10 +18,10 @@ import type { ProcessConfiguration } from '../../src/surfaces/admin/index.js';
 import type { HttpServer, MoreRoutes } from '../../src/surfaces/http/server.js';
 import { type MetricsJson, totalsOf } from '../../src/surfaces/http/telemetry.js';
 import type { PgFrontend } from '../../src/surfaces/pg/index.js';
-import { failureOf } from '../exit.js';
+import { toFailure } from '../exit.js';
 import { type CertificateMaterial, checkedCertificate, SurfaceCertificate } from './certificates.js';
 
-export interface OwnPart {
+export interface ProcessControl {
   view(): ProcessView;
   /** False if there is no such session or request. */
   command(id: string, what: SessionCommand): boolean;
@@ -34,7 +34,7 @@ interface Fronts {
   readonly inflight: HttpServer['inflight'];
 }
 
-export function ownPart(service: Service, { name, pg, inflight }: Fronts): OwnPart {
+export function processControl(service: Service, { name, pg, inflight }: Fronts): ProcessControl {
   return {
     view: () =>
       ownView(service, {
@@ -57,7 +57,10 @@ export interface OperatorParts {
   readonly insight: Insight;
 }
 
-export function operatedAlone(own: OwnPart, reload: () => Promise<ReloadResult>): ServerOperations {
+export function singleProcessOperations(
+  own: ProcessControl,
+  reload: () => Promise<ReloadResult>,
+): ServerOperations {
   return {
     views: async () => [own.view()],
     command: async (id, what) => own.command(id, what),
@@ -66,7 +69,7 @@ export function operatedAlone(own: OwnPart, reload: () => Promise<ReloadResult>)
       try {
         return { reloaded: true, ...(await reload()) };
       } catch (error) {
-        return { reloaded: false, why: failureOf(error).message };
+        return { reloaded: false, why: toFailure(error).message };
       }
     },
     stop: () => void process.kill(process.pid, 'SIGTERM'),

@@ -60,7 +60,7 @@ function checkAuthorities(ca: string, { clients }: SurfaceCertificateFiles): voi
   }
 }
 
-function toldOf(until: string): string {
+function describeCertificate(until: string): string {
   return `a certificate until ${until}`;
 }
 
@@ -80,7 +80,7 @@ export class SurfaceCertificate implements ReloadPart {
   prepare(): ReloadStep {
     const stamp = stampOf(this.#files);
     const { until, ...next } = checkedCertificate(this.#files);
-    return { now: toldOf(until), kept: null, take: () => this.#take(next, stamp) };
+    return { now: describeCertificate(until), kept: null, take: () => this.#take(next, stamp) };
   }
 
   /**
@@ -94,7 +94,7 @@ export class SurfaceCertificate implements ReloadPart {
     try {
       const { until, ...next } = checkedCertificate(this.#files);
       this.#take(next, stamp);
-      return toldOf(until);
+      return describeCertificate(until);
     } catch (error) {
       const again = this.#unfit?.stamp === stamp;
       if (again && this.#unfit?.told === false)

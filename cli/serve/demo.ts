@@ -8,7 +8,7 @@ import { ensureDemo } from '../demo/index.js';
 import { openIssuer } from '../issuer.js';
 import type { Progress } from '../progress.js';
 import { DEMO_CALLERS } from './examples.js';
-import { type Demo, operatorsWords } from './server.js';
+import { asStartProblem, type Demo } from './server.js';
 
 export const DEMO: Demo = Object.freeze({
   load,
@@ -28,14 +28,14 @@ async function load(
 ): Promise<void> {
   const engine = databases.get(service.defaultConnector);
   if (engine === undefined) throw new StartProblem('the demo has no connector');
-  await operatorsWords(
+  await asStartProblem(
     ensureDemo(engine.system, INSTALLATION_ROOT, (step, done, total) =>
       progress.step(step === 'read' ? 'reading packages' : 'loading rows', done, total),
     ),
     settings,
   );
   const { manifest } = service.model();
-  await operatorsWords(
+  await asStartProblem(
     indexContent(manifest, databases, settings.content, [], (p) =>
       progress.step(`indexing ${p.facet} ${p.version}`, p.done, p.total),
     ),

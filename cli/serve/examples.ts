@@ -3,7 +3,7 @@ import { effectiveAccess, type PolicySnapshot } from '../../policy/index.js';
 import { entityExamples, governedView, metricExamples } from '../../src/model/graph/index.js';
 import type { Manifest } from '../../src/model/manifest/index.js';
 import type { Model } from '../../src/model/served-model.js';
-import { answerOf, formatAnswer } from '../answer.js';
+import { formatAnswer, parseAnswer } from '../answer.js';
 import { postQuery } from '../client.js';
 import { openIssuer } from '../issuer.js';
 import { formatProblem, problemOf } from '../reply.js';
@@ -65,13 +65,13 @@ const MOST_SUBJECTS = 8;
 export function genericExamples({ manifest, snapshot }: Model): readonly ShellExample[] {
   if (snapshot === null) return [];
   return [...snapshot.subjects].slice(0, MOST_SUBJECTS).flatMap(([subject, { ceiling }]) => {
-    const osql = firstQuestion(manifest, accessOf(subject, [...ceiling], manifest, snapshot));
+    const osql = firstQuestion(manifest, accessOfToken(subject, [...ceiling], manifest, snapshot));
     if (osql === null) return [];
     return [{ subject, about: `roles ${[...ceiling].join(', ')}`, who: ['--subject', subject], osql }];
   });
 }
 
-function accessOf(
+function accessOfToken(
   subject: string,
   aclRoles: readonly string[],
   { catalog }: Manifest,
@@ -123,7 +123,7 @@ export async function tour({ record, settings }: RunningServer): Promise<string>
   for (const { subject, asks, osql } of QUESTIONS) {
     const { token } = await issuer.mint({ subject });
     const reply = await postQuery(url, token, { osql });
-    const answer = reply.ok ? answerOf(reply.body) : null;
+    const answer = reply.ok ? parseAnswer(reply.body) : null;
     const shown =
       answer === null ? formatProblem(problemOf(reply.body, reply.status), osql) : formatAnswer(answer);
     parts.push(asks, `${subject}> ${osql}`, '', shown, '');

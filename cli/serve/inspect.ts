@@ -5,7 +5,7 @@ import type { Model } from '../../src/model/served-model.js';
 import type { OpenService } from '../../src/service/open.js';
 import type { Service } from '../../src/service/service.js';
 import type { Settings } from '../../src/service/settings.js';
-import { inspectDatabases, lookForDrift, type MissingObject } from '../doctor/database.js';
+import { findDrift, inspectDatabases, type MissingObject } from '../doctor/database.js';
 import type { DoctorFinding } from '../doctor/finding.js';
 import { dataDirFindings, issuerFindings, tlsFindings } from '../doctor/machine.js';
 
@@ -22,10 +22,11 @@ export async function inspect(open: InspectedService, settings: Settings): Promi
   const keyless = keylessEntities(model.manifest);
   if (keyless !== null) log.warn(keyless, { about: 'manifest' });
   try {
-    const { findings, gone } = await inspectDatabases(reachedOf(model, engines), settings);
+    const { findings, gone } = await inspectDatabases(reachableModel(model, engines), settings);
     for (const connector of engines.keys()) {
       const found = gone.get(connector);
-      if (found !== undefined) await takeOut(open, connector, missingIn(model.manifest, connector, found));
+      if (found !== undefined)
+        await takeOutOfService(open, connector, missingIn(model.manifest, connector, found));
     }
     const told = new Set([...engines.values()].flatMap((engine) => engine.warnings));
     warnOf(
@@ -41,7 +42,7 @@ export async function inspect(open: InspectedService, settings: Settings): Promi
 }
 
 /** Databases that are down are monitored elsewhere, and inspected once they respond. */
-function reachedOf({ manifest, snapshot }: Model, engines: Service['engines']): Model {
+function reachableModel({ manifest, snapshot }: Model, engines: Service['engines']): Model {
   const connectors = [...manifest.connectors].filter(([name]) => engines.get(name)?.reached !== false);
   return { manifest: { ...manifest, connectors: new Map(connectors) }, snapshot };
 }
@@ -62,13 +63,13 @@ function warnOf(
 export async function inspectDrift(open: InspectedService): Promise<void> {
   const { service } = open;
   const { manifest } = service.model();
-  for (const [connector, gone] of await lookForDrift({ manifest }))
+  for (const [connector, gone] of await findDrift({ manifest }))
     if (service.model().manifest === manifest)
-      await takeOut(open, connector, missingIn(manifest, connector, gone));
+      await takeOutOfService(open, connector, missingIn(manifest, connector, gone));
 }
 
 /** Takes exactly these objects of a connector out of service; changes are logged and recorded. */
-async function takeOut(
+async function takeOutOfService(
   { service, databases, record }: InspectedService,
   connector: string,
   missing: ReadonlyMap<string, MissingParts>,

@@ -7,7 +7,7 @@ import type { First } from '../../src/service/model.js';
 import { isSet } from '../../src/service/settings/table.js';
 import type { Settings } from '../../src/service/settings.js';
 import { workersFor } from '../../src/service/workers.js';
-import { EXIT, endOnUncaught, Failure, failureOf, usage } from '../exit.js';
+import { EXIT, endOnUncaught, Failure, toFailure, usage } from '../exit.js';
 import { type ServerFlags, settingsOf } from '../flags.js';
 import { operatorLog } from '../log.js';
 import { note, print } from '../output.js';
@@ -40,7 +40,7 @@ export async function runServer(flags: RunFlags, demo: Demo | null): Promise<voi
   checkFirstSteps(flags, settings);
   const log = operatorLog();
   endOnUncaught(log, () => removeServerFile(settings.dataDir, process.pid));
-  void tellOfArchive(settings, log);
+  void reportArchiveFault(settings, log);
   if (demo === null && settings.workers !== 1) {
     const first = await lookFirst(settings, log);
     const count = workersFor(settings, first.model.manifest);
@@ -48,7 +48,7 @@ export async function runServer(flags: RunFlags, demo: Demo | null): Promise<voi
   }
   const progress = await createProgress();
   const server = await startServer({ settings, demo, log, progress });
-  const told = untilToldToStop({
+  const told = untilStopped({
     reload: () => void reload(server),
     force: () => {
       removeServerFile(settings.dataDir, process.pid);
@@ -57,7 +57,7 @@ export async function runServer(flags: RunFlags, demo: Demo | null): Promise<voi
     },
   });
   const { policyFault } = server.open;
-  if (policyFault !== null) note(`${failureOf(policyFault).message}\n${REFUSED}`);
+  if (policyFault !== null) note(`${toFailure(policyFault).message}\n${REFUSED}`);
   await announce(server, settings.dataDir, flags.json === true);
   const why = await Promise.race([told, server.open.over]);
   if (why !== undefined) endAtOnce(why, settings);
@@ -65,7 +65,7 @@ export async function runServer(flags: RunFlags, demo: Demo | null): Promise<voi
 }
 
 /** An archive directory may come back: older records are kept meanwhile. */
-async function tellOfArchive({ audit }: Settings, log: ServiceLog): Promise<void> {
+async function reportArchiveFault({ audit }: Settings, log: ServiceLog): Promise<void> {
   const cause = await archiveFault(audit);
   if (cause !== null) log.error('older records of the audit log cannot be archived, and stay', { cause });
 }
@@ -78,7 +78,7 @@ async function superviseWorkers(
   count: number,
 ): Promise<void> {
   const server = await (await import('../workers/run.js')).startWorkers(settings, first, count);
-  const told = untilToldToStop({
+  const told = untilStopped({
     reload: () => void reloadWorkers(server),
     force: () => {
       server.kill();
@@ -87,7 +87,7 @@ async function superviseWorkers(
       process.exit(EXIT.interrupted);
     },
   });
-  if (first.policyFault !== null) note(`${failureOf(first.policyFault).message}\n${REFUSED}`);
+  if (first.policyFault !== null) note(`${toFailure(first.policyFault).message}\n${REFUSED}`);
   if (flags.json === true) print(JSON.stringify(listening(server.record, settings.dataDir)));
   else
     print(
@@ -178,7 +178,7 @@ async function reload(server: RunningServer): Promise<void> {
     note(`reloaded: ${now.join('; ')}`);
     for (const text of kept) note(`not reloaded: ${text}`);
   } catch (error) {
-    note(failureOf(error).message);
+    note(toFailure(error).message);
     note(`not reloaded: ${servedNow(server)}`);
   }
 }
@@ -199,7 +199,7 @@ export interface SignalHandlers {
 const SAME_PRESS_MS = 250;
 
 /** Resolves at the first SIGINT or SIGTERM; handlers stay installed. */
-export function untilToldToStop(handlers: SignalHandlers): Promise<void> {
+export function untilStopped(handlers: SignalHandlers): Promise<void> {
   return new Promise((resolve) => {
     let first = 0;
     const stop = (): void => {

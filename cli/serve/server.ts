@@ -28,10 +28,10 @@ import {
   adminListener,
   adminRoutes,
   type OperatorParts,
-  type OwnPart,
-  operatedAlone,
-  ownPart,
+  type ProcessControl,
+  processControl,
   serverInsight,
+  singleProcessOperations,
 } from './admin.js';
 import {
   type CertificateMaterial,
@@ -61,7 +61,7 @@ export interface OpenServer {
   /** Handles a cancel request that another process received. False if the key is of no session here. */
   cancel(processId: number, key: Buffer): boolean;
   readonly register: OwnSessions;
-  readonly own: OwnPart;
+  readonly own: ProcessControl;
   figures(): Promise<MetricsJson>;
 }
 
@@ -136,7 +136,7 @@ export async function openServer(options: ServerOptions, seat: ProcessFiles): Pr
   };
   try {
     progress.step('starting');
-    const open = await operatorsWords(openService(settings, log, seat), settings);
+    const open = await asStartProblem(openService(settings, log, seat), settings);
     closing.push(() => open.close());
     await options.demo?.load(open, settings, progress);
     await inspect(open, settings);
@@ -154,7 +154,7 @@ export async function openServer(options: ServerOptions, seat: ProcessFiles): Pr
       await inspect(open, settings);
       return told;
     };
-    const operated = options.common?.operated ?? operatedAlone(own, reload);
+    const operated = options.common?.operated ?? singleProcessOperations(own, reload);
     const insight = serverInsight(open, settings, options.common, figures, closing);
     late.operator = { operated, insight };
     const admin = await adminListener(settings, open.service, late.operator, closing);
@@ -208,7 +208,7 @@ async function frontends(
   readonly cancel: OpenServer['cancel'];
   readonly register: OwnSessions;
   readonly figures: OpenServer['figures'];
-  readonly own: OwnPart;
+  readonly own: ProcessControl;
   listen(): Promise<{ readonly httpPort: number; readonly pgPort: number }>;
 }> {
   const { wire, http } = certificatesIn(settings.tls);
@@ -245,7 +245,7 @@ async function frontends(
   const figures = (): Promise<MetricsJson> => rest.figures();
   const { register } = pg;
   const { inflight } = rest;
-  const own = ownPart(service, { name: common?.name ?? 'server', pg, inflight });
+  const own = processControl(service, { name: common?.name ?? 'server', pg, inflight });
   return {
     listen,
     cancel,
@@ -331,7 +331,7 @@ export function recordOf(
 }
 
 /** Converts plain errors of an engine to StartProblem, for the operator; others pass unchanged. */
-export async function operatorsWords<T>(work: Promise<T>, { dataDir }: Settings): Promise<T> {
+export async function asStartProblem<T>(work: Promise<T>, { dataDir }: Settings): Promise<T> {
   try {
     return await work;
   } catch (error) {
@@ -342,12 +342,12 @@ export async function operatorsWords<T>(work: Promise<T>, { dataDir }: Settings)
 }
 
 /** Interval of looking at the error counters. */
-const HEAR_MS = 250;
+const POLL_MS = 250;
 /** Minimum interval between two checks, however many queries fail. */
 const REST_MS = 1_000;
 
 /** Errors for missing and for changed tables or columns. */
-const MET = ['E0525', 'E0526'] as const;
+const DRIFT_CODES = ['E0525', 'E0526'] as const;
 
 /**
  * Checks databases for drift every `everyMs`, and soon after a query failed because of it, so that objects go out of
@@ -357,11 +357,11 @@ function watchDrift(open: InspectedService, everyMs: number): () => void {
   const { service } = open;
   if (everyMs === 0) return () => undefined;
   let lookedAt = performance.now();
-  let met = metBy(service);
+  let met = driftErrors(service);
   let looking = false;
   const look = async (): Promise<void> => {
     const rested = performance.now() - lookedAt;
-    const now = metBy(service);
+    const now = driftErrors(service);
     if (looking || (rested < everyMs && (now === met || rested < REST_MS))) return;
     looking = true;
     met = now;
@@ -374,13 +374,13 @@ function watchDrift(open: InspectedService, everyMs: number): () => void {
   };
   const timer = setInterval(
     () => void look().catch((error: unknown) => service.log.error('drift', { error: String(error) })),
-    Math.min(HEAR_MS, everyMs),
+    Math.min(POLL_MS, everyMs),
   ).unref();
   return () => clearInterval(timer);
 }
 
-function metBy({ observing: { meters } }: Service): number {
-  return MET.reduce((sum, code) => sum + (meters.codes.get(code) ?? 0), 0);
+function driftErrors({ observing: { meters } }: Service): number {
+  return DRIFT_CODES.reduce((sum, code) => sum + (meters.codes.get(code) ?? 0), 0);
 }
 
 const FOLDER = join(PACKAGE_ROOT, 'dist', 'console');

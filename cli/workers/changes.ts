@@ -2,7 +2,7 @@ import type { ServiceLog } from '../../src/base/log.js';
 import { Serial } from '../../src/base/serial.js';
 import { messageOf } from '../../src/base/thrown.js';
 import type { ReloadResult } from '../../src/service/reload/reload.js';
-import type { ChangeAsked, ChangeRefusal, OfSupervisor, Texts } from './messages.js';
+import type { ChangeRefusal, ChangeRequest, SupervisorProtocol, Texts } from './messages.js';
 import { type Handlers, PeerGone } from './peer.js';
 import type { WorkerSlot } from './slot.js';
 
@@ -86,7 +86,7 @@ export class WorkerChanges {
     );
   }
 
-  handlers(slot: WorkerSlot, given: Texts): Pick<Handlers<OfSupervisor>, ChangeRequestName> {
+  handlers(slot: WorkerSlot, given: Texts): Pick<Handlers<SupervisorProtocol>, ChangeRequestName> {
     return {
       admit: () => this.#turns.run(() => this.#admit(slot, given)),
       enter: () => this.#enter(slot),
@@ -120,7 +120,7 @@ export class WorkerChanges {
   }
 
   async #admit(slot: WorkerSlot, given: Texts): Promise<null> {
-    const steps: ChangeAsked[] = [];
+    const steps: ChangeRequest[] = [];
     if (given !== this.#texts) steps.push({ kind: 'reload', texts: this.#texts, brokenSince: null });
     steps.push({ kind: 'version', texts: this.#texts, brokenSince: null });
     for (const change of steps) {
@@ -171,7 +171,7 @@ export class WorkerChanges {
   }
 
   async #byAll(
-    change: ChangeAsked,
+    change: ChangeRequest,
     all: readonly WorkerSlot[],
     prepareMs = PREPARE_MS,
   ): Promise<ReloadResult | ChangeRefusal> {

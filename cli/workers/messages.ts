@@ -58,7 +58,7 @@ const ports = record({
  */
 const change = record({ kind: oneOf('reload', 'version', 'policy'), texts, brokenSince: nullOr(number) });
 
-export type ChangeAsked = GuardedBy<typeof change>;
+export type ChangeRequest = GuardedBy<typeof change>;
 
 /**
  * Reason why a change cannot be applied. `policy`: the newest policy is missing or invalid; `keptUntil`: end of service
@@ -107,7 +107,7 @@ const sessionCommand = record({ id: text, what: oneOf('cancel', 'end') });
 const drained = record({ on: flag });
 
 /** Requests from the supervisor to a worker. */
-export const OF_WORKER = Object.freeze({
+export const WORKER_PROTOCOL = Object.freeze({
   /** Opens the service and listens. Errors are reported by `failed` before the worker ends. */
   start: exchange(start, ports),
   /** Stops accepting, and ends after the running requests, or after the deadline. */
@@ -137,7 +137,7 @@ export const OF_WORKER = Object.freeze({
 }) satisfies Protocol;
 
 /** Requests from a worker to its supervisor. */
-export const OF_SUPERVISOR = Object.freeze({
+export const SUPERVISOR_PROTOCOL = Object.freeze({
   /** The worker is ready for messages: earlier ones are lost. */
   here: exchange(nothing, nothing),
   /** The worker cannot start; exit status and message for the whole server. */
@@ -187,8 +187,8 @@ export const OF_SUPERVISOR = Object.freeze({
   rightPassword: exchange(record({ account: text, address: text }), flag),
 }) satisfies Protocol;
 
-export type OfWorker = typeof OF_WORKER;
-export type OfSupervisor = typeof OF_SUPERVISOR;
+export type WorkerProtocol = typeof WORKER_PROTOCOL;
+export type SupervisorProtocol = typeof SUPERVISOR_PROTOCOL;
 
 function exchange<Q, A>(ask: Guard<Q>, answer: Guard<A>): Exchange<Q, A> {
   return Object.freeze({ ask, answer });

@@ -8,10 +8,10 @@ import { EXIT } from '../exit.js';
 import { logLevelPart, operatorLog } from '../log.js';
 import { createProgress } from '../progress.js';
 import { checkDataDir, checkPorts } from '../serve/ports.js';
-import { operatorsWords, recordOf } from '../serve/server.js';
+import { asStartProblem, recordOf } from '../serve/server.js';
 import { removeServerFile, type ServerRecord, writeServerFile } from '../server-file.js';
 import type { ChangeRefusal } from './messages.js';
-import { portsOf, type ServerEnd, Supervisor, textsOf } from './supervisor.js';
+import { portsOf, readTexts, type ServerEnd, Supervisor } from './supervisor.js';
 
 export interface RunningWorkers {
   readonly record: ServerRecord;
@@ -33,7 +33,7 @@ export async function startWorkers(given: Settings, first: First, count: number)
     const settings = { ...given, ...(await portsOf(given)) };
     const control = await Control.open(settings, log);
     try {
-      const keeper = await operatorsWords(openKeeper(settings, first, count, log, control), settings);
+      const keeper = await asStartProblem(openKeeper(settings, first, count, log, control), settings);
       return await begun(settings, keeper, count, log, control);
     } catch (error) {
       await control?.close();
@@ -63,7 +63,7 @@ async function begun(
   control: Control | null,
 ): Promise<RunningWorkers> {
   const { dataDir } = settings;
-  const supervisor = new Supervisor(settings, await textsOf(settings, control), count, log, control);
+  const supervisor = new Supervisor(settings, await readTexts(settings, control), count, log, control);
   const stop = async (deadlineMs: number): Promise<void> => {
     removeServerFile(dataDir, process.pid);
     await supervisor.stop(deadlineMs);

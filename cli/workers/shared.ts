@@ -17,13 +17,13 @@ import type { SharedProcessFiles } from '../../src/service/seat.js';
 import type { Settings } from '../../src/service/settings.js';
 import { RemoteCatalogs } from '../../src/surfaces/catalog/index.js';
 import { countedBy, type SessionCaps } from '../../src/surfaces/pg/index.js';
-import { failureOf } from '../exit.js';
+import { toFailure } from '../exit.js';
 import type { OpenServer, SharedAcrossProcesses } from '../serve/server.js';
-import type { ChangeAsked, ChangeRefusal, OfSupervisor, OfWorker, Texts } from './messages.js';
+import type { ChangeRefusal, ChangeRequest, SupervisorProtocol, Texts, WorkerProtocol } from './messages.js';
 import type { Handlers, Peer } from './peer.js';
 import type { WorkerChannel } from './slot.js';
 
-export type SupervisorChannel = Peer<OfWorker, OfSupervisor>;
+export type SupervisorChannel = Peer<WorkerProtocol, SupervisorProtocol>;
 
 type SupervisorRequestName =
   | 'prepare'
@@ -163,7 +163,7 @@ export class SharedParts implements SharedProcessFiles {
     await open.lookAtRevoked();
   }
 
-  handlers(): Pick<Handlers<OfWorker>, SupervisorRequestName> {
+  handlers(): Pick<Handlers<WorkerProtocol>, SupervisorRequestName> {
     return {
       prepare: (change) => this.#prepare(change),
       take: async () => {
@@ -209,7 +209,7 @@ export class SharedParts implements SharedProcessFiles {
     };
   }
 
-  async #prepare({ kind, texts, brokenSince }: ChangeAsked): Promise<ChangeRefusal | null> {
+  async #prepare({ kind, texts, brokenSince }: ChangeRequest): Promise<ChangeRefusal | null> {
     const open = this.#open;
     if (open === null)
       return { exit: 1, message: 'error: this worker is not open yet', policy: false, keptUntil: null };
@@ -220,7 +220,7 @@ export class SharedParts implements SharedProcessFiles {
       return null;
     } catch (error) {
       this.#texts = before;
-      const { exit, message } = failureOf(error);
+      const { exit, message } = toFailure(error);
       const policy = error instanceof Error && error.name === 'PolicyFault';
       return { exit, message, policy, keptUntil: open.own.view().policy_kept_until };
     }
@@ -276,7 +276,7 @@ export class SharedLimits {
   }
 
   /** Until a worker serves, its files may be newer than the served ones. */
-  handlers(worker: number, serves: () => boolean): Pick<Handlers<OfSupervisor>, LimitMessage> {
+  handlers(worker: number, serves: () => boolean): Pick<Handlers<SupervisorProtocol>, LimitMessage> {
     return {
       lease: ({ counter, key }) => this.#books[counter].lease(key, worker),
       charge: ({ charges }) => charges.map((charge) => this.#quotas.add(charge)),
@@ -313,7 +313,7 @@ export class SharedSessions {
     this.#caps = caps;
   }
 
-  handlers(worker: number): Pick<Handlers<OfSupervisor>, SessionMessage> {
+  handlers(worker: number): Pick<Handlers<SupervisorProtocol>, SessionMessage> {
     return {
       session: ({ subject, address }) => {
         const counted = countedBy(subject, address, this.#caps);
@@ -367,7 +367,7 @@ export class SharedTokens {
     this.#used = used;
   }
 
-  handlers(): Pick<Handlers<OfSupervisor>, TokenMessage> {
+  handlers(): Pick<Handlers<SupervisorProtocol>, TokenMessage> {
     return {
       exchangeKey: () => this.#key,
       firstUse: ({ token, issuedAt, endsAt }) => this.#used.first(token, issuedAt, endsAt),

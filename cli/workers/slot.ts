@@ -2,13 +2,19 @@ import cluster, { type Worker } from 'node:cluster';
 import { messageOf } from '../../src/base/thrown.js';
 import type { Settings } from '../../src/service/settings.js';
 import { Failure } from '../exit.js';
-import { OF_SUPERVISOR, OF_WORKER, type OfSupervisor, type OfWorker, type Texts } from './messages.js';
+import {
+  SUPERVISOR_PROTOCOL,
+  type SupervisorProtocol,
+  type Texts,
+  WORKER_PROTOCOL,
+  type WorkerProtocol,
+} from './messages.js';
 import { type Handlers, Peer, PeerGone } from './peer.js';
 
-export type WorkerChannel = Peer<OfSupervisor, OfWorker>;
+export type WorkerChannel = Peer<SupervisorProtocol, WorkerProtocol>;
 
 export interface SlotEvents {
-  handlers(slot: WorkerSlot, texts: Texts): Omit<Handlers<OfSupervisor>, 'here' | 'failed'>;
+  handlers(slot: WorkerSlot, texts: Texts): Omit<Handlers<SupervisorProtocol>, 'here' | 'failed'>;
   texts(): Texts;
   /** A worker ended unexpectedly; the next starts in `again` ms. */
   ended(slot: WorkerSlot, why: string, again: number): void;
@@ -79,7 +85,7 @@ export class WorkerSlot {
       worker.once('exit', () => reject(new PeerGone('it ended before it listened')));
       worker.once('error', reject); // no process could be created
     });
-    const handlers: Handlers<OfSupervisor> = {
+    const handlers: Handlers<SupervisorProtocol> = {
       ...this.#events.handlers(this, texts),
       here: () => {
         listens();
@@ -90,7 +96,7 @@ export class WorkerSlot {
         return null;
       },
     };
-    const peer: WorkerChannel = new Peer(OF_SUPERVISOR, handlers, OF_WORKER, (message) =>
+    const peer: WorkerChannel = new Peer(SUPERVISOR_PROTOCOL, handlers, WORKER_PROTOCOL, (message) =>
       post(worker, message),
     );
     this.#worker = worker;

@@ -73,7 +73,7 @@ export class Supervisor {
     this.#jobs = ownJobs(settings, log);
     this.#catalogs = new Catalogs(catalogOptions(settings, log));
     this.#catalog = new CatalogServer(this.#catalogs);
-    this.#figures = ownFigures(() => this.#standing());
+    this.#figures = supervisorMetrics(() => this.#standing());
     this.#limits = new SharedLimits(count, (holder) => this.#slots[holder - 1]?.peer ?? null);
     this.over = new Promise((resolve) => {
       this.#end = resolve;
@@ -102,7 +102,7 @@ export class Supervisor {
   }
 
   reload(): Promise<ReloadResult | ChangeRefusal> {
-    return this.#changes.reload(() => textsOf(this.#settings, this.#control));
+    return this.#changes.reload(() => readTexts(this.#settings, this.#control));
   }
 
   async stop(deadlineMs: number): Promise<void> {
@@ -245,7 +245,9 @@ export async function portsOf({ host, httpPort, pgPort, admin }: Settings): Prom
     { port: admin.pgPort, host: admin.host },
   ];
   const taken = await Promise.all(asked.map(({ port, host }) => (port === null ? null : held(port, host))));
-  const [http, pg, adminHttp, adminPg] = await Promise.all(taken.map((held) => held?.release() ?? null));
+  const [http, pg, adminHttp, adminPg] = await Promise.all(
+    taken.map((reservePort) => reservePort?.release() ?? null),
+  );
   return {
     httpPort: http ?? httpPort,
     pgPort: pg ?? pgPort,
@@ -273,7 +275,7 @@ export interface WorkerCounts {
   readonly engines: number;
 }
 
-export function ownFigures(read: () => WorkerCounts): () => Promise<MetricsJson> {
+export function supervisorMetrics(read: () => WorkerCounts): () => Promise<MetricsJson> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const gauge = (name: string, help: string, of: keyof WorkerCounts): void => {
@@ -293,7 +295,7 @@ export function ownFigures(read: () => WorkerCounts): () => Promise<MetricsJson>
   return async () => JSON.stringify(await registry.getMetricsAsJSON());
 }
 
-export async function textsOf(
+export async function readTexts(
   { manifestFile, policyFile }: Settings,
   control: Control | null,
 ): Promise<Texts> {

@@ -2,10 +2,10 @@ import { InternalError } from 'osl-compiler';
 import type { ServiceLog } from '../../src/base/log.js';
 import { StartProblem } from '../../src/base/start-problem.js';
 import { workerSeat } from '../../src/service/seat.js';
-import { endOnUncaught, failureOf } from '../exit.js';
+import { endOnUncaught, toFailure } from '../exit.js';
 import { operatorLog } from '../log.js';
 import { type ListeningServer, openServer } from '../serve/server.js';
-import { OF_SUPERVISOR, OF_WORKER, type OfWorker } from './messages.js';
+import { SUPERVISOR_PROTOCOL, WORKER_PROTOCOL, type WorkerProtocol } from './messages.js';
 import { type Handlers, Peer } from './peer.js';
 import { SharedParts } from './shared.js';
 
@@ -16,7 +16,7 @@ const QUIET = Object.freeze({ step: () => undefined, end: () => undefined });
 let server: ListeningServer | null = null;
 let parts: ReturnType<SharedParts['handlers']> | null = null;
 
-const HANDLERS: Handlers<OfWorker> = {
+const HANDLERS: Handlers<WorkerProtocol> = {
   start: async ({ number, settings, texts }) => {
     const log = numbered(operatorLog(), number);
     const shared = new SharedParts(supervisor, settings, texts);
@@ -51,7 +51,7 @@ const HANDLERS: Handlers<OfWorker> = {
   standing: (standing) => begun().standing(standing),
 };
 
-const supervisor = new Peer(OF_WORKER, HANDLERS, OF_SUPERVISOR, (message) => {
+const supervisor = new Peer(WORKER_PROTOCOL, HANDLERS, SUPERVISOR_PROTOCOL, (message) => {
   process.send?.(message, undefined, undefined, () => undefined); // without its supervisor this process ends
 });
 
@@ -61,7 +61,7 @@ function begun(): NonNullable<typeof parts> {
 }
 
 async function failed(error: unknown): Promise<never> {
-  const { exit, message } = failureOf(error);
+  const { exit, message } = toFailure(error);
   await supervisor.ask('failed', { exit, message });
   process.exit(exit);
 }

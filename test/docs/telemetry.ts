@@ -1,4 +1,4 @@
-import { ownFigures } from '../../cli/workers/supervisor.js';
+import { supervisorMetrics } from '../../cli/workers/supervisor.js';
 import type { HttpParts } from '../../src/surfaces/http/telemetry.js';
 import { startRest } from '../surfaces/rest/fixture.js';
 
@@ -40,7 +40,7 @@ export async function metricsOfServer(): Promise<ReadonlyMap<string, Metric>> {
   try {
     await rest.ask('user:ann', { osql: 'select id from osl.entities.order' });
     await rest.ask('user:ann', { osql: 'select nonsense' });
-    const supervisor = ownFigures(() => ({ workers: 2, serving: 2, replaced: 0, engines: 1 }));
+    const supervisor = supervisorMetrics(() => ({ workers: 2, serving: 2, replaced: 0, engines: 1 }));
     const pages = [
       (await rest.send('/metrics')).text,
       (await told.send('/metrics')).text,

@@ -30,7 +30,7 @@ function childOf(lines: readonly string[], from: number, within: number, key: st
   for (let line = from; line < lines.length; line++) {
     const text = lines[line] ?? '';
     if (indent !== null && text.startsWith(' '.repeat(indent + 1))) continue;
-    if (saysNothing(text)) continue;
+    if (isBlankOrComment(text)) continue;
     const entry = entryOf(text);
     const start = startOf(entry);
     if (start < within || (start === within && entry.dashes.length === 0)) return null;
@@ -71,7 +71,7 @@ export function outlineOf(lines: readonly string[]): readonly Outline[] {
   for (const [line, text] of lines.entries()) {
     const section = sections.at(-1);
     const member = section?.children.at(-1);
-    if (saysNothing(text)) continue;
+    if (isBlankOrComment(text)) continue;
     const own = text[0] !== ' ' && text[0] !== '-';
     if (!own && section !== undefined) {
       section.last = line;
@@ -133,7 +133,7 @@ export function startOf({ dashes, indent }: YamlLine): number {
   return dashes[0] ?? indent;
 }
 
-export function saysNothing(line: string): boolean {
+export function isBlankOrComment(line: string): boolean {
   return /^\s*(#|$)/.test(line);
 }
 

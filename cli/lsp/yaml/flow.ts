@@ -90,7 +90,7 @@ export function flowPlace(before: string): FlowPlace {
 }
 
 /** Plain values of a mapping in the text after the cursor, which is `within` collections deeper. */
-export function besideAfter(after: string, within: number): ReadonlyMap<string, string> {
+export function siblingsAfter(after: string, within: number): ReadonlyMap<string, string> {
   const beside = new Map<string, string>();
   let depth = within;
   let start = 0;

@@ -1,5 +1,5 @@
-import { entryOf, saysNothing, startOf, unquoted, type YamlLine } from './find.js';
-import { besideAfter, depthOf, flowPlace } from './flow.js';
+import { entryOf, isBlankOrComment, startOf, unquoted, type YamlLine } from './find.js';
+import { depthOf, flowPlace, siblingsAfter } from './flow.js';
 
 /** Position in a YAML file that may be invalid, determined by lines. */
 export interface YamlPlace {
@@ -40,13 +40,13 @@ export function placeAt(lines: readonly string[], line: number, column: number):
       word: entry.key,
       start: entry.indent,
       end: entry.colon,
-      beside: besideOf(lines, head, entry),
+      beside: siblingsOf(lines, head, entry),
     };
   const here = entry.key === null ? around : [...around, entry.key];
   const block = (): ReadonlyMap<string, string> =>
     entry.key === null && entry.dashes.length > 0 && owner !== null
-      ? besideOf(lines, owner, entryOf(lines[owner] ?? ''))
-      : besideOf(lines, head, entry);
+      ? siblingsOf(lines, owner, entryOf(lines[owner] ?? ''))
+      : siblingsOf(lines, head, entry);
   const before = textBetween(lines, [head, entry.valueAt], [line, column]);
   if (!/^[{[]/.test(before)) {
     const role = entry.key === null ? 'either' : 'value';
@@ -58,7 +58,7 @@ export function placeAt(lines: readonly string[], line: number, column: number):
       ? block()
       : new Map([
           ...flow.beside,
-          ...besideAfter(textBetween(lines, [line, column], [line + FLOW_LINES, 0]), flow.within),
+          ...siblingsAfter(textBetween(lines, [line, column], [line + FLOW_LINES, 0]), flow.within),
         ]);
   return { steps: [...here, ...flow.steps], role: flow.role, word, start, end, beside };
 }
@@ -103,7 +103,7 @@ function parentsOf(
   let inList = entry.dashes.length > 0;
   for (let at = line - 1; at >= 0 && (limit > 0 || inList); at--) {
     const text = lines[at] ?? '';
-    if (startsBeyond(text, limit) || saysNothing(text)) continue;
+    if (startsBeyond(text, limit) || isBlankOrComment(text)) continue;
     const above = entryOf(text);
     const elements = above.dashes.map(() => '[]');
     if (elements.length === 0) {
@@ -129,7 +129,7 @@ function startsBeyond(line: string, limit: number): boolean {
 }
 
 /** Plain values of the mapping that contains a line's entry, including its own. */
-function besideOf(
+function siblingsOf(
   lines: readonly string[],
   line: number,
   { indent, dashes }: YamlLine,
@@ -144,7 +144,7 @@ function besideOf(
   };
   for (let at = line; at >= Math.max(0, line - BESIDE_LINES); at--) {
     const text = lines[at] ?? '';
-    if (startsBeyond(text, indent) || saysNothing(text)) continue;
+    if (startsBeyond(text, indent) || isBlankOrComment(text)) continue;
     const entry = entryOf(text);
     if (at < line && dashes.length > 0) break;
     if (entry.indent === indent) add(at, entry);
@@ -152,7 +152,7 @@ function besideOf(
   }
   for (let at = line + 1; at < Math.min(lines.length, line + BESIDE_LINES); at++) {
     const text = lines[at] ?? '';
-    if (startsBeyond(text, indent) || saysNothing(text)) continue;
+    if (startsBeyond(text, indent) || isBlankOrComment(text)) continue;
     const entry = entryOf(text);
     if (startOf(entry) < indent) break;
     if (entry.indent === indent && entry.dashes.length === 0) add(at, entry);

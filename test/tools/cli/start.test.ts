@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { untilToldToStop } from '../../../cli/serve/run.js';
+import { untilStopped } from '../../../cli/serve/run.js';
 import { startRest } from '../../surfaces/rest/fixture.js';
 import { modulesNoted, notingModules, packagesIn } from './noted-modules.js';
 import { osl, temporary } from './support.js';
@@ -61,7 +61,7 @@ t.test(
   async (t) => {
     let forced = 0;
     let reloaded = 0;
-    const told = untilToldToStop({
+    const told = untilStopped({
       reload: () => {
         reloaded += 1;
       },

@@ -3,7 +3,7 @@ import t from 'tap';
 import { formatAnswer, formatAnswerCsv } from '../../../cli/answer.js';
 import type { AnswerBody } from '../../../cli/client.js';
 import { formatProblem } from '../../../cli/reply.js';
-import { formatTable, shownFigure, widthOf } from '../../../cli/table.js';
+import { formatFigure, formatTable, widthOf } from '../../../cli/table.js';
 
 const WIDTHS: readonly (readonly [string, number])[] = [
   ['', 0],
@@ -182,7 +182,7 @@ t.test(
 );
 
 t.test('a figure is shown as its metric says, and written to CSV as it is', async (t) => {
-  const shown = (value: string, format: MetricFormat): string => shownFigure(value, format);
+  const shown = (value: string, format: MetricFormat): string => formatFigure(value, format);
   t.equal(shown('0.12345', { kind: 'percent' }), '12.3%');
   t.equal(shown('-0.005', { kind: 'percent', decimals: 0 }), '-1%');
   t.equal(shown('-0.004', { kind: 'percent', decimals: 0 }), '0%');
