@@ -2,26 +2,24 @@ import { InternalError, type QueryError, queryError } from 'osl-compiler';
 import type { FairShareParty } from './fair-share.js';
 import { eachDataRow } from './protocol/data-row.js';
 
-/** Rows up to this size are not counted one by one: what a session holds of them is bounded by its buffers. */
+/** Rows up to this size are not counted one by one: the buffers of a session bound them. */
 export const LARGE_ROW_BYTES = 262_144;
 
-/** Longest wait of a large row for memory, after which its statement is refused. */
 const WAIT_MS = 5_000;
 
 export interface AnswerBounds {
   /** Bytes of one row of an answer, as the database sends it. A larger one ends its statement. */
   readonly rowBytes: number;
-  /** Bytes that the answers under way in this process may hold. */
+  /** Bytes that all unfinished answers of this process may hold. */
   readonly bytes: number;
 }
 
-/** For metrics, in bytes. */
+/** Metrics of the answer memory, in bytes. */
 export interface AnswerMemoryStats {
   readonly held: number;
   readonly limit: number;
-  /** Large rows that wait for memory now. */
   readonly waiting: number;
-  /** Times that there was not enough since the start. */
+  /** Statements refused for lack of memory since the start. */
   readonly refused: number;
 }
 
@@ -33,10 +31,11 @@ interface MemoryWaiter {
 }
 
 /**
- * Memory that the answers under way in one process hold beyond the small buffers of their sessions: large rows from their
- * first byte until their reader has them, rows kept for later fetches, rows that a later step reads, kept answers.
+ * Memory that the unfinished answers of one process hold beyond the small buffers of their sessions: large rows from
+ * their first byte until the reader has them, rows kept for later fetches, rows that a later step reads, cached
+ * answers.
  *
- * One party holds at most half of it, or one row. Large rows wait for their turn; whoever holds least comes first.
+ * A party holds at most half of it, or one row. Large rows queue; the party that holds least is served first.
  */
 export class AnswerMemory {
   readonly bounds: AnswerBounds;
@@ -59,12 +58,12 @@ export class AnswerMemory {
     };
   }
 
-  /** `free` gives up what is held for convenience, about so many bytes of it, before anybody waits or is refused. */
+  /** `free` drops about so many bytes of cached data; called before a caller waits or is refused. */
   onShortage(free: (bytes: number) => void): void {
     this.#free = free;
   }
 
-  /** Takes memory for `party`; false where it has too much already, there is not enough, or others wait for it. */
+  /** Reserves memory for `party`. False if the party holds too much already, too little is free, or others wait. */
   take(party: FairShareParty, bytes: number): boolean {
     const mayOvertake = this.#waiters.size === 0 || this.#heldBy(party) === 0;
     if (!mayOvertake || !this.#admits(party, bytes)) return false;
@@ -72,7 +71,7 @@ export class AnswerMemory {
     return true;
   }
 
-  /** As `take`, when there is enough. Resolves to false after five seconds without. */
+  /** Reserves like `take` once enough is free. Resolves to false after five seconds. */
   wait(party: FairShareParty, bytes: number): Promise<boolean> {
     if (this.take(party, bytes)) return Promise.resolve(true);
     return new Promise((settle) => {
@@ -86,7 +85,7 @@ export class AnswerMemory {
     });
   }
 
-  /** Counts memory that is in use already. False: `party` holds more than it may. */
+  /** Counts memory that is already in use. False if `party` now holds more than its share. */
   hold(party: FairShareParty, bytes: number): boolean {
     const admitted = this.#admits(party, bytes);
     if (!admitted) this.#refused += 1;
@@ -116,7 +115,7 @@ export class AnswerMemory {
     return this.#held + bytes <= limit;
   }
 
-  /** With its copies one row alone may be more than half. */
+  /** A single row with its copies may exceed half. */
   #isBeyondHalf(party: FairShareParty, bytes: number): boolean {
     const held = this.#heldBy(party);
     return held > 0 && 2 * (held + bytes) > this.bounds.bytes;
@@ -127,7 +126,7 @@ export class AnswerMemory {
     this.#of.set(party, this.#heldBy(party) + bytes);
   }
 
-  /** Those who hold least first; a party at its own half holds up nobody else. */
+  /** Serves the party that holds least first. A party at its limit does not block the others. */
   #serve(): void {
     if (this.#waiters.size === 0) return;
     const byHeld = [...this.#waiters].sort((a, b) => this.#heldBy(a.party) - this.#heldBy(b.party));
@@ -145,7 +144,6 @@ export class AnswerMemory {
   }
 }
 
-/** The error of a statement that would hold more than there is for it. */
 export function noMemory(): QueryError {
   return queryError('answerMemory', { retryAfterSeconds: 5 });
 }
@@ -154,7 +152,7 @@ export function rowTooLarge({ rowBytes }: AnswerBounds): QueryError {
   return queryError('rowTooLarge', { limitMib: rowBytes / 1_048_576 });
 }
 
-/** The share of one question in the memory of answers. */
+/** Answer memory held by one statement. */
 export class MemoryShare {
   readonly #memory: AnswerMemory;
   readonly #party: FairShareParty;
@@ -169,7 +167,7 @@ export class MemoryShare {
     return this.#held;
   }
 
-  /** Counts memory that is in use already. False: its party holds more than it may. */
+  /** Counts memory that is already in use. False if the party now holds more than its share. */
   hold(bytes: number): boolean {
     this.#held += bytes;
     return this.#memory.hold(this.#party, bytes);
@@ -180,7 +178,7 @@ export class MemoryShare {
     if (!this.hold(bytes)) throw noMemory();
   }
 
-  /** Counts whole DataRow messages. @throws QueryError E0530, and as `require` */
+  /** Counts whole DataRow messages. @throws QueryError E0530, E5039 */
   requireRows(messages: Uint8Array): void {
     const { bounds } = this.#memory;
     if (messages.length > bounds.rowBytes)
@@ -188,20 +186,19 @@ export class MemoryShare {
     this.require(messages.length);
   }
 
-  /** Bytes released before are not given back again. */
+  /** Releases at most what is held. */
   giveBack(bytes: number): void {
     const back = Math.min(bytes, this.#held);
     this.#held -= back;
     this.#memory.giveBack(this.#party, back);
   }
 
-  /** Gives back all that it holds. */
   release(): void {
     if (this.#held > 0) this.giveBack(this.#held);
   }
 }
 
-/** Of a tool, which asks for itself alone. */
+/** Memory without bounds, for command-line tools. */
 export function unboundedMemory(): AnswerMemory {
   return new AnswerMemory({ rowBytes: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY });
 }

@@ -1,13 +1,12 @@
 import { DataRowReader } from './protocol/data-row.js';
 import type { ExecuteOptions } from './statement.js';
 
-/** Remaining caps of an execution; infinite if there is none. */
+/** Rows and bytes that an execution may still deliver; Infinity if uncapped. */
 export interface RemainingCaps {
   readonly rows: number;
   readonly bytes: number;
 }
 
-/** The room left under the caps of `options` after `rows` rows in `bytes` bytes. */
 export function roomIn(options: ExecuteOptions, rows: number, bytes: number): RemainingCaps {
   return {
     rows: options.maxRows > 0 ? options.maxRows - rows : Number.POSITIVE_INFINITY,
@@ -15,7 +14,7 @@ export function roomIn(options: ExecuteOptions, rows: number, bytes: number): Re
   };
 }
 
-/** Number of the `count` DataRow messages in `bytes` that fit into `room`, and the end of the last of them. */
+/** Number of leading DataRow messages of `bytes` that fit into `room`, and the offset where they end. */
 export function fitting(bytes: Uint8Array, count: number, room: RemainingCaps): RemainingCaps {
   if (count <= room.rows && bytes.length <= room.bytes) return { rows: count, bytes: bytes.length };
   const messages = new DataRowReader(bytes);

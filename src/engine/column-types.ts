@@ -1,4 +1,4 @@
-/** Types whose values are, byte for byte in both formats, values of the model's `text`. */
+/** Types whose values have the same bytes as `text` (or `text[]`, `varbit`) in both formats. */
 const SAME_BYTES: ReadonlyMap<number, number> = new Map([
   [19, 25], // name
   [1042, 25], // bpchar
@@ -10,7 +10,7 @@ const SAME_BYTES: ReadonlyMap<number, number> = new Map([
   [1561, 1563],
 ]);
 
-/** True if columns described as `described` carry what a plan promises as `promised`. */
+/** True if columns of the OIDs `described` can be sent as those of `promised`. */
 export function sameOids(described: readonly number[], promised: readonly number[]): boolean {
   if (described === promised) return true;
   return (

@@ -6,17 +6,18 @@ import { type UpstreamError, wordsOf } from './upstream-words.js';
 
 const HEALTHY_MS = 2_000;
 
-/** Reason why a governed session does not answer in time; `busy`: all are in use, and the upstream may be well. */
+/**
+ * Reason why a governed session does not answer in time. `busy`: all sessions are in use; the upstream may be healthy.
+ */
 export type UnhealthyReason =
   | 'busy'
   | 'no answer in time'
   | 'it cannot be reached, or cut the session'
   | 'it refuses the session';
 
-/** Of a server that no session was had with since the start. */
 export const UNREACHED: UnhealthyReason = 'it cannot be reached, or cut the session';
 
-/** Null where a governed session answers. */
+/** Null if a governed session answers within two seconds. */
 export async function ailmentOf(runner: Runner): Promise<UnhealthyReason | null> {
   try {
     await probe(runner, 'SELECT 1::pg_catalog.int4', HEALTHY_MS);
@@ -29,10 +30,10 @@ export async function ailmentOf(runner: Runner): Promise<UnhealthyReason | null>
 }
 
 /**
- * Runs a statement of ours, of one int4, for nobody, and drops what it gives.
+ * Runs a statement of one int4 column on behalf of nobody and drops its rows.
  *
- * @param ms what it may take
- * @throws as `Runner.runStatement`, where it is not answered
+ * @param ms timeout
+ * @throws as `Runner.runStatement`
  */
 async function probe(runner: Runner, sql: string, ms: number): Promise<void> {
   const statement: UpstreamStatement = {
@@ -46,44 +47,44 @@ async function probe(runner: Runner, sql: string, ms: number): Promise<void> {
   await runner.runStatement(statement, [], options, { write: () => undefined });
 }
 
-/** Time in ms that a server may take to answer. */
 const LOOK_MS = 2_000;
-/** The longest time between two looks at a server that does not answer: each may hold a session until its end. ms */
+/**
+ * Longest pause between two probes of a server that does not answer, in ms: each may occupy a session until its
+ * timeout.
+ */
 const REST_MS = 30_000;
 
-/** A server behind the database that began or ceased to answer. */
+/** A foreign server that stopped or resumed answering. */
 export interface NodeChange {
   readonly server: string;
-  /** Null: it answers again. */
+  /** Null if it answers again. */
   readonly cause: string | null;
 }
 
-/** The servers that the database reads tables of, and which of them do not answer. */
+/** Foreign servers of the database, and which of them do not answer. */
 export interface DataNodes {
-  /** Names of those that did not at the last look. */
+  /** Names of the servers that did not answer the last probe. */
   readonly unreachable: ReadonlySet<string>;
-  /** Looks at all of them, at those that do not answer less and less often. Never rejects. */
+  /** Probes all servers; those that do not answer less and less often. Never rejects. */
   look(): Promise<readonly NodeChange[]>;
 }
 
-/** Of an engine whose tables are all its own. */
 export const NO_NODES: DataNodes = Object.freeze({
   unreachable: new Set<string>(),
   look: () => Promise.resolve([]),
 });
 
 /**
- * Watches the servers behind a database by the way that questions take: a session of the governed role opens a table of
- * each, and reads no row of it. The database has to begin a transaction there, so a dead connection shows.
+ * Probes the foreign servers of a database on the path that queries take: a session of the governed role opens one
+ * table of each server and reads no row. The database must begin a transaction there, so a dead connection is noticed.
  */
 export class ForeignNodes implements DataNodes {
   readonly unreachable = new Set<string>();
   readonly #servers: () => readonly ForeignServer[];
   readonly #options: RunnerOptions;
-  /** By server: since when it may be looked at again, and the rest before that. */
+  /** Per server: earliest time of the next probe, and the pause before it. */
   readonly #rests = new Map<string, { readonly at: number; readonly ms: number }>();
 
-  /** @param servers as the last session found them */
   constructor(servers: () => readonly ForeignServer[], options: RunnerOptions) {
     this.#servers = servers;
     this.#options = options;
@@ -113,10 +114,10 @@ export class ForeignNodes implements DataNodes {
     return { server: name, cause };
   }
 
-  /** Null where the server answers; `busy`: nobody could ask, or the database itself is what does not answer. */
+  /** Null if the server answers; `busy` if no session was free, or the database itself does not answer. */
   async #causeOf(table: string): Promise<string | null> {
     let said: UpstreamError | null = null;
-    // Told once by whoever watches, not with each look; and never on a session that others share.
+    // Reported by the caller, once, not with each probe; and never on a shared session.
     const onUpstreamError = (error: UpstreamError): void => {
       said = error;
     };

@@ -22,42 +22,42 @@ import {
 import type { MessageView, SessionJob, UpstreamSession } from './upstream-session.js';
 import type { TellUpstreamError, UpstreamError } from './upstream-words.js';
 
-/** Dependencies of an execution on its engine. */
 export interface ExecutionHost {
-  /** True if a row cap is an Execute limit. Otherwise the overflow is cancelled, which keeps parallel plans. */
+  /** True if a row cap is sent as the limit of Execute. Otherwise overflow is cancelled, which keeps parallel plans. */
   readonly limitRows: boolean;
   readonly settingForm: SettingForm;
-  /** True if the statement is one of several of a transaction, which outlives it. */
+  /** True if the statement runs in a transaction that continues after it. */
   readonly inTransaction: boolean;
-  /** The session's own statement timeout. */
+  /** `statement_timeout` of the session, in seconds. */
   readonly backstopSeconds: number;
   readonly onUpstreamError: TellUpstreamError;
   readonly memory: AnswerMemory;
-  /** True if a statement may be run again whose session was lost: it reads, and nothing depends on the session. */
+  /** True if a statement whose session was lost may run again: it only reads, and no session state matters. */
   readonly runsAgain: boolean;
-  /** Spool for rows of a slow reader, so that the session need not wait; null if it has to. */
+  /** Spool for rows of a slow reader, which frees the session early; null if there is none. */
   readonly spool: SpoolRoom | null;
-  /** The session has answered `execution` in full, or is lost. */
+  /** Called when the session has answered `execution` in full, or is lost. */
   onEnded(execution: Execution, session: UpstreamSession): void;
 }
 
-/** `alone`: streams to the sink. `shared`: other callers' statements are behind it, so it must be small. */
+/**
+ * `alone`: the session is ours, rows stream to the sink. `shared`: other callers' statements queue behind, so the
+ * answer must be small.
+ */
 export type Lane = 'alone' | 'shared';
 
-/** A session that is lost within this, in ms, was probably dead before. */
+/** A session lost within this time, in ms, was probably dead before. */
 const QUICK_MS = 1_000;
 const MOST_LOSSES = 2;
 
-/** A shared execution that grows beyond this is run again alone. */
+/** A shared execution that returns more runs again alone. */
 export const SHARED_ROWS = 128;
 export const SHARED_BYTES = 65_536;
 
-/** One execution of one statement, from the call to its settled promise. */
 export class Execution implements SessionJob {
   readonly statement: UpstreamStatement;
-  /** Subject whose share of the sessions it uses. */
   readonly subject: string | null;
-  /** Set after `ended` when the execution must be sent again: on the same session, or alone. */
+  /** Set if the execution must be sent again: on the same session, or alone. */
   again: 'here' | 'alone' | null = null;
   lane: Lane = 'alone';
   startedAt = 0;
@@ -78,10 +78,9 @@ export class Execution implements SessionJob {
   #prepared: PreparedUpstream | null = null;
   #reused = false;
   #applied: SentPreamble | null = null;
-  /** Answers to `#applied` that have not come yet. */
+  /** Outstanding answers to `#applied`. */
   #applying = 0;
   #prepares = 0;
-  /** Sessions that were lost under it. */
   #losses = 0;
   #held: Uint8Array[] = [];
   #lastWrite: Promise<void> | null = null;
@@ -146,13 +145,13 @@ export class Execution implements SessionJob {
     session.submit(this, lane === 'shared' ? 'batched' : 'now');
   }
 
-  /** Ends the execution with `error`: its promise now, its statement as soon as the upstream agrees. */
+  /** Rejects with `error` at once and cancels the statement. */
   stop(error: unknown): void {
     if (this.settled) return;
     this.#settle(null, error);
     this.#discard = true;
     this.#held = [];
-    // A shared session runs other callers' statements: never cancelled, the answer is dropped instead.
+    // A shared session runs other callers' statements: never cancelled; the answer is dropped instead.
     if (this.lane === 'alone') this.#session?.cancel();
   }
 
@@ -165,7 +164,7 @@ export class Execution implements SessionJob {
     const { sql, parameterOids, columnOids } = this.statement;
     const found = prepared.find(sql);
     const known = found?.columnOids ?? columnOids;
-    // What was described may be out of date: only the upstream's word of now decides that a plan is wrong.
+    // A cached description may be out of date: only a fresh one proves that a plan is wrong.
     const usable = found !== undefined && sameOids(known, columnOids);
     if (found !== undefined && !usable) prepared.close(out, sql, found);
     this.#reused = usable;
@@ -244,14 +243,14 @@ export class Execution implements SessionJob {
     if (status !== 0x49 && !this.#host.inTransaction) this.#taint();
     const session = this.#session;
     this.#session = null;
-    // Whether the upstream came to prepare it is not known.
+    // It is unknown whether the upstream has prepared it.
     if (this.#applying > 0 && this.#applied?.prepared != null)
       session?.prepared.forget(this.#applied.sql, this.#applied.prepared);
     if (!this.settled) this.#conclude(session);
     if (session !== null) this.#host.onEnded(this, session);
   }
 
-  /** A server that went away before a row of the answer had left is no matter of the caller's, if another session does. */
+  /** If the server went away before any row was delivered, another session answers and the caller notices nothing. */
   lost(cause?: unknown): void {
     this.#options.spent?.(performance.now() - this.startedAt);
     const session = this.#session;
@@ -294,7 +293,7 @@ export class Execution implements SessionJob {
     }
   }
 
-  /** Calls `then` once the rows before it have been delivered, at once where nothing is spooled. */
+  /** Calls `then` once spooled rows have been delivered; at once if nothing is spooled. */
   #onceDelivered(then: () => void): void {
     const delivered = this.#relieved?.end() ?? null;
     if (delivered === null) then();
@@ -376,7 +375,7 @@ export class Execution implements SessionJob {
     this.#tell(changedColumn(this.statement.reads?.columns[at] ?? null));
   }
 
-  /** Its description comes once the upstream has parsed it. */
+  /** The description arrives once the upstream has parsed the statement. */
   #isParsed(): boolean {
     return this.#prepared !== null && this.#prepared.columnOids !== null;
   }
@@ -385,10 +384,7 @@ export class Execution implements SessionJob {
     this.#host.onUpstreamError(error, this.statement.reads?.tables ?? []);
   }
 
-  /**
-   * Of a statement that ran for a while nobody knows whether its server died of it, or an operator ended it there: it is
-   * not run again.
-   */
+  /** A statement that ran for a while may have crashed its server, or an operator ended it: it does not run again. */
   #mayRunAgain(): boolean {
     const delivered = this.lane === 'alone' && this.rowCount > 0;
     if (this.settled || delivered || this.#discard || !this.#host.runsAgain) return false;

@@ -1,4 +1,4 @@
-/** Sharing party: a subject by name, or the gateway itself, which asks little and is never held back. */
+/** A subject by name, or null for the gateway itself, which asks little and is never held back. */
 export type FairShareParty = string | null;
 
 interface QueuedItem<T> {
@@ -7,27 +7,26 @@ interface QueuedItem<T> {
 }
 
 /**
- * Assigns equal places to waiting parties.
+ * Shares places fairly among waiting parties.
  *
- * A place that comes free goes to the party that holds the fewest, and among those to the one that has held so few for
- * longest, so that nobody has more than half while another waits for as much. And whoever holds places leaves some free for
- * those who come later: the last to parties that hold none; and one that holds half of all leaves the reserve. Without
- * it one party's long statements could take every place before another asks.
+ * A free place goes to the party that holds the fewest, and among those to the one that has held so few for longest;
+ * so nobody has more than half while another waits for as many. A party that holds places leaves some free for later
+ * arrivals: the last place is for parties that hold none, and a party that holds half of all leaves the reserve.
+ * Otherwise one party's long statements could take every place before another asks.
  */
 export class FairShare<T> {
   readonly #reserve: number;
   readonly #held = new Map<FairShareParty, number>();
-  /** The waiting parties by what they hold; each set in the order in which they came to hold so many. */
+  /** Waiting parties by number of places held; each set in order of arrival at that number. */
   readonly #levels: (Set<FairShareParty> | undefined)[] = [];
   readonly #items = new Map<FairShareParty, Set<T>>();
   #waiting = 0;
 
-  /** `reserve`: which part of the places a party leaves free, from 0 to 1. */
+  /** @param reserve fraction of the places that a party with half of them leaves free, 0 to 1 */
   constructor(reserve: number) {
     this.#reserve = reserve;
   }
 
-  /** Number of waiting callers. */
   get waiting(): number {
     return this.#waiting;
   }
@@ -36,7 +35,7 @@ export class FairShare<T> {
     return this.#items.get(party)?.size ?? 0;
   }
 
-  /** True if `party` may have one of `free` places among `all`, if nobody else is to have it. */
+  /** True if `party` may take one of `free` places of `all`, when nobody else is entitled to it. */
   admits(party: FairShareParty, free: number, all: number): boolean {
     return free > this.#leaves(party, all);
   }
@@ -60,7 +59,7 @@ export class FairShare<T> {
     this.#waiting += 1;
   }
 
-  /** `item` waits no longer; false where it did not. */
+  /** Removes `item` from the queue. False if it was not waiting. */
   leave(party: FairShareParty, item: T): boolean {
     const items = this.#items.get(party);
     if (items?.delete(item) !== true) return false;
@@ -72,12 +71,13 @@ export class FairShare<T> {
     return true;
   }
 
-  /** Next party for one of `free` places among `all`; null if nobody may have it. */
+  /** The party entitled to one of `free` places of `all`; null if there is none. */
   first(free: number, all: number): QueuedItem<T> | null {
     for (const level of this.#levels) {
       const [party] = level ?? [];
       if (party === undefined) continue;
-      // INVARIANT: the others of this level hold as much, and those above more: what is not for one is for none of them.
+      // INVARIANT: the others of this level hold as many places and higher levels more, so none of them is entitled
+      // either.
       if (!this.admits(party, free, all)) return null;
       const [item] = this.#items.get(party) ?? [];
       return item === undefined ? null : { party, item };
@@ -85,7 +85,7 @@ export class FairShare<T> {
     return null;
   }
 
-  /** All that wait; nobody does afterwards. */
+  /** Empties the queue and returns its items. */
   dismiss(): readonly T[] {
     const items = [...this.#items.values()].flatMap((set) => [...set]);
     this.#items.clear();
@@ -120,7 +120,7 @@ export class FairShare<T> {
     return level;
   }
 
-  /** The gateway itself counts as one that holds none. */
+  /** The gateway itself counts as a party without places. */
   #heldBy(party: FairShareParty): number {
     return party === null ? 0 : (this.#held.get(party) ?? 0);
   }

@@ -26,23 +26,22 @@ import type {
 import type { EngineStatus } from './status.js';
 import { connectionLost } from './upstream-error.js';
 
-/** Parts of a `GovernedEngine`, for those who open one. */
 interface GovernedParts {
   readonly status: EngineStatus;
   readonly runner: Runner;
   readonly outOfService: OutOfService;
   readonly snapshot: (level: IsolationLevel, subject: string | null) => TransactionSnapshot | null;
-  /** The form of a statement that the server's grammar lacks; null if it has them all. */
+  /** Name of a syntax form in `sql` that the server lacks; null if it supports all. */
   readonly lacking: (sql: string) => string | null;
 }
 
 /**
- * A database as questions reach it: it takes a `GovernedPlan` and nothing else. Until it is reached it refuses every
- * plan (`databaseDown`). The sessions behind it are private at run time too.
+ * Runs a `GovernedPlan` and nothing else. Until the database is reached it refuses every plan (`databaseDown`). Its
+ * sessions are private at run time too.
  */
 export class GovernedEngine {
   readonly #parts: GovernedParts;
-  /** By statement: the form that the server's grammar lacks. */
+  /** Unsupported syntax form of each statement. */
   readonly #lacks = new WeakMap<GovernedStatement, string | null>();
 
   constructor(parts: GovernedParts) {
@@ -55,8 +54,8 @@ export class GovernedEngine {
   }
 
   /**
-   * A snapshot for the statements of one subject, who must end it; null where the engine keeps none. It holds nothing
-   * before its first statement, which fails with `overloaded` where too many are held.
+   * A snapshot for the statements of one subject, who must end it; null if the engine has none. It occupies nothing
+   * before its first statement, which fails with `overloaded` if too many snapshots are open.
    */
   snapshot(level: IsolationLevel, subject: string | null): TransactionSnapshot | null {
     return this.#parts.snapshot(level, subject);

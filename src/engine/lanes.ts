@@ -5,12 +5,12 @@ import type { PlanMode, UpstreamStatement } from './statement.js';
 import type { UpstreamSession } from './upstream-session.js';
 
 /**
- * An answer that comes within this, and within `SHARED_ROWS` rows, speaks for its statement. Of one that takes longer,
- * up to the timeout, it may be that the machine was busy.
+ * Answers within this time and `SHARED_ROWS` rows prove that a statement is short. Slower answers, up to the timeout,
+ * prove nothing: the machine may have been busy.
  */
 const SHORT_MS = 10;
 const SHORT_BYTES = 16_384;
-/** The statement timeout of a shared session. An answer that takes longer speaks against its statement, wherever it ran. */
+/** Statement timeout of a shared session. A slower answer counts against its statement, wherever it ran. */
 export const SHARED_TIMEOUT_MS = 100;
 /** Number of short answers after which a statement counts as short. */
 const PROOF = 3;
@@ -20,15 +20,15 @@ const REMEMBERED = 5_000;
 /** Number of statements in flight on one shared session. */
 const DEPTH = 64;
 const RETRY_MS = 1_000;
-/** Its statements have a time limit far below: a shared session that is silent for so long is lost, and nobody said so. */
+/** A shared session silent for so long is lost, since its statements have a far shorter timeout. */
 const SILENT_MS = 10_000;
 
 /**
  * Sessions that statements of many callers share, pipelined.
  *
- * Read-only statements are independent between Syncs; sharing lets the upstream answer several per wake-up.
- * Only statements that have proved short are let in, by text; their sessions have a small statement timeout,
- * and one that hits it is run again alone and loses its proof.
+ * Read-only statements are independent between Syncs; sharing lets the upstream answer several per wake-up. Only
+ * statements that proved short are admitted, by text. Their sessions have a small statement timeout; a statement that
+ * hits it runs again alone and must prove itself anew.
  */
 export class Lanes {
   readonly #connect: (mode: PlanMode) => Promise<UpstreamSession>;
@@ -37,14 +37,14 @@ export class Lanes {
   #retryAt = 0;
   #closed = false;
 
-  /** `count` sessions of each mode, each connected when a statement first asks for it. */
+  /** @param count sessions per plan mode, connected on first use */
   constructor(count: number, connect: (mode: PlanMode) => Promise<UpstreamSession>) {
     this.#connect = connect;
     const none = (): (UpstreamSession | null)[] => new Array<UpstreamSession | null>(count).fill(null);
     this.#sessions = { auto: none(), force_custom_plan: none() };
   }
 
-  /** The least loaded shared session of its mode, where a statement has proved short; null means: run it alone. */
+  /** The least loaded shared session for a statement that proved short; null to run it alone. */
   pick({ sql, planMode }: Pick<UpstreamStatement, 'sql' | 'planMode'>): UpstreamSession | null {
     if ((this.#proofs.get(sql) ?? 0) < PROOF) return null;
     let best: UpstreamSession | null = null;
@@ -56,7 +56,7 @@ export class Lanes {
     return best === null || best.load >= DEPTH ? null : best;
   }
 
-  /** Learns from a statement that was answered. */
+  /** Updates the score of a statement from its answer. */
   observe(execution: ExecutionCost): void {
     const { sql } = execution.statement;
     const verdict = verdictOf(execution);
@@ -65,7 +65,6 @@ export class Lanes {
     this.#proofs.set(sql, verdict === 'short' ? proof + 1 : -PENALTY);
   }
 
-  /** Initial score in a database that is reached this way. */
   seen(reach: EnginePool['reach']): EnginePool {
     const places = Object.values(this.#sessions).flat();
     const sessions = places.filter((session) => session !== null).filter((session) => !session.closed);
@@ -103,12 +102,11 @@ export class Lanes {
   }
 }
 
-/** Measures of an execution that decide whether its statement is short. */
 export type ExecutionCost = Pick<Execution, 'again' | 'lane' | 'rowCount' | 'byteCount' | 'startedAt'> & {
   readonly statement: Pick<Execution['statement'], 'sql'>;
 };
 
-/** Verdict of an answer about its statement; null if it gives none. */
+/** Change of the statement's score; null if the answer proves nothing. */
 function verdictOf({ again, lane, rowCount, byteCount, startedAt }: ExecutionCost): 'short' | 'long' | null {
   if (again !== null || rowCount > SHARED_ROWS || byteCount > SHORT_BYTES) return 'long';
   if (lane === 'shared') return 'short';

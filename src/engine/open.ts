@@ -5,7 +5,7 @@ import { openPostgres, type PostgresConfig } from './postgres/engine.js';
 
 export type EngineConfig = PgliteConfig | PostgresConfig;
 
-/** Opens a connector. Throws an Error, for the operator, that says why it cannot serve. */
+/** Opens a connector. Throws an Error for the operator. */
 export async function openEngine(
   config: EngineConfig,
   surroundings: Partial<EngineSurroundings> = {},

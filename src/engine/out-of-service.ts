@@ -2,10 +2,10 @@ import { queryError } from 'osl-compiler';
 import type { StatementReads } from './statement.js';
 import { objectsText } from './upstream-error.js';
 
-/** Reason why a relation cannot be queried: its table or a column is gone or has another type. */
+/** `gone`: the table or a column no longer exists; `changed`: it has another type. */
 export type OutOfServiceCause = 'gone' | 'changed';
 
-/** Relations of the model whose table, or a column of it, is known to be gone from the database, or to be another. */
+/** Relations of the model whose table or column is missing or changed in the database. */
 export class OutOfService {
   #relations: ReadonlyMap<string, OutOfServiceCause> = new Map();
 
@@ -13,12 +13,12 @@ export class OutOfService {
     return this.#relations;
   }
 
-  /** Takes the place of what was out of service: from now on these are, and no others. */
+  /** Replaces the whole set. */
   replace(relations: ReadonlyMap<string, OutOfServiceCause>): void {
     this.#relations = relations;
   }
 
-  /** @throws QueryError `sourceGone`, `sourceChanged` for a statement that reads one of them */
+  /** @throws QueryError `sourceGone`, `sourceChanged` if the statement reads one of them */
   check({ objects, relations }: StatementReads): void {
     if (this.#relations.size === 0) return;
     const causes = relations.map((name) => this.#relations.get(name));

@@ -4,28 +4,28 @@ import type { ConnectionStatus } from './reach.js';
 import { connectionLost } from './upstream-error.js';
 import type { UpstreamSession } from './upstream-session.js';
 
-/** Sessions of one kind with a database. */
+/** Pool of sessions with a database, for metrics. */
 export interface EnginePool {
-  /** `questions`: one at a time; `short`: shared by short questions; `system`: of the gateway itself. */
+  /** `questions`: one query at a time; `short`: shared by short queries; `system`: of the gateway itself. */
   readonly purpose: 'questions' | 'short' | 'system';
   /** Maximum number of sessions. */
   readonly size: number;
   readonly open: number;
-  /** Statements under way. */
+  /** Running statements. */
   readonly running: number;
-  /** Questions that wait for a session. */
+  /** Requests waiting for a session. */
   readonly waiting: number;
-  /** `full`: the database has all the connections that it takes; `lost`: it cannot be reached, or refuses us. */
+  /** `full`: the database has no connection left; `lost`: it cannot be reached or refuses the login. */
   readonly reach: 'open' | 'full' | 'lost';
 }
 
 export interface PoolOptions {
   readonly size: number;
-  /** Fraction that one party leaves free, from 0 to 1: see `FairShare`. */
+  /** Fraction of the pool that one party leaves free, 0 to 1; see `FairShare`. */
   readonly reserve: number;
-  /** Time that a request may wait for a session, in ms. */
+  /** Longest wait for a session, in ms. */
   readonly waitMs: number;
-  /** Number of requests that may wait, and half as many of one party; the next is refused at once. */
+  /** Maximum queue length, of which one party may use half; further requests are refused at once. */
   readonly maxWaiting: number;
   readonly reach: ConnectionStatus;
   readonly connect: () => Promise<UpstreamSession>;
@@ -38,10 +38,10 @@ interface PoolWaiter {
 }
 
 /**
- * Sessions, each lent to one holder at a time, and who waits for one.
+ * Pool of sessions, each lent to one holder at a time, and the queue for them.
  *
- * A session that dies is replaced when somebody next waits. A pool that cannot grow goes on with what it has and tries
- * again; who waits does so to its deadline, and hears of no attempt that failed.
+ * A dead session is replaced on the next request. A pool that cannot grow continues with the sessions it has and
+ * retries; waiting requests keep waiting until their deadline and do not see failed attempts.
  */
 export class Pool {
   readonly #options: PoolOptions;
@@ -58,13 +58,13 @@ export class Pool {
     this.#share = new FairShare(options.reserve);
   }
 
-  /** An idle session that `party` may have at once, or null. */
+  /** An idle session for `party`, or null. */
   take(party: FairShareParty): UpstreamSession | null {
     if (this.#closed || this.#idle.length === 0 || this.#share.waitingOf(party) > 0) return null;
     return this.#share.admits(party, this.#free, this.#places) ? this.#lend(party) : null;
   }
 
-  /** The next session that is free for `party`. Rejects with QueryError `overloaded`, `execution` or `shuttingDown`. */
+  /** Waits for a session for `party`. Rejects with QueryError `overloaded`, `execution` or `shuttingDown`. */
   acquire(party: FairShareParty): Promise<UpstreamSession> {
     if (this.#closed) return Promise.reject(queryError('shuttingDown', {}));
     const idle = this.take(party);
@@ -83,7 +83,7 @@ export class Pool {
     });
   }
 
-  /** Gives a session back. One that is closed, tainted or still being cancelled is not lent again. */
+  /** Returns a session. One that is closed, tainted or being cancelled is not lent again. */
   release(session: UpstreamSession): void {
     if (session.closed) return; // its death was noticed already
     if (session.tainted || this.#closed) {
@@ -103,14 +103,13 @@ export class Pool {
     );
   }
 
-  /** Status of the pool, by purpose. */
   seen(purpose: EnginePool['purpose']): EnginePool {
     const { size, reach } = this.#options;
     const { waiting } = this.#share;
     return { purpose, size, open: this.#all.size, running: this.#lent.size, waiting, reach: reach.state };
   }
 
-  /** Refuses who waits and ends every session. */
+  /** Rejects waiting requests and closes every session. */
   close(): void {
     this.#closed = true;
     if (this.#retry !== null) clearTimeout(this.#retry);
@@ -121,7 +120,7 @@ export class Pool {
     for (const session of this.#all) session.destroy();
   }
 
-  /** Sessions that there are or, while the upstream takes more, may be. */
+  /** Open sessions, plus those that may still be opened while the upstream accepts connections. */
   get #places(): number {
     return this.#options.reach.state === 'open' ? this.#options.size : this.#all.size;
   }
@@ -145,7 +144,7 @@ export class Pool {
     this.#share.giveBack(party);
   }
 
-  /** Idle sessions go to those whose turn it is; where there is none, the pool grows. */
+  /** Hands idle sessions to the queue; grows the pool if there are none. */
   #serve(): void {
     while (this.#idle.length > 0) {
       const next = this.#share.first(this.#free, this.#places);

@@ -2,11 +2,11 @@ import type { FrontendEncoder } from './protocol/encoder.js';
 
 export interface PreparedUpstream {
   readonly name: string;
-  /** Column type OIDs that the upstream described; null until its answer has arrived. */
+  /** Column type OIDs from the upstream's description; null until it arrives. */
   columnOids: readonly number[] | null;
 }
 
-/** The named prepared statements of one session, by SQL text; the least recently used is closed. */
+/** Named prepared statements of one session by SQL text, as an LRU cache. */
 export class PreparedStatements {
   readonly #limit: number;
   readonly #bySql = new Map<string, PreparedUpstream>();
@@ -20,7 +20,7 @@ export class PreparedStatements {
     return this.#bySql.size;
   }
 
-  /** The statement for `sql`, marked as just used. */
+  /** Finds the statement for `sql` and marks it as just used. */
   find(sql: string): PreparedUpstream | undefined {
     const found = this.#bySql.get(sql);
     if (found !== undefined && this.#bySql.size > this.#limit / 2) {
@@ -30,7 +30,7 @@ export class PreparedStatements {
     return found;
   }
 
-  /** Appends Parse and Describe for `sql`, and Close for the statement that makes room. */
+  /** Appends Parse and Describe for `sql`, and Close for an evicted statement. */
   prepare(out: FrontendEncoder, sql: string, parameterOids: readonly number[]): PreparedUpstream {
     this.#makeRoom(out);
     const statement: PreparedUpstream = { name: `osl${++this.#counter}`, columnOids: null };
@@ -40,7 +40,7 @@ export class PreparedStatements {
     return statement;
   }
 
-  /** Forgets `statement`; the upstream's copy, if there is one, dies with the session. */
+  /** Forgets `statement` here; an upstream copy ends with the session. */
   forget(sql: string, statement: PreparedUpstream): void {
     if (this.#bySql.get(sql) === statement) this.#bySql.delete(sql);
   }

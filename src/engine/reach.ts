@@ -1,20 +1,20 @@
-/** State of the connections to an upstream, for the operator. */
 export type ReachChange =
   | { readonly kind: 'refused'; readonly cause: unknown }
   | { readonly kind: 'mended'; readonly seconds: number };
 
 const FIRST_REST_MS = 50;
 const LONGEST_REST_MS = 2_000;
-/** A state that comes and goes is told again after so long. */
+/** Pause before the same state is reported again. */
 const QUIET_MS = 30_000;
-/** The server has as many connections as it takes. */
+/** SQLSTATE too_many_connections. */
 const FULL = '53300';
 
 /**
- * True if an upstream takes connections: after one that failed, nobody tries again before a rest that doubles, so that
- * a server in need is left in peace. Whoever waits is not told: what is open serves on, and the next attempt may do.
+ * Tracks if an upstream accepts connections. After a failure nobody retries before a pause that doubles each time.
+ * Waiting requests are not told: open sessions continue, and the next attempt may succeed.
  *
- * `hear` is told once of each state, however many attempts it lasts, and not of each change of one that comes and goes.
+ * `hear` is called once per state, however many attempts it lasts, and not for every change of a state that comes and
+ * goes.
  */
 export class ConnectionStatus {
   readonly #hear: (change: ReachChange) => void;
@@ -24,32 +24,32 @@ export class ConnectionStatus {
   #failedAt = Number.NEGATIVE_INFINITY;
   #retryAt = 0;
   #code = '';
-  /** The last refusal that was told, and whether its end is to be told too. */
+  /** Last refusal reported, and whether its end is still to be reported. */
   #told = { code: '', at: Number.NEGATIVE_INFINITY, open: false };
 
-  /** `random` from 0 to 1 spreads the attempts of many gateways. */
+  /** @param random spreads the attempts of many gateways */
   constructor(hear: (change: ReachChange) => void, random: () => number = Math.random) {
     this.#hear = hear;
     this.#random = random;
   }
 
-  /** `full`: it has all the connections that it takes; `lost`: it cannot be reached, or refuses us. */
+  /** `full`: no connection left; `lost`: unreachable, or the login is refused. */
   get state(): 'open' | 'full' | 'lost' {
     if (this.#failures === 0) return 'open';
     return this.#code === FULL ? 'full' : 'lost';
   }
 
-  /** Pause before the next attempt, in ms; 0: now. */
+  /** Pause before the next attempt in ms; 0 if it may be made now. */
   get restMs(): number {
     return Math.max(0, this.#retryAt - performance.now());
   }
 
-  /** Makes one attempt. Rejects with its reason. */
+  /** Makes one attempt. Rejects as `connect`. */
   async attempt<T>(connect: () => Promise<T>): Promise<T> {
     const began = performance.now();
     try {
       const made = await connect();
-      // One that began before the last failure proves nothing of now.
+      // An attempt that began before the last failure proves nothing about now.
       if (began > this.#failedAt) this.#noteSuccess();
       return made;
     } catch (cause) {

@@ -19,15 +19,15 @@ export interface RunnerOptions {
   readonly onUpstreamError: TellUpstreamError;
   readonly spool: SpoolRoom | null;
   readonly memory: AnswerMemory;
-  /** True if another session may answer what one that was lost did not. */
+  /** True if another session may answer after a loss. */
   readonly runsAgain: boolean;
-  /** Puts a session into its governed state; null when it is there. */
+  /** Puts a session into its governed state; null if it is in it. */
   readonly govern: (session: UpstreamSession) => Promise<void> | null;
 }
 
 const LOST_MS = 50;
 
-/** Finds a session for each statement, sends it there, and again where it must be. */
+/** Finds a session for each statement, sends it, and repeats it where allowed. */
 export class Runner implements ExecutionHost {
   readonly limitRows: boolean;
   readonly settingForm: SettingForm;
@@ -37,7 +37,6 @@ export class Runner implements ExecutionHost {
   readonly spool: SpoolRoom | null;
   readonly memory: AnswerMemory;
   readonly runsAgain: boolean;
-  /** Sessions that short statements share; null where there are none. */
   readonly lanes: Lanes | null;
   readonly #options: RunnerOptions;
 
@@ -53,7 +52,7 @@ export class Runner implements ExecutionHost {
     this.runsAgain = options.runsAgain;
   }
 
-  /** The seam under the governed engine; exported from no index. */
+  /** Used by the governed engine alone; no index exports it. */
   runStatement(
     statement: UpstreamStatement,
     values: readonly BoundValue[],
@@ -81,7 +80,8 @@ export class Runner implements ExecutionHost {
     }
     if (execution.lane === 'alone') this.#options.pool.release(session);
     if (execution.again === null || execution.settled) return;
-    // Of several sessions that died together each is noticed by itself: a moment, so that no dead one is taken next.
+    // Several sessions may have died together, each noticed separately: wait a moment so that the next one taken is
+    // not dead.
     if (session.closed) setTimeout(() => this.#runAlone(execution), LOST_MS);
     else this.#runAlone(execution);
   }
@@ -121,7 +121,7 @@ export class Runner implements ExecutionHost {
         else execution.start(session, 'alone');
       },
       () => {
-        // INVARIANT: a session that is not known to be governed runs nothing of a caller's.
+        // INVARIANT: a session not known to be governed never runs a caller's statement.
         session.destroy();
         execution.stop(
           new InternalError('the upstream session could not be put under its unprivileged role'),

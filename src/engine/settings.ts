@@ -1,6 +1,6 @@
 import type { PlanMode } from './statement.js';
 
-/** Session settings on which the governed plane relies, beyond its timeouts. */
+/** Session settings of the governed engine, besides timeouts. */
 const GOVERNED: readonly (readonly [name: string, value: string])[] = [
   ['default_transaction_read_only', 'on'],
   ['search_path', 'pg_catalog, pg_temp'],
@@ -12,15 +12,15 @@ const GOVERNED: readonly (readonly [name: string, value: string])[] = [
   ['client_encoding', 'UTF8'],
   ['standard_conforming_strings', 'on'],
   ...searching({
-    // Candidates are compared exactly afterwards, so their own order need not be strict.
+    // Candidates are re-ranked exactly afterwards, so their order need not be strict.
     iterative_scan: 'relaxed_order',
     ef_search: '100',
-    // The visit budget: a search that has not found enough by then is done again, exactly.
+    // A search that has not found enough within this budget is repeated exactly.
     max_scan_tuples: '40000',
   }),
 ];
 
-/** Settings of a search in pgvector's HNSW index. A server without the extension takes them as names that mean nothing to it. */
+/** Settings of pgvector's HNSW search. A server without the extension accepts them as unknown names. */
 function searching(settings: Readonly<Record<string, string>>): (readonly [string, string])[] {
   return Object.entries(settings).map(([name, value]) => [`hnsw.${name}`, value]);
 }
@@ -31,11 +31,11 @@ export interface Timeouts {
   readonly idleInTransactionMs: number;
 }
 
-/** Statements that put a session into the governed plane's state. */
+/** Statements that set up a governed session. */
 export function governedSettings(timeouts: Timeouts, planMode: PlanMode = 'force_custom_plan'): string {
   return [
     ...GOVERNED.map(([name, value]) => set(name, value)),
-    // Servers that descend from a Postgres before 12 have no such setting.
+    // Servers derived from a Postgres before 12 lack this setting.
     `SELECT set_config(name, '${planMode}', false) FROM pg_settings WHERE name = 'plan_cache_mode'`,
     set('statement_timeout', `${timeouts.statementMs}`),
     set('lock_timeout', `${timeouts.lockMs}`),
@@ -44,6 +44,6 @@ export function governedSettings(timeouts: Timeouts, planMode: PlanMode = 'force
 }
 
 function set(name: string, value: string): string {
-  // A list-valued setting takes its elements bare: quoted whole, it would be one element.
+  // A list-valued setting must not be quoted as a whole: it would become one element.
   return name === 'search_path' ? `SET ${name} TO ${value}` : `SET ${name} TO '${value}'`;
 }

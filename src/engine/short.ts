@@ -10,32 +10,31 @@ import { executionError, parseErrorResponse, StatementFault } from './upstream-e
 import type { MessageView, SessionJob, UpstreamSession } from './upstream-session.js';
 import type { TellUpstreamError, UpstreamError } from './upstream-words.js';
 
-/** Hears, exactly once and never before `begin` has returned, how a run of a short statement ended. */
+/** Receives the outcome of one run of a short statement: exactly one call, never before `begin` returns. */
 export interface ShortAnswer {
-  /** Every row: whole DataRow messages in a view that stays valid. */
+  /** All rows as whole DataRow messages; the view stays valid. */
   answered(rows: Uint8Array, count: number): void;
-  /** There is no short answer: the door is to be asked, as for any other statement. */
+  /** There is no short answer: run the statement as any other. */
   unanswered(): void;
-  /** `error`: as `GovernedDoor.execute` throws it. */
+  /** `error` as thrown by `GovernedEngine.execute`. */
   failed(error: unknown): void;
 }
 
 /**
- * The statement of one governed plan, as long as it is short: runs of many callers are pipelined on the shared sessions,
- * without a promise, a timer or a signal for each. Such a session cannot be cancelled and has a small statement timeout of
- * its own, after which an answer is `unanswered`.
+ * The statement of one governed plan while it is short: runs of many callers are pipelined on shared sessions without
+ * a promise, timer or signal each. Such a session cannot be cancelled; it has a small statement timeout, after which
+ * the outcome is `unanswered`.
  */
 export interface ShortStatement {
   /**
-   * Finds a session for a run that begins in the same turn. False where the statement is not known to be short, or the
-   * session has not prepared it: the door finds out why.
+   * Finds a session for a run that begins in the same turn of the event loop. False if the statement is not known to
+   * be short, or the session has not prepared it.
    */
   isReady(): boolean;
-  /** Sends a run, after `isReady`, with `values` for the plan's slots, as `emit` orders them. */
+  /** Sends a run after `isReady` returned true, with values for the plan's slots in the order of `emit`. */
   begin(run: ShortRun, values: readonly SentValue[], resultFormats: readonly (0 | 1)[]): void;
 }
 
-/** Dependencies of short statements on their engine. */
 export interface ShortHost {
   readonly lanes: Lanes;
   readonly outOfService: OutOfService;
@@ -72,9 +71,9 @@ interface SharedExecution {
 
 const NO_ROWS = Buffer.alloc(0);
 
-/** Runs of short statements, one after the other, for one asker. */
+/** Runs of short statements of one caller, one after the other. */
 export class ShortRun implements SessionJob {
-  /** It keeps no large row, so it counts as nobody's. */
+  /** It keeps no large row, so no memory is charged to anybody. */
   readonly subject = null;
   #answer: ShortAnswer | null;
   #sending: SharedExecution | null = null;
@@ -89,12 +88,11 @@ export class ShortRun implements SessionJob {
     this.#answer = answer;
   }
 
-  /** The asker wants no answer any more. The upstream gives one all the same, so this run serves nobody else. */
+  /** The caller no longer wants the answer. The upstream still sends it, so this run cannot be reused before. */
   abandon(): void {
     this.#answer = null;
   }
 
-  /** For `shortStatement` alone. */
   submit(sending: SharedExecution): void {
     this.#sending = sending;
     this.#rows = NO_ROWS;
@@ -150,7 +148,7 @@ export class ShortRun implements SessionJob {
     else this.#fail(sending, error);
   }
 
-  /** A statement that the database cannot understand is explained by the caller of this one. */
+  /** A fault of the statement itself is explained by the slow path. */
   #fail(sending: SharedExecution, error: UpstreamError): void {
     const { host, statement } = sending;
     const told = executionError(error, host.backstopSeconds, statement);
@@ -162,7 +160,7 @@ export class ShortRun implements SessionJob {
     this.#answer?.failed(told);
   }
 
-  /** Nothing has been told of an answer: where the session alone is to blame, the door finds another. */
+  /** Nothing was delivered: unless this job is to blame, the slow path runs it on another session. */
   lost(cause?: unknown): void {
     const sending = this.#sending;
     this.#sending = null;
@@ -179,7 +177,7 @@ export class ShortRun implements SessionJob {
     return this.#more.length === 0 ? this.#rows : Buffer.concat([this.#rows, ...this.#more]);
   }
 
-  /** A statement that was prepared under another state of the tables is no fault of its length. */
+  /** A prepared statement that is out of date says nothing about being short. */
   #giveUp({ host, statement }: SharedExecution, error: UpstreamError | null): void {
     if (error === null || error.sqlstate === '57014')
       host.lanes.observe({
@@ -194,5 +192,5 @@ export class ShortRun implements SessionJob {
   }
 }
 
-/** The session's own statement timeout; a prepared statement that is gone, or whose result type has changed. */
+/** Statement timeout; prepared statement gone; its result type changed. */
 const RUN_AGAIN: ReadonlySet<string> = new Set(['57014', '26000', '0A000']);

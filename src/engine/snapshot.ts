@@ -7,7 +7,10 @@ import { connectionLost } from './upstream-error.js';
 import { run, type UpstreamSession } from './upstream-session.js';
 import type { TellUpstreamError } from './upstream-words.js';
 
-/** Number of sessions of a pool that may be kept for transactions, and half as many by one subject, so that idle clients starve nobody. */
+/**
+ * Bounds the sessions that open transactions may keep, and half as many per subject, so that idle clients starve
+ * nobody.
+ */
 export class SnapshotPlaces {
   readonly #most: number;
   readonly #taken = new Map<string | null, number>();
@@ -45,19 +48,18 @@ export interface SnapshotOptions {
 }
 
 /**
- * One read-only transaction of the upstream, and the session that it keeps: begun with the first statement, one
- * statement at a time. Each runs behind a savepoint and is rolled back to it, so that neither its settings nor its
- * failure outlive it; there is nothing else to roll back.
+ * A read-only upstream transaction and its session: begun with the first statement, one statement at a time. Each
+ * statement runs behind a savepoint and is rolled back to it, so neither its settings nor its failure outlive it.
  *
- * INVARIANT: once the session is lost, so is the snapshot: no statement is answered from a later one.
+ * INVARIANT: when the session is lost, the snapshot is lost: no statement is answered from a later state.
  */
 export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
   readonly limitRows = false;
   readonly settingForm = 'function';
   readonly inTransaction = true;
-  /** The transaction keeps its session in any case. */
+  /** The transaction keeps its session anyway. */
   readonly spool = null;
-  /** Its snapshot is gone with its session. */
+  /** The snapshot is gone with its session. */
   readonly runsAgain = false;
   readonly #options: SnapshotOptions;
   #session: UpstreamSession | null = null;
@@ -81,7 +83,7 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
     return this.#options.onUpstreamError;
   }
 
-  /** Runs `execution` when those before it are done. */
+  /** Runs `execution` after those before it. */
   run(execution: Execution): void {
     this.#tail = this.#tail.then(() => this.#runOne(execution));
   }
@@ -90,7 +92,7 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
     this.#wake();
   }
 
-  /** Ends the transaction once what runs in it is done, and gives the session back. */
+  /** Ends the transaction after its last statement and returns the session. */
   end(): void {
     if (this.#state === 'ended') return;
     this.#tail = this.#tail.then(() => this.#finish());
@@ -160,7 +162,7 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
 const IDLE = 0x49;
 const IN_TRANSACTION = 0x54;
 
-/** Runs `sql`, after which the session must be in state `status`. @throws QueryError E0523 where it is not */
+/** Runs `sql`, which must leave the session in state `status`. @throws QueryError E0523 otherwise */
 async function command(session: UpstreamSession, sql: string, status: number): Promise<void> {
   const left = await run(session, (out) => out.query(sql)).catch(() => null);
   if (left !== status) throw connectionLost();

@@ -7,11 +7,11 @@ const PROBE_MS = 5_000;
 const NOTHING = { write: () => undefined };
 
 /**
- * Rethrows `error` of a run of `plan`; but where the database could not make sense of the statement, the cause of that.
- * The tables are looked at as the statement does: if one is not as the manifest declares it, its operator mends it; if
- * all are, the statement itself is wrong, which is a fault of ours and never told as one of the database.
+ * Rethrows `error` of a run of `plan`. If the database could not make sense of the statement, the tables are checked
+ * first: if one differs from the manifest, its operator must fix it; otherwise our SQL is wrong, which is our fault
+ * and never reported as the database's.
  *
- * @throws QueryError `sourceGone`, `sourceChanged`; InternalError for SQL of ours that is wrong
+ * @throws QueryError `sourceGone`, `sourceChanged`; InternalError if our SQL is wrong
  */
 export async function throwCause(
   error: unknown,

@@ -3,12 +3,12 @@ import type { FrontendEncoder } from './protocol/encoder.js';
 import type { BoundValue, StatementSettings } from './statement.js';
 
 /**
- * Ways to apply settings to one statement. `function`: by `set_config`. `command`: by SET LOCAL, where the
- * governed role has no `set_config`; a native server would log a warning for each.
+ * How settings are applied to one statement. `function`: by `set_config`. `command`: by SET LOCAL, for governed roles
+ * without `set_config`; a native server would log a warning for each.
  */
 export type SettingForm = 'function' | 'command';
 
-/** Statements sent before a statement: number of their CommandComplete messages, and prepared ones. */
+/** Statements sent ahead of a statement: number of their CommandComplete messages, and the prepared one. */
 export interface SentPreamble {
   readonly completions: number;
   readonly sql: string;
@@ -16,8 +16,8 @@ export interface SentPreamble {
 }
 
 /**
- * Appends what puts `settings` in force up to the next Sync. The caller's statement must stand before that Sync: all of
- * it is one transaction then, whose end takes the settings back, and whose failure skips the statement.
+ * Appends statements that apply `settings` up to the next Sync. The caller's statement must be sent before that Sync:
+ * together they are one transaction, whose end reverts the settings and whose failure skips the statement.
  */
 export function applySettings(
   out: FrontendEncoder,

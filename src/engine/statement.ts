@@ -1,17 +1,16 @@
-/** Text and parameters of one upstream statement, and the format of its rows. */
 
-/** One parameter value as the protocol carries it: format 0 is text, 1 binary; null bytes are NULL. */
+/** A parameter value in wire form: format 0 is text, 1 binary; null bytes are NULL. */
 export interface BoundValue {
   readonly format: 0 | 1;
   readonly bytes: Uint8Array | null;
 }
 
-/** A value, or one in text format by its text. */
+/** A value in wire form; a string is a value in text format. */
 export type SentValue = BoundValue | string;
 
 /**
- * Settings that change what a statement's texts mean and how its answer is written, or how long it waits for a lock; and
- * nothing else.
+ * Settings that change only how a statement's texts are read, how its answer is written, or how long it waits for a
+ * lock.
  */
 export type OutputSetting =
   | 'TimeZone'
@@ -21,100 +20,96 @@ export type OutputSetting =
   | 'bytea_output'
   | 'lock_timeout';
 
-/** The rights of a statement's caller, for policies of the database itself. */
+/** Setting that passes the rights of the caller to row security policies of the database. */
 export type RightsSetting = 'osl.rights';
 
-/** True if a statement's plan may rest on the values of its parameters. */
+/** Setting that decides if a plan may depend on parameter values. */
 export type PlanSetting = 'plan_cache_mode';
 
-/** The `plan_cache_mode` of a session. Postgres may plan once for all values under `auto`, and never under the other. */
+/**
+ * `plan_cache_mode` of a session: `auto` lets Postgres reuse one plan for all values, `force_custom_plan` never does.
+ */
 export type PlanMode = 'auto' | 'force_custom_plan';
 
-/** Settings that differ from a governed session's own, as Postgres shows them. */
+/** Settings that differ from those of a governed session. */
 export type StatementSettings = readonly (readonly [
   name: OutputSetting | RightsSetting | PlanSetting,
   value: string,
 ])[];
 
-/** Levels whose statements all see one state of the data. */
+/** Isolation levels under which all statements see one state of the data. */
 export type IsolationLevel = 'REPEATABLE READ' | 'SERIALIZABLE';
 
-/** A transaction of the upstream that several statements run in. */
+/** An upstream transaction in which several statements run. */
 export interface TransactionSnapshot {
   end(): void;
 }
 
 export interface ExecuteOptions {
-  /** Subject whose share of the sessions it uses; null for the gateway's own statements. */
+  /** Subject whose share of the sessions is used; null for the gateway's own statements. */
   readonly subject: string | null;
   /** None: all text; one: for all columns; otherwise one per column. */
   readonly resultFormats: readonly (0 | 1)[];
-  /** Rows to deliver at most; 0 means no cap. */
+  /** Maximum number of rows; 0 for no cap. */
   readonly maxRows: number;
-  /** Bytes of DataRow messages to deliver at most; 0 means no cap. */
+  /** Maximum bytes of DataRow messages; 0 for no cap. */
   readonly maxBytes: number;
-  /** Time from the call to the last row, the sink's own time included; 0 means the engine's backstop only. */
+  /** Timeout in ms from the call to the last row, the sink's time included; 0 leaves only the engine's backstop. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal | null;
-  /** Copies of a large row that its sink makes until it has been written; absent: none. */
+  /** Copies of a large row that the sink makes before it is written; default none. */
   readonly copies?: number;
-  /** Hears how long it had a session of the database, in ms, each time that it had one. */
+  /** Called with the time in ms that a database session was occupied, once per session. */
   readonly spent?: (ms: number) => void;
-  /** Settings in force for this statement alone; absent or empty: the session's own. */
+  /** Settings for this statement alone. */
   readonly settings?: StatementSettings | undefined;
-  /** Absent or null: what is committed when the statement begins. */
+  /** Snapshot to read from; by default the state committed when the statement begins. */
   readonly snapshot?: TransactionSnapshot | null;
 }
 
 export interface RowSink {
   /**
-   * `rows` complete DataRow messages, as the upstream sent them. The bytes are a view that stays valid.
-   * A promise is backpressure: the upstream is not read until it settles; a rejection ends the execution.
+   * Takes `rows` complete DataRow messages as the upstream sent them; the view stays valid. A promise is backpressure:
+   * the upstream is not read until it settles. A rejection ends the execution.
    */
   write(dataRows: Uint8Array, rows: number): void | Promise<void>;
-  /** Number of rows that were passed on and cannot be taken back; absent: all. */
+  /** Number of rows already sent to the client; if absent, all of them. */
   left?(): number;
 }
 
 export interface ExecuteResult {
-  /** Rows delivered. */
   readonly rows: number;
-  /** True if a cap held rows back. */
+  /** True if a cap cut the answer off. */
   readonly truncated: boolean;
 }
 
-/** Upstream statement of one governed plan. */
 export interface UpstreamStatement {
   readonly sql: string;
   /**
-   * `plan`: not its rows but, a line a row, how the database would work them out whatever the values: with none of
-   * them, so that no estimate tells of one.
+   * `plan` asks for EXPLAIN output, one line per row, for unknown parameter values, so that no estimate reveals one.
    */
   readonly asks: 'rows' | 'plan';
-  /** Of the shared sessions that may run it: `auto` where no value can make another plan the better one. */
+  /** Plan mode of the shared sessions that may run it; `auto` only if no value can make another plan better. */
   readonly planMode: PlanMode;
   readonly parameterOids: readonly number[];
   /** Column type OIDs that the plan promises. */
   readonly columnOids: readonly number[];
-  /** Absent for the gateway's own questions. */
   readonly reads?: StatementReads;
-  /** Source of the value of each parameter; absent for the gateway's own statements. */
+  /** Origin of each parameter value; absent for the gateway's own statements. */
   readonly sources?: readonly ValueSource[];
 }
 
-/** `literal` and `client` are the caller's own. `number` is that of `$n` as the caller wrote it. */
+/** Origin of a value: `literal` and `client` come from the caller; `number` is the `$n` that the caller wrote. */
 export type ValueSource =
   | { readonly kind: 'literal'; readonly type: string }
   | { readonly kind: 'client'; readonly type: string; readonly number: number }
   | { readonly kind: 'gateway' };
 
-/** Objects that a statement reads, as named to caller and operator. */
 export interface StatementReads {
-  /** Objects that the question names. */
+  /** Objects that the query names. */
   readonly objects: readonly string[];
-  /** Relations of the model that are scanned. */
   readonly relations: readonly string[];
-  /** Their tables, as `schema.table`: for the operator alone. */
+  /** Their tables as `schema.table`, shown to the operator only. */
   readonly tables: readonly string[];
   /** Names of the output columns, in order. */
   readonly columns: readonly string[];

@@ -7,29 +7,28 @@ import type { Runner } from './runner.js';
 import type { UpstreamStatement } from './statement.js';
 import { connectionLost } from './upstream-error.js';
 
-/** The server behind an engine, as its first session found it. */
+/** The server as its first session found it. */
 interface ServerFacts {
   /** The role that governed statements run as. */
   readonly role: string;
-  /** As in `18.6`. */
+  /** Version such as `18.6`. */
   readonly serverVersion: string;
-  /** Each says what an operator should mend. */
+  /** Problems that an operator should fix. */
   readonly warnings: readonly string[];
 }
 
-/** Parts of an `EngineStatus`, for those who open an engine. */
 export interface StatusParts {
   readonly kind: 'pglite' | 'postgres';
   readonly runner: Runner;
   readonly outOfService: OutOfService;
   readonly nodes: DataNodes;
-  /** Null until a first session was had. */
+  /** Null before the first session. */
   readonly server: () => ServerFacts | null;
   readonly whenReached: Promise<void>;
   readonly pools: () => readonly EnginePool[];
 }
 
-/** The state of a database, as surfaces and operators may see it. It runs nothing of theirs. */
+/** State of a database for surfaces and operators. It runs no statements for them. */
 export class EngineStatus {
   readonly #parts: StatusParts;
   readonly #timeZone: (text: string) => Promise<string | null>;
@@ -51,7 +50,7 @@ export class EngineStatus {
     return server.role;
   }
 
-  /** False until a first session was had and inspected: every plan is refused until then (`databaseDown`). */
+  /** False until a first session was opened and checked; until then every plan is refused (`databaseDown`). */
   get reached(): boolean {
     return this.#parts.server() !== null;
   }
@@ -61,7 +60,7 @@ export class EngineStatus {
     return this.#parts.whenReached;
   }
 
-  /** Empty until it is reached. */
+  /** Empty until the server is reached. */
   get serverVersion(): string {
     return this.#parts.server()?.serverVersion ?? '';
   }
@@ -70,12 +69,12 @@ export class EngineStatus {
     return this.#parts.server()?.warnings ?? [];
   }
 
-  /** Relations that are refused, as their tables are gone from the database or are others. */
+  /** Relations whose queries are refused because their tables changed or are gone. */
   get outOfService(): ReadonlyMap<string, OutOfServiceCause> {
     return this.#parts.outOfService.relations;
   }
 
-  /** The servers behind it, of tables that are not its own. */
+  /** Foreign servers of the database. */
   get nodes(): DataNodes {
     return this.#parts.nodes;
   }
@@ -89,15 +88,17 @@ export class EngineStatus {
     return this.reached ? ailmentOf(this.#parts.runner) : UNREACHED;
   }
 
-  /** The time zone that `text` names, as the upstream shows it; null if it knows none. Throws as `GovernedEngine.execute`. */
+  /**
+   * Name of the time zone `text` as the upstream shows it; null if unknown there. Throws as `GovernedEngine.execute`.
+   */
   timeZone(text: string): Promise<string | null> {
     return this.#timeZone(text);
   }
 }
 
-/** Answers that are remembered, the wrong names among them. */
+/** Cached answers, unknown names included. */
 const REMEMBERED = 1_000;
-/** UTF-16 units; Postgres knows none that is longer. */
+/** Longest time zone name in UTF-16 units. */
 const LONGEST = 255;
 const ASK_MS = 5_000;
 const SHOW: UpstreamStatement = {
@@ -108,7 +109,7 @@ const SHOW: UpstreamStatement = {
   columnOids: [25],
 };
 
-/** Asks the upstream what zone a text names, once for each text. */
+/** Resolves time zone names on the upstream, each only once. */
 function timeZones(runner: Runner): (text: string) => Promise<string | null> {
   const known = new Map<string, string | null>();
   return async (text) => {
@@ -142,7 +143,7 @@ async function askUpstream(runner: Runner, text: string): Promise<string | null>
     await runner.runStatement(SHOW, [], options, sink);
     return zone;
   } catch (error) {
-    // Of all that can go wrong, only this says something of the text.
+    // Only this error says something about the text.
     if (error instanceof QueryError && error.entry === 'unresolvable') return null;
     throw error;
   }

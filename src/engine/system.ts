@@ -10,12 +10,12 @@ import type { SessionJob, UpstreamSession } from './upstream-session.js';
 import type { UpstreamError } from './upstream-words.js';
 import { type CopySource, copyBatches, textValue } from './values.js';
 
-/** Lends a session in its system state to `work`, and takes it back whatever happens. */
+/** Lends a session in its system state to `work` and always takes it back. */
 export type WithSession = <T>(work: (session: UpstreamSession) => Promise<T>) => Promise<T>;
 
 /**
- * Lends sessions of `pool`, each made ready by `prepare`. One that could not be, or was left in a transaction, is not
- * lent again; one that owes an answer for `silenceMs` is given up.
+ * Lends sessions of `pool` after `prepare`. A session that could not be prepared, or was left in a transaction, is
+ * discarded; one that does not answer for `silenceMs` is closed.
  */
 export function lendFrom(
   pool: Pool,
@@ -38,7 +38,10 @@ export function lendFrom(
   };
 }
 
-/** Gives up a session that owes an answer for so long: whoever waits is told. Gives what ends the watch. */
+/**
+ * Closes a session that has not answered for `silenceMs`, which rejects pending work. Returns a function that ends the
+ * watch.
+ */
 export function givenUpAfter(silenceMs: number, session: UpstreamSession): () => void {
   const look = (): void => {
     if (session.silentMs >= silenceMs) session.destroy();
@@ -47,16 +50,16 @@ export function givenUpAfter(silenceMs: number, session: UpstreamSession): () =>
   return () => clearInterval(timer);
 }
 
-/** Statements of the gateway's own: of a `SystemEngine`, and of one transaction of it. */
+/** The gateway's own statements, on a `SystemEngine` or in one of its transactions. */
 export interface SystemQueries {
   /**
-   * One statement; `$n` are `params`. Values come back as `pg` decodes them: int8 and numeric as strings,
-   * timestamps as Date, json parsed, bytea as Buffer. Throws UpstreamFailure.
+   * Runs one statement with `params` for `$n`. Values are decoded as by `pg`: int8 and numeric as strings, timestamps
+   * as Date, json parsed, bytea as Buffer. Throws UpstreamFailure.
    */
   query(statement: Sql, params?: readonly unknown[]): Promise<Record<string, unknown>[]>;
-  /** Any number of statements without parameters. */
+  /** Runs any number of statements without parameters. */
   script(ddl: Sql): Promise<void>;
-  /** Loads rows of text-format values with COPY, all or none; returns their number. */
+  /** Loads rows of text-format values with COPY, all or none. Returns their number. */
   copyIn(target: CopyIntoTable, rows: CopySource): Promise<number>;
 }
 
@@ -66,19 +69,21 @@ interface CopyIntoTable {
   readonly columns: readonly string[];
 }
 
-/** A database under the gateway's own credentials: static statements, generated DDL and COPY, never a caller's text. */
+/**
+ * A database under the gateway's own credentials. Runs static statements, generated DDL and COPY, never a caller's
+ * text.
+ */
 export class SystemEngine implements SystemQueries {
   readonly #lend: WithSession;
   readonly #reader: () => string;
 
-  /** @param reader the role that governed statements run as */
   constructor(lend: WithSession, reader: () => string) {
     this.#lend = lend;
     this.#reader = reader;
     Object.freeze(this);
   }
 
-  /** The role that governed statements run as. */
+  /** Role that governed statements run as. */
   get reader(): string {
     return this.#reader();
   }
@@ -95,12 +100,12 @@ export class SystemEngine implements SystemQueries {
     return this.transaction((tx) => tx.copyIn(target, rows));
   }
 
-  /** Runs `work` in one transaction: committed when it returns, rolled back when it throws. */
+  /** Runs `work` in one transaction, rolled back if it throws. */
   transaction<T>(work: (tx: SystemQueries) => Promise<T>): Promise<T> {
     return this.#lend((session) => inTransaction(session, () => work(queriesOn(session))));
   }
 
-  /** Lets the governed role read every table that `schema` holds now. */
+  /** Grants the governed role SELECT on every existing table of `schema`. */
   grantRead(schema: string): Promise<void> {
     const [s, r] = [sqlName(schema), sqlName(this.reader)];
     return this.script(
@@ -109,7 +114,6 @@ export class SystemEngine implements SystemQueries {
   }
 }
 
-/** The system statements of one session, in whatever state it is. */
 export function queriesOn(session: UpstreamSession): SystemQueries {
   return {
     query: (statement, params) => query(session, statement, params),
@@ -165,7 +169,7 @@ async function copyIn(session: UpstreamSession, target: CopyIntoTable, rows: Cop
   const copy = sql`COPY ${sqlTable(target)} (${columns}) FROM STDIN`;
   let count = 0;
   for await (const batch of copyBatches(rows, target.columns.length)) {
-    // The server ignores CopyData after a failed COPY, so the whole batch goes out without waiting for it.
+    // The server ignores CopyData after a failed COPY, so the whole batch is sent without waiting.
     await submit(session, {
       send(out) {
         out.query(Sql.textOf(copy));
@@ -184,14 +188,14 @@ interface SystemJob {
   rows?(bytes: Uint8Array): void;
 }
 
-/** Runs `job`; rejects with UpstreamFailure, or with what decoding throws. */
+/** Runs `job`. Rejects with UpstreamFailure, or with an error of decoding. */
 function submit(session: UpstreamSession, job: SystemJob): Promise<void> {
   return new Promise((resolve, reject) => {
     let failure: UpstreamError | null = null;
     const whole: SessionJob = {
       subject: null,
       send: (out) => job.send(out),
-      // Rows of our own statements have no limit: an index reads whole documents.
+      // Rows of our own statements are not limited: indexing reads whole documents.
       largeRow: (bytes) => bytes,
       starved: () => undefined, // nothing of the gateway's own waits
       rows: (bytes) => job.rows?.(bytes),

@@ -1,19 +1,18 @@
-/** Bytes of rows that one stream passes on before the next one may. */
+/** Bytes that one stream passes on before the next stream is served. */
 export const SLICE_BYTES = 16_384;
-/** Time in ms that streams may use of one turn of the event loop; the current slice ends. */
+/** Time in ms that streams may use of one turn of the event loop. */
 const TURN_MS = 0.5;
 
-/** Something that has rows to pass on, more than it may at once. */
+/** A source of rows that are passed on in slices. */
 export interface Stream {
-  /** Passes on about `bytes`; true while more waits that it could pass on now. */
+  /** Passes on about `bytes`. True if more is ready. */
   slice(bytes: number): boolean;
 }
 
-/** Clock of the scheduler. */
 export interface SchedulerClock {
   /** ms */
   now(): number;
-  /** Calls `turn` once all that is ready now has been heard. */
+  /** Calls `turn` after pending I/O events. */
   next(turn: () => void): void;
 }
 
@@ -23,11 +22,12 @@ const EVENT_LOOP: SchedulerClock = {
 };
 
 /**
- * Decides which stream passes rows on next.
+ * Round-robin scheduler of all row streams.
  *
- * All connections share one event loop, and one that always has data ready would keep it: libuv alone hands over 2 MiB
- * of a socket before it looks at the next. Streams therefore go round, a slice each, and after `TURN_MS` whatever else
- * is ready is heard first. So a short question beside any number of streams waits for a turn, not for their rows.
+ * All connections share one event loop, and one that always has data ready would keep it: libuv alone delivers 2 MiB
+ * of a socket before it looks at the next. Streams are therefore served in turn, a slice each, and after `TURN_MS`
+ * other I/O is handled first. So a short query beside any number of streams waits for one turn, not for all their
+ * rows.
  */
 export class FairScheduler {
   readonly #clock: SchedulerClock;
@@ -38,7 +38,7 @@ export class FairScheduler {
     this.#clock = clock;
   }
 
-  /** `stream` is asked for slices, from the next turn on, until it has no more. */
+  /** Serves `stream` from the next turn on until it has no more. */
   join(stream: Stream): void {
     this.#ring.add(stream);
     this.#schedule();
@@ -48,7 +48,7 @@ export class FairScheduler {
     this.#ring.delete(stream);
   }
 
-  /** Resolves when somebody that passes rows on by itself may go on with its next slice. */
+  /** Resolves when a stream that passes rows on by itself may send its next slice. */
   wait(): Promise<void> {
     return new Promise((resolve) => {
       const slice = (): boolean => {
@@ -78,5 +78,5 @@ export class FairScheduler {
   }
 }
 
-/** The turns of this process, which has one event loop for all connections. */
+/** The scheduler of this process. */
 export const turns = new FairScheduler();

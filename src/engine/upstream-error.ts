@@ -3,7 +3,6 @@ import { reportFields } from './protocol/report-fields.js';
 import type { UpstreamStatement } from './statement.js';
 import { RIGHTS_FAULTS, type UpstreamError } from './upstream-words.js';
 
-/** Fields of an ErrorResponse. */
 export function parseErrorResponse(body: Buffer): UpstreamError {
   const fields = reportFields(body);
   return {
@@ -22,23 +21,23 @@ export function parseErrorResponse(body: Buffer): UpstreamError {
   };
 }
 
-/** The outermost line of an error's context names the parameter that was being read, in whatever language. */
+/** Parameter number in the outermost line of the error's context, in any language. */
 function parameterIn(context: string | undefined): number | null {
   const found = /\$(\d+)/.exec(context?.slice(context.lastIndexOf('\n') + 1) ?? '')?.[1];
   return found === undefined ? null : Number(found);
 }
 
-/** Errors reported when the upstream no longer answers. */
+/** An error made here for an upstream that no longer answers. */
 export function inItsPlace(sqlstate: string, message: string): UpstreamError {
   return parseErrorResponse(Buffer.from(`C${sqlstate}\0M${message}\0\0`));
 }
 
-/** Connection failures, and the server's own ends of a session, are one thing to a caller. */
+/** Connection failures and shutdowns of the server look the same to a caller. */
 export function connectionLost(): QueryError {
   return queryError('databaseDown', {});
 }
 
-/** The upstream takes other settings than the one that judged them: zones differ from server to server. */
+/** The upstream rejects a setting that was accepted here: time zones differ between servers. */
 export function unknownSetting(): QueryError {
   return queryError('unresolvable', {
     detail: 'the database of this query does not know a setting of this session, such as its time zone',
@@ -46,21 +45,21 @@ export function unknownSetting(): QueryError {
   });
 }
 
-/** An output column whose type is not that of the manifest, for the operator. */
+/** Error for the operator: an output column has another type than the manifest declares. */
 export function changedColumn(column: string | null): UpstreamError {
   return { ...inItsPlace('42804', 'the database has another type for a column than the manifest'), column };
 }
 
 const MOST_LISTED = 5;
 
-/** The objects of a question as its caller wrote them, for the text of an error. */
+/** Names of the objects of a query, for an error message. */
 export function objectsText(objects: readonly string[]): string {
   if (objects.length === 0) return 'the question';
   const named = objects.slice(0, MOST_LISTED).map((name) => `\`${name}\``);
   return [...named, ...(objects.length > named.length ? ['…'] : [])].join(' or ');
 }
 
-/** A table, a schema or a column that is not there; or a name that our own SQL should not have used. */
+/** SQLSTATEs for a missing table, schema or column; or for a name that our SQL should not have used. */
 const GONE: ReadonlySet<string> = new Set(['42P01', '3F000', '42703']);
 /** SQLSTATEs that our SQL causes if a column has another type than declared, or if the SQL is wrong. */
 const CHANGED: ReadonlySet<string> = new Set(['42804', '42846', '42883', '42725', '42P18', '42P22']);
@@ -78,15 +77,15 @@ const OWN: ReadonlySet<string> = new Set([
   '42P20',
 ]);
 const DENIED = '42501';
-/** Said by our own functions of row security, under codes of Postgres. */
+/** Messages of our row security functions. */
 const OURS: ReadonlySet<string> = new Set(Object.values(RIGHTS_FAULTS));
 
 /**
- * The database could not make sense of a statement. This is what its caller is told if a table is not as the manifest
- * declares it; `source-check.ts` finds out whether one is.
+ * The database could not make sense of a statement. A caller sees it if a table differs from the manifest, which
+ * `source-check.ts` finds out.
  */
 export class StatementFault extends QueryError {
-  /** Part of our text that the database complains of, for the log; null if it is not known to be in the text. */
+  /** Part of our SQL text that the database complains about, for the log; null if it is not in the text. */
   readonly inText: string | null;
 
   constructor(error: QueryError, inText: string | null) {
@@ -95,9 +94,9 @@ export class StatementFault extends QueryError {
   }
 }
 
-/** A value of the question that the database could not read or compute with. */
+/** A value of the query that the database could not read or compute with. */
 export class ValueError extends QueryError {
-  /** Index of the parameter at fault, from 0; null: a value that the statement computes. */
+  /** Index of the faulty parameter, from 0; null if the statement computed the value. */
   readonly parameter: number | null;
 
   constructor(error: QueryError, parameter: number | null) {
@@ -111,10 +110,10 @@ export class ValueError extends QueryError {
 }
 
 /**
- * Error that a caller sees for an upstream error.
+ * The caller's error for an upstream error.
  *
- * @param backstopSeconds the session's own statement timeout
- * @param isParsed whether the database took the text, so that the error is about values
+ * @param backstopSeconds statement timeout of the session
+ * @param isParsed true if the database accepted the text, so that the error is about values
  */
 export function executionError(
   error: Pick<UpstreamError, 'sqlstate' | 'message' | 'parameter' | 'position'>,
@@ -130,7 +129,7 @@ export function executionError(
   const valueError = isParsed ? valueErrorOf(error, statement) : null;
   if (valueError !== null) return valueError;
   if (OURS.has(message)) return queryError('execution', { sqlstate });
-  // A statement that reads nothing can miss nothing.
+  // A statement without tables cannot miss one.
   const entry = reads === undefined || reads.tables.length === 0 ? 'execution' : entryOf(sqlstate);
   const told =
     entry === 'execution'
@@ -146,12 +145,12 @@ function entryOf(sqlstate: string): 'execution' | 'sourceDenied' | 'sourceGone' 
   return CHANGED.has(sqlstate) ? 'sourceChanged' : 'execution';
 }
 
-/** Characters of a statement that the log shows from where an error is. */
+/** Characters of the statement that the log shows from the error's position on. */
 const SHOWN = 120;
 
 /**
- * The SQLSTATE and the place of an error within our own text, in which no value stands. Null for an error of what the
- * statement ran into once it was parsed: a function, or another server.
+ * SQLSTATE and position of an error within our own text, which contains no values. Null for an error raised after
+ * parsing, in a function or on another server.
  */
 function complaintIn(
   { sqlstate, position }: Pick<UpstreamError, 'sqlstate' | 'position'>,
@@ -162,12 +161,12 @@ function complaintIn(
   return `${sqlstate} at ${JSON.stringify(sql.slice(position - 1, position - 1 + SHOWN))}`;
 }
 
-/** The upstream complains of a parameter's bytes; the connection is sound. */
+/** protocol_violation for the bytes of a parameter; the connection is intact. */
 const MALFORMED = '08P01';
-/** Of a text search query or a path that was taken for one: the statement itself was parsed before. */
+/** Raised for a malformed text search query or JSON path; the statement itself was parsed before. */
 const NOT_WELL_FORMED = '42601';
 
-/** The error where it is about a value of the caller's, or what comes of one; else null. */
+/** The error if a value of the caller caused it; else null. */
 function valueErrorOf(
   { sqlstate, parameter }: Pick<UpstreamError, 'sqlstate' | 'parameter'>,
   { sources }: Pick<UpstreamStatement, 'sources'>,
@@ -190,7 +189,7 @@ function valueErrorOf(
     : null;
 }
 
-/** Error for a statement that `signal` stopped: the abort reason, or that it was cancelled. */
+/** The abort reason of `signal`, or `cancelled`. */
 export function stopError({ reason }: AbortSignal): QueryError {
   return reason instanceof QueryError ? reason : queryError('cancelled', {});
 }

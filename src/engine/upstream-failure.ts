@@ -1,5 +1,5 @@
 import { type UpstreamError, wordsOf } from './upstream-words.js';
-/** A connector was given no URL of a role for our own statements. */
+/** The connector has no URL with system credentials. */
 export class NoSystemCredentials extends Error {
   constructor() {
     super('this connector has no system credentials');
@@ -7,7 +7,7 @@ export class NoSystemCredentials extends Error {
   }
 }
 
-/** A failure of one of our own statements; its words hold no value of a row, as logs and terminals show them. */
+/** A failed statement of the gateway itself. Its message contains no row value, so logs may show it. */
 export class UpstreamFailure extends Error {
   readonly sqlstate: string;
 

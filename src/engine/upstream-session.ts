@@ -6,72 +6,73 @@ import { FrontendEncoder } from './protocol/encoder.js';
 import { BackendSplitter } from './protocol/splitter.js';
 import { SLICE_BYTES, type Stream, turns } from './turns.js';
 
-/** The bytes of one upstream session, after authentication. */
+/** Byte stream of one upstream session, after authentication. */
 export interface Transport {
-  /** Time in ms that a statement to be cancelled may go on, unread, if that is cheaper than a cancel. */
+  /** Time in ms to wait, without reading, before a cancel; 0 to cancel at once. */
   readonly graceMs: number;
-  /** `closed` is called once, after which nothing else is. */
+  /** `closed` is called once, as the last call. */
   attach(receive: (chunk: Uint8Array) => void, closed: () => void): void;
-  /** Sends `bytes`; true when the caller may overwrite them at once. */
+  /** Sends `bytes`. True if the caller may overwrite them at once. */
   write(bytes: Uint8Array): boolean;
   pause(): void;
   resume(): void;
-  /** Asks the upstream to stop what runs; settles when the request can hit no later statement. */
+  /** Asks the upstream to stop the running statement. Settles when the request can no longer hit a later one. */
   cancel(): Promise<void>;
   destroy(): void;
 }
 
-/** A message as it was received. */
 export interface MessageView {
-  /** Its bytes after type and length. */
+  /** Bytes after type and length. */
   body(): Buffer;
 }
 
-/** Something a session does between two ReadyForQuery messages. */
+/** Work of a session between two ReadyForQuery messages. */
 export interface SessionJob {
   /** Appends frontend messages that end in exactly one Sync or Query. */
   send(out: FrontendEncoder, prepared: PreparedStatements): void;
-  /** Subject that large rows are charged to. */
+  /** Subject charged for large rows. */
   readonly subject: FairShareParty;
   /**
-   * A row of `bytes` bytes, more than `LARGE_ROW_BYTES`, begins. Gives how much memory it needs until `rows` has settled.
-   * `pass`: it is read and dropped. `abandon`: so is the session, where to begin another costs less than to read the row.
+   * A row of more than `LARGE_ROW_BYTES` begins. Returns the memory needed until `rows` has settled. `pass`: read and
+   * drop it. `abandon`: close the session if that costs less than reading the row.
    */
   largeRow(bytes: number): number | 'pass' | 'abandon';
-  /** There was no memory for the row that `largeRow` was told of: it is passed over. */
+  /** There was no memory for the row announced by `largeRow`; it is skipped. */
   starved(): void;
-  /** A run of DataRow messages. A promise, which must not reject, stops the reading until it settles. */
+  /** A run of DataRow messages. Reading stops until the promise, which must not reject, settles. */
   rows(bytes: Uint8Array, count: number): void | Promise<void>;
-  /** Any other message except ReadyForQuery; its body while the call lasts. */
+  /** Any other message except ReadyForQuery; its body is valid during the call. */
   message(type: number, message: MessageView): void;
-  /** ReadyForQuery; `status` is the byte `I`, `T` or `E`. */
+  /** ReadyForQuery with status byte `I`, `T` or `E`. */
   ready(status: number): void;
-  /** The session died before ReadyForQuery. `cause`: why, where this job is to blame. */
+  /** The session died before ReadyForQuery. `cause` is set if this job caused it. */
   lost(cause?: unknown): void;
 }
 
 const READY_FOR_QUERY = 0x5a;
 const DATA_ROW = 0x44;
 const PREPARED_LIMIT = 500;
-/** Time that a cancelled statement may take to end before the session is given up. */
+/** Time that a cancelled statement may take to end before its session is closed. */
 const DRAIN_MS = 10_000;
 const CANCEL_AGAIN_MS = 250;
-/** A server notices no cancel while it sends a row. One that is larger takes longer to read than a new session to begin. */
+/**
+ * A server does not notice a cancel while it sends a row. Reading a row larger than this takes longer than opening a
+ * session.
+ */
 const ABANDON_BYTES = 67_108_864;
 
-/** Memory taken for one large row. */
 interface RowMemory {
   readonly subject: FairShareParty;
   readonly bytes: number;
 }
 
-/** Bytes that every answer may pass on at once; the rest goes in turns with other streams. */
+/** Bytes that every answer may pass on at once; the rest takes turns with other streams. */
 const AT_ONCE_BYTES = 2 * SLICE_BYTES;
 
-/** One upstream session: jobs in, answers out, in order. */
+/** One upstream session: answers jobs in order. */
 export class UpstreamSession implements Stream {
   readonly prepared = new PreparedStatements(PREPARED_LIMIT);
-  /** Set when something may have outlived its statement; the session must not be used again. */
+  /** Set if state may have outlived its statement; the session is not used again. */
   tainted = false;
   closed = false;
   onClosed: (() => void) | null = null;
@@ -80,29 +81,29 @@ export class UpstreamSession implements Stream {
   readonly #memory: AnswerMemory;
   readonly #out = new FrontendEncoder();
   readonly #in = new BackendSplitter(LARGE_ROW_BYTES);
-  /** The memory of the large row that is being received. */
+  /** Memory of the large row being received. */
   #lease: RowMemory | null = null;
-  /** The large row that waits for memory, told from others. */
+  /** Identity of the large row that waits for memory. */
   #asking: object | null = null;
   #jobs: SessionJob[] = [];
   #chunks: Uint8Array[] = [];
   #status = 0x49;
   #pauses = 0;
-  /** The reader wants no rows for now. */
+  /** Paused by the reader. */
   #paused = false;
-  /** It has a turn to come. */
+  /** Queued in the scheduler. */
   #queued = false;
-  /** The transport is not read. */
+  /** The transport is paused. */
   #held = false;
-  /** Bytes that may be passed on before it is another stream's turn. */
+  /** Bytes left in the current turn. */
   #allowance = AT_ONCE_BYTES;
   #flushing = false;
   #pumping = false;
   #cancelling: Promise<void> | null = null;
-  /** Called when the statement that is being cancelled has ended. */
+  /** Called when the statement being cancelled has ended. */
   #wakeCanceller: () => void = () => undefined;
   #grace: NodeJS.Timeout | null = null;
-  /** Since when the upstream owes an answer. */
+  /** Time since when an answer is outstanding. */
   #owedSince = 0;
 
   constructor(transport: Transport, memory: AnswerMemory) {
@@ -114,22 +115,22 @@ export class UpstreamSession implements Stream {
     );
   }
 
-  /** True if the upstream, when it last answered, was outside any transaction. */
+  /** True if the upstream was outside a transaction when it last answered. */
   get idle(): boolean {
     return this.#status === 0x49;
   }
 
-  /** Jobs sent and not yet answered. */
+  /** Number of unanswered jobs. */
   get load(): number {
     return this.#jobs.length;
   }
 
-  /** Time in ms since the upstream last sent something to the next job. */
+  /** Time in ms since the upstream last sent something, while an answer is outstanding. */
   get silentMs(): number {
     return this.#jobs.length === 0 ? 0 : performance.now() - this.#owedSince;
   }
 
-  /** Sends `job` now, or with others of the same turn of the event loop. */
+  /** Sends `job` now, or together with others of the same turn of the event loop. */
   submit(job: SessionJob, flush: 'now' | 'batched' = 'now'): void {
     if (this.closed) {
       job.lost();
@@ -139,7 +140,7 @@ export class UpstreamSession implements Stream {
     try {
       job.send(this.#out, this.prepared);
     } catch (cause) {
-      // INVARIANT: nothing of a job that could not be written whole is sent; what it prepared is not known now.
+      // INVARIANT: a job that could not be written whole is not sent at all; what it prepared is unknown.
       this.#out.cutTo(before);
       this.destroy();
       job.lost(cause);
@@ -154,7 +155,7 @@ export class UpstreamSession implements Stream {
     }
   }
 
-  /** Cancels what runs, and no longer waits for the reader. Only for a session with a single job. */
+  /** Cancels the running statement and stops waiting for the reader. Only for a session with a single job. */
   cancel(): void {
     if (this.closed || this.#cancelling !== null || this.#grace !== null) return;
     if (this.#transport.graceMs > 0) {
@@ -172,8 +173,8 @@ export class UpstreamSession implements Stream {
   }
 
   /**
-   * Asks more than once: a request may get lost, and Postgres passes over one that comes while it reads the next message
-   * of a statement. Settles when the statement has ended and no request is on its way.
+   * Repeats the request: it may get lost, and Postgres ignores one that arrives while it reads the next message.
+   * Settles when the statement has ended and no request is in flight.
    */
   async #cancelUntilAnswered(): Promise<void> {
     const late = setTimeout(() => this.destroy(), DRAIN_MS);
@@ -192,7 +193,7 @@ export class UpstreamSession implements Stream {
     clearTimeout(late);
   }
 
-  /** Null when the session can take the next job; otherwise settles when no cancel request is on its way. */
+  /** Null if the session can take the next job; otherwise settles when no cancel request is in flight. */
   quiet(): Promise<void> | null {
     const cancelling = this.#cancelling;
     if (cancelling === null) return null;
@@ -215,7 +216,7 @@ export class UpstreamSession implements Stream {
     else this.#out.detach();
   }
 
-  /** Its turn to pass on about `bytes` of what has arrived. */
+  /** Passes on about `bytes` of the data received. */
   slice(bytes: number): boolean {
     this.#allowance = bytes;
     this.#queued = this.#pump();
@@ -229,7 +230,7 @@ export class UpstreamSession implements Stream {
     else this.#advance();
   }
 
-  /** Passes on at once what may be; the rest waits for its turn, and the upstream with it. */
+  /** Passes on what the allowance permits; the rest waits for its turn, with the upstream paused. */
   #advance(): void {
     if (this.#pumping) return; // whoever pumps goes on
     if (this.#pump()) {
@@ -253,7 +254,7 @@ export class UpstreamSession implements Stream {
     this.#transport.resume();
   }
 
-  /** Passes on what has arrived, as far as the allowance goes; true where more waits for its turn. */
+  /** Passes on data within the allowance. True if more waits for its turn. */
   #pump(): boolean {
     this.#pumping = true;
     try {
@@ -270,7 +271,7 @@ export class UpstreamSession implements Stream {
         }
       }
     } catch {
-      // INVARIANT: a stream we cannot follow is never read on; what is in flight ends as a lost connection.
+      // INVARIANT: after a protocol error the stream is not read further; pending jobs end as a lost connection.
       this.destroy();
     } finally {
       this.#pumping = false;
@@ -282,7 +283,7 @@ export class UpstreamSession implements Stream {
     return !this.#in.drained || this.#chunks.length > 0;
   }
 
-  /** Decides about the large row that is announced: it is kept, passed over, or waits for memory. */
+  /** Keeps the announced large row, skips it, or waits for memory. */
   #admit(bytes: number): void {
     const job = this.#jobs[0];
     const needed = job?.largeRow(bytes) ?? 'pass';
@@ -380,14 +381,14 @@ export class UpstreamSession implements Stream {
   }
 }
 
-/** An empty statement: whatever a late cancel request hits, it hits this. */
+/** An empty statement that absorbs a late cancel request. */
 function fence(out: FrontendEncoder): void {
   out.query('');
 }
 
 /**
- * Runs the messages of `send` and ignores what they answer, but for the status that they leave: `I`, `T` or `E`, as in
- * `ready`. Rejects when the session is lost.
+ * Runs the messages of `send`, ignores their answers and resolves to the status byte `I`, `T` or `E`. Rejects if the
+ * session is lost.
  */
 export function run(session: UpstreamSession, send: (out: FrontendEncoder) => void): Promise<number> {
   return new Promise((resolve, reject) => {

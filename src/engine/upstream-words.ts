@@ -1,4 +1,4 @@
-/** The upstream's own words, for the operator alone; what its log may hold of them is in `upstream-words.ts`. */
+/** Fields of an upstream error, for the operator alone. `wordsOf` gives the part that may be logged. */
 export interface UpstreamError {
   readonly sqlstate: string;
   readonly message: string;
@@ -10,27 +10,30 @@ export interface UpstreamError {
   readonly column: string | null;
   readonly constraint: string | null;
   readonly dataType: string | null;
-  /** The parameter whose value could not be read, from 1; null where the error is about something else. */
+  /** Number, from 1, of the parameter that could not be read; null if the error is about something else. */
   readonly parameter: number | null;
-  /** Position in the statement's own text, in characters from 1; null if the error is about something else. */
+  /** Position in our statement text in characters, from 1; null if the error is elsewhere. */
   readonly position: number | null;
 }
 
-/** Tells the operator what the upstream said of a statement that reads `tables`. */
+/** Reports an upstream error about a statement that reads `tables`. */
 export type TellUpstreamError = (error: UpstreamError, tables: readonly string[]) => void;
 
-/** Log entry about an upstream error: its source, and no value of any row. */
+/** Log entry about an upstream error; contains no row value. */
 export interface UpstreamWords {
   readonly sqlstate: string;
-  /** The upstream's own words as far as they hold no value; null where that is not known of them. */
+  /** Start of the upstream's message, as far as it is known to hold no value; else null. */
   readonly message: string | null;
-  /** The place in the server's source; null where it does not say. */
+  /** Routine in the server's source; null if unknown. */
   readonly routine: string | null;
-  /** Names of the schema that the error is about. */
+  /** Names of the table, column or constraint concerned. */
   readonly about: string | null;
 }
 
-/** Classes whose messages begin with words about rights, limits, connections and the schema, and then quote. */
+/**
+ * SQLSTATE classes whose messages start with fixed words about rights, limits, connections or the schema, and quote
+ * names after them.
+ */
 const BEGIN_SAFE: ReadonlySet<string> = new Set([
   '08',
   '0A',
@@ -47,7 +50,7 @@ const BEGIN_SAFE: ReadonlySet<string> = new Set([
   '58',
 ]);
 
-/** Errors about a statement's names, never about a value: the operator needs them when a schema changed. */
+/** Routines whose messages contain names and never values: operators need them when a schema changed. */
 const OF_NAMES: ReadonlySet<string> = new Set([
   'parserOpenTable',
   'errorMissingColumn',
@@ -58,10 +61,10 @@ const OF_NAMES: ReadonlySet<string> = new Set([
   'aclcheck_error_col',
 ]);
 
-/** Routines that pass on what somebody wrote: RAISE of PL/pgSQL, and the other languages. Any class may come of them. */
+/** Routines that pass on user-written text: RAISE in PL/pgSQL and other languages, in any SQLSTATE class. */
 const SAYS_ANYTHING = /^(?:exec_stmt_(?:raise|assert)|ply_|plpy|plperl|pltcl|plv8|do_util_elog)/i;
 
-/** Errors of our own functions about a statement's rights; none contains a value. */
+/** Messages of our row security functions; none contains a value. */
 export const RIGHTS_FAULTS = Object.freeze({
   missing: 'osl: no rights came with the statement',
   forged: 'osl: the rights are not signed with the key that stands here',
@@ -69,10 +72,10 @@ export const RIGHTS_FAULTS = Object.freeze({
   ended: 'osl: the rights have ended',
 });
 
-/** Whole messages: whoever else raises one of these says nothing else by it. */
+/** Fixed messages, safe whoever raises them. */
 const OURS: ReadonlySet<string> = new Set(Object.values(RIGHTS_FAULTS));
 
-/** Beginnings of messages that may contain values further on; each is passed on up to there. */
+/** Starts of messages that may contain values further on; only the start is logged. */
 const KNOWN: readonly string[] = [
   'array size exceeds the maximum allowed',
   'array subscript out of range',
@@ -146,7 +149,7 @@ const KNOWN: readonly string[] = [
   'zero raised to a negative power is undefined',
 ];
 
-/** A word that follows in the server's own text: a type's name, or what `KNOWN` had no need to name. */
+/** A type name of the server that may follow a known start. */
 const TYPE_AFTER =
   /^ (?:type )?(?:smallint|integer|bigint|numeric|real|double precision|boolean|timestamp with(?:out)? time zone|time with(?:out)? time zone|timestamp|time|date|interval|uuid|jsonb|json|bytea|inet|cidr|macaddr|point|xid|oid|bit|money|xml|vector|character varying)(?=[(:\s]|$)/;
 
@@ -175,7 +178,7 @@ function messageOf({ sqlstate, message, routine }: UpstreamError): string | null
   return `${longest}${TYPE_AFTER.exec(rest)?.[0] ?? ''}`;
 }
 
-/** Up to the first sign that a value may follow, in whatever language the server speaks. */
+/** The text up to the first character that may begin a value, in any language. */
 function beforeQuotes(message: string): string | null {
   const words = /^[\p{L}\p{M} ,/_-]*/u.exec(message)?.[0].trim() ?? '';
   return words === '' ? null : words;

@@ -3,7 +3,7 @@ import type { BoundValue } from './statement.js';
 
 export type CopySource = Iterable<readonly (string | null)[]> | AsyncIterable<readonly (string | null)[]>;
 
-/** Bytes of COPY text after which a batch is sent. */
+/** Bytes of COPY text per batch. */
 const BATCH_BYTES = 2_097_152;
 
 /** A JavaScript value as a text-format parameter: arrays as Postgres arrays, plain objects as JSON. */
@@ -33,7 +33,7 @@ export interface CopyBatch {
   readonly rows: number;
 }
 
-/** Rows in COPY's text format, some megabytes at a time. Throws InternalError on a row of another width. */
+/** Encodes rows in COPY's text format, some megabytes at a time. Throws InternalError if a row has another width. */
 export async function* copyBatches(rows: CopySource, width: number): AsyncGenerator<CopyBatch> {
   let lines: string[] = [];
   let size = 0;

@@ -6,8 +6,8 @@ import { PACKAGE_ROOT } from '../../base/package-root.js';
 import { tarEntries } from '../../base/tar-stream.js';
 
 /**
- * Path of the empty database that `npm run build` makes: to make one takes two seconds, and 400 MB more than to serve it. Zipped,
- * since it is read once for each database: 4 MB, not 31.
+ * Path of the empty database made by `npm run build`: creating one takes two seconds and 400 MB more memory than
+ * serving it. Compressed to 4 MB from 31, since it is read once per database.
  */
 export function dataImage(): string {
   const engine = dirname(createRequire(import.meta.url).resolve('@electric-sql/pglite'));
@@ -17,7 +17,7 @@ export function dataImage(): string {
   return join(PACKAGE_ROOT, 'dist', 'data', `empty-${version}.tar.gz`);
 }
 
-/** True if `dataDir`, where nothing is yet, is an empty database now; else it is there as it was. */
+/** Unpacks the image into the empty `dataDir`. False, with `dataDir` unchanged, if that fails. */
 export function unpackImage(dataDir: string): boolean {
   const image = dataImage();
   if (!existsSync(image) || (existsSync(dataDir) && readdirSync(dataDir).length > 0)) return false;

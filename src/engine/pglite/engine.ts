@@ -19,11 +19,11 @@ import { WorkerTransport } from './transport.js';
 
 export interface PgliteConfig {
   readonly kind: 'pglite';
-  /** Null keeps the data in a temporary directory, which is removed on close. */
+  /** Null for a temporary directory that is removed on close. */
   readonly dataDir: string | null;
-  /** Time that a statement may wait for the one session, in ms. Default 30,000. */
+  /** Longest wait for the single session, in ms. Default 30,000. */
   readonly waitMs?: number;
-  /** Bytes that the server's own memory may grow to. Default 1 GiB. */
+  /** Limit of the server's memory in bytes. Default 1 GiB. */
   readonly maxMemory?: number;
 }
 
@@ -31,9 +31,9 @@ const MAX_WAITING = 10_000;
 const MAX_MEMORY = 1_073_741_824;
 
 /**
- * The embedded server: one session, so a queue.
+ * Opens the embedded server. It has one session, so statements queue.
  *
- * Throws an Error when the data directory is in use, of another major, or the server does not start.
+ * Throws an Error if the data directory is in use or of another major version, or the server does not start.
  */
 export async function openPglite(
   config: PgliteConfig,
@@ -104,7 +104,7 @@ export async function openPglite(
   }
 }
 
-/** Starts one server after another on the same data directory, never two at once. */
+/** Starts servers on one data directory one after another, never two at once. */
 class Servers {
   readonly modes = new SessionModes();
   readonly #dataDir: string;
@@ -130,7 +130,7 @@ class Servers {
     return session;
   }
 
-  /** Lets what runs end, shuts down in order, and refuses who waits. */
+  /** Waits for the running statement, shuts down cleanly and rejects waiting requests. */
   async stop(pool: Pool): Promise<void> {
     const session =
       pool.take(null) ?? (await Promise.race([pool.acquire(null).catch(() => null), after(5_000)]));
@@ -166,7 +166,7 @@ interface DataDirectory {
   readonly giveBack: () => void;
 }
 
-/** The data directory, locked and checked. Temporary data lies on disk too, so that a restart keeps it. */
+/** Locks and checks the data directory. Temporary data is on disk as well, so that a restart keeps it. */
 function takePlace(wanted: string | null): DataDirectory {
   if (wanted === null) {
     const root = mkdtempSync(join(tmpdir(), 'osl-pglite-'));

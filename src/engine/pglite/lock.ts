@@ -7,7 +7,7 @@ import { codeOf } from '../../base/thrown.js';
 /** The Postgres major that the embedded engine is built from. */
 const MAJOR = '18';
 
-/** Throws an Error when `dataDir` was made by another Postgres major. */
+/** Throws an Error if another Postgres major created `dataDir`. */
 export function checkMajor(dataDir: string): void {
   const file = join(dataDir, 'PG_VERSION');
   if (!existsSync(file)) return;
@@ -18,9 +18,9 @@ export function checkMajor(dataDir: string): void {
 }
 
 /**
- * Takes `<dataDir>.lock` for this process and returns what gives it back.
+ * Acquires `<dataDir>.lock` and returns its release function.
  *
- * Throws InUse when a living process holds it. The lock of a dead one is taken over.
+ * Throws InUse if a living process holds it. The lock of a dead process is taken over.
  */
 export function lockDataDir(dataDir: string): () => void {
   const file = `${dataDir.replace(/\/+$/, '')}.lock`;
@@ -51,7 +51,7 @@ function create(file: string, content: string): boolean {
   }
 }
 
-/** Moves the stale lock away; puts it back where another process has replaced it meanwhile. */
+/** Moves the stale lock away; puts it back if another process has replaced it meanwhile. */
 function removeStale(file: string, holder: string): void {
   const aside = `${file}.${process.pid}`;
   try {

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { PGlite } from '@electric-sql/pglite';
 import { dataImage } from './data-image.js';
 
-/** Run by `npm run build`. Small segments of its log: the image has some, and so has each database made of it. */
+/** Run by `npm run build`. Small WAL segments: the image contains some, and so does each database made from it. */
 const file = dataImage();
 if (!existsSync(file)) {
   const pg = await PGlite.create({ initDbStartParams: ['--wal-segsize=1'] });

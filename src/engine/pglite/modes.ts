@@ -4,15 +4,15 @@ import { governedSettings } from '../settings.js';
 import { queriesOn } from '../system.js';
 import type { UpstreamSession } from '../upstream-session.js';
 
-/** The unprivileged role of governed statements in the embedded server. */
+/** Unprivileged role of governed statements in the embedded server. */
 export const READER = 'osl_reader';
 const OWNER = 'postgres';
 
 /**
- * Makes the role and takes from it what the server gives to everybody.
+ * Creates the role and revokes the privileges that everybody has.
  *
- * Without `set_config` no expression can leave the role again, which the embedded server would allow: its
- * one session was authenticated as superuser.
+ * Without `set_config` no expression can leave the role again; the embedded server would allow it, since its one
+ * session was authenticated as superuser.
  */
 const PREPARE = sql`
   DO $$ BEGIN
@@ -24,7 +24,7 @@ const PREPARE = sql`
   REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC;
   CREATE EXTENSION IF NOT EXISTS vector SCHEMA public`;
 
-/** The embedded server cannot time out by itself; the execution's deadline ends its thread. */
+/** The embedded server has no timeouts; the execution's deadline ends its thread. */
 const SETTINGS = governedSettings({ statementMs: 0, lockMs: 0, idleInTransactionMs: 0 });
 
 const TO_SYSTEM = sql`SET SESSION AUTHORIZATION ${sqlName(OWNER)}; RESET ALL; SET search_path TO public`;
@@ -34,18 +34,18 @@ const WHO = sql`
          pg_catalog.current_setting('is_superuser') AS super,
          pg_catalog.current_setting('default_transaction_read_only') AS readonly`;
 
-/** Plane of each session of the embedded server. */
+/** Tracks which sessions of the embedded server are in governed mode. */
 export class SessionModes {
   readonly #governed = new WeakSet<UpstreamSession>();
   readonly #system = new WeakSet<UpstreamSession>();
 
-  /** Readies a new server. */
+  /** Sets up a new server. */
   async prepare(session: UpstreamSession): Promise<void> {
     await queriesOn(session).script(PREPARE);
     this.#system.add(session);
   }
 
-  /** Null when `session` is governed already. Rejects when it cannot be shown to be. */
+  /** Null if `session` is governed already. Rejects if that cannot be verified. */
   toGoverned(session: UpstreamSession): Promise<void> | null {
     return this.#governed.has(session) ? null : this.#switch(session, TO_GOVERNED, this.#governed, READER);
   }
@@ -60,7 +60,7 @@ export class SessionModes {
     target: WeakSet<UpstreamSession>,
     role: string,
   ): Promise<void> {
-    // INVARIANT: between the two planes a session is in neither, so a failed switch leaves it in neither.
+    // INVARIANT: during a switch a session is in neither mode, so a failed switch leaves it in neither.
     this.#governed.delete(session);
     this.#system.delete(session);
     const queries = queriesOn(session);

@@ -4,9 +4,9 @@ import { vector } from '@electric-sql/pglite-pgvector';
 import { boundWasmMemory } from '../../base/threads/thread.js';
 import type { PgliteEvent, PgliteRequest, PgliteWorkerStart } from './transport.js';
 
-/** Bytes gathered before they are posted while a statement still runs. */
+/** Bytes gathered before they are posted while a statement runs. */
 const CHUNK_BYTES = 262_144;
-/** Bytes posted and not yet consumed at which the statement is held up. */
+/** Unconsumed bytes at which the statement blocks. */
 const WINDOW_BYTES = 1_048_576;
 
 const { dataDir, task, maxMemory, outstanding } = workerData as PgliteWorkerStart; // set by our own host
@@ -19,7 +19,7 @@ function post(message: PgliteEvent, transfer: ArrayBuffer[] = []): void {
 let gathered = new Uint8Array(CHUNK_BYTES);
 let size = 0;
 
-/** Copies what is a view of the engine's memory, overwritten when this returns; never more than a chunk of it at a time. */
+/** Copies a view of the engine's memory, which is overwritten after the call, in chunks. */
 function gather(bytes: Uint8Array): void {
   for (let at = 0; at < bytes.length; ) {
     const piece = bytes.subarray(at, at + CHUNK_BYTES - size);
@@ -41,7 +41,7 @@ function flush(): void {
   post({ kind: 'data', bytes }, [bytes.buffer]);
 }
 
-/** Blocks this thread, and so the statement, until the reader has caught up. */
+/** Blocks this thread, and so the statement, until the reader catches up. */
 function waitForReader(): void {
   for (let held = Atomics.load(credit, 0); held > WINDOW_BYTES; held = Atomics.load(credit, 0)) {
     Atomics.wait(credit, 0, held);
@@ -49,9 +49,9 @@ function waitForReader(): void {
 }
 
 /**
- * The engine fills its buffers with zeros when it starts, so that all of them are resident: 128 MB unless told. What is
- * not in them it reads from the system's own cache. A table of a quarter of them would be read from wherever the last
- * scan ended, for scans that run side by side; there is one session, and rows come in the order that they stand in.
+ * The engine zeroes its buffers at start, which makes all of them resident: 128 MB by default. Pages outside are read
+ * from the file cache of the system. Synchronized scans would start where the last scan ended; with one session rows
+ * should come in storage order.
  */
 const SETTINGS = ['-c', 'shared_buffers=16MB', '-c', 'synchronize_seqscans=off'];
 
@@ -60,7 +60,7 @@ function open(): Promise<PGlite> {
   return PGlite.create(dataDir, { extensions: { vector }, startParams });
 }
 
-/** Makes the data directory, and leaves it in order. */
+/** Creates the data directory and shuts down cleanly. */
 async function make(): Promise<void> {
   const pg = await open();
   await pg.close();
@@ -86,7 +86,7 @@ async function serve(): Promise<void> {
   post({ kind: 'failed', reason: reasonOf(error) });
 });
 
-/** Emscripten throws objects that are no `Error`: of its file system they have an errno. */
+/** Emscripten throws objects that are no `Error`; those of its file system have an errno. */
 function reasonOf(error: unknown): string {
   if (error instanceof Error) return error.message;
   if (typeof error !== 'object' || error === null) return String(error);

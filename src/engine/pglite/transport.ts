@@ -5,40 +5,40 @@ import { startThread } from '../../base/threads/thread.js';
 import type { Transport } from '../upstream-session.js';
 import { unpackImage } from './data-image.js';
 
-/** Start parameters that the host gives the worker. */
+/** Start parameters of the worker. */
 export interface PgliteWorkerStart {
   readonly dataDir: string;
-  /** `make`: makes the data directory, says `started`, and has nothing more to do. */
+  /** `make`: creates the data directory, reports `started` and ends. */
   readonly task: 'make' | 'serve';
-  /** Bytes that the engine's own memory may grow to. */
+  /** Limit of the engine's memory in bytes. */
   readonly maxMemory: number;
   /** One int32: bytes posted by the worker and not yet consumed by the host. */
   readonly outstanding: SharedArrayBuffer;
 }
 
 export type PgliteRequest =
-  /** Frontend messages that end in Sync or Query. */
+  /** Frontend messages ending in Sync or Query. */
   { readonly kind: 'exec'; readonly bytes: Uint8Array } | { readonly kind: 'close' };
 
 export type PgliteEvent =
   | { readonly kind: 'started' }
   | { readonly kind: 'failed'; readonly reason: string }
-  /** The engine's memory, which never shrinks, has grown so far that the engine should be begun anew. */
+  /** The engine's memory, which never shrinks, has grown so much that it should be restarted. */
   | { readonly kind: 'grown' }
-  /** Backend messages, cut anywhere. */
+  /** Backend messages, split anywhere. */
   | { readonly kind: 'data'; readonly bytes: Uint8Array<ArrayBuffer> };
 
 const CLOSE_MS = 10_000;
-/** JavaScript memory of a statement is freed with its answer; the rest is the engine's own. */
+/** JavaScript memory of a statement is freed after its answer; the rest belongs to the engine. */
 const YOUNG_MB = 8;
 
-/** The embedded server in a worker, as the bytes of one session. */
+/** Transport to the embedded server in a worker thread. */
 export class WorkerTransport implements Transport {
-  /** A restart costs about as much. */
+  /** A restart takes about as long. */
   readonly graceMs = 250;
-  /** Settles when the worker is gone, and the data directory with it free. */
+  /** Settles when the worker has ended and released the data directory. */
   readonly exited: Promise<void>;
-  /** Called when the engine has grown so large that it should be begun anew. */
+  /** Called when the engine should be restarted because of its memory. */
   onGrown: () => void = () => undefined;
 
   readonly #worker: Worker;
@@ -54,12 +54,12 @@ export class WorkerTransport implements Transport {
   }
 
   /**
-   * Starts a server on `dataDir`, which is made where there is none. Rejects with an Error that says why it could not.
+   * Starts a server on `dataDir`, which is created if missing. Rejects with an Error that names the reason.
    *
-   * @param maxMemory bytes that its memory may grow to
+   * @param maxMemory limit of its memory in bytes
    */
   static async start(dataDir: string, maxMemory: number): Promise<WorkerTransport> {
-    // In a thread that ends: to make it takes half a gigabyte, which a thread that serves would keep.
+    // In a thread of its own, which frees the half gigabyte that creating one takes.
     if (!existsSync(join(dataDir, 'PG_VERSION')) && !unpackImage(dataDir)) {
       const maker = await WorkerTransport.#begin(dataDir, 'make', maxMemory);
       maker.destroy();
@@ -116,7 +116,7 @@ export class WorkerTransport implements Transport {
     }
   }
 
-  /** A running statement hears nothing: only the end of its thread ends it. */
+  /** A running statement cannot be interrupted: only terminating its thread ends it. */
   async cancel(): Promise<void> {
     this.destroy();
     await this.exited;
@@ -128,7 +128,7 @@ export class WorkerTransport implements Transport {
     void this.#worker.terminate();
   }
 
-  /** Shuts the server down in order; terminates it where that takes too long. */
+  /** Shuts the server down cleanly; terminates it if that takes too long. */
   async shutDown(): Promise<void> {
     const late = setTimeout(() => this.destroy(), CLOSE_MS);
     this.#post({ kind: 'close' }, false);

@@ -6,17 +6,17 @@ import type { Transport } from '../upstream-session.js';
 import { OtherRole, onFirstHost } from './hosts.js';
 
 const CONNECT_MS = 10_000;
-/** Of several hosts one that says nothing must not use up the time of those behind it. */
+/** With several hosts, an unresponsive one must not use up the time of the others. */
 const CONNECT_ONE_MS = 2_000;
 const CANCEL_MS = 5_000;
 
-/** Query function that `setup` may use on the authenticated connection before its bytes are taken over. */
+/** Query function for `setup`, on the authenticated connection before its socket is taken over. */
 export type SetupQuery = (sql: string) => Promise<Record<string, unknown>[]>;
 
 /**
- * Connects and authenticates with `pg` to the first host of `url` that does, runs `setup`, and takes the socket.
+ * Connects with `pg` to the first host of `url` that accepts, runs `setup`, and takes over the socket.
  *
- * Rejects with what `pg` or `setup` says; the caller keeps those words from its own callers.
+ * Rejects with the error of `pg` or `setup`, which must not reach callers.
  */
 export function connectTransport(
   url: string,
@@ -44,14 +44,14 @@ async function connectHost(
 ): Promise<Transport> {
   const client = new PostgresClient({
     connectionString: url,
-    // TLS reads the socket's own data.
+    // TLS reads the data of the underlying socket.
     stream: (made?: { readonly ssl?: unknown }) => (made?.ssl ? new Socket() : slabSocket()),
     application_name: applicationName,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     connectionTimeoutMillis: connectMs,
   });
-  // pg's own limit ends with the login; a server that falls silent after it would hold its place in the pool for ever.
+  // pg's timeout ends with the login; a server that falls silent afterwards would keep its place in the pool forever.
   const late = setTimeout(() => client.cut(new Error('the server fell silent')), connectMs);
   try {
     await client.connect();
@@ -67,7 +67,7 @@ async function connectHost(
 
 function takeOver(client: PostgresClient): Transport {
   const { stream, host, port, tls } = client;
-  // INVARIANT: from here pg hears nothing of this socket, so nothing is parsed or sent twice.
+  // INVARIANT: from here on pg receives no events of this socket, so nothing is parsed or sent twice.
   for (const event of ['data', 'error', 'close', 'end']) stream.removeAllListeners(event);
   stream.on('error', () => stream.destroy());
   return new SocketTransport(stream, { host, port, tls, ...client.cancelKey });
@@ -116,13 +116,15 @@ class SocketTransport implements Transport {
 interface CancelTarget {
   readonly host: string;
   readonly port: number;
-  /** The TLS of pg's `ssl`: false, true or options of `tls.connect`. */
+  /** pg's `ssl`: false, true or options of `tls.connect`. */
   readonly tls: unknown;
   readonly processId: number;
   readonly secretKey: number;
 }
 
-/** Sends a CancelRequest on a connection of its own; settles when the server has closed it, so has signalled. */
+/**
+ * Sends a CancelRequest on a separate connection. Settles when the server has closed it, after signalling the backend.
+ */
 function sendCancel(target: CancelTarget): Promise<void> {
   return new Promise((resolve, reject) => {
     const plain = target.host.startsWith('/')
@@ -167,14 +169,14 @@ function cancelRequest(target: CancelTarget): Buffer {
   return bytes;
 }
 
-/** Bytes of one read of a socket. */
+/** Size of one socket read. */
 const READ_BYTES = 65_536;
 const SLAB_BYTES = 262_144;
 
 let slab: Buffer = Buffer.alloc(0);
 let used = 0;
 
-/** A copy of `bytes` in a slab that many reads share, which nobody else writes to. */
+/** Copies `bytes` into a slab shared by many reads. */
 function kept(bytes: Uint8Array): Buffer {
   if (used + bytes.length > slab.length) {
     slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
@@ -187,8 +189,8 @@ function kept(bytes: Uint8Array): Buffer {
 }
 
 /**
- * A socket whose reads share slabs. Of itself Node takes 64 KiB for each read and gives back what is left over, as an
- * allocation of its own: an answer that comes in pieces of 8 KiB costs more in memory that is collected than in work.
+ * A socket whose reads share slabs. Node allocates 64 KiB per read and trims it: with answers in pieces of 8 KiB,
+ * garbage collection costs more than the work.
  */
 function slabSocket(): Socket {
   const onread: OnReadOpts = {
@@ -198,7 +200,7 @@ function slabSocket(): Socket {
       return true;
     },
   };
-  // Its types have this of `connect` alone, which looks for it where the socket is made.
+  // The types know `onread` for `connect` only, but Node looks for it in the constructor.
   const options: SocketConstructorOpts & { readonly onread: OnReadOpts } = { onread };
   const socket = new Socket(options);
   return socket;

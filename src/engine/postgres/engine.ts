@@ -27,25 +27,28 @@ import { lackingFor } from './server-kind.js';
 
 export interface PostgresConfig {
   readonly kind: 'postgres';
-  /** Credentials of the governed role; null where `logins` is yet to say. */
+  /** URL of the governed role; null if `logins` provides it. */
   readonly url: string | null;
-  /** Credentials of the system engine; null if this connector has none: then it refuses. */
+  /** URL of the system engine; null if this connector has none. */
   readonly systemUrl: string | null;
-  /** True where `logins` is yet to say what `systemUrl` is. Default: whether there is one. */
+  /** True if `logins` provides `systemUrl`. Default: true if `systemUrl` is set. */
   readonly hasSystem?: boolean;
-  /** Both URLs as they are now: asked where a server refuses a login, for a password may have been changed. */
+  /** Reads both URLs anew when a server refuses a login, since a password may have changed. */
   readonly logins?: () => Promise<ConnectorLogins>;
-  /** Sessions that run one statement at a time. */
+  /** Number of sessions that run one statement at a time. */
   readonly poolSize: number;
-  /** Sessions of the system engine. Default 2. */
+  /** Number of sessions of the system engine. Default 2. */
   readonly systemPoolSize?: number;
-  /** Fraction of them that one subject leaves free for others, from 0 to 1. Default a quarter. */
+  /** Fraction of the pool that one subject leaves free for others, 0 to 1. Default 0.25. */
   readonly poolReserve?: number;
-  /** Sessions that short statements of many callers share, as many again of those planned for their values; 0 for none. Default 2. */
+  /**
+   * Number of sessions shared by short statements of many callers, and as many again for statements planned by value;
+   * 0 for none. Default 2.
+   */
   readonly sharedSessions?: number;
-  /** Time that a statement may wait for a session, in ms. Default 5,000. */
+  /** Longest wait for a session, in ms. Default 5,000. */
   readonly waitMs?: number;
-  /** The sessions' own statement timeout, behind each execution's. Default 300,000. */
+  /** `statement_timeout` of the sessions in ms, a backstop to that of each execution. Default 300,000. */
   readonly statementTimeoutMs?: number;
 }
 
@@ -57,7 +60,10 @@ const RESERVE = 0.25;
 const SYSTEM_SESSIONS = 2;
 const SYSTEM_WAIT_MS = 60_000;
 
-/** A native server. Throws an Error where the URL is none; and, unless it serves, when the server cannot be reached, or the governed role is not fit. */
+/**
+ * Opens a native server. Throws an Error if the URL is invalid and, in a process that does not serve, if the server
+ * cannot be reached or the governed role is not fit.
+ */
 export async function openPostgres(
   config: PostgresConfig,
   { onUpstreamError, onReach, spool, memory, serving }: EngineSurroundings,
@@ -147,7 +153,9 @@ export async function openPostgres(
   return { engine, runner };
 }
 
-/** Refuses URLs that are invalid for any server: reads each host as `pg` does, with the files that it names. @throws Error */
+/**
+ * Refuses URLs that no server could accept: parses each host as `pg` does, including the files it names. @throws Error
+ */
 function checkUrl(url: string): void {
   for (const host of upstreamOf(url).urls) new PostgresClient({ connectionString: host });
 }
@@ -156,7 +164,7 @@ function timeouts(statementMs: number): Timeouts {
   return { statementMs, lockMs: LOCK_TIMEOUT_MS, idleInTransactionMs: IDLE_IN_TRANSACTION_MS };
 }
 
-/** INVARIANT: the role is looked at on every connection, as its rights may have grown since the last. */
+/** INVARIANT: the role is inspected on every connection, since its rights may have grown. */
 async function connectGoverned(
   url: string,
   memory: AnswerMemory,
@@ -174,7 +182,7 @@ async function connectGoverned(
   return [new UpstreamSession(transport, memory), report];
 }
 
-/** Null where the connector has no system credentials. */
+/** Null if the connector has no system credentials. */
 function systemPool(
   { systemUrl, hasSystem = systemUrl !== null, systemPoolSize: size = SYSTEM_SESSIONS }: PostgresConfig,
   logins: LoginsNow,
@@ -200,14 +208,16 @@ function refuseSystem(): Promise<never> {
   return Promise.reject(new NoSystemCredentials());
 }
 
-/** Between two tries to have it, at least. ms */
+/** Minimum pause between two attempts, in ms. */
 const AGAIN_MS = 500;
-/** A start waits for a server that says nothing for so long; then the server is waited for beside it. ms */
+/** Time in ms that a start waits for a silent server; after that it continues waiting in the background. */
 const START_MS = 3_000;
 
 /**
- * The first session with a server, in which its role is looked at. INVARIANT: nothing runs there before it was had and
- * admitted, at the start or when a server that was away comes back.
+ * The first session with a server, in which its role is inspected.
+ *
+ * INVARIANT: nothing runs on the server before this session was opened and admitted, at the start or when the server
+ * comes back.
  */
 class FirstSession {
   readonly whenReached: Promise<void>;
@@ -218,7 +228,7 @@ class FirstSession {
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
 
-  /** @param look connects, and gives what was found */
+  /** @param look connects and returns its findings */
   constructor(look: () => Promise<RoleReport>, reach: ConnectionStatus) {
     this.#look = look;
     this.#reach = reach;
@@ -227,12 +237,15 @@ class FirstSession {
     });
   }
 
-  /** Result of the check; null until then. */
+  /** Findings; null before the first session. */
   get report(): RoleReport | null {
     return this.#report;
   }
 
-  /** Tries once, and for who serves again and again. @throws StartProblem, and what `look` rejects with where nobody serves */
+  /**
+   * Tries once or, in a serving process, until it succeeds. @throws StartProblem; in a process that does not serve
+   * also what `look` rejects with
+   */
   async begin(serving: ServingOptions | null): Promise<void> {
     let starts = true;
     const had = this.#try(serving).catch((error: unknown) => {

@@ -1,22 +1,22 @@
 import type { SetupQuery } from './connect.js';
 
-/** A server whose tables this database reads by a foreign-data wrapper. */
+/** A foreign server of this database. */
 export interface ForeignServer {
   readonly name: string;
-  /** A table of it that the governed role may read, as SQL writes it; null where there is none. */
+  /** A foreign table that the governed role may read, quoted; null if there is none. */
   readonly readable: string | null;
 }
 
-/** Tables and partitions of a database that are on other servers. */
+/** Foreign tables and partitions of a database. */
 export interface ForeignTables {
   readonly servers: readonly ForeignServer[];
-  /** True if a partitioned table has partitions there. */
+  /** True if a partitioned table has foreign partitions. */
   readonly partitions: boolean;
-  /** Warnings for the database's owner. */
+  /** Warnings for the operator. */
   readonly warnings: readonly string[];
 }
 
-/** `"timed"` is null where the wrapper is none whose options are known. */
+/** `"timed"` is null for wrappers whose options are unknown. */
 const SERVERS = `
   select s.srvname::text as name,
          case when w.fdwhandler::pg_catalog.regproc::text ~ '(^|\\.)postgres_fdw_handler$'
@@ -33,7 +33,7 @@ const SERVERS = `
    group by s.srvname, w.fdwhandler, s.srvoptions
    order by 1`;
 
-/** Asks the database, as the governed role, which of its tables are another server's. */
+/** Reads, as the governed role, which tables are foreign. */
 export async function surveyForeign(query: SetupQuery): Promise<ForeignTables> {
   const rows = await query(SERVERS);
   const named = (is: (row: Record<string, unknown>) => boolean): readonly string[] =>
@@ -58,8 +58,8 @@ export async function surveyForeign(query: SetupQuery): Promise<ForeignTables> {
 }
 
 /**
- * Settings of a session with partitions on other servers, so that they join and aggregate there: off by default in
- * Postgres, for it makes planning dearer, which is little beside what need not travel.
+ * Settings for foreign partitions, so that they join and aggregate remotely. Off by default in Postgres because
+ * planning gets slower, which matters little compared with the network traffic.
  */
 export const PARTITIONWISE =
   '; SET enable_partitionwise_join TO on; SET enable_partitionwise_aggregate TO on';

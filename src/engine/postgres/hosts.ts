@@ -1,15 +1,14 @@
-/** Kind of server that a session requires, in libpq's words. */
+/** Required kind of server, in libpq's terms. */
 type TargetSessionAttrs = 'any' | 'primary' | 'standby' | 'prefer-standby';
 
-/** The servers that a URL names, each by a URL of its own, in the order in which they stand there. */
+/** Servers of a multi-host URL in order, each with a URL of its own. */
 export interface ServerList {
   readonly urls: readonly string[];
   readonly wanted: TargetSessionAttrs;
 }
 
 /**
- * Values of `target_session_attrs`. Sessions of the gateway only read, whatever the server lets them do, so `read-write`
- * is a server that takes writes, a primary, and `read-only` one that takes none.
+ * Values of `target_session_attrs`. The gateway only reads, so `read-write` means a primary and `read-only` a standby.
  */
 const WANTED: ReadonlyMap<string, TargetSessionAttrs> = new Map([
   ['any', 'any'],
@@ -22,7 +21,10 @@ const WANTED: ReadonlyMap<string, TargetSessionAttrs> = new Map([
 
 const URL_PARTS = /^(postgres(?:ql)?:\/\/)([^/?#]*)([^?#]*)(?:\?([^#]*))?(#.*)?$/;
 
-/** Reads `postgres://role@h1:5432,h2/db?target_session_attrs=primary`. @throws Error, for the operator, for another word */
+/**
+ * Parses `postgres://role@h1:5432,h2/db?target_session_attrs=primary`. @throws Error, for the operator, for an unknown
+ * value
+ */
 export function upstreamOf(url: string): ServerList {
   const [, scheme, authority = '', path = '', query = ''] = URL_PARTS.exec(url) ?? [];
   if (scheme === undefined) return { urls: [url], wanted: 'any' };
@@ -39,14 +41,14 @@ export function upstreamOf(url: string): ServerList {
   return { urls: hosts.map((host) => `${scheme}${authority.slice(0, at)}${host}${rest}`), wanted };
 }
 
-/** A URL without its role and password: equal for equal databases, whoever logs in. */
+/** The URL without role and password: equal for equal databases. */
 export function withoutLogin(url: string): string {
   const [, scheme, authority = '', path = '', query = ''] = URL_PARTS.exec(url) ?? [];
   if (scheme === undefined) return url;
   return `${scheme}${authority.slice(authority.lastIndexOf('@') + 1)}${path}?${query}`;
 }
 
-/** `postgres://reader@h1,h2:5432/shop`: what may be shown of a URL. */
+/** The URL without password and parameters, safe to show: `postgres://reader@h1,h2:5432/shop`. */
 export function withoutPassword(url: string): string {
   const [, scheme, authority = '', path = ''] = URL_PARTS.exec(url) ?? [];
   if (scheme === undefined) return 'a URL that cannot be read';
@@ -55,14 +57,17 @@ export function withoutPassword(url: string): string {
   return `${scheme}${role === '' ? '' : `${role}@`}${authority.slice(at)}${path}`;
 }
 
-/** Hosts that gave the last session, by the hosts asked, so that a server that is down is not tried each time. */
+/**
+ * Index of the host that gave the last session, by host list, so that a host that is down is not tried first each
+ * time.
+ */
 const served = new Map<string, number>();
 
 /**
- * Connects to the first server that takes a session and is what is wanted, beginning with the one that did last time.
- * `connect` is given the role that the server must have, and rejects where it has another.
+ * Connects to the first suitable server, starting with the one that worked last. `connect` gets the required role of
+ * the server and rejects if it has another.
  *
- * @throws what the last server that was asked said
+ * @throws the error of the last server tried
  */
 export async function onFirstHost<T>(
   url: string,
@@ -82,7 +87,7 @@ export async function onFirstHost<T>(
         if (urls.length > 1) served.set(key, i);
         return made;
       } catch (error) {
-        // That a server is there and another than wanted says less than why one is not there.
+        // A connection error is more informative than the wrong role of another server.
         if (!(error instanceof OtherRole) || failure instanceof OtherRole || i === order[0]) failure = error;
       }
     }
@@ -90,7 +95,7 @@ export async function onFirstHost<T>(
   throw failure;
 }
 
-/** A server that is a standby where a primary is wanted, or the other way round. */
+/** The server is a standby where a primary is required, or vice versa. */
 export class OtherRole extends Error {
   constructor(wanted: 'primary' | 'standby') {
     super(`no server of the URL is a ${wanted} now`);

@@ -2,25 +2,25 @@ import { messageOf } from '../../base/thrown.js';
 import { NoSystemCredentials } from '../upstream-failure.js';
 import { withoutLogin } from './hosts.js';
 
-/** By which URLs the sessions of a connector log in. */
+/** URLs that the sessions of a connector log in with. */
 export interface ConnectorLogins {
-  /** Null until it is known, where a command that prints it failed at the start. */
+  /** Null if the command that prints it failed at the start. */
   readonly url: string | null;
   readonly systemUrl: string | null;
 }
 
-/** The server does not take the role with this password. */
+/** SQLSTATEs for a refused password. */
 const REFUSED: ReadonlySet<string> = new Set(['28P01', '28000']);
 /** Pause in ms before the source of passwords is asked again. */
 const REST_MS = 5_000;
 
-/** The logins that are good now. One that the server refuses is asked for anew, once for all who wait. */
+/** Current logins of a connector. After a refused login the source is asked again, once for all waiting sessions. */
 export class LoginsNow {
   #now: ConnectorLogins;
   readonly #source: (() => Promise<ConnectorLogins>) | null;
   #asking: Promise<void> | null = null;
   #askedAt = Number.NEGATIVE_INFINITY;
-  /** Error of the source at its last use. */
+  /** Last error of the source. */
   #fault: string | null = null;
 
   constructor({
@@ -64,7 +64,7 @@ export class LoginsNow {
       .then(
         (next) => this.#take(next),
         (error: unknown) => {
-          // Where there was a URL, the server's refusal says more to the operator.
+          // If there was a URL, the server's refusal tells the operator more.
           this.#fault = messageOf(error);
         },
       )
@@ -75,14 +75,14 @@ export class LoginsNow {
     return this.#asking;
   }
 
-  /** A change of the database needs a restart. */
+  /** A change to another database needs a restart. */
   #take(next: ConnectorLogins): void {
     const { url, systemUrl } = this.#now;
     this.#now = { url: ofSame(url, next.url), systemUrl: ofSame(systemUrl, next.systemUrl) };
   }
 }
 
-/** `next` where it is a URL of the same database, or the first one that is known. */
+/** `next` if it names the same database, or no URL was known. */
 function ofSame(now: string | null, next: string | null): string | null {
   if (now === null || next === null) return now ?? next;
   return withoutLogin(next) === withoutLogin(now) ? next : now;

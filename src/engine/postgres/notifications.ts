@@ -3,19 +3,18 @@ import { onFirstHost } from './hosts.js';
 
 const SILENCE_MS = 10_000;
 
-/** A connection that listens. */
 export interface NotificationSubscription {
-  /** Resolves while the server answers over it; rejects once it is lost. */
+  /** Resolves while the server answers; rejects once the connection is lost. */
   check(): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * Listens on `channel`, a plain name, of the database at `url`.
+ * Listens on `channel`, a plain identifier, of the database at `url`.
  *
- * @param heard is given the text of each notification, empty where it has none
- * @param gone is called once the connection is lost
- * @param name under which the server lists the connection
+ * @param heard called with the payload of each notification
+ * @param gone called once the connection is lost
+ * @param name application_name of the connection
  * @throws Error of `pg`, for the operator
  */
 export async function listenOn(

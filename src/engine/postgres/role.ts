@@ -4,7 +4,7 @@ import { kindWarnings, type ServerKind, serverKind } from './server-kind.js';
 
 export interface RoleReport {
   readonly role: string;
-  /** Reason why governed statements may not run as this role; null if they may. */
+  /** Reason why governed statements must not run as this role; null if they may. */
   readonly fault: string | null;
   readonly serverVersion: string;
   readonly kind: ServerKind;
@@ -12,7 +12,7 @@ export interface RoleReport {
   readonly warnings: readonly string[];
 }
 
-/** Roles that reach files or programs of the server. */
+/** Predefined roles with access to files or programs of the server. */
 const DANGEROUS = ['pg_read_server_files', 'pg_write_server_files', 'pg_execute_server_program'];
 
 const REACHABLE = `
@@ -32,8 +32,8 @@ const OWNED = `
    order by 1 limit 5`;
 
 /**
- * Looks at the role that governed statements run as. A fault: it, or a role that it can become, is superuser, bypasses
- * row security, replicates, or reaches the server's files.
+ * Examines the role of governed statements. It is at fault if it, or a role it can become, is superuser, bypasses row
+ * security, replicates, or reaches the server's files.
  */
 export async function examineRole(query: SetupQuery): Promise<RoleReport> {
   const [self] = await query(
@@ -67,7 +67,7 @@ export async function examineRole(query: SetupQuery): Promise<RoleReport> {
   };
 }
 
-/** Looks at a role that is to serve, for the same faults. Throws an Error where it has a fault. */
+/** Like `examineRole`, but throws an Error if the role has a fault. */
 export async function inspectRole(query: SetupQuery): Promise<RoleReport> {
   const report = await examineRole(query);
   if (report.fault === null) return report;

@@ -1,23 +1,22 @@
 import { formsOf, type SqlForm } from 'osl-compiler';
 
-/** Servers with the protocol of Postgres that the gateway distinguishes. */
+/** Servers that speak the Postgres protocol and differ for the gateway. */
 export type ServerKind = 'postgres' | 'citus' | 'cockroachdb' | 'yugabytedb' | 'aurora';
 
-/** Documented properties of a kind of server. */
 interface ServerKindNotes {
-  /** As its users call it. */
+  /** Display name. */
   readonly name: string;
-  /** Forms that its documented grammar does not have: refused before they are sent. */
+  /** Syntax forms that its documented grammar lacks; refused before sending. */
   readonly missing: ReadonlySet<SqlForm>;
-  /** Forms that it takes where one of its nodes can answer, and refuses by itself elsewhere (0A000). */
+  /** Syntax forms that it supports only on a single node, and refuses by itself otherwise (0A000). */
   readonly partly: ReadonlySet<SqlForm>;
-  /** Operators that its grammar has; null for those of Postgres. */
+  /** Supported operators; null for those of Postgres. */
   readonly operators: ReadonlySet<string> | null;
 }
 
 const NONE: ReadonlySet<SqlForm> = new Set();
 
-/** Pages and days: docs/decisions/0110-several-servers-behind-one.md. */
+/** Sources: docs/decisions/0110-several-servers-behind-one.md. */
 const DOCUMENTED: Readonly<Record<ServerKind, ServerKindNotes>> = {
   postgres: { name: 'PostgreSQL', missing: NONE, partly: NONE, operators: null },
   aurora: { name: 'Aurora PostgreSQL', missing: NONE, partly: NONE, operators: null },
@@ -50,7 +49,7 @@ const DOCUMENTED: Readonly<Record<ServerKind, ServerKindNotes>> = {
   },
 };
 
-/** Properties that a server reports. */
+/** Properties reported by a server. */
 export interface ServerReport {
   /** `version()` */
   readonly version: string;
@@ -58,7 +57,7 @@ export interface ServerReport {
   readonly aurora: boolean;
 }
 
-/** Told by what a server has, and by its own words where it has nothing else to be told by. */
+/** Recognizes a server by its features, else by its version text. */
 export function serverKind({ version, citus, aurora }: ServerReport): ServerKind {
   if (version.startsWith('CockroachDB')) return 'cockroachdb';
   if (citus) return 'citus';
@@ -66,7 +65,7 @@ export function serverKind({ version, citus, aurora }: ServerReport): ServerKind
   return /-YB-\d/.test(version) ? 'yugabytedb' : 'postgres';
 }
 
-/** Feature of a statement that a kind of server lacks; null if none. */
+/** Syntax form in `sql` that the server lacks; null if none. */
 export function lackingFor(kind: ServerKind, sql: string): string | null {
   const { missing, operators } = DOCUMENTED[kind];
   if (missing.size === 0 && operators === null) return null;
@@ -77,7 +76,7 @@ export function lackingFor(kind: ServerKind, sql: string): string | null {
   return operator === undefined ? null : `the operator \`${operator}\``;
 }
 
-/** Note for the operator about a server that the gateway was never run on. */
+/** Warnings about a server that the gateway was never tested with. */
 export function kindWarnings(kind: ServerKind): readonly string[] {
   const { name, missing, partly } = DOCUMENTED[kind];
   if (kind === 'postgres') return [];

@@ -4,18 +4,18 @@ import { UpstreamSession } from '../upstream-session.js';
 import { connectTransport } from './connect.js';
 import { examineRole, type RoleReport } from './role.js';
 
-/** One connection to a server that may not be fit to serve: for setting up and for looking why. */
+/** One connection to a server that may not be fit to serve, for setup and diagnosis. */
 export interface Survey {
-  /** Runs as the role of the URL, whatever that may do. Its `reader` is that role. */
+  /** Runs as the role of the URL with all its rights; `reader` is that role. */
   readonly system: SystemEngine;
   readonly report: RoleReport;
   close(): void;
 }
 
-/** A server that owes an answer for so long is given up, and with it the survey. */
+/** The survey ends if the server does not answer for so long. */
 const SILENCE_MS = 60_000;
 
-/** Connects as whoever the URL names; no role is refused. Throws what `pg` says where nobody answers. */
+/** Connects as the role of the URL, whichever it is. Throws the error of `pg` if that fails. */
 export async function surveyPostgres(url: string): Promise<Survey> {
   const reports: RoleReport[] = [];
   const transport = await connectTransport(url, 'osl-gateway setup', async (query) => {

@@ -1,12 +1,12 @@
 import { InternalError } from 'osl-compiler';
 
 const DATA_ROW = 0x44;
-/** Bytes of a DataRow message before its values: type `D`, length, number of columns. */
+/** Length of a DataRow header: type `D`, length, number of columns. */
 const HEAD = 7;
 
 /**
- * Reads a run of whole DataRow messages, without copying: `next` goes to a row, `value` to each of its values in turn.
- * All values of a row must have been read, or the rest of it skipped, before the next row.
+ * Reads a run of whole DataRow messages without copying: `next` moves to a row, `value` to each of its values. All
+ * values of a row must be read or skipped before the next row.
  */
 export class DataRowReader {
   readonly source: Buffer;
@@ -22,7 +22,7 @@ export class DataRowReader {
     this.source = Buffer.from(messages.buffer, messages.byteOffset, messages.byteLength);
   }
 
-  /** Goes to the next row; false behind the last. @throws InternalError where the row before has other columns */
+  /** Moves to the next row; false at the end. @throws InternalError if the number of columns changes */
   next(): boolean {
     const { source } = this;
     const at = this.#at;
@@ -35,7 +35,7 @@ export class DataRowReader {
     return true;
   }
 
-  /** Goes to the next value of the row; false where it is NULL. */
+  /** Moves to the next value of the row; false if it is NULL. */
   value(): boolean {
     const length = this.source.readInt32BE(this.#at);
     this.start = this.#at + 4;
@@ -44,35 +44,35 @@ export class DataRowReader {
     return length >= 0;
   }
 
-  /** The next value of the row, in text format. */
+  /** Reads the next value of the row as text. */
   text(): string | null {
     return this.value() ? this.source.toString('utf8', this.start, this.end) : null;
   }
 
-  /** True if the row has values that were not read. */
+  /** True if values of the row are unread. */
   get more(): boolean {
     return this.#at < this.#rowEnd;
   }
 
-  /** Bytes of the row, its head included. */
+  /** Length of the row in bytes, header included. */
   get rowLength(): number {
     return this.#rowEnd - this.rowStart;
   }
 
-  /** Passes over the values of the row that were not read; gives where the row ends in `source`. */
+  /** Skips the unread values of the row and returns its end offset in `source`. */
   skip(): number {
     this.#at = this.#rowEnd;
     return this.#at;
   }
 }
 
-/** Takes a run of whole DataRow messages apart, without copying them. */
+/** Splits a run of whole DataRow messages without copying. */
 export function* eachDataRow(messages: Uint8Array): Generator<Buffer> {
   const rows = new DataRowReader(messages);
   while (rows.next()) yield rows.source.subarray(rows.rowStart, rows.skip());
 }
 
-/** The values of one whole DataRow message in text format, in the order of its columns. */
+/** Values of one DataRow message in text format. */
 export function textValuesOf(dataRow: Uint8Array): (string | null)[] {
   const row = new DataRowReader(dataRow);
   const values: (string | null)[] = [];
@@ -81,7 +81,7 @@ export function textValuesOf(dataRow: Uint8Array): (string | null)[] {
   return values;
 }
 
-/** One DataRow message of values in text format. */
+/** Encodes one DataRow message in text format. */
 export function dataRow(values: readonly (string | null)[]): Uint8Array {
   const encoded = values.map((v) => (v === null ? null : Buffer.from(v, 'utf8')));
   const size = HEAD + encoded.reduce((sum, v) => sum + 4 + (v?.length ?? 0), 0);

@@ -3,36 +3,36 @@ import type { SentValue } from '../statement.js';
 import { GrowingBytes } from './growing-bytes.js';
 
 const MAX_VALUES = 65_535;
-/** Bytes of room at first. */
+/** Initial capacity. */
 const INITIAL = 16_384;
 
 /**
- * Frontend messages of the Postgres protocol, appended to one growing buffer that is sent whole.
+ * Encodes frontend messages into one growing buffer that is sent whole.
  *
- * INVARIANT: what `view` gives is whole messages, every byte of them written.
+ * INVARIANT: `view` contains whole messages, with every byte written.
  */
 export class FrontendEncoder extends GrowingBytes {
   constructor() {
     super(INITIAL);
   }
 
-  /** Bytes appended so far; valid until the next append after `reset` or `detach`. */
+  /** Encoded bytes; valid until the next append after `reset` or `detach`. */
   view(): Uint8Array {
     return this.bytes.subarray(0, this.at);
   }
 
-  /** Starts over in the same buffer: only once nobody reads `view()` any more. */
+  /** Starts over in the same buffer, once nobody reads `view()` any more. */
   reset(): void {
     this.at = 0;
   }
 
-  /** Starts over in a new buffer and leaves the old one to whoever still reads it. */
+  /** Starts over in a new buffer and leaves the old one to its readers. */
   detach(): void {
     this.bytes = Buffer.allocUnsafe(INITIAL);
     this.at = 0;
   }
 
-  /** Forgets what was appended after `length`. */
+  /** Drops everything after `length`. */
   cutTo(length: number): void {
     this.at = Math.min(this.at, length);
   }
@@ -73,7 +73,7 @@ export class FrontendEncoder extends GrowingBytes {
     this.#statement(0x44, name); // D
   }
 
-  /** Executes the unnamed portal; `limit` 0 means to the end. */
+  /** Executes the unnamed portal; `limit` 0 for all rows. */
   execute(limit: number): void {
     // E
     this.#message(0x45, () => {
@@ -82,7 +82,7 @@ export class FrontendEncoder extends GrowingBytes {
     });
   }
 
-  /** `execute` and `sync`, in one piece. */
+  /** Execute and Sync in one write. */
   executeAndSync(limit: number): void {
     this.reserve(EXECUTE_AND_SYNC.length);
     const at = this.at;
@@ -106,7 +106,7 @@ export class FrontendEncoder extends GrowingBytes {
     this.#message(0x63); // c
   }
 
-  /** Appends a message whole, or nothing of it where `write` throws. */
+  /** Appends a message, or nothing if `write` throws. */
   #message(type: number, write: () => void = noFields): void {
     const start = this.at;
     try {

@@ -1,13 +1,13 @@
-/** Below this many bytes a loop beats a native copy. */
+/** Below this length a loop is faster than a native copy. */
 const SHORT = 48;
 
 /**
- * Bytes under construction, in a buffer that grows as needed.
+ * A growing byte buffer.
  *
- * INVARIANT: every byte below `at` has been written, so that memory which held something else never leaves.
+ * INVARIANT: every byte below `at` has been written, so uninitialized memory never leaves.
  */
 export class GrowingBytes {
-  /** Room for what is written; valid until the next `reserve`. */
+  /** Backing buffer; valid until the next `reserve`. */
   protected bytes: Buffer;
   /** Offset of the next byte. */
   protected at = 0;
@@ -32,13 +32,13 @@ export class GrowingBytes {
     this.at += this.bytes.write(text, this.at, 'utf8');
   }
 
-  /** `source[start … end)` as it is. */
+  /** Appends `source[start … end)`. */
   copy(source: Uint8Array, start = 0, end = source.length): void {
     this.reserve(end - start);
     this.append(source, start, end);
   }
 
-  /** Room for `more` bytes. */
+  /** Ensures room for `more` bytes. */
   protected reserve(more: number): void {
     const needed = this.at + more;
     if (needed <= this.bytes.length) return;
@@ -47,7 +47,7 @@ export class GrowingBytes {
     this.bytes = grown;
   }
 
-  /** Copies into room that was reserved. */
+  /** Copies into reserved room. */
   protected append(source: Uint8Array, start: number, end: number): void {
     if (end - start > SHORT) {
       const piece = source.subarray(start, end);

@@ -1,4 +1,4 @@
-/** The fields of an ErrorResponse or NoticeResponse body, by their letters. */
+/** Fields of an ErrorResponse or NoticeResponse body by type letter. */
 export function reportFields(body: Buffer): ReadonlyMap<string, string> {
   const fields = new Map<string, string>();
   let at = 0;

@@ -1,10 +1,10 @@
-/** A column as a RowDescription has it. */
+/** A column of a RowDescription. */
 export interface DescribedColumn {
   readonly name: string;
   readonly typeOid: number;
-  /** Bytes, or −1 for a type of variable length. */
+  /** Bytes, or −1 for a variable-length type. */
   readonly typeLength: number;
-  /** −1 where there is none. */
+  /** −1 if there is none. */
   readonly typeModifier: number;
 }
 

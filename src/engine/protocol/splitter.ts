@@ -3,20 +3,20 @@ import { InternalError } from 'osl-compiler';
 const EMPTY: Buffer = Buffer.alloc(0);
 const DATA_ROW = 0x44;
 const HEADER = 5;
-/** Postgres' own bound on one message. */
+/** Postgres' limit for one message. */
 const MAX_MESSAGE = 0x4000_0000;
-/** Bytes kept of a large message that is no row: an error or a notice may quote a value of any size. */
+/** Bytes kept of a large message other than a row: errors and notices may quote values of any size. */
 const START_BYTES = 65_536;
 
 /**
  * Splits a backend's byte stream into messages, incrementally.
  *
- * After `next()` returned true, `buffer[start, end)` holds one whole message, header included, or a run of
- * neighbouring DataRow messages (`rows` of them). It is a view of the pushed chunk; only a message that
- * straddles two chunks is copied, once.
+ * After `next()` returned true, `buffer[start, end)` holds one whole message, header included, or a run of adjacent
+ * DataRow messages (`rows` of them). It is a view of the pushed chunk; only a message that straddles two chunks is
+ * copied, once.
  *
- * A row that straddles two chunks and is larger than `large` bytes is announced first: nothing of it is kept, and nothing
- * read on, before `keep` or `pass`. Of any other message of that size only the beginning is kept.
+ * A row that straddles two chunks and is larger than `large` bytes is announced first: it is neither stored nor read
+ * before `keep` or `pass`. Other messages of that size keep only their beginning.
  */
 export class BackendSplitter {
   type = 0;
@@ -28,12 +28,12 @@ export class BackendSplitter {
 
   #chunk: Buffer = EMPTY;
   #at = 0;
-  /** A message whose end has not arrived; only its first `#have` bytes are filled in. */
+  /** Incomplete message; only its first `#have` bytes are filled in. */
   #partial: Buffer | null = null;
   #have = 0;
-  /** Bytes to pass over: of a message that is not kept, or of its end. */
+  /** Bytes to skip of a message that is not kept. */
   #skipping = 0;
-  /** Bytes of the partial message that are to be passed over once its beginning is complete. */
+  /** Bytes to skip after the kept beginning of the partial message. */
   #beyond = 0;
   #announced = 0;
   readonly #large: number;
@@ -42,29 +42,29 @@ export class BackendSplitter {
     this.#large = large;
   }
 
-  /** Size of a large row of which nothing has been read but its header; 0 while there is none. */
+  /** Size of the announced large row, of which only the header was read; 0 if there is none. */
   get announced(): number {
     return this.#announced;
   }
 
-  /** Keeps the row that is announced. */
+  /** Keeps the announced row. */
   keep(): void {
     this.#begin(DATA_ROW, this.#announced, this.#announced);
     this.#announced = 0;
   }
 
-  /** Passes over the row that is announced. */
+  /** Skips the announced row. */
   pass(): void {
     this.#skipping = this.#announced - HEADER;
     this.#announced = 0;
   }
 
-  /** True if everything pushed has been consumed, so that `push` may be called. */
+  /** True if all pushed data was consumed, so that `push` may be called. */
   get drained(): boolean {
     return this.#at >= this.#chunk.length;
   }
 
-  /** The next chunk; the chunk before must have been consumed. The splitter keeps views of it. */
+  /** Adds a chunk; the previous one must have been consumed. The splitter keeps views of it. */
   push(chunk: Uint8Array): void {
     if (!this.drained) throw new InternalError('a chunk was pushed before the last was consumed');
     this.#chunk = Buffer.isBuffer(chunk)
@@ -73,17 +73,19 @@ export class BackendSplitter {
     this.#at = 0;
   }
 
-  /** The message bytes after type and length. */
+  /** Message body after type and length. */
   body(): Buffer {
     return this.buffer.subarray(this.start + HEADER, this.end);
   }
 
-  /** The first of them; 0 where there is none. */
+  /** First byte of the body; 0 if it is empty. */
   firstByte(): number {
     return this.end > this.start + HEADER ? (this.buffer[this.start + HEADER] ?? 0) : 0;
   }
 
-  /** Moves to the next whole message or run of rows, which ends once it has `most` bytes; false when more are needed. */
+  /**
+   * Moves to the next whole message or run of rows, which ends at about `most` bytes. False if more input is needed.
+   */
   next(most = Number.POSITIVE_INFINITY): boolean {
     if (this.#announced > 0) return false;
     if (this.#skipping > 0 && !this.#skip()) return false;
@@ -160,13 +162,12 @@ export class BackendSplitter {
     return true;
   }
 
-  /** The header of a large message of `size` bytes was read. */
   #beginLarge(type: number, size: number): void {
     if (type === DATA_ROW) this.#announced = size;
     else this.#begin(type, size, START_BYTES);
   }
 
-  /** Keeps the first `kept` of the `size` bytes of a message whose header was read. */
+  /** Starts a message of `size` bytes of which the first `kept` are stored. */
   #begin(type: number, size: number, kept: number): void {
     const partial = Buffer.allocUnsafe(kept);
     partial[0] = type;
@@ -176,7 +177,7 @@ export class BackendSplitter {
     this.#beyond = size - kept;
   }
 
-  /** Passes over what has arrived of what is not kept; true once all of it has. */
+  /** Skips received bytes that are not kept. True once all are skipped. */
   #skip(): boolean {
     const skipped = Math.min(this.#skipping, this.#chunk.length - this.#at);
     this.#skipping -= skipped;
@@ -191,7 +192,7 @@ export class BackendSplitter {
   }
 }
 
-/** End of the message at `start`; beyond the chunk's end where the message, or its header, is incomplete. */
+/** End of the message at `start`; beyond the chunk if the message, or its header, is incomplete. */
 function messageEnd(chunk: Buffer, start: number): number {
   if (start + HEADER > chunk.length) return chunk.length + 1;
   const length = chunk.readInt32BE(start + 1);

@@ -5,25 +5,24 @@ import { SLICE_BYTES, turns } from '../turns.js';
 import { Spool } from './spool.js';
 import type { SpoolRoom } from './spool-room.js';
 
-/** Time in ms that an answer may wait for its reader, in total, before its rows are spooled. */
+/** Total time in ms that an answer may wait for its reader before its rows are spooled. */
 const PATIENCE_MS = 500;
 
-/** Memory of a spooled answer: rows that gather for the file, and rows that were read from it. */
+/** Memory of a spooled answer for rows being written and rows read back. */
 const SPOOL_BYTES = 1_048_576;
 
 export interface Relief {
   readonly room: SpoolRoom;
   readonly memory: AnswerMemory;
   readonly party: FairShareParty;
-  /** Copies that the sink makes of a large row. */
   readonly copies: number;
-  /** Hears, once, why rows that were spooled could not be delivered. */
+  /** Called once if spooled rows could not be delivered. */
   readonly fail: (error: unknown) => void;
 }
 
 /**
- * A sink that relieves the database of a slow reader: once an answer has waited long enough, its rows are spooled as fast
- * as they come, and the reader takes them from there. Where there is no room for them it waits, as without a spool.
+ * A sink that frees the database of slow readers: once an answer has waited long enough, its rows are spooled as they
+ * arrive and the reader is served from the spool. Without room for them the session waits.
  */
 export class RelievedSink implements RowSink {
   readonly #sink: RowSink;
@@ -44,13 +43,13 @@ export class RelievedSink implements RowSink {
     return reading === undefined ? undefined : this.#wait(reading, bytes.length);
   }
 
-  /** No more comes. Resolves once all that was spooled has been delivered, or cannot be; null where nothing was. */
+  /** Ends the input. Resolves once all spooled rows were delivered, or cannot be; null if none were spooled. */
   end(): Promise<void> | null {
     this.#spool?.end();
     return this.#delivered;
   }
 
-  /** Nothing more is delivered. */
+  /** Stops delivery. */
   drop(): void {
     this.#dropped = true;
     this.#spool?.close();
@@ -67,7 +66,7 @@ export class RelievedSink implements RowSink {
       return;
     }
     const { memory, party, fail } = this.#relief;
-    // Whoever waited for the reader no longer does, and the reader still has these.
+    // The statement no longer waits for the reader, which still holds these rows.
     const held = SPOOL_BYTES + this.#needOf(bytes);
     memory.hold(party, held - SPOOL_BYTES);
     this.#spool = spool;
@@ -77,7 +76,7 @@ export class RelievedSink implements RowSink {
       .finally(() => memory.giveBack(party, held));
   }
 
-  /** Null where there is no room on the disk, or no memory. */
+  /** Null without room on the disk, or memory. */
   async #open(): Promise<Spool | null> {
     const { room, memory, party } = this.#relief;
     if (!memory.take(party, SPOOL_BYTES)) return null;
@@ -86,7 +85,7 @@ export class RelievedSink implements RowSink {
     return spool;
   }
 
-  /** In slices, as those that an upstream sends: nothing else would give the event loop back between them. */
+  /** Delivers in slices like those of an upstream, so that other work gets the event loop between them. */
   async #deliver(reading: Promise<void>, spool: Spool): Promise<void> {
     await reading;
     const taking = new DeliveryMemory(this.#relief, (bytes) => this.#needOf(bytes));
@@ -114,7 +113,7 @@ export class RelievedSink implements RowSink {
   }
 }
 
-/** The memory of rows that were taken from a spool and not delivered yet. */
+/** Memory of rows read from a spool and not yet delivered. */
 class DeliveryMemory {
   readonly #relief: Relief;
   readonly #needOf: (bytes: number) => number;
@@ -125,7 +124,7 @@ class DeliveryMemory {
     this.#needOf = needOf;
   }
 
-  /** Rows of `bytes` bytes are to be read. @throws QueryError E5039 */
+  /** Reserves memory before `bytes` bytes of rows are read. @throws QueryError E5039 */
   async wait(bytes: number): Promise<void> {
     const { memory, party } = this.#relief;
     const need = this.#needOf(bytes);
@@ -134,7 +133,7 @@ class DeliveryMemory {
     this.#held += need;
   }
 
-  /** Rows of `bytes` bytes are in memory already. */
+  /** Counts `bytes` bytes of rows that are in memory already. */
   hold(bytes: number): void {
     const need = this.#needOf(bytes);
     this.#relief.memory.hold(this.#relief.party, need);

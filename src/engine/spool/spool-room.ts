@@ -4,27 +4,26 @@ import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FairShareParty } from '../fair-share.js';
 
-/** Bytes that a spool allocates at a time: as many files as there are extents may be open. */
+/** Allocation unit of a spool; the number of units bounds the number of open files. */
 export const EXTENT_BYTES = 1_048_576;
 
 export interface SpoolSettings {
-  /** Folder of the files until they are unlinked, which is at once. */
+  /** Folder of the files, which are unlinked at once. */
   readonly dir: string;
-  /** Bytes that all files of this process may hold, and those of one party half of it. */
+  /** Limit in bytes for all files of this process; one party may use half of it. */
   readonly bytes: number;
-  /** The disk takes nothing more; heard once until it does again. For the operator. */
+  /** Called when the disk refuses a write, once until it accepts one again. */
   readonly onFault: (error: unknown) => void;
 }
 
-/** Allocated bytes. */
 export interface SpoolStats {
   readonly bytes: number;
-  /** Answers that are kept there now, and that were since the start. */
+  /** Answers spooled now, and since the start. */
   readonly answers: number;
   readonly spooled: number;
 }
 
-/** Disk space for rows that slow readers have not taken yet: bounded as a whole and for each party. */
+/** Disk space for rows that slow readers have not taken yet; bounded in total and per party. */
 export class SpoolRoom {
   readonly #settings: SpoolSettings;
   readonly #of = new Map<FairShareParty, number>();
@@ -43,7 +42,7 @@ export class SpoolRoom {
     return { bytes: this.#taken, answers: this.#answers, spooled: this.#spooled };
   }
 
-  /** Takes one extent for `party`; false where there is none left. */
+  /** Allocates one extent for `party`; false if there is none left. */
   take(party: FairShareParty): boolean {
     const { bytes } = this.#settings;
     const own = this.#of.get(party) ?? 0;
@@ -61,11 +60,11 @@ export class SpoolRoom {
     else this.#of.delete(party);
   }
 
-  /** A new file, which has no name any more: it ends with its handle, and so with the process. */
+  /** Opens a file and unlinks it, so it ends with its handle and with the process. */
   async open(): Promise<FileHandle> {
     const path = join(this.#settings.dir, randomUUID());
     const file = await open(path, 'wx+', 0o600);
-    // Another process that has just begun may have swept it away.
+    // Another starting process may have removed it.
     await unlink(path).catch((error: unknown) => {
       if (!isGone(error)) throw error;
     });
@@ -78,7 +77,7 @@ export class SpoolRoom {
     this.#answers -= 1;
   }
 
-  /** Result of the last write. */
+  /** Reports the result of a write; null for success. */
   wrote(error: unknown): void {
     const failed = error !== null;
     if (failed && !this.#failing) this.#settings.onFault(error);
@@ -86,7 +85,7 @@ export class SpoolRoom {
   }
 }
 
-/** Files of processes that were killed between the two steps of `open`: they are empty. */
+/** Removes the empty files of processes that were killed between creating and unlinking. */
 function sweep(dir: string): void {
   for (const name of readdirSync(dir)) rmSync(join(dir, name), { force: true });
 }

@@ -10,7 +10,7 @@ export interface RowBatch {
   readonly rows: number;
 }
 
-/** Several that were written at once; `number` is never used twice of one spool, so no two have one key stream. */
+/** Rows written together. `number` is unique within a spool, so no two frames share a key stream. */
 interface SpoolFrame {
   readonly number: number;
   readonly at: number;
@@ -18,20 +18,19 @@ interface SpoolFrame {
   readonly parts: readonly { readonly length: number; readonly rows: number }[];
 }
 
-/** Hears of rows that are taken, before they are read or as they are. */
+/** Accounts for the memory of rows before or while they are read. */
 export interface SpoolReader {
   wait(bytes: number): Promise<void>;
   hold(bytes: number): void;
 }
 
-/** Bytes gathered in memory before they are written; twice as much may wait. */
+/** Bytes gathered before a write; twice as many may wait in memory. */
 const FRAME_BYTES = 262_144;
 const ALGORITHM = 'aes-256-ctr';
 
 /**
- * The rows of one answer between a database that gives them and a reader that does not take them: first in, first out,
- * the most of them in a file without a name. What is on the disk is encrypted under a key that is nowhere else than in
- * this process, so that a copy of the disk, or what is left in its free blocks, says nothing.
+ * FIFO of the rows of one answer between the database and a slow reader, mostly in an unlinked file. Data on disk is
+ * encrypted with a key that exists only in this process, so a copy of the disk or its free blocks reveals nothing.
  */
 export class Spool {
   readonly #room: SpoolRoom;
@@ -46,14 +45,14 @@ export class Spool {
   #memoryBytes = 0;
   #writtenBytes = 0;
   #writing: Promise<void> | null = null;
-  /** Nothing is written until all that was has been taken. */
+  /** Set until all written data has been taken. */
   #full = false;
   #ended = false;
   #closed = false;
   #wakeReader: () => void = () => undefined;
   #wakeWriter: () => void = () => undefined;
 
-  /** A spool for `party`; null where it has no room, or the disk takes none. */
+  /** Opens a spool for `party`; null if there is no room or the disk fails. */
   static async open(room: SpoolRoom, party: FairShareParty): Promise<Spool | null> {
     if (!room.take(party)) return null;
     try {
@@ -72,7 +71,7 @@ export class Spool {
     this.#extents = 1;
   }
 
-  /** Keeps `rows`. A promise means that more is to come only once it settles; it does not reject. */
+  /** Appends `rows`. If it returns a promise, wait for it before more is put; it does not reject. */
   put(rows: RowBatch): void | Promise<void> {
     if (this.#closed) return undefined;
     this.#memory.push(rows);
@@ -85,13 +84,13 @@ export class Spool {
     });
   }
 
-  /** No more is put. */
+  /** Ends the input. */
   end(): void {
     this.#ended = true;
     this.#wakeReader();
   }
 
-  /** Oldest remaining part; null at the end. @throws the disk's error */
+  /** Takes the oldest rows; null at the end. @throws the disk's error */
   async take(reader: SpoolReader): Promise<readonly RowBatch[] | null> {
     for (;;) {
       if (this.#closed) return null;
@@ -117,7 +116,7 @@ export class Spool {
     }
   }
 
-  /** Forgets what is left, and the file with it. */
+  /** Drops the remaining rows and the file. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -133,7 +132,7 @@ export class Spool {
     this.#file.close().then(over, over);
   }
 
-  /** Everything on the disk was taken before, so its place is free. */
+  /** All rows on disk were taken before, so its space is free again. */
   #takeMemory(): readonly RowBatch[] {
     const taken = this.#memory;
     this.#memory = [];
@@ -225,7 +224,7 @@ export class Spool {
     });
   }
 
-  /** Everything was taken: what the file holds is of no use any more. */
+  /** All rows were taken: truncates the file. */
   async #rewind(): Promise<void> {
     this.#end = 0;
     const free = this.#extents - 1;
@@ -243,7 +242,7 @@ export class Spool {
   }
 }
 
-/** The bytes of `parts` in order, about a frame at a time: what is written at once is encrypted at once, as a copy. */
+/** Yields the bytes of `parts` in order, about a frame at a time, so that encryption copies are bounded. */
 function* pieces(parts: readonly RowBatch[]): Generator<Uint8Array> {
   let small: Uint8Array[] = [];
   let size = 0;
@@ -261,7 +260,7 @@ function* pieces(parts: readonly RowBatch[]): Generator<Uint8Array> {
   if (size > 0) yield Buffer.concat(small, size);
 }
 
-/** The counter's upper half is the frame, the lower one the block in it. */
+/** Upper half of the counter: frame number; lower half: block number. */
 function vectorOf(number: number): Buffer {
   const vector = Buffer.alloc(16);
   vector.writeBigUInt64BE(BigInt(number), 0);
