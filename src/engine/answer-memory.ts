@@ -1,6 +1,6 @@
 import { InternalError, type QueryError, queryError } from 'osl-compiler';
 import type { FairShareParty } from './fair-share.js';
-import { eachDataRow } from './protocol/data-row.js';
+import { eachDataRow } from './protocol/backend-messages.js';
 
 /** Rows up to this size are not counted one by one: the buffers of a session bound them. */
 export const LARGE_ROW_BYTES = 262_144;

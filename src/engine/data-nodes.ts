@@ -2,7 +2,7 @@ import { QueryError } from 'osl-compiler';
 import type { ForeignServer } from './postgres/foreign-servers.js';
 import { Runner, type RunnerOptions } from './runner.js';
 import type { UpstreamStatement } from './statement.js';
-import { type UpstreamError, wordsOf } from './upstream-words.js';
+import { type UpstreamError, wordsOf } from './upstream-report.js';
 
 const HEALTHY_MS = 2_000;
 
@@ -18,7 +18,7 @@ export type UnhealthyReason =
 export const UNREACHED: UnhealthyReason = 'it cannot be reached, or cut the session';
 
 /** Null if a governed session answers within two seconds. */
-export async function ailmentOf(runner: Runner): Promise<UnhealthyReason | null> {
+export async function unhealthyReasonOf(runner: Runner): Promise<UnhealthyReason | null> {
   try {
     await probe(runner, 'SELECT 1::pg_catalog.int4', HEALTHY_MS);
     return null;

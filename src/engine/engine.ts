@@ -1,10 +1,10 @@
 import type { AnswerMemory } from './answer-memory.js';
+import type { ConnectionChange } from './connection-status.js';
 import type { GovernedEngine } from './governed.js';
 import type { OutOfServiceCause } from './out-of-service.js';
-import type { ReachChange } from './reach.js';
 import type { SpoolRoom } from './spool/spool-room.js';
 import type { SystemEngine } from './system.js';
-import type { TellUpstreamError } from './upstream-words.js';
+import type { ReportUpstreamError } from './upstream-report.js';
 
 /**
  * An open database: its two engines and its life cycle. Service start and tools hold it; each room gets only the
@@ -43,7 +43,7 @@ export interface ServingOptions {
 /** Events of an engine for the operator; callers never see them. */
 export interface EngineEvents {
   /** Receives the upstream's error about a governed statement. */
-  readonly onUpstreamError: TellUpstreamError;
+  readonly onUpstreamError: ReportUpstreamError;
   /** Reports that sessions can no longer be opened, or can again. */
-  readonly onReach: (change: ReachChange) => void;
+  readonly onReach: (change: ConnectionChange) => void;
 }

@@ -1,14 +1,18 @@
 import { queryError } from 'osl-compiler';
 import { type AnswerMemory, noMemory, rowTooLarge } from './answer-memory.js';
-import { fitting, type RemainingCaps, roomIn } from './caps.js';
-import { sameOids } from './column-types.js';
 import type { PreparedStatements, PreparedUpstream } from './prepared.js';
+import {
+  describedColumns,
+  fitting,
+  type RemainingCaps,
+  roomIn,
+  sameOids,
+} from './protocol/backend-messages.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
-import { describedColumns } from './protocol/row-description.js';
-import { RelievedSink } from './spool/relieved-sink.js';
+import { applySettings, type SentPreamble, type SettingForm } from './settings.js';
 import type { SpoolRoom } from './spool/spool-room.js';
+import { SpoolingSink } from './spool/spooling-sink.js';
 import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamStatement } from './statement.js';
-import { applySettings, type SentPreamble, type SettingForm } from './statement-settings.js';
 import {
   changedColumn,
   connectionLost,
@@ -19,8 +23,8 @@ import {
   stopError,
   unknownSetting,
 } from './upstream-error.js';
+import type { ReportUpstreamError, UpstreamError } from './upstream-report.js';
 import type { MessageView, SessionJob, UpstreamSession } from './upstream-session.js';
-import type { TellUpstreamError, UpstreamError } from './upstream-words.js';
 
 export interface ExecutionHost {
   /** True if a row cap is sent as the limit of Execute. Otherwise overflow is cancelled, which keeps parallel plans. */
@@ -30,7 +34,7 @@ export interface ExecutionHost {
   readonly inTransaction: boolean;
   /** `statement_timeout` of the session, in seconds. */
   readonly backstopSeconds: number;
-  readonly onUpstreamError: TellUpstreamError;
+  readonly onUpstreamError: ReportUpstreamError;
   readonly memory: AnswerMemory;
   /** True if a statement whose session was lost may run again: it only reads, and no session state matters. */
   readonly runsAgain: boolean;
@@ -74,7 +78,7 @@ export class Execution implements SessionJob {
   readonly #timer: NodeJS.Timeout | null;
   readonly #onAbort: (() => void) | null;
   #session: UpstreamSession | null = null;
-  #relieved: RelievedSink | null = null;
+  #relieved: SpoolingSink | null = null;
   #prepared: PreparedUpstream | null = null;
   #reused = false;
   #applied: SentPreamble | null = null;
@@ -130,7 +134,7 @@ export class Execution implements SessionJob {
     this.#session = session;
     const { spool } = this.#host;
     if (lane === 'alone' && spool !== null && this.#relieved === null)
-      this.#relieved = new RelievedSink(this.#sink, {
+      this.#relieved = new SpoolingSink(this.#sink, {
         room: spool,
         memory: this.#host.memory,
         party: this.subject,

@@ -8,10 +8,9 @@ import {
   relationsRead,
   type Slot,
 } from 'osl-compiler';
-import type { OutOfService } from './out-of-service.js';
+import { type OutOfService, throwCause } from './out-of-service.js';
 import type { Runner } from './runner.js';
 import { type ShortStatement, shortStatement } from './short.js';
-import { throwCause } from './source-check.js';
 import type {
   BoundValue,
   ExecuteOptions,

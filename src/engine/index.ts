@@ -2,8 +2,10 @@
 
 export { sql } from '../base/sql.js';
 export { type AnswerBounds, AnswerMemory, LARGE_ROW_BYTES, MemoryShare, noMemory } from './answer-memory.js';
+export type { ConnectionChange } from './connection-status.js';
 export { unreachableNodes } from './data-nodes.js';
 export type { EngineEvents, OpenedEngine } from './engine.js';
+export { rowScheduler, SLICE_BYTES } from './fair-scheduler.js';
 export type { FairShareParty } from './fair-share.js';
 export { FairShare } from './fair-share.js';
 export type { GovernedEngine } from './governed.js';
@@ -15,9 +17,8 @@ export type { PostgresConfig } from './postgres/engine.js';
 export { withoutLogin, withoutPassword } from './postgres/hosts.js';
 export { listenOn, type NotificationSubscription } from './postgres/notifications.js';
 export { type Survey, surveyPostgres } from './postgres/survey.js';
-export { DataRowReader, dataRow, eachDataRow, textValuesOf } from './protocol/data-row.js';
+export { DataRowReader, dataRow, eachDataRow, textValuesOf } from './protocol/backend-messages.js';
 export { GrowingBytes } from './protocol/growing-bytes.js';
-export type { ReachChange } from './reach.js';
 export { type ShortAnswer, ShortRun, type ShortStatement } from './short.js';
 export { SpoolRoom, type SpoolStats } from './spool/spool-room.js';
 export type {
@@ -35,8 +36,12 @@ export type {
 } from './statement.js';
 export type { EngineStatus } from './status.js';
 export type { SystemEngine, SystemQueries } from './system.js';
-export { SLICE_BYTES, turns } from './turns.js';
-export { objectsText, stopError, ValueError } from './upstream-error.js';
-export { NoSystemCredentials, UpstreamFailure } from './upstream-failure.js';
-export type { UpstreamError } from './upstream-words.js';
-export { RIGHTS_FAULTS, type UpstreamWords, wordsOf } from './upstream-words.js';
+export {
+  NoSystemCredentials,
+  objectsText,
+  stopError,
+  UpstreamFailure,
+  ValueError,
+} from './upstream-error.js';
+export type { UpstreamError } from './upstream-report.js';
+export { RIGHTS_FAULTS, type UpstreamWords, wordsOf } from './upstream-report.js';

@@ -1,6 +1,6 @@
 import { queryError } from 'osl-compiler';
+import type { ConnectionStatus } from './connection-status.js';
 import { FairShare, type FairShareParty } from './fair-share.js';
-import type { ConnectionStatus } from './reach.js';
 import { connectionLost } from './upstream-error.js';
 import type { UpstreamSession } from './upstream-session.js';
 

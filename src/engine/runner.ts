@@ -3,12 +3,12 @@ import type { AnswerMemory } from './answer-memory.js';
 import { Execution, type ExecutionHost } from './execution.js';
 import type { Lanes } from './lanes.js';
 import type { Pool } from './pool.js';
+import type { SettingForm } from './settings.js';
 import { PinnedSnapshot } from './snapshot.js';
 import type { SpoolRoom } from './spool/spool-room.js';
 import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamStatement } from './statement.js';
-import type { SettingForm } from './statement-settings.js';
+import type { ReportUpstreamError } from './upstream-report.js';
 import type { UpstreamSession } from './upstream-session.js';
-import type { TellUpstreamError } from './upstream-words.js';
 
 export interface RunnerOptions {
   readonly pool: Pool;
@@ -16,7 +16,7 @@ export interface RunnerOptions {
   readonly limitRows: boolean;
   readonly settingForm: SettingForm;
   readonly backstopSeconds: number;
-  readonly onUpstreamError: TellUpstreamError;
+  readonly onUpstreamError: ReportUpstreamError;
   readonly spool: SpoolRoom | null;
   readonly memory: AnswerMemory;
   /** True if another session may answer after a loss. */
@@ -33,7 +33,7 @@ export class Runner implements ExecutionHost {
   readonly settingForm: SettingForm;
   readonly inTransaction = false;
   readonly backstopSeconds: number;
-  readonly onUpstreamError: TellUpstreamError;
+  readonly onUpstreamError: ReportUpstreamError;
   readonly spool: SpoolRoom | null;
   readonly memory: AnswerMemory;
   readonly runsAgain: boolean;

@@ -1,14 +1,14 @@
 import { InternalError } from 'osl-compiler';
-import { sameOids } from './column-types.js';
 import { SHARED_BYTES, SHARED_ROWS } from './execution.js';
 import type { Lanes } from './lanes.js';
 import type { OutOfService } from './out-of-service.js';
 import type { PreparedUpstream } from './prepared.js';
+import { sameOids } from './protocol/backend-messages.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
 import type { SentValue, UpstreamStatement } from './statement.js';
 import { executionError, parseErrorResponse, StatementFault } from './upstream-error.js';
+import type { ReportUpstreamError, UpstreamError } from './upstream-report.js';
 import type { MessageView, SessionJob, UpstreamSession } from './upstream-session.js';
-import type { TellUpstreamError, UpstreamError } from './upstream-words.js';
 
 /** Receives the outcome of one run of a short statement: exactly one call, never before `begin` returns. */
 export interface ShortAnswer {
@@ -39,7 +39,7 @@ export interface ShortHost {
   readonly lanes: Lanes;
   readonly outOfService: OutOfService;
   readonly backstopSeconds: number;
-  readonly onUpstreamError: TellUpstreamError;
+  readonly onUpstreamError: ReportUpstreamError;
 }
 
 export function shortStatement(host: ShortHost, statement: UpstreamStatement): ShortStatement {

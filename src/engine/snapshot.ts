@@ -4,8 +4,8 @@ import type { Execution, ExecutionHost } from './execution.js';
 import type { Pool } from './pool.js';
 import type { IsolationLevel, TransactionSnapshot } from './statement.js';
 import { connectionLost } from './upstream-error.js';
+import type { ReportUpstreamError } from './upstream-report.js';
 import { run, type UpstreamSession } from './upstream-session.js';
-import type { TellUpstreamError } from './upstream-words.js';
 
 /**
  * Bounds the sessions that open transactions may keep, and half as many per subject, so that idle clients starve
@@ -43,7 +43,7 @@ export interface SnapshotOptions {
   readonly pool: Pool;
   readonly places: SnapshotPlaces;
   readonly backstopSeconds: number;
-  readonly onUpstreamError: TellUpstreamError;
+  readonly onUpstreamError: ReportUpstreamError;
   readonly memory: AnswerMemory;
 }
 
@@ -79,7 +79,7 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
     return this.#options.memory;
   }
 
-  get onUpstreamError(): TellUpstreamError {
+  get onUpstreamError(): ReportUpstreamError {
     return this.#options.onUpstreamError;
   }
 

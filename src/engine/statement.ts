@@ -1,4 +1,3 @@
-
 /** A parameter value in wire form: format 0 is text, 1 binary; null bytes are NULL. */
 export interface BoundValue {
   readonly format: 0 | 1;

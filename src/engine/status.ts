@@ -1,8 +1,8 @@
 import { QueryError } from 'osl-compiler';
-import { ailmentOf, type DataNodes, UNREACHED, type UnhealthyReason } from './data-nodes.js';
+import { type DataNodes, UNREACHED, type UnhealthyReason, unhealthyReasonOf } from './data-nodes.js';
 import type { OutOfService, OutOfServiceCause } from './out-of-service.js';
 import type { EnginePool } from './pool.js';
-import { textValuesOf } from './protocol/data-row.js';
+import { textValuesOf } from './protocol/backend-messages.js';
 import type { Runner } from './runner.js';
 import type { UpstreamStatement } from './statement.js';
 import { connectionLost } from './upstream-error.js';
@@ -84,8 +84,8 @@ export class EngineStatus {
   }
 
   /** Reason why no governed session answers within two seconds; null if one does. */
-  async ailment(): Promise<UnhealthyReason | null> {
-    return this.reached ? ailmentOf(this.#parts.runner) : UNREACHED;
+  async unhealthyReason(): Promise<UnhealthyReason | null> {
+    return this.reached ? unhealthyReasonOf(this.#parts.runner) : UNREACHED;
   }
 
   /**

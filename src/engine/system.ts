@@ -1,13 +1,11 @@
 import { textParser } from '../base/postgres/index.js';
 import { Sql, sql, sqlJoin, sqlName, sqlTable } from '../base/sql.js';
 import type { Pool } from './pool.js';
-import { DataRowReader } from './protocol/data-row.js';
+import { DataRowReader, describedColumns } from './protocol/backend-messages.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
-import { describedColumns } from './protocol/row-description.js';
-import { inItsPlace, parseErrorResponse } from './upstream-error.js';
-import { UpstreamFailure } from './upstream-failure.js';
+import { localError, parseErrorResponse, UpstreamFailure } from './upstream-error.js';
+import type { UpstreamError } from './upstream-report.js';
 import type { SessionJob, UpstreamSession } from './upstream-session.js';
-import type { UpstreamError } from './upstream-words.js';
 import { type CopySource, copyBatches, textValue } from './values.js';
 
 /** Lends a session in its system state to `work` and always takes it back. */
@@ -24,7 +22,7 @@ export function lendFrom(
 ): WithSession {
   return async (work) => {
     const session = pool.take(null) ?? (await pool.acquire(null));
-    const unwatch = silenceMs === null ? () => undefined : givenUpAfter(silenceMs, session);
+    const unwatch = silenceMs === null ? () => undefined : closeIfSilent(silenceMs, session);
     let ready = false;
     try {
       await prepare(session);
@@ -42,7 +40,7 @@ export function lendFrom(
  * Closes a session that has not answered for `silenceMs`, which rejects pending work. Returns a function that ends the
  * watch.
  */
-export function givenUpAfter(silenceMs: number, session: UpstreamSession): () => void {
+export function closeIfSilent(silenceMs: number, session: UpstreamSession): () => void {
   const look = (): void => {
     if (session.silentMs >= silenceMs) session.destroy();
   };
@@ -210,7 +208,7 @@ function submit(session: UpstreamSession, job: SystemJob): Promise<void> {
   });
 }
 
-const LOST: UpstreamError = inItsPlace('08006', 'the session was lost');
+const LOST: UpstreamError = localError('08006', 'the session was lost');
 
 interface ResultColumn {
   readonly name: string;

@@ -1,7 +1,19 @@
 import { isEvaluationFault, NEGATIVE_COUNTS, QueryError, queryError } from 'osl-compiler';
-import { reportFields } from './protocol/report-fields.js';
 import type { UpstreamStatement } from './statement.js';
-import { RIGHTS_FAULTS, type UpstreamError } from './upstream-words.js';
+import { RIGHTS_FAULTS, type UpstreamError, wordsOf } from './upstream-report.js';
+
+/** Fields of an ErrorResponse or NoticeResponse body by type letter. */
+export function reportFields(body: Buffer): ReadonlyMap<string, string> {
+  const fields = new Map<string, string>();
+  let at = 0;
+  while (at < body.length && body[at] !== 0) {
+    const end = body.indexOf(0, at + 1);
+    if (end < 0) break;
+    fields.set(String.fromCharCode(body[at] ?? 0), body.toString('utf8', at + 1, end));
+    at = end + 1;
+  }
+  return fields;
+}
 
 export function parseErrorResponse(body: Buffer): UpstreamError {
   const fields = reportFields(body);
@@ -28,7 +40,7 @@ function parameterIn(context: string | undefined): number | null {
 }
 
 /** An error made here for an upstream that no longer answers. */
-export function inItsPlace(sqlstate: string, message: string): UpstreamError {
+export function localError(sqlstate: string, message: string): UpstreamError {
   return parseErrorResponse(Buffer.from(`C${sqlstate}\0M${message}\0\0`));
 }
 
@@ -47,7 +59,7 @@ export function unknownSetting(): QueryError {
 
 /** Error for the operator: an output column has another type than the manifest declares. */
 export function changedColumn(column: string | null): UpstreamError {
-  return { ...inItsPlace('42804', 'the database has another type for a column than the manifest'), column };
+  return { ...localError('42804', 'the database has another type for a column than the manifest'), column };
 }
 
 const MOST_LISTED = 5;
@@ -82,7 +94,7 @@ const OURS: ReadonlySet<string> = new Set(Object.values(RIGHTS_FAULTS));
 
 /**
  * The database could not make sense of a statement. A caller sees it if a table differs from the manifest, which
- * `source-check.ts` finds out.
+ * `throwCause` finds out.
  */
 export class StatementFault extends QueryError {
   /** Part of our SQL text that the database complains about, for the log; null if it is not in the text. */
@@ -192,4 +204,24 @@ function valueErrorOf(
 /** The abort reason of `signal`, or `cancelled`. */
 export function stopError({ reason }: AbortSignal): QueryError {
   return reason instanceof QueryError ? reason : queryError('cancelled', {});
+}
+
+/** The connector has no URL with system credentials. */
+export class NoSystemCredentials extends Error {
+  constructor() {
+    super('this connector has no system credentials');
+    this.name = 'NoSystemCredentials';
+  }
+}
+
+/** A failed statement of the gateway itself. Its message contains no row value, so logs may show it. */
+export class UpstreamFailure extends Error {
+  readonly sqlstate: string;
+
+  constructor(error: UpstreamError) {
+    const { message, about } = wordsOf(error);
+    super(`${message ?? `the database said ${error.sqlstate}`}${about === null ? '' : ` (${about})`}`);
+    this.name = 'UpstreamFailure';
+    this.sqlstate = error.sqlstate;
+  }
 }

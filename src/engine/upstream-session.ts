@@ -1,10 +1,10 @@
 import { InternalError } from 'osl-compiler';
 import { type AnswerMemory, LARGE_ROW_BYTES } from './answer-memory.js';
+import { rowScheduler, SLICE_BYTES, type Stream } from './fair-scheduler.js';
 import type { FairShareParty } from './fair-share.js';
 import { PreparedStatements } from './prepared.js';
 import { FrontendEncoder } from './protocol/encoder.js';
 import { BackendSplitter } from './protocol/splitter.js';
-import { SLICE_BYTES, type Stream, turns } from './turns.js';
 
 /** Byte stream of one upstream session, after authentication. */
 export interface Transport {
@@ -236,7 +236,7 @@ export class UpstreamSession implements Stream {
     if (this.#pump()) {
       this.#queued = true;
       this.#hold();
-      turns.join(this);
+      rowScheduler.join(this);
     } else if (!this.#paused) {
       this.#readOn();
     }
@@ -368,7 +368,7 @@ export class UpstreamSession implements Stream {
   #lose(): void {
     if (this.closed) return;
     this.closed = true;
-    turns.leave(this);
+    rowScheduler.leave(this);
     if (this.#lease !== null) this.#giveBack(this.#lease);
     this.#lease = null;
     this.#endGrace();

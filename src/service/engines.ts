@@ -9,7 +9,7 @@ import {
   type GovernedEngine,
   type OpenedEngine,
   openEngine,
-  type ReachChange,
+  type ConnectionChange,
   SpoolRoom,
   withoutLogin,
   wordsOf,
@@ -53,7 +53,7 @@ function watch(connector: string, engine: EngineStatus, log: ServiceLog, everyMs
   const look = async (): Promise<void> => {
     if (asking || !engine.reached) return; // one that was never reached is told by whoever tries
     asking = true;
-    const cause = await engine.ailment();
+    const cause = await engine.unhealthyReason();
     asking = false;
     // A busy pool says nothing of the upstream, well or ill.
     if (over || cause === 'busy') return;
@@ -253,7 +253,7 @@ function tellReach(
   { name }: Connector,
   config: EngineConfig,
   reached: boolean,
-  change: ReachChange,
+  change: ConnectionChange,
   log: ServiceLog,
 ): void {
   if (change.kind === 'mended') {

@@ -371,13 +371,8 @@ const PARTS: readonly Part[] = [
       ),
       file(
         'src/engine/settings.ts',
-        'settings of every governed session',
-        'Read-only, a fixed search path and `standard_conforming_strings`. Nothing found.',
-      ),
-      file(
-        'src/engine/statement-settings.ts',
-        'settings for one statement',
-        'Names come from a closed set, values are parameters or quoted with quotes doubled. That is whole under `standard_conforming_strings`, which `settings.ts` has on.',
+        'settings of every governed session, and of one statement',
+        'Read-only, a fixed search path and `standard_conforming_strings`. Settings of a statement: names come from a closed set, values are parameters or quoted with quotes doubled, which is whole under `standard_conforming_strings`. Nothing found.',
       ),
       file(
         'src/engine/postgres/role.ts',
@@ -403,12 +398,7 @@ const PARTS: readonly Part[] = [
       file(
         'src/engine/upstream-error.ts',
         'SQLSTATE and our own words',
-        'Looked for words of the upstream that reach a caller: none do, but for a parameter’s number. 42501 of a function of the model’s tables is told as `sourceDenied`, without a name that the caller did not write. Nothing found.',
-      ),
-      file(
-        'src/engine/protocol/report-fields.ts',
-        'fields of an error',
-        'A body that ends early gives fewer fields. Nothing found.',
+        'Looked for words of the upstream that reach a caller: none do, but for a parameter’s number. 42501 of a function of the model’s tables is told as `sourceDenied`, without a name that the caller did not write. The fields of an error: a body that ends early gives fewer. Nothing found.',
       ),
       file(
         'src/ask/request/told.ts',
@@ -485,16 +475,14 @@ const ARGUED: ReadonlyMap<string, string> = new Map([
   ['policy/tokens/token-fault.ts', 'words of a refusal'],
   ['src/base/', 'threads, turns and stacks: nothing of data'],
   ['src/engine/answer-memory.ts', 'memory of answers'],
-  ['src/engine/caps.ts', 'caps of an answer'],
-  ['src/engine/column-types.ts', 'compares types of columns'],
+  ['src/engine/out-of-service.ts', 'why a statement made no sense, by tables that the caller named'],
   ['src/engine/postgres/foreign-servers.ts', 'a list of servers'],
   ['src/engine/postgres/server-kind.ts', 'the kind of a server'],
   ['src/engine/protocol/growing-bytes.ts', 'a buffer that grows'],
-  ['src/engine/protocol/row-description.ts', 'types of columns'],
-  ['src/engine/source-check.ts', 'why a statement made no sense, by tables that the caller named'],
+  ['src/engine/protocol/backend-messages.ts', 'rows and types of columns, as they come'],
   ['src/engine/spool/', 'rows of one answer on disk, encrypted with a key of its own'],
-  ['src/engine/turns.ts', 'turns of streams'],
-  ['src/engine/upstream-words.ts', 'words for the operator’s log'],
+  ['src/engine/fair-scheduler.ts', 'order of streams'],
+  ['src/engine/upstream-report.ts', 'words for the operator’s log'],
 ]);
 
 const FILES: readonly TrustedFile[] = PARTS.flatMap((part) => part.files);

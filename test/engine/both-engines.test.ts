@@ -372,9 +372,9 @@ async function runCases(t: Test, fixture: Fixture, cases: Readonly<Record<string
   );
   await fixture.engine.system.grantRead('kept');
   for (const [name, run] of Object.entries(cases)) await t.test(name, (t) => run(t, fixture));
-  t.equal(await fixture.engine.governed.status.ailment(), null);
+  t.equal(await fixture.engine.governed.status.unhealthyReason(), null);
   await fixture.close();
-  t.not(await fixture.engine.governed.status.ailment(), null, 'a closed engine is not healthy');
+  t.not(await fixture.engine.governed.status.unhealthyReason(), null, 'a closed engine is not healthy');
 }
 
 t.test('pglite', async (t) =>

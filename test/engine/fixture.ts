@@ -2,10 +2,10 @@ import { unboundedMemory } from '../../src/engine/answer-memory.js';
 import type { OpenedEngine } from '../../src/engine/engine.js';
 import { openPglite } from '../../src/engine/pglite/engine.js';
 import { openPostgres } from '../../src/engine/postgres/engine.js';
-import type { ReachChange } from '../../src/engine/reach.js';
+import type { ConnectionChange } from '../../src/engine/connection-status.js';
 import type { Runner } from '../../src/engine/runner.js';
 import type { BoundValue, ExecuteOptions, ExecuteResult, PlanMode } from '../../src/engine/statement.js';
-import type { UpstreamError } from '../../src/engine/upstream-words.js';
+import type { UpstreamError } from '../../src/engine/upstream-report.js';
 import { type NativePostgres, startNativePostgres } from '../support/native-postgres.js';
 
 export { NO_BINARIES, NO_NATIVE, startOwnPostgres } from '../support/native-postgres.js';
@@ -18,7 +18,7 @@ export interface Fixture {
   /** What the upstream said, for the log. */
   readonly heard: UpstreamError[];
   /** What became of the connections. */
-  readonly reached: ReachChange[];
+  readonly reached: ConnectionChange[];
   readonly native: NativePostgres | null;
   close(): Promise<void>;
 }
@@ -56,7 +56,7 @@ export async function fixtureOver(
   options: Partial<NativeOptions> = {},
 ): Promise<Fixture> {
   const heard: UpstreamError[] = [];
-  const reached: ReachChange[] = [];
+  const reached: ConnectionChange[] = [];
   const config = { poolSize: 2, sharedSessions: 0, ...options };
   const opened = await openPostgres(
     { kind: 'postgres', url: native.readerUrl, systemUrl: native.url, ...config },

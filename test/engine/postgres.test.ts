@@ -101,7 +101,7 @@ t.test('a server that crashes is found again', async (t) => {
   t.equal((await ask(fixture, 'select 1', { oids: [INT4] })).rows, 1, 'who asks while it is down waits');
   await crashed;
   t.equal((await ask(fixture, 'select 1', { oids: [INT4] })).rows, 1);
-  t.equal(await fixture.engine.governed.status.ailment(), null);
+  t.equal(await fixture.engine.governed.status.unhealthyReason(), null);
   await fixture.close();
   return undefined;
 });

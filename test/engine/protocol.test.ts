@@ -1,6 +1,6 @@
 import t from 'tap';
 import { unboundedMemory } from '../../src/engine/answer-memory.js';
-import { DataRowReader, textValuesOf } from '../../src/engine/protocol/data-row.js';
+import { DataRowReader, textValuesOf } from '../../src/engine/protocol/backend-messages.js';
 import { FrontendEncoder } from '../../src/engine/protocol/encoder.js';
 import { BackendSplitter } from '../../src/engine/protocol/splitter.js';
 import { UpstreamSession } from '../../src/engine/upstream-session.js';

@@ -220,7 +220,7 @@ test('and so are upstreams', { skip: postgres === null ? 'no native Postgres her
     await engine.close();
     await postgres.stop();
   });
-  t.equal(await engine.governed.status.ailment(), null);
+  t.equal(await engine.governed.status.unhealthyReason(), null);
   const upstream = Number(new URL(postgres.url).port);
   const ours = [...timersOf(upstream).keys()].map((local) => timersOf(local).get(upstream));
   t.ok(ours.length >= 1);

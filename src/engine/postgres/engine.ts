@@ -2,26 +2,25 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { PostgresClient } from '../../base/postgres/index.js';
 import { StartProblem } from '../../base/start-problem.js';
 import type { AnswerMemory } from '../answer-memory.js';
+import { ConnectionStatus } from '../connection-status.js';
 import { ForeignNodes } from '../data-nodes.js';
 import type { EngineEvents, EngineSurroundings, OpenedEngine, ServingOptions } from '../engine.js';
 import { GovernedEngine } from '../governed.js';
 import { Lanes, SHARED_TIMEOUT_MS } from '../lanes.js';
 import { OutOfService, type OutOfServiceCause } from '../out-of-service.js';
 import { Pool } from '../pool.js';
-import { ConnectionStatus } from '../reach.js';
 import { Runner, type RunnerOptions } from '../runner.js';
 import { governedSettings, type Timeouts } from '../settings.js';
 import { PinnedSnapshot, SnapshotPlaces } from '../snapshot.js';
 import type { PlanMode } from '../statement.js';
 import { EngineStatus } from '../status.js';
 import { lendFrom, SystemEngine } from '../system.js';
-import { connectionLost } from '../upstream-error.js';
-import { NoSystemCredentials } from '../upstream-failure.js';
+import { connectionLost, NoSystemCredentials } from '../upstream-error.js';
 import { UpstreamSession } from '../upstream-session.js';
 import { connectTransport } from './connect.js';
 import { type ForeignTables, PARTITIONWISE } from './foreign-servers.js';
 import { upstreamOf } from './hosts.js';
-import { type ConnectorLogins, LoginsNow } from './logins.js';
+import { type ConnectorLogins, CurrentLogins } from './logins.js';
 import { inspectRole, type RoleReport } from './role.js';
 import { lackingFor } from './server-kind.js';
 
@@ -70,7 +69,7 @@ export async function openPostgres(
 ): Promise<{ readonly engine: OpenedEngine; readonly runner: Runner }> {
   if (config.url !== null) checkUrl(config.url);
   const statementMs = config.statementTimeoutMs ?? 300_000;
-  const logins = new LoginsNow(config);
+  const logins = new CurrentLogins(config);
   let foreign: ForeignTables | null = null;
   const connect = async (ms: number, mode?: PlanMode): Promise<[UpstreamSession, RoleReport]> => {
     const connected = await logins.connect('url', (url) => connectGoverned(url, memory, timeouts(ms), mode));
@@ -185,7 +184,7 @@ async function connectGoverned(
 /** Null if the connector has no system credentials. */
 function systemPool(
   { systemUrl, hasSystem = systemUrl !== null, systemPoolSize: size = SYSTEM_SESSIONS }: PostgresConfig,
-  logins: LoginsNow,
+  logins: CurrentLogins,
   onReach: EngineEvents['onReach'],
   memory: AnswerMemory,
 ): Pool | null {

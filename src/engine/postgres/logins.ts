@@ -1,5 +1,5 @@
 import { messageOf } from '../../base/thrown.js';
-import { NoSystemCredentials } from '../upstream-failure.js';
+import { NoSystemCredentials } from '../upstream-error.js';
 import { withoutLogin } from './hosts.js';
 
 /** URLs that the sessions of a connector log in with. */
@@ -15,7 +15,7 @@ const REFUSED: ReadonlySet<string> = new Set(['28P01', '28000']);
 const REST_MS = 5_000;
 
 /** Current logins of a connector. After a refused login the source is asked again, once for all waiting sessions. */
-export class LoginsNow {
+export class CurrentLogins {
   #now: ConnectorLogins;
   readonly #source: (() => Promise<ConnectorLogins>) | null;
   #asking: Promise<void> | null = null;

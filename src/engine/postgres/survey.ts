@@ -1,5 +1,5 @@
 import { unboundedMemory } from '../answer-memory.js';
-import { givenUpAfter, SystemEngine } from '../system.js';
+import { closeIfSilent, SystemEngine } from '../system.js';
 import { UpstreamSession } from '../upstream-session.js';
 import { connectTransport } from './connect.js';
 import { examineRole, type RoleReport } from './role.js';
@@ -28,7 +28,7 @@ export async function surveyPostgres(url: string): Promise<Survey> {
     (work) => work(session),
     () => report.role,
   );
-  const unwatch = givenUpAfter(SILENCE_MS, session);
+  const unwatch = closeIfSilent(SILENCE_MS, session);
   const close = (): void => {
     unwatch();
     session.destroy();

@@ -5,7 +5,7 @@ import type { Origin } from '../../ask/request/call.js';
 import { Payment } from '../../ask/request/limit.js';
 import { isDenial } from '../../ask/request/told.js';
 import type { BoundValue, MemoryShare } from '../../engine/index.js';
-import type { DescribedColumn } from '../../engine/protocol/row-description.js';
+import type { DescribedColumn } from '../../engine/protocol/backend-messages.js';
 import type { StatementLane } from './classify.js';
 import { type CatalogModel, modelOf } from './model.js';
 import { type BackendReply, CatalogFault, MAX_CHANGES, MAX_SIGNALS } from './reply.js';

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { quoteIdentifier } from 'osl-compiler';
 import type { BoundValue } from '../../engine/index.js';
-import { textValuesOf } from '../../engine/protocol/data-row.js';
+import { textValuesOf } from '../../engine/protocol/backend-messages.js';
 import { FrontendEncoder } from '../../engine/protocol/encoder.js';
 import type { CatalogCaller, CatalogEngine, StatementDescription } from './catalog-requests.js';
 import { FIRST_CALLER, literal, OWNER_ROLE, roleNameOf } from './engine-names.js';

@@ -1,6 +1,6 @@
 import { ForeignFault } from '../../ask/index.js';
-import { reportFields } from '../../engine/protocol/report-fields.js';
-import { type DescribedColumn, describedColumns } from '../../engine/protocol/row-description.js';
+import { reportFields } from '../../engine/upstream-error.js';
+import { type DescribedColumn, describedColumns } from '../../engine/protocol/backend-messages.js';
 import { BackendSplitter } from '../../engine/protocol/splitter.js';
 import { type SessionSignal, type SettingChange, sessionSignal, settingChange } from './engine-notices.js';
 

@@ -6,7 +6,7 @@ import {
   noMemory,
   type RowSink,
   SLICE_BYTES,
-  turns,
+  rowScheduler,
 } from '../../engine/index.js';
 
 export const MAX_BUFFERED_BYTES = 64 * 1_048_576;
@@ -135,6 +135,6 @@ export async function writeRows(
     bytes += row.byteLength;
     if (bytes < SLICE_BYTES) continue;
     bytes = 0;
-    await turns.wait();
+    await rowScheduler.wait();
   }
 }

@@ -6,7 +6,7 @@ import {
   type RowWriter,
   type WireStatement,
 } from '../../../wire/index.js';
-import { dataRow, turns } from '../../engine/index.js';
+import { dataRow, rowScheduler } from '../../engine/index.js';
 import { binaryRows, type CopyOptions, textRows } from './copy-rows.js';
 
 /** `COPY (query) TO STDOUT`: rows of `inner` as CopyData, one message per row. @throws WireError */
@@ -103,7 +103,7 @@ async function inTurns<T>(work: Generator<void, T>): Promise<T> {
   for (;;) {
     const { done, value } = work.next();
     if (done === true) return value;
-    await turns.wait();
+    await rowScheduler.wait();
   }
 }
 

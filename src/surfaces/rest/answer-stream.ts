@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { type GovernedPlan, InternalError, type QueryError } from 'osl-compiler';
 import { ageOf } from '../../ask/data/question.js';
 import type { QueryAnswer } from '../../ask/index.js';
-import { type RowSink, turns } from '../../engine/index.js';
+import { type RowSink, rowScheduler } from '../../engine/index.js';
 import type { AnswerHead } from './answer-members.js';
 import { type ProblemDocument, privateHeaders, problemOf } from './problem.js';
 
@@ -166,7 +166,7 @@ export async function inPortions(
 ): Promise<void> {
   for (const _ of portions) {
     if (!(await written())) return;
-    await turns.wait();
+    await rowScheduler.wait();
   }
   await written();
 }

@@ -1,6 +1,6 @@
 import { type Test, test } from 'tap';
 import { eachDataRow } from '../../../src/engine/index.js';
-import { textValuesOf } from '../../../src/engine/protocol/data-row.js';
+import { textValuesOf } from '../../../src/engine/protocol/backend-messages.js';
 import { FrontendEncoder } from '../../../src/engine/protocol/encoder.js';
 import { BaseImage } from '../../../src/surfaces/catalog/base-image.js';
 import {

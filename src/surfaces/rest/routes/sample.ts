@@ -2,7 +2,7 @@ import { finished } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { type Sample, type SampleCell, type SampleRequest, sample } from '../../../ask/data/sample.js';
 import type { AnswerParts } from '../../../ask/index.js';
-import { turns } from '../../../engine/index.js';
+import { rowScheduler } from '../../../engine/index.js';
 import { readSampleRequest } from '../bodies/query.js';
 import { readRequest } from '../call.js';
 import type { Inflight } from '../inflight.js';
@@ -47,7 +47,7 @@ async function bytesOf({ kind, name }: SampleRequest, answer: Sample): Promise<B
     out.text(n === 0 ? '{' : ',{');
     for (const [i, { lead, value }] of cells.entries()) {
       out.text(i === 0 ? lead : `,${lead}`);
-      for (const _ of writeCell(row[i] ?? null, value, out)) await turns.wait();
+      for (const _ of writeCell(row[i] ?? null, value, out)) await rowScheduler.wait();
     }
     out.text('}');
   }

@@ -79,4 +79,4 @@ export class FairScheduler {
 }
 
 /** The scheduler of this process. */
-export const turns = new FairScheduler();
+export const rowScheduler = new FairScheduler();

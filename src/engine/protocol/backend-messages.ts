@@ -1,4 +1,5 @@
 import { InternalError } from 'osl-compiler';
+import type { ExecuteOptions } from '../statement.js';
 
 const DATA_ROW = 0x44;
 /** Length of a DataRow header: type `D`, length, number of columns. */
@@ -95,4 +96,80 @@ export function dataRow(values: readonly (string | null)[]): Uint8Array {
     if (value !== null) at += value.copy(row, at);
   }
   return row;
+}
+
+/** A column of a RowDescription. */
+export interface DescribedColumn {
+  readonly name: string;
+  readonly typeOid: number;
+  /** Bytes, or −1 for a variable-length type. */
+  readonly typeLength: number;
+  /** −1 if there is none. */
+  readonly typeModifier: number;
+}
+
+/** The columns of a RowDescription body. */
+export function describedColumns(body: Buffer): DescribedColumn[] {
+  let at = 2;
+  return Array.from({ length: body.readUInt16BE(0) }, () => {
+    const end = body.indexOf(0, at);
+    const name = body.toString('utf8', at, end);
+    const type = end + 7; // past the table's OID and attribute number
+    at = type + 12;
+    return {
+      name,
+      typeOid: body.readUInt32BE(type),
+      typeLength: body.readInt16BE(type + 4),
+      typeModifier: body.readInt32BE(type + 6),
+    };
+  });
+}
+
+/** Types whose values have the same bytes as `text` (or `text[]`, `varbit`) in both formats. */
+const SAME_BYTES: ReadonlyMap<number, number> = new Map([
+  [19, 25], // name
+  [1042, 25], // bpchar
+  [1043, 25], // varchar
+  [1003, 1009],
+  [1014, 1009],
+  [1015, 1009],
+  [1560, 1562], // bit
+  [1561, 1563],
+]);
+
+/** True if columns of the OIDs `described` can be sent as those of `promised`. */
+export function sameOids(described: readonly number[], promised: readonly number[]): boolean {
+  if (described === promised) return true;
+  return (
+    described.length === promised.length &&
+    described.every((oid, i) => oid === promised[i] || SAME_BYTES.get(oid) === promised[i])
+  );
+}
+
+/** Rows and bytes that an execution may still deliver; Infinity if uncapped. */
+export interface RemainingCaps {
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+export function roomIn(options: ExecuteOptions, rows: number, bytes: number): RemainingCaps {
+  return {
+    rows: options.maxRows > 0 ? options.maxRows - rows : Number.POSITIVE_INFINITY,
+    bytes: options.maxBytes > 0 ? options.maxBytes - bytes : Number.POSITIVE_INFINITY,
+  };
+}
+
+/** Number of leading DataRow messages of `bytes` that fit into `room`, and the offset where they end. */
+export function fitting(bytes: Uint8Array, count: number, room: RemainingCaps): RemainingCaps {
+  if (count <= room.rows && bytes.length <= room.bytes) return { rows: count, bytes: bytes.length };
+  const messages = new DataRowReader(bytes);
+  let rows = 0;
+  let end = 0;
+  while (rows < count && rows < room.rows && messages.next()) {
+    const next = messages.skip();
+    if (next > room.bytes) break;
+    end = next;
+    rows += 1;
+  }
+  return { rows, bytes: end };
 }

@@ -1,4 +1,4 @@
-export type ReachChange =
+export type ConnectionChange =
   | { readonly kind: 'refused'; readonly cause: unknown }
   | { readonly kind: 'mended'; readonly seconds: number };
 
@@ -17,7 +17,7 @@ const FULL = '53300';
  * goes.
  */
 export class ConnectionStatus {
-  readonly #hear: (change: ReachChange) => void;
+  readonly #hear: (change: ConnectionChange) => void;
   readonly #random: () => number;
   #failures = 0;
   #since = 0;
@@ -28,7 +28,7 @@ export class ConnectionStatus {
   #told = { code: '', at: Number.NEGATIVE_INFINITY, open: false };
 
   /** @param random spreads the attempts of many gateways */
-  constructor(hear: (change: ReachChange) => void, random: () => number = Math.random) {
+  constructor(hear: (change: ConnectionChange) => void, random: () => number = Math.random) {
     this.#hear = hear;
     this.#random = random;
   }

@@ -17,7 +17,7 @@ export interface UpstreamError {
 }
 
 /** Reports an upstream error about a statement that reads `tables`. */
-export type TellUpstreamError = (error: UpstreamError, tables: readonly string[]) => void;
+export type ReportUpstreamError = (error: UpstreamError, tables: readonly string[]) => void;
 
 /** Log entry about an upstream error; contains no row value. */
 export interface UpstreamWords {

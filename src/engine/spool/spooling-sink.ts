@@ -1,7 +1,7 @@
 import { type AnswerMemory, LARGE_ROW_BYTES, noMemory } from '../answer-memory.js';
+import { rowScheduler, SLICE_BYTES } from '../fair-scheduler.js';
 import type { FairShareParty } from '../fair-share.js';
 import type { RowSink } from '../statement.js';
-import { SLICE_BYTES, turns } from '../turns.js';
 import { Spool } from './spool.js';
 import type { SpoolRoom } from './spool-room.js';
 
@@ -24,7 +24,7 @@ export interface Relief {
  * A sink that frees the database of slow readers: once an answer has waited long enough, its rows are spooled as they
  * arrive and the reader is served from the spool. Without room for them the session waits.
  */
-export class RelievedSink implements RowSink {
+export class SpoolingSink implements RowSink {
   readonly #sink: RowSink;
   readonly #relief: Relief;
   #waited = 0;
@@ -98,7 +98,7 @@ export class RelievedSink implements RowSink {
           bytes += part.bytes.length;
           if (bytes < SLICE_BYTES) continue;
           bytes = 0;
-          await turns.wait();
+          await rowScheduler.wait();
         }
         taking.done();
       }
