@@ -4,12 +4,12 @@ import { StartProblem } from '../base/start-problem.js';
 import { messageOf } from '../base/thrown.js';
 import {
   AnswerMemory,
+  type ConnectionChange,
   type EngineConfig,
   type EngineStatus,
   type GovernedEngine,
   type OpenedEngine,
   openEngine,
-  type ConnectionChange,
   SpoolRoom,
   withoutLogin,
   wordsOf,

@@ -1,7 +1,12 @@
 import { test } from 'tap';
 import { unboundedMemory } from '../../src/engine/answer-memory.js';
+import {
+  FairScheduler,
+  type SchedulerClock,
+  SLICE_BYTES,
+  type Stream,
+} from '../../src/engine/fair-scheduler.js';
 import { FairShare, type FairShareParty } from '../../src/engine/fair-share.js';
-import { FairScheduler, type SchedulerClock, SLICE_BYTES, type Stream } from '../../src/engine/fair-scheduler.js';
 import { type Transport, UpstreamSession } from '../../src/engine/upstream-session.js';
 import { dataRow } from './fixture.js';
 

@@ -1,8 +1,8 @@
 import { unboundedMemory } from '../../src/engine/answer-memory.js';
+import type { ConnectionChange } from '../../src/engine/connection-status.js';
 import type { OpenedEngine } from '../../src/engine/engine.js';
 import { openPglite } from '../../src/engine/pglite/engine.js';
 import { openPostgres } from '../../src/engine/postgres/engine.js';
-import type { ConnectionChange } from '../../src/engine/connection-status.js';
 import type { Runner } from '../../src/engine/runner.js';
 import type { BoundValue, ExecuteOptions, ExecuteResult, PlanMode } from '../../src/engine/statement.js';
 import type { UpstreamError } from '../../src/engine/upstream-report.js';

@@ -1,7 +1,7 @@
 import { ForeignFault } from '../../ask/index.js';
-import { reportFields } from '../../engine/upstream-error.js';
 import { type DescribedColumn, describedColumns } from '../../engine/protocol/backend-messages.js';
 import { BackendSplitter } from '../../engine/protocol/splitter.js';
+import { reportFields } from '../../engine/upstream-error.js';
 import { type SessionSignal, type SettingChange, sessionSignal, settingChange } from './engine-notices.js';
 
 /** An error or notice of the engine. The engine holds no data, so all of it may be shown. */

@@ -5,8 +5,8 @@ import {
   type MemoryShare,
   noMemory,
   type RowSink,
-  SLICE_BYTES,
   rowScheduler,
+  SLICE_BYTES,
 } from '../../engine/index.js';
 
 export const MAX_BUFFERED_BYTES = 64 * 1_048_576;

@@ -29,7 +29,9 @@ const LOOK_MS = 1_000;
  */
 export function healthRoutes(app: FastifyInstance, service: HealthParts, inflight: Inflight): void {
   const enginesAnswer = throttled(LOOK_MS, async () => {
-    const answers = await Promise.all([...service.engines.values()].map((engine) => engine.unhealthyReason()));
+    const answers = await Promise.all(
+      [...service.engines.values()].map((engine) => engine.unhealthyReason()),
+    );
     return answers.every((ailment) => ailment === null);
   });
   const health = async ({ call }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
