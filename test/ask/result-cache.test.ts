@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
 import tap, { test } from 'tap';
 import type { AuditRecord } from '../../audit/index.js';
 import type { AnswerCacheBounds } from '../../src/ask/data/answer-cache.js';
@@ -126,11 +127,12 @@ function suite(rest: Rest, wire: Wire): void {
       await system.script(generatedSql(notify));
       await until(async () => JSON.stringify(rows(await ask('user:ann', question))).includes(label));
     }
+    // In this order: an answer of before the change may be kept as soon as the gateway listens again.
+    await system.script(sql`update shop.products set label = 'tea' where id = 1`);
     await system.script(
       sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'osl results' and datname = current_database()`,
     );
     await until(async () => from(await ask('user:ann', question)) === 'live');
-    await system.script(sql`update shop.products set label = 'tea' where id = 1`);
     await until(async () => from(await ask('user:ann', question)) === 'cache');
     t.same(
       rows(await ask('user:ann', question)),
@@ -282,11 +284,18 @@ function suite(rest: Rest, wire: Wire): void {
     t.teardown(() => serve(SHOP_POLICY));
     const question = 'select name from customer where id = 4';
     await serve(SHOP_POLICY.replace('query: 100000', 'query: 3'));
-    const { hits } = shop.service.answers.stats();
-    const statuses: number[] = [];
-    for (let i = 0; i < 5; i++) statuses.push((await ask('user:den', question)).status);
-    t.same(statuses, [200, 200, 200, 429, 429]);
-    t.equal(shop.service.answers.stats().hits - hits, 2);
+    t.equal((await ask('user:den', question)).status, 200); // it is kept from now on
+    let seconds = 0;
+    do {
+      await setTimeout(1_100); // into a second in which nothing was counted
+      const { hits } = shop.service.answers.stats();
+      const begun = performance.now();
+      const statuses: number[] = [];
+      for (let i = 0; i < 5; i++) statuses.push((await ask('user:den', question)).status);
+      seconds = (performance.now() - begun) / 1_000;
+      t.equal(shop.service.answers.stats().hits - hits, statuses.filter((s) => s === 200).length);
+      if (seconds < 1) t.same(statuses, [200, 200, 200, 429, 429]);
+    } while (seconds >= 1);
   });
 
   test('there is room for so many', async (t) => {
