@@ -281,7 +281,7 @@ t.test('the demo from its first start to its end', async (t) => {
     'osl index without a terminal: a line for each store, and one every few seconds',
     async (t) => {
       const files = ['manifest', 'policy'].flatMap((name) => [`--${name}`, join(EXAMPLE, `${name}.yaml`)]);
-      const run = await osl(['index', 'readme', ...at, ...files]);
+      const run = await osl(['index', 'changelog', ...at, ...files]);
       t.equal(run.code, 0, run.stderr);
       const stores = run.stdout.trim().split('\n').length;
       const lines = run.stderr.match(/^indexing \w+ \w+(: \d+ of \d+ \(\d+\/s.*\)| …)$/gm) ?? [];
