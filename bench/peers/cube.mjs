@@ -1,8 +1,6 @@
-import { createRequire } from 'node:module';
+import { compilersOf, PostgresQuery } from './cube-compilers.mjs';
 import { literalsOf, named } from './shop.mjs';
 
-const require = createRequire(import.meta.url);
-const { PostgresQuery, prepareCompiler } = require('@cubejs-backend/schema-compiler');
 
 const MODEL = `
 cube('Customers', {
@@ -41,14 +39,7 @@ cube('LineItems', {
 });
 `;
 
-const repository = {
-  localPath: () => import.meta.dirname,
-  dataSchemaFiles: async () => [{ fileName: 'shop.js', content: MODEL }],
-};
-// The native half is asked for Jinja templates and for the new planner; a model in JavaScript needs neither.
-const nativeInstance = { newJinjaEngine: () => ({}) };
-const compilers = prepareCompiler(repository, { adapter: 'postgres', nativeInstance });
-await compilers.compiler.compile();
+const compilers = await compilersOf('shop.js', MODEL);
 
 function statement(query) {
   const planner = new PostgresQuery(compilers, { timezone: 'UTC', useNativeSqlPlanner: false, ...query });

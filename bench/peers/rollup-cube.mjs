@@ -1,7 +1,4 @@
-import { createRequire } from 'node:module';
-
-const require = createRequire(import.meta.url);
-const { PostgresQuery, prepareCompiler } = require('@cubejs-backend/schema-compiler');
+import { compilersOf, PostgresQuery } from './cube-compilers.mjs';
 
 /** Cube's SQL for a pre-aggregation in the database itself, and for questions over it, as JSON on standard output. */
 const MODEL = `
@@ -38,14 +35,7 @@ const QUESTIONS = {
   },
 };
 
-const repository = {
-  localPath: () => import.meta.dirname,
-  dataSchemaFiles: async () => [{ fileName: 'sales.js', content: MODEL }],
-};
-// The native half is asked for Jinja templates and for the new planner; a model in JavaScript needs neither.
-const nativeInstance = { newJinjaEngine: () => ({}) };
-const compilers = prepareCompiler(repository, { adapter: 'postgres', nativeInstance });
-await compilers.compiler.compile();
+const compilers = await compilersOf('sales.js', MODEL);
 
 const told = {};
 for (const [name, question] of Object.entries(QUESTIONS)) {

@@ -1,8 +1,7 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import t from 'tap';
 import { openAuditLog, readRecords, verifyAuditLog } from '../../audit/index.js';
 import { tempDir } from './fixture.js';
+import { killedWriter } from './killed-writer.js';
 
 const CHILD = new URL('./crash-child.js', import.meta.url).pathname;
 /** More than some 500 rounds outlast the runner's limit: `OSL_CRASH_ROUNDS=1000 npx tap run --timeout=0 …`. */
@@ -11,31 +10,13 @@ const ROUNDS = Number(process.env['OSL_CRASH_ROUNDS'] ?? 16);
 const ROUNDS_PER_DIRECTORY = 100;
 
 /** Runs the writer, kills it some ms after its first acknowledgement (or, every fifth time, while it opens). */
-async function killedRun(dir: string, round: number): Promise<Map<number, string>> {
-  const child = spawn(process.execPath, [CHILD, dir, String(round)], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const exited = once(child, 'close');
-  const kill = (): boolean => child.kill('SIGKILL');
-  if (round % 5 === 0) setTimeout(kill, 30 + Math.random() * 120);
-  else child.stdout.once('data', () => setTimeout(kill, Math.random() * 15));
-  let printed = '';
-  let complaint = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    complaint += text;
-  });
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    printed += text;
-  });
-  const [code, signal] = await exited;
-  if (signal !== 'SIGKILL')
-    throw new Error(`round ${round} in ${dir}: the writer ended by itself (${code ?? signal}): ${complaint}`);
-  const acknowledged = new Map<number, string>();
-  for (const line of printed.split('\n').slice(0, -1)) {
-    const [seq, request = ''] = line.split(' ');
-    acknowledged.set(Number(seq), request);
-  }
-  return acknowledged;
+function killedRun(dir: string, round: number): Promise<Map<number, string>> {
+  return killedWriter(
+    [CHILD, dir, String(round)],
+    round % 5 === 0
+      ? { from: 'start', ms: 30 + Math.random() * 120 }
+      : { from: 'acknowledgement', ms: Math.random() * 15 },
+  );
 }
 
 t.setTimeout(0);

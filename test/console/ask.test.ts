@@ -2,23 +2,8 @@ import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
 import { test } from 'tap';
-import { accessible, SKIP, startBrowser, Visit } from './support/browser.js';
+import { accessible, ask, EDITOR, SKIP, startBrowser, Visit, write } from './support/browser.js';
 import { startGateway } from './support/gateway.js';
-
-const EDITOR = /Question in OSL-SQL/;
-
-/** Writes a question over what is there; completions that are shown are put away. */
-async function write(page: Page, text: string): Promise<void> {
-  await page.getByRole('textbox', { name: EDITOR }).click();
-  await page.keyboard.press('Control+a');
-  await page.keyboard.insertText(text);
-  await page.keyboard.press('Escape');
-}
-
-async function ask(page: Page, text: string): Promise<void> {
-  await write(page, text);
-  await page.keyboard.press('Control+Enter');
-}
 
 function written(page: Page): Promise<string> {
   // biome-ignore lint/performance/useDomNodeTextContent: lines are elements, which it parts.
@@ -213,7 +198,7 @@ test('Ask, task by task', { skip: SKIP }, async (t) => {
       .fill(await rest.test.token('user:ann', { issuedAt }));
     await visit.click('button', 'Sign in');
     await write(page, 'select 42 as answer');
-    await page.getByText('Your token has expired. What you typed is kept.').waitFor({ timeout: 60_000 });
+    await page.getByText('Your token has expired. What you typed is kept.').waitFor();
     t.equal(await written(page), 'select 42 as answer');
     await accessible(t, page, 'a token that has ended');
     await page.reload();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { chromium } from 'playwright-core';
 import { ROOT, Server, temporary } from '../tools/cli/support.js';
-import { CHROMIUM } from './support/browser.js';
+import { CHROMIUM, ask as send } from './support/browser.js';
 import { MAP_PICTURES } from './support/map-pictures.js';
 
 /**
@@ -22,11 +22,7 @@ const SIZE = { width: 1200, height: 720 };
 const MOST_BYTES = 150_000;
 
 async function ask(page: Page, text: string): Promise<void> {
-  await page.getByRole('textbox', { name: /Question in OSL-SQL/ }).click();
-  await page.keyboard.press('Control+a');
-  await page.keyboard.insertText(text);
-  await page.keyboard.press('Escape');
-  await page.keyboard.press('Control+Enter');
+  await send(page, text);
   await page.getByText(/rows? in/).waitFor();
 }
 

@@ -8,7 +8,7 @@ import {
   migrate,
   openControl,
 } from '../../src/base/control/index.js';
-import { type NativePostgres, NO_NATIVE, startNativePostgres } from '../support/native-postgres.js';
+import { type NativePostgres, NO_NATIVE, startNativePostgres, urlAs } from '../support/native-postgres.js';
 
 /** A database to share, with the roles that docs/operations.md asks for. */
 export interface ControlHouse {
@@ -59,12 +59,7 @@ export async function controlHouse(
     await admin?.end();
     await postgres.stop();
   });
-  const as = (role: string): string => {
-    const url = new URL(postgres.url);
-    url.username = role;
-    url.password = 'osl';
-    return url.href;
-  };
+  const as = (role: string): string => urlAs(postgres.url, role, 'osl');
   return {
     postgres,
     owner: as(roles.owner),

@@ -1,4 +1,3 @@
-import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LIMITS } from 'osl-compiler';
 import { test } from 'tap';
@@ -7,6 +6,7 @@ import { settingsFrom } from '../../src/service/settings.js';
 import { MAX_BUFFERED_BYTES } from '../../src/surfaces/pg/buffered-rows.js';
 import { BODY_LIMIT, HEAD_LIMIT } from '../../src/surfaces/rest/request-errors.js';
 import { settingsOf } from '../../wire/options.js';
+import { keptTable } from './kept-table.js';
 
 const MIB = 1_048_576;
 const KIB = 1_024;
@@ -48,15 +48,6 @@ const SIZES: readonly (readonly [what: string, most: string, beyond: string])[] 
 test('docs/bi.md has the sizes that the code has', (t) => {
   const page = join(process.cwd(), 'docs', 'bi.md');
   const rows = SIZES.map((cells) => `| ${cells.join(' | ')} |`);
-  const table = [BEGIN, '', '| what | at most | beyond it |', '| --- | --- | --- |', ...rows, '', END].join(
-    '\n',
-  );
-  const text = readFileSync(page, 'utf8');
-  if (process.env['OSL_WRITE_DOCS'] === '1')
-    writeFileSync(
-      page,
-      text.slice(0, text.indexOf(BEGIN)) + table + text.slice(text.indexOf(END) + END.length),
-    );
-  t.ok(readFileSync(page, 'utf8').includes(table), 'run OSL_WRITE_DOCS=1 npm test to write it anew');
+  keptTable(t, page, [BEGIN, END], ['| what | at most | beyond it |', '| --- | --- | --- |', ...rows]);
   t.end();
 });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { gatewayGrants, maintenanceGrants, readerGrants, SCHEMA } from '../../audit/table/index.js';
-import { type NativePostgres, startNativePostgres } from './native-postgres.js';
+import { type NativePostgres, startNativePostgres, urlAs } from './native-postgres.js';
 
 /** A database with the tables of an audit log, and a login for each part in it. */
 export interface AuditTable {
@@ -27,12 +27,7 @@ export async function startAuditTable(): Promise<AuditTable | null> {
   await owner(
     `${SCHEMA}${gatewayGrants(roles.gateway)}${readerGrants(roles.reader)}${maintenanceGrants(roles.maintenance)}`,
   );
-  const as = (role: string): string => {
-    const url = new URL(postgres.url);
-    url.username = role;
-    url.password = id;
-    return url.href;
-  };
+  const as = (role: string): string => urlAs(postgres.url, role, id);
   return {
     postgres,
     gatewayUrl: as(roles.gateway),

@@ -2,8 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { chownSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client } from 'pg';
-import { ended, freePort, newestBinaries, postgresUser, untilReady } from './native-postgres.js';
+import { ended, freePort, newestBinaries, postgresUser, rowsAt, untilReady } from './native-postgres.js';
 
 const PASSWORD = 'osl';
 
@@ -140,15 +139,7 @@ async function member(
   const log = `${dir}.log`;
   let server: ChildProcess | null = null;
   let read = 0;
-  const query = async (sql: string): Promise<Record<string, unknown>[]> => {
-    const client = new Client({ connectionString: url });
-    await client.connect();
-    try {
-      return (await client.query<Record<string, unknown>>(sql)).rows;
-    } finally {
-      await client.end();
-    }
-  };
+  const query = (sql: string): Promise<Record<string, unknown>[]> => rowsAt(url, sql);
   const up = async (): Promise<void> => {
     const out = openSync(log, 'a');
     const args = ['-D', dir, '-p', `${port}`, '-k', root, ...more.flatMap((one) => ['-c', one])];

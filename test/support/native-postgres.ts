@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
+import type { Test } from 'tap';
 
 export interface NativePostgres {
   /** Of a superuser, to a database of this caller's own. */
@@ -120,10 +121,7 @@ async function startCluster(bin: string): Promise<NativePostgres & Killable> {
 function urls(adminUrl: string, database: string): { url: string; readerUrl: string } {
   const url = new URL(adminUrl);
   url.pathname = `/${database}`;
-  const reader = new URL(url);
-  reader.username = READER;
-  reader.password = PASSWORD;
-  return { url: url.href, readerUrl: reader.href };
+  return { url: url.href, readerUrl: urlAs(url.href, READER, PASSWORD) };
 }
 
 /** Test files that start together on a new server each want to make it. */
@@ -134,14 +132,37 @@ async function createReader(client: Client): Promise<void> {
   );
 }
 
-export async function onServer(url: string, work: (client: Client) => Promise<void>): Promise<void> {
+export async function onServer<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
   const client = new Client({ connectionString: url });
   await client.connect();
   try {
-    await work(client);
+    return await work(client);
   } finally {
     await client.end();
   }
+}
+
+/** The rows of one statement, on a connection of its own. */
+export const rowsAt = (url: string, sql: string): Promise<Record<string, unknown>[]> =>
+  onServer(url, async (client) => (await client.query<Record<string, unknown>>(sql)).rows);
+
+/** A client of a server that nothing else in the test uses; both end with the test. */
+export async function clientOf(t: Pick<Test, 'teardown'>, postgres: NativePostgres): Promise<Client> {
+  const client = new Client({ connectionString: postgres.url });
+  await client.connect();
+  t.teardown(async () => {
+    await client.end();
+    await postgres.stop();
+  });
+  return client;
+}
+
+/** The same server and database as another user. */
+export function urlAs(of: string, user: string, password: string): string {
+  const url = new URL(of);
+  url.username = user;
+  url.password = password;
+  return url.href;
 }
 
 export async function untilReady(url: string, child: ChildProcess): Promise<void> {

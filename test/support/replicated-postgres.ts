@@ -3,9 +3,16 @@ import { appendFileSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client } from 'pg';
 import { codeOf } from '../../src/base/thrown.js';
-import { ended, freePort, newestBinaries, onServer, postgresUser, untilReady } from './native-postgres.js';
+import {
+  ended,
+  freePort,
+  newestBinaries,
+  onServer,
+  postgresUser,
+  rowsAt,
+  untilReady,
+} from './native-postgres.js';
 
 const PASSWORD = 'osl';
 
@@ -82,15 +89,7 @@ export async function startPair(): Promise<Pair | null> {
         await gone;
       },
       promote: async () => run('pg_ctl', ['promote', '-w', '-D', dir]),
-      query: async (sql) => {
-        const client = new Client({ connectionString: url });
-        await client.connect();
-        try {
-          return (await client.query<Record<string, unknown>>(sql)).rows;
-        } finally {
-          await client.end();
-        }
-      },
+      query: (sql) => rowsAt(url, sql),
     };
   };
 

@@ -1,11 +1,10 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import t from 'tap';
 import { AuditLocked, type AuditLog, openAuditLog, verifyAuditLog } from '../../../audit/index.js';
 import { connectTable, recordsAfter, TableStore, tableSource } from '../../../audit/table/index.js';
 import { startAuditTable } from '../../support/audit-table.js';
 import { NO_NATIVE } from '../../support/native-postgres.js';
 import { tempDir } from '../fixture.js';
+import { killedWriter } from '../killed-writer.js';
 
 const CHILD = new URL('./crash-child.js', import.meta.url).pathname;
 const ROUNDS = Number(process.env['OSL_TABLE_CRASH_ROUNDS'] ?? 6);
@@ -25,25 +24,13 @@ t.teardown(async () => {
 });
 
 /** Runs the writer, and kills it some ms after its first acknowledgement (or, every fifth time, while it opens). */
-async function killedRun(dir: string, round: number): Promise<Map<number, string>> {
-  const child = spawn(process.execPath, [CHILD, dir, String(round), gatewayUrl], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const exited = once(child, 'close');
-  const kill = (): boolean => child.kill('SIGKILL');
-  if (round % 5 === 0) setTimeout(kill, 100 + (round % 7) * 60);
-  else child.stdout.once('data', () => setTimeout(kill, (round % 11) * 6));
-  let [printed, complaint] = ['', ''];
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    complaint += text;
-  });
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    printed += text;
-  });
-  const [, signal] = await exited;
-  if (signal !== 'SIGKILL') throw new Error(`round ${round}: the writer ended by itself: ${complaint}`);
-  const lines = printed.split('\n').slice(0, -1);
-  return new Map(lines.map((line) => [Number(line.split(' ')[0]), line.split(' ')[1] ?? '']));
+function killedRun(dir: string, round: number): Promise<Map<number, string>> {
+  return killedWriter(
+    [CHILD, dir, String(round), gatewayUrl],
+    round % 5 === 0
+      ? { from: 'start', ms: 100 + (round % 7) * 60 }
+      : { from: 'acknowledgement', ms: (round % 11) * 6 },
+  );
 }
 
 /** The database may take a moment to see that the killed one is gone. */

@@ -14,10 +14,17 @@ import {
 import { until } from '../../control/support.js';
 import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { SHOP_MANIFEST, SHOP_POLICY } from '../../support/shop.js';
-import { osl, Server, temporary } from '../../tools/cli/support.js';
+import { type Finished, osl, Server, temporary } from '../../tools/cli/support.js';
 import { entry } from '../fixture.js';
 
 /** Checkpoints that others keep, against an owner of the disk who has the signing key too. */
+
+/** One query of a caller, which adds to the log of the server in `place`. */
+function queryOne(place: string, server: Server): Promise<Finished> {
+  const url = `http://127.0.0.1:${server.record()['httpPort']}`;
+  const of = ['--server', url, '--data-dir', join(place, 'data'), '--subject', 'user:ann'];
+  return osl(['query', ...of, 'select 1 as one']);
+}
 
 /** A log over the same keys and writer as `dir`, with other records: what such an owner can make. */
 async function writtenAnew(dir: string, records: number): Promise<string> {
@@ -74,20 +81,8 @@ t.test(
     const hookUrl = `http://127.0.0.1:${port}/checkpoints`;
     const server = await started(place, `${kept},${hookUrl}`, { OSL_AUDIT_WITNESS_SECRET: 's3cret' });
     const dir = join(place, 'data', 'audit');
-    const url = `http://127.0.0.1:${server.record()['httpPort']}`;
     await until(async () => received.length > 0); // a checkpoint of the first records alone
-    for (let n = 0; n < 3; n += 1) {
-      await osl([
-        'query',
-        '--server',
-        url,
-        '--data-dir',
-        join(place, 'data'),
-        '--subject',
-        'user:ann',
-        'select 1 as one',
-      ]);
-    }
+    for (let n = 0; n < 3; n += 1) await queryOne(place, server);
     t.equal((await server.signal('SIGTERM')).code, 0);
     const notes = readdirSync(kept).flatMap((writer) => readdirSync(join(kept, writer)));
     t.ok(notes.length >= 2, `${notes.length} checkpoints in the directory`);
@@ -147,17 +142,7 @@ t.test('a witness that does not answer delays nobody, and is told of once', asyn
   writeFileSync(file, '');
   const server = await started(place, file);
   await server.said('a witness does not take checkpoints');
-  const url = `http://127.0.0.1:${server.record()['httpPort']}`;
-  const asked = await osl([
-    'query',
-    '--server',
-    url,
-    '--data-dir',
-    join(place, 'data'),
-    '--subject',
-    'user:ann',
-    'select 1 as one',
-  ]);
+  const asked = await queryOne(place, server);
   t.equal(asked.code, 0, asked.stderr);
   const { stderr } = await server.signal('SIGTERM');
   t.equal(stderr.split('a witness does not take checkpoints').length, 2);

@@ -25,6 +25,9 @@ export async function startBrowser(t: Pick<Test, 'teardown'>): Promise<Browser> 
   return browser;
 }
 
+/** A page on a busy machine takes its time: the test's own limit is what ends a wait. */
+const PATIENCE_MS = 240_000;
+
 export interface VisitOptions {
   readonly width?: number;
   readonly height?: number;
@@ -56,6 +59,7 @@ export class Visit {
       colorScheme: options.dark === true ? 'dark' : 'light',
       reducedMotion: 'reduce',
     });
+    context.setDefaultTimeout(PATIENCE_MS);
     const page = await context.newPage();
     const visit = new Visit(page, context, options.expects ?? /^$/);
     await visit.#watch([origin, ...(options.also ?? [])]);
@@ -103,6 +107,23 @@ export class Visit {
   async close(): Promise<void> {
     await this.context.close();
   }
+}
+
+/** The box of the question on the console's first page. */
+export const EDITOR = /Question in OSL-SQL/;
+
+/** Writes a question over the present one; completions that are shown are put away. */
+export async function write(page: Page, text: string): Promise<void> {
+  await page.getByRole('textbox', { name: EDITOR }).click();
+  await page.keyboard.press('Control+a');
+  await page.keyboard.insertText(text);
+  await page.keyboard.press('Escape');
+}
+
+/** Writes a question and sends it. */
+export async function ask(page: Page, text: string): Promise<void> {
+  await write(page, text);
+  await page.keyboard.press('Control+Enter');
 }
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');

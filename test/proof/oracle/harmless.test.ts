@@ -1,4 +1,3 @@
-import { Client } from 'pg';
 import t, { type Test } from 'tap';
 import type * as Units from '../../../compiler/src/functions/datetime.js';
 import type * as Operators from '../../../compiler/src/functions/operators.js';
@@ -7,7 +6,7 @@ import type * as Constants from '../../../compiler/src/govern/barrier/constants.
 import type * as Harmless from '../../../compiler/src/govern/barrier/harmless.js';
 import type * as Proofs from '../../../compiler/src/govern/verify/proofs.js';
 import type * as Types from '../../../compiler/src/types/types.js';
-import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
+import { clientOf, NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { type Answer, openEngine } from '../golden/engine.js';
 import { compiled } from './internals.js';
 
@@ -336,12 +335,7 @@ t.test('nothing on the list fails, embedded', async (t) => {
 if (native === null) t.test('nothing on the list fails, native', { skip: NO_NATIVE }, async () => undefined);
 else
   t.test('nothing on the list fails, native', async (t) => {
-    const client = new Client({ connectionString: native.url });
-    await client.connect();
-    t.teardown(async () => {
-      await client.end();
-      await native.stop();
-    });
+    const client = await clientOf(t, native);
     const ask: Ask = async (sql) => {
       try {
         await client.query(sql);

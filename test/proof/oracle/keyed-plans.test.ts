@@ -10,10 +10,9 @@ import {
   type Slot,
   type TypeName,
 } from 'osl-compiler';
-import { Client } from 'pg';
 import t from 'tap';
 import { scansOf } from '../../../bench/barrier/statements.js';
-import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
+import { clientOf, NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 
 /**
  * Joins and walks by keys of two columns over 100,000 rows a table: under a row filter Postgres reads the tables by the
@@ -139,12 +138,7 @@ const postgres = await startNativePostgres();
 if (postgres === null) t.test('plans of keys of two columns', { skip: NO_NATIVE }, async () => undefined);
 else
   t.test('plans of keys of two columns are those without policy', async (t) => {
-    const client = new Client({ connectionString: postgres.url });
-    await client.connect();
-    t.teardown(async () => {
-      await client.end();
-      await postgres.stop();
-    });
+    const client = await clientOf(t, postgres);
     await client.query(SCRIPT);
     await client.query('vacuum analyze keyed.customer');
     await client.query('vacuum analyze keyed.sale');

@@ -1,10 +1,9 @@
 import { ready } from 'osl-compiler';
-import { Client } from 'pg';
 import t from 'tap';
 import { accessWith, CATALOG, tables } from '../../../bench/barrier/data.js';
 import { QUESTIONS, type Question } from '../../../bench/barrier/questions.js';
 import { preparedFor, scansOf } from '../../../bench/barrier/statements.js';
-import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
+import { clientOf, NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 
 /**
  * Under a row filter Postgres reads the tables of each question of the bench as it does without policy: by the same
@@ -108,12 +107,7 @@ const postgres = await startNativePostgres();
 if (postgres === null) t.test('plans under policy', { skip: NO_NATIVE }, async () => undefined);
 else
   t.test('plans under policy are those without', async (t) => {
-    const client = new Client({ connectionString: postgres.url });
-    await client.connect();
-    t.teardown(async () => {
-      await client.end();
-      await postgres.stop();
-    });
+    const client = await clientOf(t, postgres);
     for (const script of tables(ROWS)) await client.query(script);
     const plan = { rows: ROWS, asks: 1 };
     for (const statement of SIGHT.split(';')) await client.query(statement);

@@ -9,7 +9,7 @@ import { readRecords } from '../../../audit/index.js';
 import { authority, type Pair } from '../../support/authority.js';
 import { type Server, temporary } from '../../tools/cli/support.js';
 import { ACCOUNTS, ACCOUNTS_MANIFEST, files, openStore } from './store.js';
-import { served, tokenFor } from './support.js';
+import { type Reply, replyTo, served, tokenFor } from './support.js';
 
 /** Client certificates in the place of tokens, over REST, MCP and the wire of `osl serve`, from outside. */
 
@@ -281,11 +281,6 @@ interface Asked {
   readonly body?: object;
 }
 
-interface Reply {
-  readonly status: number;
-  readonly body: string;
-}
-
 /** One question over REST, with a certificate, a token, both or neither. */
 function ask(server: Server, pair: Pair | null, osql: string, more: Asked = {}): Promise<Reply> {
   const { token, agent = false, path = '/osl/query', body = { osql } } = more;
@@ -304,17 +299,7 @@ function ask(server: Server, pair: Pair | null, osql: string, more: Asked = {}):
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
     },
   } as const;
-  return new Promise((resolve, reject) => {
-    const sent = request(options, (reply) => {
-      let text = '';
-      reply.setEncoding('utf8').on('data', (part: string) => {
-        text += part;
-      });
-      reply.once('end', () => resolve({ status: reply.statusCode ?? 0, body: text }));
-    });
-    sent.once('error', reject);
-    sent.end(JSON.stringify(body));
-  });
+  return replyTo((taken) => request(options, taken), body);
 }
 
 async function reloaded(server: Server): Promise<void> {

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { Agent, request } from 'node:http';
+import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { mintToken } from '../../../policy/index.js';
@@ -59,19 +59,23 @@ export function asked(
   const { httpPort } = server.record();
   const method = body === null ? 'GET' : 'POST';
   const more = body === null ? {} : { 'content-type': 'application/json' };
+  const options = { host, port: Number(httpPort), path, method, agent, headers: { ...more, ...headers } };
+  return replyTo((taken) => request(options, taken), body);
+}
+
+/** The reply to a request that `begin` makes, whose body is `body` as JSON, or empty. */
+export function replyTo(
+  begin: (taken: (reply: IncomingMessage) => void) => ClientRequest,
+  body: unknown,
+): Promise<Reply> {
   return new Promise((resolve, reject) => {
-    const sent = request(
-      { host, port: Number(httpPort), path, method, agent, headers: { ...more, ...headers } },
-      (reply) => {
-        let text = '';
-        reply.setEncoding('utf8').on('data', (part: string) => {
-          text += part;
-        });
-        reply.once('end', () =>
-          resolve({ status: reply.statusCode ?? 0, headers: reply.headers, body: text }),
-        );
-      },
-    );
+    const sent = begin((reply) => {
+      let text = '';
+      reply.setEncoding('utf8').on('data', (part: string) => {
+        text += part;
+      });
+      reply.once('end', () => resolve({ status: reply.statusCode ?? 0, headers: reply.headers, body: text }));
+    });
     sent.once('error', reject);
     sent.end(body === null ? undefined : JSON.stringify(body));
   });

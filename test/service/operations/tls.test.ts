@@ -10,7 +10,7 @@ import { type AuditRecord, readRecords } from '../../../audit/index.js';
 import { authority, type Pair } from '../../support/authority.js';
 import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { osl, type Server, temporary } from '../../tools/cli/support.js';
-import { place, served, tokenFor } from './support.js';
+import { place, type Reply, replyTo, served, tokenFor } from './support.js';
 
 /** REST, MCP and the wire of `osl serve` over TLS, asked from outside, with one process and with two. */
 
@@ -18,12 +18,6 @@ const corp = authority('/O=Corp/CN=Corp Root');
 t.teardown(() => corp.end());
 const named = (name: string): Pair =>
   corp.issue({ subject: `/CN=${name}`, names: `DNS:${name},DNS:gateway.example` });
-
-interface Reply {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, unknown>>;
-  readonly body: string;
-}
 
 /** A request over TLS to a server that must have a certificate of the authority. */
 function ask(server: Server, path: string, token: string | null, body: unknown = null): Promise<Reply> {
@@ -43,17 +37,7 @@ function ask(server: Server, path: string, token: string | null, body: unknown =
       }),
     },
   } as const;
-  return new Promise((resolve, reject) => {
-    const sent = request(options, (reply) => {
-      let text = '';
-      reply.setEncoding('utf8').on('data', (part: string) => {
-        text += part;
-      });
-      reply.once('end', () => resolve({ status: reply.statusCode ?? 0, headers: reply.headers, body: text }));
-    });
-    sent.once('error', reject);
-    sent.end(body === null ? undefined : JSON.stringify(body));
-  });
+  return replyTo((taken) => request(options, taken), body);
 }
 
 /** The name in the certificate that a new connection is shown. */

@@ -1,7 +1,8 @@
-import tap, { test } from 'tap';
+import type { Client } from 'pg';
+import tap, { type Test, test } from 'tap';
 import { startNativePostgres } from '../../support/native-postgres.js';
 import { referenceClient } from './support/reference.js';
-import { openBase, openWorld, outcome } from './support/world.js';
+import { openBase, openWorld, outcome, type World } from './support/world.js';
 
 const base = await openBase();
 tap.teardown(() => base.close());
@@ -76,18 +77,26 @@ const QUESTIONS: readonly string[] = [
    where c.relname OPERATOR(pg_catalog.~) '^(person)$' COLLATE pg_catalog.default and pg_catalog.pg_table_is_visible(c.oid)`,
 ];
 
-test('what a session keeps is listed as by Postgres, and to no other session', async (t) => {
+/** A gateway, and a client of a real Postgres with the same tables; null, with a plan, where there is no native server. */
+async function bothSides(t: Test): Promise<{ world: World; real: Client } | null> {
   const native = await startNativePostgres();
   if (native === null) {
     t.plan(0, 'there is no native Postgres on this machine');
-    return;
+    return null;
   }
   t.teardown(() => native.stop());
   const world = await openWorld(base);
   t.teardown(() => world.close());
-  const [clerk, other] = await Promise.all([world.connect('clerk'), world.connect('clerk')]);
   const real = await referenceClient(native.url, world.service);
   t.teardown(() => real.end());
+  return { world, real };
+}
+
+test('what a session keeps is listed as by Postgres, and to no other session', async (t) => {
+  const sides = await bothSides(t);
+  if (sides === null) return;
+  const { world, real } = sides;
+  const [clerk, other] = await Promise.all([world.connect('clerk'), world.connect('clerk')]);
   const both = async (text: string): Promise<void> => {
     t.equal(await outcome(clerk, text), await outcome(real, text), text);
   };
@@ -128,17 +137,10 @@ test('what a session keeps is listed as by Postgres, and to no other session', a
 });
 
 test('the catalog answers as a real Postgres with the same tables', async (t) => {
-  const native = await startNativePostgres();
-  if (native === null) {
-    t.plan(0, 'there is no native Postgres on this machine');
-    return;
-  }
-  t.teardown(() => native.stop());
-  const world = await openWorld(base);
-  t.teardown(() => world.close());
+  const sides = await bothSides(t);
+  if (sides === null) return;
+  const { world, real } = sides;
   const clerk = await world.connect('clerk');
-  const real = await referenceClient(native.url, world.service);
-  t.teardown(() => real.end());
   t.strictSame(
     (
       await clerk.query(

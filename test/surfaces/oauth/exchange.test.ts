@@ -77,17 +77,19 @@ function payloadOf(token: string): Record<string, unknown> {
 
 const now = (): number => Math.floor(Date.now() / 1_000);
 
+/** Claims of an access token that is good for so long. */
+const claimsFor = (seconds: number): Record<string, unknown> => ({
+  iss: SIGNED,
+  aud: RESOURCE,
+  sub: 'sam',
+  groups: ['shop-analysts'],
+  iat: now(),
+  exp: now() + seconds,
+});
+
 /** An access token such as an issuer signs, changed. */
 function access(changes: Readonly<Record<string, unknown>> = {}, header: object = { typ: 'at+jwt' }): string {
-  const claims = {
-    iss: SIGNED,
-    aud: RESOURCE,
-    sub: 'sam',
-    groups: ['shop-analysts'],
-    iat: now(),
-    exp: now() + 600,
-  };
-  return key.seal({ ...header }, { ...claims, ...changes });
+  return key.seal({ ...header }, { ...claimsFor(600), ...changes });
 }
 
 t.test('an ID token of somebody who signed in becomes an actor token: rows by the claims', async (t) => {
@@ -461,13 +463,5 @@ t.test('rules that cannot be are refused when the policy loads', async (t) => {
 
 function secretly(): string {
   const pem = key.publicKey.export({ type: 'spki', format: 'pem' }).toString();
-  const claims = {
-    iss: SIGNED,
-    aud: RESOURCE,
-    sub: 'sam',
-    groups: ['shop-analysts'],
-    iat: now(),
-    exp: now() + 60,
-  };
-  return sealWithSecret(pem, { typ: 'at+jwt' }, claims);
+  return sealWithSecret(pem, { typ: 'at+jwt' }, claimsFor(60));
 }
