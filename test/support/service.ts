@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { type AuditRecord, type AuditVerdict, readRecords, verifyAuditLog } from '../../audit/index.js';
 import { mintToken } from '../../policy/index.js';
 import type { ServiceLog } from '../../src/base/log.js';
@@ -58,7 +59,7 @@ export interface TestService {
   readonly lines: readonly LogLine[];
   /** Mints a token with the service's own key. */
   token(subject: string, claims?: TokenClaims): Promise<string>;
-  /** The audit log so far, or the records of one request. */
+  /** The audit log so far; or the records of one request, whose outcome may be written after its answer: waits for it. */
   records(requestId?: string): Promise<AuditRecord[]>;
   /** What the independent verifier says of the log. */
   verdict(): Promise<AuditVerdict>;
@@ -162,6 +163,12 @@ async function filled(open: OpenService, options: TestServiceOptions): Promise<O
   }
 }
 
+/** True if a decision that allows has no outcome yet. */
+function isRunning(records: readonly AuditRecord[]): boolean {
+  const count = (is: (record: AuditRecord) => boolean): number => records.filter(is).length;
+  return count((r) => r.kind === 'outcome') < count((r) => r.kind === 'decision' && r.decision === 'allow');
+}
+
 function testService(
   dir: string,
   open: OpenService,
@@ -187,11 +194,14 @@ function testService(
       );
     },
     async records(requestId) {
-      const records: AuditRecord[] = [];
-      for await (const record of readRecords(auditDir)) {
-        if (requestId === undefined || record.request_id === requestId) records.push(record);
+      for (;;) {
+        const records: AuditRecord[] = [];
+        for await (const record of readRecords(auditDir)) {
+          if (requestId === undefined || record.request_id === requestId) records.push(record);
+        }
+        if (requestId === undefined || !isRunning(records)) return records;
+        await setTimeout(5);
       }
-      return records;
     },
     verdict: () => verifyAuditLog(auditDir),
     async close() {

@@ -119,6 +119,7 @@ test('what is prepared and not run is on record by the end of its series', async
     client.end();
   };
   t.same(await decided(1, leaves), [PREPARED], 'and so does leaving');
+  while ((await shop.verdict()).openDecisions !== 0) await new Promise((resolve) => setTimeout(resolve, 5));
   const last = (await shop.records()).filter((r) => r.action === 'prepare' && r.kind === 'outcome');
   t.match(last.at(-1), { outcome: 'ok', rows: 0 });
   t.equal(new Set(last.map((r) => r.request_id)).size, last.length, 'each under its own id');

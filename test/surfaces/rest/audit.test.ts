@@ -34,9 +34,8 @@ test('the log of a day', async (t) => {
       rest.send('/health', { method: 'POST', from }),
     ]);
     t.equal(new Set(replies.map((r) => r.requestId)).size, replies.length);
-    const records = await rest.test.records();
     for (const { requestId, status } of replies) {
-      const own = records.filter((r) => r.request_id === requestId);
+      const own = await rest.test.records(requestId);
       const decisions = own.filter((r) => r.kind === 'decision');
       t.equal(decisions.length, 1, `status ${status}`);
       const outcomes = own.filter((r) => r.kind === 'outcome');

@@ -71,17 +71,11 @@ export async function startRest(options: RestFixtureOptions = {}): Promise<RestF
       return send('/osl/query', { method: 'POST', headers, body });
     },
     async trail(requestId) {
-      let records = await test.records(requestId);
-      await eventually(async () => {
-        const count = (wanted: (record: AuditRecord) => boolean): number => records.filter(wanted).length;
-        if (count((r) => r.kind === 'outcome') >= count((r) => r.decision === 'allow')) return true;
-        records = await test.records(requestId);
-        return false;
-      });
-      return records.map(({ kind, action, subject, decision, code, outcome, rows }) =>
-        kind === 'decision'
-          ? { kind, action, subject, decision, code }
-          : { kind, action, subject, code, outcome, rows },
+      return (await test.records(requestId)).map(
+        ({ kind, action, subject, decision, code, outcome, rows }) =>
+          kind === 'decision'
+            ? { kind, action, subject, decision, code }
+            : { kind, action, subject, code, outcome, rows },
       );
     },
     async close() {

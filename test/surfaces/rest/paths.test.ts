@@ -5,7 +5,7 @@ import { neighbours, networkOf } from '../../../src/base/networks.js';
 import { METHODS } from '../../../src/surfaces/rest/openapi/document.js';
 import { hasTitle } from '../../../src/surfaces/rest/problem.js';
 import { CONFORMANCE_LEVELS } from '../../../src/surfaces/rest/routes/conformance.js';
-import { freshAddress, sendRaw, startRest } from './fixture.js';
+import { eventually, freshAddress, sendRaw, startRest } from './fixture.js';
 
 test('every code of the catalogue has a title', async (t) => {
   for (const { code } of Object.values(ERRORS)) t.ok(hasTitle(code), code);
@@ -65,6 +65,7 @@ test('paths and methods', async (t) => {
   );
 
   await t.test('health and readiness need no token, and no record each', async (t) => {
+    await eventually(async () => (await rest.test.verdict()).openDecisions === 0);
     const before = (await rest.test.records()).length;
     const health = await rest.send('/health');
     t.strictSame(health.json(), { status: 'ok' });
@@ -183,6 +184,7 @@ test('what is no proper HTTP', async (t) => {
   });
 
   await t.test('a client that says nothing and leaves is not worth a record', async (t) => {
+    await eventually(async () => (await rest.test.verdict()).openDecisions === 0);
     const before = (await rest.test.records()).length;
     const socket = connect({ port: rest.port, host: '127.0.0.1' });
     await new Promise((resolve) => socket.once('connect', resolve));
