@@ -64,7 +64,11 @@ export class Identity implements IdentityClaims {
 
 const KEY = Symbol('identity');
 
-/** The identity of who brought proof of `claims`: `test/ask/one-way` names those who verify it. */
+/**
+ * Identity of a caller who proved `claims`. Other rooms do not see this function.
+ *
+ * @internal
+ */
 export function mintIdentity(claims: IdentityClaims): Identity {
   return make(claims);
 }

@@ -14,6 +14,8 @@ export type WithSession = <T>(work: (session: UpstreamSession) => Promise<T>) =>
 /**
  * Lends sessions of `pool` after `prepare`. A session that could not be prepared, or was left in a transaction, is
  * discarded; one that does not answer for `silenceMs` is closed.
+ *
+ * @internal
  */
 export function lendFrom(
   pool: Pool,
@@ -112,6 +114,7 @@ export class SystemEngine implements SystemQueries {
   }
 }
 
+/** @internal */
 export function queriesOn(session: UpstreamSession): SystemQueries {
   return {
     query: (statement, params) => query(session, statement, params),

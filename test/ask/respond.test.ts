@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { InternalError, type QueryError, queryError, ready } from 'osl-compiler';
 import { type Test, test } from 'tap';
 import { openAuditLog, readRecords } from '../../audit/index.js';
-import { Identity, type IdentityClaims, mintIdentity } from '../../policy/identity.js';
+import { Identity, type IdentityClaims } from '../../policy/identity.js';
 import { compileSnapshot, createLimiter, DEFAULT_LIMITS, NOTHING_REVOKED } from '../../policy/index.js';
 import {
   type AnswerSteps,
@@ -19,6 +19,7 @@ import { createStrangers } from '../../src/ask/request/probes.js';
 import { SealedValue } from '../../src/ask/request/sealed.js';
 import { parseManifest, parsePolicyDocument } from '../../src/model/manifest/index.js';
 import { ServedModel } from '../../src/model/served-model.js';
+import { mintIdentity } from '../policy/tokens.js';
 import { inOneMoment } from '../support/moment.js';
 import { SHOP_MANIFEST, SHOP_POLICY } from '../support/shop.js';
 

@@ -261,6 +261,18 @@ const ATTEMPTS: Readonly<Record<string, Attempt>> = {
     words: "Property 'mintIdentity' does not exist",
     line: "seen.push((await import('ROOT/../policy/index.js')).mintIdentity(permit.caller.identity));",
   },
+  'the mint of identities, from its file': {
+    in: 'src/surfaces/rest',
+    error: 2551,
+    words: "Property 'mintIdentity' does not exist",
+    line: "seen.push((await import('ROOT/../policy/identity.js')).mintIdentity(permit.caller.identity));",
+  },
+  'the statements of a session, from their file': {
+    in: 'src/ask/data',
+    error: 2339,
+    words: "Property 'queriesOn' does not exist",
+    line: "seen.push((await import('ROOT/engine/system.js')).queriesOn);",
+  },
   'a verifier that believes everybody': {
     in: 'src/surfaces/rest',
     error: 2322,
