@@ -1,6 +1,7 @@
-import { writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import tap, { test } from 'tap';
 import type { Identity } from '../../../policy/index.js';
 import { openGlasses } from '../../../src/service/glasses.js';
@@ -231,4 +232,19 @@ test('processes over one directory count together, also at the same moment and a
   });
   const next = await Promise.all(gates.map((g, i) => g.take(who, `next day ${i}`, 3)));
   t.equal(next.filter((x) => typeof x !== 'number').length, 3);
+});
+
+test('a file of a broken glass that lacks a part lets nobody through', async (t) => {
+  const dir = t.testdir();
+  const glasses = openGlasses(dir, null, { info: () => undefined, warn: () => undefined, error: () => undefined });
+  const who = { tenant: 'shop', chain: ['user:eve'] } as unknown as Identity; // all that is looked at
+  await glasses.take(who, 'a reason', 3);
+  t.not(await glasses.running(who, 'a reason', 30), null);
+  const [name = ''] = readdirSync(dir);
+  const whole = JSON.parse(readFileSync(join(dir, name), 'utf8')) as Record<string, unknown>; // our own file
+  for (const part of ['id', 'startedAt', 'reason']) {
+    writeFileSync(join(dir, name), JSON.stringify({ ...whole, [part]: undefined }));
+    await t.rejects(glasses.running(who, 'a reason', 30), /is not as it was written/, part);
+    await t.rejects(glasses.take(who, 'another', 3), /is not as it was written/, part);
+  }
 });
