@@ -148,10 +148,17 @@ const wordsOf = (path: string): string[] =>
   path.split(/[/.-]/).filter((word) => !['dist', 'src', 'test', 'js', 'index'].includes(word));
 
 function nearest(tests: readonly string[], file: string, imports: Map<string, string[]>): string[] {
-  const words = new Set(wordsOf(file));
+  // A word of few tests says more than one of many.
+  const weights = new Map(
+    wordsOf(file).map((word) => {
+      const having = tests.filter((test) => wordsOf(test).includes(word)).length;
+      return [word, Math.log2(tests.length / Math.max(1, having))];
+    }),
+  );
   const steps = distances(tests, file, imports);
   const score = (test: string): number =>
-    4 * wordsOf(test).filter((word) => words.has(word)).length - (steps.get(test) ?? 12);
+    [...new Set(wordsOf(test))].reduce((sum, word) => sum + (weights.get(word) ?? 0), 0) -
+    (steps.get(test) ?? 12);
   const near = tests.toSorted((a, b) => score(b) - score(a)).slice(0, TESTS);
   const room = (OF_ROOM[ROOMS.find((one) => file.startsWith(one)) ?? ''] ?? []).map(
     (name) => `dist/test/${name}.test.js`,
