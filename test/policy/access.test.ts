@@ -128,6 +128,31 @@ t.test('a denied relation is no relation, but is known to be denied where a gran
   }
 });
 
+t.test('an exchanged token cannot leave out what the policy denies its subject by name', async (t) => {
+  const rule = {
+    name: 'people',
+    issuer: 'https://idp.example',
+    subject: '{sub}',
+    ceiling: ['reader', 'contact'],
+  };
+  const subjects = { ann: { ceiling: ['reader', 'contact', 'contractor'] } };
+  const snapshot = compileSnapshot(
+    policy({ roles: ROLES, subjects, exchange: [rule], masks: { pii: 'redact' } }),
+    CATALOG,
+  );
+  const [made] = snapshot.exchange.byId.keys();
+  const denied = (subject: string): unknown => {
+    const aclRoles = ['reader', 'contact'];
+    const members = [{ rule: made ?? null, roles: aclRoles, attributes: new Map() }];
+    return show(
+      effectiveAccess(identity({ chain: [subject], aclRoles, members }), snapshot, CATALOG),
+      'order',
+    )?.denied;
+  };
+  t.strictSame(denied('ann'), ['email']);
+  t.strictSame(denied('bob'), [], 'whom the policy does not list');
+});
+
 t.test('an agent whose ceiling lacks a role does not shake off its deny rules', async (t) => {
   const rules = (chain: readonly string[]) =>
     show(access(chain, ['regional', 'contractor']), 'order')?.denied;
