@@ -11,7 +11,7 @@ import { PlanTemplate } from './govern/template.js';
 import { type ParsedStatement, parse } from './text/parse.js';
 import type { ShapedText } from './text/shape.js';
 import { declaredType } from './types/declared-types.js';
-import { type AskedWorld, worldOf } from './world.js';
+import { type RequestedWorld, worldOf } from './world.js';
 
 export interface CompileOptions {
   /** Postgres OIDs that the client declares for `$1 …`; 0 lets the compiler infer the type. */
@@ -23,7 +23,7 @@ export interface CompileOptions {
   /** False if no model serves decoder operators; they then fail with E0521. Default: true. */
   readonly hasDecoder?: boolean;
   /** Meaning of names: entities or tables. Default: entities. */
-  readonly world?: AskedWorld;
+  readonly world?: RequestedWorld;
   /** Parse result of the text, if the caller has it already. */
   readonly parsed?: ParsedStatement;
   /** Names of rollups that are built and fresh enough to answer the query. Default: none. */
@@ -82,7 +82,7 @@ export function compileTemplate(
   access: Access,
   options: CompileOptions = {},
 ): CompiledStatement {
-  const steps = compiling(text, shaped, catalog, access, options);
+  const steps = compileInSteps(text, shaped, catalog, access, options);
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
@@ -90,7 +90,7 @@ export function compileTemplate(
 }
 
 /** `compileTemplate` as a generator that yields between steps, so that a long text does not block the event loop. */
-export function* compiling(
+export function* compileInSteps(
   text: string,
   shaped: ShapedText | null,
   catalog: Catalog,
@@ -100,7 +100,7 @@ export function* compiling(
   try {
     const parsed = options.parsed ?? parse(text);
     yield;
-    const bound = boundPlan(parsed, catalog, access, options);
+    const bound = bindStatement(parsed, catalog, access, options);
     yield;
     const plan = requireSendable(
       govern(bound, access, catalog, (hop) => compile(hop, catalog, access, OURS), options.rollups),
@@ -123,8 +123,8 @@ function requireSendable(plan: GovernedPlan): GovernedPlan {
   return plan;
 }
 
-/** Exported for `place-of-fault.ts` only. */
-export function boundPlan(
+/** Exported for `error-position.ts` only. */
+export function bindStatement(
   parsed: ParsedStatement,
   catalog: Catalog,
   access: Access,

@@ -33,7 +33,6 @@ export {
   type MetricFormat,
   type MetricInput,
   type ObjectNamespace,
-  plainName,
   type RatioMetric,
   type ReadColumn,
   type Relation,
@@ -42,6 +41,7 @@ export {
   type RollupMeasure,
   type SameColumns,
   type SimpleMetric,
+  unqualifiedName,
 } from './catalog/catalog.js';
 export {
   ALL_FEATURES,
@@ -55,11 +55,11 @@ export type { MetricsRequest } from './catalog/grain.js';
 export {
   GRAINS,
   type Grain,
-  grainNamed,
   type Instant,
-  instantNamed,
   type PeriodSpan,
-  windowNamed,
+  parseGrain,
+  parseInstant,
+  parseWindow,
 } from './catalog/grain.js';
 export {
   type DecoderName,
@@ -75,12 +75,13 @@ export {
   type CompiledStatement,
   type CompileOptions,
   compile,
+  compileInSteps,
   compileMetrics,
   compileTemplate,
-  compiling,
 } from './compile.js';
 export { type EmittedSql, emit } from './emit/emit.js';
 export { type MatchedAttribute, predicateSql, type SourceProbe, sourceProbes } from './emit/predicate.js';
+export { withErrorPosition } from './error-position.js';
 export {
   assertNever,
   ERRORS,
@@ -126,8 +127,7 @@ export {
   type Influence,
   type Transformation,
 } from './lineage/trace.js';
-export { type MentionedNames, mentionedIn } from './mentioned.js';
-export { placedFault } from './place-of-fault.js';
+export { type MentionedNames, mentionedNames } from './mentioned-names.js';
 export { isKeyLookUp } from './plan/key-look-up.js';
 export type { AttributeMatch, Expr, Form, Slot } from './plan/plan.js';
 export { relationsRead } from './plan/relations-read.js';
@@ -152,10 +152,10 @@ export {
   wantedRows,
 } from './plan/runtime.js';
 export { literalText, type ValueSources, valuesOf } from './plan/values.js';
-export { formsOf, type SqlForm, type StatementForms } from './text/forms.js';
 export {
   applyGrammar,
   type Grammar,
+  innerQuery,
   oneStatement,
   type ParsedStatement,
   type ParsedText,
@@ -163,13 +163,13 @@ export {
   parse,
   parseText,
   prepareText,
-  queryWithin,
   ready,
   type StatementText,
   splitStatements,
   statementTexts,
 } from './text/parse.js';
 export { type PlainLiteral, type ShapedText, shapeOf } from './text/shape.js';
+export { formsOf, type SqlForm, type StatementForms } from './text/sql-forms.js';
 export {
   arrayElements,
   arrayText,
@@ -211,5 +211,5 @@ export {
   typeOfOid,
   typeRow,
 } from './types/types.js';
-export type { AskedWorld } from './world.js';
+export type { RequestedWorld } from './world.js';
 export { type CommonNames, isCommon, withClauseNames } from './world.js';

@@ -38,7 +38,7 @@ export function withClauseNames(names: readonly string[], recursive: boolean, ar
  * The meaning of names that a surface requests. `either`: decided by the names in the statement; a name without a
  * schema is an entity, as on the Postgres port.
  */
-export type AskedWorld = World | 'either';
+export type RequestedWorld = World | 'either';
 
 /**
  * Decides from the syntax tree alone whether a statement names entities or tables. Catalog entries and access play no
@@ -46,7 +46,7 @@ export type AskedWorld = World | 'either';
  *
  * @throws QueryError E0513 if it names both entities and tables
  */
-export function worldOf(parsed: ParsedStatement, asked: AskedWorld, catalog: Catalog): World {
+export function worldOf(parsed: ParsedStatement, asked: RequestedWorld, catalog: Catalog): World {
   if (asked === 'semantic') return 'semantic';
   if (asked === 'either' && (catalog.rawTables?.size ?? 0) === 0) return 'semantic';
   const found = namesIn(parsed.node, asked === 'physical' ? 'physical' : 'semantic');

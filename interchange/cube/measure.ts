@@ -1,4 +1,4 @@
-import { windowNamed } from 'osl-compiler';
+import { parseWindow } from 'osl-compiler';
 import type { ImportDraft, MetricBody } from '../draft.js';
 import { shown } from '../names.js';
 import type { Part } from '../part.js';
@@ -214,6 +214,6 @@ function spanOf(part: Part): RollingWindow | null {
   const trailing = rolling.text('trailing');
   if (trailing === null) throw new NoFit('its window says no `trailing`');
   if (trailing === 'unbounded') return {};
-  if (windowNamed(trailing) === null) throw new NoFit(`\`${shown(trailing)}\` is no window`);
+  if (parseWindow(trailing) === null) throw new NoFit(`\`${shown(trailing)}\` is no window`);
   return { window: trailing };
 }

@@ -1,4 +1,4 @@
-import { type Grain, grainNamed } from 'osl-compiler';
+import { type Grain, parseGrain } from 'osl-compiler';
 import type { EntityDraft } from '../draft.js';
 import { shown } from '../names.js';
 import { hasAggregate, markedName, markOf, mustBePlain, NoFit, parseExpression } from '../sql/expression.js';
@@ -70,7 +70,7 @@ function builderText({ kind, name, grain }: FilterCall, scope: FilterScope): str
 }
 
 function grainOf(text: string): Grain {
-  const grain = grainNamed(text);
+  const grain = parseGrain(text);
   if (grain === null) throw new NoFit(`\`${shown(text)}\` is no grain`);
   return grain;
 }

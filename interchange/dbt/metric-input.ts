@@ -1,4 +1,4 @@
-import { windowNamed } from 'osl-compiler';
+import { parseWindow } from 'osl-compiler';
 import { CODES } from '../../src/model/manifest/index.js';
 import type { MetricBody } from '../draft.js';
 import { shown } from '../names.js';
@@ -69,7 +69,7 @@ export function windowAt(part: Part, key: string): string | null {
   const text =
     parts === null ? (part.text(key) ?? '') : `${parts.number('count')} ${parts.needText('granularity')}s`;
   const plain = text.trim().toLowerCase();
-  if (windowNamed(plain) === null) throw new NoFit(`\`${shown(text)}\` is no window`);
+  if (parseWindow(plain) === null) throw new NoFit(`\`${shown(text)}\` is no window`);
   return plain;
 }
 

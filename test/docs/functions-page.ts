@@ -1,4 +1,4 @@
-import type { FunctionDefinition, OperatorDefinition } from '../../compiler/src/functions/definition.js';
+import type { FunctionDefinition, OperatorDefinition } from '../../compiler/src/functions/define.js';
 import { functions } from '../language/functions/support/table.js';
 
 const { CATALOG_CASTS, FUNCTIONS, OPERATORS } = functions;

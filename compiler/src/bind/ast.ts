@@ -78,13 +78,13 @@ export function constantText(node: Node): string | null {
 const PLACES = new WeakMap<object, Location>();
 
 /** Smallest location at or below `node`; many grammar nodes have none themselves. */
-export function placeOf(node: unknown): Location {
+export function firstLocation(node: unknown): Location {
   if (typeof node !== 'object' || node === null) return undefined;
   const isKept = 'SelectStmt' in node || 'limitOption' in node || 'A_Indirection' in node;
   if (isKept && PLACES.has(node)) return PLACES.get(node);
   let least: Location;
   for (const [key, value] of Object.entries(node)) {
-    const at: Location = key === 'location' && typeof value === 'number' ? value : placeOf(value);
+    const at: Location = key === 'location' && typeof value === 'number' ? value : firstLocation(value);
     if (at !== undefined && at >= 0 && (least === undefined || at < least)) least = at;
   }
   if (isKept) PLACES.set(node, least);

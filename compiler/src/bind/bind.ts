@@ -9,13 +9,13 @@ import type { DeclaredType } from '../types/declared-types.js';
 import type { TypeName } from '../types/types.js';
 import { kindOf, TEMPORARY } from './ast.js';
 import { BindContext, type World } from './context.js';
-import { requireExpandable } from './expanded.js';
-import { refuseCollationsThatMeet } from './expressions/collation.js';
-import { formOf } from './form.js';
+import { refuseCollationConflicts } from './expressions/cast.js';
 import { requireSealedJoins } from './from/join.js';
 import type { LiteralSlots } from './literals.js';
 import { finishRelation, withUsedColumns } from './runtime/finish-runtime.js';
 import { bindQuery } from './select/query.js';
+import { requireExpandable } from './size-limits.js';
+import { formOf } from './statement-form.js';
 
 /** A query with names and types resolved, before policy is applied. */
 export interface BoundPlan {
@@ -59,12 +59,12 @@ export function bind(
   const rule = world === 'physical' ? null : joins;
   const ctx = new BindContext(source, catalog, access, features, declared, world, lists, hasDecoder, rule);
   const { query, columns } = bindQuery(parsed.node.SelectStmt, ctx, null);
-  const misplaced = ctx.shownRows.misplaced(query);
+  const misplaced = ctx.wholeRows.misplaced(query);
   if (misplaced !== undefined) throw ctx.wholeRow(misplaced.at);
-  for (const whole of [query, ...queriesTakenOut(ctx)]) {
+  for (const whole of [query, ...separateQueries(ctx)]) {
     requireExpandable(whole);
     requireSealedJoins(whole, ctx);
-    refuseCollationsThatMeet(whole, ctx);
+    refuseCollationConflicts(whole, ctx);
   }
   const complete = withUsedColumns(query, ctx);
   const runtime = Object.freeze(ctx.drafts.map((d) => finishRelation(d, query, ctx)));
@@ -81,7 +81,7 @@ export function bind(
 }
 
 /** Queries outside the statement itself: input rows of operators and start keys of traversals. */
-function queriesTakenOut({ drafts }: BindContext): readonly Query[] {
+function separateQueries({ drafts }: BindContext): readonly Query[] {
   return drafts.flatMap((d) => {
     const query = d.kind === 'operated' ? d.rows : d.kind === 'traversal' ? d.start : null;
     return query === null ? [] : [query];
@@ -89,7 +89,7 @@ function queriesTakenOut({ drafts }: BindContext): readonly Query[] {
 }
 
 /** Statements that do not write but are not queries either. */
-const QUESTIONS_OF_ANOTHER_KIND: ReadonlySet<string> = new Set([
+const OTHER_STATEMENTS: ReadonlySet<string> = new Set([
   'ExplainStmt',
   'CallStmt',
   'DoStmt',
@@ -116,7 +116,7 @@ function refuseStatement({ node, source }: ParsedStatement) {
           .toUpperCase()
       : word;
   if (makesTemporary(node)) return queryError('temporaryTable', {}, startOf(source));
-  return QUESTIONS_OF_ANOTHER_KIND.has(kind)
+  return OTHER_STATEMENTS.has(kind)
     ? queryError('unsupported', { construct: command, hint: 'ask with SELECT' }, startOf(source))
     : queryError('readOnly', { command }, startOf(source));
 }

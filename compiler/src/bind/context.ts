@@ -12,15 +12,14 @@ import {
 import { LIMITS } from '../limits.js';
 import type { Expr, LiteralValue, Parameter, Query, Select, Slot, SourceId } from '../plan/plan.js';
 import type { PlainList } from '../text/lexical.js';
-import { placeOfWord } from '../text/parse.js';
+import { locationOfWord } from '../text/parse.js';
 import { positionAt, type SourceText } from '../text/text.js';
 import type { DeclaredType } from '../types/declared-types.js';
 import type { TypeName } from '../types/types.js';
 import type { Location } from './ast.js';
-import { ClientParameters } from './client-parameters.js';
-import { writtenSizeOf } from './expanded.js';
-import { type CarriedLiterals, LiteralSlots, WrittenLiteral } from './literals.js';
+import { type CarriedLiterals, ClientParameters, LiteralSlots, WrittenLiteral } from './literals.js';
 import type { RuntimeDraft } from './runtime/runtime-draft.js';
+import { sqlSizeOf } from './size-limits.js';
 
 /** Meaning of names in a statement: entities or tables. Policy applies to the same entities either way. */
 export type World = 'semantic' | 'physical';
@@ -44,8 +43,8 @@ export class BindContext {
   readonly hasDecoder: boolean;
   readonly clients: ClientParameters;
   collates = false;
-  readonly labelled = new LabelledColumns();
-  readonly shownRows = new ShownRows();
+  readonly enumColumns = new EnumColumns();
+  readonly wholeRows = new WholeRows();
   readonly #source: SourceText;
   readonly #slots: Slot[] = [];
   readonly #literals = new LiteralSlots(this.#slots);
@@ -125,23 +124,23 @@ export class BindContext {
   }
 
   /** Counts bound values against the limit. Generated expressions count too. */
-  spend(location?: Location, count = 1): void {
+  countValues(location?: Location, count = 1): void {
     this.#nodes += count;
     if (this.#nodes > LIMITS.nodes)
       throw this.error('tooComplex', { what: 'the number of its values', limit: LIMITS.nodes }, location);
   }
 
   /** Counts `expr` once more, for an additional place in the emitted SQL. */
-  spendAgain(expr: Expr, location?: Location): void {
-    const { values, items } = writtenSizeOf(expr);
-    this.spend(location, values);
+  countAgain(expr: Expr, location?: Location): void {
+    const { values, items } = sqlSizeOf(expr);
+    this.countValues(location, values);
     this.#itemsAgain += items;
     if (items > 0) this.#countItem();
   }
 
   /** Counts a parameter; those beyond the limit for parameters count as values. */
-  spendParameter(location?: Location): void {
-    if (++this.#parameters > LIMITS.parameters) this.spend(location);
+  countParameter(location?: Location): void {
+    if (++this.#parameters > LIMITS.parameters) this.countValues(location);
   }
 
   /** @throws QueryError E0511, 54011, if there are more entries than Postgres allows */
@@ -169,6 +168,25 @@ export class BindContext {
       parameters,
       at === undefined || at < 0 || !this.#placed ? null : positionAt(this.#source, at),
     );
+  }
+
+  syntax(detail: string, at: Location): QueryError {
+    return this.error('syntax', { detail }, at);
+  }
+
+  /** Error E0511, 42803. */
+  grouping(detail: string, at: Location, hint?: string): QueryError {
+    return this.error('grouping', hint === undefined ? { detail } : { detail, hint }, at);
+  }
+
+  /** Error E0511, 42P20. */
+  windowing(detail: string, at: Location, hint?: string): QueryError {
+    return this.error('windowing', hint === undefined ? { detail } : { detail, hint }, at);
+  }
+
+  /** Error E1001. */
+  unresolvable(detail: string, at: Location, hint: string | null = null): QueryError {
+    return this.error('unresolvable', { detail, hint }, at);
   }
 
   /** Error E0511 for SQL that OSL-SQL does not support. */
@@ -201,7 +219,7 @@ export class BindContext {
 
   /** Location of keyword `word`, for constructs whose location the grammar does not report. */
   wordNear(word: string, side: 'before' | 'after', near: Location): Location {
-    return this.#placed ? placeOfWord(this.#source, word, side, near) : undefined;
+    return this.#placed ? locationOfWord(this.#source, word, side, near) : undefined;
   }
 
   positionOf(expr: Expr): Position | null {
@@ -209,14 +227,14 @@ export class BindContext {
     return at === undefined ? null : positionAt(this.#source, at);
   }
 
-  standsAt(source: number, location: Location): void {
+  recordPosition(source: number, location: Location): void {
     if (location !== undefined) this.#sourcePlaces.set(source, location);
   }
 
-  knowItems(items: readonly NamedFromItem[]): void {
+  recordItems(items: readonly NamedFromItem[]): void {
     for (const item of items) {
       this.#items.set(item.source, item);
-      if (!this.#sourcePlaces.has(item.source)) this.standsAt(item.source, item.location);
+      if (!this.#sourcePlaces.has(item.source)) this.recordPosition(item.source, item.location);
     }
   }
 
@@ -233,7 +251,7 @@ export class BindContext {
    * Runs `f` on text that errors must not point into: the manifest, or a condition of a metrics request. Literals of
    * the latter still count as the caller's.
    */
-  unplaced<T>(f: () => T, author: 'manifest' | 'caller' = 'manifest'): T {
+  withoutPositions<T>(f: () => T, author: 'manifest' | 'caller' = 'manifest'): T {
     const before = { placed: this.#placed, author: this.#author };
     this.#placed = false;
     this.#author = author;
@@ -262,26 +280,26 @@ export class BindContext {
   }
 
   /** Records an order that comes from the runtime step, not from the caller. */
-  addOwnOrder(keys: Select['orderBy']): void {
+  recordRuntimeOrder(keys: Select['orderBy']): void {
     this.#ownOrders.add(keys);
   }
 
-  isInOwnOrder({ orderBy }: Select): boolean {
+  hasRuntimeOrder({ orderBy }: Select): boolean {
     return this.#ownOrders.has(orderBy);
   }
 
-  isLabelled(own: OwnLabel): void {
+  recordLabel(own: OwnLabel): void {
     this.#labels.set(JSON.stringify([own.relation, own.label]), Object.freeze(own));
   }
 
-  isComputed(source: number, name: string, value: Expr): void {
+  cacheComputed(source: number, name: string, value: Expr): void {
     this.#computed.set(`${source} ${name}`, value);
   }
 
-  computedOf(source: number, name: string): Expr | null {
+  cachedComputed(source: number, name: string): Expr | null {
     const value = this.#computed.get(`${source} ${name}`);
     if (value === undefined) return null;
-    this.spendAgain(value);
+    this.countAgain(value);
     return Object.freeze({ ...value }); // a copy, since positions are recorded per expression object
   }
 
@@ -290,11 +308,11 @@ export class BindContext {
   }
 
   /** Records that the statement uses a metric, for the audit log. */
-  measures(metric: string): void {
+  recordMetric(metric: string): void {
     this.#metrics.add(metric);
   }
 
-  figure(expr: Expr, format: MetricFormat | undefined): Expr {
+  withFormat(expr: Expr, format: MetricFormat | undefined): Expr {
     if (format !== undefined) this.#formats.set(expr, format);
     return expr;
   }
@@ -304,7 +322,7 @@ export class BindContext {
   }
 
   /** Adds a runtime relation and returns the slot that will carry its rows. */
-  runtime(draft: RuntimeDraft, location: Location): number {
+  addRuntime(draft: RuntimeDraft, location: Location): number {
     const isSeveral = draft.kind === 'retrieval' || draft.kind === 'operated';
     const others = this.#drafts.some((d) => d.kind !== draft.kind || !isSeveral);
     if (draft.kind === 'retrieval' && this.#drafts.length > 0)
@@ -323,7 +341,7 @@ export class BindContext {
         location,
       );
     this.#drafts.push(draft);
-    this.readsContent();
+    this.countContentRead();
     return (
       this.#slots.push(Object.freeze({ kind: 'runtime', type: 'jsonb', index: this.#drafts.length - 1 })) - 1
     );
@@ -334,7 +352,7 @@ export class BindContext {
     return this.#contentRead;
   }
 
-  readsContent(): void {
+  countContentRead(): void {
     this.#contentRead++;
   }
 
@@ -395,7 +413,7 @@ export class BindContext {
  * Columns that are read as text but are labels of an enum. Their casts to text stay in the plan until
  * `govern/enum-order.ts` has applied enum order, because such a cast makes Postgres use text order.
  */
-class LabelledColumns {
+class EnumColumns {
   readonly #columns = new Map<SourceId, ReadonlySet<string>>();
 
   /** Excludes keys: they are joined on unchanged. */
@@ -430,7 +448,7 @@ class LabelledColumns {
  * Whole rows such as `c` in `SELECT c FROM customer c`. They are text here but rows in Postgres, which compares rows
  * differently, so they may only be output columns.
  */
-class ShownRows {
+class WholeRows {
   readonly #places = new Map<Expr, Location>();
 
   note(row: Expr, at: Location): Expr {

@@ -20,8 +20,8 @@ export {
   metricColumns,
 } from './manifest/computed-facts.js';
 export { bindMetrics } from './metrics/bind-metrics.js';
-export { inputsOf } from './metrics/inputs.js';
-export { metricFault, metricType } from './metrics/readable.js';
+export { metricFault, metricType } from './metrics/metric-access.js';
+export { inputsOf } from './metrics/metric-value.js';
 export { mostPerHop } from './runtime/runtime-draft.js';
 export { bindSample, type SampledValue } from './sample.js';
 export { columnsFor } from './scope.js';

@@ -1,13 +1,13 @@
-import type { Node } from '@pgsql/types';
+import type { Node, WindowDef } from '@pgsql/types';
 import type { RelationAccess } from '../access/access.js';
 import { type ComputedColumn, columnOf, type MetricFormat, type Relation } from '../catalog/catalog.js';
 import { columnRef } from '../plan/nodes.js';
-import type { ColumnRef, CommonTable, EntityScan, FromItem, Operation } from '../plan/plan.js';
+import type { ColumnRef, CommonTable, EntityScan, Expr, FromItem, Operation } from '../plan/plan.js';
 import { nearestIdentifier } from '../text/text.js';
 import type { TypeName } from '../types/types.js';
 import type { Location } from './ast.js';
 import type { BindContext, World } from './context.js';
-import type { OwnGrain } from './metrics/own-grain.js';
+import type { MetricRows } from './metrics/metric-rows.js';
 import type { RowOperators } from './runtime/row-operators.js';
 import type { HydrationDraft, RetrievalDraft } from './runtime/runtime-draft.js';
 
@@ -92,7 +92,7 @@ export interface Scope {
   /** Columns merged by USING; `*` lists them first. */
   readonly using?: readonly UsingColumn[];
   /** Collects metrics whose rows the joins would repeat; absent if metrics are not allowed. */
-  readonly ownGrain?: OwnGrain;
+  readonly metricRows?: MetricRows;
   /** Collects operators over rows; absent if operators are not allowed. */
   readonly operators?: RowOperators;
 }
@@ -247,7 +247,7 @@ export function lookUp(scope: Scope, reference: ColumnReference, ctx: BindContex
   const { alias, name } = reference;
   let level = 0;
   for (let at: Scope | null = scope; at !== null; at = at.parent, level++) {
-    const meant = at.items.filter((i) => isMeant(i, reference));
+    const meant = at.items.filter((i) => mayReferTo(i, reference));
     let found: { readonly item: ScopeItem; readonly column: ScopeColumn; readonly level: number } | null =
       null;
     for (const item of meant) {
@@ -257,7 +257,7 @@ export function lookUp(scope: Scope, reference: ColumnReference, ctx: BindContex
       found = { item, column, level };
     }
     if (found !== null) return found;
-    if (meant.some((i) => isShownTwice(i, name))) {
+    if (meant.some((i) => isDuplicate(i, name))) {
       throw ctx.error('ambiguous', { what: 'column', name }, location);
     }
     if (alias !== null && meant.length > 0) return null;
@@ -276,30 +276,32 @@ function scalarNamed(scope: Scope, name: string) {
   return null;
 }
 
-export function isMeant(item: ScopeItem, { alias, name, schema }: ColumnReference): boolean {
+export function mayReferTo(item: ScopeItem, { alias, name, schema }: ColumnReference): boolean {
   if (alias === null) return item.joined?.has(name) !== true;
   return item.alias === alias && (schema === null || item.schema === schema);
 }
 
 /** Separates a duplicate name in a derived table from its position. NUL cannot occur in a query. */
-export const TWICE = '\u0000';
+export const DUPLICATE_MARK = '\u0000';
 
 /** True if queries can refer to a column displayed as `shown`. */
 export function isNameable(shown: string): boolean {
-  return !shown.includes(TWICE);
+  return !shown.includes(DUPLICATE_MARK);
 }
 
-function isShownTwice(item: ScopeItem, name: string): boolean {
-  return namesShownTwice(item).has(name);
+function isDuplicate(item: ScopeItem, name: string): boolean {
+  return duplicateNames(item).has(name);
 }
 
-const SHOWN_TWICE = new WeakMap<ScopeItem['columns'], ReadonlySet<string>>();
+const DUPLICATES = new WeakMap<ScopeItem['columns'], ReadonlySet<string>>();
 
-function namesShownTwice({ columns }: ScopeItem): ReadonlySet<string> {
-  const known = SHOWN_TWICE.get(columns);
+function duplicateNames({ columns }: ScopeItem): ReadonlySet<string> {
+  const known = DUPLICATES.get(columns);
   if (known !== undefined) return known;
-  const names = new Set([...columns.keys()].filter((k) => !isNameable(k)).map((k) => k.split(TWICE)[0] ?? k));
-  SHOWN_TWICE.set(columns, names);
+  const names = new Set(
+    [...columns.keys()].filter((k) => !isNameable(k)).map((k) => k.split(DUPLICATE_MARK)[0] ?? k),
+  );
+  DUPLICATES.set(columns, names);
   return names;
 }
 
@@ -351,4 +353,36 @@ export interface BoundFrom extends BoundItem {
   readonly using: readonly UsingColumn[];
   /** Conjuncts of WHERE that serve as join conditions for comma joins and need not filter again. */
   readonly keys: ReadonlySet<Node>;
+}
+
+/** Context of an expression: names, calls and clauses that it may use. */
+export interface BindEnvironment {
+  readonly ctx: BindContext;
+  readonly scope: Scope;
+  readonly clause: string;
+  readonly aggregates: boolean;
+  readonly windows: boolean;
+  readonly namedWindows: ReadonlyMap<string, WindowDef>;
+  /** True if `attribute('name')` is allowed, which is so in policy predicates only. */
+  readonly policy: boolean;
+  /** Resolves names that are not columns of the scope, if set. */
+  readonly nameOf?: (parts: readonly string[], at: Location) => Expr;
+  /** True if `/` yields fractions and NULL for a zero divisor, as in metrics. */
+  readonly guardedDivision?: boolean;
+  /** True if set-returning functions are allowed: at the top of a select list. */
+  readonly rows?: boolean;
+  /** True in the text of a simple metric, where names never refer to other metrics. */
+  readonly withinMetric?: boolean;
+}
+
+const NO_WINDOWS: BindEnvironment['namedWindows'] = new Map();
+
+/** Environment without aggregates, windows or policy functions. */
+export function plainEnvironment(ctx: BindContext, scope: Scope, clause: string): BindEnvironment {
+  return { ctx, scope, clause, aggregates: false, windows: false, namedWindows: NO_WINDOWS, policy: false };
+}
+
+/** Environment of the arguments of an aggregate or window call. */
+export function insideCall(env: BindEnvironment, clause: string, aggregates: boolean): BindEnvironment {
+  return { ...env, clause, aggregates, windows: false, rows: false };
 }

@@ -95,7 +95,7 @@ export interface Column {
   /** Name in the upstream table. */
   readonly physical: string;
   readonly type: TypeName;
-  /** Database type, if it is not a supported type; `type` is then that of its text form. See `stored.ts`. */
+  /** Database type, if it is not a supported type; `type` is then that of its text form. See `types/column-form.ts`. */
   readonly stored?: string;
   /** Labels of an enum in order, if the manifest declares them. */
   readonly labels?: readonly string[];
@@ -348,7 +348,7 @@ export function fullName(room: ObjectNamespace, name: string): string {
 }
 
 /** Strips the namespace if `written` is a full name. Names of objects contain no dots. */
-export function plainName(room: ObjectNamespace, written: string): string {
+export function unqualifiedName(room: ObjectNamespace, written: string): string {
   const lead = `osl.${room}.`;
   return written.startsWith(lead) ? written.slice(lead.length) : written;
 }

@@ -16,19 +16,19 @@ export type PeriodSpan =
   | { readonly kind: 'offset_to_grain'; readonly grain: Grain };
 
 /** Parses a grain, case-insensitively. */
-export function grainNamed(text: string): Grain | null {
+export function parseGrain(text: string): Grain | null {
   const lower = text.toLowerCase();
   return GRAINS.find((g) => g === lower) ?? null;
 }
 
 /** Parses `7 days`, `1 month`: an integer from 1 to 9,999 and a grain; null for anything else. */
-export function windowNamed(text: string): Extract<PeriodSpan, { kind: 'window' }> | null {
+export function parseWindow(text: string): Extract<PeriodSpan, { kind: 'window' }> | null {
   const [, digits, word] = /^ *([1-9]\d{0,3}) +([a-z]+?)s? *$/.exec(text) ?? [];
   const unit = GRAINS.find((g) => g === word);
   return unit === undefined ? null : Object.freeze({ kind: 'window', count: Number(digits), unit });
 }
 
-export function isOfDays(grain: Grain): boolean {
+export function isDayOrLonger(grain: Grain): boolean {
   return GRAINS.indexOf(grain) >= GRAINS.indexOf('day');
 }
 
@@ -44,7 +44,7 @@ const FORM =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2})(\.\d{1,3})?)?\s*(Z|[+-]\d{2}(?::?\d{2})?)?)?$/i;
 
 /** Parses an ISO 8601 date, or date and time to the millisecond; UTC without an offset. Null for anything else. */
-export function instantNamed(text: string): Instant | null {
+export function parseInstant(text: string): Instant | null {
   const [, day, minutes, seconds = '00', fraction = '', offset = 'Z'] = FORM.exec(text.trim()) ?? [];
   if (day === undefined || !isDate(day)) return null;
   if (minutes === undefined) return Object.freeze({ text: day, isDay: true });

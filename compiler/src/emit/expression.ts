@@ -1,5 +1,5 @@
 import { assertNever, InternalError } from '../errors/errors.js';
-import type { OperatorDefinition } from '../functions/definition.js';
+import type { OperatorDefinition } from '../functions/define.js';
 import { isConfigured, PATH_FUNCTIONS } from '../functions/index.js';
 import { COLLATIONS, explicitCollation } from '../plan/collations.js';
 import { type EnumEquality, enumEquality } from '../plan/key-equality.js';

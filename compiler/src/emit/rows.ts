@@ -1,4 +1,4 @@
-import type { FunctionDefinition } from '../functions/definition.js';
+import type { FunctionDefinition } from '../functions/define.js';
 import { PATH_FUNCTIONS } from '../functions/index.js';
 import type { Expr, RowSource } from '../plan/plan.js';
 import { identifier } from '../text/sql-text.js';

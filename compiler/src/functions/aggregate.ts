@@ -1,6 +1,5 @@
 import { INTEGERS, NUMBERS, type TypeName } from '../types/types.js';
-import { aggregate, orderedSet, STABLE, windowed } from './define.js';
-import type { FunctionDefinition } from './definition.js';
+import { aggregate, type FunctionDefinition, orderedSet, STABLE, windowed } from './define.js';
 
 /** Types that MIN and MAX accept. */
 const ORDERED = [

@@ -1,6 +1,6 @@
 import type { TypeName } from '../types/types.js';
 import { convertsImplicitly } from './casts.js';
-import type { ArgumentType, ResultType } from './definition.js';
+import type { ArgumentType, ResultType } from './define.js';
 import {
   bindPolymorphic,
   type Category,

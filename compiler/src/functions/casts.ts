@@ -1,6 +1,5 @@
 import { arrayOf, NUMBERS, RANGES, SCALAR_TYPES, type ScalarType, type TypeName } from '../types/types.js';
-import { cast, LEAKPROOF, type Traits } from './define.js';
-import type { CastDefinition } from './definition.js';
+import { type CastDefinition, cast, LEAKPROOF, type Traits } from './define.js';
 
 function casts(
   from: TypeName,

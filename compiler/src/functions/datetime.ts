@@ -1,5 +1,4 @@
-import { growing, STABLE, scalar } from './define.js';
-import type { FunctionDefinition } from './definition.js';
+import { type FunctionDefinition, STABLE, scalar, withOptional } from './define.js';
 
 /**
  * Units of `date_trunc`, `extract` and `date_part` in all spellings of Postgres 15 to 18, in lower case. Units are part
@@ -114,7 +113,12 @@ export const DATETIME_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
     'timestamptz',
     STABLE,
   ),
-  ...growing('make_interval', [], ['int4', 'int4', 'int4', 'int4', 'int4', 'int4', 'float8'], 'interval'),
+  ...withOptional(
+    'make_interval',
+    [],
+    ['int4', 'int4', 'int4', 'int4', 'int4', 'int4', 'float8'],
+    'interval',
+  ),
 
   scalar('date', ['timestamp'], 'date'),
   scalar('date', ['timestamptz'], 'date', STABLE),

@@ -7,20 +7,19 @@ export type {
   CastDefinition,
   FunctionDefinition,
   OperatorDefinition,
-} from './definition.js';
-export { PATH_FUNCTIONS } from './json.js';
+} from './define.js';
 export { OPERATORS } from './operators.js';
-export { CONFIGURATIONS, isConfigured } from './place.js';
 export { commonType, type Operand } from './polymorphic.js';
 export {
   FUNCTIONS,
   type FunctionResolution,
   functionsNamed,
-  neededFunction,
-  neededOperator,
   type OperatorResolution,
+  requireFunction,
+  requireOperator,
   resolveFunction,
   resolveOperator,
 } from './resolve.js';
-export { columnsOfRows } from './rows.js';
-export { ENCODING_FUNCTIONS } from './string.js';
+export { ENCODING_FUNCTIONS } from './scalar.js';
+export { columnsOfRows } from './set-returning.js';
+export { CONFIGURATIONS, isConfigured, PATH_FUNCTIONS } from './special-types.js';

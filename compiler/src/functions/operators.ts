@@ -1,6 +1,12 @@
 import { FLOATS, INTEGERS, MOMENTS, NUMBERS, type TypeName } from '../types/types.js';
-import { infix, LEAKPROOF, prefix, type Traits } from './define.js';
-import type { ArgumentType, OperatorDefinition } from './definition.js';
+import {
+  type ArgumentType,
+  infix,
+  LEAKPROOF,
+  type OperatorDefinition,
+  prefix,
+  type Traits,
+} from './define.js';
 
 /** All pairs of `types`, narrowest first; the result is the wider type. */
 function overPairs(name: string, types: readonly TypeName[]): readonly OperatorDefinition[] {

@@ -12,7 +12,7 @@ import {
   type ValueCategory,
 } from '../types/types.js';
 import { convertsImplicitly } from './casts.js';
-import type { ArgumentType, ResultType } from './definition.js';
+import type { ArgumentType, ResultType } from './define.js';
 
 /** Type of an operand; null for an unknown-typed literal or an untyped parameter. */
 export type Operand = TypeName | null;

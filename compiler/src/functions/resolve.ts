@@ -3,15 +3,18 @@ import type { TypeName } from '../types/types.js';
 import { AGGREGATE_FUNCTIONS, WINDOW_FUNCTIONS } from './aggregate.js';
 import { candidate, type OverloadCandidate, type ResolvedOverload, selectCandidate } from './candidates.js';
 import { DATETIME_FUNCTIONS } from './datetime.js';
-import { groupBy } from './define.js';
-import type { ArgumentType, FunctionDefinition, OperatorDefinition, ResultType } from './definition.js';
-import { JSON_FUNCTIONS } from './json.js';
-import { MATH_FUNCTIONS } from './math.js';
+import {
+  type ArgumentType,
+  type FunctionDefinition,
+  groupBy,
+  type OperatorDefinition,
+  type ResultType,
+} from './define.js';
 import { OPERATORS } from './operators.js';
-import { PLACE_FUNCTIONS } from './place.js';
 import { bindPolymorphic, concreteType, type Operand } from './polymorphic.js';
-import { ARRAY_FUNCTIONS, CONDITIONAL_FUNCTIONS, ROW_FUNCTIONS } from './rows.js';
-import { FORMAT_FUNCTIONS, REGEXP_FUNCTIONS, STRING_FUNCTIONS } from './string.js';
+import { FORMAT_FUNCTIONS, MATH_FUNCTIONS, REGEXP_FUNCTIONS, STRING_FUNCTIONS } from './scalar.js';
+import { ARRAY_FUNCTIONS, CONDITIONAL_FUNCTIONS, ROW_FUNCTIONS } from './set-returning.js';
+import { JSON_FUNCTIONS, PLACE_FUNCTIONS } from './special-types.js';
 
 export const FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   ...STRING_FUNCTIONS,
@@ -31,7 +34,7 @@ export const FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
 export type FunctionResolution = ResolvedOverload<FunctionDefinition> | 'none' | 'ambiguous';
 export type OperatorResolution = ResolvedOverload<OperatorDefinition> | 'none' | 'ambiguous';
 
-function settle<D extends { readonly result: ResultType }>(
+function resolveCandidate<D extends { readonly result: ResultType }>(
   chosen: OverloadCandidate<D> | 'none' | 'ambiguous',
   actual: readonly Operand[],
 ): ResolvedOverload<D> | 'none' | 'ambiguous' {
@@ -112,7 +115,7 @@ export function resolveFunction(
   const all = callable(named, argTypes.length);
   const list = kind === undefined ? all : all.filter((c) => c.definition.kind === kind);
   const exact = list.find((c) => matches(c.arguments, argTypes));
-  return settle(exact ?? selectCandidate(list, argTypes), argTypes);
+  return resolveCandidate(exact ?? selectCandidate(list, argTypes), argTypes);
 }
 
 interface NamedOperators {
@@ -153,11 +156,11 @@ export function resolveOperator(name: string, left: Operand | undefined, right: 
   );
   const list = left === undefined ? named.prefix : named.infix;
   const actual = left === undefined ? [right] : [left, right];
-  return settle(exact ?? selectCandidate(list, actual), actual);
+  return resolveCandidate(exact ?? selectCandidate(list, actual), actual);
 }
 
 /** Resolves a function call that the compiler generates. @throws InternalError if there is no such overload */
-export function neededFunction(
+export function requireFunction(
   name: string,
   types: readonly TypeName[],
 ): ResolvedOverload<FunctionDefinition> {
@@ -167,7 +170,7 @@ export function neededFunction(
 }
 
 /** Resolves an infix operator that the compiler generates. @throws InternalError if there is no such overload */
-export function neededOperator(name: string, left: TypeName, right: TypeName): OperatorDefinition {
+export function requireOperator(name: string, left: TypeName, right: TypeName): OperatorDefinition {
   const found = resolveOperator(name, left, right);
   if (typeof found === 'string') throw new InternalError(`${left} ${name} ${right} is ${found}`);
   return found.definition;

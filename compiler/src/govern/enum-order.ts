@@ -1,6 +1,6 @@
 import type { BoundPlan, WrittenLiteral } from '../bind/index.js';
 import { queryError } from '../errors/errors.js';
-import { isHypothetical, neededFunction, neededOperator } from '../functions/index.js';
+import { isHypothetical, requireFunction, requireOperator } from '../functions/index.js';
 import { LIMITS } from '../limits.js';
 import { fingerprint } from '../plan/fingerprint.js';
 import { callNode, columnRef, operationNode, selectOf } from '../plan/nodes.js';
@@ -103,7 +103,7 @@ class EnumOrder {
   #ranked(left: Expr, name: string, right: Expr) {
     const of = this.#compared([left, right]);
     if (of === null) return null;
-    const definition = neededOperator(name, 'int4', 'int4');
+    const definition = requireOperator(name, 'int4', 'int4');
     return { definition, left: this.#rank(left, of), right: this.#rank(right, of) };
   }
 
@@ -239,7 +239,7 @@ class EnumOrder {
 
   /** Position of label `e` in its enum, from 1; NULL for NULL. */
   #rank(e: Expr, of: LabelledEnum): Expr {
-    const { definition } = neededFunction('array_position', ['text[]', 'text']);
+    const { definition } = requireFunction('array_position', ['text[]', 'text']);
     return callNode(definition, [this.#labels(of), e], 'int4');
   }
 

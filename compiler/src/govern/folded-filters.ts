@@ -1,4 +1,4 @@
-import { instantNamed } from '../catalog/grain.js';
+import { parseInstant } from '../catalog/grain.js';
 import type { OperatorDefinition } from '../functions/index.js';
 import { fingerprint } from '../plan/fingerprint.js';
 import { allOf, anyOf, isNotNull, operationNode } from '../plan/nodes.js';
@@ -195,7 +195,7 @@ function comparable({ value }: Literal, order: ValueOrder): Comparable | null {
     const units = BigInt(`${whole}${fraction.padEnd(FRACTION_DIGITS, '0')}`);
     return sign === '-' ? -units : units;
   }
-  const instant = instantNamed(value);
+  const instant = parseInstant(value);
   if (instant === null || OFFSET.test(value) !== (order === 'timestamptz')) return null;
   if (order === 'date') return instant.isDay ? instant.text : null;
   return instant.isDay ? `${instant.text} 00:00:00.000` : instant.text;

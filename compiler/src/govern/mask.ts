@@ -1,8 +1,8 @@
 import { filtersOf, type MaskKind, type RelationAccess, sameRows } from '../access/access.js';
 import { type Column, columnOf, type Relation } from '../catalog/catalog.js';
 import { assertNever, InternalError } from '../errors/errors.js';
-import type { FunctionDefinition } from '../functions/definition.js';
-import { neededFunction, neededOperator } from '../functions/index.js';
+import type { FunctionDefinition } from '../functions/define.js';
+import { requireFunction, requireOperator } from '../functions/index.js';
 import { fingerprint } from '../plan/fingerprint.js';
 import { callNode, castTo, FALSE, inType, operationNode, TRUE } from '../plan/nodes.js';
 import type { Expr, GovernedColumn } from '../plan/plan.js';
@@ -295,10 +295,10 @@ function maskCall(name: string, args: readonly Expr[]): Expr {
   const own = PRIVATE.get(name);
   if (own !== undefined) return callNode(own, args, own.result as TypeName); // no private function is polymorphic
   const types = args.map((a) => a.type);
-  const { definition, result } = neededFunction(name, types);
+  const { definition, result } = requireFunction(name, types);
   return callNode(definition, args, result);
 }
 
 function textConcat(type: 'text' | 'bytea', left: Expr, right: Expr): Expr {
-  return operationNode(neededOperator('||', type, type), left, right, type);
+  return operationNode(requireOperator('||', type, type), left, right, type);
 }

@@ -1,6 +1,6 @@
 import { type Column, columnOf, type Relation } from '../catalog/catalog.js';
 import { InternalError } from '../errors/errors.js';
-import { neededFunction, neededOperator } from '../functions/index.js';
+import { requireFunction, requireOperator } from '../functions/index.js';
 import { allOf, anyOf, columnRef, FALSE, inType, isNotNull, operationNode } from '../plan/nodes.js';
 import {
   type Aggregate,
@@ -214,7 +214,7 @@ class Block {
 
   /** The aggregate as `numeric`, which cannot overflow; 0 for no rows. */
   #figure(name: 'sum' | 'max' | 'min', value: Expr, distinct: boolean, filter: readonly Expr[]): Expr {
-    const { definition, result } = neededFunction(name, [value.type]);
+    const { definition, result } = requireFunction(name, [value.type]);
     const call: Aggregate = Object.freeze({
       kind: 'aggregate',
       definition,
@@ -230,7 +230,7 @@ class Block {
   }
 
   #signed(sign: '>' | '<', value: Expr): Expr {
-    const definition = neededOperator(sign, value.type, value.type);
+    const definition = requireOperator(sign, value.type, value.type);
     return operationNode(definition, value, this.#slots.literal('0', value.type));
   }
 
@@ -265,11 +265,11 @@ function countedRef(scan: GovernedScan, name: string): ColumnRef {
 }
 
 function calculated(name: '*' | '-', left: Expr, right: Expr): Expr {
-  return operationNode(neededOperator(name, 'numeric', 'numeric'), left, right, 'numeric');
+  return operationNode(requireOperator(name, 'numeric', 'numeric'), left, right, 'numeric');
 }
 
 function atMost(left: Expr, right: Expr): Expr {
-  return operationNode(neededOperator('<=', 'numeric', 'numeric'), left, right);
+  return operationNode(requireOperator('<=', 'numeric', 'numeric'), left, right);
 }
 
 function optional(expr: Expr | null): readonly Expr[] {
@@ -284,7 +284,7 @@ function conjunction(args: readonly Expr[]): Expr | null {
 export function count(args: readonly Expr[], distinct: boolean, filter: Expr | null): Aggregate {
   return Object.freeze({
     kind: 'aggregate',
-    definition: neededFunction('count', ['text']).definition,
+    definition: requireFunction('count', ['text']).definition,
     args: Object.freeze([...args]),
     distinct,
     filter,
@@ -295,6 +295,6 @@ export function count(args: readonly Expr[], distinct: boolean, filter: Expr | n
 }
 
 export function comparison(name: '>' | '>=', left: Expr, right: Expr): Expr {
-  const definition = neededOperator(name, 'int8', 'int8');
+  const definition = requireOperator(name, 'int8', 'int8');
   return operationNode(definition, left, right);
 }

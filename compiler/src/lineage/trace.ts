@@ -1,6 +1,6 @@
 import type { Relation } from '../catalog/catalog.js';
 import { assertNever, InternalError } from '../errors/errors.js';
-import type { FunctionDefinition } from '../functions/definition.js';
+import type { FunctionDefinition } from '../functions/define.js';
 import type { GovernedPlan, GovernedRuntime } from '../govern/governed-plan.js';
 import { valuesAt } from '../govern/lineage.js';
 import {

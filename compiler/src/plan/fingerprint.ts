@@ -1,4 +1,4 @@
-import type { FunctionDefinition, OperatorDefinition } from '../functions/definition.js';
+import type { FunctionDefinition, OperatorDefinition } from '../functions/define.js';
 import type { Expr, PlanOutput, Query, SortKey } from './plan.js';
 import { childrenOf } from './walk.js';
 

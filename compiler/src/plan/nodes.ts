@@ -1,4 +1,4 @@
-import type { FunctionDefinition, OperatorDefinition } from '../functions/definition.js';
+import type { FunctionDefinition, OperatorDefinition } from '../functions/define.js';
 import type { TypeName } from '../types/types.js';
 import {
   type Cast,

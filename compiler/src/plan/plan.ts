@@ -1,6 +1,6 @@
 import type { Relation } from '../catalog/catalog.js';
 import type { Grain } from '../catalog/grain.js';
-import type { FunctionDefinition, OperatorDefinition } from '../functions/definition.js';
+import type { FunctionDefinition, OperatorDefinition } from '../functions/define.js';
 import type { DeclaredType } from '../types/declared-types.js';
 import type { ArrayType, ScalarType, TypeName } from '../types/types.js';
 

@@ -89,7 +89,7 @@ const DOT = 0x2e;
 const QUOTE_CODE = 0x27;
 
 /** Scans `text` for tokens, long IN lists and comments. @throws QueryError E0511 if it exceeds a limit */
-export function measure(text: string): Lexical {
+export function scanText(text: string): Lexical {
   return new LexicalReader(text).run();
 }
 
@@ -146,7 +146,7 @@ class LexicalReader {
       if (start < 0) start = at;
       else within ||= behind;
       behind = false;
-      if (code === MINUS) end = at = behindLine(text, at + 2);
+      if (code === MINUS) end = at = endOfLine(text, at + 2);
       else {
         blocked = true;
         const closed = this.#behindBlock(at);
@@ -207,7 +207,7 @@ class LexicalReader {
         this.#quoted(escapes);
         return;
       case NAME_QUOTE:
-        this.#at = behindQuoted(this.#text, '"', this.#at);
+        this.#at = afterQuoted(this.#text, '"', this.#at);
         return;
       case DOLLAR:
         this.#dollar();
@@ -283,7 +283,7 @@ class LexicalReader {
   #quoted(escapes: boolean): void {
     this.#string = escapes ? 'escapes' : 'plain';
     if (!escapes) {
-      this.#at = behindQuoted(this.#text, "'", this.#at);
+      this.#at = afterQuoted(this.#text, "'", this.#at);
       return;
     }
     const text = this.#text;
@@ -320,13 +320,13 @@ function after(text: string, mark: string, from: number): number {
 }
 
 /** Index after the string or name that `quote` opens at `start`. A doubled quote is part of it. */
-function behindQuoted(text: string, quote: string, start: number): number {
+function afterQuoted(text: string, quote: string, start: number): number {
   let at = after(text, quote, start + 1);
   while (text[at] === quote) at = after(text, quote, at + 1);
   return at;
 }
 
-function behindLine(text: string, from: number): number {
+function endOfLine(text: string, from: number): number {
   let at = from;
   for (let code = text.charCodeAt(at); at < text.length && code !== LF && code !== CR; )
     code = text.charCodeAt(++at);
@@ -361,7 +361,7 @@ function plainList(text: string, from: number, most: number): PlainList | null {
     if (start < 0) start = end + space.length;
     end += whole.length;
     if (firstEnd < 0) firstEnd = end;
-    const behind = behindSpace(text, end);
+    const behind = afterSpace(text, end);
     const next = text.charCodeAt(behind);
     if (next === CLOSING) break;
     if (next !== COMMA) return null;
@@ -378,7 +378,7 @@ function withoutZeros(digits: string): string {
   return digits.startsWith('0') ? String(BigInt(digits)) : digits;
 }
 
-function behindSpace(text: string, from: number): number {
+function afterSpace(text: string, from: number): number {
   let at = from;
   while (KINDS[text.charCodeAt(at)] === SPACE) at++;
   return at;

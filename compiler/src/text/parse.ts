@@ -2,7 +2,7 @@ import type { Node, RawStmt } from '@pgsql/types';
 import { hasSqlDetails, loadModule, parseSync } from 'libpg-query';
 import { assertNever, InternalError, type Position, queryError } from '../errors/errors.js';
 import { LIMITS } from '../limits.js';
-import { type Comments, type Lexical, measure, type PlainList } from './lexical.js';
+import { type Comments, type Lexical, type PlainList, scanText } from './lexical.js';
 import {
   bytesBetween,
   indexOfByte,
@@ -54,7 +54,7 @@ export function prepareText(text: string): PreparedText {
   const nul = text.indexOf('\0');
   if (nul >= 0)
     throw queryError('syntax', { detail: 'the text holds a NUL character' }, positionOfIndex(text, nul));
-  return editForGrammar(text, measure(text));
+  return editForGrammar(text, scanText(text));
 }
 
 /**
@@ -241,7 +241,7 @@ function tokensIn(text: string, { bounds }: Lexical): readonly SqlToken[] {
 
 /** Tokens of a text that was parsed, without comments. A quoted name keeps its quotes, so it matches no keyword. */
 function tokensOf(text: string): readonly SqlToken[] {
-  return tokensIn(text, measure(text));
+  return tokensIn(text, scanText(text));
 }
 
 export function startOf({ original }: SourceText): Position | null {
@@ -258,7 +258,7 @@ export function firstWord({ original }: SourceText): string {
  * Byte offset, in the parsed text, of keyword `word`: the last one before `near`, or the first one after it. For syntax
  * whose location the grammar does not report.
  */
-export function placeOfWord(
+export function locationOfWord(
   { original, quoted }: SourceText,
   word: string,
   side: 'before' | 'after',
@@ -289,18 +289,18 @@ function isOperatorCall(tokens: readonly SqlToken[], at: number): boolean {
  *
  * The text before it becomes white space, so that positions in the result are positions in `text`.
  */
-export function queryWithin(text: string): string | null {
+export function innerQuery(text: string): string | null {
   const tokens = tokensOf(text);
   const is = (i: number, word: string): boolean => tokens[i]?.word === word;
   const cut = (from: number, to: number): string =>
     text.slice(0, from).replace(/\S+/g, (word) => ' '.repeat(word.length)) + text.slice(from, to);
-  const before = BEFORE_QUESTION.get(tokens[0]?.word ?? '');
+  const before = BEFORE_QUERY.get(tokens[0]?.word ?? '');
   const end = semicolonOr(tokens.at(-1), text.length);
   if (before !== undefined) {
     const at = tokens.findIndex((_, i) => i > 1 && is(i, before));
     return at < 0 ? null : cut(tokens[at]?.end ?? text.length, end);
   }
-  if (is(0, 'explain')) return cut(tokens[behindOptions(tokens)]?.start ?? text.length, end);
+  if (is(0, 'explain')) return cut(tokens[explainedStatement(tokens)]?.start ?? text.length, end);
   if (!is(0, 'copy') || !is(1, '(')) return null;
   let depth = 0;
   for (const [i, token] of tokens.entries()) {
@@ -311,15 +311,15 @@ export function queryWithin(text: string): string | null {
 }
 
 /** By first word of the statement: the word before its query. */
-const BEFORE_QUESTION: ReadonlyMap<string, string> = new Map([
+const BEFORE_QUERY: ReadonlyMap<string, string> = new Map([
   ['declare', 'for'],
   ['prepare', 'as'],
 ]);
 
 /** Index of the first token of the statement to explain. */
-function behindOptions(tokens: readonly SqlToken[]): number {
+function explainedStatement(tokens: readonly SqlToken[]): number {
   const word = (i: number): string => tokens[i]?.word ?? '';
-  if (word(1) !== '(' || BEGINS_QUESTION.has(word(2)))
+  if (word(1) !== '(' || BEGINS_QUERY.has(word(2)))
     return tokens.findIndex(({ word }, i) => i > 0 && !EXPLAIN_WORDS.has(word));
   let depth = 0;
   return (
@@ -333,7 +333,7 @@ function behindOptions(tokens: readonly SqlToken[]): number {
 
 const EXPLAIN_WORDS: ReadonlySet<string> = new Set(['analyze', 'analyse', 'verbose']);
 /** First tokens of a query in parentheses; no option has these names. */
-const BEGINS_QUESTION: ReadonlySet<string> = new Set(['select', 'with', 'values', 'table', '(']);
+const BEGINS_QUERY: ReadonlySet<string> = new Set(['select', 'with', 'values', 'table', '(']);
 
 function semicolonOr(last: SqlToken | undefined, end: number): number {
   return last?.word === ';' ? last.start : end;

@@ -1,10 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import {
-  type AskedWorld,
   type CompileOptions,
+  compileInSteps,
   compileMetrics,
   compileTemplate,
-  compiling,
   emit,
   GovernedPlan,
   InternalError,
@@ -12,9 +11,10 @@ import {
   oneStatement,
   type PlanTemplate,
   parse,
-  placedFault,
   QueryError,
   queryError,
+  type RequestedWorld,
+  withErrorPosition,
 } from 'osl-compiler';
 import { isEmpty } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
@@ -75,7 +75,7 @@ export function planOf(
 /** Under which the plan of a text is kept. */
 function rightsKey(
   { access, manifest }: Caller,
-  world: AskedWorld,
+  world: RequestedWorld,
   parameterOids: readonly number[],
   { key }: Usable,
 ): string {
@@ -115,7 +115,7 @@ async function longPlan(
   const { access, manifest, identity } = caller;
   return parts.marks.during(record.mark(text), async () => {
     const parsed = oneStatement(await parts.parsing.parse(text, identity.subject));
-    const steps = compiling(text, known.shaped, manifest.catalog, access, { ...options, parsed });
+    const steps = compileInSteps(text, known.shaped, manifest.catalog, access, { ...options, parsed });
     const compiled = await inTurns(steps, (next) => withinDeadline(parts, caller, text.length, next)).catch(
       (error: unknown) => {
         throw isEmpty(access) ? withoutAccess(error) : error;
@@ -218,7 +218,7 @@ function withinDeadline<T>(
 /** Text to compile, and the world in which its names are resolved. */
 function statementOf(body: Exclude<QuestionBody, { kind: 'metrics' }>): {
   readonly text: string;
-  readonly world: AskedWorld;
+  readonly world: RequestedWorld;
 } {
   switch (body.kind) {
     case 'osql':
@@ -247,7 +247,7 @@ export function placedError(
   if (!(error instanceof ValueError) || body.kind === 'metrics' || !isShort(body.text)) return error;
   const { text, world } = statementOf(body);
   const slot = error.parameter === null ? null : (emit(plan).slots[error.parameter] ?? null);
-  return placedFault(error, slot, text, manifest.catalog, access, { parameterOids, world });
+  return withErrorPosition(error, slot, text, manifest.catalog, access, { parameterOids, world });
 }
 
 /** An error of a step: its statement is none of the caller's, so that its parameters have no place. */

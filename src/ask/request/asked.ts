@@ -3,7 +3,7 @@ import {
   type ErrorName,
   type MentionedNames,
   type MetricsRequest,
-  mentionedIn,
+  mentionedNames,
   QueryError,
 } from 'osl-compiler';
 
@@ -52,11 +52,11 @@ export function mentionedBy(asked: RequestTarget, catalog: Catalog): MentionedNa
   if ('text' in asked && asked.text.length > LONGEST_READ) return { declared: [], undeclared: [] };
   switch (asked.kind) {
     case 'osql':
-      return mentionedIn(asked.text, 'semantic', catalog);
+      return mentionedNames(asked.text, 'semantic', catalog);
     case 'sql':
-      return mentionedIn(asked.text, 'physical', catalog);
+      return mentionedNames(asked.text, 'physical', catalog);
     case 'wire':
-      return mentionedIn(asked.text, 'either', catalog);
+      return mentionedNames(asked.text, 'either', catalog);
     case 'metrics':
       return sorted(asked.request.metrics.map((m) => [m.name, catalog.metrics.has(m.name), 'metrics']));
     case 'table':

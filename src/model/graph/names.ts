@@ -1,4 +1,4 @@
-import { fullName, plainName, type Relation } from 'osl-compiler';
+import { fullName, type Relation, unqualifiedName } from 'osl-compiler';
 import type { GraphView } from './view.js';
 
 /** Full name of an entity or bridge, as in queries and the audit log. */
@@ -45,7 +45,7 @@ export interface CatalogName {
 
 /** Parses `osl.entities.customer.email` or `customer.email`; facets likewise. Names have no dots. */
 export function objectNamed(name: string): CatalogName {
-  const [relation = '', column] = plainName('facets', plainName('entities', name)).split('.');
+  const [relation = '', column] = unqualifiedName('facets', unqualifiedName('entities', name)).split('.');
   return { relation, column: column ?? null };
 }
 

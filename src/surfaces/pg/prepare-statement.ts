@@ -1,10 +1,10 @@
 import {
+  innerQuery,
   oneStatement,
   type ParsedStatement,
   type ParsedText,
   parseText,
   QueryError,
-  queryWithin,
   statementTexts,
 } from 'osl-compiler';
 import type { Awaitable, SimpleStatement, WireStatement } from '../../../wire/index.js';
@@ -62,21 +62,21 @@ async function prepareNode(
   const cursor = cursorCommandOf(node);
   if (cursor !== null)
     return cursorStatement(session, cursor, text, () =>
-      questionStatement(session, queryWithin(text) ?? text, parameterTypes),
+      questionStatement(session, innerQuery(text) ?? text, parameterTypes),
     );
   if ('PrepareStmt' in node)
     return prepareCommand(
       session,
       node.PrepareStmt,
-      (types) => questionStatement(session, queryWithin(text) ?? text, types),
+      (types) => questionStatement(session, innerQuery(text) ?? text, types),
       text,
     );
   if ('ExecuteStmt' in node) return executeStatement(session, node.ExecuteStmt);
   if ('ExplainStmt' in node && (await laneOf(session, text)).kind === 'data')
-    return explainStatement(session, node.ExplainStmt, queryWithin(text) ?? text, parameterTypes);
+    return explainStatement(session, node.ExplainStmt, innerQuery(text) ?? text, parameterTypes);
   if (!('CopyStmt' in node)) return questionStatement(session, text, parameterTypes);
   const options = copyOptions(node.CopyStmt);
-  const question = questionOf(node.CopyStmt) ?? queryWithin(text) ?? text;
+  const question = questionOf(node.CopyStmt) ?? innerQuery(text) ?? text;
   return copyStatement(await questionStatement(session, question, []), options);
 }
 

@@ -1,7 +1,7 @@
 import {
   columnLineage,
   compile,
-  compiling,
+  compileInSteps,
   emit,
   explain,
   parse,
@@ -43,7 +43,7 @@ function turns(text: string, access: (typeof ASKERS)[number]): readonly number[]
     lap();
     const parsed = parse(text);
     before = short ? before : mainThreadMs();
-    const steps = compiling(text, shapeOf(text), CATALOG, access, { parsed });
+    const steps = compileInSteps(text, shapeOf(text), CATALOG, access, { parsed });
     for (let step = steps.next(); ; step = steps.next()) {
       if (!short) lap();
       if (step.done !== true) continue;

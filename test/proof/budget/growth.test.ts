@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { columnLineage, compiling, emit, explain, parse, prepareText, QueryError } from 'osl-compiler';
+import { columnLineage, compileInSteps, emit, explain, parse, prepareText, QueryError } from 'osl-compiler';
 import t from 'tap';
 import { columnsOf } from '../../../src/surfaces/rest/answer-members.js';
 import { CALLERS, CATALOG } from '../golden/catalog.js';
@@ -103,7 +103,7 @@ function stagesOf(text: string): readonly number[] | null {
     prepareText(text);
     lap();
     const parsed = parse(text);
-    const steps = compiling(text, null, CATALOG, access, { parsed });
+    const steps = compileInSteps(text, null, CATALOG, access, { parsed });
     steps.next();
     before = processMs();
     for (let step = steps.next(); ; step = steps.next()) {

@@ -4,7 +4,7 @@ import {
   emit,
   explain,
   type GovernedPlan,
-  mentionedIn,
+  mentionedNames,
   QueryError,
   shapeOf,
 } from 'osl-compiler';
@@ -84,7 +84,7 @@ function tried(asking: Asking, n: number): Tried {
       explain(plan);
       columnLineage(plan);
     }
-    mentionedIn(asking.write(n), asking.world, CATALOG);
+    mentionedNames(asking.write(n), asking.world, CATALOG);
   });
   const made = plan as GovernedPlan | null; // set within
   return made === null

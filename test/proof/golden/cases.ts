@@ -1,4 +1,4 @@
-import type { AskedWorld, Joins } from 'osl-compiler';
+import type { Joins, RequestedWorld } from 'osl-compiler';
 
 /** One golden case: what is asked, and, below the rule, what came of it. */
 export interface Case {
@@ -6,7 +6,7 @@ export interface Case {
   readonly caller: string;
   readonly query: string;
   /** What its names mean; OSL-SQL where the case says nothing. */
-  readonly world: AskedWorld;
+  readonly world: RequestedWorld;
   /** What entities may be joined on; declared keys where the case says nothing. */
   readonly joins: Joins;
   /** What the tenant has switched off, by the manifest's names. */
@@ -15,7 +15,7 @@ export interface Case {
   readonly values: readonly (string | null)[];
 }
 
-const WORLDS: readonly AskedWorld[] = ['semantic', 'physical', 'either'];
+const WORLDS: readonly RequestedWorld[] = ['semantic', 'physical', 'either'];
 
 const WIDTH = 8;
 const RULE = '----';

@@ -1,13 +1,13 @@
 import type { FuncCall, Node, SortBy } from '@pgsql/types';
 import { OPERATORS } from '../../catalog/operators.js';
 import { UNIT_NAMES } from '../../functions/datetime.js';
-import type { FunctionDefinition } from '../../functions/definition.js';
+import type { FunctionDefinition } from '../../functions/define.js';
 import {
   columnsOfRows,
   FUNCTIONS,
   functionsNamed,
   HYPOTHETICAL,
-  neededFunction,
+  requireFunction,
   resolveFunction,
 } from '../../functions/index.js';
 import { callNode, isNotNull, TRUE } from '../../plan/nodes.js';
@@ -17,10 +17,9 @@ import { nearest } from '../../text/text.js';
 import { sqlNameOf, type TypeName } from '../../types/types.js';
 import { type Location, nameParts, required, rowItems, ZERO } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { type BindEnvironment, insideCall } from '../environment.js';
 import { bindMeasure, bindMetricAggregate } from '../metrics/measure.js';
 import { bindOperatorCall } from '../runtime/operator.js';
-import { isLocal } from '../scope.js';
+import { type BindEnvironment, insideCall, isLocal } from '../scope.js';
 import { type BoundExpression, coerce, commonType, requireComparable, typeOfBound } from './coerce.js';
 import { bindExpression, bindPredicateNode } from './expression.js';
 import { bindArgument, bindRowToJson, countedRow } from './whole-row.js';
@@ -43,13 +42,10 @@ export function bindCall(node: FuncCall, env: BindEnvironment): Expr {
   const kind = functionsNamed(name)[0]?.kind;
   if (kind === undefined) throw unknownFunction(name, [], node.location, ctx);
   if (kind === 'window') {
-    throw ctx.error(
-      'windowing',
-      {
-        detail: `window function \`${name}\` needs an OVER clause`,
-        hint: `${name}(…) OVER (PARTITION BY … ORDER BY …)`,
-      },
+    throw ctx.windowing(
+      `window function \`${name}\` needs an OVER clause`,
       node.location,
+      `${name}(…) OVER (PARTITION BY … ORDER BY …)`,
     );
   }
   if (kind === 'rows') requireRows(name, node, env);
@@ -97,7 +93,7 @@ function bindScalar(name: string, node: FuncCall, env: BindEnvironment): Expr {
     node.agg_order !== undefined ||
     node.agg_star === true
   ) {
-    throw ctx.error('grouping', { detail: `\`${name}\` is no aggregate` }, node.location);
+    throw ctx.grouping(`\`${name}\` is no aggregate`, node.location);
   }
   const bounds = (node.args ?? []).map((a, i) => bindArgument(a, name, i, env));
   const { definition, args, type } = chooseOverload(name, bounds, node.location, ctx);
@@ -160,10 +156,10 @@ export function aggregateHint(clause: string): string {
 function bindAggregate(name: string, node: FuncCall, env: BindEnvironment): Expr {
   const { ctx } = env;
   if (!env.aggregates) {
-    throw ctx.error(
-      'grouping',
-      { detail: `aggregate \`${name}\` is not allowed in ${env.clause}`, hint: aggregateHint(env.clause) },
+    throw ctx.grouping(
+      `aggregate \`${name}\` is not allowed in ${env.clause}`,
       node.location,
+      aggregateHint(env.clause),
     );
   }
   const inner = insideCall(env, `the arguments of \`${name}\``, false);
@@ -175,13 +171,10 @@ function bindAggregate(name: string, node: FuncCall, env: BindEnvironment): Expr
   const within = node.agg_within_group === true;
   const sorted = ordered.map((s) => bindExpression(s.node ?? nullNode, inner));
   if (within !== (functionsNamed(name)[0]?.kind === 'ordered_set')) {
-    throw ctx.error(
-      'grouping',
-      {
-        detail: `\`${name}\` ${within ? 'takes no' : 'needs'} WITHIN GROUP`,
-        hint: within ? `${name}(… ORDER BY …)` : `${name}(…) WITHIN GROUP (ORDER BY …)`,
-      },
+    throw ctx.grouping(
+      `\`${name}\` ${within ? 'takes no' : 'needs'} WITHIN GROUP`,
       node.location,
+      within ? `${name}(… ORDER BY …)` : `${name}(…) WITHIN GROUP (ORDER BY …)`,
     );
   }
   const { definition, args, type } =
@@ -250,7 +243,7 @@ function rowCounted({ args = [], agg_distinct }: FuncCall, env: BindEnvironment)
 function countOfRows(items: readonly BoundExpression[], ctx: BindContext) {
   const args = items.map((b) => (b.kind === 'untyped' ? coerce(b, 'text', ctx) : b));
   return {
-    definition: neededFunction('count', ['text']).definition,
+    definition: requireFunction('count', ['text']).definition,
     args: Object.freeze(args),
     type: 'int8' as const,
   };
@@ -325,13 +318,13 @@ function bindHypothetical(definition: FunctionDefinition, node: FuncCall, env: B
   const at = node.location;
   if (!env.aggregates) {
     const detail = `aggregate \`${name}\` is not allowed in ${env.clause}`;
-    throw ctx.error('grouping', { detail, hint: aggregateHint(env.clause) }, at);
+    throw ctx.grouping(detail, at, aggregateHint(env.clause));
   }
   const given = node.args ?? [];
   const sorts = (node.agg_order ?? []).map((n) => ('SortBy' in n ? n.SortBy : {}));
   if (given.length !== sorts.length || given.length === 0) {
     const detail = `\`${name}\` takes a value for each key of WITHIN GROUP`;
-    throw ctx.error('grouping', { detail, hint: `${name}(5) WITHIN GROUP (ORDER BY x)` }, at);
+    throw ctx.grouping(detail, at, `${name}(5) WITHIN GROUP (ORDER BY x)`);
   }
   const inner = insideCall(env, `the arguments of \`${name}\``, false);
   const pairs = sorts.map((sort, i) => {

@@ -1,14 +1,16 @@
-import type { Node, TypeName as TypeNode } from '@pgsql/types';
+import type { CollateClause, Node, TypeName as TypeNode } from '@pgsql/types';
 import { CONFIGURATIONS, castBetween, resolveFunction } from '../../functions/index.js';
+import { COLLATIONS, explicitCollation } from '../../plan/collations.js';
 import { callNode, castTo } from '../../plan/nodes.js';
-import type { BitNumber, Expr } from '../../plan/plan.js';
+import type { BitNumber, Expr, Query } from '../../plan/plan.js';
+import { allQueries, exprsOf, visitExpr } from '../../plan/walk.js';
 import { nearest } from '../../text/text.js';
 import { elementOf, isArray, TYPE_SPELLINGS, type TypeName, typeNamed } from '../../types/types.js';
 import { integerOf, type Location, nameParts, required, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
-import type { BindEnvironment } from '../environment.js';
+import type { BindEnvironment } from '../scope.js';
 import { type BoundExpression, coerce } from './coerce.js';
-import { bindExpression } from './expression.js';
+import { bindExpression, bindValue } from './expression.js';
 
 /** Binds `CAST(bound AS type)`, `bound::type` and `type 'literal'`. */
 export function bindCast(
@@ -94,7 +96,7 @@ export function convert(
   const { ctx } = env;
   if (bound.kind === 'untyped') return coerce(bound, type, ctx);
   if (bound.type === type)
-    return ctx.labelled.has(bound) ? ctx.at(castTo(bound, type, true), location) : bound;
+    return ctx.enumColumns.has(bound) ? ctx.at(castTo(bound, type, true), location) : bound;
   const leakproof = castLeakproof(bound.type, type);
   if (leakproof === null) {
     throw ctx.mismatch(`type ${bound.type} cannot be cast to ${type}`, location, 'cast it to text first');
@@ -220,4 +222,36 @@ export function isBitCast(node: Node | undefined): boolean {
   const type: TypeNode | undefined =
     node !== undefined && 'TypeCast' in node ? node.TypeCast.typeName : undefined;
   return nameParts(type?.names).join('.') === 'bit' && (type?.arrayBounds ?? []).length === 0;
+}
+
+/** Binds `arg COLLATE "C"`. Only the collations of a closed list are supported. */
+export function bindCollate(node: CollateClause, env: BindEnvironment): Expr {
+  const { ctx } = env;
+  const name = nameParts(node.collname).join('.');
+  if (!COLLATIONS.has(name)) {
+    const hint = `there is ${[...COLLATIONS].map((c) => `"${c}"`).join(', ')}`;
+    throw ctx.unsupported(`collation \`${name}\``, node.location, hint);
+  }
+  const arg = bindValue(required(node.arg), env);
+  const { type } = arg;
+  const element = isArray(type) ? elementOf(type) : type;
+  if (element !== 'text' && element !== 'bpchar') {
+    throw ctx.mismatch(`a value of type ${type} has no collation`, node.location, 'collate its text');
+  }
+  ctx.collates = true;
+  return ctx.at(Object.freeze({ kind: 'collate', arg, collation: name, type }), node.location);
+}
+
+/** Refuses values with conflicting explicit collations, as Postgres does. @throws QueryError E0511 */
+export function refuseCollationConflicts(root: Query, ctx: BindContext): void {
+  if (!ctx.collates) return;
+  for (const query of allQueries(root)) {
+    for (const expr of exprsOf(query)) {
+      visitExpr(expr, (e) => {
+        if (explicitCollation(e) !== 'several') return;
+        const detail = 'two collations meet in one value';
+        throw ctx.mismatch(detail, ctx.locationOf(e), 'name one collation');
+      });
+    }
+  }
 }

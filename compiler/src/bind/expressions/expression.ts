@@ -18,14 +18,28 @@ import { resolveFunction } from '../../functions/index.js';
 import { callNode, castTo, inType, MOST_GROUPED } from '../../plan/nodes.js';
 import type { Expr } from '../../plan/plan.js';
 import { type ArrayType, arrayOf, elementOf, isArray } from '../../types/types.js';
-import { constructOf, type Location, placeOf, required, stringOf } from '../ast.js';
+import { constructOf, firstLocation, type Location, required, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { type BindEnvironment, insideCall } from '../environment.js';
 import { computedValue } from '../manifest/computed.js';
-import { findColumn, resolveColumn, type ScopeColumn, type ScopeItem } from '../scope.js';
-import { bindArithmetic } from './a-expr.js';
+import {
+  type BindEnvironment,
+  findColumn,
+  insideCall,
+  resolveColumn,
+  type ScopeColumn,
+  type ScopeItem,
+} from '../scope.js';
+import { bindOperatorExpr } from './a-expr.js';
 import { bindCall } from './call.js';
-import { bindBitNumber, bindCast, configurationIn, convert, isBitCast, typeOfNode } from './cast.js';
+import {
+  bindBitNumber,
+  bindCast,
+  bindCollate,
+  configurationIn,
+  convert,
+  isBitCast,
+  typeOfNode,
+} from './cast.js';
 import {
   arrayTypeOf,
   type BoundExpression,
@@ -34,17 +48,16 @@ import {
   elementTypeOf,
   requireComparable,
 } from './coerce.js';
-import { bindCollate } from './collation.js';
 import { infix } from './infix.js';
 import { bindRowNullTest } from './row.js';
-import { inOlderFunctions } from './standard-json.js';
+import { translateStandardJson } from './standard-json.js';
 import { bindSubLink } from './subquery.js';
 import { bindRowText, isRowName } from './whole-row.js';
 
 /** Binds an expression. Literals and parameters whose type depends on the context stay untyped. */
 export function bindExpression(node: Node, env: BindEnvironment): BoundExpression {
-  if ('ParamRef' in node) env.ctx.spendParameter(node.ParamRef.location);
-  else env.ctx.spend();
+  if ('ParamRef' in node) env.ctx.countParameter(node.ParamRef.location);
+  else env.ctx.countValues();
   return env.ctx.nested(() => bindNode(node, env));
 }
 
@@ -63,7 +76,7 @@ function bindNode(node: Node, env: BindEnvironment): BoundExpression {
   if ('ColumnRef' in node) return bindColumn(node.ColumnRef, env);
   if ('A_Const' in node) return bindConstant(node.A_Const, env);
   if ('ParamRef' in node) return bindParameter(node.ParamRef.number ?? 0, node.ParamRef.location, env);
-  if ('A_Expr' in node) return bindArithmetic(node.A_Expr, env);
+  if ('A_Expr' in node) return bindOperatorExpr(node.A_Expr, env);
   if ('BoolExpr' in node) return bindLogic(node.BoolExpr, env);
   if ('FuncCall' in node) return bindCall(node.FuncCall, env);
   if ('TypeCast' in node) return bindTypeCast(node.TypeCast, env);
@@ -80,11 +93,11 @@ function bindNode(node: Node, env: BindEnvironment): BoundExpression {
   if ('SQLValueFunction' in node) return bindValueFunction(node.SQLValueFunction, env);
   if ('CollateClause' in node) return bindCollate(node.CollateClause, env);
   const row = 'RowExpr' in node ? bindRowText(node, env) : null;
-  if (row !== null) return ctx.shownRows.note(row, placeOf(node));
+  if (row !== null) return ctx.wholeRows.note(row, firstLocation(node));
   if ('GroupingFunc' in node) return bindGrouping(node.GroupingFunc, env);
-  const older = inOlderFunctions(node, ctx);
+  const older = translateStandardJson(node, ctx);
   if (older !== null) return bindExpression(older, env);
-  throw ctx.unsupported(constructOf(node), placeOf(node));
+  throw ctx.unsupported(constructOf(node), firstLocation(node));
 }
 
 /** `grouping(a, b)` is allowed wherever aggregates are. Its arguments are checked later, once the keys are known. */
@@ -92,11 +105,11 @@ function bindGrouping({ args = [], location }: GroupingFunc, env: BindEnvironmen
   const { ctx } = env;
   if (!env.aggregates) {
     const detail = `GROUPING is not allowed in ${env.clause}`;
-    throw ctx.error('grouping', { detail }, location);
+    throw ctx.grouping(detail, location);
   }
   if (args.length > MOST_GROUPED) {
     const detail = `GROUPING takes at most ${MOST_GROUPED} keys`;
-    throw ctx.error('grouping', { detail }, location);
+    throw ctx.grouping(detail, location);
   }
   const inner = insideCall(env, 'the arguments of GROUPING', false);
   const keys = Object.freeze(args.map((a) => bindValue(a, inner)));
@@ -113,7 +126,7 @@ function bindColumn(node: ColumnRef, env: BindEnvironment): Expr {
   if (env.nameOf !== undefined) return env.nameOf(parts, node.location);
   const found = findColumn(scope, parts, ctx, node.location);
   const row = found === null ? bindRowText({ ColumnRef: node }, env) : null;
-  if (row !== null) return ctx.shownRows.note(row, node.location);
+  if (row !== null) return ctx.wholeRows.note(row, node.location);
   const { ref, item, column, level } = found ?? resolveColumn(scope, parts, ctx, node.location);
   if (level > 0 && column.source !== undefined) {
     const construct = `\`${parts.join('.')}\` in a subquery`;
@@ -241,7 +254,7 @@ function bindCase(node: CaseExpr, around: BindEnvironment): Expr {
     if (node.arg === undefined) return bindPredicateNode(condition, env);
     const name = [{ String: { sval: '=' } }];
     return coerce(
-      bindArithmetic(
+      bindOperatorExpr(
         { kind: 'AEXPR_OP', name, lexpr: node.arg, rexpr: condition, location: w.location ?? -1 },
         env,
       ),
@@ -302,7 +315,9 @@ function bindArray(nodes: readonly Node[], location: number | undefined, env: Bi
 /** `array[…]::type[]`: each item is cast, as in Postgres, so that untyped items get the array's element type. */
 function bindTypedArray(nodes: readonly Node[], type: ArrayType, at: Location, env: BindEnvironment): Expr {
   const element = elementOf(type);
-  const items = Object.freeze(nodes.map((n) => convert(bindExpression(n, env), element, placeOf(n), env)));
+  const items = Object.freeze(
+    nodes.map((n) => convert(bindExpression(n, env), element, firstLocation(n), env)),
+  );
   return env.ctx.at(Object.freeze({ kind: 'array', items, type }), at);
 }
 
@@ -318,9 +333,9 @@ function bindIndirection(node: A_Indirection, env: BindEnvironment): Expr {
   }
   const places = indirection.map((i) => ('A_Indices' in i ? i.A_Indices : null));
   const subscripts = places.filter((p) => p !== null);
-  if (subscripts.length < places.length) throw ctx.unsupported('a field of a value', placeOf(node));
+  if (subscripts.length < places.length) throw ctx.unsupported('a field of a value', firstLocation(node));
   const value = bindValue(required(arg), env);
-  const at = placeOf(node);
+  const at = firstLocation(node);
   if (value.type === 'jsonb') return bindJsonSubscripts(value, subscripts, at, env);
   const type = elementTypeOf(value.type, ctx, ctx.locationOf(value));
   const place = (of: Node | undefined): Expr => coerce(bindExpression(required(of), env), 'int4', ctx);

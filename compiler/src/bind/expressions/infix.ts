@@ -1,4 +1,4 @@
-import type { OperatorDefinition } from '../../functions/definition.js';
+import type { OperatorDefinition } from '../../functions/define.js';
 import { resolveOperator } from '../../functions/index.js';
 import { operationNode } from '../../plan/nodes.js';
 import type { Expr } from '../../plan/plan.js';

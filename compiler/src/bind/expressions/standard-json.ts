@@ -17,7 +17,7 @@ import type { BindContext } from '../context.js';
  * Translates SQL/JSON syntax (JSON_OBJECT, JSON_ARRAY, JSON_OBJECTAGG, JSON_ARRAYAGG, JSON_SCALAR, JSON(),
  * JSON_SERIALIZE) into older functions with identical results, because servers before 16 lack it. Null for other nodes.
  */
-export function inOlderFunctions(node: Node, ctx: BindContext): Node | null {
+export function translateStandardJson(node: Node, ctx: BindContext): Node | null {
   if ('JsonObjectConstructor' in node) return objectOf(node.JsonObjectConstructor, ctx);
   if ('JsonArrayConstructor' in node) return arrayOf(node.JsonArrayConstructor, ctx);
   if ('JsonObjectAgg' in node) return objectOfRows(node.JsonObjectAgg, ctx);

@@ -1,13 +1,12 @@
 import type { Node, SelectStmt, SubLink } from '@pgsql/types';
-import { neededFunction } from '../../functions/index.js';
+import { requireFunction } from '../../functions/index.js';
 import { columnRef, inType, selectOf } from '../../plan/nodes.js';
 import type { Aggregate, DerivedTable, Expr } from '../../plan/plan.js';
 import { arrayOf, isArray } from '../../types/types.js';
 import { type Location, nameParts, required, rowItems } from '../ast.js';
 import type { BindContext } from '../context.js';
-import type { BindEnvironment } from '../environment.js';
-import { type BoundQuery, bindQuery } from '../select/query.js';
-import { retypeOutputs } from '../select/set-operation.js';
+import type { BindEnvironment } from '../scope.js';
+import { type BoundQuery, bindQuery, retypeOutputs } from '../select/query.js';
 import { arrayTypeOf, coerce, typeOfBound } from './coerce.js';
 import { bindExpression } from './expression.js';
 import { operatorFor } from './infix.js';
@@ -138,7 +137,7 @@ function arrayOfRows({ query, columns }: BoundQuery, at: Location, ctx: BindCont
     throw ctx.mismatch('a subquery used as a value must have one column', at);
   const type = arrayTypeOf(only.type, ctx, at);
   const from: DerivedTable = Object.freeze({ kind: 'derived', id: ctx.nextSource(), query });
-  const { definition } = neededFunction('array_agg', [only.type]);
+  const { definition } = requireFunction('array_agg', [only.type]);
   const collected: Aggregate = Object.freeze({
     kind: 'aggregate',
     definition,

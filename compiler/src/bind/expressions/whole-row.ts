@@ -1,12 +1,11 @@
 import type { Node } from '@pgsql/types';
 import { functionsNamed, PATH_FUNCTIONS } from '../../functions/index.js';
 import { allOf, callNode, castTo, columnRef, TRUE } from '../../plan/nodes.js';
-import type { Expr, FromItem, SourceId } from '../../plan/plan.js';
-import { leavesOf } from '../../plan/walk.js';
-import { type Location, nameParts, placeOf, required, stringOf } from '../ast.js';
+import type { Expr } from '../../plan/plan.js';
+import { firstLocation, type Location, nameParts, required, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
-import type { BindEnvironment } from '../environment.js';
-import { lookUp, type ScopeItem } from '../scope.js';
+import { mayBeMissing } from '../from/fan-out.js';
+import { type BindEnvironment, lookUp, type ScopeItem } from '../scope.js';
 import { expandStar } from '../select/star.js';
 import { chooseOverload } from './call.js';
 import { type BoundExpression, coerce } from './coerce.js';
@@ -46,12 +45,12 @@ export function bindRowToJson(args: readonly Node[], at: number | undefined, env
 export function countedRow(node: Node, env: BindEnvironment): Expr | null {
   const item = rowOf(node, env);
   if (item === null) return null;
-  if (!mayBeMissing(item.source, env.scope.from ?? null)) return TRUE;
+  if (!mayBeMissing(env.scope.from, item.source)) return TRUE;
   const columns = [...item.columns.values()].filter((c) => c.starred && c.computed === undefined);
   const tests = columns.map((c): Expr => {
     const source = c.source ?? item.source;
     env.ctx.use(source, c.name);
-    env.ctx.spend(placeOf(node));
+    env.ctx.countValues(firstLocation(node));
     const arg = columnRef(source, c.name, c.type);
     return Object.freeze({ kind: 'null_test', arg, negated: false, type: 'bool' });
   });
@@ -68,7 +67,7 @@ function bindPath(node: Node, env: BindEnvironment): Expr {
   const written = nameParts(cast?.typeName?.names).join('.') === 'jsonpath' ? required(cast?.arg) : node;
   const path = coerce(bindExpression(written, env), 'text', ctx);
   if (path.kind === 'parameter') return path;
-  throw ctx.unsupported('a path that is no constant', placeOf(node), 'write the path as text');
+  throw ctx.unsupported('a path that is no constant', firstLocation(node), 'write the path as text');
 }
 
 /**
@@ -77,7 +76,7 @@ function bindPath(node: Node, env: BindEnvironment): Expr {
  * Names are passed as parameters, never in the SQL.
  */
 function bindRow(node: Node, json: 'json' | 'jsonb', env: BindEnvironment): Expr | null {
-  const at = placeOf(node);
+  const at = firstLocation(node);
   if ('RowExpr' in node) {
     const values = (node.RowExpr.args ?? []).map((a) => bindValue(a, env));
     return objectOf(
@@ -98,9 +97,9 @@ function bindRow(node: Node, json: 'json' | 'jsonb', env: BindEnvironment): Expr
  * caller; or `ROW(…)`, which may contain `c.*`. Null if `node` is not a row.
  */
 export function bindRowText(node: Node, env: BindEnvironment): Expr | null {
-  const at = placeOf(node);
+  const at = firstLocation(node);
   const textOf = (items: readonly Expr[]): Expr => {
-    env.ctx.spend(at, items.length);
+    env.ctx.countValues(at, items.length);
     return env.ctx.at(Object.freeze({ kind: 'row_text', items: Object.freeze(items), type: 'text' }), at);
   };
   if ('RowExpr' in node) {
@@ -132,7 +131,9 @@ export function isRowName(
 /** Columns of the FROM item that `node` names, as `c` or `c.*`; null if it names none. */
 export function columnsOfRow(node: Node | undefined, env: BindEnvironment): readonly Expr[] | null {
   const item = node === undefined ? null : rowOf(node, env);
-  return item === null || node === undefined ? null : fieldsOf(item, placeOf(node), env).map((f) => f.expr);
+  return item === null || node === undefined
+    ? null
+    : fieldsOf(item, firstLocation(node), env).map((f) => f.expr);
 }
 
 function fieldsOf(item: ScopeItem, at: Location, env: BindEnvironment): RowFields {
@@ -146,7 +147,7 @@ function unlessMissing(
   at: Location,
   env: BindEnvironment,
 ): Expr {
-  if (!mayBeMissing(item.source, env.scope.from ?? null)) return whole;
+  if (!mayBeMissing(env.scope.from, item.source)) return whole;
   const tests = fields.flatMap(({ expr }): Expr[] =>
     expr.kind === 'column'
       ? [Object.freeze({ kind: 'null_test', arg: expr, negated: false, type: 'bool' })]
@@ -164,7 +165,7 @@ function objectOf(
   at: number | undefined,
   { ctx }: BindEnvironment,
 ): Expr {
-  ctx.spend(at, fields.length);
+  ctx.countValues(at, fields.length);
   return ctx.at(json === 'json' ? writtenOut(fields, at, ctx) : builtOf(fields, at, ctx), at);
 }
 
@@ -217,11 +218,4 @@ function rowOf(node: Node, env: BindEnvironment): ScopeItem | null {
   const bare = { alias: null, name: alias, schema: null };
   if (star === undefined && lookUp(scope, bare, ctx, node.ColumnRef.location) !== null) return null;
   return scope.items.find((i) => i.alias === alias) ?? null;
-}
-
-function mayBeMissing(source: SourceId, item: FromItem | null): boolean {
-  if (item === null || item.kind !== 'join') return false;
-  const inRight = leavesOf(item.right).some((l) => l.id === source);
-  if (item.type === 'full' || (inRight && item.type === 'left')) return true;
-  return mayBeMissing(source, inRight ? item.right : item.left);
 }

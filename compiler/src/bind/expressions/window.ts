@@ -5,7 +5,7 @@ import { someExpr } from '../../plan/walk.js';
 import type { TypeName } from '../../types/types.js';
 import { required } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { type BindEnvironment, insideCall } from '../environment.js';
+import { type BindEnvironment, insideCall } from '../scope.js';
 import { aggregateOf, chooseOverload, sortKey, unknownFunction } from './call.js';
 import { coerce } from './coerce.js';
 import { bindExpression, bindPredicateNode, bindValue } from './expression.js';
@@ -13,29 +13,22 @@ import { bindExpression, bindPredicateNode, bindValue } from './expression.js';
 export function bindWindow(name: string, node: FuncCall, env: BindEnvironment): Expr {
   const { ctx } = env;
   if (!env.windows)
-    throw ctx.error(
-      'windowing',
-      {
-        detail: `window calls are not allowed in ${env.clause}`,
-        hint: 'work it out in a derived table first',
-      },
+    throw ctx.windowing(
+      `window calls are not allowed in ${env.clause}`,
       node.location,
+      'work it out in a derived table first',
     );
   ctx.requireFeature('window_functions', node.location);
   const kind = functionsNamed(name)[0]?.kind;
   if (kind === undefined) throw unknownFunction(name, [], node.location, ctx);
   if (kind === 'scalar' || kind === 'ordered_set') {
-    throw ctx.error('windowing', { detail: `\`${name}\` is no window function` }, node.location);
+    throw ctx.windowing(`\`${name}\` is no window function`, node.location);
   }
   if (node.agg_distinct === true || node.agg_order !== undefined) {
     throw ctx.unsupported('DISTINCT or ORDER BY inside a window call', node.location);
   }
   if (node.agg_filter !== undefined && kind !== 'aggregate') {
-    throw ctx.error(
-      'windowing',
-      { detail: `\`${name}\` is no aggregate, so it takes no FILTER` },
-      node.location,
-    );
+    throw ctx.windowing(`\`${name}\` is no aggregate, so it takes no FILTER`, node.location);
   }
   const inner = insideCall(env, 'a window call', env.aggregates);
   const bounds = (node.args ?? []).map((a) => bindExpression(a, inner));
@@ -80,7 +73,7 @@ export function windowNamed(
   const named = windows.get(name);
   if (named !== undefined) return named;
   const detail = `window \`${name}\` does not exist`;
-  throw ctx.error('windowing', { detail, hint: `WINDOW ${name} AS (…)` }, location);
+  throw ctx.windowing(detail, location, `WINDOW ${name} AS (…)`);
 }
 
 const NONDEFAULT = 0x1;
@@ -105,7 +98,7 @@ function rangeOffset(orderBy: readonly SortKey[], window: WindowDef, { ctx }: Bi
   const offset = type === null ? undefined : DISTANCES.get(type);
   if (offset !== undefined) return offset;
   const detail = 'RANGE with an offset needs one sort key, a number or a time';
-  throw ctx.error('windowing', { detail, hint: 'use ROWS' }, window.location);
+  throw ctx.windowing(detail, window.location, 'use ROWS');
 }
 
 const DISTANCES: ReadonlyMap<TypeName, TypeName> = new Map<TypeName, TypeName>([
@@ -130,11 +123,7 @@ function frameOf(window: WindowDef, orderBy: readonly SortKey[], env: BindEnviro
     const type = mode === 'range' ? rangeOffset(orderBy, window, env) : 'int8';
     const count = coerce(bindExpression(required(node), env), type, env.ctx);
     if (someExpr(count, (e) => e.kind === 'column')) {
-      throw env.ctx.error(
-        'windowing',
-        { detail: 'the offset of a frame must not hold columns' },
-        window.location,
-      );
+      throw env.ctx.windowing('the offset of a frame must not hold columns', window.location);
     }
     return count;
   };
@@ -190,7 +179,7 @@ export function extended(window: WindowDef, base: WindowDef, ctx: BindContext): 
         : ((base.frameOptions ?? 0) & NONDEFAULT) !== 0
           ? `window \`${name}\` has a frame, so that no other can extend it`
           : null;
-  if (fault !== null) throw ctx.error('windowing', { detail: fault }, location);
+  if (fault !== null) throw ctx.windowing(fault, location);
   const { frameOptions, startOffset, endOffset } = window;
   const orderClause = window.orderClause ?? base.orderClause;
   return {

@@ -41,8 +41,8 @@ export function itemsMetOnce(from: FromItem, source: SourceId): ReadonlySet<Sour
 }
 
 /** True if an outer join may replace a row of `source` by NULLs. */
-export function mayBeMissing(from: FromItem, source: SourceId): boolean {
-  if (from.kind !== 'join') return false;
+export function mayBeMissing(from: FromItem | undefined, source: SourceId): boolean {
+  if (from?.kind !== 'join') return false;
   const inRight = leavesOf(from.right).some((l) => l.id === source);
   if (from.type === 'full' || (inRight && from.type === 'left')) return true;
   return mayBeMissing(inRight ? from.right : from.left, source);

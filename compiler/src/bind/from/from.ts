@@ -12,14 +12,13 @@ import type {
 } from '../../plan/plan.js';
 import { identifier, quoteLiteral } from '../../text/sql-text.js';
 import { nearest, nearestIdentifier } from '../../text/text.js';
-import { constructOf, type Location, nameParts, placeOf, required } from '../ast.js';
+import { constructOf, firstLocation, type Location, nameParts, required } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { plainEnvironment } from '../environment.js';
 import { coerce } from '../expressions/coerce.js';
 import { bindExpression } from '../expressions/expression.js';
-import { isOfRowIn } from '../expressions/row.js';
+import { isRowInSubquery } from '../expressions/row.js';
 import { columnsOf } from '../manifest/computed.js';
-import { withDeniedContent, withEvidence } from '../runtime/joint.js';
+import { withDeniedContent, withEvidence } from '../runtime/evidence.js';
 import { bindRetrieve } from '../runtime/retrieve.js';
 import { bindTraverse } from '../runtime/traverse.js';
 import {
@@ -27,14 +26,15 @@ import {
   type BoundItem,
   type CommonTableEntry,
   innerScope,
+  plainEnvironment,
   type Scope,
   type ScopeColumn,
   type ScopeItem,
   visibleColumn,
 } from '../scope.js';
 import { bindQuery } from '../select/query.js';
-import { joinCommas } from './commas.js';
-import { bindJoin, refuseTwice } from './join.js';
+import { joinCommas } from './comma-join.js';
+import { bindJoin, refuseDuplicateAliases } from './join.js';
 import {
   aroundCall,
   bindRowSource,
@@ -42,7 +42,7 @@ import {
   isRowSource,
   renamedDerived,
   renamedEntity,
-} from './rows.js';
+} from './row-functions.js';
 
 /** @param where conjuncts of WHERE, which may contain conditions of comma joins */
 export function bindFrom(
@@ -64,9 +64,9 @@ export function bindFrom(
   const isBridge = from.item.kind === 'entity' && from.item.relation.kind === 'bridge';
   if (isBridge && !isWithin(outer) && ctx.world === 'semantic') {
     const construct = `bridge \`${from.items[0]?.relation?.name}\` alone in FROM`;
-    throw ctx.unsupported(construct, placeOf(first), 'join it to one of the entities that it links');
+    throw ctx.unsupported(construct, firstLocation(first), 'join it to one of the entities that it links');
   }
-  refuseTwice(from.items, ctx);
+  refuseDuplicateAliases(from.items, ctx);
   return from;
 }
 
@@ -91,7 +91,7 @@ export function bindItem(
     const { relation } = node.RangeTableSample;
     return sampled(node.RangeTableSample, bindItem(required(relation), ctx, outer, tables, before), ctx);
   }
-  throw ctx.unsupported(`${constructOf(node)} in FROM`, placeOf(node));
+  throw ctx.unsupported(`${constructOf(node)} in FROM`, firstLocation(node));
 }
 
 /**
@@ -151,8 +151,8 @@ function bindRelation(node: RangeVar, ctx: BindContext, tables: Scope['tables'])
   const access = ctx.access.relations.get(relation.name);
   if (access === undefined) throw unknownRelation(node, ctx);
   const id = ctx.nextSource();
-  ctx.standsAt(id, node.location);
-  ctx.labelled.ofRelation(id, relation);
+  ctx.recordPosition(id, node.location);
+  ctx.enumColumns.ofRelation(id, relation);
   const columns = physical ? physicalColumnsFor(relation, access) : columnsOf(relation, access, ctx);
   const alias = node.alias?.aliasname ?? (physical ? relation.table : relation.name);
   const item: EntityScan = Object.freeze({ kind: 'entity', id, relation, columns: [] });
@@ -205,8 +205,8 @@ function commonItem({ table, columns, stepOf }: CommonTableEntry, id: number): C
 
 function bindCommon(entry: CommonTableEntry, node: RangeVar, ctx: BindContext): BoundItem {
   const id = ctx.nextSource();
-  if (entry.content) ctx.readsContent();
-  ctx.labelled.ofQuery(id, entry.table.query);
+  if (entry.content) ctx.countContentRead();
+  ctx.enumColumns.ofQuery(id, entry.table.query);
   const item = commonItem(entry, id);
   const columns = renamedDerived(entry.columns, node.alias, node.location, ctx);
   return {
@@ -237,14 +237,14 @@ function bindDerived(
   if (subquery === undefined || !('SelectStmt' in subquery)) {
     throw ctx.unsupported('this derived table', undefined);
   }
-  if (!isOfRowIn(node)) ctx.requireFeature('derived_tables', placeOf(subquery));
+  if (!isRowInSubquery(node)) ctx.requireFeature('derived_tables', firstLocation(subquery));
   // A derived table sees common tables and outer queries, and preceding FROM items only if it is LATERAL.
   const beyond = outer === null ? innerScope(null, [], tables) : { ...outer, tables };
   const around = lateral ? { ...innerScope(outer, left, tables), lateral } : beyond;
   const before = ctx.contentRead;
   const { query, columns } = bindQuery(subquery.SelectStmt, ctx, around);
   const id = ctx.nextSource();
-  ctx.labelled.ofQuery(id, query);
+  ctx.enumColumns.ofQuery(id, query);
   const content = ctx.contentRead > before;
   const item: DerivedTable = Object.freeze({ kind: 'derived', id, query, ...(lateral ? { lateral } : {}) });
   const alias = node.alias?.aliasname ?? `derived ${id}`;
@@ -256,8 +256,8 @@ function bindDerived(
       {
         source: id,
         alias,
-        location: placeOf(subquery),
-        columns: renamedDerived(columns, node.alias, placeOf(subquery), ctx),
+        location: firstLocation(subquery),
+        columns: renamedDerived(columns, node.alias, firstLocation(subquery), ctx),
         relation: null,
       },
     ],

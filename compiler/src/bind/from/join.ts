@@ -6,21 +6,22 @@ import { equatesColumns, isKeyEquality } from '../../plan/key-equality.js';
 import type { ColumnRef, Expr, FromItem, Join, Logic, Operation, Query, SourceId } from '../../plan/plan.js';
 import { leavesOf, queryOf, someExpr, visitExpr } from '../../plan/walk.js';
 import { identifier } from '../../text/sql-text.js';
-import { conjunctsOf, type Location, placeOf, stringOf } from '../ast.js';
+import { conjunctsOf, firstLocation, type Location, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { type BindEnvironment, plainEnvironment } from '../environment.js';
 import { bindPredicateNode } from '../expressions/expression.js';
 import { infix } from '../expressions/infix.js';
 import {
+  type BindEnvironment,
   type BoundItem,
+  DUPLICATE_MARK,
   innerScope,
   isNameable,
   isSealedIn,
+  plainEnvironment,
   resolveColumn,
   type Scope,
   type ScopeColumn,
   type ScopeItem,
-  TWICE,
 } from '../scope.js';
 import { bindItem } from './from.js';
 
@@ -32,7 +33,7 @@ export function bindJoin(
   tables: Scope['tables'],
   before: readonly ScopeItem[],
 ): BoundItem {
-  const at = placeOf(node.rarg);
+  const at = firstLocation(node.rarg);
   if (node.alias !== undefined) throw ctx.unsupported('an alias of a join', at, 'name each side');
   const type = joinType(node, ctx, at);
   const byName = node.isNatural === true || node.usingClause !== undefined;
@@ -41,7 +42,7 @@ export function bindJoin(
   // As in Postgres, function arguments cannot refer to the nullable side of an outer join.
   const given = type === 'inner' || type === 'left' ? [...before, ...left.items] : before;
   const right = bindItem(node.rarg, ctx, outer, tables, given);
-  refuseTwice([...left.items, ...right.items], ctx);
+  refuseDuplicateAliases([...left.items, ...right.items], ctx);
   if (byName) return joinByName(node, left, right, type, ctx, at);
   const env = onEnvironment([...left.items, ...right.items], ctx, tables);
   const on = conjunctsOf(node.quals).map((c) => bindCondition(c, left, right, env));
@@ -50,18 +51,18 @@ export function bindJoin(
 }
 
 /** Cache, since every enclosing join asks again. */
-const MADE = new WeakMap<Join, boolean>();
+const GENERATED = new WeakMap<Join, boolean>();
 
 /** True if all rows of `item` come from set-returning functions. */
-export function isMade(item: FromItem): boolean {
+export function isGenerated(item: FromItem): boolean {
   if (item.kind !== 'join') return item.kind === 'rows';
-  const made = MADE.get(item) ?? (isMade(item.left) && isMade(item.right));
-  MADE.set(item, made);
+  const made = GENERATED.get(item) ?? (isGenerated(item.left) && isGenerated(item.right));
+  GENERATED.set(item, made);
   return made;
 }
 
 /** Must run before ON is bound, where duplicate aliases would be ambiguous. */
-export function refuseTwice(items: readonly ScopeItem[], ctx: BindContext): void {
+export function refuseDuplicateAliases(items: readonly ScopeItem[], ctx: BindContext): void {
   const seen = new Set<string>();
   for (const { alias, location } of items) {
     if (seen.has(alias)) throw ctx.error('duplicateAlias', { alias }, location);
@@ -122,7 +123,7 @@ function equatesKeys(e: Expr, left: BoundItem, right: BoundItem): boolean {
 
 function bindCondition(node: Node, left: BoundItem, right: BoundItem, env: BindEnvironment): Expr {
   const { ctx } = env;
-  const at = placeOf(node);
+  const at = firstLocation(node);
   const on = typed(() => bindPredicateNode(node, env), left, right, at, ctx);
   if (!someExpr(on, (e) => queryOf(e) !== null))
     return joinsOnKeys(left, right, ctx) ? on : asEquality(on, [left.item, right.item], at, ctx);
@@ -130,7 +131,7 @@ function bindCondition(node: Node, left: BoundItem, right: BoundItem, env: BindE
 }
 
 function joinsOnKeys(left: BoundItem, right: BoundItem, { joins }: BindContext): boolean {
-  if (isMade(left.item) || isMade(right.item)) return false;
+  if (isGenerated(left.item) || isGenerated(right.item)) return false;
   return joins === 'declared' || (joins === 'any' && (left.content || right.content));
 }
 
@@ -288,7 +289,7 @@ function mergedItem(pairs: readonly NamedPair[], ctx: BindContext): ScopeItem {
       },
     ]),
   );
-  return { source, alias: `${TWICE}${source}`, columns, relation: null };
+  return { source, alias: `${DUPLICATE_MARK}${source}`, columns, relation: null };
 }
 
 function keyNamed(name: string, items: readonly ScopeItem[], ctx: BindContext, at: Location) {
@@ -390,7 +391,7 @@ function unsealedCondition(
   at: Location,
   ctx: BindContext,
 ): QueryError {
-  ctx.knowItems(items);
+  ctx.recordItems(items);
   const hint = hintOf({ sides: items.map((i) => i.source), content }, ctx);
   return ctx.error('unsealedJoin', { detail: `${DETAILS.condition}: ${because}`, hint }, at);
 }

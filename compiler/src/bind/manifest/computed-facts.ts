@@ -15,12 +15,18 @@ import { parse } from '../../text/parse.js';
 import { positionOfIndex } from '../../text/text.js';
 import { bind } from '../bind.js';
 import { BindContext } from '../context.js';
-import { type BindEnvironment, plainEnvironment } from '../environment.js';
 import { bindPredicateNode, columnValue } from '../expressions/expression.js';
-import { innerScope, resolveColumn, type ScopeColumn, type ScopeItem, withParents } from '../scope.js';
+import {
+  type BindEnvironment,
+  innerScope,
+  plainEnvironment,
+  resolveColumn,
+  type ScopeColumn,
+  type ScopeItem,
+  withParents,
+} from '../scope.js';
 import { columnsOf } from './computed.js';
-import { expressionNode, PREFIX } from './expression-node.js';
-import { type LiteralForm, settingsFree } from './settings-free.js';
+import { expressionNode, type LiteralForm, PREFIX, settingsFree } from './expression.js';
 
 export type ComputedFacts = Pick<ComputedColumn, 'type' | 'reads' | 'keys' | 'labels'>;
 
@@ -31,8 +37,14 @@ export type ComputedFacts = Pick<ComputedColumn, 'type' | 'reads' | 'keys' | 'la
  * @throws QueryError if it is invalid, refers to itself, or is not a value of one row
  */
 export function computedFacts(name: string, relation: Relation, catalog: Catalog): ComputedFacts {
-  const ctx = new BindContext({ original: '', quoted: [] }, catalog, everything(catalog), NO_FEATURES, []);
-  const columns = columnsOf(relation, wholly(relation), ctx);
+  const ctx = new BindContext(
+    { original: '', quoted: [] },
+    catalog,
+    fullCatalogAccess(catalog),
+    NO_FEATURES,
+    [],
+  );
+  const columns = columnsOf(relation, fullAccess(relation), ctx);
   const item: ScopeItem = { source: ctx.nextSource(), alias: relation.name, columns, relation, parents: [] };
   const found = resolveColumn(innerScope(null, [item], new Map()), [name], ctx, undefined);
   const value = columnValue(found, ctx, undefined);
@@ -65,21 +77,21 @@ function keyOf(side: Expr | null, relation: Relation | null): readonly ReadColum
   return [Object.freeze({ relation: relation.name, column: side.name })];
 }
 
-const EVERYTHING = new WeakMap<Catalog, Access>();
+const FULL_CATALOG_ACCESS = new WeakMap<Catalog, Access>();
 
-function everything(catalog: Catalog): Access {
-  const known = EVERYTHING.get(catalog);
+function fullCatalogAccess(catalog: Catalog): Access {
+  const known = FULL_CATALOG_ACCESS.get(catalog);
   if (known !== undefined) return known;
-  const relations = new Map([...catalog.relations.values()].map((r) => [r.name, wholly(r)]));
+  const relations = new Map([...catalog.relations.values()].map((r) => [r.name, fullAccess(r)]));
   const access = { signature: '', policyVersion: '', chainLength: 1, relations };
-  EVERYTHING.set(catalog, access);
+  FULL_CATALOG_ACCESS.set(catalog, access);
   return access;
 }
 
-const WHOLLY = new WeakMap<Relation, RelationAccess>();
+const FULL_ACCESS = new WeakMap<Relation, RelationAccess>();
 
-function wholly(relation: Relation): RelationAccess {
-  const known = WHOLLY.get(relation);
+function fullAccess(relation: Relation): RelationAccess {
+  const known = FULL_ACCESS.get(relation);
   if (known !== undefined) return known;
   const columns = new Set(relation.columns.map((c) => c.name));
   const unmask = labelsOf(relation);
@@ -88,7 +100,7 @@ function wholly(relation: Relation): RelationAccess {
     masks: new Map(),
     denied: new Set<string>(),
   };
-  WHOLLY.set(relation, access);
+  FULL_ACCESS.set(relation, access);
   return access;
 }
 
@@ -100,7 +112,7 @@ function wholly(relation: Relation): RelationAccess {
 export function metricColumns(metric: SimpleMetric, catalog: Catalog): ReadonlySet<string> {
   const entity = catalog.relations.get(metric.entity);
   if (entity === undefined) throw new InternalError(`metric ${metric.name} is of no entity`);
-  const access = everything(catalog);
+  const access = fullCatalogAccess(catalog);
   const text = `select measure("${metric.name}") from osl.entities."${entity.name}"`;
   const { query } = bind(parse(text), catalog, access, NO_FEATURES, []);
   const leaves = allQueries(query).flatMap((q) => (q.kind === 'select' ? leavesOf(q.from) : []));
@@ -140,7 +152,7 @@ function bindOver(text: string, relation: Relation): Expr {
   const env: BindEnvironment = { ...plainEnvironment(ctx, scope, 'a policy predicate'), policy: true };
   const bound = bindPredicateNode(expressionNode(text), env);
   const { slots } = ctx.finish();
-  if (someExpr(bound, (e) => e.kind === 'scalar_query' || e.kind === 'exists' || e.kind === 'in_query')) {
+  if (someExpr(bound, (e) => queryOf(e) !== null)) {
     throw queryError('unsupported', { construct: 'a subquery in a policy predicate', hint: null });
   }
   const declared = new Map(relation.columns.map((c) => [c.name, c]));

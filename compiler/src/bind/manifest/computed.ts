@@ -14,17 +14,18 @@ import type { EntityScan, Expr, FromItem, Operation } from '../../plan/plan.js';
 import { identifier } from '../../text/sql-text.js';
 import type { Location } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { type BindEnvironment, plainEnvironment } from '../environment.js';
 import { infix } from '../expressions/infix.js';
 import {
   asDeclared,
+  type BindEnvironment,
   columnsFor,
   innerScope,
   type ParentItem,
+  plainEnvironment,
   type ScopeColumn,
   type ScopeItem,
 } from '../scope.js';
-import { expressionNode, ofManifest } from './expression-node.js';
+import { expressionNode, ofManifest } from './expression.js';
 
 /**
  * Columns of `relation` that this access includes, with computed ones. A computed column is visible if all columns it
@@ -39,7 +40,7 @@ export function columnsOf(
   if (relation.computed === undefined) return columns;
   const all = new Map(columns);
   for (const computed of relation.computed) {
-    const sight = sightOf(computed, relation, columns, ctx);
+    const sight = visibilityOf(computed, relation, columns, ctx);
     if (sight === 'hidden') continue;
     const { name, type } = computed;
     const denied = sight === 'denied';
@@ -48,7 +49,7 @@ export function columnsOf(
   return all;
 }
 
-function sightOf(
+function visibilityOf(
   { reads, keys, labels }: ComputedColumn,
   { name }: Relation,
   own: ReadonlyMap<string, ScopeColumn>,
@@ -99,27 +100,28 @@ export function computedValue(
   ctx: BindContext,
   bind: (node: Node, env: BindEnvironment) => Expr,
 ): Expr {
-  return ctx.unplaced(() => writtenOut(computed, item, [], ctx, bind));
+  return ctx.withoutPositions(() => expandComputed(computed, item, [], ctx, bind));
 }
 
-function writtenOut(
+function expandComputed(
   { name, expression, sensitivity }: ComputedColumn,
   item: ScopeItem,
   within: readonly string[],
   ctx: BindContext,
   bind: (node: Node, env: BindEnvironment) => Expr,
 ): Expr {
-  const known = ctx.computedOf(item.source, name);
+  const known = ctx.cachedComputed(item.source, name);
   if (known !== null) return known;
   const own = `${item.relation?.name}.${name}`;
   if (within.includes(own)) throw ctx.unsupported(`\`${own}\` as a part of itself`, undefined);
-  if (sensitivity !== null) ctx.isLabelled({ relation: item.relation?.name ?? '', label: sensitivity });
+  if (sensitivity !== null) ctx.recordLabel({ relation: item.relation?.name ?? '', label: sensitivity });
   const env: BindEnvironment = {
     ...plainEnvironment(ctx, innerScope(null, [], new Map()), 'a computed column'),
     withinMetric: true,
     nameOf: (parts, at) => {
       const { column, of } = named(parts, item, ctx, at);
-      if (column.computed !== undefined) return writtenOut(column.computed, of, [...within, own], ctx, bind);
+      if (column.computed !== undefined)
+        return expandComputed(column.computed, of, [...within, own], ctx, bind);
       ctx.use(of.source, column.name);
       return columnRef(of.source, column.name, column.type);
     },
@@ -128,7 +130,7 @@ function writtenOut(
     ctx.nested(() => bind(expressionNode(expression), env)),
     ctx,
   );
-  ctx.isComputed(item.source, name, value);
+  ctx.cacheComputed(item.source, name, value);
   return value;
 }
 
@@ -213,23 +215,30 @@ function edgeNamed(link: string, relation: Relation, ctx: BindContext, at: Locat
   if (more.length === 0) return edge;
   const ways = [edge, ...more].map((e) => `\`${identifier(e?.name ?? '')}\``).join(', ');
   const hint = `name the relationship: ${ways}`;
-  throw ctx.error('unresolvable', { detail: `several relationships lead to \`${link}\``, hint }, at);
+  throw ctx.unresolvable(`several relationships lead to \`${link}\``, at, hint);
 }
 
 function linksFrom(relation: string, { edges }: Catalog): readonly Edge[] {
   return edges.filter((e) => e.from === relation && e.bridge === null);
 }
 
+/** A FROM item for an entity. @throws QueryError E0512 if the caller may not see it */
+export function scanEntity(name: string, ctx: BindContext): { scan: EntityScan; item: ScopeItem } {
+  const relation = ctx.catalog.relations.get(name);
+  const access = ctx.access.relations.get(name);
+  if (relation === undefined || access === undefined)
+    throw ctx.error('unknownRelation', { relation: name, near: null }, undefined);
+  const source = ctx.nextSource();
+  const columns = columnsOf(relation, access, ctx);
+  return {
+    scan: Object.freeze({ kind: 'entity', id: source, relation, columns: [] }),
+    item: { source, alias: name, columns, relation, parents: [] },
+  };
+}
+
 /** Scans the parent under its own grants; a row that the caller may not see yields NULLs. */
 function parentAt(item: ScopeItem, edge: Edge, ctx: BindContext): ParentItem {
-  const relation = ctx.catalog.relations.get(edge.to);
-  const access = ctx.access.relations.get(edge.to);
-  if (relation === undefined || access === undefined)
-    throw ctx.error('unknownRelation', { relation: edge.to, near: null }, undefined);
-  const source = ctx.nextSource();
-  const scan: EntityScan = Object.freeze({ kind: 'entity', id: source, relation, columns: [] });
-  const columns = columnsOf(relation, access, ctx);
-  const parent: ScopeItem = { source, alias: edge.to, columns, relation, parents: [] };
+  const { scan, item: parent } = scanEntity(edge.to, ctx);
   const on = edge.fromColumns.map((from, i): Operation => {
     const sides = [keyOf(item, from, ctx), keyOf(parent, edge.toColumns[i] ?? '', ctx)] as const;
     const equality = infix('=', ...sides, undefined, ctx);

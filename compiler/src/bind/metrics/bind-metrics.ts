@@ -8,27 +8,31 @@ import type { Expr, Query, SortKey } from '../../plan/plan.js';
 import type { BoundPlan } from '../bind.js';
 import { BindContext } from '../context.js';
 import { withUsedColumns } from '../runtime/finish-runtime.js';
-import { attributed } from './attributed.js';
-import { allRowsOf, derivedRows, materialized, tableRows, unnamedOutputs } from './build.js';
-import { baseEvents, laterRows } from './converted.js';
+import { allRowsOf, derivedRows, materialized, nullOf, tableRows, unnamedOutputs } from './build.js';
+import { type Condition, conditionsOf, predicateOf } from './conditions.js';
+import { baseEvents, conversionTable } from './conversion-events.js';
+import { attributeEvents } from './conversion-rows.js';
 import { cumulativePart } from './cumulative.js';
-import { type DimensionKey, keyOf, sameKey, valueOfKey } from './dimensions.js';
-import { metricAndInputs } from './inputs.js';
-import { dimensionNamed } from './names.js';
+import { type DimensionKey, dimensionNamed, keyOf, sameKey, valueOfKey } from './dimensions.js';
 import {
-  asUnknown,
+  aggregating,
+  type LeafFigure,
+  leafFigures,
+  leafKey,
+  resolveMetric,
+  unknownMetric,
+} from './metric-access.js';
+import { metricAndInputs, metricValue } from './metric-value.js';
+import {
   combineParts,
-  type EntityFigures,
   type FigureQuery,
+  hideAsUnknown,
   rowConditions,
   type SharedMetricParts,
   simplePart,
   sourceOf,
   withinTime,
-} from './part.js';
-import { aggregating, type LeafFigure, leafKey, leavesOf, metricCalled, unknownMetric } from './readable.js';
-import { metricValue } from './value.js';
-import { type Condition, conditionsOf, predicateOf } from './where.js';
+} from './request-parts.js';
 
 /** Maximum number of leaf metrics; each is a column of the statement. */
 const MOST_LEAVES = 500;
@@ -43,7 +47,7 @@ export function bindMetrics(request: MetricsRequest, catalog: Catalog, access: A
   const ctx = new BindContext({ original: '', quoted: [] }, catalog, access, NO_FEATURES, []);
   const fallback = request.grain ?? 'day';
   const asked = request.metrics.map(({ name, alias }) => {
-    const metric = metricCalled(name, ctx);
+    const metric = resolveMetric(name, ctx);
     return { metric, name: alias ?? metric.name };
   });
   const conditions = conditionsOf(request.where, fallback, ctx);
@@ -61,14 +65,14 @@ export function bindMetrics(request: MetricsRequest, catalog: Catalog, access: A
       names: [name, metric.name],
     })),
   ];
-  refuseTwice(outputs, ctx);
+  refuseDuplicateOutputs(outputs, ctx);
   const query = answer.query({
     outputs: Object.freeze(outputs.map(({ name, expr }) => Object.freeze({ name, expr }))),
     having: Object.freeze(conditions.filter(isOnGroups).map((c) => onGroups(c, keys, answer, ctx))),
     orderBy: orderOf(request.orderBy, outputs, ctx),
     limit: request.limit === null ? null : ctx.constant(String(request.limit), 'int8'),
   });
-  for (const name of metrics.flatMap((m) => metricAndInputs(m, catalog))) ctx.measures(name);
+  for (const name of metrics.flatMap((m) => metricAndInputs(m, catalog))) ctx.recordMetric(name);
   return finishPlan(query, outputs, ctx);
 }
 
@@ -91,7 +95,7 @@ function isOnGroups(condition: Condition): boolean {
 
 function testedMetrics(conditions: readonly Condition[], ctx: BindContext): readonly Metric[] {
   const terms = conditions.flatMap((c) => [...c.terms.values()]);
-  return terms.flatMap((t) => (t.kind === 'metric' ? [metricCalled(t.name, ctx)] : []));
+  return terms.flatMap((t) => (t.kind === 'metric' ? [resolveMetric(t.name, ctx)] : []));
 }
 
 /** One part for the simple metrics of each entity, and one for each cumulative or conversion metric. */
@@ -99,8 +103,8 @@ function partsOf(
   metrics: readonly Metric[],
   asked: SharedMetricParts,
   ctx: BindContext,
-): readonly [EntityFigures, ...EntityFigures[]] {
-  const leaves = leavesOf(metrics, ctx.catalog);
+): readonly [FigureQuery, ...FigureQuery[]] {
+  const leaves = leafFigures(metrics, ctx.catalog);
   if (leaves.length > MOST_LEAVES)
     throw queryError('tooLarge', { what: 'the number of figures', limit: MOST_LEAVES });
   const simple = leaves.filter((l) => l.metric.type === 'simple');
@@ -126,7 +130,9 @@ function figure(metric: Metric, answer: FigureQuery, ctx: BindContext): Expr {
     if (value === undefined) throw new InternalError(`metric ${name} was not computed`);
     return value;
   };
-  return ctx.unplaced(() => metricValue(metric, (m, filters) => leaf(m.name, filters), aggregating([], ctx)));
+  return ctx.withoutPositions(() =>
+    metricValue(metric, (m, filters) => leaf(m.name, filters), aggregating([], ctx)),
+  );
 }
 
 function onGroups(
@@ -138,7 +144,7 @@ function onGroups(
   return predicateOf(
     condition,
     (term) => {
-      if (term.kind === 'metric') return figure(metricCalled(term.name, ctx), answer, ctx);
+      if (term.kind === 'metric') return figure(resolveMetric(term.name, ctx), answer, ctx);
       const value = answer.keys[keys.findIndex((k) => sameKey(k, term.key))];
       if (value !== undefined) return value;
       const construct = `\`${term.key.name}\` beside a metric in \`where\``;
@@ -149,7 +155,7 @@ function onGroups(
   );
 }
 
-function refuseTwice(outputs: readonly MetricsOutput[], ctx: BindContext): void {
+function refuseDuplicateOutputs(outputs: readonly MetricsOutput[], ctx: BindContext): void {
   const seen = new Set<string>();
   for (const { name } of outputs) {
     if (seen.has(name.toLowerCase())) {
@@ -205,15 +211,17 @@ function finishPlan(query: Query, outputs: readonly MetricsOutput[], ctx: BindCo
  * Conversion metric: aggregates conversion events by the groups of their base events. Conditions apply to base events.
  * Groups without conversions are included.
  */
-function conversionPart(leaf: LeafFigure, asked: SharedMetricParts, ctx: BindContext): EntityFigures {
+function conversionPart(leaf: LeafFigure, asked: SharedMetricParts, ctx: BindContext): FigureQuery {
   const { metric } = leaf;
   if (metric.type !== 'conversion') throw unknownMetric(leaf.asked, ctx);
   const source = sourceOf(metric.entity, leaf.asked, ctx);
-  const events = asUnknown(leaf.asked, ctx, () =>
-    ctx.unplaced(() => baseEvents(metric, leaf.filters, source.root, aggregating([source.root], ctx))),
+  const events = hideAsUnknown(leaf.asked, ctx, () =>
+    ctx.withoutPositions(() =>
+      baseEvents(metric, leaf.filters, source.root, aggregating([source.root], ctx)),
+    ),
   );
-  const later = asUnknown(leaf.asked, ctx, () =>
-    ctx.unplaced(() => laterRows(metric, (item) => aggregating([item], ctx), ctx)),
+  const later = hideAsUnknown(leaf.asked, ctx, () =>
+    ctx.withoutPositions(() => conversionTable(metric, (item) => aggregating([item], ctx), ctx)),
   );
   const keys = asked.keys.map((key) => valueOfKey(key, source, leaf.asked, ctx));
   const conditions = [
@@ -229,9 +237,9 @@ function conversionPart(leaf: LeafFigure, asked: SharedMetricParts, ctx: BindCon
     }),
     ctx,
   );
-  const found = attributed(metric, bases, later, ctx);
+  const found = attributeEvents(metric, bases, later, ctx);
   const known = tableRows(bases, ctx);
-  const nothing = found.inputs.map(({ type }): Expr => Object.freeze({ kind: 'null', type }));
+  const nothing = found.inputs.map(nullOf);
   const groups = selectOf({
     from: known.item,
     distinct: true,

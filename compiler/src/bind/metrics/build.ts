@@ -1,4 +1,4 @@
-import { neededFunction } from '../../functions/index.js';
+import { requireFunction } from '../../functions/index.js';
 import { callNode, columnRefs } from '../../plan/nodes.js';
 import type { CommonTable, Expr, FromItem, Query, Select, SortKey } from '../../plan/plan.js';
 import { columnsOf } from '../../plan/walk.js';
@@ -65,21 +65,24 @@ export function allRowsOf(queries: readonly [Query, ...Query[]]): Query {
   );
 }
 
-export function call(name: string, args: readonly Expr[], ctx: BindContext): Expr {
-  const { definition, argumentTypes, result } = neededFunction(
-    name,
-    args.map((a) => a.type),
-  );
+export function nullOf({ type }: Pick<Expr, 'type'>): Expr {
+  return Object.freeze({ kind: 'null', type });
+}
+
+function overload(name: string, args: readonly Expr[], ctx: BindContext) {
+  const types = args.map((a) => a.type);
+  const { definition, argumentTypes, result } = requireFunction(name, types);
   const converted = args.map((a, i) => coerce(a, argumentTypes[i] ?? a.type, ctx));
+  return { definition, converted, result };
+}
+
+export function call(name: string, args: readonly Expr[], ctx: BindContext): Expr {
+  const { definition, converted, result } = overload(name, args, ctx);
   return callNode(definition, converted, result);
 }
 
 export function aggregate(name: string, args: readonly Expr[], filter: Expr | null, ctx: BindContext): Expr {
-  const { definition, argumentTypes, result } = neededFunction(
-    name,
-    args.map((a) => a.type),
-  );
-  const converted = args.map((a, i) => coerce(a, argumentTypes[i] ?? a.type, ctx));
+  const { definition, converted, result } = overload(name, args, ctx);
   return Object.freeze({
     kind: 'aggregate',
     definition,
@@ -97,7 +100,7 @@ export function operation(name: string, left: Expr, right: Expr, ctx: BindContex
 }
 
 export function rowNumber(partitionBy: readonly Expr[], orderBy: readonly SortKey[]): Expr {
-  const { definition, result } = neededFunction('row_number', []);
+  const { definition, result } = requireFunction('row_number', []);
   return Object.freeze({
     kind: 'window',
     definition,

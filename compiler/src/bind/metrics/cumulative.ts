@@ -3,6 +3,7 @@ import type { Grain, PeriodSpan } from '../../catalog/grain.js';
 import { columnRef, FALSE, selectOf, TRUE } from '../../plan/nodes.js';
 import type { CommonTable, Expr, FromItem, Query } from '../../plan/plan.js';
 import type { BindContext } from '../context.js';
+import { type DeferredAggregates, deferAggregates } from './aggregates.js';
 import {
   aggregate,
   allRowsOf,
@@ -10,30 +11,36 @@ import {
   derivedRows,
   joinedOn,
   materialized,
+  nullOf,
   type QueryRows,
   tableRows,
   unnamedOutputs,
 } from './build.js';
 import { type DimensionKey, timeOf, valueOfKey } from './dimensions.js';
-import { asUnknown, type EntityFigures, rowConditions, type SharedMetricParts, sourceOf } from './part.js';
-import { type DeferredAggregates, deferAggregates } from './partial.js';
-import { aggregating, type LeafFigure, unknownMetric } from './readable.js';
-import type { EntityRows } from './source.js';
-import { inUtc, notAfter, shownPeriod, takesRow, truncateTime, unitOf } from './time.js';
-import { aggregateOverItem, metricNamed, metricValue } from './value.js';
+import type { EntityRows } from './entity-rows.js';
+import { aggregating, type LeafFigure, unknownMetric } from './metric-access.js';
+import { aggregateOverItem, metricNamed, metricValue } from './metric-value.js';
+import {
+  type FigureQuery,
+  hideAsUnknown,
+  rowConditions,
+  type SharedMetricParts,
+  sourceOf,
+} from './request-parts.js';
+import { inUtc, isInSpan, notAfter, shownPeriod, truncateTime, unitOf } from './time.js';
 
 /**
  * Cumulative metric: its base metric for each period from the first to the last and each combination of the other keys,
  * over the rows before the end of the period. Rows whose time is NULL or infinite belong to no period.
  */
-export function cumulativePart(leaf: LeafFigure, asked: SharedMetricParts, ctx: BindContext): EntityFigures {
+export function cumulativePart(leaf: LeafFigure, asked: SharedMetricParts, ctx: BindContext): FigureQuery {
   const { metric } = leaf;
   if (metric.type !== 'cumulative') throw unknownMetric(leaf.asked, ctx);
   const grain = grainOf(leaf, asked, ctx);
   const source = sourceOf(metric.entity, leaf.asked, ctx);
-  const time = asUnknown(leaf.asked, ctx, () => timeOf(source, leaf.asked, ctx));
+  const time = hideAsUnknown(leaf.asked, ctx, () => timeOf(source, leaf.asked, ctx));
   const base = deferAggregates(
-    asUnknown(leaf.asked, ctx, () => baseValue(leaf, metric, source, ctx)),
+    hideAsUnknown(leaf.asked, ctx, () => baseValue(leaf, metric, source, ctx)),
     ctx,
   );
   const others = asked.keys.filter((k) => k.dimension.kind !== 'metric_time');
@@ -73,7 +80,7 @@ function grainOf(leaf: LeafFigure, asked: SharedMetricParts, ctx: BindContext): 
   const [only] = times;
   const is = isOfOther(leaf) ? 'is of another period' : 'is cumulative';
   const refuse = (detail: string, hint: string) =>
-    ctx.error('unresolvable', { detail: `metric \`${leaf.asked}\` ${detail}`, hint }, undefined);
+    ctx.unresolvable(`metric \`${leaf.asked}\` ${detail}`, undefined, hint);
   if (only?.grain === undefined || only.grain === null || times.length > 1) {
     throw refuse(`${is}, which needs one \`metric_time\` to group by`, 'group by metric_time__day');
   }
@@ -101,7 +108,7 @@ function isOfOther({ metric }: LeafFigure): boolean {
 
 function baseValue(leaf: LeafFigure, metric: CumulativeMetric, source: EntityRows, ctx: BindContext): Expr {
   const env = aggregating([source.root], ctx);
-  return ctx.unplaced(() =>
+  return ctx.withoutPositions(() =>
     metricValue(
       metricNamed(metric.metric, ctx.catalog),
       (base, filters) => {
@@ -178,7 +185,7 @@ function everyPeriod(
     outputs: unnamedOutputs(known.columns.slice(1, 1 + others)),
   });
   const keys: QueryRows | null = others === 0 ? null : derivedRows(combinations, ctx);
-  const nothing = inputs.map(({ type }): Expr => Object.freeze({ kind: 'null', type }));
+  const nothing = inputs.map(nullOf);
   return selectOf({
     from: keys === null ? period.item : joinedOn(period.item, keys.item, []),
     outputs: unnamedOutputs([...period.columns, ...(keys?.columns ?? []), ...nothing, FALSE]),
@@ -197,7 +204,7 @@ function factsOfPeriods(
   const [begin] = period.columns;
   const [at, ...rest] = fact.columns;
   if (begin === undefined || at === undefined) throw new TypeError('periods and facts have a time');
-  const on = takesRow(at, begin, span, grain, ctx);
+  const on = isInSpan(at, begin, span, grain, ctx);
   return selectOf({
     from: joinedOn(period.item, fact.item, on),
     outputs: unnamedOutputs([begin, ...rest, TRUE]),

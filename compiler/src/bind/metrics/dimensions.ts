@@ -1,9 +1,12 @@
-import { type Grain, isOfDays } from '../../catalog/grain.js';
+import type { Catalog, Relation } from '../../catalog/catalog.js';
+import { type Grain, isDayOrLonger, parseGrain } from '../../catalog/grain.js';
 import type { Expr } from '../../plan/plan.js';
+import { nearest } from '../../text/text.js';
 import type { BindContext } from '../context.js';
-import type { MetricDimension, NamedDimension } from './names.js';
-import { columnOf, type EntityRows } from './source.js';
-import { bucket, isTime } from './time.js';
+import { columnsOf as columnsWithComputed } from '../manifest/computed.js';
+import type { ScopeColumn } from '../scope.js';
+import { columnOf, type DimensionLink, type EntityRows, stepsFrom } from './entity-rows.js';
+import { isTime, periodStart } from './time.js';
 
 export interface DimensionKey {
   /** Name of its output column: `{name}` or `{name}__{grain}`. */
@@ -58,11 +61,11 @@ export function valueOfKey(key: DimensionKey, source: EntityRows, metric: string
       ? timeOf(source, metric, ctx)
       : source.column(dimension.links, dimension.column.name, metric);
   if (grain === null) return value;
-  if (value.type === 'date' && !isOfDays(grain)) {
+  if (value.type === 'date' && !isDayOrLonger(grain)) {
     const detail = `\`${dimension.shown}\` of metric \`${metric}\` is a date, which has no ${grain}`;
-    throw ctx.error('unresolvable', { detail, hint: null }, undefined);
+    throw ctx.unresolvable(detail, undefined);
   }
-  return bucket(value, grain, ctx);
+  return periodStart(value, grain, ctx);
 }
 
 /**
@@ -75,7 +78,185 @@ export function timeOf(source: EntityRows, metric: string, ctx: BindContext): Ex
   const name = root.relation?.timeDimension;
   if (name === undefined || !root.columns.has(name)) {
     const detail = `metric \`${metric}\` has no \`metric_time\`: \`${root.alias}\` has no time dimension`;
-    throw ctx.error('unresolvable', { detail, hint: 'group by a time of another name' }, undefined);
+    throw ctx.unresolvable(detail, undefined, 'group by a time of another name');
   }
   return columnOf(root, name, ctx);
 }
+
+export type MetricDimension =
+  | { readonly kind: 'metric_time'; readonly shown: string }
+  | {
+      readonly kind: 'column';
+      /** In declared spelling, without the grain. */
+      readonly shown: string;
+      readonly links: readonly DimensionLink[];
+      readonly relation: Relation;
+      readonly column: ScopeColumn;
+    };
+
+export interface NamedDimension {
+  readonly dimension: MetricDimension;
+  readonly grain: Grain | null;
+}
+
+const METRIC_TIME = 'metric_time';
+
+/**
+ * Resolves a dimension: `metric_time`, `entity__column`, an entity (its key), or any of these with `__grain`.
+ * Relationships may be used instead of entities, and paths may have several elements. Case-insensitive.
+ *
+ * @throws QueryError E0512 if this caller sees no such dimension
+ */
+export function dimensionNamed(name: string, ctx: BindContext): NamedDimension {
+  const words = name.toLowerCase().split('__');
+  if (words[0] === METRIC_TIME && words.length <= 2) {
+    const grain = words[1] === undefined ? null : parseGrain(words[1]);
+    if (words.length === 1 || grain !== null)
+      return { dimension: { kind: 'metric_time', shown: METRIC_TIME }, grain };
+  }
+  const found = resolveWords(words, [], null, ctx);
+  if (found === null) {
+    refuseDenied(words, ctx);
+    throw unknownDimension(name, words, ctx);
+  }
+  return found;
+}
+
+/** Tries `words` as a column of `at`, then as another link. Names may contain `__`, so all splits are tried. */
+function resolveWords(
+  words: readonly string[],
+  links: readonly DimensionLink[],
+  at: Relation | null,
+  ctx: BindContext,
+): NamedDimension | null {
+  if (links.length > MOST_LINKS) return null;
+  const here = at === null ? null : asColumn(words, links, at, ctx);
+  if (here !== null) return here;
+  for (let cut = 1; cut <= words.length; cut++) {
+    const head = words.slice(0, cut).join('__');
+    const rest = words.slice(cut);
+    for (const { link, relation } of linksNamed(head, at, ctx)) {
+      const way = [...links, link];
+      const found = rest.length === 0 ? asKey(way, relation, ctx) : resolveWords(rest, way, relation, ctx);
+      if (found !== null) return found;
+    }
+  }
+  return null;
+}
+
+const MOST_LINKS = 8;
+
+function asColumn(
+  words: readonly string[],
+  links: readonly DimensionLink[],
+  relation: Relation,
+  ctx: BindContext,
+): NamedDimension | null {
+  const whole = columnNamed(words.join('__'), relation, ctx);
+  if (whole !== null) return { dimension: dimensionOf(links, relation, whole), grain: null };
+  const grain = parseGrain(words.at(-1) ?? '');
+  const column = grain === null ? null : columnNamed(words.slice(0, -1).join('__'), relation, ctx);
+  return column === null ? null : { dimension: dimensionOf(links, relation, column), grain };
+}
+
+/** An entity alone stands for its key. */
+function asKey(links: readonly DimensionLink[], relation: Relation, ctx: BindContext): NamedDimension | null {
+  const [key, ...more] = relation.primaryKey;
+  const column = key === undefined || more.length > 0 ? null : columnNamed(key.toLowerCase(), relation, ctx);
+  if (column === null) return null;
+  const shown = links.map(nameOfLink).join('__');
+  return { dimension: { kind: 'column', shown, links, relation, column }, grain: null };
+}
+
+function dimensionOf(
+  links: readonly DimensionLink[],
+  relation: Relation,
+  column: ScopeColumn,
+): MetricDimension {
+  const shown = [...links.map(nameOfLink), column.name].join('__');
+  return { kind: 'column', shown, links, relation, column };
+}
+
+function nameOfLink(link: DimensionLink): string {
+  return link.kind === 'entity' ? link.entity : link.name;
+}
+
+function columnNamed(lower: string, relation: Relation, ctx: BindContext): ScopeColumn | null {
+  for (const column of columnsOf(relation, ctx).values()) {
+    if (column.name.toLowerCase() === lower) return column;
+  }
+  return null;
+}
+
+function columnsOf(relation: Relation, ctx: BindContext): ReadonlyMap<string, ScopeColumn> {
+  const access = ctx.access.relations.get(relation.name);
+  return access === undefined ? new Map() : columnsWithComputed(relation, access, ctx);
+}
+
+/** Links named `lower`: a visible entity, and relationships that start at `at`, or anywhere if it is null. */
+function linksNamed(
+  lower: string,
+  at: Relation | null,
+  ctx: BindContext,
+): readonly { readonly link: DimensionLink; readonly relation: Relation }[] {
+  const { entities, edges } = namesOf(ctx.catalog);
+  const entity = entities.get(lower);
+  const seen = entity !== undefined && ctx.access.relations.has(entity.name);
+  const links = seen ? [{ link: { kind: 'entity', entity: entity.name } as const, relation: entity }] : [];
+  const steps = (edges.get(lower) ?? [])
+    .flatMap((from) => stepsFrom(from, ctx))
+    .filter((s) => s.toOne && s.edge.toLowerCase() === lower && (at === null || s.from === at.name));
+  return [
+    ...links,
+    ...steps.flatMap((s) => {
+      const relation = ctx.catalog.relations.get(s.to);
+      const link = { kind: 'relationship', name: s.edge, from: s.from, to: s.to } as const;
+      return relation === undefined ? [] : [{ link, relation }];
+    }),
+  ];
+}
+
+interface MetricEndpoints {
+  readonly entities: ReadonlyMap<string, Relation>;
+  readonly edges: ReadonlyMap<string, readonly string[]>;
+}
+
+const byCatalog = new WeakMap<Catalog, MetricEndpoints>();
+
+/** Keys are in lower case; names that differ only in case cannot be declared. */
+function namesOf(catalog: Catalog): MetricEndpoints {
+  const known = byCatalog.get(catalog);
+  if (known !== undefined) return known;
+  const entities = [...catalog.relations.values()].filter((r) => r.kind === 'entity');
+  const edges = catalog.edges.filter((e) => e.bridge === null);
+  const names = {
+    entities: new Map(entities.map((r) => [r.name.toLowerCase(), r])),
+    edges: new Map(edges.map((e) => [e.name.toLowerCase(), [...new Set([e.from, e.to])]])),
+  };
+  byCatalog.set(catalog, names);
+  return names;
+}
+
+/** @throws QueryError E2101 if `words` begin with an entity that policy denies entirely */
+function refuseDenied(words: readonly string[], ctx: BindContext): void {
+  const { entities } = namesOf(ctx.catalog);
+  for (let cut = words.length; cut > 0; cut--) {
+    const entity = entities.get(words.slice(0, cut).join('__'));
+    ctx.refuseDenied(entity?.name, entity?.name ?? '', undefined);
+  }
+}
+
+/** Suggests only names that this caller may see. */
+function unknownDimension(name: string, words: readonly string[], ctx: BindContext) {
+  const entity = namesOf(ctx.catalog).entities.get(words[0] ?? '');
+  const seen = entity !== undefined && ctx.access.relations.has(entity.name);
+  const known = seen
+    ? [...columnsOf(entity, ctx).values()].filter((c) => !c.denied).map((c) => `${entity.name}__${c.name}`)
+    : [METRIC_TIME, ...ctx.access.relations.keys()].filter(
+        (n) => n === METRIC_TIME || ctx.catalog.relations.get(n)?.kind === 'entity',
+      );
+  const near = nearest(name.slice(0, LONGEST), known);
+  return ctx.error('unknownDimension', { dimension: name, near }, undefined);
+}
+
+const LONGEST = 200;

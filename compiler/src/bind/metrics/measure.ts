@@ -6,8 +6,8 @@ import {
   type CumulativeMetric,
   columnOf,
   type Metric,
-  plainName,
   type Relation,
+  unqualifiedName,
 } from '../../catalog/catalog.js';
 import { InternalError } from '../../errors/errors.js';
 import { fingerprint } from '../../plan/fingerprint.js';
@@ -17,31 +17,33 @@ import { mapChildren } from '../../plan/walk.js';
 import { identifier } from '../../text/sql-text.js';
 import { nearestIdentifier } from '../../text/text.js';
 import { constantText, type Location, nameParts, stringOf } from '../ast.js';
-import { type BindEnvironment, insideCall } from '../environment.js';
 import { aggregateHint } from '../expressions/call.js';
 import { bindPredicateNode } from '../expressions/expression.js';
 import { fanOutOf, mayBeMissing } from '../from/fan-out.js';
+import { expressionNode } from '../manifest/expression.js';
 import {
   asDeclared,
+  type BindEnvironment,
   innerScope,
-  isMeant,
+  insideCall,
   lookUp,
+  mayReferTo,
   referenceOf,
   resolveColumn,
   type ScopeItem,
 } from '../scope.js';
-import { baseEvents, laterRows } from './converted.js';
-import { leafUses, metricAndInputs } from './inputs.js';
-import { filterAggregates, isPresent, overPresent } from './presence.js';
-import { aggregating, isDenied, isReadable, readableMetrics } from './readable.js';
+import { filterAggregates, isPresent, overPresent } from './aggregates.js';
+import { baseEvents, conversionTable } from './conversion-events.js';
+import { aggregating, isDenied, isReadable, readableMetrics } from './metric-access.js';
 import {
   aggregateOverItem,
   type LeafMetric,
+  leafUses,
+  metricAndInputs,
   metricNamed,
   metricValue,
-  parsedOnce,
   type ValueOfLeaf,
-} from './value.js';
+} from './metric-value.js';
 
 /** `MEASURE(metric) [FILTER (WHERE …)]`: the metric's aggregate over entities in FROM. */
 export function bindMeasure(node: FuncCall, env: BindEnvironment): Expr {
@@ -89,7 +91,7 @@ function metricArgument(node: FuncCall, env: BindEnvironment): Metric | null {
   if (lookUp(scope, reference, ctx, arg.ColumnRef.location) !== null) return null;
   const named: BindEnvironment = {
     ...env,
-    scope: { ...scope, items: scope.items.filter((i) => isMeant(i, reference)) },
+    scope: { ...scope, items: scope.items.filter((i) => mayReferTo(i, reference)) },
   };
   return isInFrom(metric, named) && isReadable(metric, ctx) ? metric : null;
 }
@@ -97,7 +99,7 @@ function metricArgument(node: FuncCall, env: BindEnvironment): Metric | null {
 function isOwnAggregate(name: string, node: FuncCall, metric: Metric): boolean {
   const distinct = node.agg_distinct === true;
   if (name === 'sum' && !distinct) return true;
-  const own = metric.type === 'simple' ? parsedOnce(metric.expression) : null;
+  const own = metric.type === 'simple' ? expressionNode(metric.expression) : null;
   if (own === null || !('FuncCall' in own)) return false;
   const { funcname, agg_distinct } = own.FuncCall;
   return nameParts(funcname).join('.') === name && (agg_distinct === true) === distinct;
@@ -106,11 +108,7 @@ function isOwnAggregate(name: string, node: FuncCall, metric: Metric): boolean {
 function bindMeasured(name: string, node: FuncCall, env: BindEnvironment): Expr {
   const { ctx } = env;
   if (!env.aggregates)
-    throw ctx.error(
-      'grouping',
-      { detail: `a metric is not allowed in ${env.clause}`, hint: aggregateHint(env.clause) },
-      node.location,
-    );
+    throw ctx.grouping(`a metric is not allowed in ${env.clause}`, node.location, aggregateHint(env.clause));
   const metric = ctx.catalog.metrics.get(name);
   if (metric === undefined || !isInFrom(metric, env) || !isReadable(metric, ctx)) {
     if (metric !== undefined && isDenied(metric, ctx))
@@ -118,17 +116,17 @@ function bindMeasured(name: string, node: FuncCall, env: BindEnvironment): Expr 
     throw unknownMetric(name, node, env);
   }
   for (const leaf of leafUses(metric, ctx.catalog)) refuseMisplaced(metric, leaf.metric, env, node.location);
-  ctx.spend(node.location, METRIC_NODES);
+  ctx.countValues(node.location, METRIC_NODES);
   const filter =
     node.agg_filter === undefined
       ? null
       : bindPredicateNode(node.agg_filter, insideCall(env, 'FILTER', false));
   const asked = { metric: metric.name, location: node.location };
   const leafValue: ValueOfLeaf = (leaf, filters) => overFrom(leaf, filters, filter, asked, env);
-  const value = ctx.unplaced(() => metricValue(metric, leafValue, env));
-  for (const name of metricAndInputs(metric, ctx.catalog)) ctx.measures(name);
+  const value = ctx.withoutPositions(() => metricValue(metric, leafValue, env));
+  for (const name of metricAndInputs(metric, ctx.catalog)) ctx.recordMetric(name);
   const figure = filter === null ? value : ofCaller(filterAggregates(value, filter));
-  return ctx.figure(ctx.at(figure, node.location), metric.format);
+  return ctx.withFormat(ctx.at(figure, node.location), metric.format);
 }
 
 /** Number of values that a metric adds to the limit, because several passes rewrite it. */
@@ -155,7 +153,7 @@ function refuseMisplaced(metric: Metric, leaf: LeafMetric, env: BindEnvironment,
   const fault = misplacement(leaf, env);
   if (fault === null) return;
   const detail = `metric \`${metric.name}\` ${fault.detail}`;
-  throw env.ctx.error('unresolvable', { detail, hint: fault.hint }, location);
+  throw env.ctx.unresolvable(detail, location, fault.hint);
 }
 
 function misplacement(leaf: LeafMetric, env: BindEnvironment): { detail: string; hint: string } | null {
@@ -163,9 +161,9 @@ function misplacement(leaf: LeafMetric, env: BindEnvironment): { detail: string;
   const item = itemOf(leaf, env);
   if (item === undefined)
     return { detail: `also takes rows of \`${leaf.entity}\`, which FROM lacks`, hint: body };
-  const { from, ownGrain } = env.scope;
+  const { from, metricRows } = env.scope;
   const fan = from === undefined ? null : fanOutOf(from, item.source);
-  if (fan === null || (ownGrain !== undefined && rowKey(item, env) !== null)) return null;
+  if (fan === null || (metricRows !== undefined && rowKey(item, env) !== null)) return null;
   const detail = `would count rows of \`${fan.of}\` several times: one of them has several of \`${fan.by}\``;
   return { detail, hint: `${body}, or group the metric in a derived table first, then join` };
 }
@@ -204,24 +202,24 @@ function overFrom(
   env: BindEnvironment,
 ): Expr {
   const { ctx } = env;
-  const { from, ownGrain } = env.scope;
+  const { from, metricRows } = env.scope;
   const item = itemOf(leaf, env);
   if (item === undefined) throw new InternalError(`metric ${leaf.name} cannot be computed here`);
   if (leaf.type === 'cumulative') return overOtherPeriods(leaf, filters, filter, item, asked, env);
   if (leaf.type === 'conversion') return overLaterEvents(leaf, filters, filter, item, asked, env);
   const value = aggregateOverItem(leaf, filters, item, env);
-  if (from === undefined || ownGrain === undefined) return value;
+  if (from === undefined || metricRows === undefined) return value;
   const key = rowKey(item, env);
   if (fanOutOf(from, item.source) !== null && key !== null) {
     for (const k of key) if (k.kind === 'column') ctx.use(k.source, k.name);
-    return filterAggregates(value, ownGrain.once(item, key, filter, from, asked, ctx));
+    return filterAggregates(value, metricRows.countOnce(item, key, filter, from, asked, ctx));
   }
   if (!mayBeMissing(from, item.source)) return value;
   const present = isPresent(from, item.source);
   if (present !== null) return overPresent(value, [present]);
   if (key === null) {
     const detail = `metric \`${asked.metric}\` would count rows of \`${leaf.entity}\` that a join does not find`;
-    throw ctx.error('unresolvable', { detail, hint: 'ask with a metrics body' }, asked.location);
+    throw ctx.unresolvable(detail, asked.location, 'ask with a metrics body');
   }
   for (const k of key) if (k.kind === 'column') ctx.use(k.source, k.name);
   return overPresent(value, key.map(isNotNull));
@@ -242,7 +240,7 @@ function overOtherPeriods(
   const base = metricNamed(leaf.metric, ctx.catalog);
   const value = metricValue(base, (l, all) => overFrom(l, all, filter, asked, env), env, filters);
   const spanned = { item, time: ref, span: leaf.span, metric: leaf.name, location: asked.location };
-  const taken = env.scope.ownGrain?.over(spanned, ctx);
+  const taken = env.scope.metricRows?.overPeriods(spanned, ctx);
   if (taken === undefined) throw new InternalError(`metric ${leaf.name} cannot be computed here`);
   return filterAggregates(value, taken);
 }
@@ -262,13 +260,13 @@ function overLaterEvents(
     filters,
     filter === null ? null : fingerprint(filter),
   ]);
-  const found = env.scope.ownGrain?.converted(
+  const found = env.scope.metricRows?.overConversions(
     name,
     () => ({
       item,
       conversion: leaf,
       events: baseEvents(leaf, filters, item, env),
-      later: laterRows(leaf, (later) => aggregating([later], ctx), ctx),
+      later: conversionTable(leaf, (later) => aggregating([later], ctx), ctx),
       filter,
       metric: leaf.name,
       location: asked.location,
@@ -293,7 +291,7 @@ function metricName(node: FuncCall, env: BindEnvironment): string {
   if (arg !== undefined && node.args?.length === 1) {
     const written =
       'ColumnRef' in arg ? (arg.ColumnRef.fields ?? []).map(stringOf).join('.') : constantText(arg);
-    const name = written === null ? null : plainName('metrics', written);
+    const name = written === null ? null : unqualifiedName('metrics', written);
     if (name !== null && !name.includes('.')) return name;
   }
   const detail = `${nameParts(node.funcname).join('.').toUpperCase()} takes the name of one metric`;

@@ -1,4 +1,4 @@
-import { type Grain, grainNamed, isOfDays, type PeriodSpan } from '../../catalog/grain.js';
+import { type Grain, isDayOrLonger, type PeriodSpan, parseGrain } from '../../catalog/grain.js';
 import { InternalError } from '../../errors/errors.js';
 import { fingerprint } from '../../plan/fingerprint.js';
 import { allOf, inType, selectOf } from '../../plan/nodes.js';
@@ -6,10 +6,10 @@ import type { Aggregate, ColumnRef, CommonTable, Expr, Query, Select, SourceId }
 import { someExpr, visitExpr } from '../../plan/walk.js';
 import type { Location } from '../ast.js';
 import type { BindContext } from '../context.js';
+import { deferAggregates, isAdditive } from './aggregates.js';
 import { call, joinedOn, materialized, tableRows, unnamedOutputs } from './build.js';
 import type { Branch, BranchRows, JoinedRows } from './joined-rows.js';
-import { deferAggregates, isAdditive } from './partial.js';
-import { takesRow, truncateTime, unitOf } from './time.js';
+import { isInSpan, truncateTime, unitOf } from './time.js';
 
 /** A metric over rows of other periods: cumulative, or of an earlier period. */
 export interface PeriodMetricUse {
@@ -94,7 +94,7 @@ function without(call: Aggregate, placeholder: ColumnRef | undefined): Aggregate
 
 function periodOf({ metric, time, location }: PeriodMetricUse, select: Select, ctx: BindContext): Period {
   const refuse = (detail: string, hint: string) =>
-    ctx.error('unresolvable', { detail: `metric \`${metric}\` ${detail}`, hint }, location);
+    ctx.unresolvable(`metric \`${metric}\` ${detail}`, location, hint);
   const reads = (e: Expr): boolean =>
     someExpr(e, (x) => x.kind === 'column' && x.source === time.source && x.name === time.name);
   if (select.where.some(reads))
@@ -137,9 +137,9 @@ function asPeriod(key: Expr, time: ColumnRef): Period | null {
   };
   if (inner.kind === 'call' && inner.definition.name === 'date_trunc') {
     const [unit, cut, ...more] = inner.args;
-    const grain = unit?.kind === 'structural' ? grainNamed(unit.text) : null;
+    const grain = unit?.kind === 'structural' ? parseGrain(unit.text) : null;
     if (grain === null || cut === undefined || more.length > 0 || !ofTime(cut)) return null;
-    return { key, time: cut, grain: isDate && !isOfDays(grain) ? 'day' : grain };
+    return { key, time: cut, grain: isDate && !isDayOrLonger(grain) ? 'day' : grain };
   }
   if (!ofTime(inner)) return null;
   return isDate || key.type === 'date' ? { key, time: inner, grain: 'day' } : null;
@@ -166,7 +166,7 @@ function rowsOfPeriods(
   const [begin] = p.columns;
   const [at, ...values] = f.columns;
   if (begin === undefined || at === undefined) throw new InternalError('periods and facts have a time');
-  const on = takesRow(at, asMoment(begin, period.time), span, period.grain, ctx);
+  const on = isInSpan(at, asMoment(begin, period.time), span, period.grain, ctx);
   const shown = others.flatMap((name, i) => (values[i] === undefined ? [] : [[name, values[i]] as const]));
   return {
     from: joinedOn(p.item, f.item, on),

@@ -3,7 +3,7 @@ import {
   GRAINS,
   type Grain,
   type Instant,
-  isOfDays,
+  isDayOrLonger,
   type PeriodSpan,
 } from '../../catalog/grain.js';
 import { assertNever } from '../../errors/errors.js';
@@ -26,13 +26,13 @@ export function inUtc(time: Expr, ctx: BindContext): Expr {
 }
 
 /** Start of the period of `time`: a date for days and longer, else a timestamp in UTC. */
-export function bucket(time: Expr, grain: Grain, ctx: BindContext): Expr {
+export function periodStart(time: Expr, grain: Grain, ctx: BindContext): Expr {
   if (time.type === 'date' && grain === 'day') return time;
   return shownPeriod(truncateTime(inUtc(time, ctx), grain, ctx), grain);
 }
 
 export function shownPeriod(begin: Expr, grain: Grain): Expr {
-  return isOfDays(grain) ? inType(begin, 'date') : begin;
+  return isDayOrLonger(grain) ? inType(begin, 'date') : begin;
 }
 
 export function truncateTime(timestamp: Expr, grain: Grain, ctx: BindContext): Expr {
@@ -67,11 +67,11 @@ export function unitOf(span: PeriodSpan, grain: Grain): Grain {
   if (span.kind === 'unbounded') return grain;
   const other = span.kind === 'window' || span.kind === 'offset' ? span.unit : span.grain;
   const finest = GRAINS.indexOf(grain) < GRAINS.indexOf(other) ? grain : other;
-  return isOfDays(finest) ? 'day' : finest;
+  return isDayOrLonger(finest) ? 'day' : finest;
 }
 
 /** Conditions under which a row at time `at` is in the span of the period that starts at `begin`. */
-export function takesRow(
+export function isInSpan(
   at: Expr,
   begin: Expr,
   span: PeriodSpan,

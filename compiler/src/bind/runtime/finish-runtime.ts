@@ -1,6 +1,6 @@
 import type { Catalog, FacetStore } from '../../catalog/catalog.js';
 import { assertNever, InternalError } from '../../errors/errors.js';
-import type { Query } from '../../plan/plan.js';
+import type { CommonTable, Expr, FromItem, Query, Select, SourceId } from '../../plan/plan.js';
 import {
   type CapHandling,
   EVIDENCE,
@@ -11,10 +11,9 @@ import {
   type RuntimeRelation,
   type Traversal,
 } from '../../plan/runtime.js';
-import { mapQuery } from '../../plan/walk.js';
+import { allQueries, exprsOf, leavesOf, mapQuery, someExpr } from '../../plan/walk.js';
 import type { TypeName } from '../../types/types.js';
 import type { BindContext } from '../context.js';
-import { answersRowByRow, isOnlyShown } from './clipping.js';
 import { mostPerHop, type RuntimeDraft } from './runtime-draft.js';
 
 /** Completes a draft with the columns that the statement uses. */
@@ -34,9 +33,9 @@ export function finishRelation(draft: RuntimeDraft, query: Query, ctx: BindConte
     }
     case 'traversal': {
       const { offered: _, ...rest } = draft;
-      const plain = answersRowByRow(query, draft.source, (select) => ctx.isInOwnOrder(select));
+      const plain = hasOneRowPerSource(query, draft.source, (select) => ctx.hasRuntimeOrder(select));
       const clipping = plain ? 'told' : 'refused';
-      const perHop = draft.perHop ?? perHopUnlessTold(clipping, ctx.catalog);
+      const perHop = draft.perHop ?? defaultPerHop(clipping, ctx.catalog);
       const start = draft.start === null ? null : withUsedColumns(draft.start, ctx);
       return Object.freeze({ ...rest, start, perHop, clipping, columns } satisfies Traversal);
     }
@@ -46,7 +45,7 @@ export function finishRelation(draft: RuntimeDraft, query: Query, ctx: BindConte
       const isUsed = (f: FacetStore): boolean =>
         columns.some((c) => c.name === EVIDENCE || f.derived.some((d) => d.name === c.name));
       const facets = Object.freeze(draft.facets.filter(isUsed));
-      const clipping = isOnlyShown(query, draft.source, EVIDENCE) ? 'told' : 'refused';
+      const clipping = isOnlyOutput(query, draft.source, EVIDENCE) ? 'told' : 'refused';
       return Object.freeze({ ...rest, keys, facets, clipping, columns } satisfies Hydration);
     }
     case 'operated': {
@@ -62,7 +61,7 @@ export function finishRelation(draft: RuntimeDraft, query: Query, ctx: BindConte
 const DEFAULT_PER_HOP = 1_000;
 
 /** Refused caps allow the maximum; otherwise a number of rows that people can read. */
-function perHopUnlessTold(clipping: CapHandling, catalog: Catalog): number {
+function defaultPerHop(clipping: CapHandling, catalog: Catalog): number {
   return clipping === 'refused' ? mostPerHop(catalog) : Math.min(DEFAULT_PER_HOP, mostPerHop(catalog));
 }
 
@@ -95,4 +94,102 @@ export function withUsedColumns(query: Query, ctx: BindContext): Query {
           ? Object.freeze({ ...i, columns: columnsOfDraft(i.id, ctx) })
           : i,
   });
+}
+
+/**
+ * True if each result row corresponds to one row of FROM item `source`, independent of other rows: no aggregate,
+ * DISTINCT, window, join, set operation or subquery, and no LIMIT with an order given by the caller. A result that is
+ * capped is then still correct, only incomplete; otherwise it must be refused.
+ *
+ * @param inOwnOrder true if the rows of a SELECT are in the order of the runtime step, because the caller gave none
+ */
+export function hasOneRowPerSource(
+  query: Query,
+  source: SourceId,
+  inOwnOrder: (select: Select) => boolean,
+): boolean {
+  const levels = levelsDownTo(query, source);
+  if (levels === null) return false;
+  const ordered = levels.some((s) => s.orderBy.length > 0 && !inOwnOrder(s));
+  const limited = levels.some((s) => s.limit !== null || s.offset !== null);
+  return levels.every(isRowByRow) && !(ordered && limited);
+}
+
+/**
+ * Nested SELECTs from `query` down to the one that reads `source`, each the only FROM item of the one above; else null.
+ */
+function levelsDownTo(query: Query, source: SourceId): readonly Select[] | null {
+  const tables = new Map(tablesIn(query).map((t) => [t.id, t]));
+  const references = allQueries(query).flatMap(itemsOf);
+  const levels: Select[] = [];
+  for (let at: Query | undefined = query; at !== undefined; ) {
+    if (at.kind !== 'select') return null;
+    levels.push(at);
+    const items = leavesOf(at.from);
+    // A traversal adds two FROM items: its keys and the target entity.
+    if (items.some((i) => i.kind === 'runtime' && i.id === source)) return items.length === 2 ? levels : null;
+    const [item, ...more] = items;
+    if (item === undefined || more.length > 0) return null;
+    if (item.kind === 'derived') at = item.query;
+    else if (item.kind === 'cte') {
+      const uses = references.filter((i) => i.kind === 'cte' && i.table === item.table);
+      at = uses.length === 1 ? tables.get(item.table)?.query : undefined;
+    } else return null;
+  }
+  return null;
+}
+
+function tablesIn(query: Query): readonly CommonTable[] {
+  return allQueries(query).flatMap((q) => (q.kind === 'values' ? [] : q.with));
+}
+
+function itemsOf(query: Query): readonly FromItem[] {
+  return query.kind === 'select' ? leavesOf(query.from) : [];
+}
+
+function isRowByRow({ grouped, distinct, distinctOn, outputs, orderBy }: Select): boolean {
+  const shown = [
+    ...outputs.map((o) => o.expr),
+    ...orderBy.flatMap((k) => (typeof k.by === 'number' ? [] : [k.by])),
+  ];
+  return (
+    !grouped &&
+    !distinct &&
+    distinctOn.length === 0 &&
+    !shown.some((e) => someExpr(e, (x) => x.kind === 'window'))
+  );
+}
+
+/**
+ * True if column `name` of FROM item `source` only appears unchanged in the result, so that the result can mark
+ * incomplete cells.
+ */
+export function isOnlyOutput(query: Query, source: SourceId, name: string): boolean {
+  const isIt = (e: Expr): boolean => e.kind === 'column' && e.source === source && e.name === name;
+  for (const level of allQueries(query)) {
+    const bare = level.kind === 'select' ? level.outputs.map((o) => o.expr).filter(isIt) : [];
+    if (exprsOf(level).some((e) => !bare.includes(e) && someExpr(e, isIt))) return false;
+    if (level.kind !== 'select' || bare.length === 0) continue;
+    const places = level.outputs.flatMap((o, i) => (isIt(o.expr) ? [i + 1] : []));
+    const sorted = level.orderBy.some((k) => typeof k.by === 'number' && places.includes(k.by));
+    if (level.distinct || sorted) return false;
+    if (level === query) continue;
+    const readers = readersOf(level, query);
+    if (readers === null) return false;
+    if (!readers.every((id) => places.every((place) => isOnlyOutput(query, id, `c${place}`)))) return false;
+  }
+  return true;
+}
+
+/** FROM items that read `inner`; null if a set operation or a subquery expression reads it. */
+function readersOf(inner: Query, query: Query): readonly SourceId[] | null {
+  const table = tablesIn(query).find((t) => t.query === inner);
+  const readers = allQueries(query)
+    .flatMap(itemsOf)
+    .flatMap((i) =>
+      (i.kind === 'derived' && i.query === inner) || (i.kind === 'cte' && i.table === table?.id)
+        ? [i.id]
+        : [],
+    );
+  return readers.length === 0 ? null : readers;
 }

@@ -17,9 +17,9 @@ import {
 } from '../../plan/walk.js';
 import type { BindContext } from '../context.js';
 import { isSealedIn, localSources, type Scope, type ScopeItem } from '../scope.js';
-import { standsAlone } from './key-filters.js';
 import type { OperatedLevel } from './row-operators.js';
 import { operatedScan } from './runtime-draft.js';
+import { isSelfContained } from './store-filters.js';
 
 /**
  * Splits a SELECT with operators over its rows in two: a query of the rows, which runs first, and a SELECT over its
@@ -38,7 +38,7 @@ export function operatedSelect(select: Select, level: OperatedLevel, scope: Scop
   });
   const key = level.uses.some((u) => u.operator === 'DEDUP') ? parts.key() : null;
   const rows = parts.below(page);
-  if (!standsAlone(rows, () => true)) {
+  if (!isSelfContained(rows, () => true)) {
     const hint = 'operators map over rows of entities, or of derived and common tables of such';
     throw ctx.unsupported('an operator over these rows', level.location, hint);
   }

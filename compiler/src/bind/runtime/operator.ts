@@ -8,11 +8,10 @@ import {
 import { columnRef } from '../../plan/nodes.js';
 import type { Expr } from '../../plan/plan.js';
 import type { TypeName } from '../../types/types.js';
-import { type Location, nameParts, placeOf } from '../ast.js';
-import type { BindEnvironment } from '../environment.js';
+import { firstLocation, type Location, nameParts } from '../ast.js';
 import { coerce, typeOfBound } from '../expressions/coerce.js';
 import { bindExpression } from '../expressions/expression.js';
-import { resolveColumn } from '../scope.js';
+import { type BindEnvironment, resolveColumn } from '../scope.js';
 import { refuseComputed } from './named-arguments.js';
 import type { RowOperators } from './row-operators.js';
 
@@ -107,7 +106,7 @@ function bindArguments(
         named === null
           ? `${name} takes ${positional.length === 0 ? 'its other' : 'its further'} arguments by name`
           : `${name} ${declared === undefined ? 'has no argument' : 'was already given'} \`${named.name}\``;
-      throw ctx.mismatch(detail, placeOf(node) ?? at, signatureOf(name));
+      throw ctx.mismatch(detail, firstLocation(node) ?? at, signatureOf(name));
     }
     given.set(declared.name, constant(named?.arg ?? node, declared, env));
   }
@@ -128,6 +127,6 @@ function constant(node: Node, declared: OperatorArgument, env: BindEnvironment):
   const type = typeOfBound(bound);
   const wanted = declared.type === 'labels' && type !== 'text[]' ? 'jsonb' : TYPES[declared.type];
   const value = coerce(bound, wanted, ctx);
-  refuseComputed(value, declared.name, placeOf(node), ctx);
+  refuseComputed(value, declared.name, firstLocation(node), ctx);
   return value;
 }

@@ -61,7 +61,7 @@ export class RowOperators {
       operators: [],
       key: null,
     };
-    this.#draft = { draft, slot: ctx.runtime(draft, location) };
+    this.#draft = { draft, slot: ctx.addRuntime(draft, location) };
     return this.#draft;
   }
 }

@@ -3,7 +3,7 @@ import { LIMITS } from '../../limits.js';
 import { fingerprint, keyFinder } from '../../plan/fingerprint.js';
 import type { Expr, Query, Select } from '../../plan/plan.js';
 import { childrenOf, exprsOf, partsOf, queryOf, readsAround, visitExpr } from '../../plan/walk.js';
-import { type Location, placeOf } from '../ast.js';
+import { firstLocation, type Location } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { localSources, type Scope } from '../scope.js';
 
@@ -24,7 +24,7 @@ export function bindGroups(
   const nodes = stmt.groupClause ?? [];
   if (!nodes.some((n) => 'GroupingSet' in n || isPlainRow(n)))
     return { groupBy: Object.freeze(nodes.map(bindKey)), groupingSets: null };
-  return new GroupingSets(bindKey, ctx, placeOf(nodes[0])).written(nodes, stmt.groupDistinct === true);
+  return new GroupingSets(bindKey, ctx, firstLocation(nodes[0])).written(nodes, stmt.groupDistinct === true);
 }
 
 /** `(a, b)`, which GROUP BY treats as a list, not as a row. */
@@ -116,7 +116,7 @@ class GroupingSets {
   #joined(lists: readonly KeyIndices[]): KeyIndices {
     const [first = [], ...more] = lists.filter((l) => l.length > 0);
     if (more.length === 0) return first;
-    this.#ctx.spend(
+    this.#ctx.countValues(
       this.#at,
       lists.reduce((sum, l) => sum + l.length, 0),
     );
@@ -131,7 +131,7 @@ class GroupingSets {
       return size - 1;
     });
     for (const set of sets)
-      this.#ctx.spend(
+      this.#ctx.countValues(
         this.#at,
         set.reduce((sum, i) => sum + (sizes[i] ?? 0), 0),
       );
@@ -159,13 +159,13 @@ export function checkGrouping(
     if (expr.kind === 'column') {
       if (scope.operators?.isResult(expr.source) === true) {
         const detail = 'an operator over rows must stand in GROUP BY or inside an aggregate';
-        throw ctx.error('grouping', { detail }, ctx.locationOf(expr));
+        throw ctx.grouping(detail, ctx.locationOf(expr));
       }
       const item = local.get(expr.source);
       if (item === undefined) return;
       const shown = [...item.columns.entries()].find(([, c]) => c.name === expr.name)?.[0] ?? expr.name;
       const detail = `column \`${item.alias}.${shown}\` must stand in GROUP BY or inside an aggregate`;
-      throw ctx.error('grouping', { detail }, ctx.locationOf(expr));
+      throw ctx.grouping(detail, ctx.locationOf(expr));
     }
     for (const child of childrenOf(expr)) check(child);
     const inner = queryOf(expr);
@@ -186,7 +186,7 @@ export function refuseOtherGroupings(
     const other = e.args.find((a) => !keys.has(fingerprint(a)));
     if (other === undefined) return;
     const detail = 'the arguments of GROUPING must be keys of GROUP BY';
-    throw ctx.error('grouping', { detail }, ctx.locationOf(e));
+    throw ctx.grouping(detail, ctx.locationOf(e));
   };
   for (const expr of exprs) visitExpr(expr, check);
 }

@@ -1,17 +1,33 @@
 import type { CommonTableExpr, Node, SelectStmt, WithClause } from '@pgsql/types';
 import { type CountClause, NEGATIVE_COUNTS } from '../../errors/value-faults.js';
-import type { CommonTable, Expr, Query, ValuesList } from '../../plan/plan.js';
-import { placeOf, stringOf, TEMPORARY } from '../ast.js';
+import { columnRef, selectOf } from '../../plan/nodes.js';
+import type {
+  CommonTable,
+  DerivedTable,
+  Expr,
+  Query,
+  SetOperation,
+  SortKey,
+  ValuesList,
+} from '../../plan/plan.js';
+import { columnsOf } from '../../plan/walk.js';
+import type { TypeName } from '../../types/types.js';
+import { firstLocation, integerOf, stringOf, TEMPORARY } from '../ast.js';
 import type { BindContext } from '../context.js';
-import { plainEnvironment } from '../environment.js';
-import { requireWritable } from '../expanded.js';
-import { type BoundExpression, coerce, commonType } from '../expressions/coerce.js';
+import { sortKey } from '../expressions/call.js';
+import { type BoundExpression, coerce, commonType, requireComparable } from '../expressions/coerce.js';
 import { bindExpression } from '../expressions/expression.js';
 import type { LiteralTest } from '../literals.js';
-import { type BoundColumn, type CommonTableEntry, innerScope, type Scope } from '../scope.js';
+import {
+  type BoundColumn,
+  type CommonTableEntry,
+  innerScope,
+  plainEnvironment,
+  type Scope,
+} from '../scope.js';
+import { requireSqlSize } from '../size-limits.js';
 import { bindRecursive, namesItself } from './recursive.js';
 import { bindSelect } from './select.js';
-import { bindSetOperation } from './set-operation.js';
 
 export interface BoundQuery {
   readonly query: Query;
@@ -31,10 +47,14 @@ export function bindQuery(stmt: SelectStmt, ctx: BindContext, outer: Scope | nul
         : stmt.valuesLists !== undefined
           ? bindValues(stmt, ctx, scope)
           : bindSelect(stmt, ctx, outer, tables);
-    requireWritable(bound.query);
+    requireSqlSize(bound.query);
     if (common.length === 0) return bound;
     if (bound.query.kind === 'values')
-      throw ctx.unsupported('WITH before VALUES', placeOf(stmt.valuesLists), 'put VALUES in a derived table');
+      throw ctx.unsupported(
+        'WITH before VALUES',
+        firstLocation(stmt.valuesLists),
+        'put VALUES in a derived table',
+      );
     return { ...bound, query: Object.freeze({ ...bound.query, with: Object.freeze(common) }) };
   });
 }
@@ -63,9 +83,9 @@ const LOCKS: ReadonlyMap<string, string> = new Map([
 
 function refuseClauses(stmt: SelectStmt, ctx: BindContext): void {
   if (stmt.intoClause?.rel?.relpersistence === TEMPORARY)
-    throw ctx.error('temporaryTable', {}, placeOf(stmt.intoClause));
+    throw ctx.error('temporaryTable', {}, firstLocation(stmt.intoClause));
   if (stmt.intoClause !== undefined)
-    throw ctx.error('readOnly', { command: 'SELECT INTO' }, placeOf(stmt.intoClause));
+    throw ctx.error('readOnly', { command: 'SELECT INTO' }, firstLocation(stmt.intoClause));
   if (stmt.lockingClause !== undefined) {
     const [lock] = stmt.lockingClause;
     const strength = lock !== undefined && 'LockingClause' in lock ? lock.LockingClause.strength : undefined;
@@ -74,12 +94,12 @@ function refuseClauses(stmt: SelectStmt, ctx: BindContext): void {
   }
   // Which of the tied rows OFFSET skips would depend on their storage order.
   if (stmt.limitOption === 'LIMIT_OPTION_WITH_TIES' && stmt.limitOffset !== undefined) {
-    const at = ctx.wordNear('ties', 'after', placeOf(stmt.limitCount));
+    const at = ctx.wordNear('ties', 'after', firstLocation(stmt.limitCount));
     throw ctx.unsupported('WITH TIES beside OFFSET', at, 'use rank() in a derived table');
   }
   // Which tied row DISTINCT ON keeps is undefined, and a tie-breaker in ORDER BY would drop ties.
   if (stmt.limitOption === 'LIMIT_OPTION_WITH_TIES' && isDistinctOn(stmt)) {
-    const at = ctx.wordNear('ties', 'after', placeOf(stmt.limitCount));
+    const at = ctx.wordNear('ties', 'after', firstLocation(stmt.limitCount));
     throw ctx.unsupported('WITH TIES beside DISTINCT ON', at, 'put DISTINCT ON in a derived table');
   }
 }
@@ -150,7 +170,7 @@ export function bindLimit(
     if (node === undefined || ('A_Const' in node && node.A_Const.isnull === true)) return null;
     const bound = coerce(bindExpression(node, env), 'int8', ctx);
     if (ctx.literalIn(bound)?.holds(isNegative) === true)
-      throw ctx.error('negativeCount', { clause, sqlstate: NEGATIVE_COUNTS[clause] }, placeOf(node));
+      throw ctx.error('negativeCount', { clause, sqlstate: NEGATIVE_COUNTS[clause] }, firstLocation(node));
     return bound;
   };
   const withTies = stmt.limitOption === 'LIMIT_OPTION_WITH_TIES';
@@ -165,13 +185,13 @@ function bindValues(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuer
     'List' in r ? (r.List.items ?? []).map((n) => bindExpression(n, env)) : [],
   );
   const width = rows[0]?.length ?? 0;
-  ctx.requireColumns(width, 'a row of VALUES', placeOf(stmt.valuesLists?.[0]));
+  ctx.requireColumns(width, 'a row of VALUES', firstLocation(stmt.valuesLists?.[0]));
   const odd = rows.findIndex((r) => r.length !== width);
   if (odd >= 0) {
     const detail = 'VALUES lists must all have the same length';
-    throw ctx.error('syntax', { detail }, placeOf(stmt.valuesLists?.[odd]));
+    throw ctx.syntax(detail, firstLocation(stmt.valuesLists?.[odd]));
   }
-  const last = placeOf(stmt.valuesLists?.at(-1));
+  const last = firstLocation(stmt.valuesLists?.at(-1));
   const types = Array.from({ length: width }, (_, i) =>
     commonType(
       rows.map((r) => r[i] ?? undecided),
@@ -193,3 +213,92 @@ function bindValues(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuer
 }
 
 export const undecided: BoundExpression = { kind: 'untyped', value: null, location: undefined };
+
+/** Binds UNION, INTERSECT or EXCEPT; columns are converted to the common type of both sides. */
+export function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuery {
+  ctx.requireFeature('set_operations', firstLocation(stmt.rarg));
+  if (stmt.larg === undefined || stmt.rarg === undefined)
+    throw ctx.unsupported('this set operation', undefined);
+  const left = bindQuery(stmt.larg, ctx, scope);
+  const right = bindQuery(stmt.rarg, ctx, scope);
+  if (left.columns.length !== right.columns.length) {
+    throw ctx.syntax(
+      `the sides of a set operation have ${left.columns.length} and ${right.columns.length} columns, not the same number`,
+      firstLocation(stmt.rarg),
+    );
+  }
+  const [lefts, rights] = [operandColumns(left), operandColumns(right)];
+  const columns = left.columns.map((c, i) => {
+    const type = commonType(
+      [lefts[i] ?? undecided, rights[i] ?? undecided],
+      ctx,
+      firstLocation(stmt.rarg?.targetList?.[i]),
+    );
+    const sealed = [c, right.columns[i]].every((side) => side?.sealed === true && side.type === type);
+    return { name: c.name, type, sealed };
+  });
+  const types = columns.map((c) => c.type);
+  if (stmt.op !== 'SETOP_UNION' || stmt.all !== true)
+    for (const [i, type] of types.entries())
+      requireComparable(type, firstLocation(stmt.rarg?.targetList?.[i]), ctx);
+  const query: SetOperation = Object.freeze({
+    kind: 'set_operation',
+    with: Object.freeze([]),
+    operator: stmt.op === 'SETOP_INTERSECT' ? 'intersect' : stmt.op === 'SETOP_EXCEPT' ? 'except' : 'union',
+    all: stmt.all === true,
+    left: retypeOutputs(left.query, types, ctx),
+    right: retypeOutputs(right.query, types, ctx),
+    columns: Object.freeze(columns.map(({ name, type }) => Object.freeze({ name, type }))),
+    orderBy: Object.freeze((stmt.sortClause ?? []).map((s) => ordinalKey(s, columns, ctx))),
+    ...bindLimit(stmt, ctx, scope),
+  });
+  return { query, columns };
+}
+
+/** Columns of an operand for type resolution. A bare NULL was bound as text but is still undecided. */
+function operandColumns({ query, columns }: BoundQuery): readonly BoundExpression[] {
+  return columns.map((c, i) => {
+    const expr = query.kind === 'select' ? query.outputs[i]?.expr : undefined;
+    return expr?.kind === 'null' && expr.type === 'text'
+      ? undecided
+      : Object.freeze({ kind: 'null', type: c.type });
+  });
+}
+
+export function retypeOutputs(query: Query, types: readonly TypeName[], ctx: BindContext): Query {
+  const columns = columnsOf(query);
+  if (columns.every((c, i) => c.type === types[i])) return query;
+  const inType = (expr: Expr, i: number): Expr => {
+    const type = types[i] ?? expr.type;
+    return expr.kind === 'null' ? Object.freeze({ ...expr, type }) : coerce(expr, type, ctx);
+  };
+  if (query.kind === 'select' && !query.distinct && query.orderBy.length === 0) {
+    const outputs = query.outputs.map((o, i) => Object.freeze({ ...o, expr: inType(o.expr, i) }));
+    return Object.freeze({ ...query, outputs: Object.freeze(outputs) });
+  }
+  // Values used by DISTINCT or ORDER BY must keep their type, so convert in an enclosing query.
+  const from: DerivedTable = Object.freeze({ kind: 'derived', id: ctx.nextSource(), query });
+  const outputs = columns.map(({ name, type }, i) => {
+    const expr: Expr = columnRef(from.id, `c${i + 1}`, type);
+    return Object.freeze({ name, expr: inType(expr, i) });
+  });
+  return selectOf({ from, outputs: Object.freeze(outputs) });
+}
+
+/** ORDER BY of a set operation accepts a position or an output name. */
+function ordinalKey(node: Node, columns: readonly BoundColumn[], ctx: BindContext): SortKey {
+  const sort = 'SortBy' in node ? node.SortBy : {};
+  const position = integerOf(sort.node);
+  const name =
+    sort.node !== undefined && 'ColumnRef' in sort.node ? stringOf(sort.node.ColumnRef.fields?.[0]) : null;
+  const by = position ?? columns.findIndex((c) => c.name === name) + 1;
+  if (by < 1 || by > columns.length) {
+    throw ctx.unsupported(
+      'an expression in ORDER BY of a set operation',
+      firstLocation(sort),
+      'order by a name or a position of its result',
+    );
+  }
+  requireComparable(columns[by - 1]?.type ?? 'text', firstLocation(sort), ctx);
+  return sortKey(sort, by, ctx);
+}

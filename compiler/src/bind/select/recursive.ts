@@ -1,12 +1,11 @@
 import type { CommonTableExpr, RangeVar, SelectStmt } from '@pgsql/types';
 import type { CommonTable, FromItem, Query } from '../../plan/plan.js';
 import { allQueries, leavesOf, someExpr } from '../../plan/walk.js';
-import { placeOf, stringOf } from '../ast.js';
+import { firstLocation, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { commonType } from '../expressions/coerce.js';
 import { type BoundColumn, type CommonTableEntry, innerScope, type Scope } from '../scope.js';
-import { bindQuery } from './query.js';
-import { retypeOutputs } from './set-operation.js';
+import { bindQuery, retypeOutputs } from './query.js';
 
 /** True if a common table of WITH RECURSIVE refers to itself, judged by the syntax tree. */
 export function namesItself(node: CommonTableExpr): boolean {
@@ -97,7 +96,7 @@ export function bindRecursive(
       'join it to the table',
     );
   requireStep(step.query, id, ctx, at);
-  const types = typesOf(name, columns, step.columns, ctx, placeOf(rarg.targetList?.[0]) ?? at);
+  const types = typesOf(name, columns, step.columns, ctx, firstLocation(rarg.targetList?.[0]) ?? at);
   const query: Query = Object.freeze({
     kind: 'set_operation',
     with: Object.freeze([]),
@@ -170,7 +169,7 @@ function typesOf(
 ) {
   if (first.length !== step.length) {
     const detail = `the parts of \`${name}\` have ${first.length} and ${step.length} columns, not the same number`;
-    throw ctx.error('syntax', { detail }, at);
+    throw ctx.syntax(detail, at);
   }
   return first.map(({ type }, i) => {
     const kinds = [type, step[i]?.type ?? type].map((t) => Object.freeze({ kind: 'null', type: t } as const));

@@ -5,9 +5,8 @@ import { fingerprint } from '../../plan/fingerprint.js';
 import { ascending } from '../../plan/nodes.js';
 import type { Expr, FromItem, PlanOutput, Select, SortKey } from '../../plan/plan.js';
 import { someExpr, sortExprs } from '../../plan/walk.js';
-import { conjunctsOf, constructOf, integerOf, placeOf, required, stringOf } from '../ast.js';
+import { conjunctsOf, constructOf, firstLocation, integerOf, required, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
-import type { BindEnvironment } from '../environment.js';
 import { sortKey } from '../expressions/call.js';
 import { requireComparable } from '../expressions/coerce.js';
 import { bindPredicateNode, bindValue, columnValue } from '../expressions/expression.js';
@@ -15,13 +14,13 @@ import { existsOfRows } from '../expressions/row.js';
 import { extended, windowNamed } from '../expressions/window.js';
 import { bindFrom } from '../from/from.js';
 import { joinParents } from '../manifest/computed.js';
-import { OwnGrain } from '../metrics/own-grain.js';
-import { joinContent } from '../runtime/joint.js';
-import { noteKeyFilters } from '../runtime/key-filters.js';
+import { MetricRows } from '../metrics/metric-rows.js';
+import { joinContent } from '../runtime/evidence.js';
 import { operatedSelect } from '../runtime/operated-select.js';
-import { takeStoreFilters } from '../runtime/retrieve.js';
 import { RowOperators } from '../runtime/row-operators.js';
+import { addKeyFilters, takeStoreFilters } from '../runtime/store-filters.js';
 import {
+  type BindEnvironment,
   type BoundColumn,
   type BoundFrom,
   type ColumnReference,
@@ -29,6 +28,7 @@ import {
   isSealedIn,
   localSources,
   lookUp,
+  plainEnvironment,
   type Scope,
   type ScopeItem,
 } from '../scope.js';
@@ -44,27 +44,24 @@ export function bindSelect(
 ): BoundQuery {
   const conjuncts = conjunctsOf(stmt.whereClause);
   const from = bindFrom(stmt.fromClause ?? [], conjuncts, ctx, outer, tables);
-  ctx.knowItems(from?.items ?? []);
+  ctx.recordItems(from?.items ?? []);
   const plain = innerScope(outer, from?.items ?? [], tables);
-  const ownGrain = new OwnGrain();
+  const metricRows = new MetricRows();
   const operators = new RowOperators();
   const scope: Scope =
-    from === null ? plain : { ...plain, from: from.item, using: from.using, ownGrain, operators };
+    from === null ? plain : { ...plain, from: from.item, using: from.using, metricRows, operators };
   const named = namedWindows(stmt, ctx);
   const env = (clause: string, aggregates: boolean, windows: boolean): BindEnvironment => ({
-    ctx,
-    scope,
-    clause,
+    ...plainEnvironment(ctx, scope, clause),
     aggregates,
     windows,
     namedWindows: named,
-    policy: false,
   });
   const filters = conjuncts.filter((c) => from?.keys.has(c) !== true);
   const predicates = filters.map((c) => bindPredicateNode(existsOfRows(c) ?? c, env('WHERE', false, false)));
   const strict = strictItems(from);
   const where = takeStoreFilters(predicates, strict, ctx);
-  noteKeyFilters(where, from?.items ?? [], strict);
+  addKeyFilters(where, from?.items ?? [], strict);
   const targets = expandTargets(stmt.targetList ?? [], env('SELECT', true, true));
   requireLists(stmt, ctx);
   const listed = new SelectList(targets);
@@ -96,7 +93,7 @@ export function bindSelect(
     sealed: isSealed(expr, scope),
     ...formatted(ctx.formatOf(expr)),
   }));
-  const settled = ownGrain.settled(query, new Set(localSources(scope).keys()), ctx);
+  const settled = metricRows.rewrite(query, new Set(localSources(scope).keys()), ctx);
   const { level } = operators;
   if (level !== null) {
     if (settled !== query)
@@ -131,7 +128,7 @@ function checkClauses(clauses: SelectClauses, grouped: boolean, scope: Scope, ct
     : orderBy.map((k) => (typeof k.by === 'number' ? outputs[k.by - 1] : undefined));
   for (const expr of [...groupBy, ...sorted, ...distinctOn, ...listed.flatMap((o) => o?.expr ?? [])]) {
     requireComparable(expr.type, ctx.locationOf(expr), ctx);
-    if (ctx.shownRows.has(expr)) throw ctx.wholeRow(ctx.locationOf(expr));
+    if (ctx.wholeRows.has(expr)) throw ctx.wholeRow(ctx.locationOf(expr));
   }
   if (grouped) {
     const above = [...outputs.map((o) => o.expr), ...having, ...sorted, ...distinctOn];
@@ -140,7 +137,7 @@ function checkClauses(clauses: SelectClauses, grouped: boolean, scope: Scope, ct
   refuseOtherGroupings([...outputs.map((o) => o.expr), ...having, ...sorted, ...distinctOn], groupBy, ctx);
   if (distinct && sorted[0] !== undefined) {
     const detail = 'with SELECT DISTINCT, ORDER BY expressions must stand in the select list';
-    throw ctx.error('syntax', { detail }, ctx.locationOf(sorted[0]));
+    throw ctx.syntax(detail, ctx.locationOf(sorted[0]));
   }
   checkDistinctOn(distinctOn, orderBy, outputs, ctx);
 }
@@ -169,7 +166,7 @@ function inOwnOrder(query: Select, scope: Scope, ctx: BindContext): Select {
   )
     return query;
   const orderBy = Object.freeze(order.map(ascending));
-  ctx.addOwnOrder(orderBy);
+  ctx.recordRuntimeOrder(orderBy);
   return Object.freeze({ ...query, orderBy });
 }
 
@@ -186,7 +183,7 @@ function requireLists(stmt: SelectStmt, ctx: BindContext): void {
     [stmt.distinctClause, 'DISTINCT ON'],
   ] as const) {
     if (nodes !== undefined && nodes.length > LIMITS.columns)
-      ctx.requireColumns(nodes.length, what, placeOf(nodes[LIMITS.columns]));
+      ctx.requireColumns(nodes.length, what, firstLocation(nodes[LIMITS.columns]));
   }
 }
 
@@ -197,12 +194,12 @@ function hasAggregate(expr: Expr): boolean {
 function namedWindows(stmt: SelectStmt, ctx: BindContext): ReadonlyMap<string, WindowDef> {
   const named = new Map<string, WindowDef>();
   for (const node of stmt.windowClause ?? []) {
-    if (!('WindowDef' in node)) throw ctx.unsupported(constructOf(node), placeOf(node));
+    if (!('WindowDef' in node)) throw ctx.unsupported(constructOf(node), firstLocation(node));
     const window = node.WindowDef;
     const name = window.name ?? '';
     if (named.has(name)) {
       const detail = `window \`${name}\` is defined twice`;
-      throw ctx.error('windowing', { detail }, window.location);
+      throw ctx.windowing(detail, window.location);
     }
     const base = window.refname === undefined ? null : windowNamed(window.refname, window, named, ctx);
     named.set(name, base === null ? window : extended(window, base, ctx));
@@ -231,11 +228,7 @@ function bindGroup(node: Node, outputs: SelectList, env: BindEnvironment): Expr 
   const named = again(outputNamed(node, outputs, env, false), node, env);
   const expr = byPosition(node, outputs, env) ?? named ?? bindValue(node, env);
   if (someExpr(expr, (e) => e.kind === 'aggregate' || e.kind === 'window')) {
-    throw ctx.error(
-      'grouping',
-      { detail: 'aggregates and window calls are not allowed in GROUP BY' },
-      ctx.locationOf(expr),
-    );
+    throw ctx.grouping('aggregates and window calls are not allowed in GROUP BY', ctx.locationOf(expr));
   }
   return expr;
 }
@@ -247,7 +240,7 @@ function byPosition(node: Node, outputs: SelectList, env: BindEnvironment): Expr
 
 /** Counts an output that GROUP BY or DISTINCT ON refers to, because its SQL is repeated. */
 function again(expr: Expr | null, node: Node, { ctx }: BindEnvironment): Expr | null {
-  if (expr !== null && expr.kind !== 'column') ctx.spendAgain(expr, placeOf(node));
+  if (expr !== null && expr.kind !== 'column') ctx.countAgain(expr, firstLocation(node));
   return expr;
 }
 
@@ -255,9 +248,8 @@ function positionOf(node: Node, outputs: SelectList, env: BindEnvironment): numb
   if (!('A_Const' in node)) return null;
   const position = integerOf(node);
   if (position === null || position < 1 || position > outputs.length) {
-    throw env.ctx.error(
-      'syntax',
-      { detail: `${env.clause} takes the position of an output, from 1 to ${outputs.length}` },
+    throw env.ctx.syntax(
+      `${env.clause} takes the position of an output, from 1 to ${outputs.length}`,
       node.A_Const.location,
     );
   }
@@ -312,7 +304,7 @@ function checkDistinctOn(
     const by = typeof key.by === 'number' ? outputs[key.by - 1]?.expr : key.by;
     if (by !== undefined && wanted.has(fingerprint(by))) continue;
     const detail = 'ORDER BY must begin with the expressions of DISTINCT ON';
-    throw ctx.error('syntax', { detail }, by === undefined ? undefined : ctx.locationOf(by));
+    throw ctx.syntax(detail, by === undefined ? undefined : ctx.locationOf(by));
   }
 }
 

@@ -1,20 +1,20 @@
 import type { A_Indirection, Node, ResTarget, SubLink } from '@pgsql/types';
-import { plainName } from '../../catalog/catalog.js';
+import { unqualifiedName } from '../../catalog/catalog.js';
 import { fingerprint, Positions } from '../../plan/fingerprint.js';
 import { columnRef } from '../../plan/nodes.js';
 import type { Expr, PlanOutput } from '../../plan/plan.js';
 import { nearestIdentifier } from '../../text/text.js';
 import { constantText, type Location, nameParts, required, stringOf } from '../ast.js';
-import type { BindEnvironment } from '../environment.js';
 import { STANDARD_JSON_NAMES } from '../expressions/standard-json.js';
 import {
-  isMeant,
+  type BindEnvironment,
+  DUPLICATE_MARK,
   isNameable,
+  mayReferTo,
   referenceOf,
   type Scope,
   type ScopeColumn,
   type ScopeItem,
-  TWICE,
 } from '../scope.js';
 
 /** Qualifier of `.*`; empty for a bare `*`; null if `target` is not a star. */
@@ -55,7 +55,7 @@ export function expandStar(
     return starredColumns(item).map(([shown, c]) => starOutput(item, shown, c, target, env, toValue));
   }
   if (scope.items.length === 0) {
-    throw env.ctx.error('syntax', { detail: 'SELECT * with no FROM has nothing to list' }, target.location);
+    throw env.ctx.syntax('SELECT * with no FROM has nothing to list', target.location);
   }
   const ranks = usingRanks(scope);
   const all = scope.items.flatMap((item) =>
@@ -84,7 +84,7 @@ function usingRanks({ using = [] }: Scope): ReadonlyMap<string, number> {
 function qualifiedItem(qualifier: readonly string[], target: ResTarget, env: BindEnvironment): ScopeItem {
   const { ctx, scope } = env;
   const reference = referenceOf([...qualifier, ''], ctx.world);
-  const item = reference === null ? undefined : scope.items.find((i) => isMeant(i, reference));
+  const item = reference === null ? undefined : scope.items.find((i) => mayReferTo(i, reference));
   if (item !== undefined) return item;
   const near = nearestIdentifier(qualifier.at(-1) ?? '', scope.items.map((i) => i.alias).filter(isNameable));
   throw ctx.error('unknownAlias', { alias: qualifier.join('.'), near }, target.location);
@@ -99,11 +99,11 @@ function starOutput(
   toValue: StarColumnValue,
 ): PlanOutput {
   const source = column.source ?? item.source;
-  ctx.spend(target.location);
+  ctx.countValues(target.location);
   const ref = ctx.at(columnRef(source, column.name, column.type), target.location);
   if (column.computed === undefined && column.merged === undefined) ctx.use(source, column.name);
   const expr: Expr = toValue({ ref, item, column }, ctx, target.location);
-  return { name: shown.split(TWICE)[0] ?? shown, expr };
+  return { name: shown.split(DUPLICATE_MARK)[0] ?? shown, expr };
 }
 
 export function defaultName(node: Node): string {
@@ -164,7 +164,7 @@ function nameOfSubquery(node: SubLink): string {
 
 function measureName(arg: Node): string {
   if ('ColumnRef' in arg) return stringOf(arg.ColumnRef.fields?.at(-1));
-  return plainName('metrics', constantText(arg) ?? 'measure');
+  return unqualifiedName('metrics', constantText(arg) ?? 'measure');
 }
 
 /** Outputs of a SELECT, indexed for GROUP BY, ORDER BY and DISTINCT ON. */

@@ -1,7 +1,7 @@
 import type { LiteralSlots, LiteralTest } from '../../bind/index.js';
 import type { Rollup, RollupMeasure } from '../../catalog/catalog.js';
 import type { Grain } from '../../catalog/grain.js';
-import { neededFunction, neededOperator } from '../../functions/index.js';
+import { requireFunction, requireOperator } from '../../functions/index.js';
 import { allOf, callNode, columnRef, inType, isNotNull, operationNode } from '../../plan/nodes.js';
 import type { Aggregate, Expr, Operation, Select, SourceId } from '../../plan/plan.js';
 import { mapChildren, mapped, mapSort } from '../../plan/walk.js';
@@ -173,7 +173,7 @@ export class RolledBlock {
     if (right.kind !== 'parameter' || right.type !== left.type || !this.#isBeginning(right.slot, right.type))
       return null;
     const begin = right.type === 'timestamptz' ? utc(right) : right;
-    return operationNode(neededOperator(definition.name, 'timestamp', 'timestamp'), this.#time(), begin);
+    return operationNode(requireOperator(definition.name, 'timestamp', 'timestamp'), this.#time(), begin);
   }
 
   /** True if the literal in `slot` begins a period: the plan depends on no other property of it. */
@@ -234,7 +234,7 @@ export class RolledBlock {
       args: Object.freeze([rows, none]),
       type: 'numeric',
     });
-    return operationNode(neededOperator('/', 'numeric', 'numeric'), total, some, 'numeric');
+    return operationNode(requireOperator('/', 'numeric', 'numeric'), total, some, 'numeric');
   }
 
   /** A count of nothing is 0, where a sum of nothing is NULL. */
@@ -251,7 +251,7 @@ export class RolledBlock {
     filter: Expr | null,
   ): Aggregate {
     this.used.add(column.name);
-    const { definition, result } = neededFunction(name, [column.type]);
+    const { definition, result } = requireFunction(name, [column.type]);
     const args = Object.freeze([columnRef(this.#source, column.name, column.type)]);
     return Object.freeze({ ...call, definition, args, distinct: false, filter, type: result });
   }
@@ -259,6 +259,6 @@ export class RolledBlock {
 
 function utc(moment: Expr): Expr {
   const zone: Expr = Object.freeze({ kind: 'structural', text: 'UTC', type: 'text' });
-  const { definition, result } = neededFunction('timezone', ['text', moment.type]);
+  const { definition, result } = requireFunction('timezone', ['text', moment.type]);
   return callNode(definition, [zone, moment], result);
 }

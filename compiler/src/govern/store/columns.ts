@@ -1,5 +1,5 @@
 import type { Column, FacetStore, FacetVersion, Relation } from '../../catalog/catalog.js';
-import type { OperatorDefinition } from '../../functions/definition.js';
+import type { OperatorDefinition } from '../../functions/define.js';
 import type { Expr, GovernedColumn } from '../../plan/plan.js';
 import type { TypeName } from '../../types/types.js';
 

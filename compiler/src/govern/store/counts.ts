@@ -1,6 +1,6 @@
 import { accessTo, filtersOf } from '../../access/access.js';
 import type { FacetVersion, Relation } from '../../catalog/catalog.js';
-import { neededOperator } from '../../functions/index.js';
+import { requireOperator } from '../../functions/index.js';
 import { columnRef, operationNode, selectOf } from '../../plan/nodes.js';
 import type {
   ColumnRef,
@@ -71,7 +71,7 @@ function lookedUp(view: StoreView, version: FacetVersion, all: Select, documents
     return { kind: 'scalar_query', query, type: 'int8' };
   };
   const isComplete = operationNode(
-    neededOperator('=', 'int8', 'int8'),
+    requireOperator('=', 'int8', 'int8'),
     seen(0),
     indexed(view, version, zero, 1),
   );
@@ -117,7 +117,7 @@ function indexed(view: StoreView, version: FacetVersion, word: Expr, place: numb
     fenced: false,
     minimum: null,
   });
-  const isIt = operationNode(neededOperator('=', 'int4', 'int4'), columnRef(id, 'term', 'int4'), word);
+  const isIt = operationNode(requireOperator('=', 'int4', 'int4'), columnRef(id, 'term', 'int4'), word);
   const query = selectOf({
     from: scan,
     where: [isIt],
@@ -136,7 +136,7 @@ function amongFound(view: StoreView, all: Select, documents: boolean): GovernedP
   const common = source + SOURCES_BESIDE.common;
   const holds: Expr = {
     kind: 'quantified',
-    definition: neededOperator('=', 'int4', 'int4'),
+    definition: requireOperator('=', 'int4', 'int4'),
     quantifier: 'any',
     arg: wordOf(source),
     array: columnRef(common, 'c1', 'int4[]'),

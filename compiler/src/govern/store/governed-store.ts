@@ -2,7 +2,7 @@ import { type Access, type RelationAccess, rowAccess, sameRows } from '../../acc
 import { columnsFor, type LiteralSlots } from '../../bind/index.js';
 import type { Catalog, FacetVersion, Relation } from '../../catalog/catalog.js';
 import { InternalError } from '../../errors/errors.js';
-import { neededOperator } from '../../functions/index.js';
+import { requireOperator } from '../../functions/index.js';
 import { ascending, columnRef, operationNode } from '../../plan/nodes.js';
 import type { ColumnRef, Expr, GovernedColumn, GovernedScan } from '../../plan/plan.js';
 import { servedAccess, versionDue } from '../facet-version.js';
@@ -95,7 +95,7 @@ function derivedPlan(view: StoreView, version: FacetVersion): GovernedPlan | nul
     isAbout(view, by.keys),
   ]);
   const on = operationNode(
-    neededOperator('=', 'text', 'text'),
+    requireOperator('=', 'text', 'text'),
     refTo(derived, stored('chunk_id')),
     passages.ref(stored('chunk_id')),
   );

@@ -1,6 +1,6 @@
 import type { FacetVersion, Relation } from '../../catalog/catalog.js';
 import { InternalError } from '../../errors/errors.js';
-import { neededFunction, neededOperator } from '../../functions/index.js';
+import { requireFunction, requireOperator } from '../../functions/index.js';
 import { ascending, columnRef, operationNode, selectOf } from '../../plan/nodes.js';
 import type {
   Aggregate,
@@ -146,7 +146,7 @@ function commonCandidates({ request }: StoreView, candidates: Select) {
     selectOf({ from: { kind: 'cte', id, table: CANDIDATES }, grouped, outputs: [{ name: 'of', expr }] });
   const holds: Expr = {
     kind: 'in_query',
-    equality: neededOperator('=', 'text', 'text'),
+    equality: requireOperator('=', 'text', 'text'),
     arg: columnRef(request.source, stored('chunk_id'), 'text'),
     query: read(first, false, columnRef(first, 'c1', 'text')),
     negated: false,
@@ -165,7 +165,7 @@ function commonCandidates({ request }: StoreView, candidates: Select) {
 const CANDIDATES = 1;
 
 function greatest(distance: ColumnRef): Aggregate {
-  const { definition } = neededFunction('max', ['float8']);
+  const { definition } = requireFunction('max', ['float8']);
   const { type } = distance;
   return {
     kind: 'aggregate',

@@ -2,7 +2,7 @@ import { type Access, accessTo, type RelationAccess } from '../../access/access.
 import type { LiteralSlots } from '../../bind/index.js';
 import type { Catalog, Column, FacetStore, Relation } from '../../catalog/catalog.js';
 import { InternalError } from '../../errors/errors.js';
-import { neededOperator } from '../../functions/index.js';
+import { requireOperator } from '../../functions/index.js';
 import { columnRef, selectOf } from '../../plan/nodes.js';
 import type {
   BaseColumn,
@@ -176,7 +176,7 @@ export function isAbout(view: StoreView, keys: Expr): Expr {
 
 /** `arg = ANY (array)`. */
 export function oneOf(arg: BaseColumn, array: Expr): Expr {
-  const definition = neededOperator('=', arg.type, arg.type);
+  const definition = requireOperator('=', arg.type, arg.type);
   return { kind: 'quantified', definition, quantifier: 'any', arg, array, type: 'bool' };
 }
 
@@ -223,7 +223,7 @@ function entityIsVisible(view: StoreView): Expr {
   const arg: ColumnRef = columnRef(source, facet.entityKey, type);
   return {
     kind: 'in_query',
-    equality: neededOperator('=', type, type),
+    equality: requireOperator('=', type, type),
     arg,
     query,
     negated: false,

@@ -1,5 +1,5 @@
 import type { Edge, Metric, MetricFormat, MetricInput, PeriodSpan, Relation } from 'osl-compiler';
-import { windowNamed } from 'osl-compiler';
+import { parseWindow } from 'osl-compiler';
 import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
 import type { ManifestDocument, MetricDocument, MetricInputDocument, NamedMembers } from '../document.js';
@@ -170,7 +170,7 @@ function spanOf(m: MetricDocument): PeriodSpan {
 }
 
 function windowOf(text: string) {
-  const window = windowNamed(text);
+  const window = parseWindow(text);
   if (window === null) throw new TypeError('the schema has checked the form of a window');
   return window;
 }

@@ -2,10 +2,10 @@ import {
   GRAINS,
   type Grain,
   type Instant,
-  instantNamed,
   type MetricsRequest,
-  plainName,
+  parseInstant,
   queryError,
+  unqualifiedName,
 } from 'osl-compiler';
 import type { UpstreamDetail } from '../../../ask/data/explain.js';
 import { malformed } from '../request-errors.js';
@@ -117,7 +117,7 @@ export function metricsRequestOf(body: MetricsQueryBody): MetricsRequest {
   return {
     metrics: body.metrics.map((metric) => {
       const { name, alias = null } = typeof metric === 'string' ? { name: metric } : metric;
-      return { name: nameOf(name), alias: alias === null ? null : plainName('metrics', alias) };
+      return { name: nameOf(name), alias: alias === null ? null : unqualifiedName('metrics', alias) };
     }),
     groupBy: (spelled('group_by', body.group_by, 'groupBy', body.groupBy) ?? []).map(keyOf),
     where: conditionsOf(body.where),
@@ -146,7 +146,7 @@ function grainOf({ grain, timeGranularity }: GrainFields): Grain | null {
 }
 
 function nameOf(written: string): string {
-  return plainName('metrics', written).toLowerCase();
+  return unqualifiedName('metrics', written).toLowerCase();
 }
 
 function keyOf(key: string | (GrainFields & { readonly name: string })) {
@@ -177,7 +177,7 @@ function constraintOf(given: MetricsQueryBody['time_constraint']): MetricsReques
 
 function instantOf(text: string | null | undefined): Instant | null {
   if (text === undefined || text === null) return null;
-  const instant = instantNamed(text);
+  const instant = parseInstant(text);
   if (instant === null)
     throw malformed('`time_constraint` holds dates (2026-01-31) and times (2026-01-31T10:00:00Z)');
   return instant;

@@ -13,7 +13,7 @@ export interface DimensionChoice {
   readonly masked: 'none' | 'some' | 'all';
   /** True for a date or a time, which is grouped by periods. */
   readonly isTime: boolean;
-  /** True if a predicate can name it. Source: `NAME` of compiler/src/bind/metrics/where.ts. */
+  /** True if a predicate can name it. Source: `NAME` of compiler/src/bind/metrics/conditions.ts. */
   readonly filterable: boolean;
   /** True for key columns of the entity, which joins use. */
   readonly isKey: boolean;

@@ -1,11 +1,11 @@
 import type { FuncCall, Node, RangeVar } from '@pgsql/types';
 import { nameParts, stringOf } from './bind/ast.js';
-import { type Catalog, fullName, plainName } from './catalog/catalog.js';
+import { type Catalog, fullName, unqualifiedName } from './catalog/catalog.js';
 import { operatorNamed } from './catalog/operators.js';
 import { QueryError } from './errors/errors.js';
 import { functionsNamed } from './functions/index.js';
 import { type ParsedStatement, parse } from './text/parse.js';
-import { type AskedWorld, worldOf } from './world.js';
+import { type RequestedWorld, worldOf } from './world.js';
 
 /** Names in a statement, for the audit record of a refused query. */
 export interface MentionedNames {
@@ -21,7 +21,7 @@ const NOTHING: MentionedNames = Object.freeze({ declared: Object.freeze([]), und
  * Collects the entities, bridges, facets, metrics and unknown functions that `text` names, from its syntax tree alone.
  * Empty if the text does not parse. Linear time.
  */
-export function mentionedIn(text: string, asked: AskedWorld, catalog: Catalog): MentionedNames {
+export function mentionedNames(text: string, asked: RequestedWorld, catalog: Catalog): MentionedNames {
   let parsed: ParsedStatement;
   let physical: boolean;
   try {
@@ -90,8 +90,8 @@ class NameCollector {
       const value = constantText(arg.NamedArgExpr.arg);
       if (value === null) continue;
       const { name: argument } = arg.NamedArgExpr;
-      if (argument === 'facet') this.#facet(plainName('facets', value));
-      if (argument === 'anchor' || argument === 'target') this.#relation(plainName('entities', value));
+      if (argument === 'facet') this.#facet(unqualifiedName('facets', value));
+      if (argument === 'anchor' || argument === 'target') this.#relation(unqualifiedName('entities', value));
     }
   }
 

@@ -3,15 +3,15 @@ import { InternalError, QueryError } from '../../errors/errors.js';
 import { resolveFunction } from '../../functions/index.js';
 import { inType, isNotNull, selectOf } from '../../plan/nodes.js';
 import type { Expr, Query, Select } from '../../plan/plan.js';
-import { isArray, type TypeName } from '../../types/types.js';
+import { isArray } from '../../types/types.js';
 import type { BindContext } from '../context.js';
-import { aggregate, allRowsOf, derivedRows, unnamedOutputs } from './build.js';
+import { aggregate, allRowsOf, derivedRows, nullOf, unnamedOutputs } from './build.js';
+import { type Condition, predicateOf } from './conditions.js';
 import { type DimensionKey, timeOf, valueOfKey } from './dimensions.js';
-import { aggregating, type LeafFigure, unknownMetric } from './readable.js';
-import { EntityRows } from './source.js';
+import { EntityRows } from './entity-rows.js';
+import { aggregating, type LeafFigure, unknownMetric } from './metric-access.js';
+import { aggregateOverItem } from './metric-value.js';
 import { notAfter, notBefore } from './time.js';
-import { aggregateOverItem } from './value.js';
-import { type Condition, predicateOf } from './where.js';
 
 /** Parts of a metrics request that all its subqueries share. */
 export interface SharedMetricParts {
@@ -20,14 +20,12 @@ export interface SharedMetricParts {
   readonly timeConstraint: MetricsRequest['timeConstraint'];
 }
 
-export type EntityFigures = FigureQuery;
-
 /** Simple metrics of one entity, computed in a single pass over its rows. */
 export function simplePart(
   leaves: readonly LeafFigure[],
   asked: SharedMetricParts,
   ctx: BindContext,
-): EntityFigures {
+): FigureQuery {
   const [first] = leaves;
   const name = first?.asked ?? '';
   const source = sourceOf(first?.metric.entity ?? '', name, ctx);
@@ -44,15 +42,15 @@ export function simplePart(
 
 /** Rows of an entity; the metric is reported as unknown if the caller may not read it. */
 export function sourceOf(entity: string, asked: string, ctx: BindContext): EntityRows {
-  return asUnknown(asked, ctx, () => new EntityRows(entity, ctx));
+  return hideAsUnknown(asked, ctx, () => new EntityRows(entity, ctx));
 }
 
 function simpleValue(leaf: LeafFigure, source: EntityRows, ctx: BindContext): Expr {
   const { metric, filters, asked } = leaf;
   if (metric.type !== 'simple') throw unknownMetric(asked, ctx);
   const env = aggregating([source.root], ctx);
-  return asUnknown(asked, ctx, () =>
-    ctx.unplaced(() => aggregateOverItem(metric, filters, source.root, env)),
+  return hideAsUnknown(asked, ctx, () =>
+    ctx.withoutPositions(() => aggregateOverItem(metric, filters, source.root, env)),
   );
 }
 
@@ -60,7 +58,7 @@ function simpleValue(leaf: LeafFigure, source: EntityRows, ctx: BindContext): Ex
  * Reports hidden columns as an unknown metric, because a metric only exists for callers who may read all of its
  * columns.
  */
-export function asUnknown<T>(metric: string, ctx: BindContext, f: () => T): T {
+export function hideAsUnknown<T>(metric: string, ctx: BindContext, f: () => T): T {
   try {
     return f();
   } catch (error) {
@@ -122,7 +120,7 @@ export function combineParts(parts: readonly [FigureQuery, ...FigureQuery[]], ct
   if (rest.length === 0) return first;
   const leaves = parts.flatMap((p) => [...p.values].map(([key, { type }]) => ({ key, type })));
   const queries = parts.map((part) => {
-    const values = leaves.map(({ key, type }) => part.values.get(key) ?? nothing(type));
+    const values = leaves.map(({ key, type }) => part.values.get(key) ?? nullOf({ type }));
     return part.query({ outputs: unnamedOutputs([...part.keys, ...values]) });
   });
   const [query, ...others] = queries;
@@ -136,10 +134,6 @@ export function combineParts(parts: readonly [FigureQuery, ...FigureQuery[]], ct
     values: new Map(values),
     query: (more) => selectOf({ from: rows.item, grouped: true, groupBy: keys, ...more }),
   };
-}
-
-function nothing(type: TypeName): Expr {
-  return Object.freeze({ kind: 'null', type });
 }
 
 /** The only non-NULL value of `column` in a group. */

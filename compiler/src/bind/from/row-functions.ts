@@ -4,19 +4,20 @@ import type { RowSource } from '../../plan/plan.js';
 import { arrayOf, type TypeName } from '../../types/types.js';
 import { type Location, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
-import type { BindEnvironment } from '../environment.js';
 import { chooseOverload } from '../expressions/call.js';
 import { typeOfNode } from '../expressions/cast.js';
 import { coerce } from '../expressions/coerce.js';
 import { bindExpression } from '../expressions/expression.js';
 import { bindArgument } from '../expressions/whole-row.js';
 import {
+  type BindEnvironment,
   type BoundColumn,
   type BoundItem,
+  DUPLICATE_MARK,
+  plainEnvironment,
   type Scope,
   type ScopeColumn,
   type ScopeItem,
-  TWICE,
 } from '../scope.js';
 
 /** Functions with a column definition list, and the set-returning function that yields their JSON objects. */
@@ -49,7 +50,7 @@ export function bindRowSource(
 ): BoundItem {
   refuseAround(node, call, ctx);
   ctx.requireFeature('row_functions', call.location);
-  const env: BindEnvironment = { ...PLAIN, ctx, scope };
+  const env = plainEnvironment(ctx, scope, 'FROM');
   const alias = node.alias?.aliasname ?? name;
   const listed = node.coldeflist ?? [];
   const made = OF_OBJECTS.has(name)
@@ -58,7 +59,7 @@ export function bindRowSource(
   const numbered = node.ordinality === true;
   const columns = numbered ? [...made.columns, { name: 'ordinality', type: 'int8' as const }] : made.columns;
   const id = ctx.nextSource();
-  ctx.standsAt(id, call.location);
+  ctx.recordPosition(id, call.location);
   const item: RowSource = Object.freeze({
     kind: 'rows',
     id,
@@ -76,14 +77,6 @@ export function bindRowSource(
     content: false,
   };
 }
-
-const PLAIN: Omit<BindEnvironment, 'ctx' | 'scope'> = {
-  clause: 'FROM',
-  aggregates: false,
-  windows: false,
-  namedWindows: new Map(),
-  policy: false,
-};
 
 interface BoundRowFunction {
   readonly source: Pick<RowSource, 'definition' | 'args' | 'fields'>;
@@ -197,7 +190,7 @@ function toColumns(columns: readonly BoundColumn[]): ReadonlyMap<string, ScopeCo
   for (const c of columns) counts.set(c.name, (counts.get(c.name) ?? 0) + 1);
   return new Map(
     columns.map((c, i) => [
-      counts.get(c.name) === 1 ? c.name : `${c.name}${TWICE}${i}`,
+      counts.get(c.name) === 1 ? c.name : `${c.name}${DUPLICATE_MARK}${i}`,
       { name: `c${i + 1}`, type: c.type, sealed: c.sealed, denied: false, starred: true },
     ]),
   );
@@ -241,7 +234,7 @@ export function renamedEntity(
   const counts = new Map<string, number>();
   for (const [name] of shown) counts.set(name, (counts.get(name) ?? 0) + 1);
   const once = shown.map(([name, column], i): [string, ScopeColumn] => [
-    counts.get(name) === 1 ? name : `${name}${TWICE}${i}`,
+    counts.get(name) === 1 ? name : `${name}${DUPLICATE_MARK}${i}`,
     column,
   ]);
   return { columns: new Map([...once, ...rest]), declared: columns };

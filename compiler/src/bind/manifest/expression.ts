@@ -1,11 +1,14 @@
+import type { Node } from '@pgsql/types';
 import { assertNever, type QueryError, queryError } from '../../errors/errors.js';
 import { resolveFunction, resolveOperator } from '../../functions/index.js';
 import { callNode, inType, operationNode } from '../../plan/nodes.js';
 import type { Cast, Expr, FunctionCall, LiteralValue, Operation } from '../../plan/plan.js';
 import { mapChildren } from '../../plan/walk.js';
+import { parse } from '../../text/parse.js';
 import { isSettingsFreeType } from '../../types/column-form.js';
 import { elementOf, isArray, type ScalarType, type TypeName } from '../../types/types.js';
-import { isSettingsFree, withOffset } from '../literals.js';
+import type { BindContext } from '../context.js';
+import { isSettingsFree, WrittenLiteral, withOffset } from '../literals.js';
 
 /** Access to literals: inline for policy, in slots of the statement for metrics. */
 export interface LiteralForm {
@@ -278,4 +281,50 @@ function freeCall(expr: FunctionCall, literals: LiteralForm): Expr {
 function requireNoZoneIn(template: Expr | undefined, literals: LiteralForm): void {
   const text = template === undefined ? null : literals.valueOf(template);
   if (typeof text !== 'string' || /tz|of/i.test(text)) throw refusal('to_char with this template', AT_UTC);
+}
+
+/** Turns an expression into a statement for the parser. */
+export const PREFIX = 'select ';
+
+/** Syntax trees of manifest and policy texts, which repeat. Trees are never modified. */
+const NODES = new Map<string, Node>();
+const MOST_NODES = 10_000;
+/** UTF-16 units. Longer texts are parsed each time. */
+const LONGEST_KEPT = 2_048;
+
+/** Parses `text` as a single value expression, for metrics and policy predicates. */
+export function expressionNode(text: string): Node {
+  const known = NODES.get(text);
+  if (known !== undefined) return known;
+  const node = parsedExpression(text);
+  if (text.length > LONGEST_KEPT) return node;
+  if (NODES.size >= MOST_NODES) NODES.clear();
+  NODES.set(text, node);
+  return node;
+}
+
+function parsedExpression(text: string): Node {
+  const { node } = parse(`${PREFIX}${text}`);
+  const select = 'SelectStmt' in node ? node.SelectStmt : {};
+  const target = select.targetList?.[0];
+  const value = target !== undefined && 'ResTarget' in target ? target.ResTarget : {};
+  const plain = Object.keys(select).every((k) => k === 'targetList' || k === 'limitOption' || k === 'op');
+  if (value.val === undefined || value.name !== undefined || select.targetList?.length !== 1 || !plain) {
+    throw queryError('syntax', { detail: 'one expression is needed here' });
+  }
+  return value.val;
+}
+
+/** Makes a manifest expression independent of session settings. Its literals are in the slots of `ctx`. */
+export function ofManifest(value: Expr, ctx: BindContext): Expr {
+  return settingsFree(value, {
+    valueOf: (e) => ctx.literalValue(e),
+    make: (v, type) =>
+      ctx.literal(
+        typeof v === 'string'
+          ? new WrittenLiteral(v, null)
+          : v.map((item) => (item === null ? null : new WrittenLiteral(item, null))),
+        type,
+      ),
+  });
 }

@@ -1,5 +1,5 @@
-import { growing, LEAKPROOF, STABLE, scalar } from './define.js';
-import type { FunctionDefinition } from './definition.js';
+import { INTEGERS, NUMBERS, type TypeName } from '../types/types.js';
+import { type FunctionDefinition, LEAKPROOF, STABLE, scalar, VOLATILE, withOptional } from './define.js';
 
 /** Functions whose last argument is an encoding: type `name` in Postgres, to which text converts implicitly. */
 export const ENCODING_FUNCTIONS: ReadonlySet<string> = new Set(['convert_from', 'convert_to']);
@@ -38,14 +38,14 @@ export const STRING_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('overlay', ['text', 'text', 'int4', 'int4'], 'text'),
   scalar('overlay', ['bytea', 'bytea', 'int4', 'int4'], 'bytea'),
 
-  ...growing('btrim', ['text'], ['text'], 'text'),
+  ...withOptional('btrim', ['text'], ['text'], 'text'),
   scalar('btrim', ['bytea', 'bytea'], 'bytea'),
-  ...growing('ltrim', ['text'], ['text'], 'text'),
+  ...withOptional('ltrim', ['text'], ['text'], 'text'),
   scalar('ltrim', ['bytea', 'bytea'], 'bytea'),
-  ...growing('rtrim', ['text'], ['text'], 'text'),
+  ...withOptional('rtrim', ['text'], ['text'], 'text'),
   scalar('rtrim', ['bytea', 'bytea'], 'bytea'),
-  ...growing('lpad', ['text', 'int4'], ['text'], 'text'),
-  ...growing('rpad', ['text', 'int4'], ['text'], 'text'),
+  ...withOptional('lpad', ['text', 'int4'], ['text'], 'text'),
+  ...withOptional('rpad', ['text', 'int4'], ['text'], 'text'),
 
   scalar('replace', ['text', 'text', 'text'], 'text'),
   scalar('translate', ['text', 'text', 'text'], 'text'),
@@ -57,7 +57,7 @@ export const STRING_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('strpos', ['text', 'text'], 'int4'),
   scalar('starts_with', ['text', 'text'], 'bool', LEAKPROOF),
   scalar('split_part', ['text', 'text', 'int4'], 'text'),
-  ...growing('string_to_array', ['text', 'text'], ['text'], 'text[]'),
+  ...withOptional('string_to_array', ['text', 'text'], ['text'], 'text[]'),
 
   scalar('concat', ['any'], 'text', { stable: true, variadic: 'any' }),
   scalar('concat_ws', ['text', 'any'], 'text', { stable: true, variadic: 'any' }),
@@ -69,7 +69,7 @@ export const STRING_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('quote_literal', ['anyelement'], 'text', STABLE),
   scalar('quote_nullable', ['text'], 'text'),
   scalar('quote_nullable', ['anyelement'], 'text', STABLE),
-  ...growing('parse_ident', ['text'], ['bool'], 'text[]'),
+  ...withOptional('parse_ident', ['text'], ['bool'], 'text[]'),
   scalar('unistr', ['text'], 'text'),
 
   scalar('ascii', ['text'], 'int4'),
@@ -89,12 +89,12 @@ export const STRING_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('get_byte', ['bytea', 'int4'], 'int4'),
   scalar('set_byte', ['bytea', 'int4', 'int4'], 'bytea'),
 
-  ...growing('normalize', ['text'], ['text'], 'text'),
-  ...growing('is_normalized', ['text'], ['text'], 'bool'),
+  ...withOptional('normalize', ['text'], ['text'], 'text'),
+  ...withOptional('is_normalized', ['text'], ['text'], 'bool'),
 
   scalar('like_escape', ['text', 'text'], 'text'),
   scalar('like_escape', ['bytea', 'bytea'], 'bytea'),
-  ...growing('similar_to_escape', ['text'], ['text'], 'text'),
+  ...withOptional('similar_to_escape', ['text'], ['text'], 'text'),
 ]);
 
 export const FORMAT_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
@@ -114,13 +114,62 @@ export const FORMAT_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
 
 /** Regular expression functions that do not return sets. */
 export const REGEXP_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
-  ...growing('regexp_like', ['text', 'text'], ['text'], 'bool'),
-  ...growing('regexp_count', ['text', 'text'], ['int4', 'text'], 'int4'),
-  ...growing('regexp_instr', ['text', 'text'], ['int4', 'int4', 'int4', 'text', 'int4'], 'int4'),
-  ...growing('regexp_substr', ['text', 'text'], ['int4', 'int4', 'text', 'int4'], 'text'),
-  ...growing('regexp_match', ['text', 'text'], ['text'], 'text[]'),
-  ...growing('regexp_replace', ['text', 'text', 'text'], ['int4'], 'text'),
+  ...withOptional('regexp_like', ['text', 'text'], ['text'], 'bool'),
+  ...withOptional('regexp_count', ['text', 'text'], ['int4', 'text'], 'int4'),
+  ...withOptional('regexp_instr', ['text', 'text'], ['int4', 'int4', 'int4', 'text', 'int4'], 'int4'),
+  ...withOptional('regexp_substr', ['text', 'text'], ['int4', 'int4', 'text', 'int4'], 'text'),
+  ...withOptional('regexp_match', ['text', 'text'], ['text'], 'text[]'),
+  ...withOptional('regexp_replace', ['text', 'text', 'text'], ['int4'], 'text'),
   scalar('regexp_replace', ['text', 'text', 'text', 'text'], 'text'),
-  ...growing('regexp_replace', ['text', 'text', 'text', 'int4', 'int4'], ['text'], 'text'),
-  ...growing('regexp_split_to_array', ['text', 'text'], ['text'], 'text[]'),
+  ...withOptional('regexp_replace', ['text', 'text', 'text', 'int4', 'int4'], ['text'], 'text'),
+  ...withOptional('regexp_split_to_array', ['text', 'text'], ['text'], 'text[]'),
+]);
+
+function within(name: string, types: readonly TypeName[], count = 1): readonly FunctionDefinition[] {
+  return types.map((type) => scalar(name, new Array<TypeName>(count).fill(type), type));
+}
+
+const INEXACT = ['float8', 'numeric'] as const;
+const ANGLES = ['sin', 'cos', 'tan', 'cot', 'asin', 'acos', 'atan'] as const;
+
+export const MATH_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
+  ...within('abs', NUMBERS),
+  ...['sign', 'ceil', 'ceiling', 'floor'].flatMap((name) => within(name, INEXACT)),
+  ...['round', 'trunc'].flatMap((name) => [
+    ...within(name, INEXACT),
+    scalar(name, ['numeric', 'int4'], 'numeric'),
+  ]),
+
+  ...within('mod', [...INTEGERS, 'numeric'], 2),
+  ...within('div', ['numeric'], 2),
+  ...within('gcd', ['int4', 'int8', 'numeric'], 2),
+  ...within('lcm', ['int4', 'int8', 'numeric'], 2),
+
+  ...within('sqrt', INEXACT),
+  ...within('cbrt', ['float8']),
+  ...within('power', INEXACT, 2),
+  ...within('pow', INEXACT, 2),
+  ...within('exp', INEXACT),
+  ...within('ln', INEXACT),
+  ...within('log', INEXACT),
+  ...within('log', ['numeric'], 2),
+  ...within('log10', INEXACT),
+
+  scalar('scale', ['numeric'], 'int4'),
+  scalar('min_scale', ['numeric'], 'int4'),
+  scalar('trim_scale', ['numeric'], 'numeric'),
+  scalar('width_bucket', ['anycompatible', 'anycompatiblearray'], 'int4'),
+  scalar('width_bucket', ['float8', 'float8', 'float8', 'int4'], 'int4'),
+  scalar('width_bucket', ['numeric', 'numeric', 'numeric', 'int4'], 'int4'),
+
+  // `setseed` is missing because database sessions are shared.
+  scalar('random', [], 'float8', VOLATILE),
+  scalar('pi', [], 'float8'),
+  ...['degrees', 'radians', ...ANGLES].flatMap((name) => within(name, ['float8'])),
+  ...within('atan2', ['float8'], 2),
+  ...ANGLES.flatMap((name) => within(`${name}d`, ['float8'])),
+  ...within('atan2d', ['float8'], 2),
+  ...['sinh', 'cosh', 'tanh', 'asinh', 'acosh', 'atanh'].flatMap((name) => within(name, ['float8'])),
+
+  scalar('bit_count', ['bytea'], 'int8'),
 ]);

@@ -33,7 +33,7 @@ function linksOf(ctx: BindContext): VisibleLinks {
   const usable: Edge[] = [];
   const denied = new Map<Edge, string>();
   for (const edge of ctx.catalog.edges) {
-    const found = sightOf(edge, ctx);
+    const found = visibilityOf(edge, ctx);
     if (found === 'usable') usable.push(edge);
     else if (found !== 'hidden') denied.set(edge, found.denies);
   }
@@ -42,20 +42,22 @@ function linksOf(ctx: BindContext): VisibleLinks {
 
 type LinkVisibility = 'usable' | 'hidden' | { readonly denies: string };
 
-function sightOf({ from, to, fromColumns, toColumns, bridge }: Edge, ctx: BindContext): LinkVisibility {
+function visibilityOf({ from, to, fromColumns, toColumns, bridge }: Edge, ctx: BindContext): LinkVisibility {
   const primaryKey = (entity: string): readonly string[] =>
     ctx.catalog.relations.get(entity)?.primaryKey ?? [];
   // Traversals go from key to key.
   if (primaryKey(from).length === 0 || primaryKey(to).length === 0) return 'hidden';
   const parts = [
-    sightOfPart(from, [...fromColumns, ...primaryKey(from)], ctx),
-    sightOfPart(to, [...toColumns, ...primaryKey(to)], ctx),
-    ...(bridge === null ? [] : [sightOfPart(bridge.name, [...bridge.fromColumns, ...bridge.toColumns], ctx)]),
+    visibilityOfPart(from, [...fromColumns, ...primaryKey(from)], ctx),
+    visibilityOfPart(to, [...toColumns, ...primaryKey(to)], ctx),
+    ...(bridge === null
+      ? []
+      : [visibilityOfPart(bridge.name, [...bridge.fromColumns, ...bridge.toColumns], ctx)]),
   ];
   return parts.find((p) => p === 'hidden') ?? parts.find((p) => p !== 'usable') ?? 'usable';
 }
 
-function sightOfPart(name: string, columns: readonly string[], ctx: BindContext): LinkVisibility {
+function visibilityOfPart(name: string, columns: readonly string[], ctx: BindContext): LinkVisibility {
   const relation = ctx.catalog.relations.get(name);
   const whole = ctx.access.denied?.get(name);
   const access = ctx.access.relations.get(name) ?? whole;
@@ -101,14 +103,14 @@ export function routeOf(
     const object = lost?.map((s) => denied.get(s.edge)).find((o) => o !== undefined);
     if (object !== undefined) throw ctx.error('denied', { object }, at);
     const hint = linksText(anchor, usable);
-    throw ctx.error('unresolvable', { detail: `no declared way between ${between}`, hint }, at);
+    throw ctx.unresolvable(`no declared way between ${between}`, at, hint);
   }
   if (others.length > 0) {
     const names = routes.map((r) => r.map((s) => s.edge.name).join(' → ')).join('; ');
-    throw ctx.error(
-      'unresolvable',
-      { detail: `several ways of one length between ${between}: ${names}`, hint: "choose with via => '…'" },
+    throw ctx.unresolvable(
+      `several ways of one length between ${between}: ${names}`,
       at,
+      "choose with via => '…'",
     );
   }
   return route;

@@ -1,10 +1,9 @@
-import type { Position } from '../errors/errors.js';
-import { queryError } from '../errors/errors.js';
+import { type Position, queryError } from '../errors/errors.js';
 import type { Expr, Form, FromItem, Query, SourceId } from '../plan/plan.js';
 import { allQueries, exprsOf, leavesOf, nestingIn, visitExpr } from '../plan/walk.js';
 import type { BindContext } from './context.js';
 
-type OfOsl = Exclude<Form, 'sql' | 'metrics'>;
+type OslForm = Exclude<Form, 'sql' | 'metrics'>;
 
 /**
  * Form of a statement, one of five. Parts of different forms may be combined only by equality of sealed keys, not by
@@ -14,14 +13,14 @@ type OfOsl = Exclude<Form, 'sql' | 'metrics'>;
  *
  * @throws QueryError E0511 for a statement of two forms
  */
-export function formOf(root: Query, ctx: BindContext): OfOsl {
-  return new Forms(ctx).whole(root) ?? 'structured';
+export function formOf(root: Query, ctx: BindContext): OslForm {
+  return new FormFinder(ctx).whole(root) ?? 'structured';
 }
 
-class Forms {
+class FormFinder {
   readonly #ctx: BindContext;
   /** Null if a query reads no entity. */
-  readonly #tables = new Map<number, OfOsl | null>();
+  readonly #tables = new Map<number, OslForm | null>();
   readonly #read = new Set<number>();
 
   constructor(ctx: BindContext) {
@@ -29,7 +28,7 @@ class Forms {
   }
 
   /** Unused common tables count as well. */
-  whole(root: Query): OfOsl | null {
+  whole(root: Query): OslForm | null {
     let form = this.#of(root);
     for (const [id, other] of this.#tables) {
       if (!this.#read.has(id)) form = this.#apart(form, other, () => null);
@@ -37,7 +36,7 @@ class Forms {
     return form;
   }
 
-  #of(query: Query): OfOsl | null {
+  #of(query: Query): OslForm | null {
     if (query.kind !== 'values') for (const t of query.with) this.#tables.set(t.id, this.#of(t.query));
     if (query.kind === 'set_operation') {
       const left = this.#of(query.left);
@@ -50,7 +49,7 @@ class Forms {
     return this.#within(query, items.map((item) => this.#ofItem(item)).reduce(joined, null));
   }
 
-  #ofItem(item: FromItem): OfOsl | null {
+  #ofItem(item: FromItem): OslForm | null {
     switch (item.kind) {
       case 'entity':
       case 'governed':
@@ -67,7 +66,7 @@ class Forms {
     }
   }
 
-  #ofRuntime(source: SourceId): OfOsl {
+  #ofRuntime(source: SourceId): OslForm {
     switch (this.#ctx.drafts.find((d) => d.source === source)?.kind) {
       case 'retrieval':
         return 'retrieve';
@@ -80,18 +79,18 @@ class Forms {
     }
   }
 
-  #within(query: Query, form: OfOsl | null): OfOsl | null {
+  #within(query: Query, form: OslForm | null): OslForm | null {
     let found = form;
     for (const nesting of nestingIn(query)) {
       const inner = this.#of(nesting.query);
       const meets = found !== null && inner !== null && found !== inner;
-      const joins = !meets || nesting.kind === 'in_query' || looksOutward(nesting.query);
+      const joins = !meets || nesting.kind === 'in_query' || isCorrelated(nesting.query);
       found = joins ? joined(found, inner) : this.#apart(found, inner, () => this.#ctx.positionOf(nesting));
     }
     return found;
   }
 
-  #apart(a: OfOsl | null, b: OfOsl | null, at: () => Position | null): OfOsl | null {
+  #apart(a: OslForm | null, b: OslForm | null, at: () => Position | null): OslForm | null {
     if (a === null || b === null || a === b) return a ?? b;
     const construct = `a statement of two forms, ${NAMES[a]} and ${NAMES[b]},`;
     const hint = 'join passages with entities on sealed keys, or ask for each by itself';
@@ -104,7 +103,7 @@ class Forms {
   }
 }
 
-const NAMES: Readonly<Record<OfOsl, string>> = {
+const NAMES: Readonly<Record<OslForm, string>> = {
   structured: 'structured',
   retrieve: 'RETRIEVE',
   traverse: 'TRAVERSE',
@@ -112,13 +111,13 @@ const NAMES: Readonly<Record<OfOsl, string>> = {
   cross_modal: 'a cross-modal join',
 };
 
-function joined(a: OfOsl | null, b: OfOsl | null): OfOsl | null {
+function joined(a: OslForm | null, b: OslForm | null): OslForm | null {
   if (a === null || b === null || a === b) return a ?? b;
   const walked = [a, b].find((form) => form === 'traverse' || form === 'joint');
   return walked ?? 'cross_modal';
 }
 
-function looksOutward(query: Query): boolean {
+function isCorrelated(query: Query): boolean {
   const levels = allQueries(query);
   const own = new Set(levels.flatMap((q) => (q.kind === 'select' ? leavesOf(q.from).map((l) => l.id) : [])));
   const isOuter = (e: Expr): boolean => e.kind === 'column' && !own.has(e.source);

@@ -110,7 +110,7 @@ function withContent(
   const on = infix('=', columnRef(source, key, type), columnRef(draft.source, 'key', type), undefined, ctx);
   if (on.kind !== 'operation')
     throw ctx.unsupported('content of this key type', ctx.firstUseOf(draft.source));
-  const runtime = draftScan(draft, ctx.runtime(draft, ctx.firstUseOf(draft.source)));
+  const runtime = draftScan(draft, ctx.addRuntime(draft, ctx.firstUseOf(draft.source)));
   return Object.freeze({
     kind: 'join',
     sealed: true,

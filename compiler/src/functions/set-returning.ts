@@ -1,6 +1,5 @@
 import type { TypeName } from '../types/types.js';
-import { growing, makingRows, STABLE, scalar } from './define.js';
-import type { FunctionDefinition } from './definition.js';
+import { type FunctionDefinition, STABLE, scalar, setReturning, withOptional } from './define.js';
 
 /** Array functions that do not return sets. */
 export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
@@ -11,7 +10,7 @@ export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('array_lower', ['anyarray', 'int4'], 'int4'),
   scalar('array_upper', ['anyarray', 'int4'], 'int4'),
 
-  ...growing('array_position', ['anycompatiblearray', 'anycompatible'], ['int4'], 'int4'),
+  ...withOptional('array_position', ['anycompatiblearray', 'anycompatible'], ['int4'], 'int4'),
   scalar('array_positions', ['anycompatiblearray', 'anycompatible'], 'int4[]'),
 
   scalar('array_append', ['anycompatiblearray', 'anycompatible'], 'anycompatiblearray'),
@@ -22,7 +21,7 @@ export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('array_replace', ['anycompatiblearray', 'anycompatible', 'anycompatible'], 'anycompatiblearray'),
   scalar('trim_array', ['anyarray', 'int4'], 'anyarray'),
 
-  ...growing('array_to_string', ['anyarray', 'text'], ['text'], 'text', STABLE),
+  ...withOptional('array_to_string', ['anyarray', 'text'], ['text'], 'text', STABLE),
 ]);
 
 /** Functions that count nulls. COALESCE, NULLIF, GREATEST and LEAST are handled by the grammar. */
@@ -34,37 +33,37 @@ export const CONDITIONAL_FUNCTIONS: readonly FunctionDefinition[] = Object.freez
 /** Dates convert to timestamptz. */
 const SERIES: readonly FunctionDefinition[] = [
   ...(['int4', 'int8', 'numeric'] as const).flatMap((type) => [
-    makingRows('generate_series', [type, type], type),
-    makingRows('generate_series', [type, type, type], type),
+    setReturning('generate_series', [type, type], type),
+    setReturning('generate_series', [type, type, type], type),
   ]),
-  makingRows('generate_series', ['timestamp', 'timestamp', 'interval'], 'timestamp'),
-  makingRows('generate_series', ['timestamptz', 'timestamptz', 'interval'], 'timestamptz', STABLE),
+  setReturning('generate_series', ['timestamp', 'timestamp', 'interval'], 'timestamp'),
+  setReturning('generate_series', ['timestamptz', 'timestamptz', 'interval'], 'timestamptz', STABLE),
 ];
 
 /** Set-returning functions, allowed in FROM; those with one column also in the select list. */
 export const ROW_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   ...SERIES,
-  makingRows('unnest', ['anyarray'], 'anyelement'),
-  makingRows('generate_subscripts', ['anyarray', 'int4'], 'int4'),
-  makingRows('generate_subscripts', ['anyarray', 'int4', 'bool'], 'int4'),
+  setReturning('unnest', ['anyarray'], 'anyelement'),
+  setReturning('generate_subscripts', ['anyarray', 'int4'], 'int4'),
+  setReturning('generate_subscripts', ['anyarray', 'int4', 'bool'], 'int4'),
 
-  makingRows('regexp_split_to_table', ['text', 'text'], 'text'),
-  makingRows('regexp_split_to_table', ['text', 'text', 'text'], 'text'),
-  makingRows('regexp_matches', ['text', 'text'], 'text[]'),
-  makingRows('regexp_matches', ['text', 'text', 'text'], 'text[]'),
-  makingRows('string_to_table', ['text', 'text'], 'text'),
-  makingRows('string_to_table', ['text', 'text', 'text'], 'text'),
+  setReturning('regexp_split_to_table', ['text', 'text'], 'text'),
+  setReturning('regexp_split_to_table', ['text', 'text', 'text'], 'text'),
+  setReturning('regexp_matches', ['text', 'text'], 'text[]'),
+  setReturning('regexp_matches', ['text', 'text', 'text'], 'text[]'),
+  setReturning('string_to_table', ['text', 'text'], 'text'),
+  setReturning('string_to_table', ['text', 'text', 'text'], 'text'),
 
   ...(['jsonb', 'json'] as const).flatMap((json) => [
-    makingRows(`${json}_each`, [json], json),
-    makingRows(`${json}_each_text`, [json], 'text'),
-    makingRows(`${json}_array_elements`, [json], json),
-    makingRows(`${json}_array_elements_text`, [json], 'text'),
-    makingRows(`${json}_object_keys`, [json], 'text'),
+    setReturning(`${json}_each`, [json], json),
+    setReturning(`${json}_each_text`, [json], 'text'),
+    setReturning(`${json}_array_elements`, [json], json),
+    setReturning(`${json}_array_elements_text`, [json], 'text'),
+    setReturning(`${json}_object_keys`, [json], 'text'),
   ]),
-  makingRows('jsonb_path_query', ['jsonb', 'text'], 'jsonb'),
-  makingRows('jsonb_path_query', ['jsonb', 'text', 'jsonb'], 'jsonb'),
-  makingRows('jsonb_path_query', ['jsonb', 'text', 'jsonb', 'bool'], 'jsonb'),
+  setReturning('jsonb_path_query', ['jsonb', 'text'], 'jsonb'),
+  setReturning('jsonb_path_query', ['jsonb', 'text', 'jsonb'], 'jsonb'),
+  setReturning('jsonb_path_query', ['jsonb', 'text', 'jsonb', 'bool'], 'jsonb'),
 ]);
 
 /** `name` is null if the column takes the name of the alias or the function. */

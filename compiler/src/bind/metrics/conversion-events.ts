@@ -3,14 +3,13 @@ import { InternalError } from '../../errors/errors.js';
 import { selectOf } from '../../plan/nodes.js';
 import type { Expr } from '../../plan/plan.js';
 import type { BindContext } from '../context.js';
-import type { BindEnvironment } from '../environment.js';
-import type { ScopeItem } from '../scope.js';
-import type { Events, LaterEvents } from './attributed.js';
+import type { BindEnvironment, ScopeItem } from '../scope.js';
+import { deferAggregates } from './aggregates.js';
 import { call, materialized, rowNumber, unnamedOutputs } from './build.js';
-import { deferAggregates } from './partial.js';
-import { columnOf, EntityRows } from './source.js';
+import type { ConversionEvents, Events } from './conversion-rows.js';
+import { columnOf, EntityRows } from './entity-rows.js';
+import { aggregateOverItem, conditionsOverItem, metricNamed } from './metric-value.js';
 import { inUtc } from './time.js';
-import { aggregateOverItem, conditionsOverItem, metricNamed } from './value.js';
 
 /** Base events of `metric` as rows of `item`. @param filters additional predicates */
 export function baseEvents(
@@ -23,7 +22,7 @@ export function baseEvents(
   return eventsOf(simpleNamed(metric.base, env.ctx), names, filters, item, env);
 }
 
-export function laterEvents(metric: ConversionMetric, item: ScopeItem, env: BindEnvironment): Events {
+export function conversionEvents(metric: ConversionMetric, item: ScopeItem, env: BindEnvironment): Events {
   const names = metric.same.map((s) => s.conversion);
   return eventsOf(simpleNamed(metric.conversion, env.ctx), names, [], item, env);
 }
@@ -45,7 +44,7 @@ function eventsOf(
 }
 
 /** Aggregate of the metric over rows of `item`, all of which are conversion events. */
-export function laterValue(metric: ConversionMetric, item: ScopeItem, env: BindEnvironment): Expr {
+export function conversionAggregate(metric: ConversionMetric, item: ScopeItem, env: BindEnvironment): Expr {
   return aggregateOverItem({ ...simpleNamed(metric.conversion, env.ctx), filter: null }, [], item, env);
 }
 
@@ -56,15 +55,15 @@ function simpleNamed(name: string, { catalog }: BindContext): SimpleMetric {
 }
 
 /** @param environment environment for aggregates over an item */
-export function laterRows(
+export function conversionTable(
   metric: ConversionMetric,
   environment: (item: ScopeItem) => BindEnvironment,
   ctx: BindContext,
-): LaterEvents {
+): ConversionEvents {
   const source = new EntityRows(metric.conversionEntity, ctx);
   const env = environment(source.root);
-  const deferred = deferAggregates(laterValue(metric, source.root, env), ctx, false);
-  const { same, at, where } = laterEvents(metric, source.root, env);
+  const deferred = deferAggregates(conversionAggregate(metric, source.root, env), ctx, false);
+  const { same, at, where } = conversionEvents(metric, source.root, env);
   const outputs = unnamedOutputs([...same, at, rowNumber([], []), ...deferred.inputs]);
   const conditions = Object.freeze([call('isfinite', [at], ctx), ...where]);
   const query = selectOf({ from: source.from, where: conditions, outputs });

@@ -1,7 +1,7 @@
 import type { Node } from '@pgsql/types';
 import type { Operation } from '../../plan/plan.js';
 import { leavesOf } from '../../plan/walk.js';
-import { nameParts, placeOf, stringOf } from '../ast.js';
+import { firstLocation, nameParts, stringOf } from '../ast.js';
 import type { BindContext } from '../context.js';
 import {
   type BoundFrom,
@@ -12,7 +12,7 @@ import {
   resolveColumn,
   type ScopeItem,
 } from '../scope.js';
-import { isMade, joined, plainEquality, refuseTwice } from './join.js';
+import { isGenerated, joined, plainEquality, refuseDuplicateAliases } from './join.js';
 
 interface CommaItem {
   readonly bound: BoundItem;
@@ -35,7 +35,7 @@ export function joinCommas(
   where: readonly Node[],
   ctx: BindContext,
 ): BoundFrom {
-  const made = placed.some(isLateral) ? [] : placed.filter((p) => isMade(p.bound.item));
+  const made = placed.some(isLateral) ? [] : placed.filter((p) => isGenerated(p.bound.item));
   if (made.length === 0 || made.length === placed.length) return joinOnKeys(placed, where, ctx);
   // Set-returning functions are joined last.
   const others = joinOnKeys(
@@ -55,9 +55,9 @@ function isLateral({ bound }: CommaItem): boolean {
 function joinOnKeys(placed: readonly CommaItem[], where: readonly Node[], ctx: BindContext): BoundFrom {
   const items = placed.flatMap((p) => p.bound.items);
   const using = placed.flatMap((p) => p.bound.using ?? []);
-  refuseTwice(items, ctx);
+  refuseDuplicateAliases(items, ctx);
   const [first, ...rest] = placed;
-  if (first === undefined) throw ctx.error('syntax', { detail: 'FROM is empty' }, undefined);
+  if (first === undefined) throw ctx.syntax('FROM is empty', undefined);
   const { named, content } = first.bound;
   if (rest.length === 0) return { item: first.bound.item, items, using, keys: NO_KEYS, named, content };
   const keys = new Set<Node>();
@@ -110,7 +110,7 @@ function sealedEquality(node: Node, items: readonly ScopeItem[], ctx: BindContex
   if (expr?.kind !== 'AEXPR_OP' || nameParts(expr.name).join('.') !== '=') return null;
   const [a, b] = [expr.lexpr, expr.rexpr].map((side) => sealedHere(side, items, ctx));
   if (a === undefined || a === null || b === undefined || b === null) return null;
-  const equality = plainEquality(a, b, placeOf(node), ctx);
+  const equality = plainEquality(a, b, firstLocation(node), ctx);
   return equality === null ? null : { equality, sources: [a.source, b.source] };
 }
 

@@ -1,7 +1,7 @@
 import type { Access } from './access/access.js';
 import type { BoundPlan } from './bind/index.js';
 import type { Catalog } from './catalog/catalog.js';
-import { boundPlan, type CompileOptions } from './compile.js';
+import { bindStatement, type CompileOptions } from './compile.js';
 import { type Position, type QueryError, queryError } from './errors/errors.js';
 import { NEGATIVE_COUNTS } from './errors/value-faults.js';
 import type { Expr, Query, Slot } from './plan/plan.js';
@@ -16,7 +16,7 @@ import type { TypeName } from './types/types.js';
  *
  * @param slot parameter whose value is at fault; null for a value that the statement computes
  */
-export function placedFault(
+export function withErrorPosition(
   error: QueryError,
   slot: Slot | null,
   text: string,
@@ -25,7 +25,7 @@ export function placedFault(
   options: CompileOptions,
 ): QueryError {
   const parsed = parse(text);
-  const bound = boundPlan(parsed, catalog, access, options);
+  const bound = bindStatement(parsed, catalog, access, options);
   if (slot !== null) {
     const index = bound.slots.findIndex((own) => isSame(own, slot));
     const written = [bound.literals.carried.get(index)?.[0] ?? []].flat().find((l) => l?.node != null);

@@ -1,6 +1,9 @@
 import type { EntityScan, Expr, InQuery, Query } from '../../plan/plan.js';
 import { isVolatile } from '../../plan/relations-read.js';
+import { isOfPassage } from '../../plan/runtime.js';
 import { allQueries, exprsOf, leavesOf, queryOf, visitExpr } from '../../plan/walk.js';
+import { identifier } from '../../text/sql-text.js';
+import type { BindContext } from '../context.js';
 import type { ScopeItem } from '../scope.js';
 import type { RetrievalDraft } from './runtime-draft.js';
 
@@ -10,7 +13,7 @@ import type { RetrievalDraft } from './runtime-draft.js';
  *
  * @param strict items whose rows WHERE filters directly
  */
-export function noteKeyFilters(
+export function addKeyFilters(
   where: readonly Expr[],
   items: readonly ScopeItem[],
   strict: readonly ScopeItem[],
@@ -21,7 +24,7 @@ export function noteKeyFilters(
     for (const conjunct of where) {
       const filter = isStrict ? keyFilterOf(conjunct, draft) : null;
       if (filter !== null) draft.keyFilters.push(filter);
-      else if (looksElsewhere(conjunct, draft.source)) draft.filteredAfter ??= alias;
+      else if (readsOtherItems(conjunct, draft.source)) draft.filteredAfter ??= alias;
     }
   }
 }
@@ -32,18 +35,18 @@ function keyFilterOf(conjunct: Expr, draft: RetrievalDraft): InQuery | null {
   if (found.kind !== 'in_query' || found.arg.kind !== 'column') return null;
   const { source, name } = found.arg;
   if (source !== draft.source || !draft.facet.scalarIndexed.includes(name)) return null;
-  if (!standsByItself(found.query, draft.facet.connector)) return null;
+  if (!isFilterQuery(found.query, draft.facet.connector)) return null;
   return negated ? Object.freeze({ ...found, negated: !found.negated }) : found;
 }
 
-function standsByItself(root: Query, connector: string): boolean {
+function isFilterQuery(root: Query, connector: string): boolean {
   const isBeside = ({ relation, sample }: EntityScan): boolean =>
     relation.connector === connector && sample === undefined;
-  return standsAlone(root, isBeside) && !isVolatile(root);
+  return isSelfContained(root, isBeside) && !isVolatile(root);
 }
 
 /** True if `root` is uncorrelated and reads only entities that satisfy `isReadable`, and no runtime relations. */
-export function standsAlone(root: Query, isReadable: (scan: EntityScan) => boolean): boolean {
+export function isSelfContained(root: Query, isReadable: (scan: EntityScan) => boolean): boolean {
   const levels = allQueries(root);
   const leaves = levels.flatMap((q) => (q.kind === 'select' ? leavesOf(q.from) : []));
   const own = new Set(leaves.map((l) => l.id));
@@ -63,10 +66,61 @@ function namesOnly(expr: Expr, own: ReadonlySet<number>): boolean {
   return only;
 }
 
-function looksElsewhere(conjunct: Expr, source: number): boolean {
+function readsOtherItems(conjunct: Expr, source: number): boolean {
   let elsewhere = false;
   visitExpr(conjunct, (e) => {
     if (queryOf(e) !== null || (e.kind === 'column' && e.source !== source)) elsewhere = true;
   });
   return elsewhere;
+}
+
+/**
+ * Moves conjuncts over indexed fields to the store, which applies them before it chooses the best passages. The rest
+ * filters the passages.
+ *
+ * @throws QueryError E0511 for a filter on a field that is not indexed
+ */
+export function takeStoreFilters(
+  where: readonly Expr[],
+  items: readonly ScopeItem[],
+  ctx: BindContext,
+): readonly Expr[] {
+  const drafts = items.flatMap((i) => (i.retrieval === undefined ? [] : [i.retrieval]));
+  if (drafts.length === 0) return where;
+  return where.filter((conjunct) => {
+    const draft = drafts.find((d) => isOverOnly(conjunct, d.source));
+    if (draft === undefined) return true;
+    const fields = columnsIn(conjunct);
+    const plain = fields.filter((f) => !isOfPassage(f, draft.asked) && draft.offered.has(f));
+    if (plain.length === 0) return true;
+    const unindexed = plain.find((f) => !draft.facet.scalarIndexed.includes(f));
+    if (unindexed !== undefined || plain.length < fields.length) {
+      const detail = `a filter on \`${unindexed ?? plain[0]}\` must stand alone, over indexed fields`;
+      const hint = `indexed fields: ${draft.facet.scalarIndexed.map(identifier).join(', ')}`;
+      throw ctx.mismatch(detail, ctx.locationOf(conjunct), hint);
+    }
+    draft.filters.push(conjunct);
+    return false;
+  });
+}
+
+function isOverOnly(expr: Expr, source: number): boolean {
+  let any = false;
+  let only = true;
+  visitExpr(expr, (e) => {
+    if (e.kind === 'column') {
+      any = true;
+      only &&= e.source === source;
+    }
+    if (queryOf(e) !== null) only = false;
+  });
+  return any && only;
+}
+
+function columnsIn(expr: Expr): readonly string[] {
+  const names = new Set<string>();
+  visitExpr(expr, (e) => {
+    if (e.kind === 'column') names.add(e.name);
+  });
+  return [...names];
 }

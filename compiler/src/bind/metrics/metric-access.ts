@@ -6,13 +6,17 @@ import type { Expr } from '../../plan/plan.js';
 import { nearest } from '../../text/text.js';
 import type { TypeName } from '../../types/types.js';
 import { BindContext } from '../context.js';
-import type { BindEnvironment } from '../environment.js';
-import { columnsOf } from '../manifest/computed.js';
-import { innerScope, resolveColumn, type ScopeItem } from '../scope.js';
-import { equality } from './attributed.js';
-import { baseEvents, laterEvents, laterValue } from './converted.js';
-import { leafUses } from './inputs.js';
-import { aggregateOverItem, type LeafMetric, metricNamed, metricValue } from './value.js';
+import { scanEntity } from '../manifest/computed.js';
+import {
+  type BindEnvironment,
+  innerScope,
+  plainEnvironment,
+  resolveColumn,
+  type ScopeItem,
+} from '../scope.js';
+import { baseEvents, conversionAggregate, conversionEvents } from './conversion-events.js';
+import { equality } from './conversion-rows.js';
+import { aggregateOverItem, type LeafMetric, leafUses, metricNamed, metricValue } from './metric-value.js';
 
 const known = new WeakMap<Access, WeakMap<Metric, boolean>>();
 
@@ -49,7 +53,7 @@ export function metricFault(
   access: Access,
 ): QueryError | null {
   try {
-    tryMetric(metric, filters, trialOf(catalog, access));
+    tryMetric(metric, filters, scratchContext(catalog, access));
     return null;
   } catch (error) {
     if (error instanceof QueryError) return error;
@@ -58,7 +62,7 @@ export function metricFault(
 }
 
 /** A separate context, so that nothing is recorded in the statement. */
-function trialOf(catalog: Catalog, access: Access): BindContext {
+function scratchContext(catalog: Catalog, access: Access): BindContext {
   return new BindContext({ original: '', quoted: [] }, catalog, access, NO_FEATURES, []);
 }
 
@@ -67,10 +71,10 @@ function tryMetric(metric: Metric, filters: readonly string[], ctx: BindContext)
     metricValue(
       m,
       (leaf, all) => {
-        const item = scanOf(leaf.entity, ctx);
+        const { item } = scanEntity(leaf.entity, ctx);
         if (leaf.type === 'simple') return aggregateOverItem(leaf, all, item, aggregating([item], ctx));
         if (leaf.type === 'conversion')
-          return triedConversion(leaf, all, item, scanOf(leaf.conversionEntity, ctx), ctx);
+          return tryConversion(leaf, all, item, scanEntity(leaf.conversionEntity, ctx).item, ctx);
         const time = [item.relation?.timeDimension ?? ''];
         resolveColumn(innerScope(null, [item], new Map()), time, ctx, undefined);
         return value(metricNamed(leaf.metric, ctx.catalog), all);
@@ -78,10 +82,10 @@ function tryMetric(metric: Metric, filters: readonly string[], ctx: BindContext)
       aggregating([], ctx),
       more,
     );
-  return ctx.unplaced(() => value(metric, filters));
+  return ctx.withoutPositions(() => value(metric, filters));
 }
 
-function triedConversion(
+function tryConversion(
   metric: ConversionMetric,
   filters: readonly string[],
   base: ScopeItem,
@@ -90,9 +94,9 @@ function triedConversion(
 ): Expr {
   const env = aggregating([later], ctx);
   const first = baseEvents(metric, filters, base, aggregating([base], ctx));
-  const second = laterEvents(metric, later, env);
+  const second = conversionEvents(metric, later, env);
   for (const [i, column] of first.same.entries()) equality(column, second.same[i] ?? column, ctx);
-  return laterValue(metric, later, env);
+  return conversionAggregate(metric, later, env);
 }
 
 function entitiesOf(leaf: LeafMetric): readonly string[] {
@@ -102,38 +106,16 @@ function entitiesOf(leaf: LeafMetric): readonly string[] {
 /** Type of the metric; null if `access` does not cover all of its columns. */
 export function metricType(metric: Metric, catalog: Catalog, access: Access): TypeName | null {
   const fault = metricFault(metric, [], catalog, access);
-  return fault === null ? tryMetric(metric, [], trialOf(catalog, access)).type : null;
+  return fault === null ? tryMetric(metric, [], scratchContext(catalog, access)).type : null;
 }
 
 export function readableMetrics(ctx: BindContext): readonly Metric[] {
   return [...ctx.catalog.metrics.values()].filter((m) => isReadable(m, ctx));
 }
 
-/** A FROM item for `entity`. @throws QueryError E0512 if the caller may not see it */
-function scanOf(entity: string, ctx: BindContext): ScopeItem {
-  const relation = ctx.catalog.relations.get(entity);
-  const access = ctx.access.relations.get(entity);
-  if (relation === undefined || access === undefined)
-    throw ctx.error('unknownRelation', { relation: entity, near: null }, undefined);
-  return {
-    source: ctx.nextSource(),
-    alias: entity,
-    columns: columnsOf(relation, access, ctx),
-    relation,
-    parents: [],
-  };
-}
-
 export function aggregating(items: readonly ScopeItem[], ctx: BindContext): BindEnvironment {
-  return {
-    ctx,
-    scope: innerScope(null, items, new Map()),
-    clause: 'a metric',
-    aggregates: true,
-    windows: false,
-    namedWindows: new Map(),
-    policy: false,
-  };
+  const scope = innerScope(null, items, new Map());
+  return { ...plainEnvironment(ctx, scope, 'a metric'), aggregates: true };
 }
 
 /** A leaf metric with filters: one value that the database computes. */
@@ -149,7 +131,7 @@ export function leafKey(metric: string, filters: readonly string[]): string {
   return JSON.stringify([metric, ...filters]);
 }
 
-export function leavesOf(metrics: readonly Metric[], catalog: Catalog): readonly LeafFigure[] {
+export function leafFigures(metrics: readonly Metric[], catalog: Catalog): readonly LeafFigure[] {
   const leaves = new Map<string, LeafFigure>();
   for (const asked of metrics) {
     for (const { metric, filters } of leafUses(asked, catalog)) {
@@ -163,7 +145,7 @@ export function leavesOf(metrics: readonly Metric[], catalog: Catalog): readonly
 const byCatalog = new WeakMap<Catalog, ReadonlyMap<string, Metric>>();
 
 /** Resolves a metric name, case-insensitively. @throws QueryError E0512, E2101 */
-export function metricCalled(name: string, ctx: BindContext): Metric {
+export function resolveMetric(name: string, ctx: BindContext): Metric {
   const { catalog } = ctx;
   const known =
     byCatalog.get(catalog) ?? new Map([...catalog.metrics.values()].map((m) => [m.name.toLowerCase(), m]));
@@ -180,9 +162,6 @@ export function metricCalled(name: string, ctx: BindContext): Metric {
 
 /** Error for an unknown metric or one that the caller may not read. */
 export function unknownMetric(name: string, ctx: BindContext) {
-  const near = nearest(
-    name,
-    readableMetrics(ctx).map((m) => m.name),
-  );
-  return ctx.error('unknownMetric', { metric: name, near }, undefined);
+  const known = readableMetrics(ctx).map((m) => m.name);
+  return ctx.error('unknownMetric', { metric: name, near: nearest(name, known) }, undefined);
 }

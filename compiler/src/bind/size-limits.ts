@@ -13,18 +13,18 @@ import {
 } from '../plan/walk.js';
 
 /** Number of values and FROM items of a query as SQL text, nested queries included. */
-interface WrittenSize {
+interface SqlSize {
   readonly values: number;
   readonly items: number;
 }
 
-const SIZES = new WeakMap<Query, WrittenSize>();
+const SIZES = new WeakMap<Query, SqlSize>();
 
 /**
  * Size of `query` as SQL text. A query that appears in several places counts in each; each is measured once. Huge sums
  * lose precision but stay huge.
  */
-function writtenSize(query: Query): WrittenSize {
+function sqlSize(query: Query): SqlSize {
   const known = SIZES.get(query);
   if (known !== undefined) return known;
   let [values, items] = [0, query.kind === 'select' ? leavesOf(query.from).length : 0];
@@ -33,7 +33,7 @@ function writtenSize(query: Query): WrittenSize {
   };
   for (const expr of exprsOf(query)) visitExpr(expr, count);
   for (const inner of [...partsOf(query), ...nestingIn(query).map((n) => n.query)]) {
-    const size = writtenSize(inner);
+    const size = sqlSize(inner);
     values += size.values;
     items += size.items;
   }
@@ -43,13 +43,13 @@ function writtenSize(query: Query): WrittenSize {
 }
 
 /** Size of `expr` as SQL text. */
-export function writtenSizeOf(expr: Expr): WrittenSize {
+export function sqlSizeOf(expr: Expr): SqlSize {
   let [values, items] = [0, 0];
   visitExpr(expr, (e) => {
     values++;
     const inner = queryOf(e);
     if (inner === null) return;
-    const size = writtenSize(inner);
+    const size = sqlSize(inner);
     values += size.values;
     items += size.items;
   });
@@ -57,8 +57,8 @@ export function writtenSizeOf(expr: Expr): WrittenSize {
 }
 
 /** Refuses a query whose SQL text would exceed the limits. @throws QueryError E0511, 54001 */
-export function requireWritable(query: Query): void {
-  requireSize(writtenSize(query), 'with what stands in several places written out');
+export function requireSqlSize(query: Query): void {
+  requireSize(sqlSize(query), 'with what stands in several places written out');
 }
 
 /**
@@ -72,7 +72,7 @@ export function requireExpandable(root: Query): void {
   requireSize(new Expansion(root).sizeOf(root), 'a NOT MATERIALIZED one wherever it is read');
 }
 
-function requireSize({ values, items }: WrittenSize, counted: string): void {
+function requireSize({ values, items }: SqlSize, counted: string): void {
   if (values > LIMITS.expanded)
     throw queryError('tooComplex', {
       what: 'the number of its values, derived columns written out,',
@@ -88,7 +88,7 @@ function requireSize({ values, items }: WrittenSize, counted: string): void {
 class Expansion {
   readonly #queries = new Map<SourceId, Query>();
   readonly #inlined = new Map<number, Query>();
-  readonly #sizes = new Map<Query, WrittenSize>();
+  readonly #sizes = new Map<Query, SqlSize>();
   readonly #known = new Map<Expr, number>();
   /** By FROM item and column. */
   readonly #columns = new Map<SourceId, Map<string, number>>();
@@ -115,7 +115,7 @@ class Expansion {
     }
   }
 
-  sizeOf(query: Query): WrittenSize {
+  sizeOf(query: Query): SqlSize {
     const known = this.#sizes.get(query);
     if (known !== undefined) return known;
     const inside = nestingIn(query).map((n) => n.query);

@@ -9,14 +9,14 @@ import type {
 } from '../../catalog/catalog.js';
 import { assertNever, queryError } from '../../errors/errors.js';
 import type { Aggregate, Expr } from '../../plan/plan.js';
-import { mapChildren, someExpr } from '../../plan/walk.js';
-import type { BindEnvironment } from '../environment.js';
+import { mapChildren, queryOf, someExpr } from '../../plan/walk.js';
+import { stringOf } from '../ast.js';
 import { bindPredicateNode, bindValue, columnValue } from '../expressions/expression.js';
 import { quotient } from '../expressions/infix.js';
 import { columnsOf, parentColumn } from '../manifest/computed.js';
-import { expressionNode, ofManifest } from '../manifest/expression-node.js';
-import { innerScope, resolveColumn, type ScopeItem } from '../scope.js';
-import { filterAggregates } from './presence.js';
+import { expressionNode, ofManifest } from '../manifest/expression.js';
+import { type BindEnvironment, innerScope, resolveColumn, type ScopeItem } from '../scope.js';
+import { filterAggregates } from './aggregates.js';
 
 export type LeafMetric = SimpleMetric | CumulativeMetric | ConversionMetric;
 
@@ -81,8 +81,8 @@ function bindDerived(
       return metricValue(metric, leaf, env, filters);
     },
   };
-  const value = ctx.nested(() => bindValue(parsedOnce(text), inner));
-  if (someExpr(value, (e) => e.kind === 'scalar_query' || e.kind === 'exists' || e.kind === 'in_query')) {
+  const value = ctx.nested(() => bindValue(expressionNode(text), inner));
+  if (someExpr(value, (e) => queryOf(e) !== null)) {
     throw ctx.unsupported('a subquery in a derived metric', undefined);
   }
   return ofManifest(value, ctx);
@@ -103,7 +103,7 @@ export function aggregateOverItem(
 ): Expr {
   const own = withMetricColumns(metric, item, env);
   const inner = withinMetric(metric, own, env);
-  const value = tagAggregates(bindValue(parsedOnce(metric.expression), inner), metric.name);
+  const value = tagAggregates(bindValue(expressionNode(metric.expression), inner), metric.name);
   const whole = predicatesOver(metric, more, own, inner).reduce(filterAggregates, value);
   return ofManifest(whole, env.ctx);
 }
@@ -141,7 +141,7 @@ function predicatesOver(
         : parentColumn(parts, own, ctx, bindValue),
   };
   return [...(metric.filter === null ? [] : [metric.filter]), ...more].map((text) =>
-    bindPredicateNode(parsedOnce(text), rows),
+    bindPredicateNode(expressionNode(text), rows),
   );
 }
 
@@ -163,16 +163,79 @@ function tagAggregates(expr: Expr, metric: string): Expr {
   return below.kind === 'aggregate' ? Object.freeze({ ...below, metric } satisfies Aggregate) : below;
 }
 
-const parsed = new Map<string, Node>();
-/** Few texts repeat; texts of replaced manifests are evicted. */
-const MOST_TEXTS = 10_000;
+/**
+ * Names of the metrics used by `metric`, with repetitions; empty for a simple one.
+ *
+ * @throws QueryError E0511 for a derived metric that does not parse
+ */
+export function inputsOf(metric: Metric): readonly string[] {
+  switch (metric.type) {
+    case 'simple':
+      return [];
+    case 'cumulative':
+      return [metric.metric];
+    case 'ratio':
+      return [metric.numerator.metric, metric.denominator.metric];
+    case 'conversion':
+      return [metric.base, metric.conversion];
+    case 'derived':
+      return namesIn(expressionNode(metric.expression));
+    default:
+      return assertNever(metric);
+  }
+}
 
-/** Cached syntax tree of a manifest expression. Trees are never modified. */
-export function parsedOnce(text: string): Node {
-  const known = parsed.get(text);
-  if (known !== undefined) return known;
-  const node = expressionNode(text);
-  if (parsed.size >= MOST_TEXTS) parsed.clear();
-  parsed.set(text, node);
-  return node;
+interface LeafUse {
+  readonly metric: LeafMetric;
+  readonly filters: readonly string[];
+}
+
+/** Leaf metrics below `metric`, or `metric` itself. The manifest has no cycles. */
+export function leafUses(
+  metric: Metric,
+  catalog: Catalog,
+  filters: readonly string[] = [],
+): readonly LeafUse[] {
+  const below = (name: string, more: readonly string[]): readonly LeafUse[] =>
+    leafUses(metricNamed(name, catalog), catalog, more);
+  switch (metric.type) {
+    case 'simple':
+    case 'cumulative':
+      return [{ metric, filters }];
+    case 'conversion': {
+      const rate = metric.calculation === 'conversion_rate';
+      return [{ metric, filters }, ...(rate ? below(metric.base, filters) : [])];
+    }
+    case 'derived':
+      return inputsOf(metric).flatMap((name) => below(name, filters));
+    case 'ratio':
+      return [metric.numerator, metric.denominator].flatMap((input) =>
+        below(input.metric, input.filter === null ? filters : [...filters, input.filter]),
+      );
+    default:
+      return assertNever(metric);
+  }
+}
+
+export function metricAndInputs(metric: Metric, catalog: Catalog): readonly string[] {
+  return [
+    metric.name,
+    ...inputsOf(metric).flatMap((name) => metricAndInputs(metricNamed(name, catalog), catalog)),
+  ];
+}
+
+export function namesIn(node: Node): readonly string[] {
+  const names: string[] = [];
+  const visit = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return;
+    if ('ColumnRef' in value)
+      names.push(nameOfRef(value as Extract<Node, { ColumnRef: unknown }>)); // nodes are identified by their only key
+    else for (const member of Object.values(value)) visit(member);
+  };
+  visit(node);
+  return names;
+}
+
+function nameOfRef(node: Extract<Node, { ColumnRef: unknown }>): string {
+  return (node.ColumnRef.fields ?? []).map(stringOf).join('.');
 }

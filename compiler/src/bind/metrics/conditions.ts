@@ -1,16 +1,15 @@
 import type { Node } from '@pgsql/types';
-import { type Grain, grainNamed } from '../../catalog/grain.js';
+import { type Grain, parseGrain } from '../../catalog/grain.js';
 import { assertNever, QueryError, queryError } from '../../errors/errors.js';
 import type { Expr } from '../../plan/plan.js';
-import { someExpr } from '../../plan/walk.js';
+import { queryOf, someExpr } from '../../plan/walk.js';
 import { conjunctsOf } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { bindPredicateNode } from '../expressions/expression.js';
-import { expressionNode } from '../manifest/expression-node.js';
-import { innerScope } from '../scope.js';
-import { type DimensionKey, keyOf } from './dimensions.js';
-import { namesIn } from './inputs.js';
-import { dimensionNamed } from './names.js';
+import { expressionNode } from '../manifest/expression.js';
+import { innerScope, plainEnvironment } from '../scope.js';
+import { type DimensionKey, dimensionNamed, keyOf } from './dimensions.js';
+import { namesIn } from './metric-value.js';
 
 type ResolvedBuilder =
   | { readonly kind: 'key'; readonly key: DimensionKey }
@@ -95,21 +94,15 @@ export function predicateOf(
   const { node, template, terms } = condition;
   const bind = (): Expr =>
     bindPredicateNode(node, {
-      ctx,
-      scope: innerScope(null, [], new Map()),
-      clause: '`where`',
-      aggregates: false,
-      windows: false,
-      namedWindows: new Map(),
-      policy: false,
+      ...plainEnvironment(ctx, innerScope(null, [], new Map()), '`where`'),
       nameOf: (parts) => {
         const term = parts.length === 1 ? terms.get(builderAt(parts[0] ?? '', template) ?? -1) : undefined;
         if (term === undefined) throw bareName(parts.join('.'), ctx);
         return meaning(term);
       },
     });
-  const predicate = ctx.unplaced(bind, 'caller');
-  if (someExpr(predicate, (e) => e.kind === 'scalar_query' || e.kind === 'exists' || e.kind === 'in_query'))
+  const predicate = ctx.withoutPositions(bind, 'caller');
+  if (someExpr(predicate, (e) => queryOf(e) !== null))
     throw ctx.unsupported('a subquery in `where`', undefined);
   return predicate;
 }
@@ -166,7 +159,7 @@ function builderOf(match: RegExpExecArray): NameBuilder | null {
   const name = single ?? double ?? '';
   const written = singleGrain ?? doubleGrain ?? null;
   if (word === 'TimeDimension') {
-    const grain = written === null ? null : grainNamed(written);
+    const grain = written === null ? null : parseGrain(written);
     return written !== null && grain === null ? null : { kind: 'time', name, grain };
   }
   if (written !== null || (word !== 'Dimension' && word !== 'Entity' && word !== 'Metric')) return null;

@@ -1,6 +1,5 @@
 import { RANGES } from '../types/types.js';
-import { growing, STABLE, scalar, type Traits } from './define.js';
-import type { FunctionDefinition } from './definition.js';
+import { type FunctionDefinition, STABLE, scalar, type Traits, withOptional } from './define.js';
 
 const NAMES = [
   'arabic armenian basque catalan danish dutch english finnish french german greek hindi hungarian indonesian irish',
@@ -34,8 +33,8 @@ const SEARCH_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   ...either('ts_headline', ['text', 'tsquery'], 'text'),
   ...either('ts_headline', ['text', 'tsquery', 'text'], 'text'),
   ...['ts_rank', 'ts_rank_cd'].flatMap((name) => [
-    ...growing(name, ['tsvector', 'tsquery'], ['int4'], 'float4'),
-    ...growing(name, ['float4[]', 'tsvector', 'tsquery'], ['int4'], 'float4'),
+    ...withOptional(name, ['tsvector', 'tsquery'], ['int4'], 'float4'),
+    ...withOptional(name, ['float4[]', 'tsvector', 'tsquery'], ['int4'], 'float4'),
   ]),
   scalar('numnode', ['tsquery'], 'int4'),
   scalar('querytree', ['tsquery'], 'text'),
@@ -67,7 +66,7 @@ const ENDS: readonly FunctionDefinition[] = (['anyrange', 'anymultirange'] as co
 
 /** Range constructors; Postgres fails if the lower bound exceeds the upper one. */
 const MADE: readonly FunctionDefinition[] = RANGES.flatMap(({ range, element }) =>
-  growing(range, [element, element], ['text'], range),
+  withOptional(range, [element, element], ['text'], range),
 );
 
 const MERGED: readonly FunctionDefinition[] = [
@@ -82,4 +81,51 @@ export const PLACE_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   ...MADE,
   ...MERGED,
   ...SEARCH_FUNCTIONS,
+]);
+
+function ofBoth(json: 'json' | 'jsonb'): readonly FunctionDefinition[] {
+  return [
+    scalar(`${json}_typeof`, [json], 'text'),
+    scalar(`${json}_array_length`, [json], 'int4'),
+    scalar(`${json}_extract_path`, [json, 'text'], json, { variadic: 'text' }),
+    scalar(`${json}_extract_path_text`, [json, 'text'], 'text', { variadic: 'text' }),
+    scalar(`${json}_strip_nulls`, [json], json),
+
+    scalar(`to_${json}`, ['anyelement'], json, STABLE),
+    scalar(`${json}_build_array`, [], json, STABLE),
+    scalar(`${json}_build_array`, ['any'], json, { stable: true, variadic: 'any' }),
+    scalar(`${json}_build_object`, [], json, STABLE),
+    scalar(`${json}_build_object`, ['any'], json, { stable: true, variadic: 'any' }),
+    ...withOptional(`${json}_object`, ['text[]'], ['text[]'], json),
+  ];
+}
+
+/** Functions whose second argument is a `jsonpath` in Postgres, written here as a text constant. */
+export const PATH_FUNCTIONS: ReadonlySet<string> = new Set([
+  'jsonb_path_exists',
+  'jsonb_path_match',
+  'jsonb_path_query',
+  'jsonb_path_query_array',
+  'jsonb_path_query_first',
+]);
+
+function ofAPath(name: string, result: 'bool' | 'jsonb'): readonly FunctionDefinition[] {
+  return withOptional(name, ['jsonb', 'text'], ['jsonb', 'bool'], result);
+}
+
+/** JSON functions. `bind/expressions/whole-row.ts` turns whole rows into JSON objects. There is no type `jsonpath`. */
+export const JSON_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
+  ...ofBoth('jsonb'),
+  ...ofBoth('json'),
+  ...withOptional('array_to_json', ['anyarray'], ['bool'], 'json', STABLE),
+
+  ...withOptional('jsonb_set', ['jsonb', 'text[]', 'jsonb'], ['bool'], 'jsonb'),
+  ...withOptional('jsonb_set_lax', ['jsonb', 'text[]', 'jsonb'], ['bool', 'text'], 'jsonb'),
+  ...withOptional('jsonb_insert', ['jsonb', 'text[]', 'jsonb'], ['bool'], 'jsonb'),
+  scalar('jsonb_pretty', ['jsonb'], 'text'),
+
+  ...ofAPath('jsonb_path_exists', 'bool'),
+  ...ofAPath('jsonb_path_match', 'bool'),
+  ...ofAPath('jsonb_path_query_array', 'jsonb'),
+  ...ofAPath('jsonb_path_query_first', 'jsonb'),
 ]);
