@@ -1,4 +1,4 @@
-import { type FunctionDefinition, STABLE, scalar, withOptional } from './define.js';
+import { type FunctionDefinition, STABLE, scalar, scalars, withOptional } from './define.js';
 
 /**
  * Units of `date_trunc`, `extract` and `date_part` in all spellings of Postgres 15 to 18, in lower case. Units are part
@@ -54,11 +54,19 @@ export const TIMESTAMPTZ_FIELDS = spellings(
 );
 export const INTERVAL_FIELDS = spellings(...CLOCK, ...CALENDAR, EPOCH);
 
+function overlaps(type: 'time' | 'timestamp' | 'timestamptz'): readonly FunctionDefinition[] {
+  const traits = type === 'timestamptz' ? STABLE : {};
+  return [
+    scalar('overlaps', [type, type, type, type], 'bool'),
+    scalar('overlaps', [type, type, type, 'interval'], 'bool', traits),
+    scalar('overlaps', [type, 'interval', type, type], 'bool', traits),
+    scalar('overlaps', [type, 'interval', type, 'interval'], 'bool', traits),
+  ];
+}
+
 /** Functions of dates, times and intervals. `timezone` is AT TIME ZONE. None is volatile. */
 export const DATETIME_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
-  scalar('now', [], 'timestamptz', STABLE),
-  scalar('transaction_timestamp', [], 'timestamptz', STABLE),
-  scalar('statement_timestamp', [], 'timestamptz', STABLE),
+  ...scalars(['now', 'transaction_timestamp', 'statement_timestamp'], [], 'timestamptz', STABLE),
 
   scalar('date_trunc', ['text', 'timestamp'], 'timestamp', { unit: TRUNC_UNITS }),
   scalar('date_trunc', ['text', 'timestamptz'], 'timestamptz', { stable: true, unit: TRUNC_UNITS }),
@@ -67,41 +75,29 @@ export const DATETIME_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('date_bin', ['interval', 'timestamp', 'timestamp'], 'timestamp'),
   scalar('date_bin', ['interval', 'timestamptz', 'timestamptz'], 'timestamptz'),
 
-  scalar('extract', ['text', 'date'], 'numeric', { unit: DATE_FIELDS }),
-  scalar('extract', ['text', 'time'], 'numeric', { unit: TIME_FIELDS }),
-  scalar('extract', ['text', 'timestamp'], 'numeric', { unit: TIMESTAMP_FIELDS }),
-  scalar('extract', ['text', 'timestamptz'], 'numeric', { stable: true, unit: TIMESTAMPTZ_FIELDS }),
-  scalar('extract', ['text', 'interval'], 'numeric', { unit: INTERVAL_FIELDS }),
-  scalar('date_part', ['text', 'date'], 'float8', { unit: DATE_FIELDS }),
-  scalar('date_part', ['text', 'time'], 'float8', { unit: TIME_FIELDS }),
-  scalar('date_part', ['text', 'timestamp'], 'float8', { unit: TIMESTAMP_FIELDS }),
-  scalar('date_part', ['text', 'timestamptz'], 'float8', { stable: true, unit: TIMESTAMPTZ_FIELDS }),
-  scalar('date_part', ['text', 'interval'], 'float8', { unit: INTERVAL_FIELDS }),
+  ...(
+    [
+      ['extract', 'numeric'],
+      ['date_part', 'float8'],
+    ] as const
+  ).flatMap(([name, result]) => [
+    scalar(name, ['text', 'date'], result, { unit: DATE_FIELDS }),
+    scalar(name, ['text', 'time'], result, { unit: TIME_FIELDS }),
+    scalar(name, ['text', 'timestamp'], result, { unit: TIMESTAMP_FIELDS }),
+    scalar(name, ['text', 'timestamptz'], result, { stable: true, unit: TIMESTAMPTZ_FIELDS }),
+    scalar(name, ['text', 'interval'], result, { unit: INTERVAL_FIELDS }),
+  ]),
 
   scalar('age', ['timestamp'], 'interval', STABLE),
   scalar('age', ['timestamptz'], 'interval', STABLE),
   scalar('age', ['timestamp', 'timestamp'], 'interval'),
   scalar('age', ['timestamptz', 'timestamptz'], 'interval'),
-  scalar('isfinite', ['date'], 'bool'),
-  scalar('isfinite', ['timestamp'], 'bool'),
-  scalar('isfinite', ['timestamptz'], 'bool'),
-  scalar('isfinite', ['interval'], 'bool'),
-  scalar('overlaps', ['time', 'time', 'time', 'time'], 'bool'),
-  scalar('overlaps', ['time', 'time', 'time', 'interval'], 'bool'),
-  scalar('overlaps', ['time', 'interval', 'time', 'time'], 'bool'),
-  scalar('overlaps', ['time', 'interval', 'time', 'interval'], 'bool'),
-  scalar('overlaps', ['timestamp', 'timestamp', 'timestamp', 'timestamp'], 'bool'),
-  scalar('overlaps', ['timestamp', 'timestamp', 'timestamp', 'interval'], 'bool'),
-  scalar('overlaps', ['timestamp', 'interval', 'timestamp', 'timestamp'], 'bool'),
-  scalar('overlaps', ['timestamp', 'interval', 'timestamp', 'interval'], 'bool'),
-  scalar('overlaps', ['timestamptz', 'timestamptz', 'timestamptz', 'timestamptz'], 'bool'),
-  scalar('overlaps', ['timestamptz', 'timestamptz', 'timestamptz', 'interval'], 'bool', STABLE),
-  scalar('overlaps', ['timestamptz', 'interval', 'timestamptz', 'timestamptz'], 'bool', STABLE),
-  scalar('overlaps', ['timestamptz', 'interval', 'timestamptz', 'interval'], 'bool', STABLE),
+  ...(['date', 'timestamp', 'timestamptz', 'interval'] as const).map((type) =>
+    scalar('isfinite', [type], 'bool'),
+  ),
+  ...(['time', 'timestamp', 'timestamptz'] as const).flatMap(overlaps),
 
-  scalar('justify_days', ['interval'], 'interval'),
-  scalar('justify_hours', ['interval'], 'interval'),
-  scalar('justify_interval', ['interval'], 'interval'),
+  ...scalars(['justify_days', 'justify_hours', 'justify_interval'], ['interval'], 'interval'),
 
   scalar('make_date', ['int4', 'int4', 'int4'], 'date'),
   scalar('make_time', ['int4', 'int4', 'float8'], 'time'),

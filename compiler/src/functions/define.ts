@@ -31,32 +31,42 @@ export const VOLATILE: Traits = Object.freeze({ volatile: true });
 const PLAIN: Traits = Object.freeze({});
 const NO_STRUCTURAL: ReadonlyMap<number, ReadonlySet<string>> = Object.freeze(new Map());
 
-function define(
-  kind: FunctionDefinition['kind'],
+type Constructor = (
   name: string,
   args: readonly ArgumentType[],
   result: ResultType,
-  traits: Traits,
-): FunctionDefinition {
-  return Object.freeze({
-    name,
-    kind,
-    arguments: Object.freeze([...args]),
-    variadic: traits.variadic ?? null,
-    result,
-    volatility: traits.volatile === true ? 'volatile' : traits.stable === true ? 'stable' : 'immutable',
-    leakproof: traits.leakproof === true,
-    structural: traits.unit === undefined ? NO_STRUCTURAL : Object.freeze(new Map([[0, traits.unit]])),
-  });
+  traits?: Traits,
+) => FunctionDefinition;
+
+function constructorOf(kind: FunctionDefinition['kind']): Constructor {
+  return (name, args, result, traits = PLAIN) =>
+    Object.freeze({
+      name,
+      kind,
+      arguments: Object.freeze([...args]),
+      variadic: traits.variadic ?? null,
+      result,
+      volatility: traits.volatile === true ? 'volatile' : traits.stable === true ? 'stable' : 'immutable',
+      leakproof: traits.leakproof === true,
+      structural: traits.unit === undefined ? NO_STRUCTURAL : Object.freeze(new Map([[0, traits.unit]])),
+    });
 }
 
-export function scalar(
-  name: string,
+export const scalar = constructorOf('scalar');
+export const aggregate = constructorOf('aggregate');
+/** Ordered-set aggregate (WITHIN GROUP): direct arguments first, then the aggregated one. */
+export const orderedSet = constructorOf('ordered_set');
+export const windowed = constructorOf('window');
+export const setReturning = constructorOf('rows');
+
+/** Functions with the same signature. */
+export function scalars(
+  names: readonly string[],
   args: readonly ArgumentType[],
   result: ResultType,
-  traits: Traits = PLAIN,
-): FunctionDefinition {
-  return define('scalar', name, args, result, traits);
+  traits?: Traits,
+): readonly FunctionDefinition[] {
+  return names.map((name) => scalar(name, args, result, traits));
 }
 
 /** Overloads with `args` alone and with each prefix of `further` appended. */
@@ -70,41 +80,6 @@ export function withOptional(
   return [args, ...further.map((_, i) => [...args, ...further.slice(0, i + 1)])].map((all) =>
     scalar(name, all, result, traits),
   );
-}
-
-export function aggregate(
-  name: string,
-  args: readonly ArgumentType[],
-  result: ResultType,
-  traits: Traits = PLAIN,
-): FunctionDefinition {
-  return define('aggregate', name, args, result, traits);
-}
-
-/** Ordered-set aggregate (WITHIN GROUP): direct arguments first, then the aggregated one. */
-export function orderedSet(
-  name: string,
-  args: readonly ArgumentType[],
-  result: ResultType,
-): FunctionDefinition {
-  return define('ordered_set', name, args, result, PLAIN);
-}
-
-export function windowed(
-  name: string,
-  args: readonly ArgumentType[],
-  result: ResultType,
-): FunctionDefinition {
-  return define('window', name, args, result, PLAIN);
-}
-
-export function setReturning(
-  name: string,
-  args: readonly ArgumentType[],
-  result: ResultType,
-  traits: Traits = PLAIN,
-): FunctionDefinition {
-  return define('rows', name, args, result, traits);
 }
 
 export function infix(

@@ -1,25 +1,24 @@
 import { INTEGERS, NUMBERS, type TypeName } from '../types/types.js';
-import { type FunctionDefinition, LEAKPROOF, STABLE, scalar, VOLATILE, withOptional } from './define.js';
+import {
+  type FunctionDefinition,
+  LEAKPROOF,
+  STABLE,
+  scalar,
+  scalars,
+  VOLATILE,
+  withOptional,
+} from './define.js';
 
 /** Functions whose last argument is an encoding: type `name` in Postgres, to which text converts implicitly. */
 export const ENCODING_FUNCTIONS: ReadonlySet<string> = new Set(['convert_from', 'convert_to']);
 
 export const STRING_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
-  scalar('lower', ['text'], 'text'),
-  scalar('upper', ['text'], 'text'),
-  scalar('initcap', ['text'], 'text'),
-  scalar('length', ['text'], 'int4'),
-  scalar('length', ['bpchar'], 'int4'),
-  scalar('length', ['bytea'], 'int4'),
-  scalar('char_length', ['text'], 'int4'),
-  scalar('char_length', ['bpchar'], 'int4'),
-  scalar('character_length', ['text'], 'int4'),
-  scalar('character_length', ['bpchar'], 'int4'),
-  scalar('octet_length', ['text'], 'int4'),
-  scalar('octet_length', ['bpchar'], 'int4'),
-  scalar('octet_length', ['bytea'], 'int4'),
+  ...scalars(['lower', 'upper', 'initcap', 'reverse', 'quote_ident', 'unistr'], ['text'], 'text'),
+  ...(['text', 'bpchar'] as const).flatMap((type) =>
+    scalars(['length', 'char_length', 'character_length', 'octet_length'], [type], 'int4'),
+  ),
   scalar('bit_length', ['text'], 'int4'),
-  scalar('bit_length', ['bytea'], 'int4'),
+  ...scalars(['length', 'octet_length', 'bit_length'], ['bytea'], 'int4'),
 
   scalar('substring', ['text', 'int4'], 'text'),
   scalar('substring', ['text', 'text'], 'text'),
@@ -31,30 +30,21 @@ export const STRING_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('substr', ['bytea', 'int4'], 'bytea'),
   scalar('substr', ['text', 'int4', 'int4'], 'text'),
   scalar('substr', ['bytea', 'int4', 'int4'], 'bytea'),
-  scalar('left', ['text', 'int4'], 'text'),
-  scalar('right', ['text', 'int4'], 'text'),
+  ...scalars(['left', 'right', 'repeat'], ['text', 'int4'], 'text'),
   scalar('overlay', ['text', 'text', 'int4'], 'text'),
   scalar('overlay', ['bytea', 'bytea', 'int4'], 'bytea'),
   scalar('overlay', ['text', 'text', 'int4', 'int4'], 'text'),
   scalar('overlay', ['bytea', 'bytea', 'int4', 'int4'], 'bytea'),
 
-  ...withOptional('btrim', ['text'], ['text'], 'text'),
-  scalar('btrim', ['bytea', 'bytea'], 'bytea'),
-  ...withOptional('ltrim', ['text'], ['text'], 'text'),
-  scalar('ltrim', ['bytea', 'bytea'], 'bytea'),
-  ...withOptional('rtrim', ['text'], ['text'], 'text'),
-  scalar('rtrim', ['bytea', 'bytea'], 'bytea'),
-  ...withOptional('lpad', ['text', 'int4'], ['text'], 'text'),
-  ...withOptional('rpad', ['text', 'int4'], ['text'], 'text'),
+  ...['btrim', 'ltrim', 'rtrim'].flatMap((name) => [
+    ...withOptional(name, ['text'], ['text'], 'text'),
+    scalar(name, ['bytea', 'bytea'], 'bytea'),
+  ]),
+  ...['lpad', 'rpad'].flatMap((name) => withOptional(name, ['text', 'int4'], ['text'], 'text')),
 
-  scalar('replace', ['text', 'text', 'text'], 'text'),
-  scalar('translate', ['text', 'text', 'text'], 'text'),
-  scalar('reverse', ['text'], 'text'),
-  scalar('repeat', ['text', 'int4'], 'text'),
-
-  scalar('position', ['text', 'text'], 'int4'),
+  ...scalars(['replace', 'translate'], ['text', 'text', 'text'], 'text'),
+  ...scalars(['position', 'strpos'], ['text', 'text'], 'int4'),
   scalar('position', ['bytea', 'bytea'], 'int4'),
-  scalar('strpos', ['text', 'text'], 'int4'),
   scalar('starts_with', ['text', 'text'], 'bool', LEAKPROOF),
   scalar('split_part', ['text', 'text', 'int4'], 'text'),
   ...withOptional('string_to_array', ['text', 'text'], ['text'], 'text[]'),
@@ -64,13 +54,9 @@ export const STRING_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('format', ['text'], 'text', STABLE),
   scalar('format', ['text', 'any'], 'text', { stable: true, variadic: 'any' }),
 
-  scalar('quote_ident', ['text'], 'text'),
-  scalar('quote_literal', ['text'], 'text'),
-  scalar('quote_literal', ['anyelement'], 'text', STABLE),
-  scalar('quote_nullable', ['text'], 'text'),
-  scalar('quote_nullable', ['anyelement'], 'text', STABLE),
+  ...scalars(['quote_literal', 'quote_nullable'], ['text'], 'text'),
+  ...scalars(['quote_literal', 'quote_nullable'], ['anyelement'], 'text', STABLE),
   ...withOptional('parse_ident', ['text'], ['bool'], 'text[]'),
-  scalar('unistr', ['text'], 'text'),
 
   scalar('ascii', ['text'], 'int4'),
   scalar('chr', ['int4'], 'text'),
@@ -78,10 +64,7 @@ export const STRING_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('to_hex', ['int8'], 'text'),
   scalar('md5', ['text'], 'text', LEAKPROOF),
   scalar('md5', ['bytea'], 'text', LEAKPROOF),
-  scalar('sha224', ['bytea'], 'bytea', LEAKPROOF),
-  scalar('sha256', ['bytea'], 'bytea', LEAKPROOF),
-  scalar('sha384', ['bytea'], 'bytea', LEAKPROOF),
-  scalar('sha512', ['bytea'], 'bytea', LEAKPROOF),
+  ...scalars(['sha224', 'sha256', 'sha384', 'sha512'], ['bytea'], 'bytea', LEAKPROOF),
   scalar('encode', ['bytea', 'text'], 'text'),
   scalar('decode', ['text', 'text'], 'bytea'),
   scalar('convert_from', ['bytea', 'text'], 'text', STABLE),
@@ -98,14 +81,9 @@ export const STRING_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
 ]);
 
 export const FORMAT_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
-  scalar('to_char', ['int4', 'text'], 'text', STABLE),
-  scalar('to_char', ['int8', 'text'], 'text', STABLE),
-  scalar('to_char', ['float4', 'text'], 'text', STABLE),
-  scalar('to_char', ['float8', 'text'], 'text', STABLE),
-  scalar('to_char', ['numeric', 'text'], 'text', STABLE),
-  scalar('to_char', ['timestamp', 'text'], 'text', STABLE),
-  scalar('to_char', ['timestamptz', 'text'], 'text', STABLE),
-  scalar('to_char', ['interval', 'text'], 'text', STABLE),
+  ...(['int4', 'int8', 'float4', 'float8', 'numeric', 'timestamp', 'timestamptz', 'interval'] as const).map(
+    (type) => scalar('to_char', [type, 'text'], 'text', STABLE),
+  ),
   scalar('to_date', ['text', 'text'], 'date', STABLE),
   scalar('to_timestamp', ['float8'], 'timestamptz'),
   scalar('to_timestamp', ['text', 'text'], 'timestamptz', STABLE),
@@ -155,8 +133,7 @@ export const MATH_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   ...within('log', ['numeric'], 2),
   ...within('log10', INEXACT),
 
-  scalar('scale', ['numeric'], 'int4'),
-  scalar('min_scale', ['numeric'], 'int4'),
+  ...scalars(['scale', 'min_scale'], ['numeric'], 'int4'),
   scalar('trim_scale', ['numeric'], 'numeric'),
   scalar('width_bucket', ['anycompatible', 'anycompatiblearray'], 'int4'),
   scalar('width_bucket', ['float8', 'float8', 'float8', 'int4'], 'int4'),

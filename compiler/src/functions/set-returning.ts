@@ -1,14 +1,11 @@
 import type { TypeName } from '../types/types.js';
-import { type FunctionDefinition, STABLE, scalar, setReturning, withOptional } from './define.js';
+import { type FunctionDefinition, STABLE, scalar, scalars, setReturning, withOptional } from './define.js';
 
 /** Array functions that do not return sets. */
 export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
-  scalar('array_length', ['anyarray', 'int4'], 'int4'),
-  scalar('cardinality', ['anyarray'], 'int4'),
-  scalar('array_ndims', ['anyarray'], 'int4'),
+  ...scalars(['array_length', 'array_lower', 'array_upper'], ['anyarray', 'int4'], 'int4'),
+  ...scalars(['cardinality', 'array_ndims'], ['anyarray'], 'int4'),
   scalar('array_dims', ['anyarray'], 'text'),
-  scalar('array_lower', ['anyarray', 'int4'], 'int4'),
-  scalar('array_upper', ['anyarray', 'int4'], 'int4'),
 
   ...withOptional('array_position', ['anycompatiblearray', 'anycompatible'], ['int4'], 'int4'),
   scalar('array_positions', ['anycompatiblearray', 'anycompatible'], 'int4[]'),
@@ -26,8 +23,7 @@ export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
 
 /** Functions that count nulls. COALESCE, NULLIF, GREATEST and LEAST are handled by the grammar. */
 export const CONDITIONAL_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
-  scalar('num_nulls', ['any'], 'int4', { variadic: 'any' }),
-  scalar('num_nonnulls', ['any'], 'int4', { variadic: 'any' }),
+  ...scalars(['num_nulls', 'num_nonnulls'], ['any'], 'int4', { variadic: 'any' }),
 ]);
 
 /** Dates convert to timestamptz. */

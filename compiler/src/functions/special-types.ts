@@ -1,5 +1,5 @@
 import { RANGES } from '../types/types.js';
-import { type FunctionDefinition, STABLE, scalar, type Traits, withOptional } from './define.js';
+import { type FunctionDefinition, STABLE, scalar, scalars, type Traits, withOptional } from './define.js';
 
 const NAMES = [
   'arabic armenian basque catalan danish dutch english finnish french german greek hindi hungarian indonesian irish',
@@ -43,15 +43,11 @@ const SEARCH_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
 ]);
 
 const ADDRESSES: readonly FunctionDefinition[] = [
-  scalar('host', ['inet'], 'text'),
-  scalar('abbrev', ['inet'], 'text'),
+  ...scalars(['host', 'abbrev'], ['inet'], 'text'),
   scalar('abbrev', ['cidr'], 'text'),
-  scalar('family', ['inet'], 'int4'),
-  scalar('masklen', ['inet'], 'int4'),
+  ...scalars(['family', 'masklen'], ['inet'], 'int4'),
   scalar('network', ['inet'], 'cidr'),
-  scalar('netmask', ['inet'], 'inet'),
-  scalar('broadcast', ['inet'], 'inet'),
-  scalar('hostmask', ['inet'], 'inet'),
+  ...scalars(['netmask', 'broadcast', 'hostmask'], ['inet'], 'inet'),
   scalar('set_masklen', ['inet', 'int4'], 'inet'),
   scalar('set_masklen', ['cidr', 'int4'], 'cidr'),
 ];
@@ -59,9 +55,7 @@ const ADDRESSES: readonly FunctionDefinition[] = [
 const ENDS: readonly FunctionDefinition[] = (['anyrange', 'anymultirange'] as const).flatMap((span) => [
   scalar('lower', [span], 'anyelement'),
   scalar('upper', [span], 'anyelement'),
-  ...['isempty', 'lower_inc', 'upper_inc', 'lower_inf', 'upper_inf'].map((name) =>
-    scalar(name, [span], 'bool'),
-  ),
+  ...scalars(['isempty', 'lower_inc', 'upper_inc', 'lower_inf', 'upper_inf'], [span], 'bool'),
 ]);
 
 /** Range constructors; Postgres fails if the lower bound exceeds the upper one. */

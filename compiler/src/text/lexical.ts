@@ -1,6 +1,6 @@
 import { type Position, queryError } from '../errors/errors.js';
 import { LIMITS } from '../limits.js';
-import { positionOfIndex } from './text.js';
+import { kindsByCharacter, positionOfIndex } from './text.js';
 
 /**
  * Result of a first scan of a text. It takes linear time on any input, unlike the parser's own scanner, which rescans
@@ -58,24 +58,17 @@ const NAME_QUOTE = 8;
 const DOLLAR = 9;
 
 /** Token kind by first ASCII character. Non-ASCII characters belong to words. */
-const KINDS: Uint8Array = kinds();
-
-function kinds(): Uint8Array {
-  const table = new Uint8Array(128);
-  const mark = (chars: string, kind: number): void => {
-    for (const c of chars) table[c.charCodeAt(0)] = kind;
-  };
-  mark(' \t\n\r\f\v', SPACE);
-  mark('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_', WORD);
-  mark('0123456789', DIGIT);
-  mark('~!@#^&|`?+-*/%<>=', OPERATOR);
-  mark('([', OPEN);
-  mark(')]', CLOSE);
-  mark("'", QUOTE);
-  mark('"', NAME_QUOTE);
-  mark('$', DOLLAR);
-  return table;
-}
+const KINDS = kindsByCharacter([
+  [' \t\n\r\f\v', SPACE],
+  ['abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_', WORD],
+  ['0123456789', DIGIT],
+  ['~!@#^&|`?+-*/%<>=', OPERATOR],
+  ['([', OPEN],
+  [')]', CLOSE],
+  ["'", QUOTE],
+  ['"', NAME_QUOTE],
+  ['$', DOLLAR],
+]);
 
 const LF = 0x0a;
 const CR = 0x0d;

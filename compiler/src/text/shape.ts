@@ -1,3 +1,5 @@
+import { kindsByCharacter } from './text.js';
+
 export interface PlainLiteral {
   /** Unquoted value; an int4 without leading zeros, other numbers as written. */
   readonly value: string;
@@ -49,23 +51,16 @@ const DOT = 7;
 const OPERATOR = 8;
 
 /** Token kind by first ASCII character; 0 if it is not plain outside of strings. */
-const KINDS: Uint8Array = kinds();
-
-function kinds(): Uint8Array {
-  const table = new Uint8Array(128);
-  const mark = (chars: string, kind: number): void => {
-    for (const c of chars) table[c.charCodeAt(0)] = kind;
-  };
-  mark(' \t\n\r', SPACE);
-  mark('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_', WORD);
-  mark('0123456789', DIGIT);
-  mark("'", QUOTE);
-  mark('"', IDENTIFIER_QUOTE);
-  mark('$', DOLLAR);
-  mark('.', DOT);
-  mark('~!@#^&|`?+-*/%<>=,()[];:', OPERATOR);
-  return table;
-}
+const KINDS = kindsByCharacter([
+  [' \t\n\r', SPACE],
+  ['abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_', WORD],
+  ['0123456789', DIGIT],
+  ["'", QUOTE],
+  ['"', IDENTIFIER_QUOTE],
+  ['$', DOLLAR],
+  ['.', DOT],
+  ['~!@#^&|`?+-*/%<>=,()[];:', OPERATOR],
+]);
 
 const MINUS = 0x2d;
 const SLASH = 0x2f;

@@ -121,32 +121,37 @@ function formsIn(kind: string, node: NodeFields): readonly SqlForm[] {
   }
 }
 
+/** Forms whose condition is true. */
+function present(forms: readonly (readonly [SqlForm, boolean])[]): readonly SqlForm[] {
+  return forms.flatMap(([form, is]) => (is ? [form] : []));
+}
+
 function rangeForms(node: NodeFields): readonly SqlForm[] {
   const functions = Array.isArray(node['functions']) ? node['functions'].length : 0;
-  return [
-    ...(node['lateral'] === true ? (['LATERAL'] as const) : []),
-    ...(node['ordinality'] === true ? (['WITH ORDINALITY'] as const) : []),
-    ...(node['is_rowsfrom'] === true || functions > 1 ? (['ROWS FROM'] as const) : []),
-  ];
+  return present([
+    ['LATERAL', node['lateral'] === true],
+    ['WITH ORDINALITY', node['ordinality'] === true],
+    ['ROWS FROM', node['is_rowsfrom'] === true || functions > 1],
+  ]);
 }
 
 function selectForms(node: NodeFields): readonly SqlForm[] {
   const distinct = node['distinctClause'];
   // A plain DISTINCT is a list with one empty node.
   const on = Array.isArray(distinct) && distinct.some((e) => isFields(e) && Object.keys(e).length > 0);
-  return [
-    ...(on ? (['DISTINCT ON'] as const) : []),
-    ...(node['limitOption'] === 'LIMIT_OPTION_WITH_TIES' ? (['FETCH … WITH TIES'] as const) : []),
-  ];
+  return present([
+    ['DISTINCT ON', on],
+    ['FETCH … WITH TIES', node['limitOption'] === 'LIMIT_OPTION_WITH_TIES'],
+  ]);
 }
 
 function callForms(node: NodeFields): readonly SqlForm[] {
   const sorted = Array.isArray(node['agg_order']) && node['agg_order'].length > 0;
-  return [
-    ...('agg_filter' in node ? (['FILTER'] as const) : []),
-    ...('over' in node ? (['a window'] as const) : []),
-    ...(node['agg_within_group'] === true ? (['WITHIN GROUP'] as const) : []),
-    ...(node['func_variadic'] === true ? (['a variadic call'] as const) : []),
-    ...(sorted && node['agg_distinct'] === true ? (['a sorted DISTINCT aggregate'] as const) : []),
-  ];
+  return present([
+    ['FILTER', 'agg_filter' in node],
+    ['a window', 'over' in node],
+    ['WITHIN GROUP', node['agg_within_group'] === true],
+    ['a variadic call', node['func_variadic'] === true],
+    ['a sorted DISTINCT aggregate', sorted && node['agg_distinct'] === true],
+  ]);
 }

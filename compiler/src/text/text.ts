@@ -73,6 +73,13 @@ function utf8Length(text: string, at: number): number {
   return code < 0x10000 ? 3 : 4;
 }
 
+/** Kind of each ASCII character; 0 for characters that are not listed. */
+export function kindsByCharacter(kinds: readonly (readonly [chars: string, kind: number])[]): Uint8Array {
+  const table = new Uint8Array(128);
+  for (const [chars, kind] of kinds) for (const c of chars) table[c.charCodeAt(0)] = kind;
+  return table;
+}
+
 /** UTF-16 units. Longer names are not corrected; Postgres truncates names to 63 bytes. */
 const LONGEST_NAME = 64;
 

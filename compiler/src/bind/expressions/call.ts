@@ -148,20 +148,24 @@ function structural(
   return Object.freeze({ kind: 'structural', text, type: 'text' });
 }
 
-/** Hint for an aggregate in a clause that does not allow it. */
-export function aggregateHint(clause: string): string {
-  return clause === 'WHERE' ? 'use HAVING' : 'work it out in a derived table first';
+/** @throws QueryError E0511, 42803 in a clause that does not allow aggregates */
+export function requireAggregates(
+  what: string,
+  at: Location,
+  { ctx, clause, aggregates }: BindEnvironment,
+): void {
+  if (aggregates) return;
+  const hint = clause === 'WHERE' ? 'use HAVING' : 'work it out in a derived table first';
+  throw ctx.grouping(`${what} is not allowed in ${clause}`, at, hint);
+}
+
+export function bindFilter({ agg_filter }: FuncCall, env: BindEnvironment): Expr | null {
+  return agg_filter === undefined ? null : bindPredicateNode(agg_filter, insideCall(env, 'FILTER', false));
 }
 
 function bindAggregate(name: string, node: FuncCall, env: BindEnvironment): Expr {
   const { ctx } = env;
-  if (!env.aggregates) {
-    throw ctx.grouping(
-      `aggregate \`${name}\` is not allowed in ${env.clause}`,
-      node.location,
-      aggregateHint(env.clause),
-    );
-  }
+  requireAggregates(`aggregate \`${name}\``, node.location, env);
   const inner = insideCall(env, `the arguments of \`${name}\``, false);
   const ordered = (node.agg_order ?? []).map((n) => ('SortBy' in n ? n.SortBy : {}));
   const items = name === 'count' ? rowsCounted(node) : null;
@@ -189,10 +193,7 @@ function bindAggregate(name: string, node: FuncCall, env: BindEnvironment): Expr
   const orderBy = ordered.map((s, i) =>
     sortKey(s, within ? (args[direct.length + i] ?? null) : settle(sorted[i], ctx), ctx),
   );
-  const filter =
-    node.agg_filter === undefined
-      ? null
-      : bindPredicateNode(node.agg_filter, insideCall(env, 'FILTER', false));
+  const filter = bindFilter(node, env);
   const expr: Aggregate = Object.freeze({
     kind: 'aggregate',
     definition,
@@ -316,10 +317,7 @@ function bindHypothetical(definition: FunctionDefinition, node: FuncCall, env: B
   const { ctx } = env;
   const { name, result } = definition;
   const at = node.location;
-  if (!env.aggregates) {
-    const detail = `aggregate \`${name}\` is not allowed in ${env.clause}`;
-    throw ctx.grouping(detail, at, aggregateHint(env.clause));
-  }
+  requireAggregates(`aggregate \`${name}\``, at, env);
   const given = node.args ?? [];
   const sorts = (node.agg_order ?? []).map((n) => ('SortBy' in n ? n.SortBy : {}));
   if (given.length !== sorts.length || given.length === 0) {
@@ -340,10 +338,7 @@ function bindHypothetical(definition: FunctionDefinition, node: FuncCall, env: B
     definition,
     args: Object.freeze(pairs.map((p) => p.value)),
     distinct: false,
-    filter:
-      node.agg_filter === undefined
-        ? null
-        : bindPredicateNode(node.agg_filter, insideCall(env, 'FILTER', false)),
+    filter: bindFilter(node, env),
     orderBy: Object.freeze(pairs.map((p) => p.key)),
     metric: null,
     type: result === 'int8' ? 'int8' : 'float8',

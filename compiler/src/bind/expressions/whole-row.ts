@@ -47,17 +47,29 @@ export function countedRow(node: Node, env: BindEnvironment): Expr | null {
   if (item === null) return null;
   if (!mayBeMissing(env.scope.from, item.source)) return TRUE;
   const columns = [...item.columns.values()].filter((c) => c.starred && c.computed === undefined);
-  const tests = columns.map((c): Expr => {
+  const values = columns.map((c) => {
     const source = c.source ?? item.source;
     env.ctx.use(source, c.name);
     env.ctx.countValues(firstLocation(node));
-    const arg = columnRef(source, c.name, c.type);
-    return Object.freeze({ kind: 'null_test', arg, negated: false, type: 'bool' });
+    return columnRef(source, c.name, c.type);
   });
-  if (tests.length === 0) return TRUE;
-  const missing: Expr = Object.freeze({ kind: 'null', type: 'bool' });
-  const arms = Object.freeze([Object.freeze({ when: allOf(tests), result: missing })]);
-  return Object.freeze({ kind: 'case', arms, otherwise: TRUE, type: 'bool' });
+  return nullIfAllNull(values, TRUE);
+}
+
+/** `CASE WHEN a IS NULL AND … THEN NULL ELSE otherwise END`; `otherwise` if there are no values. */
+function nullIfAllNull(values: readonly Expr[], otherwise: Expr): Expr {
+  if (values.length === 0) return otherwise;
+  const { type } = otherwise;
+  const when = allOf(
+    values.map((arg): Expr => Object.freeze({ kind: 'null_test', arg, negated: false, type: 'bool' })),
+  );
+  const result: Expr = Object.freeze({ kind: 'null', type });
+  return Object.freeze({
+    kind: 'case',
+    arms: Object.freeze([Object.freeze({ when, result })]),
+    otherwise,
+    type,
+  });
 }
 
 /** A path is a text constant, optionally cast to `jsonpath`. */
@@ -148,15 +160,8 @@ function unlessMissing(
   env: BindEnvironment,
 ): Expr {
   if (!mayBeMissing(env.scope.from, item.source)) return whole;
-  const tests = fields.flatMap(({ expr }): Expr[] =>
-    expr.kind === 'column'
-      ? [Object.freeze({ kind: 'null_test', arg: expr, negated: false, type: 'bool' })]
-      : [],
-  );
-  if (tests.length === 0) return whole;
-  const missing: Expr = Object.freeze({ kind: 'null', type: whole.type });
-  const arms = Object.freeze([Object.freeze({ when: allOf(tests), result: missing })]);
-  return env.ctx.at(Object.freeze({ kind: 'case', arms, otherwise: whole, type: whole.type }), at);
+  const columns = fields.map((f) => f.expr).filter((e) => e.kind === 'column');
+  return columns.length === 0 ? whole : env.ctx.at(nullIfAllNull(columns, whole), at);
 }
 
 function objectOf(

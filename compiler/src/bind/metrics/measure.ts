@@ -17,15 +17,13 @@ import { mapChildren } from '../../plan/walk.js';
 import { identifier } from '../../text/sql-text.js';
 import { nearestIdentifier } from '../../text/text.js';
 import { constantText, type Location, nameParts, stringOf } from '../ast.js';
-import { aggregateHint } from '../expressions/call.js';
-import { bindPredicateNode } from '../expressions/expression.js';
+import { bindFilter, requireAggregates } from '../expressions/call.js';
 import { fanOutOf, mayBeMissing } from '../from/fan-out.js';
 import { expressionNode } from '../manifest/expression.js';
 import {
   asDeclared,
   type BindEnvironment,
   innerScope,
-  insideCall,
   lookUp,
   mayReferTo,
   referenceOf,
@@ -107,8 +105,7 @@ function isOwnAggregate(name: string, node: FuncCall, metric: Metric): boolean {
 
 function bindMeasured(name: string, node: FuncCall, env: BindEnvironment): Expr {
   const { ctx } = env;
-  if (!env.aggregates)
-    throw ctx.grouping(`a metric is not allowed in ${env.clause}`, node.location, aggregateHint(env.clause));
+  requireAggregates('a metric', node.location, env);
   const metric = ctx.catalog.metrics.get(name);
   if (metric === undefined || !isInFrom(metric, env) || !isReadable(metric, ctx)) {
     if (metric !== undefined && isDenied(metric, ctx))
@@ -117,10 +114,7 @@ function bindMeasured(name: string, node: FuncCall, env: BindEnvironment): Expr 
   }
   for (const leaf of leafUses(metric, ctx.catalog)) refuseMisplaced(metric, leaf.metric, env, node.location);
   ctx.countValues(node.location, METRIC_NODES);
-  const filter =
-    node.agg_filter === undefined
-      ? null
-      : bindPredicateNode(node.agg_filter, insideCall(env, 'FILTER', false));
+  const filter = bindFilter(node, env);
   const asked = { metric: metric.name, location: node.location };
   const leafValue: ValueOfLeaf = (leaf, filters) => overFrom(leaf, filters, filter, asked, env);
   const value = ctx.withoutPositions(() => metricValue(metric, leafValue, env));

@@ -74,13 +74,20 @@ export function countArgument(
   ctx: BindContext,
 ): number {
   const node = args.byName.get(name);
-  if (node === undefined) return fallback;
-  const value = integerOf(node) ?? Number.NaN;
-  if (!Number.isInteger(value) || value < least || value > most) {
-    const detail = `\`${name}\` is a whole number from ${least} to ${most}`;
-    throw ctx.mismatch(detail, locationOf(node, args));
-  }
-  return value;
+  return node === undefined ? fallback : integerBetween(least, most, node, name, args, ctx);
+}
+
+export function integerBetween(
+  least: number,
+  most: number,
+  node: Node,
+  name: string,
+  args: NamedArguments,
+  ctx: BindContext,
+): number {
+  const value = integerOf(node);
+  if (value !== null && value >= least && value <= most) return value;
+  throw ctx.mismatch(`\`${name}\` is a whole number from ${least} to ${most}`, locationOf(node, args));
 }
 
 /** A boolean constant. Default: false. */

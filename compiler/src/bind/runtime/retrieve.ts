@@ -20,7 +20,7 @@ import {
 } from '../../plan/runtime.js';
 import { nearest, nearestInLiteral } from '../../text/text.js';
 import type { TypeName } from '../../types/types.js';
-import { constantText, integerOf } from '../ast.js';
+import { constantText } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { coerce } from '../expressions/coerce.js';
 import { bindExpression } from '../expressions/expression.js';
@@ -34,6 +34,7 @@ import {
 } from '../scope.js';
 import {
   flagArgument,
+  integerBetween,
   locationOf,
   type NamedArguments,
   nameArgument,
@@ -255,12 +256,7 @@ export function requiredCount(
 ): Expr {
   const node = requiredArgument(args, name, ctx);
   if ('ParamRef' in node) return countParameter(args, name, ctx);
-  const value = integerOf(node) ?? Number.NaN;
-  if (!Number.isInteger(value) || value < least || value > most) {
-    const detail = `\`${name}\` is a whole number from ${least} to ${most}`;
-    throw ctx.mismatch(detail, locationOf(node, args));
-  }
-  return ctx.constant(String(value), 'int4');
+  return ctx.constant(String(integerBetween(least, most, node, name, args, ctx)), 'int4');
 }
 
 /** `$n` as int4; drivers may declare other integer types. */
