@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { shortName, queryError } from 'osl-compiler';
+import { queryError, unqualifiedName } from 'osl-compiler';
 import type { UpstreamDetail } from '../../../ask/data/explain.js';
 import type { SampleRequest } from '../../../ask/data/sample.js';
 import type { QuestionBody } from '../../../ask/index.js';
@@ -100,6 +100,6 @@ const read = readerOf(SAMPLE_REQUEST);
 
 export function readSampleRequest(request: FastifyRequest): SampleRequest {
   const { kind, name, limit } = read(jsonFields(request));
-  const plain = shortName(kind === 'table' ? 'entities' : 'facets', name);
+  const plain = unqualifiedName(kind === 'table' ? 'entities' : 'facets', name);
   return { kind, name: plain, limit: limit ?? DEFAULT_LIMITS[kind] };
 }
