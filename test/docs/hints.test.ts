@@ -5,7 +5,7 @@ import { test } from 'tap';
 import { program } from '../../cli/program.js';
 import { formatProblem } from '../../cli/reply.js';
 import { SETTINGS } from '../../src/service/settings/table.js';
-import { wireError } from '../../src/surfaces/pg/session-records.js';
+import { wireError } from '../../src/surfaces/pg/session-requests.js';
 import { ROUTES } from '../../src/surfaces/rest/openapi/document.js';
 import { ROOT } from '../tools/cli/support.js';
 import { errorLines } from './error-table.js';

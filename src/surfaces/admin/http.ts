@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
+import type { FastifyInstance, FastifySchema } from 'fastify';
 import type { RequestCall } from '../../ask/index.js';
 import type { InsightParts } from '../../ask/operating/look.js';
 import {
@@ -15,14 +15,12 @@ import {
 import { addHooks } from '../http/hooks.js';
 import { ClientErrors, type HttpTls, listenerOf } from '../http/listener.js';
 import { bareApp, close, listen, type MoreRoutes } from '../http/server.js';
-import { readRequest } from '../rest/call.js';
 import { Inflight } from '../rest/inflight.js';
 import { documentRoute, documentRoutes } from '../rest/openapi/document.js';
 import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
-import { queryParameters } from '../rest/parameters.js';
 import type { HealthParts } from '../rest/parts.js';
 import { sendAnswer } from '../rest/problem.js';
-import { INSIGHT_METHODS, insightRoutes } from './insight-routes.js';
+import { getRoutes, INSIGHT_METHODS, insightRoutes } from './insight-routes.js';
 import { ADMIN_DOCUMENT, INSIGHT_OPERATIONS, OPERATIONS } from './operations.js';
 import { readRevocation } from './requests.js';
 
@@ -88,36 +86,20 @@ export function stateRoutes(
   parts: () => OperatingParts,
   schemas: SessionSchemas = OPERATIONS,
 ): void {
-  const show = async (
-    request: FastifyRequest,
-    reply: FastifyReply,
-    answer: (call: RequestCall) => Promise<object>,
-  ): Promise<FastifyReply> => {
-    const { call } = request;
-    await readRequest(parts(), call, 'admin_show', () => queryParameters(request, []));
-    return sendAnswer(request, reply, await answer(call));
-  };
-  app.get('/admin/sessions', { schema: schemas.sessions }, (request, reply) =>
-    show(request, reply, async (call) => ({ sessions: await sessions(parts(), call) })),
-  );
-  app.get('/admin/standing', { schema: schemas.standing }, (request, reply) =>
-    show(request, reply, async (call) => ({
-      processes: (await standing(parts(), call)).map(({ pools: _, caches: __, sessions: open, ...view }) => ({
-        ...view,
-        sessions: open.length,
-      })),
-    })),
-  );
-  app.get('/admin/pools', { schema: schemas.pools }, (request, reply) =>
-    show(request, reply, async (call) => ({
-      pools: (await standing(parts(), call)).flatMap(({ pools }) => pools),
-    })),
-  );
-  app.get('/admin/caches', { schema: schemas.caches }, (request, reply) =>
-    show(request, reply, async (call) => ({
-      caches: (await standing(parts(), call)).flatMap(({ caches }) => caches),
-    })),
-  );
+  const { show } = getRoutes(app, parts);
+  const views = (call: RequestCall) => standing(parts(), call);
+  show('/admin/sessions', schemas.sessions, async (call) => ({ sessions: await sessions(parts(), call) }));
+  show('/admin/standing', schemas.standing, async (call) => ({
+    processes: (await views(call)).map(({ pools: _, caches: __, sessions: open, ...view }) => {
+      return { ...view, sessions: open.length };
+    }),
+  }));
+  show('/admin/pools', schemas.pools, async (call) => ({
+    pools: (await views(call)).flatMap(({ pools }) => pools),
+  }));
+  show('/admin/caches', schemas.caches, async (call) => ({
+    caches: (await views(call)).flatMap(({ caches }) => caches),
+  }));
 }
 
 type SessionSchemas = Readonly<Record<keyof typeof OPERATIONS, FastifySchema>>;
@@ -144,11 +126,9 @@ function tokenRoutes(app: FastifyInstance, parts: AdminParts): void {
     const made = await revoke(parts, request.call, () => readRevocation(request));
     return sendAnswer(request, reply, made);
   });
-  app.get('/admin/tokens/revoked', { schema: OPERATIONS.revoked }, async (request, reply) => {
-    const { call } = request;
-    await readRequest(parts, call, 'admin_show', () => queryParameters(request, []));
-    return sendAnswer(request, reply, { revoked: await revocations(parts, call) });
-  });
+  getRoutes(app, () => parts).show('/admin/tokens/revoked', OPERATIONS.revoked, async (call) => ({
+    revoked: await revocations(parts, call),
+  }));
 }
 
 function serverRoutes(app: FastifyInstance, parts: AdminParts): void {

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { queryError } from 'osl-compiler';
-import type { RequestCall } from '../../ask/index.js';
+import type { RequestCall, RequestParts } from '../../ask/index.js';
 import { figures } from '../../ask/operating/figures.js';
 import type { JobName } from '../../ask/operating/insight.js';
 import type { InsightParts } from '../../ask/operating/look.js';
@@ -53,22 +53,7 @@ export function insightRoutes(
   parts: () => InsightParts,
   schemas: InsightSchemas = INSIGHT_OPERATIONS,
 ): void {
-  /** Adds a GET route: `read` parses the parameters, `answer` handles the request. */
-  const get = <T>(
-    path: string,
-    schema: FastifySchema,
-    known: readonly string[],
-    read: (given: Parameters, request: FastifyRequest) => T,
-    answer: (call: RequestCall, asked: T) => Promise<object>,
-  ): void => {
-    app.get(path, { schema }, async (request: FastifyRequest, reply: FastifyReply) => {
-      const { call } = request;
-      const asked = await readRequest(parts(), call, 'admin_show', () =>
-        read(queryParameters(request, known), request),
-      );
-      return sendAnswer(request, reply, await answer(call, asked));
-    });
-  };
+  const { get, show } = getRoutes(app, parts);
   get('/admin/matrix', schemas.matrix, MATRIX_PARAMETERS, matrixQuestion, (call, question) =>
     matrix(parts(), call, question),
   );
@@ -99,13 +84,7 @@ export function insightRoutes(
     (_, request) => idIn(request),
     async (call, id) => ({ proofs: await requestProofs(parts(), call, id) }),
   );
-  get(
-    '/admin/figures',
-    schemas.figures,
-    [],
-    () => null,
-    (call) => figures(parts(), call),
-  );
+  show('/admin/figures', schemas.figures, (call) => figures(parts(), call));
   get(
     '/admin/limits',
     schemas.limits,
@@ -113,27 +92,37 @@ export function insightRoutes(
     (given) => textParameter(given, 'subject'),
     (call, subject) => limits(parts(), call, subject),
   );
-  get(
-    '/admin/freshness',
-    schemas.freshness,
-    [],
-    () => null,
-    (call) => freshness(parts(), call),
-  );
+  show('/admin/freshness', schemas.freshness, (call) => freshness(parts(), call));
   const job = (path: string, name: JobName, looked: FastifySchema, begun: FastifySchema): void => {
-    get(
-      path,
-      looked,
-      [],
-      () => null,
-      (call) => lookAtJob(parts(), call, name),
-    );
+    show(path, looked, (call) => lookAtJob(parts(), call, name));
     app.post(path, { schema: begun }, async (request, reply) =>
       sendAnswer(request, reply, await beginJob(parts(), request.call, name)),
     );
   };
   job('/admin/audit/verification', 'verify', schemas.verification, schemas.verify);
   job('/admin/policy/tests', 'policy_tests', schemas.policyTests, schemas.testPolicy);
+}
+
+/** Adders of GET routes: `read` parses the parameters, and `answer` handles the request; `show` takes no parameters. */
+export function getRoutes(app: FastifyInstance, parts: () => RequestParts) {
+  const get = <T>(
+    path: string,
+    schema: FastifySchema,
+    known: readonly string[],
+    read: (given: Parameters, request: FastifyRequest) => T,
+    answer: (call: RequestCall, asked: T) => Promise<object>,
+  ): void => {
+    app.get(path, { schema }, async (request: FastifyRequest, reply: FastifyReply) => {
+      const { call } = request;
+      const asked = await readRequest(parts(), call, 'admin_show', () =>
+        read(queryParameters(request, known), request),
+      );
+      return sendAnswer(request, reply, await answer(call, asked));
+    });
+  };
+  const show = (path: string, schema: FastifySchema, answer: (call: RequestCall) => Promise<object>): void =>
+    get(path, schema, [], () => null, answer);
+  return { get, show };
 }
 
 /** Request id in the path; anything else is not found. @throws QueryError E4040 */

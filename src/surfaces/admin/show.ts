@@ -38,24 +38,14 @@ export function show(
       return table(CLIENT, views.flatMap(({ sessions }) => sessions).map(clientRow));
     case 'servers':
       return table(
-        ['process', 'database', 'purpose', 'state', 'open', 'running'],
+        'process database purpose state open running',
         views.flatMap(({ pools }) =>
           pools.map((p) => [p.process, p.connector, p.purpose, p.reach, p.open, p.running]),
         ),
       );
     case 'pools':
       return table(
-        [
-          'process',
-          'database',
-          'purpose',
-          'cl_active',
-          'cl_waiting',
-          'sv_active',
-          'sv_idle',
-          'sv_max',
-          'reach',
-        ],
+        'process database purpose cl_active cl_waiting sv_active sv_idle sv_max reach',
         views.flatMap(({ pools }) =>
           pools.map((p) => {
             const idle = Math.max(0, p.open - p.running);
@@ -75,7 +65,7 @@ export function show(
       );
     case 'stats':
       return table(
-        ['process', 'sessions', 'plan_hits', 'plan_misses', 'fast_questions', 'audit_records'],
+        'process sessions plan_hits plan_misses fast_questions audit_records',
         views.map(({ process, sessions, caches, audit }) => {
           const plans = caches.find(({ cache }) => cache === 'plans');
           const routes = caches.find(({ cache }) => cache === 'routes');
@@ -84,7 +74,7 @@ export function show(
       );
     case 'databases':
       return table(
-        ['name', 'process', 'max_sessions', 'open', 'reach'],
+        'name process max_sessions open reach',
         views.flatMap(({ pools }) =>
           pools
             .filter(({ purpose }) => purpose === 'questions')
@@ -92,32 +82,22 @@ export function show(
         ),
       );
     case 'users':
-      return table(['name', 'sessions'], usersOf(views));
+      return table('name sessions', usersOf(views));
     case 'caches':
       return table(
-        ['process', 'cache', 'entries', 'bytes', 'hits', 'misses'],
+        'process cache entries bytes hits misses',
         views.flatMap(({ caches }) =>
           caches.map((c) => [c.process, c.cache, c.entries, c.bytes, c.hits, c.misses]),
         ),
       );
     case 'audit':
       return table(
-        ['process', 'records', 'waiting', 'unanchored', 'failing'],
+        'process records waiting unanchored failing',
         views.map(({ process, audit: a }) => [process, a.records, a.waiting, a.unanchored, a.failing]),
       );
     case 'state':
       return table(
-        [
-          'process',
-          'pid',
-          'since',
-          'draining',
-          'manifest',
-          'policy',
-          'policy_kept_until',
-          'policy_fault',
-          'out_of_service',
-        ],
+        'process pid since draining manifest policy policy_kept_until policy_fault out_of_service',
         views.map((v) => [
           v.process,
           v.pid,
@@ -131,9 +111,9 @@ export function show(
         ]),
       );
     case 'config':
-      return table(['key', 'value'], configured.settings);
+      return table('key value', configured.settings);
     case 'version':
-      return table(['version'], [[`OSL Gateway ${configured.version}`]]);
+      return table('version', [[`OSL Gateway ${configured.version}`]]);
     default: {
       const unknown: never = name;
       return unknown;
@@ -141,19 +121,8 @@ export function show(
   }
 }
 
-const CLIENT = [
-  'type',
-  'user',
-  'subject',
-  'state',
-  'connect_time',
-  'state_since',
-  'id',
-  'process',
-  'application_name',
-  'fingerprint',
-  'shape',
-] as const;
+const CLIENT =
+  'type user subject state connect_time state_since id process application_name fingerprint shape';
 
 function clientRow(s: SessionView): readonly CellValue[] {
   return [
@@ -180,6 +149,7 @@ function usersOf(views: readonly ProcessView[]): readonly (readonly CellValue[])
 
 type CellValue = string | number | boolean | null | undefined;
 
-function table(columns: readonly string[], rows: readonly (readonly CellValue[])[]): TextTable {
-  return { columns, rows: rows.map((row) => row.map((cell) => String(cell ?? ''))) };
+/** `columns` are names separated by blanks. */
+function table(columns: string, rows: readonly (readonly CellValue[])[]): TextTable {
+  return { columns: columns.split(' '), rows: rows.map((row) => row.map((cell) => String(cell ?? ''))) };
 }

@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { QueryError } from 'osl-compiler';
 import { type Identity, isExpired } from '../../../policy/index.js';
 import {
   createWireServer,
   error,
-  fatal,
   type Handler,
   type SeriesEnd,
   type SessionHandler,
-  WireError,
+  type WireError,
   type WireServer,
   type WireStatement,
   type WireTls,
@@ -25,15 +23,17 @@ import {
 } from '../../ask/operating/operate.js';
 import { login } from '../../ask/request/session.js';
 import {
+  bearerCall,
   type CommandResult,
   commandStatement,
+  loginError,
   noDatabase,
   recordRefusedConnection,
   refusedLogin,
   SessionRecords,
   textColumn,
+  tokenExpired,
   tokenRevoked,
-  wireError,
 } from '../pg/index.js';
 import { type ProcessConfiguration, SHOWN, type ShownName, show } from './show.js';
 
@@ -66,7 +66,7 @@ export function createAdminWire(
 function handlerOf(parts: OperatingParts, configured: ProcessConfiguration): Handler {
   return {
     async authenticate({ user, database, password, remoteAddress }) {
-      const call = callFrom(remoteAddress, password);
+      const call = bearerCall(remoteAddress, password);
       try {
         const identity = await login(parts, call, user);
         if (database !== ADMIN_DATABASE)
@@ -74,13 +74,10 @@ function handlerOf(parts: OperatingParts, configured: ProcessConfiguration): Han
         await enter(parts, { ...callOf(identity), requestId: call.requestId });
         return new AdminSession(parts, identity, configured);
       } catch (failure) {
-        if (failure instanceof WireError) throw failure.as('FATAL');
-        throw failure instanceof QueryError ? wireError(failure, call.requestId, '', 'FATAL') : failure;
+        throw loginError(failure, call.requestId);
       }
     },
-    recordRefusal: (event) => {
-      void recordRefusedConnection(parts, callFrom(event.remoteAddress, null), event);
-    },
+    recordRefusal: (event) => recordRefusedConnection(parts, event),
   };
 }
 
@@ -233,10 +230,7 @@ class AdminSession implements SessionHandler {
 
   expiry(): WireError | null {
     if (this.#parts.revoked.has(this.#identity)) return tokenRevoked();
-    if (!isExpired(this.#identity, Date.now())) return null;
-    return fatal('28000', 'the token of this session has expired', {
-      hint: 'connect again with a new token',
-    });
+    return isExpired(this.#identity, Date.now()) ? tokenExpired() : null;
   }
 
   close(): void {
@@ -256,9 +250,4 @@ const HELP: readonly string[] = [
 
 function callOf(identity: Identity): RequestCall {
   return { requestId: randomUUID(), surface: 'wire', credentials: { kind: 'session', identity } };
-}
-
-function callFrom(address: string, password: string | null): RequestCall {
-  const token = password === '' ? null : password;
-  return { requestId: randomUUID(), surface: 'wire', credentials: { kind: 'bearer', token, address } };
 }

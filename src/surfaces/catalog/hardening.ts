@@ -1,5 +1,12 @@
-import { CATALOG_VERSION, FIRST_CALLER, MODEL_ROLE, OWNER_ROLE, SETTINGS_ROLE } from './engine-names.js';
-import { SESSION_SIGNALLED, SETTING_CHANGED } from './engine-notices.js';
+import {
+  CATALOG_VERSION,
+  FIRST_CALLER,
+  MODEL_ROLE,
+  OWNER_ROLE,
+  SESSION_SIGNALLED,
+  SETTING_CHANGED,
+  SETTINGS_ROLE,
+} from './engine-contract.js';
 import { POSTGRES_14_RELATIONS } from './postgres-14-relations.js';
 
 /** Names of VOLATILE functions that change nothing and reveal nothing about the host. */

@@ -11,15 +11,15 @@ export {
 } from './catalog-requests.js';
 export { type CatalogOptions, Catalogs } from './catalogs.js';
 export { classify, type StatementLane } from './classify.js';
-export { CATALOG_VERSION } from './engine-names.js';
 export {
+  CATALOG_VERSION,
   type CatalogCursor,
   type CatalogSession,
   type CatalogStatement,
   namesSessions,
   type SessionSignal,
   type SettingChange,
-} from './engine-notices.js';
+} from './engine-contract.js';
 export { type CatalogModel, modelOf } from './model.js';
 export {
   type CatalogModelPart,

@@ -4,7 +4,7 @@ import type { BoundValue } from '../../engine/index.js';
 import { textValuesOf } from '../../engine/protocol/backend-messages.js';
 import { FrontendEncoder } from '../../engine/protocol/encoder.js';
 import type { CatalogCaller, CatalogEngine, StatementDescription } from './catalog-requests.js';
-import { FIRST_CALLER, literal, OWNER_ROLE, roleNameOf } from './engine-names.js';
+import { FIRST_CALLER, literal, OWNER_ROLE, roleNameOf } from './engine-contract.js';
 import { EngineEnded, type EngineThread, type StartedEngine } from './engine-thread.js';
 import { type BackendReply, CatalogFault, fault, type ReplyReport, readReply } from './reply.js';
 import { cancelled, StatementQueue, type WaitLimit } from './statement-queue.js';

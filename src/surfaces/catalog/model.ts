@@ -24,7 +24,7 @@ import {
   type MetricModel,
   type TableModel,
 } from './contents.js';
-import { inEntities } from './engine-names.js';
+import { inEntities } from './engine-contract.js';
 
 /**
  * Enums of the columns that a caller sees unmasked, named as in the database without their schema. If two share a

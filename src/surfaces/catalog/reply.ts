@@ -2,7 +2,7 @@ import { ForeignFault } from '../../ask/index.js';
 import { type DescribedColumn, describedColumns } from '../../engine/protocol/backend-messages.js';
 import { BackendSplitter } from '../../engine/protocol/splitter.js';
 import { reportFields } from '../../engine/upstream-error.js';
-import { type SessionSignal, type SettingChange, sessionSignal, settingChange } from './engine-notices.js';
+import { type SessionSignal, type SettingChange, sessionSignal, settingChange } from './engine-contract.js';
 
 /** An error or notice of the engine. The engine holds no data, so all of it may be shown. */
 export interface ReplyReport {

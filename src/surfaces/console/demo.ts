@@ -2,13 +2,12 @@ import type { FastifyRequest } from 'fastify';
 import { type QueryError, queryError } from 'osl-compiler';
 import { type RequestCall, type RequestParts, respond } from '../../ask/index.js';
 import { turnAway } from '../../ask/request/visit.js';
+import { isForwarded, LOCAL_HOSTS } from '../rest/call.js';
 import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
 import { privateHeaders } from '../rest/problem.js';
 import type { DemoSignIn } from './route.js';
 
-const LOCAL: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 const LOOPBACK = /^(?:::ffff:)?127\.\d+\.\d+\.\d+$|^::1$/;
-const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via'] as const;
 
 /**
  * True if the request comes from a page of this server in a browser on this machine. `Host` guards against DNS
@@ -21,11 +20,11 @@ function isOwnPage(request: FastifyRequest): boolean {
   const page = hostOf(`http://${host ?? ''}`);
   return (
     page !== null &&
-    LOCAL.has(page.hostname) &&
+    LOCAL_HOSTS.has(page.hostname) &&
     (origin === `http://${host}` || origin === `https://${host}`) &&
     (site === undefined || site === 'same-origin') &&
     LOOPBACK.test(request.socket.remoteAddress ?? '') &&
-    !FORWARDED.some((name) => request.headers[name] !== undefined)
+    !isForwarded(request)
   );
 }
 

@@ -7,6 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { RequestParts } from '../../ask/index.js';
 import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
 import { privateHeaders } from '../rest/problem.js';
+import type { TokenParts } from '../rest/routes/token.js';
 
 /**
  * Settings for the page before sign-in. No token is needed, so they contain nothing confidential: version and issuers
@@ -128,10 +129,7 @@ export interface ConsoleOptions {
   readonly localTokens: boolean;
   /** Port of the Postgres protocol, for copied psql commands. */
   readonly wire: () => { readonly port: number; readonly tls: boolean };
-  readonly logins: () => readonly {
-    readonly issuer: string;
-    readonly login: { readonly clientId: string; readonly scopes: readonly string[] } | null;
-  }[];
+  readonly logins: TokenParts['logins'];
 }
 
 /** Passwordless sign-in as one of `callers`. Made by `demo.ts`, which only `osl demo` imports. */

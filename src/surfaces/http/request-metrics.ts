@@ -1,5 +1,5 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
-import { BOUNDS_US, type Durations, type Meter, type Meters } from '../../ask/request/meters.js';
+import { BOUNDS_US, type Durations, type Meters } from '../../ask/request/meters.js';
 
 /**
  * Prometheus metrics of requests. Samples are built when read: a request only increments numbers, without label
@@ -7,8 +7,27 @@ import { BOUNDS_US, type Durations, type Meter, type Meters } from '../../ask/re
  */
 export function requestMetrics(registry: Registry, meters: Meters): void {
   new StageSeconds(registry, meters);
-  new Requests(registry, meters);
-  new Refusals(registry, meters);
+  new Counter({
+    name: 'osl_requests_total',
+    help: 'Requests by surface, form, decision and outcome (none: refused)',
+    labelNames: ['surface', 'form', 'decision', 'outcome'],
+    registers: [registry],
+    collect: function collect() {
+      this.reset();
+      for (const { labels, outcomes } of meters.all)
+        for (const [outcome, value] of outcomes) this.inc({ ...labels, outcome }, value);
+    },
+  });
+  new Counter({
+    name: 'osl_errors_total',
+    help: 'Refused and failed requests by error code',
+    labelNames: ['code'],
+    registers: [registry],
+    collect: function collect() {
+      this.reset();
+      for (const [code, value] of meters.codes) this.inc({ code }, value);
+    },
+  });
 }
 
 const LABELS = ['stage', 'surface', 'form', 'decision'] as const;
@@ -54,46 +73,4 @@ function samplesOf({ counts, sumUs }: Durations, sharedLabels: Labels) {
     { metricName: `${STAGE_SECONDS}_sum`, labels: {}, sharedLabels, value: sumUs / 1_000_000 },
     { metricName: `${STAGE_SECONDS}_count`, labels: {}, sharedLabels, value: below },
   ];
-}
-
-const REQUEST_LABELS = ['surface', 'form', 'decision', 'outcome'] as const;
-
-class Requests extends Counter<(typeof REQUEST_LABELS)[number]> {
-  readonly #meters: Meters;
-
-  constructor(registry: Registry, meters: Meters) {
-    super({
-      name: 'osl_requests_total',
-      help: 'Requests by surface, form, decision and outcome (none: refused)',
-      labelNames: REQUEST_LABELS,
-      registers: [registry],
-    });
-    this.#meters = meters;
-  }
-
-  override async get() {
-    const values = [...this.#meters.all].flatMap(({ labels, outcomes }: Meter) =>
-      [...outcomes].map(([outcome, value]) => ({ labels: { ...labels, outcome }, value })),
-    );
-    return { ...(await super.get()), values };
-  }
-}
-
-class Refusals extends Counter<'code'> {
-  readonly #meters: Meters;
-
-  constructor(registry: Registry, meters: Meters) {
-    super({
-      name: 'osl_errors_total',
-      help: 'Refused and failed requests by error code',
-      labelNames: ['code'],
-      registers: [registry],
-    });
-    this.#meters = meters;
-  }
-
-  override async get() {
-    const values = [...this.#meters.codes].map(([code, value]) => ({ labels: { code }, value }));
-    return { ...(await super.get()), values };
-  }
 }

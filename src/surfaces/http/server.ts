@@ -6,7 +6,7 @@ import { turnAway } from '../../ask/request/visit.js';
 import { neighbours } from '../../base/networks.js';
 import { CONSOLE_METHODS, type ConsoleOptions, consoleRoutes } from '../console/index.js';
 import { type McpOptions, mcpRoute } from '../mcp/route.js';
-import { callOf } from '../rest/call.js';
+import { callOf, isForwarded } from '../rest/call.js';
 import { Inflight } from '../rest/inflight.js';
 import { documentRoute, documentRoutes, METHODS } from '../rest/openapi/document.js';
 import { METRICS_OPERATION } from '../rest/openapi/service-operations.js';
@@ -17,8 +17,7 @@ import { conformanceRoute } from '../rest/routes/conformance.js';
 import { accessRoutes, graphRoutes } from '../rest/routes/graph.js';
 import { healthRoutes } from '../rest/routes/health.js';
 import { authoringRoutes, objectsRoutes } from '../rest/routes/objects.js';
-import { queryRoute } from '../rest/routes/query.js';
-import { sampleRoute } from '../rest/routes/sample.js';
+import { queryRoute, sampleRoute } from '../rest/routes/query.js';
 import { tokenRoute } from '../rest/routes/token.js';
 import { addBreakGlassHook, addHooks, sendRefusal } from './hooks.js';
 import { ClientErrors, type HttpListener, type HttpTls, listenerOf } from './listener.js';
@@ -114,8 +113,7 @@ function metricsRoute(
 ): void {
   const mayAsk = neighbours(networks);
   app.get('/metrics', { schema: METRICS_OPERATION }, async (request, reply) => {
-    const forwarded = FORWARDED.some((name) => request.headers[name] !== undefined);
-    if (forwarded || !mayAsk(request.socket.remoteAddress ?? '')) {
+    if (isForwarded(request) || !mayAsk(request.socket.remoteAddress ?? '')) {
       throw await turnAway(service, request.call, 'http', queryError('notFound', {}), 'anyone');
     }
     const { registry } = telemetry;
@@ -129,8 +127,6 @@ function metricsRoute(
       .send(text);
   });
 }
-
-const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via'] as const;
 
 export interface HttpOptions {
   /** Certificate; without it REST is plain HTTP. */

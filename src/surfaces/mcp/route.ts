@@ -6,6 +6,7 @@ import { QueryError, queryError } from 'osl-compiler';
 import { publicError, type RequestCall } from '../../ask/index.js';
 import { admit, turnAway } from '../../ask/request/visit.js';
 import { ambiguityOf, requirePlain } from '../rest/bodies/json.js';
+import { LOCAL_HOSTS } from '../rest/call.js';
 import type { Inflight } from '../rest/inflight.js';
 import { MCP_METADATA_OPERATION, MCP_OPERATION } from '../rest/openapi/service-operations.js';
 import type { RestParts } from '../rest/parts.js';
@@ -21,19 +22,18 @@ interface AllowedOrigins {
   readonly origins: readonly string[];
 }
 
-const LOCAL: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
-
 /**
  * True if the request addresses this server and comes from an allowed page. Guards against DNS rebinding: the host
  * must be an address or a known name. Only browsers send `Origin`.
  */
 function isAllowed(headers: IncomingHttpHeaders, allowed: AllowedOrigins): boolean {
   const host = hostname(`http://${headers.host ?? ''}`);
-  if (host === null || !(LOCAL.has(host) || isAddress(host) || allowed.hosts.includes(host))) return false;
+  if (host === null || !(LOCAL_HOSTS.has(host) || isAddress(host) || allowed.hosts.includes(host)))
+    return false;
   const { origin } = headers;
   if (origin === undefined || allowed.origins.includes(origin)) return true;
   const page = hostname(origin);
-  return page !== null && LOCAL.has(page);
+  return page !== null && LOCAL_HOSTS.has(page);
 }
 
 function isAddress(host: string): boolean {

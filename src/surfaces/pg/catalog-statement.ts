@@ -28,7 +28,7 @@ import { writeRows } from './buffered-rows.js';
 import { audible } from './data-statement.js';
 import { changeSettings } from './session-command.js';
 import type { SessionParts } from './session-parts.js';
-import type { SessionRecords, SuspendedRowRights } from './session-records.js';
+import type { SessionRecords, SuspendedRowRights } from './session-requests.js';
 import type { SessionSettings } from './settings.js';
 
 /** Statement answered by the catalog, or refused because it reads catalog and data. @throws WireError */

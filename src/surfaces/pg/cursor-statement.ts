@@ -10,7 +10,7 @@ import { writeRows } from './buffered-rows.js';
 import { commandStatement, type StatementNode } from './command.js';
 import { type Declaration, type Motion, rowsOf } from './cursor.js';
 import type { SessionParts } from './session-parts.js';
-import { planChanged } from './session-records.js';
+import { planChanged } from './session-requests.js';
 
 export type CursorCommand =
   | { readonly kind: 'declare'; readonly declaration: Declaration }

@@ -13,7 +13,7 @@ import {
 import { eachDataRow, type MemoryShare } from '../../engine/index.js';
 import type { CatalogCursor } from '../catalog/index.js';
 import { MAX_BUFFERED_BYTES, writeRows } from './buffered-rows.js';
-import type { SessionRecords, SuspendedRowRights } from './session-records.js';
+import type { SessionRecords, SuspendedRowRights } from './session-requests.js';
 import type { SessionState } from './session-state.js';
 
 /** A declared cursor. Its query runs at the first FETCH, in the format that FETCH requests. */

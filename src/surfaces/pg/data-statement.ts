@@ -12,7 +12,7 @@ import type { PreparedQuestion, QueryAnswer, ResultDelivery, Snapshots } from '.
 import { MemoryShare, type RowSink } from '../../engine/index.js';
 import { BufferedRows, writeRows } from './buffered-rows.js';
 import type { SessionParts } from './session-parts.js';
-import { rowSink, type SuspendedRowRights } from './session-records.js';
+import { rowSink, type SuspendedRowRights } from './session-requests.js';
 import { MESSAGE_LEVELS } from './setting-list.js';
 import type { SessionSettings } from './settings.js';
 

@@ -1,5 +1,5 @@
 import { randomUUID, type X509Certificate } from 'node:crypto';
-import { QueryError, queryError } from 'osl-compiler';
+import { queryError } from 'osl-compiler';
 import { type Identity, readClientCertificate, ruleFor } from '../../../policy/index.js';
 import {
   createWireServer,
@@ -7,7 +7,7 @@ import {
   type Handler,
   type RefusedEvent,
   readScramVerifier,
-  WireError,
+  type WireError,
   type WireLogin,
   type WireOptions,
   type WireServer,
@@ -29,13 +29,13 @@ import {
 } from '../../ask/index.js';
 import type { CatalogProvider } from '../catalog/index.js';
 import { PgSession } from './session.js';
-import { wireError } from './session-records.js';
 import {
   LocalSessionCounts,
   type OwnSessions,
   type SessionCounts,
   SessionRegister,
 } from './session-register.js';
+import { loginError } from './session-requests.js';
 import { SessionSettings, STARTUP_PARAMETERS, withResolvedZone } from './settings.js';
 
 const DATABASE = 'osl';
@@ -84,7 +84,7 @@ export function createPgFrontend(service: AnswerParts, options: PgOptions = {}):
     },
     handlerOf(service, catalogs, { sessions, register, own: all ?? register, admits }, questions),
   );
-  // Registered before the server's own checks, so that running statements end with the reason of the revocation.
+  // Ends revoked sessions at once, instead of at their next message.
   const unfollow = service.revoked.follow(() => register.endInvalid());
   return {
     listen: (port, host) => server.listen(port, host),
@@ -125,7 +125,7 @@ function handlerOf(
     noteWrongPassword: (user, remoteAddress) => noteWrongPassword(service, user, remoteAddress),
     certified: (user, certificate) => subjectOf(service, certificate) === user,
     async authenticate({ user, database, password, certificate, parameters, remoteAddress }, control) {
-      const call = callFrom(remoteAddress, password === '' ? null : password);
+      const call = bearerCall(remoteAddress, password);
       try {
         const held = await loginWithoutToken(service, call, { user, password, certificate });
         const identity = held?.identity ?? (await login(service, call, user));
@@ -141,13 +141,10 @@ function handlerOf(
         return session;
       } catch (failure) {
         if (failure instanceof TooManyGuesses) throw wrongPassword(user);
-        if (failure instanceof WireError) throw failure.as('FATAL');
-        throw failure instanceof QueryError ? wireError(failure, call.requestId, '', 'FATAL') : failure;
+        throw loginError(failure, call.requestId);
       }
     },
-    recordRefusal: (event) => {
-      void recordRefusedConnection(service, callFrom(event.remoteAddress, null), event);
-    },
+    recordRefusal: (event) => recordRefusedConnection(service, event),
   };
 }
 
@@ -203,17 +200,19 @@ function tooMany({ subject }: Identity): WireError {
   });
 }
 
-function callFrom(address: string, token: string | null): RequestCall {
+/** Call with the token that was sent as password. */
+export function bearerCall(address: string, password: string | null): RequestCall {
+  const token = password === '' ? null : password;
   return { requestId: randomUUID(), surface: 'wire', credentials: { kind: 'bearer', token, address } };
 }
 
 /** Records a connection that failed before a session was open. */
 export function recordRefusedConnection(
   parts: RequestParts,
-  call: RequestCall,
-  { kind, sqlstate }: RefusedEvent,
-): Promise<void> {
-  return refusedConnection(parts, call, `wire ${kind}`, sqlstate ?? DEFAULT_SQLSTATE[kind]);
+  { kind, sqlstate, remoteAddress }: RefusedEvent,
+): void {
+  const call = bearerCall(remoteAddress, null);
+  void refusedConnection(parts, call, `wire ${kind}`, sqlstate ?? DEFAULT_SQLSTATE[kind]);
 }
 
 /** SQLSTATE to record if the client got no error message. */

@@ -1,6 +1,7 @@
 /** Sessions of the Postgres port: the statements and settings behind the protocol of `wire/`. */
 export { type CommandResult, commandStatement, textColumn } from './command.js';
 export {
+  bearerCall,
   createPgFrontend,
   noDatabase,
   type PgFrontend,
@@ -8,6 +9,5 @@ export {
   recordRefusedConnection,
   refusedLogin,
 } from './frontend.js';
-export { tokenRevoked } from './session-caller.js';
-export { SessionRecords, wireError } from './session-records.js';
 export { countedBy, type OwnSessions, type SessionCaps, type SessionCounts } from './session-register.js';
+export { loginError, SessionRecords, tokenExpired, tokenRevoked } from './session-requests.js';

@@ -3,8 +3,7 @@ import type { Awaitable, SessionControl } from '../../../wire/index.js';
 import type { AnswerParts, QuestionRouter } from '../../ask/index.js';
 import type { CatalogProvider, CatalogSession, SessionSignal } from '../catalog/index.js';
 import type { Cursors } from './cursor.js';
-import type { SessionCaller } from './session-caller.js';
-import type { SessionRecords, SuspendedRowRights } from './session-records.js';
+import type { SessionCaller, SessionRecords, SuspendedRowRights } from './session-requests.js';
 import type { SessionState } from './session-state.js';
 import type { SessionSettings } from './settings.js';
 

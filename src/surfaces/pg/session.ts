@@ -19,9 +19,7 @@ import type { CatalogProvider, CatalogSession } from '../catalog/index.js';
 import { Cursors } from './cursor.js';
 import { PgFastLane } from './fast-lane.js';
 import { prepareStatement, splitQuery } from './prepare-statement.js';
-import { SessionCaller } from './session-caller.js';
 import { ActivityRecorder, RunningStatement, type SessionParts } from './session-parts.js';
-import { SessionRecords, SuspendedRowRights } from './session-records.js';
 import {
   type MonitoredSession,
   type OwnSessions,
@@ -29,6 +27,7 @@ import {
   ownerOf,
   type SessionRegister,
 } from './session-register.js';
+import { SessionCaller, SessionRecords, SuspendedRowRights } from './session-requests.js';
 import { Isolation, SessionState } from './session-state.js';
 import { PURPOSE } from './setting-list.js';
 import type { SessionSettings } from './settings.js';

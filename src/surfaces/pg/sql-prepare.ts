@@ -3,7 +3,7 @@ import { error, type Portal, WireError, type WireStatement } from '../../../wire
 import { sessionCommand } from '../../ask/index.js';
 import type { StatementNode } from './command.js';
 import type { SessionParts } from './session-parts.js';
-import { planChanged } from './session-records.js';
+import { planChanged } from './session-requests.js';
 
 type PrepareNode = Extract<StatementNode, { PrepareStmt: unknown }>['PrepareStmt'];
 type ExecuteNode = Extract<StatementNode, { ExecuteStmt: unknown }>['ExecuteStmt'];

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
+import type { FastifyRequest } from 'fastify';
 import { QueryError } from 'osl-compiler';
 import { readClientCertificate } from '../../../policy/index.js';
 import type { RequestCall, RequestParts } from '../../ask/index.js';
@@ -112,4 +113,14 @@ export async function readRequest<T>(
     if (!(error instanceof QueryError)) throw error;
     throw await turnAway(service, call, action, error, 'identified');
   }
+}
+
+/** Names by which a browser on this machine addresses it. */
+export const LOCAL_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via'] as const;
+
+/** True if a proxy has passed the request on: its address does not identify the client. */
+export function isForwarded({ headers }: FastifyRequest): boolean {
+  return FORWARDED.some((name) => headers[name] !== undefined);
 }

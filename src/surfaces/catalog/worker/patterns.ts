@@ -1,5 +1,5 @@
 import type { PGlite } from '@electric-sql/pglite';
-import { MODEL_ROLE } from '../engine-names.js';
+import { MODEL_ROLE } from '../engine-contract.js';
 
 export type CatalogCell = string | number | boolean | null;
 
@@ -67,49 +67,7 @@ interface LinkPattern {
 }
 
 /** Catalog rows that Postgres wrote for one table, key and type of each kind. */
-export interface Patterns {
-  readonly table: RowPattern<
-    'oid' | 'relname' | 'reltype' | 'relfilenode' | 'relhasindex' | 'relnatts' | 'relhastriggers'
-  >;
-  readonly index: RowPattern<'oid' | 'relname' | 'relfilenode' | 'relnatts'>;
-  readonly rowType: RowPattern<'oid' | 'typname' | 'typrelid' | 'typarray'>;
-  readonly arrayType: RowPattern<'oid' | 'typname' | 'typelem'>;
-  readonly systemColumns: readonly RowPattern<'attrelid'>[];
-  readonly indexEntry: RowPattern<
-    | 'indexrelid'
-    | 'indrelid'
-    | 'indnatts'
-    | 'indnkeyatts'
-    | 'indkey'
-    | 'indcollation'
-    | 'indclass'
-    | 'indoption'
-  >;
-  readonly primaryKey: RowPattern<'oid' | 'conname' | 'conrelid' | 'conindid' | 'conkey'>;
-  readonly foreignKey: RowPattern<
-    | 'oid'
-    | 'conname'
-    | 'conrelid'
-    | 'conindid'
-    | 'confrelid'
-    | 'conkey'
-    | 'confkey'
-    | 'conpfeqop'
-    | 'conppeqop'
-    | 'conffeqop'
-  >;
-  /** Triggers on the target first. */
-  readonly triggers: readonly RowPattern<
-    'oid' | 'tgname' | 'tgrelid' | 'tgconstrrelid' | 'tgconstrindid' | 'tgconstraint'
-  >[];
-  readonly owner: RowPattern<'objid'>;
-  readonly namespace: string;
-  readonly columns: ReadonlyMap<string, ColumnPattern>;
-  /** Missing for types without a btree operator class. */
-  readonly keys: ReadonlyMap<string, KeyPattern>;
-  /** By `linkOf`; missing for types that cannot be compared. */
-  readonly links: ReadonlyMap<string, LinkPattern>;
-}
+export type Patterns = Awaited<ReturnType<typeof readPatterns>>;
 
 export function linkOf(from: string, to: string): string {
   return JSON.stringify([from, to]);
@@ -211,7 +169,7 @@ async function isPossible(pg: PGlite, command: string): Promise<boolean> {
 
 type CatalogFields = ReadonlyMap<string, string>;
 
-async function readPatterns(pg: PGlite, created: CreatedObjects): Promise<Patterns> {
+async function readPatterns(pg: PGlite, created: CreatedObjects) {
   const rows = (catalog: string, condition: string): Promise<readonly CatalogFields[]> =>
     rowsOf(pg, `SELECT * FROM pg_catalog.${catalog} WHERE ${condition}`);
   const row = async (catalog: string, condition: string): Promise<CatalogFields> =>
@@ -307,7 +265,7 @@ async function readPatterns(pg: PGlite, created: CreatedObjects): Promise<Patter
 async function columnPatterns(
   pg: PGlite,
   columnAt: CreatedObjects['columnAt'],
-): Promise<Patterns['columns']> {
+): Promise<ReadonlyMap<string, ColumnPattern>> {
   const rows = await rowsOf(
     pg,
     `SELECT a.* FROM pg_catalog.pg_attribute_as_stored a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
@@ -323,7 +281,10 @@ async function columnPatterns(
   return patterns;
 }
 
-async function keyPatterns(pg: PGlite, keys: CreatedObjects['keys']): Promise<Patterns['keys']> {
+async function keyPatterns(
+  pg: PGlite,
+  keys: CreatedObjects['keys'],
+): Promise<ReadonlyMap<string, KeyPattern>> {
   const patterns = new Map<string, KeyPattern>();
   for (const [type, index] of keys) {
     const id = `'${SCHEMA}.${index}'::regclass`;
@@ -341,7 +302,10 @@ async function keyPatterns(pg: PGlite, keys: CreatedObjects['keys']): Promise<Pa
   return patterns;
 }
 
-async function linkPatterns(pg: PGlite, links: CreatedObjects['links']): Promise<Patterns['links']> {
+async function linkPatterns(
+  pg: PGlite,
+  links: CreatedObjects['links'],
+): Promise<ReadonlyMap<string, LinkPattern>> {
   const patterns = new Map<string, LinkPattern>();
   for (const [link, name] of links) {
     const operators = one(

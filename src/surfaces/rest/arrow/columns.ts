@@ -39,7 +39,14 @@ import {
   type ValueLayout,
   type WriteFixed,
 } from './fixed-column.js';
-import { BoolColumn, BytesColumn, ListColumn, TextListColumn, verbatim } from './variable-columns.js';
+import {
+  BoolColumn,
+  BytesColumn,
+  binaryElements,
+  ListColumn,
+  textElements,
+  verbatim,
+} from './variable-columns.js';
 
 /** Digits of Arrow's 128-bit and 256-bit decimals. */
 const MOST_IN_128 = 38;
@@ -128,7 +135,7 @@ export function columnOf({ type, name, form }: OutputColumn): ArrowColumn {
   if (!isArray(type)) return scalarColumn(type, name);
   const element = elementOf(type);
   const items = scalarColumn(element, name);
-  return isAsText(element) ? new TextListColumn(items, name) : new ListColumn(items, name);
+  return new ListColumn(items, name, isAsText(element) ? textElements : binaryElements);
 }
 
 /** True for types without Arrow equivalent: strings in Postgres' text format. */

@@ -90,83 +90,30 @@ export class BoolColumn implements ArrowColumn {
 const ARRAY_HEAD = 12;
 const DIMENSION = 8;
 
-/**
- * One-dimensional arrays. Lower bounds are dropped, as in JSON; several dimensions are refused, since they need
- * another column type.
- */
+/** Adds the elements of the array in `source[start … end)` to `items` and returns their number; yields after each portion. */
+type AddElements = (
+  source: Buffer,
+  start: number,
+  end: number,
+  items: ArrowColumn,
+  name: string,
+) => Generator<void, number>;
+
+/** One-dimensional arrays. Several dimensions are refused, since they need another column type. */
 export class ListColumn implements ArrowColumn {
   readonly type: DataType;
   readonly #name: string;
-  readonly #element: ArrowColumn;
-  readonly #offsets = new Offsets();
-  readonly #validity = new ValidityBitmap();
-  #elements = 0;
-
-  constructor(element: ArrowColumn, name: string) {
-    this.type = new List(new Field('item', element.type, true));
-    this.#name = name;
-    this.#element = element;
-  }
-
-  value(source: Buffer, start: number): void {
-    for (const _ of this.portions(source, start));
-  }
-
-  *portions(source: Buffer, start: number): Generator<void> {
-    const dimensions = source.readInt32BE(start);
-    if (dimensions > 1) throw noValue(this.#name, `an array of ${dimensions} dimensions`);
-    if (dimensions === 1) yield* this.#append(source, start + ARRAY_HEAD);
-    this.#offsets.push(this.#elements);
-    this.#validity.valid();
-  }
-
-  null(): void {
-    this.#offsets.push(this.#elements);
-    this.#validity.null();
-  }
-
-  data(): Data {
-    return dataOf(this.type, this.#validity, this.#offsets.view(), undefined, [this.#element.data()]);
-  }
-
-  clear(): void {
-    this.#offsets.clear();
-    this.#validity.clear();
-    this.#element.clear();
-    this.#elements = 0;
-  }
-
-  *#append(source: Buffer, dimension: number): Generator<void> {
-    const size = source.readInt32BE(dimension);
-    let at = dimension + DIMENSION;
-    let due = at + PORTION_BYTES;
-    for (let n = 0; n < size; n++) {
-      const length = source.readInt32BE(at);
-      at += 4;
-      if (length < 0) this.#element.null();
-      else this.#element.value(source, at, at + length);
-      at += Math.max(length, 0);
-      if (at < due) continue;
-      due = at + PORTION_BYTES;
-      yield;
-    }
-    this.#elements += size;
-  }
-}
-
-/** Like `ListColumn`, for arrays in Postgres' text format: `{10.0.0.1,NULL}`. */
-export class TextListColumn implements ArrowColumn {
-  readonly type: DataType;
-  readonly #name: string;
   readonly #items: ArrowColumn;
+  readonly #add: AddElements;
   readonly #offsets = new Offsets();
   readonly #validity = new ValidityBitmap();
   #count = 0;
 
-  constructor(items: ArrowColumn, name: string) {
+  constructor(items: ArrowColumn, name: string, add: AddElements) {
     this.type = new List(new Field('item', items.type, true));
     this.#name = name;
     this.#items = items;
+    this.#add = add;
   }
 
   value(source: Buffer, start: number, end: number): void {
@@ -174,22 +121,7 @@ export class TextListColumn implements ArrowColumn {
   }
 
   *portions(source: Buffer, start: number, end: number): Generator<void> {
-    const reader = new ArrayReader(source, start, end);
-    let depth = 0;
-    let due = start + PORTION_BYTES;
-    for (let token = reader.next(PORTION_BYTES); token !== null; token = reader.next(PORTION_BYTES)) {
-      if (token === 'open') depth += 1;
-      if (depth > 1) throw noValue(this.#name, 'an array of several dimensions');
-      if (token === 'null') this.#items.null();
-      if (token === 'element') {
-        const item = reader.element();
-        this.#items.value(item, 0, item.length);
-      }
-      if (token === 'null' || token === 'element') this.#count += 1;
-      if (reader.at < due) continue;
-      due = reader.at + PORTION_BYTES;
-      yield;
-    }
+    this.#count += yield* this.#add(source, start, end, this.#items, this.#name);
     this.#offsets.push(this.#count);
     this.#validity.valid();
   }
@@ -209,4 +141,47 @@ export class TextListColumn implements ArrowColumn {
     this.#items.clear();
     this.#count = 0;
   }
+}
+
+/** Elements in Postgres' binary format. Lower bounds are dropped, as in JSON. */
+export function* binaryElements(...[source, start, , items, name]: Parameters<AddElements>) {
+  const dimensions = source.readInt32BE(start);
+  if (dimensions > 1) throw noValue(name, `an array of ${dimensions} dimensions`);
+  if (dimensions === 0) return 0;
+  const size = source.readInt32BE(start + ARRAY_HEAD);
+  let at = start + ARRAY_HEAD + DIMENSION;
+  let due = at + PORTION_BYTES;
+  for (let n = 0; n < size; n++) {
+    const length = source.readInt32BE(at);
+    at += 4;
+    if (length < 0) items.null();
+    else items.value(source, at, at + length);
+    at += Math.max(length, 0);
+    if (at < due) continue;
+    due = at + PORTION_BYTES;
+    yield;
+  }
+  return size;
+}
+
+/** Elements in Postgres' text format: `{10.0.0.1,NULL}`. */
+export function* textElements(...[source, start, end, items, name]: Parameters<AddElements>) {
+  const reader = new ArrayReader(source, start, end);
+  let count = 0;
+  let depth = 0;
+  let due = start + PORTION_BYTES;
+  for (let token = reader.next(PORTION_BYTES); token !== null; token = reader.next(PORTION_BYTES)) {
+    if (token === 'open') depth += 1;
+    if (depth > 1) throw noValue(name, 'an array of several dimensions');
+    if (token === 'null') items.null();
+    if (token === 'element') {
+      const item = reader.element();
+      items.value(item, 0, item.length);
+    }
+    if (token === 'null' || token === 'element') count += 1;
+    if (reader.at < due) continue;
+    due = reader.at + PORTION_BYTES;
+    yield;
+  }
+  return count;
 }

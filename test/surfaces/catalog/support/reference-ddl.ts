@@ -4,7 +4,7 @@ import type {
   CatalogForeignKey,
   TableModel,
 } from '../../../../src/surfaces/catalog/contents.js';
-import { inEntities, literal, MODEL_ROLE } from '../../../../src/surfaces/catalog/engine-names.js';
+import { inEntities, literal, MODEL_ROLE } from '../../../../src/surfaces/catalog/engine-contract.js';
 import { creationScripts } from '../../../../src/surfaces/catalog/worker/fill.js';
 
 /** Commands of one transaction: a server has locks for so many. */
