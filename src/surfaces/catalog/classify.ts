@@ -78,7 +78,7 @@ function judge(parse: () => ParsedText): StatementLane | null {
 function laneOf(node: Tree): StatementLane {
   const select = node['SelectStmt'] ?? explainedQuery(node);
   if (!isTree(select)) return DATA;
-  const { system, data, writes } = referencesOf({ SelectStmt: select }, (name) => SYSTEM_RELATIONS.has(name));
+  const { system, data, writes } = referencesOf({ SelectStmt: select });
   if (data) return system ? MIXED : DATA;
   if (!system && select === node['SelectStmt'] && isPlain(select)) return DATA;
   return writes === null ? CATALOG : Object.freeze({ kind: 'writes', command: writes });
@@ -136,31 +136,15 @@ export class Classifier {
     const known =
       (shape === null ? undefined : this.#lanes.get(shapeKey(shape))) ?? this.#lanes.get(textKey(text));
     if (known !== undefined) return known;
-    if (isShort(text))
-      return this.#remember(
-        text,
-        shape,
-        judge(() => parseText(text)),
-      );
-    return this.#longLane(text, shape, parse);
-  }
-
-  async #longLane(
-    text: string,
-    shape: string | null,
-    parse: (text: string) => Promise<ParsedText>,
-  ): Promise<StatementLane> {
-    try {
-      const parsed = await parse(text);
-      return this.#remember(
-        text,
-        shape,
-        judge(() => parsed),
-      );
-    } catch (error) {
-      if (error instanceof QueryError) return DATA; // the compiler fails in the same way, and records the denial
-      throw error;
-    }
+    const remember = (parsed: () => ParsedText) => this.#remember(text, shape, judge(parsed));
+    if (isShort(text)) return remember(() => parseText(text));
+    return parse(text).then(
+      (parsed) => remember(() => parsed),
+      (error: unknown) => {
+        if (error instanceof QueryError) return DATA; // the compiler fails in the same way, and records the denial
+        throw error;
+      },
+    );
   }
 
   /** If `judged` is null, only this text is cached, not its shape. */
@@ -192,19 +176,13 @@ const MAY_BE_CATALOG =
   /^\s*with\b|pg_|information_schema|u&"|\bfrom\s*\(|(?:\bfrom|\bjoin|,|\blateral)\s+[\w."]+\s*\(|'[^']*\bfrom\b|^(?!.*\bfrom\b)/is;
 
 /** Syntax tree node as plain data. Unknown kinds are walked like any other. */
-export type Tree = Readonly<Record<string, unknown>>;
+type Tree = Readonly<Record<string, unknown>>;
 
-export interface References {
-  readonly system: boolean;
-  /** Names any other relation, or a table function of OSL-SQL. */
-  readonly data: boolean;
-  /** First part that is more than a query: `INTO`, `FOR UPDATE`, `INSERT`, … */
-  readonly writes: string | null;
-}
-
-interface SyntaxFacts {
+interface References {
   system: boolean;
+  /** Names any other relation, or a table function of OSL-SQL. */
   data: boolean;
+  /** First part that is more than a query: `INTO`, `FOR UPDATE`, `INSERT`, … */
   writes: string | null;
 }
 
@@ -220,41 +198,31 @@ const SYSTEM_SCHEMAS: ReadonlySet<string> = new Set(['pg_catalog', 'information_
 const TABLE_FUNCTIONS: ReadonlySet<string> = new Set(['retrieve', 'traverse']);
 
 /** Finds all relations in `node`, except names of common table expressions in scope. */
-export function referencesOf(node: Tree, isSystem: (name: string) => boolean): References {
-  const found: SyntaxFacts = { system: false, data: false, writes: null };
-  visit(node, null, found, isSystem);
+function referencesOf(node: Tree): References {
+  const found: References = { system: false, data: false, writes: null };
+  visit(node, null, found);
   return found;
 }
 
-export function isTree(value: unknown): value is Tree {
+function isTree(value: unknown): value is Tree {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function visit(
-  value: unknown,
-  scope: CteScope,
-  found: SyntaxFacts,
-  isSystem: (name: string) => boolean,
-): void {
+function visit(value: unknown, scope: CteScope, found: References): void {
   if (Array.isArray(value)) {
-    for (const item of value) visit(item, scope, found, isSystem);
+    for (const item of value) visit(item, scope, found);
     return;
   }
   if (!isTree(value)) return;
-  const inner = withClauseScope(value, scope, found, isSystem);
+  const inner = withClauseScope(value, scope, found);
   for (const [key, child] of Object.entries(value)) {
     if (key === 'withClause') continue; // walked by withClauseScope
-    note(key, child, inner, found, isSystem);
-    visit(child, inner, found, isSystem);
+    note(key, child, inner, found);
+    visit(child, inner, found);
   }
 }
 
-function withClauseScope(
-  value: Tree,
-  scope: CteScope,
-  found: SyntaxFacts,
-  isSystem: (name: string) => boolean,
-): CteScope {
+function withClauseScope(value: Tree, scope: CteScope, found: References): CteScope {
   const clause = value['withClause'];
   if (!isTree(clause)) return scope;
   const ctes = (Array.isArray(clause['ctes']) ? clause['ctes'] : [])
@@ -265,34 +233,23 @@ function withClauseScope(
     clause['recursive'] === true,
     scope,
   );
-  for (const [i, cte] of ctes.entries()) visit(cte, names.within(i), found, isSystem);
+  for (const [i, cte] of ctes.entries()) visit(cte, names.within(i), found);
   return names.behind;
 }
 
-function note(
-  key: string,
-  child: unknown,
-  scope: CteScope,
-  found: SyntaxFacts,
-  isSystem: (name: string) => boolean,
-): void {
-  if (key === 'RangeVar' && isTree(child)) noteRelation(child, scope, found, isSystem);
+function note(key: string, child: unknown, scope: CteScope, found: References): void {
+  if (key === 'RangeVar' && isTree(child)) noteRelation(child, scope, found);
   else if (key === 'RangeFunction' && isTree(child)) noteFunction(child, found);
   else if (key === 'intoClause' && isTree(child)) found.writes ??= 'SELECT INTO';
   else if (key === 'lockingClause') found.writes ??= 'SELECT FOR UPDATE';
   else found.writes ??= WRITES.get(key) ?? null;
 }
 
-function noteRelation(
-  node: Tree,
-  scope: CteScope,
-  found: SyntaxFacts,
-  isSystem: (name: string) => boolean,
-): void {
+function noteRelation(node: Tree, scope: CteScope, found: References): void {
   const { catalogname, schemaname, relname } = node;
   if (schemaname === undefined) {
     if (isCommon(String(relname), scope)) return;
-    if (isSystem(String(relname))) found.system = true;
+    if (SYSTEM_RELATIONS.has(String(relname))) found.system = true;
     else found.data = true;
     return;
   }
@@ -302,7 +259,7 @@ function noteRelation(
 }
 
 /** `RETRIEVE(…)` and `TRAVERSE(…)` read data; other functions in FROM are functions of the catalog engine. */
-function noteFunction(node: Tree, found: SyntaxFacts): void {
+function noteFunction(node: Tree, found: References): void {
   const call = firstCall(node['functions']);
   const names = call === null ? [] : namesOf(call['funcname']);
   if (names.length === 1 && TABLE_FUNCTIONS.has(names[0] ?? '')) found.data = true;
@@ -315,7 +272,7 @@ function firstCall(functions: unknown): Tree | null {
   return isTree(item) && isTree(item['FuncCall']) ? item['FuncCall'] : null;
 }
 
-export function namesOf(list: unknown): readonly string[] {
+function namesOf(list: unknown): readonly string[] {
   return (Array.isArray(list) ? list : []).map((part: unknown) =>
     isTree(part) && isTree(part['String']) ? String(part['String']['sval']) : '',
   );

@@ -17,14 +17,10 @@ import type { SessionRecords, SuspendedRowRights } from './session-requests.js';
 import type { SessionState } from './session-state.js';
 
 /** A declared cursor. Its query runs at the first FETCH, in the format that FETCH requests. */
-interface DeclaredCursor {
+interface DeclaredCursor extends Omit<Declaration, 'name'> {
   readonly statement: WireStatement;
   readonly parameterFormats: readonly FormatCode[];
   readonly parameters: readonly (Uint8Array | null)[];
-  /** DECLARE … BINARY: values are binary regardless of FETCH. */
-  readonly binary: boolean;
-  readonly hold: boolean;
-  readonly scroll: boolean;
   readonly text: string;
   readonly declaredAt: number;
   /** True until the block that declared it ends. */
@@ -43,6 +39,7 @@ interface OpenCursor {
 
 export interface Declaration {
   readonly name: string;
+  /** Values are binary regardless of FETCH. */
   readonly binary: boolean;
   readonly hold: boolean;
   /** Can move backward: keeps the rows that it has read. */

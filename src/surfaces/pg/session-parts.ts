@@ -32,26 +32,15 @@ export interface SessionParts {
   readonly processId: () => number;
 }
 
-/** Activity of a session, in terms of `pg_stat_activity`. */
-export interface SessionActivity {
-  readonly state: 'active' | 'idle' | 'idle in transaction' | 'idle in transaction (aborted)';
-  /** Running statement, truncated to `MOST_CHARACTERS`; empty if idle. */
-  readonly query: string;
-  /** ms since the epoch; null if none. */
-  readonly queryAt: number | null;
-  readonly transactionAt: number | null;
-  readonly changedAt: number;
-}
-
 /** Default of Postgres' `track_activity_query_size`. */
 const MOST_CHARACTERS = 1_024;
 
 export class ActivityRecorder {
-  readonly begunAt = Date.now();
+  readonly #begunAt = Date.now();
   #query: string | null = null;
   #queryAt: number | null = null;
   #transactionAt: number | null = null;
-  #changedAt = this.begunAt;
+  #changedAt = this.#begunAt;
 
   beginStatement(text: string): void {
     this.#query = text;
@@ -66,27 +55,24 @@ export class ActivityRecorder {
   }
 
   /** `fast`: true if a fast-lane query runs, which is not tracked here. */
-  snapshot(block: 'I' | 'T' | 'E', fast: boolean): SessionActivity {
-    const query = this.#query;
-    if (query === null && !fast) {
-      const resting = { query: '', queryAt: this.#queryAt, changedAt: this.#changedAt };
-      return { ...resting, state: IDLE_STATES[block], transactionAt: this.#transactionAt };
-    }
+  snapshot(block: 'I' | 'T' | 'E', fast: boolean): Omit<CatalogSession, 'pid' | 'application_name'> {
+    const active = this.#query !== null || fast;
     return {
-      state: 'active',
-      query: (query ?? '').slice(0, MOST_CHARACTERS),
-      queryAt: this.#queryAt,
-      transactionAt: this.#transactionAt ?? this.#queryAt,
-      changedAt: this.#changedAt,
+      backend_start: this.#begunAt,
+      xact_start: active ? (this.#transactionAt ?? this.#queryAt) : this.#transactionAt,
+      query_start: this.#queryAt,
+      state_change: this.#changedAt,
+      state: active ? 'active' : IDLE_STATES[block],
+      query: (this.#query ?? '').slice(0, MOST_CHARACTERS),
     };
   }
 }
 
-const IDLE_STATES = {
+const IDLE_STATES: Readonly<Record<'I' | 'T' | 'E', string>> = {
   I: 'idle',
   T: 'idle in transaction',
   E: 'idle in transaction (aborted)',
-} as const satisfies Record<'I' | 'T' | 'E', SessionActivity['state']>;
+};
 
 /** The statement that runs in a session; a cancel or `statement_timeout` aborts it. */
 export class RunningStatement {

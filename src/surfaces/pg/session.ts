@@ -103,17 +103,8 @@ export class PgSession implements SessionHandler {
     const { activity, settings, state } = this.#parts;
     const pid = this.pid();
     if (pid === 0) return null;
-    const doing = activity.snapshot(state.block.status, this.#fast?.isAsking === true);
-    return {
-      pid,
-      application_name: settings.show('application_name').value,
-      backend_start: activity.begunAt,
-      xact_start: doing.transactionAt,
-      query_start: doing.queryAt,
-      state_change: doing.changedAt,
-      state: doing.state,
-      query: doing.query,
-    };
+    const { value: application_name } = settings.show('application_name');
+    return { pid, application_name, ...activity.snapshot(state.block.status, this.#fast?.isAsking === true) };
   }
 
   operatorView(): MonitoredSession | null {

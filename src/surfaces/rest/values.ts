@@ -93,30 +93,24 @@ const QUOTE = 0x22;
 
 /** `2026-01-31 00:00:00.5` with a T. Infinities, years of five digits and years BC remain in Postgres' form. */
 function timestamp(source: Buffer, start: number, end: number, out: JsonBytes): void {
-  if (source[start + DATE_LENGTH] !== SPACE || !isDigit(source[end - 1])) {
-    out.plain(source, start, end);
-    return;
-  }
-  out.byte(QUOTE);
-  out.copy(source, start, start + DATE_LENGTH);
-  out.byte(T);
-  out.copy(source, start + DATE_LENGTH + 1, end);
-  out.byte(QUOTE);
+  if (source[start + DATE_LENGTH] !== SPACE || !isDigit(source[end - 1])) out.plain(source, start, end);
+  else dateTime(source, start, end, '', out);
 }
 
 /** `2026-01-31 00:00:00+00` as `2026-01-31T00:00:00Z`; the sessions' time zone is UTC. */
 function timestamptz(source: Buffer, start: number, end: number, out: JsonBytes): void {
   const zone = end - 3;
   const isUtc = source[zone] === 0x2b && source[zone + 1] === 0x30 && source[zone + 2] === 0x30;
-  if (source[start + DATE_LENGTH] !== SPACE || !isUtc) {
-    out.plain(source, start, end);
-    return;
-  }
+  if (source[start + DATE_LENGTH] !== SPACE || !isUtc) out.plain(source, start, end);
+  else dateTime(source, start, zone, 'Z', out);
+}
+
+function dateTime(source: Buffer, start: number, end: number, zone: '' | 'Z', out: JsonBytes): void {
   out.byte(QUOTE);
   out.copy(source, start, start + DATE_LENGTH);
   out.byte(T);
-  out.copy(source, start + DATE_LENGTH + 1, zone);
-  out.byte(Z);
+  out.copy(source, start + DATE_LENGTH + 1, end);
+  if (zone === 'Z') out.byte(Z);
   out.byte(QUOTE);
 }
 

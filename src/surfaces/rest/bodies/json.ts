@@ -63,16 +63,12 @@ const DEEPEST_BODY = 1_000;
 
 /** Refuses a body with too many members or levels before it is parsed. @throws QueryError E0511, 54000 */
 export function requireFewMembers(text: string): void {
-  let members = 0;
-  let depth = 0;
-  for (const mark of marksOf(text, MEMBERS)) {
-    if (mark === COLON) members++;
-    else depth += mark === OPEN_LIST || mark === OPEN_OBJECT ? 1 : -1;
-    if (members > MOST_MEMBERS)
-      throw queryError('tooLarge', { what: 'the number of members of the body', limit: MOST_MEMBERS });
-    if (depth > DEEPEST_BODY)
-      throw queryError('tooLarge', { what: 'the depth of the body', limit: DEEPEST_BODY });
-  }
+  requireWithin(
+    text,
+    COLON,
+    ['the number of members of the body', MOST_MEMBERS],
+    ['the depth of the body', DEEPEST_BODY],
+  );
 }
 
 /** Values of an MCP message, whose library does more work per value than a JSON parser. */
@@ -81,15 +77,24 @@ const DEEPEST = 64;
 
 /** Refuses a message with too many values or levels before it is parsed. @throws QueryError E0511, 54000 */
 export function requirePlain(text: string): void {
-  let values = 0;
+  requireWithin(
+    text,
+    COMMA,
+    ['the number of values of the message', MOST_VALUES],
+    ['the depth of the message', DEEPEST],
+  );
+}
+
+type Limit = readonly [what: string, limit: number];
+
+function requireWithin(text: string, separator: number, [what, most]: Limit, [level, deepest]: Limit): void {
+  let count = 0;
   let depth = 0;
-  for (const mark of marksOf(text, SHAPE)) {
-    if (mark === COMMA) values++;
-    else if (mark === OPEN_LIST || mark === OPEN_OBJECT) depth++;
-    else if (mark === CLOSE_LIST || mark === CLOSE_OBJECT) depth--;
-    if (values > MOST_VALUES)
-      throw queryError('tooLarge', { what: 'the number of values of the message', limit: MOST_VALUES });
-    if (depth > DEEPEST) throw queryError('tooLarge', { what: 'the depth of the message', limit: DEEPEST });
+  for (const mark of marksOf(text, new Set([separator, ...BRACKETS]))) {
+    if (mark === separator) count++;
+    else depth += mark === OPEN_LIST || mark === OPEN_OBJECT ? 1 : -1;
+    if (count > most) throw queryError('tooLarge', { what, limit: most });
+    if (depth > deepest) throw queryError('tooLarge', { what: level, limit: deepest });
   }
 }
 
@@ -111,8 +116,7 @@ const BACKSLASH = 0x5c;
 const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
-const MEMBERS: ReadonlySet<number> = new Set([COLON, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT]);
-const SHAPE: ReadonlySet<number> = new Set([COMMA, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT]);
+const BRACKETS = [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT];
 
 /** Error for valid JSON that parsers read differently, or null. */
 export function ambiguityOf(json: string): QueryError | null {
