@@ -110,14 +110,14 @@ export function getRoutes(app: FastifyInstance, parts: () => RequestParts) {
     schema: FastifySchema,
     known: readonly string[],
     read: (given: Parameters, request: FastifyRequest) => T,
-    answer: (call: RequestCall, asked: T) => Promise<object>,
+    answer: (call: RequestCall, parsed: T) => Promise<object>,
   ): void => {
     app.get(path, { schema }, async (request: FastifyRequest, reply: FastifyReply) => {
       const { call } = request;
-      const asked = await readRequest(parts(), call, 'admin_show', () =>
+      const parsed = await readRequest(parts(), call, 'admin_show', () =>
         read(queryParameters(request, known), request),
       );
-      return sendAnswer(request, reply, await answer(call, asked));
+      return sendAnswer(request, reply, await answer(call, parsed));
     });
   };
   const show = (path: string, schema: FastifySchema, answer: (call: RequestCall) => Promise<object>): void =>

@@ -159,14 +159,14 @@ const read = readerOfOne(REVOCATIONS);
 
 /** @throws QueryError E4150, E0511 */
 export function readRevocation(request: FastifyRequest): RevocationAsked {
-  const asked = read(jsonFields(request));
-  switch (asked.kind) {
+  const revocation = read(jsonFields(request));
+  switch (revocation.kind) {
     case 'token_id':
-      return { kind: 'token', name: nameIn('token_id', asked.read.token_id) };
+      return { kind: 'token', name: nameIn('token_id', revocation.read.token_id) };
     case 'subject':
-      return { kind: 'subject', name: nameIn('subject', asked.read.subject) };
+      return { kind: 'subject', name: nameIn('subject', revocation.read.subject) };
     case 'session':
-      return { kind: 'session', name: nameIn('session', asked.read.session) };
+      return { kind: 'session', name: nameIn('session', revocation.read.session) };
   }
 }
 

@@ -119,13 +119,13 @@ class AdminSession implements SessionHandler {
   }
 
   split(text: string) {
-    const found = [];
+    const statements = [];
     let start = 0;
     for (const part of text.split(';')) {
-      if (part.trim() !== '') found.push({ text: part, start });
+      if (part.trim() !== '') statements.push({ text: part, start });
       start += part.length + 1;
     }
-    return found;
+    return statements;
   }
 
   async prepare(text: string): Promise<WireStatement | null> {
@@ -175,7 +175,7 @@ class AdminSession implements SessionHandler {
     if (known === undefined) return null;
     const { columns } = show(known, [], this.#configured);
     return commandStatement(columns.map(textColumn), () =>
-      this.#told(async (call) => {
+      this.#runRecorded(async (call) => {
         const { rows } = show(known, await standing(this.#parts, call), this.#configured);
         return { tag: 'SHOW', rows };
       }),
@@ -184,7 +184,7 @@ class AdminSession implements SessionHandler {
 
   #help(): WireStatement {
     return commandStatement([textColumn('command')], () =>
-      this.#told(async (call) => {
+      this.#runRecorded(async (call) => {
         await enter(this.#parts, call);
         return { tag: 'SHOW', rows: HELP.map((line) => [line]) };
       }),
@@ -193,14 +193,16 @@ class AdminSession implements SessionHandler {
 
   #reload(): WireStatement {
     return commandStatement(null, () =>
-      this.#told(async (call) => {
-        const told = await reload(this.#parts, call);
-        if (!told.reloaded) throw error('F0000', `not reloaded: ${told.why}`);
-        const notices = [...told.now, ...told.kept.map((text) => `not reloaded: ${text}`)].map((message) => ({
-          severity: 'NOTICE' as const,
-          sqlstate: '00000',
-          message,
-        }));
+      this.#runRecorded(async (call) => {
+        const result = await reload(this.#parts, call);
+        if (!result.reloaded) throw error('F0000', `not reloaded: ${result.why}`);
+        const notices = [...result.now, ...result.kept.map((text) => `not reloaded: ${text}`)].map(
+          (message) => ({
+            severity: 'NOTICE' as const,
+            sqlstate: '00000',
+            message,
+          }),
+        );
         return { tag: 'RELOAD', notices };
       }),
     );
@@ -208,14 +210,14 @@ class AdminSession implements SessionHandler {
 
   #command(tag: string, run: (call: RequestCall) => Promise<unknown>): WireStatement {
     return commandStatement(null, () =>
-      this.#told(async (call) => {
+      this.#runRecorded(async (call) => {
         await run(call);
         return { tag: tag.toUpperCase() };
       }),
     );
   }
 
-  async #told(run: (call: RequestCall) => Promise<CommandResult>): Promise<CommandResult> {
+  async #runRecorded(run: (call: RequestCall) => Promise<CommandResult>): Promise<CommandResult> {
     const call = callOf(this.#identity);
     return this.#records.translate(call.requestId, '', () => run(call));
   }

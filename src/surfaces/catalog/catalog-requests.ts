@@ -29,8 +29,8 @@ export interface CatalogDelivery {
   readonly signal: AbortSignal | null;
   readonly memory: MemoryShare;
   /**
-   * Applies setting changes and signals of the statement, after the decision is recorded. @throws CatalogFault,
-   * QueryError
+   * Applies setting changes and signals of the statement, after the decision is recorded.
+   * @throws CatalogFault, QueryError
    */
   apply(reply: BackendReply): Promise<void>;
 }

@@ -89,22 +89,26 @@ export class RemoteCatalogs implements CatalogProvider {
       describe: async (caller, text, parameterTypes, signal) => {
         const known = this.cachedDescription(model, text, parameterTypes);
         if (known !== null) return known;
-        const told = await this.#asked(model, { subject, caller, text, parameterTypes, run: null }, signal);
-        if (told.kind !== 'described') throw new InternalError('a catalog did not describe a statement');
+        const reply = await this.#request(
+          model,
+          { subject, caller, text, parameterTypes, run: null },
+          signal,
+        );
+        if (reply.kind !== 'described') throw new InternalError('a catalog did not describe a statement');
         if (text.length <= MAX_DESCRIBED_LENGTH)
-          this.#described.set(keyOf(model.signature, text, parameterTypes), told.described);
-        return told.described;
+          this.#described.set(keyOf(model.signature, text, parameterTypes), reply.described);
+        return reply.described;
       },
       query: async (caller, text, parameterTypes, values, formats, maxRows, signal) => {
         const run = { values, formats, maxRows };
-        const told = await this.#asked(model, { subject, caller, text, parameterTypes, run }, signal);
-        if (told.kind !== 'reply') throw new InternalError('a catalog did not answer a statement');
-        return told.reply;
+        const reply = await this.#request(model, { subject, caller, text, parameterTypes, run }, signal);
+        if (reply.kind !== 'reply') throw new InternalError('a catalog did not answer a statement');
+        return reply.reply;
       },
     });
   }
 
-  async #asked(
+  async #request(
     model: CatalogModel,
     asked: Omit<RemoteCatalogRequest, 'id' | 'signature'>,
     signal: AbortSignal | null,
@@ -118,15 +122,15 @@ export class RemoteCatalogs implements CatalogProvider {
     signal?.addEventListener('abort', stop, { once: true });
     try {
       const question = { id, signature: model.signature, ...asked };
-      let told = await this.#host.ask(question);
-      if (told.kind === 'unknown') {
+      let reply = await this.#host.ask(question);
+      if (reply.kind === 'unknown') {
         await this.#send(id, model, requireGoing);
-        told = await this.#host.ask(question);
+        reply = await this.#host.ask(question);
       }
       requireGoing();
-      if (told.kind === 'fault') throw new CatalogFault(told.report);
-      if (told.kind === 'unknown') throw new InternalError('a catalog does not know its model');
-      return told;
+      if (reply.kind === 'fault') throw new CatalogFault(reply.report);
+      if (reply.kind === 'unknown') throw new InternalError('a catalog does not know its model');
+      return reply;
     } finally {
       signal?.removeEventListener('abort', stop);
     }

@@ -44,9 +44,9 @@ async function sendNotFound(
       ? queryError('notFound', path === '/' ? { elsewhere: rootHint(methods) } : {})
       : queryError('methodNotAllowed', { allowed });
   const who = /^\/(?:osl|admin)(?:\/|$)/.test(path) ? 'identified' : 'anyone';
-  const told = await turnAway(service, call, 'http', reason, who);
-  if (told.entry === 'methodNotAllowed' && allowed !== undefined) reply.header('allow', allowed);
-  return sendProblem(reply, told, call.requestId);
+  const refusal = await turnAway(service, call, 'http', reason, who);
+  if (refusal.entry === 'methodNotAllowed' && allowed !== undefined) reply.header('allow', allowed);
+  return sendProblem(reply, refusal, call.requestId);
 }
 
 function traceparentOf(header: string | readonly string[] | undefined): string | null {
@@ -149,9 +149,9 @@ export async function sendRefusal(
 ): Promise<FastifyReply> {
   const { call } = request;
   const action = ACTIONS.get(request.routeOptions.url ?? '');
-  const told =
+  const refusal =
     action === undefined
       ? await turnAway(service, call, 'http', fault, 'anyone')
       : await turnAway(service, call, action, fault, 'identified');
-  return sendProblem(reply, told, call.requestId);
+  return sendProblem(reply, refusal, call.requestId);
 }

@@ -142,8 +142,10 @@ export class ClientErrors {
     }
     const call = anonymousCall(socket);
     // A request whose body broke off is recorded by its handler.
-    const told = answering ? Promise.resolve(fault) : turnAway(this.#service, call, 'http', fault, 'anyone');
-    told.then(
+    const reported = answering
+      ? Promise.resolve(fault)
+      : turnAway(this.#service, call, 'http', fault, 'anyone');
+    reported.then(
       (problem) => socket.end(rawProblem(problem, call.requestId), () => socket.destroy()),
       () => socket.destroy(),
     );

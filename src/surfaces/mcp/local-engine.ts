@@ -97,8 +97,12 @@ export class LocalEngine implements Engine {
 
   schema(given: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<JsonDocument> {
     return this.#call(signal, async (call) => {
-      const wish = await readRequest(this.#service, call, 'schema', () => schemaSelection(given));
-      const { body } = await describe(this.#service, call, { document: 'schema', governed: true, wish });
+      const selection = await readRequest(this.#service, call, 'schema', () => schemaSelection(given));
+      const { body } = await describe(this.#service, call, {
+        document: 'schema',
+        governed: true,
+        wish: selection,
+      });
       return { text: body.toString(), requestId: call.requestId };
     });
   }

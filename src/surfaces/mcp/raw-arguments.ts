@@ -51,20 +51,20 @@ export function captureArguments(input: Readable): {
   readonly passed: Readable;
   readonly written: (id: string | number) => string | null;
 } {
-  const kept = new Map<string | number, string>();
+  const pending = new Map<string | number, string>();
   const decoder = new StringDecoder('utf8');
   let rest = '';
   const passed = new Transform({
     transform(chunk: Buffer, _, done) {
       const lines = `${rest}${decoder.write(chunk)}`.split('\n');
       rest = (lines.pop() ?? '').slice(0, LONGEST);
-      for (const line of lines) keep(kept, line);
+      for (const line of lines) keep(pending, line);
       done(null, chunk);
     },
   });
   const written = (id: string | number): string | null => {
-    const found = kept.get(id) ?? null;
-    kept.delete(id);
+    const found = pending.get(id) ?? null;
+    pending.delete(id);
     return found;
   };
   return { passed: input.pipe(passed), written };

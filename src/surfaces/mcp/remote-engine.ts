@@ -99,8 +99,8 @@ async function refusalOf(response: Response): Promise<EngineRefusal> {
     // The status is known, which suffices.
   }
   const detail = envelope?.['detail'];
-  const said = typeof detail === 'string' ? detail : 'the engine refused without saying why';
-  return new EngineRefusal(response.status, envelope, requestId, said);
+  const message = typeof detail === 'string' ? detail : 'the engine refused without saying why';
+  return new EngineRefusal(response.status, envelope, requestId, message);
 }
 
 /** @throws EngineRefusal if the answer breaks off, or its trailer reports a failure */

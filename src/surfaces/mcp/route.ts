@@ -135,9 +135,9 @@ async function enter(
     if (fault !== null) throw await turnAway(service, call, 'mcp', fault, 'identified');
     await admit(service, call, 'mcp', 'catalog');
   } catch (error) {
-    const told = publicError(service, call.requestId, error);
-    if (told.entry !== 'missingToken' && told.entry !== 'invalidToken') throw told;
-    challenge(reply, told, request, options);
+    const refusal = publicError(service, call.requestId, error);
+    if (refusal.entry !== 'missingToken' && refusal.entry !== 'invalidToken') throw refusal;
+    challenge(reply, refusal, request, options);
     return null;
   }
   return call;

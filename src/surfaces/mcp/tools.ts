@@ -155,20 +155,20 @@ async function query(engine: Engine, question: QueryJson, maxBytes: number, cont
   const { rows, trailer } = await engine.query(question, maxBytes, context.mcpReq.signal);
   const { request_id: id, row_count: available, truncated, ...rest } = trailer;
   const cut = typeof available === 'number' && rows.length < available;
-  const held = truncated === true;
+  const truncatedByEngine = truncated === true;
   // If the engine truncated the rows, their total is unknown.
-  const of = held ? `more than ${available}` : `${available}`;
+  const of = truncatedByEngine ? `more than ${available}` : `${available}`;
   const hint = cut
     ? `${rows.length} of ${of} rows fit into one result: select fewer columns, filter, aggregate, or page with ORDER BY, LIMIT and OFFSET`
-    : held
+    : truncatedByEngine
       ? 'the engine held rows back: filter, aggregate or add LIMIT'
       : null;
   return resultOf({
     request_id: typeof id === 'string' ? id : null,
     row_count: rows.length,
-    truncated: cut || held,
+    truncated: cut || truncatedByEngine,
     ...(hint === null ? {} : { hint }),
-    ...(cut && !held ? { available_rows: available } : {}),
+    ...(cut && !truncatedByEngine ? { available_rows: available } : {}),
     rows,
     ...rest,
   });
@@ -190,20 +190,20 @@ async function schema(engine: Engine, given: ToolInput, maxBytes: number, contex
   await requireKnown(engine, 'schema', given, SCHEMA_NAMES);
   const { from, ...wish } = given;
   const isIndex = Object.keys(wish).length === 0;
-  const asked = isIndex ? { index: true, from: from ?? 0 } : given;
-  const document = await engine.schema(asked, context.mcpReq.signal);
+  const selection = isIndex ? { index: true, from: from ?? 0 } : given;
+  const document = await engine.schema(selection, context.mcpReq.signal);
   const head = { request_id: document.requestId, row_count: 0 };
   if (Buffer.byteLength(document.text) > maxBytes) {
     const hint =
       'this part of the schema is larger than one result: ask for fewer `names`, or one of `parts` with `names`';
     return resultOf({ ...head, truncated: true, hint, schema: {} });
   }
-  const found = fieldsIn(document);
-  const more = isIndex && typeof found['next'] === 'number';
+  const fields = fieldsIn(document);
+  const more = isIndex && typeof fields['next'] === 'number';
   const hint = more
-    ? `there is more: ask again with from ${found['next']}; with \`names\` for columns, keys and examples`
+    ? `there is more: ask again with from ${fields['next']}; with \`names\` for columns, keys and examples`
     : 'ask with `names` for columns, keys and examples, with `parts` for forms, functions and operators';
-  return resultOf({ ...head, truncated: more, ...(isIndex ? { hint } : {}), schema: found });
+  return resultOf({ ...head, truncated: more, ...(isIndex ? { hint } : {}), schema: fields });
 }
 
 function fieldsIn({ text }: JsonDocument) {

@@ -89,7 +89,7 @@ export class BufferedRows implements RowSink {
   /** Takes at most `max` rows (0: all), fewer only at the end. Throws the failure of the query. */
   async take(max: number): Promise<{ readonly rows: readonly Uint8Array[]; readonly more: boolean }> {
     const wanted = max === 0 ? Number.POSITIVE_INFINITY : max;
-    while (!this.#ended && this.#held < Math.min(wanted, MAX_ROWS_TAKEN)) {
+    while (!this.#ended && this.#available < Math.min(wanted, MAX_ROWS_TAKEN)) {
       if (this.#wakeWriter !== null) break;
       await new Promise<void>((resolve) => {
         this.#wakeReader = resolve;
@@ -102,10 +102,10 @@ export class BufferedRows implements RowSink {
     if (this.#next === this.#rows.length || this.#next > COMPACT_AFTER) this.#compact();
     if (this.#bytes <= MAX_BUFFERED_BYTES / 2) this.#wakeWriter?.();
     if (rows.length === 0 && this.#failure !== null) throw this.#failure.cause;
-    return { rows, more: this.#held > 0 || !this.#ended || this.#failure !== null };
+    return { rows, more: this.#available > 0 || !this.#ended || this.#failure !== null };
   }
 
-  get #held(): number {
+  get #available(): number {
     return this.#rows.length - this.#next;
   }
 

@@ -196,8 +196,8 @@ async function settingsFor(session: SessionParts, text: string): Promise<Catalog
   const known = catalogSettings(session);
   if (!namesSessions(text)) return known;
   const cursors = session.cursors.list().map((c) => ({ ...c, text: c.text.slice(0, LONGEST) }));
-  const kept = { sessions: await session.own.all(), cursors, statements: statementsOf(session) };
-  return { ...known, json: `${known.json.slice(0, -1)},${JSON.stringify(kept).slice(1)}` };
+  const state = { sessions: await session.own.all(), cursors, statements: statementsOf(session) };
+  return { ...known, json: `${known.json.slice(0, -1)},${JSON.stringify(state).slice(1)}` };
 }
 
 function statementsOf({ statements }: SessionParts): readonly CatalogStatement[] {
@@ -214,7 +214,7 @@ function statementsOf({ statements }: SessionParts): readonly CatalogStatement[]
 function describe(settings: SessionSettings, pid: number): CatalogSettings {
   const byName = settings
     .all()
-    .map((s) => [s.name.toLowerCase(), [s.value, s.kept, s.atStart, s.byDefault]] as const);
+    .map((s) => [s.name.toLowerCase(), [s.value, s.stored, s.atStart, s.byDefault]] as const);
   return Object.freeze({
     json: JSON.stringify({ pid, settings: Object.fromEntries(byName) }),
     inForce: IN_FORCE.map((name) => [name, settings.show(name).value] as const),

@@ -149,8 +149,8 @@ function transactionMode(arg: Argument): readonly { name: string; value: string 
   if (element.arg === undefined) return [];
   const value = textOf(element.arg);
   if (element.defname === 'transaction_isolation') return [{ name: element.defname, value }];
-  const asked = element.defname === 'transaction_read_only' && !/^(off|0|false)$/i.test(value);
-  return asked ? [{ name: 'transaction_read_only', value }] : [];
+  const setsReadOnly = element.defname === 'transaction_read_only' && !/^(off|0|false)$/i.test(value);
+  return setsReadOnly ? [{ name: 'transaction_read_only', value }] : [];
 }
 
 function transactionCommand(

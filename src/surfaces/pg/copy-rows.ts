@@ -211,16 +211,16 @@ export function copyOptions(node: CopyNode): CopyOptions {
   if (node.is_from === true) throw error('25006', 'cannot execute COPY FROM in a read-only transaction');
   if (node.is_program === true || node.filename !== undefined)
     throw error('42501', 'COPY goes to STDOUT only', { hint: 'use \\copy in psql' });
-  const given = new Map<string, CopyOption & { DefElem: unknown }>();
+  const byName = new Map<string, CopyOption & { DefElem: unknown }>();
   for (const option of node.options ?? []) {
     if (!('DefElem' in option)) continue;
     const name = option.DefElem.defname ?? '';
-    if (given.has(name)) throw error('42601', 'conflicting or redundant options');
-    given.set(name, option);
+    if (byName.has(name)) throw error('42601', 'conflicting or redundant options');
+    byName.set(name, option);
   }
   const text = (name: string): string | null => {
-    const option = given.get(name);
-    given.delete(name);
+    const option = byName.get(name);
+    byName.delete(name);
     return option === undefined ? null : textOf(option, name);
   };
   const format = text('format') ?? 'text';
@@ -230,8 +230,8 @@ export function copyOptions(node: CopyNode): CopyOptions {
   if (encoding !== null && !/^utf-?8$/i.test(encoding)) throw error('0A000', 'COPY is served in UTF-8 only');
   const csv = format === 'csv';
   const quote = text('quote');
-  const forceQuote = listOf(given.get('force_quote'));
-  given.delete('force_quote');
+  const forceQuote = listOf(byName.get('force_quote'));
+  byName.delete('force_quote');
   const options = {
     format,
     delimiter: text('delimiter') ?? (csv ? ',' : '\t'),
@@ -241,7 +241,7 @@ export function copyOptions(node: CopyNode): CopyOptions {
     escape: text('escape') ?? quote ?? '"',
     forceQuote: forceQuote ?? [],
   } as const;
-  for (const name of given.keys()) throw error('42601', `option "${name}" not recognized`);
+  for (const name of byName.keys()) throw error('42601', `option "${name}" not recognized`);
   requireSense(options, node.options ?? []);
   return options;
 }

@@ -139,7 +139,7 @@ function fetchStatement(
         requireSameColumns(columns, cursors.columnsOf(name));
         const into = kind === 'move' ? NOWHERE : rows;
         const result = await cursors.fetch(name, portion, format, into);
-        return { ...result, given: rowsOf(result) };
+        return { ...result, fetched: rowsOf(result) };
       };
       const portal = fetchPortal(session, { count, tag: kind.toUpperCase() }, step);
       // MOVE returns no rows, so it cannot be suspended.
@@ -159,7 +159,7 @@ function requireSameColumns(told: WireStatement['columns'], now: WireStatement['
 type FetchStep = (
   portion: number,
   rows: RowWriter,
-) => Promise<Awaited<ReturnType<Portal['fetch']>> & { readonly given: number }>;
+) => Promise<Awaited<ReturnType<Portal['fetch']>> & { readonly fetched: number }>;
 
 /**
  * A cursor's query is counted and recorded with its first fetched rows; later rows belong to it like those of a
@@ -175,17 +175,17 @@ function fetchPortal(
     async fetch(maxRows, rows) {
       state.block.requireUsable();
       const portion = left === 'all' ? maxRows : maxRows === 0 ? left : Math.min(left, maxRows);
-      const { given, suspended, ...rest } = left === 0 ? NO_ROWS : await step(portion, rows);
-      if (given === 0) await records.admit();
-      if (left !== 'all') left -= given;
-      const more = suspended && left !== 0 && maxRows > 0 && given === maxRows;
-      return { ...rest, suspended: more, tag: `${tag} ${given}` };
+      const { fetched, suspended, ...rest } = left === 0 ? NO_ROWS : await step(portion, rows);
+      if (fetched === 0) await records.admit();
+      if (left !== 'all') left -= fetched;
+      const more = suspended && left !== 0 && maxRows > 0 && fetched === maxRows;
+      return { ...rest, suspended: more, tag: `${tag} ${fetched}` };
     },
     close: () => undefined,
   };
 }
 
-const NO_ROWS = Object.freeze({ given: 0, suspended: false });
+const NO_ROWS = Object.freeze({ fetched: 0, suspended: false });
 
 /** FETCH and MOVE of a cursor that can move backward: all rows of a motion are available at once. */
 function scrollPortal(

@@ -161,8 +161,12 @@ export class Cursors {
         format,
       );
       await writeRows(scrolled.rows, rows);
-      const given = scrolled.rows.length;
-      return { suspended: count > 0 && given === count, tag: `SELECT ${given}`, notices: scrolled.notices };
+      const rowCount = scrolled.rows.length;
+      return {
+        suspended: count > 0 && rowCount === count,
+        tag: `SELECT ${rowCount}`,
+        notices: scrolled.notices,
+      };
     }
     if (portal.ended) return { suspended: false, tag: 'SELECT 0' };
     try {

@@ -145,9 +145,9 @@ export class DataPortal implements Portal {
     if (this.#paced !== null) this.#run.rights.requireSame(this.#paced.rights);
     this.#paced ??= this.#start();
     const { rows: queue, answer, stop } = this.#paced;
-    const given = await this.#run.while(stop, () => this.#portion(queue, answer, maxRows, rows));
+    const fetched = await this.#run.while(stop, () => this.#portion(queue, answer, maxRows, rows));
     const masks = first ? planNotices(this.#plan) : NO_NOTICES;
-    return { ...given, notices: this.#run.audible([...masks, ...given.notices]) };
+    return { ...fetched, notices: this.#run.audible([...masks, ...fetched.notices]) };
   }
 
   close(): void {
@@ -162,18 +162,18 @@ export class DataPortal implements Portal {
     maxRows: number,
     rows: RowWriter,
   ): Promise<FetchResult & { readonly notices: readonly WireNotice[] }> {
-    let given = 0;
+    let count = 0;
     for (;;) {
-      const taken = await queue.take(maxRows === 0 ? 0 : maxRows - given);
+      const taken = await queue.take(maxRows === 0 ? 0 : maxRows - count);
       await writeRows(taken.rows, rows, (bytes) => queue.delivered(bytes));
-      given += taken.rows.length;
+      count += taken.rows.length;
       // Like Postgres, which does not look for the end either; otherwise the result would depend on timing.
-      if (maxRows > 0 && given === maxRows)
-        return { suspended: true, tag: `SELECT ${given}`, notices: NO_NOTICES };
+      if (maxRows > 0 && count === maxRows)
+        return { suspended: true, tag: `SELECT ${count}`, notices: NO_NOTICES };
       if (!taken.more) {
         const whole = await answer;
         const notices = whole === null ? NO_NOTICES : endNotices(whole);
-        return { suspended: false, tag: `SELECT ${given}`, notices };
+        return { suspended: false, tag: `SELECT ${count}`, notices };
       }
     }
   }
@@ -236,14 +236,14 @@ export const NO_NOTICES: readonly WireNotice[] = Object.freeze([]);
 /** Notices about masks and other facts of the plan, sent with the first rows. */
 export function planNotices(plan: GovernedPlan): readonly WireNotice[] {
   const { maskedColumns, partialColumns } = plan;
-  const told = noticesOf(plan);
-  if (maskedColumns.length === 0 && partialColumns.length === 0 && told.length === 0) return NO_NOTICES;
+  const others = noticesOf(plan);
+  if (maskedColumns.length === 0 && partialColumns.length === 0 && others.length === 0) return NO_NOTICES;
   return [
     ...(maskedColumns.length === 0 ? [] : [`masked for you: ${maskedColumns.join(', ')}`]),
     ...(partialColumns.length === 0
       ? []
       : [`${partialColumns.join(', ')}: computed over values of which some are masked for you`]),
-    ...told,
+    ...others,
   ].map(notice);
 }
 

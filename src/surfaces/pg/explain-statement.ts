@@ -27,13 +27,13 @@ export async function explainStatement(
   const first: DataQuestion = { ...caller.newCall(), body, parameterOids };
   const prepared = await records.translate(first.requestId, question, () => prepare(service, first));
   const unrun = records.hold(first, () => prepared.record());
-  const told = (): Promise<readonly string[]> => {
+  const explainLines = (): Promise<readonly string[]> => {
     state.block.requireUsable();
     const call = records.pending.release(unrun) ? first : caller.newCall();
-    const asked: DataQuestion = { ...call, body, parameterOids, prepared };
+    const dataQuestion: DataQuestion = { ...call, body, parameterOids, prepared };
     return running.cancellable((signal) =>
       records.translate(call.requestId, question, async () => {
-        const { plan } = await explainPlan(service, asked, null, signal);
+        const { plan } = await explainPlan(service, dataQuestion, null, signal);
         const { objects, grants } = plan;
         const tellable = { plan: explain(plan), objects, grants };
         return format === 'json' ? [planDocument(tellable)] : planLines(tellable);
@@ -43,16 +43,16 @@ export async function explainStatement(
   return {
     parameterTypes: prepared.plan.clientOids,
     columns: [{ name: 'QUERY PLAN', typeOid: TYPE_OIDS[format], typeLength: -1, typeModifier: -1 }],
-    open: () => linesPortal(told),
+    open: () => linesPortal(explainLines),
   };
 }
 
 /** One row per line, computed at the first fetch. */
-function linesPortal(told: () => Promise<readonly string[]>): Portal {
+function linesPortal(readLines: () => Promise<readonly string[]>): Portal {
   let lines: readonly string[] | null = null;
   return {
     async fetch(maxRows, rows) {
-      lines ??= await told();
+      lines ??= await readLines();
       const portion = maxRows === 0 ? lines : lines.slice(0, maxRows);
       for (const line of portion) await rows.write(dataRow([line]));
       lines = lines.slice(portion.length);
@@ -152,9 +152,9 @@ function stepLines({ step, detail, inputs }: PlanExplanation, depth: number): re
   const indent = depth === 0 ? '' : `${'      '.repeat(depth - 1)}  ->  `;
   const below = '      '.repeat(depth);
   const on = object === undefined ? '' : ` on ${String(object)}`;
-  const said = marks.length === 0 ? '' : `  (${marks.map(markText).join(', ')})`;
+  const flags = marks.length === 0 ? '' : `  (${marks.map(markText).join(', ')})`;
   return [
-    `${indent}${capital(step)}${on}${said}`,
+    `${indent}${capital(step)}${on}${flags}`,
     ...lists.map(([name, value]) => `${below}  ${title(name)}: ${listText(value)}`),
     ...inputs.flatMap((input) => stepLines(input, depth + 1)),
   ];

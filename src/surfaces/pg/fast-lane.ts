@@ -89,7 +89,7 @@ export class PgFastLane implements FastLane {
 
 function receiverOf({ settings, records }: SessionParts, answer: FastAnswer): AnswerReceiver {
   const noticesOf = (plan: GovernedPlan) => audible(settings, planNotices(plan));
-  const said = (error: QueryError, requestId: string, text: string) =>
+  const toWireError = (error: QueryError, requestId: string, text: string) =>
     records.toWireError(error, requestId, text);
   return {
     whole: true, // incomplete rows are an error: the protocol cannot express them
@@ -100,11 +100,11 @@ function receiverOf({ settings, records }: SessionParts, answer: FastAnswer): An
       return {
         write: (rows) => stream.write(rows),
         finished: (count) => stream.finished(`SELECT ${count}`, noticesOf(plan)),
-        failed: (error, requestId, text) => stream.failed(said(error, requestId, text)),
+        failed: (error, requestId, text) => stream.failed(toWireError(error, requestId, text)),
       };
     },
     failed: ({ outputs }, error, requestId, text) =>
-      answer.failed(columnsOf(outputs), said(error, requestId, text)),
+      answer.failed(columnsOf(outputs), toWireError(error, requestId, text)),
   };
 }
 

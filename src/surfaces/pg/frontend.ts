@@ -127,15 +127,15 @@ function handlerOf(
     async authenticate({ user, database, password, certificate, parameters, remoteAddress }, control) {
       const call = bearerCall(remoteAddress, password);
       try {
-        const held = await loginWithoutToken(service, call, { user, password, certificate });
-        const identity = held?.identity ?? (await login(service, call, user));
+        const tokenless = await loginWithoutToken(service, call, { user, password, certificate });
+        const identity = tokenless?.identity ?? (await login(service, call, user));
         const refuse = (reason: WireError) => refusedLogin(service, call, identity, reason);
         if (database !== DATABASE) throw await refuse(noDatabase(database, DATABASE));
         if (!admits()) throw await refuse(draining());
         const settings = new SessionSettings(user, await withResolvedZone(service, parameters));
         const ended = await sessions.open(identity.subject, remoteAddress);
         if (ended === null) throw await refuse(tooMany(identity));
-        const owner = { identity, held, address: remoteAddress, sessions: own, ended };
+        const owner = { identity, tokenless, address: remoteAddress, sessions: own, ended };
         const session = new PgSession(service, owner, settings, control, catalogs, questions);
         session.enter(register, control);
         return session;

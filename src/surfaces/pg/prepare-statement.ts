@@ -26,7 +26,8 @@ const QUESTION = /^\s*(?:select|with|values)\b/i;
 
 /**
  * Classifies and prepares a statement: query on data or catalog, session command, cursor statement, PREPARE, EXECUTE,
- * EXPLAIN or COPY. Null if the text has no statement. @throws WireError
+ * EXPLAIN or COPY. Null if the text has no statement.
+ * @throws WireError
  */
 export function prepareStatement(
   session: SessionParts,

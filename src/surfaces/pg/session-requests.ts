@@ -24,20 +24,20 @@ import {
 export class SessionCaller {
   readonly #service: GlassParts;
   #identity: Identity;
-  #held: TokenlessSession | null;
+  #tokenless: TokenlessSession | null;
   readonly #address: string;
   readonly #purpose: () => string | null;
   #origin: Origin;
 
   /**
-   * @param held service account or certificate holder; null if a token was sent
+   * @param tokenless service account or certificate holder; null if a token was sent
    * @param address address of the client
    * @param purpose reads the current value of the session's purpose setting
    */
   constructor(
     service: GlassParts,
     identity: Identity,
-    held: TokenlessSession | null,
+    tokenless: TokenlessSession | null,
     address: string,
     purpose: () => string | null,
   ) {
@@ -46,7 +46,7 @@ export class SessionCaller {
     this.#purpose = purpose;
     this.#origin = Object.freeze({ address, purpose: purpose(), emergency: null });
     this.#identity = identity;
-    this.#held = held;
+    this.#tokenless = tokenless;
   }
 
   get identity(): Identity {
@@ -54,7 +54,7 @@ export class SessionCaller {
   }
 
   get user(): string {
-    return this.#held?.kind === 'account' ? this.#held.account.login : this.#identity.subject;
+    return this.#tokenless?.kind === 'account' ? this.#tokenless.account.login : this.#identity.subject;
   }
 
   get rights(): string {
@@ -95,7 +95,7 @@ export class SessionCaller {
   /** Error that ends the session if its identity is expired, revoked or changed; else null. */
   expiry(): WireError | null {
     if (this.#service.revoked.has(this.#identity)) return tokenRevoked();
-    const changed = this.#held === null ? null : this.#lookUp(this.#held);
+    const changed = this.#tokenless === null ? null : this.#lookUp(this.#tokenless);
     if (changed !== null || !isExpired(this.#identity, Date.now())) return changed;
     return tokenExpired();
   }
@@ -105,7 +105,7 @@ export class SessionCaller {
     const now = heldNow(this.#service, held);
     if (now === null) return fatal('28000', IDENTITY_CHANGED[held.kind]);
     if (now !== held) this.#identity = now.identity;
-    this.#held = now;
+    this.#tokenless = now;
     return null;
   }
 }
@@ -151,22 +151,22 @@ export class SessionRecords {
 
   /** Converts an error that is already recorded to a wire error. */
   toWireError(failure: unknown, requestId: string, text: string): unknown {
-    const said =
+    const converted =
       failure instanceof UnencodableRow
-        ? failure.said
+        ? failure.shown
         : failure instanceof QueryError
           ? wireError(failure, requestId, text)
           : failure;
-    if (said instanceof WireError) this.#recorded.add(said);
-    return said;
+    if (converted instanceof WireError) this.#recorded.add(converted);
+    return converted;
   }
 
   /** Error for the client; `recordFailure` records it after it was sent. */
   refusal(reason: QueryError): WireError {
     const call = this.#newCall();
-    const said = wireError(reason, call.requestId, '');
-    this.#refusals.set(said, { call, reason });
-    return said;
+    const refusal = wireError(reason, call.requestId, '');
+    this.#refusals.set(refusal, { call, reason });
+    return refusal;
   }
 
   /** Registers a prepared statement whose `record` is called if it never runs. */
@@ -254,18 +254,18 @@ class PendingRecord {
 /** SQLSTATE untranslatable_character: the client's encoding lacks a character. */
 const UNTRANSLATABLE = '22P05';
 
-/** A row cannot be encoded for the client. The client gets `said`, and the query is recorded as failed. */
+/** A row cannot be encoded for the client. The client gets `shown`, and the query is recorded as failed. */
 class UnencodableRow extends ForeignFault {
   override readonly name = 'UnencodableRow';
-  readonly said: WireError;
+  readonly shown: WireError;
 
-  constructor(said: WireError) {
-    super(said.message);
-    this.said = said;
+  constructor(shown: WireError) {
+    super(shown.message);
+    this.shown = shown;
   }
 
   get code(): string {
-    return this.said.sqlstate;
+    return this.shown.sqlstate;
   }
 }
 

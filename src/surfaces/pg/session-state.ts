@@ -97,9 +97,9 @@ export class SessionState {
    * isolation level.
    */
   #endBlock({ kind, chain }: Extract<Command, { kind: 'commit' | 'rollback' }>): CommandResult {
-    const asked = kind === 'commit' ? 'COMMIT' : 'ROLLBACK';
+    const verb = kind === 'commit' ? 'COMMIT' : 'ROLLBACK';
     if (chain && !this.inBlock)
-      throw error('25P01', `${asked} AND CHAIN can only be used in transaction blocks`);
+      throw error('25P01', `${verb} AND CHAIN can only be used in transaction blocks`);
     const notices = this.inBlock ? [] : [warning('25P01', 'there is no transaction in progress')];
     const { level } = this.isolation;
     this.#control.closePortals();

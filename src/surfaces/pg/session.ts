@@ -32,10 +32,10 @@ import { Isolation, SessionState } from './session-state.js';
 import { PURPOSE } from './setting-list.js';
 import type { SessionSettings } from './settings.js';
 
-/** Caller and address of a session. `held`: a login without a token (service account or certificate), else null. */
+/** Caller and address of a session. `tokenless`: a login without a token (service account or certificate), else null. */
 export interface SessionOwner {
   readonly identity: Identity;
-  readonly held: TokenlessSession | null;
+  readonly tokenless: TokenlessSession | null;
   readonly address: string;
   readonly ended: () => void;
   /** Sessions of all callers; used to list and signal the caller's own. */
@@ -50,14 +50,14 @@ export class PgSession implements SessionHandler {
 
   constructor(
     service: AnswerParts,
-    { identity, held, address, ended, sessions }: SessionOwner,
+    { identity, tokenless, address, ended, sessions }: SessionOwner,
     settings: SessionSettings,
     control: SessionControl,
     catalogs: CatalogProvider | null,
     questions: QuestionRouter,
   ) {
     const purpose = (): string | null => settings.show(PURPOSE).value || null;
-    const caller = new SessionCaller(service, identity, held, address, purpose);
+    const caller = new SessionCaller(service, identity, tokenless, address, purpose);
     const records = new SessionRecords(service, () => caller.newCall());
     const rights = new SuspendedRowRights(caller, records);
     this.#ended = ended;

@@ -1,13 +1,16 @@
 /** Error for an invalid value, with Postgres' message if it differs from the usual one. */
 export class ValueFault extends Error {
   /** Null: `invalid value for parameter …`. */
-  readonly told: string | null;
+  readonly postgresMessage: string | null;
   readonly detail: string | undefined;
   readonly hint: string | undefined;
 
-  constructor(told: string | null, more: { readonly detail?: string; readonly hint?: string } = {}) {
-    super(told ?? 'invalid value');
-    this.told = told;
+  constructor(
+    postgresMessage: string | null,
+    more: { readonly detail?: string; readonly hint?: string } = {},
+  ) {
+    super(postgresMessage ?? 'invalid value');
+    this.postgresMessage = postgresMessage;
     this.detail = more.detail;
     this.hint = more.hint;
   }
@@ -118,9 +121,11 @@ export function integer({ unit, min, max }: SettingRange): SettingKind {
     accept: (text, _before, name) => {
       const value = roundEven(measured(text, unit, true));
       if (Math.abs(value) > MAX_INT) throw new ValueFault(null, { hint: 'Value exceeds integer range.' });
-      const said = unit === undefined ? `${value}` : `${value} ${unit}`;
+      const shown = unit === undefined ? `${value}` : `${value} ${unit}`;
       if (value < min || value > max)
-        throw new ValueFault(`${said} is outside the valid range for parameter "${name}" (${min} .. ${max})`);
+        throw new ValueFault(
+          `${shown} is outside the valid range for parameter "${name}" (${min} .. ${max})`,
+        );
       return String(value);
     },
     shown: (value) => withUnit(Number(value), unit),
@@ -131,10 +136,10 @@ export function real({ unit, min, max }: SettingRange): SettingKind {
   return {
     accept: (text, _before, name) => {
       const value = measured(text, unit);
-      const said = unit === undefined ? `${brief(value)}` : `${brief(value)} ${unit}`;
+      const shown = unit === undefined ? `${brief(value)}` : `${brief(value)} ${unit}`;
       if (value < min || value > max)
         throw new ValueFault(
-          `${said} is outside the valid range for parameter "${name}" (${brief(min)} .. ${brief(max)})`,
+          `${shown} is outside the valid range for parameter "${name}" (${brief(min)} .. ${brief(max)})`,
         );
       return brief(value);
     },

@@ -22,7 +22,7 @@ export interface ShownSetting {
   /** Value in the most readable unit. */
   readonly value: string;
   /** Value in the setting's own unit. */
-  readonly kept: string;
+  readonly stored: string;
   /** Value after RESET, and the server's default; in the setting's own unit. */
   readonly atStart: string;
   readonly byDefault: string;
@@ -44,7 +44,7 @@ const LOCK_TIMEOUT_MS = 5_000;
 export class SessionSettings {
   readonly #scopes: SettingScopes;
   readonly #atStart: ReadonlyMap<string, string>;
-  #told: ReadonlyMap<string, string>;
+  #reported: ReadonlyMap<string, string>;
   #freshness: AnswerFreshness | null = null;
   #output: { readonly of: ReadonlyMap<string, string>; readonly settings: StatementSettings } | null = null;
 
@@ -58,7 +58,7 @@ export class SessionSettings {
     }
     this.#atStart = values;
     this.#scopes = new SettingScopes(values);
-    this.#told = this.reported();
+    this.#reported = this.reported();
   }
 
   reported(): ReadonlyMap<string, string> {
@@ -69,13 +69,13 @@ export class SessionSettings {
   output(): StatementSettings {
     const of = this.#scopes.values;
     if (this.#output?.of !== of) {
-      const told: StatementSettings[number][] = OUTPUT.flatMap(([name, ...ours]) => {
+      const passed: StatementSettings[number][] = OUTPUT.flatMap(([name, ...ours]) => {
         const { value } = this.show(name);
         return ours.includes(value) ? [] : [[name, value] as const];
       });
       const lock = this.milliseconds('lock_timeout');
-      if (lock > 0 && lock < LOCK_TIMEOUT_MS) told.push(['lock_timeout', String(lock)]);
-      this.#output = { of, settings: Object.freeze(told.map((t) => Object.freeze(t))) };
+      if (lock > 0 && lock < LOCK_TIMEOUT_MS) passed.push(['lock_timeout', String(lock)]);
+      this.#output = { of, settings: Object.freeze(passed.map((t) => Object.freeze(t))) };
     }
     return this.#output.settings;
   }
@@ -98,7 +98,7 @@ export class SessionSettings {
     return SETTINGS.map((s) => ({
       name: s.name,
       value: this.#shown(s),
-      kept: this.#valueOf(s),
+      stored: this.#valueOf(s),
       atStart: this.#atStart.get(s.name.toLowerCase()) ?? s.initial,
       byDefault: s.initial,
       description: s.description,
@@ -145,8 +145,8 @@ export class SessionSettings {
     if (!inBlock) this.#scopes.commit();
     if (!this.#scopes.takeChanged()) return NOTHING;
     const now = this.reported();
-    const changes = [...now].filter(([name, value]) => this.#told.get(name) !== value);
-    this.#told = now;
+    const changes = [...now].filter(([name, value]) => this.#reported.get(name) !== value);
+    this.#reported = now;
     return changes;
   }
 
@@ -190,10 +190,10 @@ function accept(setting: SessionSetting, value: string, before: string, written:
     return setting.kind.accept(value, before, written);
   } catch (fault) {
     if (!(fault instanceof ValueFault)) throw fault;
-    const { told, detail, hint } = fault;
+    const { postgresMessage, detail, hint } = fault;
     const name = setting.kind.text === true ? setting.name : written;
-    if (told === null) throw invalid(name, value, { detail, hint });
-    throw error('22023', told, { detail, hint });
+    if (postgresMessage === null) throw invalid(name, value, { detail, hint });
+    throw error('22023', postgresMessage, { detail, hint });
   }
 }
 
@@ -291,8 +291,8 @@ export async function withResolvedZones(
 }
 
 /**
- * Replaces the time zone in startup parameters by Postgres' spelling. @throws WireError 22023, QueryError E0510,
- * E0523
+ * Replaces the time zone in startup parameters by Postgres' spelling.
+ * @throws WireError 22023, QueryError E0510, E0523
  */
 export async function withResolvedZone(
   service: Pick<RunningParts, 'engines' | 'defaultConnector'>,

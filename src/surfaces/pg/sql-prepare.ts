@@ -12,8 +12,8 @@ type ExecuteNode = Extract<StatementNode, { ExecuteStmt: unknown }>['ExecuteStmt
 const EXECUTES = new WeakSet<WireStatement>();
 
 /**
- * `PREPARE name [(types)] AS query`. Running it prepares the query, counted and recorded like Parse. @throws
- * WireError
+ * `PREPARE name [(types)] AS query`. Running it prepares the query, counted and recorded like Parse.
+ * @throws WireError
  */
 export function prepareCommand(
   session: SessionParts,
@@ -41,8 +41,8 @@ export function prepareCommand(
 }
 
 /**
- * `EXECUTE name [(constants)]`: a run of the named statement, authorized, counted and recorded as its query. @throws
- * WireError
+ * `EXECUTE name [(constants)]`: a run of the named statement, authorized, counted and recorded as its query.
+ * @throws WireError
  */
 export function executeStatement(
   session: SessionParts,

@@ -203,7 +203,7 @@ export function layoutOf(accept: string | undefined): AnswerLayout {
 }
 
 function weightOf(parameters: readonly string[]): number {
-  const said = parameters.find((parameter) => parameter.startsWith('q='));
-  if (said === undefined) return 1;
-  return /^q=(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/.test(said) ? Number(said.slice(2)) : 0;
+  const weight = parameters.find((parameter) => parameter.startsWith('q='));
+  if (weight === undefined) return 1;
+  return /^q=(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/.test(weight) ? Number(weight.slice(2)) : 0;
 }

@@ -108,8 +108,8 @@ export class Offsets {
 export interface ArrowColumn {
   readonly type: DataType;
   /**
-   * Adds a value in Postgres' binary format from `source[start … end)`. @throws QueryError E4060 if Arrow cannot
-   * represent it
+   * Adds a value in Postgres' binary format from `source[start … end)`.
+   * @throws QueryError E4060 if Arrow cannot represent it
    */
   value(source: Buffer, start: number, end: number): void;
   portions?(source: Buffer, start: number, end: number): Generator<void>;

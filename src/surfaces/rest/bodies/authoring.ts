@@ -19,8 +19,8 @@ const readSuggestion = readerOfOne(SUGGESTIONS);
 
 export function readSuggestRequest(request: FastifyRequest): Wish {
   const { kind, read } = readSuggestion(jsonFields(request));
-  const given: Readonly<Partial<Record<Wish['kind'], string>>> = read;
-  return { kind, name: termIn(kind, given[kind] ?? '') };
+  const members: Readonly<Partial<Record<Wish['kind'], string>>> = read;
+  return { kind, name: termIn(kind, members[kind] ?? '') };
 }
 
 export type YamlOrJson = string | Readonly<Record<string, unknown>>;

@@ -47,8 +47,10 @@ function decimalOf(token: string): string {
   const [, whole = '', fraction = '', exponent = '0'] =
     /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(token) ?? [];
   const digits = `${whole}${fraction}`.replace(/^0+/, '');
-  const kept = digits.replace(/0+$/, '');
-  return kept === '' ? '0' : `${kept}e${Number(exponent) - fraction.length + digits.length - kept.length}`;
+  const significant = digits.replace(/0+$/, '');
+  return significant === ''
+    ? '0'
+    : `${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`;
 }
 
 function pointerTo(json: string, offset: number): string {

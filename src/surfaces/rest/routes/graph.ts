@@ -48,11 +48,14 @@ async function sendDocument(
   document: Description['document'],
 ): Promise<FastifyReply> {
   const more = document === 'schema' ? SCHEMA_PARAMETERS : [];
-  const asked = await readRequest(service, request.call, document, () => {
-    const given = queryParameters(request, ['governed', ...more]);
-    return { governed: flagParameter(given, 'governed'), wish: schemaSelection(Object.fromEntries(given)) };
+  const selection = await readRequest(service, request.call, document, () => {
+    const parameters = queryParameters(request, ['governed', ...more]);
+    return {
+      governed: flagParameter(parameters, 'governed'),
+      wish: schemaSelection(Object.fromEntries(parameters)),
+    };
   });
-  return send(request, reply, await describe(service, request.call, { document, ...asked }));
+  return send(request, reply, await describe(service, request.call, { document, ...selection }));
 }
 
 function send(request: FastifyRequest, reply: FastifyReply, { body, etag }: GraphDocument): FastifyReply {
@@ -88,15 +91,17 @@ export function accessRoutes(
   });
   app.post('/osl/access-requests', { schema: REQUEST_ACCESS_OPERATION }, async (request, reply) => {
     const { call } = request;
-    const asked = await readRequest(service, call, 'request_access', () => readAccessRequest(request));
-    return sendAnswer(request, reply, await requestAccess(service, call, asked));
+    const accessRequest = await readRequest(service, call, 'request_access', () =>
+      readAccessRequest(request),
+    );
+    return sendAnswer(request, reply, await requestAccess(service, call, accessRequest));
   });
   app.post('/osl/access/explain', { schema: EXPLAIN_ACCESS_OPERATION }, async (request, reply) => {
     const { call } = request;
-    const asked = await readRequest(service, call, 'explain_access', () => readAccessQuestion(request));
+    const question = await readRequest(service, call, 'explain_access', () => readAccessQuestion(request));
     const about = { call, action: 'explain_access', text: null };
     return inflight.run(reply.raw, about, async (signal) => {
-      const explained = await explainAccess(service, call, asked, signal).catch((error: unknown) => {
+      const explained = await explainAccess(service, call, question, signal).catch((error: unknown) => {
         throw inflight.reasonOf(error);
       });
       return sendAnswer(request, reply, explained);

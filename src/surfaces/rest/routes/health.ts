@@ -91,15 +91,15 @@ function stateOf(service: HealthParts): object {
     issuers: issuers === 'all',
   };
   const missing = Object.entries(parts).flatMap(([part, answers]) => (answers ? [] : [part]));
-  const kept = keptPolicyOf(service);
-  if (missing.length === 0) return { status: 'kept_policy' in kept ? 'degraded' : 'ok', ...kept };
-  return { status: 'degraded', waiting_for: missing, ...kept };
+  const keptPolicy = keptPolicyOf(service);
+  if (missing.length === 0) return { status: 'kept_policy' in keptPolicy ? 'degraded' : 'ok', ...keptPolicy };
+  return { status: 'degraded', waiting_for: missing, ...keptPolicy };
 }
 
 function keptPolicyOf({ keptPolicy }: HealthParts): { readonly kept_policy?: object } {
-  const kept = keptPolicy();
-  if (kept === null) return {};
-  const { since, until } = kept;
+  const policy = keptPolicy();
+  if (policy === null) return {};
+  const { since, until } = policy;
   const left = Math.max(0, Math.ceil((until - Date.now()) / 1_000));
   return { kept_policy: { since: instant(since), until: instant(until), seconds_left: left } };
 }

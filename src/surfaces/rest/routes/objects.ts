@@ -32,8 +32,8 @@ export function authoringRoutes(app: FastifyInstance, service: PublishingParts):
     return sendAnswer(request, reply, await candidates(service, request.call));
   });
   app.post('/osl/suggest', { schema: SUGGEST_OPERATION }, async (request, reply) => {
-    const wish = await readRequest(service, request.call, 'suggest', () => readSuggestRequest(request));
-    return sendAnswer(request, reply, await suggest(service, request.call, wish));
+    const subject = await readRequest(service, request.call, 'suggest', () => readSuggestRequest(request));
+    return sendAnswer(request, reply, await suggest(service, request.call, subject));
   });
   app.post('/osl/validate', { schema: VALIDATE_OPERATION }, async (request, reply) => {
     const proposal = await readRequest(service, request.call, 'validate', () => readProposal(request));
@@ -47,16 +47,16 @@ export function authoringRoutes(app: FastifyInstance, service: PublishingParts):
 /** `POST /osl/objects`, `GET /osl/objects`, `GET /osl/objects/{id}`: publishing by API. */
 export function objectsRoutes(app: FastifyInstance, service: PublishingParts): void {
   app.post('/osl/objects', { schema: PUBLISH_OPERATION }, async (request, reply) => {
-    const asked = await readRequest(service, request.call, 'publish', () => readObjectsRequest(request));
-    if ('keep' in asked) {
-      const draft = await keepDraft(service, request.call, asked.keep);
+    const change = await readRequest(service, request.call, 'publish', () => readObjectsRequest(request));
+    if ('keep' in change) {
+      const draft = await keepDraft(service, request.call, change.keep);
       return sendAnswer(request, reply, { state: draft.state, draft });
     }
-    if ('discard' in asked) {
-      const draft = await discardDraft(service, request.call, asked.discard);
+    if ('discard' in change) {
+      const draft = await discardDraft(service, request.call, change.discard);
       return sendAnswer(request, reply, { state: 'discarded', draft });
     }
-    const published = await publish(service, request.call, asked);
+    const published = await publish(service, request.call, change);
     if (published.kind === 'refused') {
       const { error, diagnostics } = published;
       return sendProblem(reply, error, request.call.requestId, { diagnostics });
@@ -69,8 +69,8 @@ export function objectsRoutes(app: FastifyInstance, service: PublishingParts): v
   });
   app.get('/osl/objects', { schema: OBJECTS_OPERATION }, async (request, reply) => {
     await readRequest(service, request.call, 'objects', () => queryParameters(request, []));
-    const found = await publications(service, request.call);
-    return sendAnswer(request, reply.header('etag', `"${found.version}"`), found);
+    const page = await publications(service, request.call);
+    return sendAnswer(request, reply.header('etag', `"${page.version}"`), page);
   });
   app.get<{ Params: { id: string } }>(
     '/osl/objects/:id',

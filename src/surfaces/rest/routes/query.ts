@@ -18,17 +18,17 @@ import { keyWriter, valueWriter } from '../values.js';
 export function queryRoute(app: FastifyInstance, service: AnswerParts, inflight: Inflight): void {
   const questions = new QuestionRouter(service);
   app.post('/osl/query', { schema: QUERY_OPERATION }, async (request, reply) => {
-    const asked = await readRequest(service, request.call, 'query', () => readQueryRequest(request));
+    const parsed = await readRequest(service, request.call, 'query', () => readQueryRequest(request));
     const mayBeOld = !NO_CACHE.test(request.headers['cache-control'] ?? '');
-    const question: DataQuestion = { ...request.call, body: asked.body, parameterOids: [], mayBeOld };
-    const { body } = asked;
+    const question: DataQuestion = { ...request.call, body: parsed.body, parameterOids: [], mayBeOld };
+    const { body } = parsed;
     const text = 'text' in body ? body.text : null;
     return inflight.run(reply.raw, { call: request.call, action: 'query', text }, async (signal) => {
-      if (!asked.explain) return streamAnswer(questions, question, asked, request, reply, inflight, signal);
+      if (!parsed.explain) return streamAnswer(questions, question, parsed, request, reply, inflight, signal);
       return sendJson(
         reply,
         question.requestId,
-        await explainQuestion(service, question, asked.upstream, signal),
+        await explainQuestion(service, question, parsed.upstream, signal),
       );
     });
   });
@@ -86,16 +86,16 @@ async function encodingOf(layout: AnswerLayout): Promise<RowEncoding> {
 
 export function sampleRoute(app: FastifyInstance, service: AnswerParts, inflight: Inflight): void {
   app.post('/osl/sample', { schema: SAMPLE_OPERATION }, async (request, reply) => {
-    const asked = await readRequest(service, request.call, 'sample', () => readSampleRequest(request));
+    const parsed = await readRequest(service, request.call, 'sample', () => readSampleRequest(request));
     const about = { call: request.call, action: 'sample', text: null };
     return inflight.run(reply.raw, about, async (signal) => {
-      const answer = await sample(service, request.call, asked, signal).catch((error: unknown) => {
+      const answer = await sample(service, request.call, parsed, signal).catch((error: unknown) => {
         throw inflight.reasonOf(error);
       });
       const { memory } = answer;
       const headers = { ...privateHeaders(answer.requestId), 'content-type': 'application/json' };
       try {
-        reply.headers(headers).send(await bytesOf(asked, answer));
+        reply.headers(headers).send(await bytesOf(parsed, answer));
         finished(reply.raw, () => memory.release());
         return reply;
       } catch (error) {

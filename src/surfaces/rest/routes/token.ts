@@ -40,12 +40,22 @@ export function tokenRoute(app: FastifyInstance, service: TokenParts, publicUrl:
   app.post(TOKEN_PATH, { schema: TOKEN_OPERATION }, async (request, reply) => {
     const { call } = request;
     try {
-      const asked = readForm(request, [...service.resources(), ...ownNames(request, publicUrl)]);
-      if (asked.kind === 'fault') {
-        const told = await refuseExchangeRequest(service, call, asked.description);
-        return sendFault(reply, told, call, told.entry === 'malformedBody' ? asked.error : codeFor(told));
+      const parsed = readForm(request, [...service.resources(), ...ownNames(request, publicUrl)]);
+      if (parsed.kind === 'fault') {
+        const refusal = await refuseExchangeRequest(service, call, parsed.description);
+        return sendFault(
+          reply,
+          refusal,
+          call,
+          refusal.entry === 'malformedBody' ? parsed.error : codeFor(refusal),
+        );
       }
-      return sendToken(reply, call, await exchangeTokens(service, call, asked.request), asked.request.admin);
+      return sendToken(
+        reply,
+        call,
+        await exchangeTokens(service, call, parsed.request),
+        parsed.request.admin,
+      );
     } catch (error) {
       if (error instanceof QueryError) return sendFault(reply, error, call, codeFor(error));
       throw error;
