@@ -120,8 +120,7 @@ export async function printNdjson({ url, token, body, text, signal }: QueryCall)
 async function printRows(response: Response, signal: AbortSignal | undefined): Promise<string | null> {
   let rest: Buffer = Buffer.alloc(0);
   try {
-    // Node's streams can be iterated, but the type of `fetch` does not declare it.
-    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    for await (const chunk of bodyBytes(response)) {
       const bytes = Buffer.concat([rest, chunk]);
       const end = bytes.lastIndexOf(LINE_END, -2) + 1;
       if (end > 0 && !process.stdout.write(bytes.subarray(0, end))) await once(process.stdout, 'drain');
@@ -142,6 +141,5 @@ export interface QueryCall {
   readonly body: QueryBody;
   /** As typed: errors may point into it. */
   readonly text: string;
-  /** Cancels the query. */
   readonly signal?: AbortSignal;
 }

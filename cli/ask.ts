@@ -16,6 +16,7 @@ import { runningServer, urlHost } from './server-file.js';
 export interface ClientFlags extends CallerFlags {
   readonly server?: string;
   readonly dataDir?: string;
+  readonly json?: true;
 }
 
 export interface QueryTextFlags extends ClientFlags {
@@ -95,6 +96,7 @@ export async function queryText(argument: string | undefined): Promise<string> {
 export interface OperatorFlags extends CallerFlags {
   readonly admin?: string;
   readonly dataDir?: string;
+  readonly json?: true;
 }
 
 export const OPERATOR_HELP = `

@@ -16,7 +16,6 @@ export interface CallerFlags {
   readonly server?: string;
 }
 
-/** Caller in the demo, if none is named. */
 const DEMO_SUBJECT = 'user:analyst';
 
 /**

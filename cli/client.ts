@@ -98,19 +98,13 @@ export function serverUrl(given: string | undefined, settings: Settings): string
   );
 }
 
-export interface SampleBody {
-  readonly kind: 'table' | 'facet';
-  readonly name: string;
-  readonly limit?: number;
-}
-
 export async function postQuery(
   url: string,
   token: string,
   body: QueryBody,
   signal?: AbortSignal,
 ): Promise<HttpReply> {
-  return post(url, '/osl/query', token, body, signal);
+  return postDocument(url, '/osl/query', token, body, signal);
 }
 
 export async function openQuery(
@@ -129,23 +123,9 @@ export async function openQuery(
   }
 }
 
-export async function postSample(url: string, token: string, body: SampleBody): Promise<HttpReply> {
-  return post(url, '/osl/sample', token, body);
-}
-
 /** @throws Failure if there is no answer */
 export async function getDocument(url: string, path: string, token: string): Promise<HttpReply> {
   return send(url, path, { headers: { authorization: `Bearer ${token}` } });
-}
-
-/** @throws Failure if there is no answer */
-export async function postDocument(
-  url: string,
-  path: string,
-  token: string,
-  body: object,
-): Promise<HttpReply> {
-  return post(url, path, token, body);
 }
 
 /** Reads a document that needs no token. @throws Failure if there is no answer */
@@ -169,7 +149,8 @@ export async function postForm(
   });
 }
 
-async function post(
+/** Posts JSON. @throws Failure if there is no answer */
+export async function postDocument(
   url: string,
   path: string,
   token: string,

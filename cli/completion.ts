@@ -96,14 +96,7 @@ ${nodes.map(caseOf).join('\n')}
   esac
 }
 
-# Whether option $2 of command $1 takes a value; offer is what that may be.
-_osl_value() {
-  offer=nothing:
-  case "$1 $2" in
-${nodes.flatMap(valuesOf).join('\n')}
-    *) return 1 ;;
-  esac
-}
+${valueFunction(nodes)}
 
 _osl_offer() {
   case "$1" in
@@ -125,12 +118,25 @@ function caseOf(node: CommandNode): string {
       if [[ $cur == -* ]]; then _osl_offer choices ${singleQuoted(options)}; else _osl_offer ${offerWords(rest)}; fi ;;`;
 }
 
-function valuesOf(node: CommandNode): readonly string[] {
-  return node.options.flatMap((o) => {
-    if (o.value === null) return [];
-    const patterns = o.names.map((name) => singleQuoted(`${node.path} ${name}`)).join(' | ');
-    return [`    ${patterns}) offer=${singleQuoted(offerText(o.value))} ;;`];
-  });
+/** Shell function `_osl_value` of bash and zsh. */
+function valueFunction(nodes: readonly CommandNode[]): string {
+  const cases = nodes.flatMap(({ path, options }) =>
+    options.flatMap(({ names, value }) =>
+      value === null
+        ? []
+        : names.map(
+            (name) => `    (${singleQuoted(`${path} ${name}`)}) offer=${singleQuoted(offerText(value))} ;;`,
+          ),
+    ),
+  );
+  return `# True if option $2 of command $1 takes a value, which offer describes.
+_osl_value() {
+  offer=nothing:
+  case "$1 $2" in
+${cases.join('\n')}
+    (*) return 1 ;;
+  esac
+}`;
 }
 
 export function zshScript(nodes: readonly CommandNode[]): string {
@@ -156,14 +162,7 @@ ${nodes.map(caseOfZsh).join('\n')}
   esac
 }
 
-# Whether option $2 of command $1 takes a value; offer is what that may be.
-_osl_value() {
-  offer=nothing:
-  case "$1 $2" in
-${nodes.flatMap(valuesOfZsh).join('\n')}
-    (*) return 1 ;;
-  esac
-}
+${valueFunction(nodes)}
 
 _osl_offer() {
   case "$1" in
@@ -190,16 +189,6 @@ function caseOfZsh(node: CommandNode): string {
       else
         ${rest}
       fi ;;`;
-}
-
-function valuesOfZsh(node: CommandNode): readonly string[] {
-  return node.options.flatMap((o) => {
-    const { value } = o;
-    if (value === null) return [];
-    return o.names.map(
-      (name) => `    (${singleQuoted(`${node.path} ${name}`)}) offer=${singleQuoted(offerText(value))} ;;`,
-    );
-  });
 }
 
 /** A colon ends the word in `_describe`. */

@@ -126,7 +126,7 @@ function fields(error: unknown): Readonly<Record<string, unknown>> {
   return typeof error === 'object' && error !== null ? { ...error } : {};
 }
 
-function oneLine(message: string): string {
+export function oneLine(message: string): string {
   return message.replace(/\s*\n\s*/g, ' ').trim();
 }
 

@@ -1,5 +1,5 @@
 import { fieldsOf, membersOf, type ReplyFields, textOf as text } from './output.js';
-import { formatTable, textColumns } from './table.js';
+import { formatTable } from './table.js';
 
 export function formatExplanation(body: ReplyFields): string {
   const columns = membersOf(body['columns']);
@@ -37,9 +37,9 @@ function originText({ from, value, number }: ReplyFields): string {
   return number === undefined ? origin : `${origin} $${text(number)}`;
 }
 
-const PARAMETER_TABLE = textColumns(['parameter', 'type', 'from']);
+const PARAMETER_TABLE = ['parameter', 'type', 'from'];
 
-const COLUMN_TABLE = textColumns(['column', 'type', 'source', 'masked']);
+const COLUMN_TABLE = ['column', 'type', 'source', 'masked'];
 
 function masked(column: ReplyFields): string {
   return column['redacted'] === true ? 'yes' : '';

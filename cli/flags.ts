@@ -16,6 +16,7 @@ export interface ServerFlags {
   readonly host?: string;
   readonly workers?: SettingValue<'OSL_WORKERS'>;
   readonly console?: SettingValue<'OSL_CONSOLE'>;
+  readonly json?: true;
 }
 
 /** Settings from the environment, overridden by flags. @throws StartProblem */

@@ -10,14 +10,11 @@ import type { Settings } from '../src/service/settings.js';
 import { EXIT, Failure, usage } from './exit.js';
 import { readServerFile } from './server-file.js';
 
-/** Claims of a token; missing ones are derived from the policy. */
 interface TokenRequest {
   readonly subject?: string;
   /** Root to leaf; default: the subject alone. */
   readonly chain?: readonly string[];
-  /** Default: the ceiling of the subject. */
   readonly aclRoles?: readonly string[];
-  /** Admin roles; default: none. */
   readonly roles?: readonly string[];
   /** If `roles` is missing, claims the admin roles that the policy gives the subject. */
   readonly admin?: boolean;
@@ -121,15 +118,12 @@ async function unknownSubject(subject: string, known: ReadonlyMap<string, Policy
   return usage(`subject \`${subject}\` is not in the policy: ${hint}`);
 }
 
-/** @throws system errors, if the path may not be examined */
 function exists(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-/** Parts of a policy needed to mint tokens. */
 interface PolicySubjects {
   readonly tenant: string;
-  /** In the order of the file. */
   readonly subjects: ReadonlyMap<string, PolicySubject>;
   readonly roles: ReadonlySet<string>;
 }
@@ -159,7 +153,6 @@ export async function policySubjects(file: string): Promise<PolicySubjects> {
   };
 }
 
-/** UTF-16 units; larger files go to the loader. */
 const LONGEST = 1_048_576;
 
 function plainSubjects(file: string): PolicySubjects | null {
@@ -175,7 +168,6 @@ function plainSubjects(file: string): PolicySubjects | null {
   return { tenant, subjects: new Map(known), roles: new Set(Object.keys(roles)) };
 }
 
-/** Empty if the file cannot be read. */
 function textOf(file: string): string {
   try {
     return readFileSync(file, 'utf8');

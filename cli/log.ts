@@ -43,7 +43,6 @@ export function logLevelPart(): readonly ReloadPart[] {
   return [{ prepare }];
 }
 
-/** @throws StartProblem, Failure */
 function levelNow(): Level {
   const file = readSetting('OSL_LOG_LEVEL_FILE');
   if (file === null) return readSetting('OSL_LOG_LEVEL');

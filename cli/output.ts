@@ -2,6 +2,9 @@ export function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
+/** Moves the cursor home and clears the terminal. */
+export const CLEAR = '\u001b[H\u001b[2J';
+
 /** Prints to standard error whatever is not part of the answer. */
 export function note(text: string): void {
   process.stderr.write(`${text}\n`);
@@ -59,7 +62,6 @@ export function fieldsOf(value: unknown): ReplyFields {
   return typeof value === 'object' && value !== null ? { ...value } : {};
 }
 
-/** A value from a server, safe to print on a terminal. */
 export function textOf(value: unknown): string {
   return visible(typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? ''));
 }

@@ -190,7 +190,6 @@ function wholeNumber(bitWidth: number): { readonly leaf: Leaf; readonly read: Re
   return { leaf: { type: 'INT32', converted_type: 'INT_16', logical_type }, read: plain };
 }
 
-/** Combines Arrow's little-endian words to an integer in units of the last decimal. */
 function decimal(
   precision: number,
   scale: number,
@@ -215,7 +214,6 @@ function decimal(
   };
 }
 
-/** Bytes for a signed integer of that many decimal digits. */
 function bytesFor(precision: number): number {
   const bits = (10n ** BigInt(precision) - 1n).toString(2).length + 1;
   return Math.ceil(bits / 8);

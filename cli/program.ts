@@ -74,7 +74,6 @@ const TOPICS: readonly (readonly [heading: string, commands: readonly (readonly 
   ]],
 ];
 
-/** Arguments that only need the list of commands, or less. */
 const LISTING: ReadonlySet<string> = new Set(['', '-h', '--help', '-V', '--version']);
 
 /**

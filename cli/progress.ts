@@ -1,7 +1,6 @@
 import { note } from './output.js';
 
 export interface Progress {
-  /** Starts a step, or continues one with a total; `more`: rate. */
   step(name: string, done?: number, total?: number, more?: string): void;
   end(): void;
 }

@@ -27,7 +27,6 @@ export interface RowSecurityFlags extends ServerFlags {
   readonly drop?: true;
   readonly url?: string;
   readonly urlFile?: string;
-  readonly json?: true;
 }
 
 /** Compares, writes or drops the row-security policies of each connector that asks for them. @throws Failure */

@@ -11,7 +11,6 @@ export interface ServerRecord extends ProcessIdentity {
   readonly adminHost?: string;
   readonly adminPort?: number | null;
   readonly adminPgPort?: number | null;
-  /** True if the Postgres port uses TLS. */
   readonly tls: boolean;
   readonly httpCertFile: string;
   readonly localTokens: boolean;

@@ -47,10 +47,6 @@ export interface TableColumn {
   readonly align: 'left' | 'right';
 }
 
-export function textColumns(names: readonly string[]): readonly TableColumn[] {
-  return names.map((name) => ({ name, align: 'left' }));
-}
-
 /** Null for NULL. */
 export type TableCell = string | null;
 
@@ -62,10 +58,11 @@ export const NULL_TEXT = 'NULL';
  * column. Control characters are escaped.
  */
 export function formatTable(
-  columns: readonly TableColumn[],
+  given: readonly (TableColumn | string)[],
   rows: readonly (readonly TableCell[])[],
   maxWidth = Number.POSITIVE_INFINITY,
 ): string {
+  const columns = given.map((c): TableColumn => (typeof c === 'string' ? { name: c, align: 'left' } : c));
   if (columns.length === 0) return rows.length === 0 ? '' : '--';
   const names = columns.map((c) => visible(c.name));
   const cells = rows.map((row) => columns.map((_, i) => shown(row[i])));

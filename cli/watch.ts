@@ -6,7 +6,6 @@ import { ServerRefusal } from './reply.js';
 
 export interface WatchOptions {
   readonly everySeconds: number;
-  /** Ends after this many answers; null: never. */
   readonly times: number | null;
   readonly tokens: FreshToken;
   readonly ask: (token: string, signal: AbortSignal) => Promise<void>;

@@ -16,7 +16,6 @@ export interface OutputOptions {
   readonly format: AnswerFormat;
   readonly chart: ChartKind | 'auto' | null;
   readonly ascii: boolean;
-  /** CSV values are neither escaped nor protected from spreadsheets. */
   readonly exact: boolean;
 }
 

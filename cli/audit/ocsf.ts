@@ -79,28 +79,20 @@ function statusOf({ decision, outcome }: AuditRecord) {
 }
 
 /** Fields without an equivalent in the schema, under their own names. */
-function unmappedFields({
-  kind,
-  form,
-  decision,
-  outcome,
-  rows,
-  versions,
-  statement_hmac,
-  objects_omitted,
-  epoch,
-  detail,
-}: AuditRecord) {
-  return {
-    kind,
-    form,
-    decision,
-    outcome,
-    rows,
-    versions,
-    statement_hmac,
-    objects_omitted,
-    epoch,
-    ...(detail !== undefined && { detail }),
-  };
+const UNMAPPED = [
+  'kind',
+  'form',
+  'decision',
+  'outcome',
+  'rows',
+  'versions',
+  'statement_hmac',
+  'objects_omitted',
+  'epoch',
+  'detail',
+] as const;
+
+function unmappedFields(record: AuditRecord): object {
+  const given = UNMAPPED.filter((name) => record[name] !== undefined);
+  return Object.fromEntries(given.map((name) => [name, record[name]]));
 }

@@ -73,7 +73,6 @@ async function verifyChains(flags: VerifyFlags, sources: readonly LogSource[]): 
   ]);
 }
 
-/** Progress on a terminal, at most ten times a second. */
 function progressOn(terminal: NodeJS.WriteStream): (progress: VerifyProgress) => void {
   let last = 0;
   return ({ records, segments, allSegments }) => {
@@ -141,7 +140,6 @@ function missingText(name: string): string {
   return `a chain is missing: a key or a witness knows ${name}, and no such chain is there`;
 }
 
-/** The most severe of several exit statuses. */
 function worst(exits: readonly number[]): number {
   const order = [EXIT.damaged, EXIT.incomplete, EXIT.staleAnchor];
   return order.find((exit) => exits.includes(exit)) ?? EXIT.ok;

@@ -27,13 +27,19 @@ export function numberAxis(values: readonly number[], format: MetricFormat | nul
   return { from: first * step, to: last * step, ticks };
 }
 
-/** Minimum and maximum; equal ones get some room on both sides. */
-function spread(values: readonly number[]): readonly [number, number] {
+/** Minimum and maximum, also of more values than a call takes arguments; infinities for none. */
+export function rangeOf(values: Iterable<number>): readonly [least: number, most: number] {
   let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const value of values) {
-    if (value < least) least = value;
-    if (value > most) most = value;
+    least = Math.min(least, value);
+    most = Math.max(most, value);
   }
+  return [least, most];
+}
+
+/** Minimum and maximum; equal ones get some room on both sides. */
+function spread(values: readonly number[]): readonly [number, number] {
+  const [least, most] = rangeOf(values);
   if (least < most) return halved(least, most);
   const room = Math.abs(most) / 2 || 1;
   return halved(most - room, most + room);
@@ -93,11 +99,7 @@ type DatePrecision = 'second' | 'minute' | 'day' | 'month' | 'year';
 
 /** Axis from the first to the last of `times`, with as many labels as fit into `room` columns. */
 export function timeAxis(times: readonly number[], room: number): Axis {
-  let [from, to] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
-  for (const time of times) {
-    if (time < from) from = time;
-    if (time > to) to = time;
-  }
+  const [from, to] = rangeOf(times);
   if (from === to)
     return { from: from - DAY / 2, to: to + DAY / 2, ticks: [{ at: from, text: moment(from) }] };
   const oneDay = dayOf(from) === dayOf(to);
@@ -151,7 +153,6 @@ function dayOf(at: number): string {
   return new Date(at).toISOString().slice(0, 10);
 }
 
-/** Date, and time unless it is midnight. */
 function moment(at: number): string {
   const text = new Date(at).toISOString();
   return text.slice(11, 19) === '00:00:00' ? text.slice(0, 10) : text.slice(0, 16).replace('T', ' ');

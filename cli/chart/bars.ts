@@ -1,9 +1,9 @@
 import { visible } from '../output.js';
 import { cutTo, formatFigure, NULL_TEXT, padTo, widthOf } from '../table.js';
+import { rangeOf } from './axis.js';
 import { type Glyphs, glyphsOf, type Style } from './canvas.js';
 import type { Chart, MeasureColumn } from './shape.js';
 
-/** Most bars of one chart; other rows are summarized. */
 const MOST_BARS = 20;
 const MOST_PANELS = 4;
 
@@ -48,13 +48,7 @@ function keptRows({ values }: MeasureColumn): readonly number[] {
 /** Number and range of the other rows: their sum would be wrong for an average. */
 function othersText({ values, format }: MeasureColumn, rows: readonly number[]): string {
   const count = rows.length === 1 ? '1 other' : `${rows.length} others`;
-  let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
-  for (const row of rows) {
-    const value = values[row] ?? null;
-    if (value === null) continue;
-    least = Math.min(least, value);
-    most = Math.max(most, value);
-  }
+  const [least, most] = rangeOf(rows.flatMap((row) => values[row] ?? []));
   if (least > most) return `${count}, without values`;
   const [from, to] = [least, most].map((n) => figureText(`${n}`, format));
   return from === to ? `${count}: ${from}${rows.length === 1 ? '' : ' each'}` : `${count}: ${from} to ${to}`;

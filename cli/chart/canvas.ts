@@ -1,5 +1,4 @@
 export interface DotCanvas {
-  /** In dots. */
   readonly width: number;
   readonly height: number;
   /** Draws a dot of a series; dots outside are ignored. */

@@ -1,10 +1,9 @@
-import { visible } from '../output.js';
+import { counted, visible } from '../output.js';
 import { cutTo, widthOf } from '../table.js';
 import { canvasColumns, dotOf, framed, numberAxis, PLOT_LINES, timeAxis } from './axis.js';
 import { canvasOf, coloured, glyphsOf, MARKS, type Style, stroke } from './canvas.js';
 import type { Chart, MeasureColumn, Series } from './shape.js';
 
-/** Most lines in one plot. */
 const MOST_SERIES = 6;
 const MOST_PANELS = 3;
 
@@ -15,7 +14,8 @@ export function drawLines({ panels, axis, astray }: Lines, style: Style): readon
   const lines = panels.slice(0, MOST_PANELS).flatMap((panel) => drawPanel(panel, axis, style));
   const more = panels.slice(MOST_PANELS).map(({ measure }) => visible(measure.name));
   if (more.length > 0) lines.push(`not drawn: ${more.join(', ')}`);
-  if (astray > 0) lines.push(`not drawn: ${counted(astray, 'row')} without a place on ${visible(axis.name)}`);
+  if (astray > 0)
+    lines.push(`not drawn: ${counted(astray, 'row', 'rows')} without a place on ${visible(axis.name)}`);
   return lines;
 }
 
@@ -99,19 +99,15 @@ function restOf(
   return [
     ...(others === 0
       ? []
-      : [`and ${counted(others, 'other')}, not drawn: these are the greatest ${drawn.length}`]),
+      : [`and ${counted(others, 'other', 'others')}, not drawn: these are the greatest ${drawn.length}`]),
     ...(gaps === 0 ? [] : [`not drawn: ${gapsText(gaps, measure)}`]),
   ];
 }
 
 export function gapsText(gaps: number, { masked }: MeasureColumn): string {
-  return `${counted(gaps, 'value')} that ${gaps === 1 ? 'is' : 'are'} ${masked ? 'masked or NULL' : 'NULL or no number'}`;
+  return `${counted(gaps, 'value', 'values')} that ${gaps === 1 ? 'is' : 'are'} ${masked ? 'masked or NULL' : 'NULL or no number'}`;
 }
 
 export function nothingToDraw({ masked }: MeasureColumn): string {
   return masked ? 'every value is masked or NULL' : 'every value is NULL or no number';
-}
-
-function counted(n: number, what: string): string {
-  return `${n} ${n === 1 ? what : `${what}s`}`;
 }

@@ -103,8 +103,20 @@ export function addAudit(program: Command): void {
     )
     .addHelpText('after', EXPORT_HELP)
     .action(async (flags) => (await import('../audit/search.js')).runExport(flags));
-  addTable(audit);
-  addWitness(audit);
+  audit
+    .command('table')
+    .description('print the SQL that makes the tables of the log in a Postgres')
+    .requiredOption('--gateway <role>', 'who writes: it may insert and select')
+    .option('--reader <role>', 'who may search and verify')
+    .option('--maintenance <role>', 'who may make partitions and drop those that are kept no more')
+    .addHelpText('after', TABLE_HELP)
+    .action(async (flags) => (await import('../audit/table.js')).runTableSql(flags));
+  audit
+    .command('witness-table')
+    .description('print the SQL that makes the table of a witness in another Postgres')
+    .requiredOption('--gateway <role>', 'who writes: it may insert and select')
+    .addHelpText('after', WITNESS_HELP)
+    .action(async (flags) => (await import('../audit/table.js')).runWitnessSql(flags));
   audit
     .command('prove')
     .description('prove that the records of a request are in the log')
@@ -125,26 +137,6 @@ export function addAudit(program: Command): void {
     .option('--json', 'as JSON')
     .addHelpText('after', CHECK_HELP)
     .action(async (file, flags) => (await import('../audit/verify.js')).runCheck(file, flags));
-}
-
-function addTable(audit: Command): void {
-  audit
-    .command('table')
-    .description('print the SQL that makes the tables of the log in a Postgres')
-    .requiredOption('--gateway <role>', 'who writes: it may insert and select')
-    .option('--reader <role>', 'who may search and verify')
-    .option('--maintenance <role>', 'who may make partitions and drop those that are kept no more')
-    .addHelpText('after', TABLE_HELP)
-    .action(async (flags) => (await import('../audit/table.js')).runTableSql(flags));
-}
-
-function addWitness(audit: Command): void {
-  audit
-    .command('witness-table')
-    .description('print the SQL that makes the table of a witness in another Postgres')
-    .requiredOption('--gateway <role>', 'who writes: it may insert and select')
-    .addHelpText('after', WITNESS_HELP)
-    .action(async (flags) => (await import('../audit/table.js')).runWitnessSql(flags));
 }
 
 function addFilterOptions(command: Command): Command {

@@ -1,7 +1,5 @@
 import type { Command } from 'commander';
-import type { CheckFlags } from '../doctor/config.js';
-import type { DoctorFlags } from '../doctor/run.js';
-import { addListenOptions, manifestOption, policyOption } from '../flags.js';
+import { addListenOptions, manifestOption, policyOption, type ServerFlags } from '../flags.js';
 
 const EXAMPLES = `
 Settings are environment variables; flags of \`osl serve\` override them. docs/configuration.md has them all.
@@ -45,7 +43,7 @@ export function addConfig(program: Command): void {
   addListenOptions(check)
     .option('--json', 'findings as JSON on standard output')
     .addHelpText('after', HELP)
-    .action(async (flags: CheckFlags) => (await import('../doctor/config.js')).runConfigCheck(flags));
+    .action(async (flags: ServerFlags) => (await import('../doctor/config.js')).runConfigCheck(flags));
 }
 
 const DOCTOR_HELP = `
@@ -63,5 +61,5 @@ export function addDoctor(program: Command): void {
   addListenOptions(command)
     .option('--json', 'findings as JSON on standard output')
     .addHelpText('after', DOCTOR_HELP)
-    .action(async (flags: DoctorFlags) => (await import('../doctor/run.js')).runDoctor(flags));
+    .action(async (flags: ServerFlags) => (await import('../doctor/run.js')).runDoctor(flags));
 }

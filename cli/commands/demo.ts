@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { PACKAGE_ROOT } from '../../src/base/package-root.js';
 import { isSet } from '../../src/service/settings/table.js';
-import { addListenOptions, settingOption } from '../flags.js';
-import type { RunFlags } from '../serve/run.js';
+import { addListenOptions, type ServerFlags, settingOption } from '../flags.js';
 
 const HELP = `
 The data are the packages that npm installed here: who wrote them, what they need, under which terms. They are read
@@ -13,7 +12,9 @@ at the first start, and again when package-lock.json has changed.
 Example:
   $ osl demo --http-port 8642 --pg-port 15432`;
 
-const CONSOLE: RunFlags['console'] & string = existsSync(join(PACKAGE_ROOT, 'dist', 'console', 'index.html'))
+const CONSOLE: ServerFlags['console'] & string = existsSync(
+  join(PACKAGE_ROOT, 'dist', 'console', 'index.html'),
+)
   ? 'admin'
   : 'off';
 
@@ -25,7 +26,7 @@ export function addDemo(program: Command): void {
     .addOption(settingOption('OSL_CONSOLE', 'admin'))
     .option('--json', 'print where it listens as one JSON line')
     .addHelpText('after', HELP)
-    .action(async (flags: RunFlags) => {
+    .action(async (flags: ServerFlags) => {
       const files = { manifest: join(FOLDER, 'manifest.yaml'), policy: join(FOLDER, 'policy.yaml') };
       const asked = { ...(isSet('OSL_CONSOLE') ? {} : { console: CONSOLE }), ...flags, ...files };
       const [{ runServer }, { DEMO }] = await Promise.all([

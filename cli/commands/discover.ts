@@ -9,11 +9,10 @@ import { EXIT, Failure, usage } from '../exit.js';
 import { dataDirOption, manifestOption, type ServerFlags, settingsOfModel } from '../flags.js';
 import { fieldsOf, listOf, note, print, printJson, terminalWidth, visible } from '../output.js';
 import { bodyOf, unreadable } from '../reply.js';
-import { formatTable, textColumns } from '../table.js';
+import { formatTable } from '../table.js';
 
 interface DiscoverFlags extends ServerFlags {
   readonly url?: string;
-  readonly json?: true;
 }
 
 const HELP = `
@@ -57,7 +56,7 @@ async function runDiscover(id: string | undefined, flags: DiscoverFlags): Promis
     c.row_estimate === null ? '' : `${c.row_estimate}`,
     c.confidence.toFixed(2),
   ]);
-  print(formatTable(textColumns(names), rows, terminalWidth()));
+  print(formatTable(names, rows, terminalWidth()));
 }
 
 async function draft(
@@ -154,7 +153,6 @@ async function candidatesOf(
 
 interface SuggestFlags extends ClientFlags {
   readonly term?: true;
-  readonly json?: true;
 }
 
 const SUGGEST_HELP = `

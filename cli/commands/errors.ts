@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Help } from 'commander';
 import type { ERRORS as Errors, nearest as Nearest } from 'osl-compiler';
 import type { Explanation } from '../error-explanations.js';
 import { usage } from '../exit.js';
@@ -42,12 +42,7 @@ function unknownCode(code: string, entries: readonly ErrorShape[], nearest: type
 }
 
 function listOf(entries: readonly ErrorShape[]): string {
-  const columns = [
-    { name: 'code', align: 'left' as const },
-    { name: 'HTTP', align: 'right' as const },
-    { name: 'SQLSTATE', align: 'left' as const },
-    { name: 'message', align: 'left' as const },
-  ];
+  const columns = ['code', { name: 'HTTP', align: 'right' }, 'SQLSTATE', 'message'] as const;
   return formatTable(
     columns,
     entries.map((e) => [e.code, String(e.http), e.sqlstate, e.message]),
@@ -69,7 +64,9 @@ function paragraphOf(code: string, explanation: Explanation | undefined): readon
   if (explanation === undefined) return [code];
   const { cause, remedy, page } = explanation;
   const labelled = (label: string, text: string): string =>
-    wrapped(text, WIDTH)
+    new Help()
+      .boxWrap(text, WIDTH)
+      .split('\n')
       .map((line, i) => `  ${(i === 0 ? label : '').padEnd(INDENT)}${line}`)
       .join('\n');
   return [code, labelled('cause', cause), labelled('do', remedy), labelled('see', `docs/${page}`)];
@@ -77,16 +74,6 @@ function paragraphOf(code: string, explanation: Explanation | undefined): readon
 
 const INDENT = 8;
 const WIDTH = 90;
-
-function wrapped(text: string, width: number): readonly string[] {
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1);
-    if (last === undefined || last.length + 1 + word.length > width) lines.push(word);
-    else lines[lines.length - 1] = `${last} ${word}`;
-  }
-  return lines;
-}
 
 function linesOf({ message, hint, http, sqlstate, name }: ErrorShape): readonly string[] {
   return [

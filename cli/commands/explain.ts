@@ -16,7 +16,6 @@ import { bodyOf } from '../reply.js';
 interface PlanFlags extends QueryTextFlags {
   readonly statement?: true;
   readonly plan?: true;
-  readonly json?: true;
 }
 
 const HELP = `
@@ -50,7 +49,6 @@ async function runExplain(argument: string | undefined, flags: PlanFlags): Promi
 
 interface WhyFlags extends ClientFlags {
   readonly request?: string;
-  readonly json?: true;
 }
 
 const WHY_HELP = `

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { cellOf } from '../answer.js';
 import { addClientOptions, type ClientFlags, serverAccess } from '../ask.js';
-import { getDocument, postSample } from '../client.js';
+import { getDocument, postDocument } from '../client.js';
 import { EXIT, Failure } from '../exit.js';
 import { wholeNumber } from '../flags.js';
 import {
@@ -15,11 +15,10 @@ import {
   textOf,
 } from '../output.js';
 import { bodyOf, unreadable } from '../reply.js';
-import { formatTable, rowCount, textColumns } from '../table.js';
+import { formatTable, rowCount } from '../table.js';
 
 interface MapFlags extends ClientFlags {
   readonly full?: true;
-  readonly json?: true;
 }
 
 const HELP = `
@@ -67,10 +66,6 @@ function mapText(map: ReplyFields): string {
   return [...nodes, ...edges].join('\n');
 }
 
-interface ResolveFlags extends ClientFlags {
-  readonly json?: true;
-}
-
 const RESOLVE_HELP = `
 Who asks is settled as for \`osl query\`, and so is the exit status; 1 too where nothing is found.
 
@@ -85,7 +80,7 @@ export function addResolve(program: Command): void {
     .action(runResolve);
 }
 
-async function runResolve(term: string, flags: ResolveFlags): Promise<void> {
+async function runResolve(term: string, flags: ClientFlags): Promise<void> {
   const { url, token } = await serverAccess(flags);
   const reply = await getDocument(url, `/osl/schema/resolve?term=${encodeURIComponent(term)}`, token);
   const matches = membersOf(bodyOf(reply, flags.json)['matches']);
@@ -105,7 +100,6 @@ async function runResolve(term: string, flags: ResolveFlags): Promise<void> {
 
 interface SchemaFlags extends ClientFlags {
   readonly full?: true;
-  readonly json?: true;
 }
 
 const SCHEMA_HELP = `
@@ -191,13 +185,12 @@ function formatLines(format: unknown): readonly string[] {
 }
 
 function table(names: readonly string[], rows: readonly (readonly string[])[]): string {
-  return formatTable(textColumns(names), rows, terminalWidth());
+  return formatTable(names, rows, terminalWidth());
 }
 
 interface SampleFlags extends ClientFlags {
   readonly facet?: true;
   readonly limit?: number;
-  readonly json?: true;
 }
 
 const SAMPLE_HELP = `
@@ -220,11 +213,8 @@ export function addSample(program: Command): void {
 async function runSample(name: string, flags: SampleFlags): Promise<void> {
   const { url, token } = await serverAccess(flags);
   const kind = flags.facet ? 'facet' : 'table';
-  const reply = await postSample(url, token, {
-    kind,
-    name,
-    ...(flags.limit === undefined ? {} : { limit: flags.limit }),
-  });
+  const limit = flags.limit === undefined ? {} : { limit: flags.limit };
+  const reply = await postDocument(url, '/osl/sample', token, { kind, name, ...limit });
   const body = bodyOf(reply, flags.json, name);
   if (!flags.json) printSample(body);
 }
@@ -235,7 +225,7 @@ function printSample(body: ReplyFields): void {
   const [first] = rows;
   const names = Object.keys(first ?? {});
   const cells = rows.map((row) => names.map((name) => cellOf(row[name])));
-  const table = formatTable(textColumns(names), cells, terminalWidth());
+  const table = formatTable(names, cells, terminalWidth());
   print([table, rowCount(rows.length)].filter((text) => text !== '').join('\n'));
   for (const list of ['redacted_columns', 'redacted_fields']) {
     const masked = body[list];

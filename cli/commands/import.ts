@@ -138,7 +138,6 @@ interface ExportFlags extends ServerFlags {
   readonly out?: string;
   readonly withPolicy?: true;
   readonly strict?: true;
-  readonly json?: true;
 }
 
 const EXPORT_HELP = `

@@ -3,16 +3,10 @@ import type { IndexStanding, IndexSummary, OnIndexProgress } from '../../src/con
 import type { OpenedEngine } from '../../src/engine/index.js';
 import type { Manifest } from '../../src/model/manifest/index.js';
 import { wordText } from '../../src/service/indexing/word-text.js';
-import {
-  dataDirOption,
-  manifestOption,
-  policyOption,
-  type ServerFlags,
-  settingsOfModel,
-  wholeNumber,
-} from '../flags.js';
+import { dataDirOption, manifestOption, policyOption, type ServerFlags, wholeNumber } from '../flags.js';
 import { print, printJson, visible } from '../output.js';
 import { createProgress } from '../progress.js';
+import { withEngines } from './rollup.js';
 
 const HELP = `
 Reads the documents of each facet anew and brings every version of its store up to date; what did not change is not
@@ -29,7 +23,6 @@ Examples:
   $ osl index --watch --every 300`;
 
 interface IndexFlags extends ServerFlags {
-  readonly json?: true;
   readonly status?: true;
   readonly watch?: true;
   readonly every: number;
@@ -51,37 +44,27 @@ export function addIndex(program: Command): void {
 }
 
 async function runIndex(names: readonly string[], flags: IndexFlags): Promise<void> {
-  const settings = settingsOfModel(flags);
-  const { ready } = await import('osl-compiler');
-  const { loadServed } = await import('../../src/service/model.js');
-  const { openEngines } = await import('../../src/service/engines.js');
   const { indexContent, paceText } = await import('../../src/service/indexing/index-content.js');
-  const { operatorLog } = await import('../log.js');
-  await ready();
-  const { manifest } = await loadServed(settings);
-  const progress = await createProgress();
-  const log = operatorLog();
-  const { databases, close } = await openEngines(manifest, settings, log);
-  const stop = new AbortController();
-  const round = async (some: readonly string[], readAt: Date | null): Promise<void> => {
-    const wanted = some.length > 0 ? some : names;
-    try {
-      const show: OnIndexProgress = (p) =>
-        progress.step(`indexing ${p.facet} ${p.version}`, p.done, p.total, paceText(p));
-      const summaries = await indexContent(manifest, databases, settings.content, wanted, show, {
-        signal: stop.signal,
-        readAt,
-      });
-      progress.end();
-      if (flags.json) printJson(summaries);
-      else for (const summary of summaries) for (const line of summaryLines(summary)) print(line);
-    } finally {
-      progress.end();
-    }
-  };
-  try {
-    if (flags.status) return await printStatus(manifest, databases, names, flags.json === true);
-    if (!flags.watch) return await round([], new Date());
+  await withEngines(flags, async ({ settings, manifest, databases, log }) => {
+    if (flags.status) return printStatus(manifest, databases, names, flags.json === true);
+    const progress = await createProgress();
+    const stop = new AbortController();
+    const { signal } = stop;
+    const show: OnIndexProgress = (p) =>
+      progress.step(`indexing ${p.facet} ${p.version}`, p.done, p.total, paceText(p));
+    const round = async (some: readonly string[], readAt: Date | null): Promise<void> => {
+      const wanted = some.length > 0 ? some : names;
+      try {
+        const options = { signal, readAt };
+        const summaries = await indexContent(manifest, databases, settings.content, wanted, show, options);
+        progress.end();
+        if (flags.json) printJson(summaries);
+        else for (const summary of summaries) for (const line of summaryLines(summary)) print(line);
+      } finally {
+        progress.end();
+      }
+    };
+    if (!flags.watch) return round([], new Date());
     const { signallingUrls } = await import('../../src/service/indexing/index-signals.js');
     const { watchIndex } = await import('./index-watch.js');
     for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort());
@@ -90,12 +73,10 @@ async function runIndex(names: readonly string[], flags: IndexFlags): Promise<vo
       names: names.length > 0 ? names : [...manifest.facets.keys()],
       urls: await signallingUrls(manifest),
       everySeconds: flags.every,
-      signal: stop.signal,
+      signal,
       log,
     });
-  } finally {
-    await close();
-  }
+  });
 }
 
 async function printStatus(

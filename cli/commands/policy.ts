@@ -17,30 +17,15 @@ Examples:
   $ osl policy explain --as user:analyst --object osl.entities.person.email --subject user:admin
   $ osl policy push policy.yaml --activate --comment "north may see invoices"`;
 
-export function addPolicy(program: Command): void {
-  const policy = program.command('policy').addHelpText('after', HELP);
-  for (const add of [
-    addTest,
-    addExplainAccess,
-    addPush,
-    addPolicyDiff,
-    addActivate,
-    addRollback,
-    addHistory,
-    addShow,
-  ])
-    add(policy);
-}
-
-export function tenantOption(): Option {
+function tenantOption(): Option {
   return new Option('--tenant <name>', 'whose policy (default: as the manifest says, or the only one there)');
 }
 
-export function authorOption(): Option {
+function authorOption(): Option {
   return new Option('--author <name>', 'who does it, for the history (default: user@host)');
 }
 
-export function commentOption(): Option {
+function commentOption(): Option {
   return new Option('--comment <text>', 'why, for the history');
 }
 
@@ -49,33 +34,9 @@ Examples:
   $ osl policy show > policy.yaml
   $ osl policy show 9`;
 
-export function addShow(policy: Command): void {
-  policy
-    .command('show')
-    .description('print the text of a version')
-    .argument('[version]', 'its number (default: the one that serves)', wholeNumber(1, 1e9))
-    .addOption(manifestOption())
-    .addOption(tenantOption())
-    .addHelpText('after', SHOW_HELP)
-    .action(async (version: number | undefined, flags: PolicyFlags) =>
-      (await import('../policy/versions.js')).runShow(version ?? null, flags),
-    );
-}
-
 const HISTORY_HELP = `
 Example:
   $ osl policy history --json | jq '.activations[0]'`;
-
-export function addHistory(policy: Command): void {
-  policy
-    .command('history')
-    .description('which versions there are, and which served since when, by whom')
-    .addOption(manifestOption())
-    .addOption(tenantOption())
-    .option('--json', 'as JSON')
-    .addHelpText('after', HISTORY_HELP)
-    .action(async (flags: PolicyFlags) => (await import('../policy/versions.js')).runHistory(flags));
-}
 
 const ACTIVATE_HELP = `
 It is checked and compared again, against what serves now. Gateways take it up as soon as they hear of it, each with all
@@ -84,21 +45,6 @@ its workers or not at all.
 Example:
   $ osl policy activate 12 --comment "ticket 4711"`;
 
-export function addActivate(policy: Command): void {
-  policy
-    .command('activate')
-    .description('have a version serve, on every gateway')
-    .argument('<version>', 'its number', wholeNumber(1, 1e9))
-    .addOption(manifestOption())
-    .addOption(authorOption())
-    .addOption(commentOption())
-    .option('--json', 'what it changes, and its number, as JSON')
-    .addHelpText('after', ACTIVATE_HELP)
-    .action(async (version: number, flags: AuthorFlags) =>
-      (await import('../policy/versions.js')).runActivate(version, flags),
-    );
-}
-
 const PUSH_HELP = `
 The policy is compiled against the manifest with what is published, and compared with the one that serves: who gains, who
 loses. One that could not serve is not kept; the exit status is 2 then. Without --activate it is kept and serves nobody.
@@ -106,22 +52,6 @@ loses. One that could not serve is not kept; the exit status is 2 then. Without 
 Examples:
   $ osl policy push policy.yaml
   $ osl policy push policy.yaml --activate --comment "ticket 4711"`;
-
-export function addPush(policy: Command): void {
-  policy
-    .command('push')
-    .description('keep a policy as the next version')
-    .argument('<file>', 'the policy')
-    .addOption(manifestOption())
-    .addOption(authorOption())
-    .addOption(commentOption())
-    .option('--activate', 'and have it serve at once')
-    .option('--json', 'what it changes, and its number, as JSON')
-    .addHelpText('after', PUSH_HELP)
-    .action(async (file: string, flags: PushFlags) =>
-      (await import('../policy/versions.js')).runPush(file, flags),
-    );
-}
 
 const ROLLBACK_HELP = `
 Without a number: the version that served before the one that serves. It is checked and compared where the manifest is at
@@ -132,22 +62,6 @@ Examples:
   $ osl policy rollback --comment "12 shows salaries"
   $ osl policy rollback 9`;
 
-export function addRollback(policy: Command): void {
-  policy
-    .command('rollback')
-    .description('have an earlier version serve again, on every gateway')
-    .argument('[version]', 'its number', wholeNumber(1, 1e9))
-    .addOption(manifestOption())
-    .addOption(tenantOption())
-    .addOption(authorOption())
-    .addOption(commentOption())
-    .option('--json', 'what it changes, and its number, as JSON')
-    .addHelpText('after', ROLLBACK_HELP)
-    .action(async (version: number | undefined, flags: AuthorFlags) =>
-      (await import('../policy/versions.js')).runRollback(version ?? null, flags),
-    );
-}
-
 const EXPLAIN_HELP = `
 Who asks for it needs an admin role: a minted token claims those that the policy gives --subject. The server answers by
 what it serves now, and records that it was asked. With --row it looks whether that row is there for the subject.
@@ -156,7 +70,43 @@ Examples:
   $ osl policy explain --as user:analyst --object osl.entities.person.email --subject user:admin
   $ osl policy explain --as-chain user:counsel,agent:scout --object package --row node_modules/ajv --subject user:admin`;
 
-export function addExplainAccess(policy: Command): void {
+const DIFF_HELP = `
+Compared with what serves: the active version of the control database where OSL_CONTROL_URL is set, else the policy file.
+A policy that could not serve is told with its faults; the exit status is 2 then.
+
+--since adds which questions of the audit log would be answered otherwise, by caller and object, in numbers: the log
+holds no texts. It does not know either what a token claimed: a caller is taken to have every role that it can have, and
+what an object shows otherwise need not be what the question read of it. That the log was read is on record.
+
+Examples:
+  $ osl policy diff policy.yaml
+  $ osl policy diff policy.yaml --since 7d
+  $ osl policy diff 12`;
+
+const TEST_HELP = `
+A file of tests says what callers are to see (docs/policy-tests.md): a question, who asks it, and the decision, the
+columns, what is masked, the rows. Questions take the way that they take in a server, over embedded tables with the
+rows of the file; the databases of the manifest are not reached. Where all pass, each rule of the policy is changed
+alone (a grant taken away, a row filter dropped, a mask lifted), and the changes that no test notices are listed.
+
+Exit status: 0 all pass, 1 a test fails or fewer changes are noticed than --min-coverage says, 2 a file is wrong.
+
+Examples:
+  $ osl policy test                              # policy.test.yaml
+  $ osl policy test tests/*.yaml --min-coverage 100
+  $ osl policy test --no-coverage --json | jq '.files[].results[] | select(.ok | not)'`;
+
+export function addPolicy(program: Command): void {
+  const policy = program.command('policy').addHelpText('after', HELP);
+  policy
+    .command('test')
+    .description('hold a policy to what callers are expected to see')
+    .argument('[files...]', 'files of tests (default: policy.test.yaml)')
+    .option('--min-coverage <percent>', 'fail where fewer changed rules are noticed', wholeNumber(0, 100))
+    .option('--no-coverage', 'do not look which rules no test holds')
+    .option('--json', 'the results as JSON on standard output')
+    .addHelpText('after', TEST_HELP)
+    .action(async (files, flags) => (await import('../policy/test.js')).runTest(files, flags));
   addClientOptions(
     policy
       .command('explain')
@@ -174,22 +124,19 @@ export function addExplainAccess(policy: Command): void {
     .option('--json', "the server's answer as it is")
     .addHelpText('after', EXPLAIN_HELP)
     .action(async (flags) => (await import('../policy/explain.js')).runExplainAccess(flags));
-}
-
-const DIFF_HELP = `
-Compared with what serves: the active version of the control database where OSL_CONTROL_URL is set, else the policy file.
-A policy that could not serve is told with its faults; the exit status is 2 then.
-
---since adds which questions of the audit log would be answered otherwise, by caller and object, in numbers: the log
-holds no texts. It does not know either what a token claimed: a caller is taken to have every role that it can have, and
-what an object shows otherwise need not be what the question read of it. That the log was read is on record.
-
-Examples:
-  $ osl policy diff policy.yaml
-  $ osl policy diff policy.yaml --since 7d
-  $ osl policy diff 12`;
-
-export function addPolicyDiff(policy: Command): void {
+  policy
+    .command('push')
+    .description('keep a policy as the next version')
+    .argument('<file>', 'the policy')
+    .addOption(manifestOption())
+    .addOption(authorOption())
+    .addOption(commentOption())
+    .option('--activate', 'and have it serve at once')
+    .option('--json', 'what it changes, and its number, as JSON')
+    .addHelpText('after', PUSH_HELP)
+    .action(async (file: string, flags: PushFlags) =>
+      (await import('../policy/versions.js')).runPush(file, flags),
+    );
   policy
     .command('diff')
     .description('say what a policy would change: who gains, who loses')
@@ -204,29 +151,51 @@ export function addPolicyDiff(policy: Command): void {
     .action(async (proposed: string, flags: PolicyDiffFlags) =>
       (await import('../policy/diff.js')).runPolicyDiff(proposed, flags),
     );
+  addVersions(policy);
 }
 
-const TEST_HELP = `
-A file of tests says what callers are to see (docs/policy-tests.md): a question, who asks it, and the decision, the
-columns, what is masked, the rows. Questions take the way that they take in a server, over embedded tables with the
-rows of the file; the databases of the manifest are not reached. Where all pass, each rule of the policy is changed
-alone (a grant taken away, a row filter dropped, a mask lifted), and the changes that no test notices are listed.
-
-Exit status: 0 all pass, 1 a test fails or fewer changes are noticed than --min-coverage says, 2 a file is wrong.
-
-Examples:
-  $ osl policy test                              # policy.test.yaml
-  $ osl policy test tests/*.yaml --min-coverage 100
-  $ osl policy test --no-coverage --json | jq '.files[].results[] | select(.ok | not)'`;
-
-export function addTest(policy: Command): void {
+function addVersions(policy: Command): void {
   policy
-    .command('test')
-    .description('hold a policy to what callers are expected to see')
-    .argument('[files...]', 'files of tests (default: policy.test.yaml)')
-    .option('--min-coverage <percent>', 'fail where fewer changed rules are noticed', wholeNumber(0, 100))
-    .option('--no-coverage', 'do not look which rules no test holds')
-    .option('--json', 'the results as JSON on standard output')
-    .addHelpText('after', TEST_HELP)
-    .action(async (files, flags) => (await import('../policy/test.js')).runTest(files, flags));
+    .command('activate')
+    .description('have a version serve, on every gateway')
+    .argument('<version>', 'its number', wholeNumber(1, 1e9))
+    .addOption(manifestOption())
+    .addOption(authorOption())
+    .addOption(commentOption())
+    .option('--json', 'what it changes, and its number, as JSON')
+    .addHelpText('after', ACTIVATE_HELP)
+    .action(async (version: number, flags: AuthorFlags) =>
+      (await import('../policy/versions.js')).runActivate(version, flags),
+    );
+  policy
+    .command('rollback')
+    .description('have an earlier version serve again, on every gateway')
+    .argument('[version]', 'its number', wholeNumber(1, 1e9))
+    .addOption(manifestOption())
+    .addOption(tenantOption())
+    .addOption(authorOption())
+    .addOption(commentOption())
+    .option('--json', 'what it changes, and its number, as JSON')
+    .addHelpText('after', ROLLBACK_HELP)
+    .action(async (version: number | undefined, flags: AuthorFlags) =>
+      (await import('../policy/versions.js')).runRollback(version ?? null, flags),
+    );
+  policy
+    .command('history')
+    .description('which versions there are, and which served since when, by whom')
+    .addOption(manifestOption())
+    .addOption(tenantOption())
+    .option('--json', 'as JSON')
+    .addHelpText('after', HISTORY_HELP)
+    .action(async (flags: PolicyFlags) => (await import('../policy/versions.js')).runHistory(flags));
+  policy
+    .command('show')
+    .description('print the text of a version')
+    .argument('[version]', 'its number (default: the one that serves)', wholeNumber(1, 1e9))
+    .addOption(manifestOption())
+    .addOption(tenantOption())
+    .addHelpText('after', SHOW_HELP)
+    .action(async (version: number | undefined, flags: PolicyFlags) =>
+      (await import('../policy/versions.js')).runShow(version ?? null, flags),
+    );
 }

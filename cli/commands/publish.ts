@@ -5,7 +5,7 @@ import { diagnosticLines, differenceLines } from '../difference.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { fieldsOf, listOf, membersOf, note, print, type ReplyFields, textOf } from '../output.js';
 import { bodyOf, refusal } from '../reply.js';
-import { formatTable, textColumns } from '../table.js';
+import { formatTable } from '../table.js';
 
 interface PublishFlags extends ClientFlags {
   readonly baseVersion?: string;
@@ -16,7 +16,6 @@ interface PublishFlags extends ClientFlags {
   readonly restore?: readonly string[];
   readonly withdraw?: readonly string[];
   readonly rollback?: string;
-  readonly json?: true;
 }
 
 const HELP = `
@@ -146,10 +145,6 @@ function collect(text: string, before: readonly string[] = []): readonly string[
   return [...before, text];
 }
 
-interface ObjectsFlags extends ClientFlags {
-  readonly json?: true;
-}
-
 const OBJECTS_HELP = `
 Takes an admin role, as \`osl publish\` does.
 
@@ -165,7 +160,7 @@ export function addObjects(program: Command): void {
     .action(runObjects);
 }
 
-async function runObjects(id: string | undefined, flags: ObjectsFlags): Promise<void> {
+async function runObjects(id: string | undefined, flags: ClientFlags): Promise<void> {
   const { url, token } = await serverAccess(flags, 'admin');
   const path = id === undefined ? '/osl/objects' : `/osl/objects/${encodeURIComponent(id)}`;
   const reply = await getDocument(url, path, token);
@@ -203,7 +198,7 @@ function listText({ version, base, objects, history, drafts, truncated }: ReplyF
 
 function tableOf(names: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
   if (rows.length === 0) return [];
-  return ['', formatTable(textColumns(names), rows)];
+  return ['', formatTable(names, rows)];
 }
 
 function oneText({ kind, draft, version }: ReplyFields): string {

@@ -5,12 +5,11 @@ import type { ChartKind } from '../chart/index.js';
 import { serverUrl } from '../client.js';
 import { EXIT, usage } from '../exit.js';
 import { settingsOf, wholeNumber } from '../flags.js';
-import { print } from '../output.js';
+import { CLEAR, print } from '../output.js';
 import { type AnswerWriter, loadWriter, type OutputOptions } from '../write-answer.js';
 
 interface QueryFlags extends QueryTextFlags {
   readonly format: AnswerFormat;
-  readonly json?: true;
   readonly chart?: string | true;
   readonly ascii?: true;
   readonly exact?: true;
@@ -123,9 +122,6 @@ function readFlags(given: string | undefined, flags: QueryFlags): QueryArguments
 function endWith({ truncated }: { readonly truncated: boolean }): void {
   process.exitCode = truncated ? EXIT.truncated : EXIT.ok;
 }
-
-/** Moves the cursor home and clears the terminal. */
-const CLEAR = '\u001b[H\u001b[2J';
 
 async function watched(
   question: Pick<Parameters<AnswerWriter>[0], 'body' | 'text'>,

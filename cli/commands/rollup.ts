@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
+import type { ServiceLog } from '../../src/base/log.js';
 import type { OpenedEngine } from '../../src/engine/index.js';
 import type { Manifest } from '../../src/model/manifest/index.js';
 import type { RollupReport } from '../../src/service/rollups.js';
+import type { Settings } from '../../src/service/settings.js';
 import { dataDirOption, manifestOption, policyOption, type ServerFlags, settingsOfModel } from '../flags.js';
 import { print, printJson } from '../output.js';
 
@@ -26,10 +28,6 @@ Examples:
   $ osl rollup status
   $ osl rollup status --json | jq '.[] | select(.state != "ready")'`;
 
-interface RollupFlags extends ServerFlags {
-  readonly json?: true;
-}
-
 export function addRollup(program: Command): void {
   const rollup = program.command('rollup').addHelpText('after', HELP);
   const sub = (name: string, what: string, examples: string): Command =>
@@ -46,9 +44,9 @@ export function addRollup(program: Command): void {
   sub('status', 'say when rollups were built, and which are used', STATUS_EXAMPLES).action(runStatus);
 }
 
-async function runBuild(names: readonly string[], flags: RollupFlags): Promise<void> {
+async function runBuild(names: readonly string[], flags: ServerFlags): Promise<void> {
   const { buildRollups } = await import('../../src/service/rollups.js');
-  await withEngines(flags, async (manifest, databases) => {
+  await withEngines(flags, async ({ manifest, databases }) => {
     const all: object[] = [];
     await buildRollups(manifest, databases, names, (built) => {
       all.push(built);
@@ -60,10 +58,10 @@ async function runBuild(names: readonly string[], flags: RollupFlags): Promise<v
   });
 }
 
-async function runStatus(names: readonly string[], flags: RollupFlags): Promise<void> {
+async function runStatus(names: readonly string[], flags: ServerFlags): Promise<void> {
   const { rollupReports } = await import('../../src/service/rollups.js');
   const { systemReads } = await import('../../src/service/system-reads.js');
-  await withEngines(flags, async (manifest, databases) => {
+  await withEngines(flags, async ({ manifest, databases }) => {
     const reports = await rollupReports(manifest, systemReads(databases), names);
     if (flags.json === true) printJson(reports);
     else for (const report of reports) print(`${report.rollup} (${report.entity}): ${stateText(report)}`);
@@ -84,9 +82,17 @@ function stateText({ state, builtAt, rows, maxAgeSeconds }: RollupReport): strin
   }
 }
 
-async function withEngines(
-  flags: RollupFlags,
-  work: (manifest: Manifest, databases: ReadonlyMap<string, OpenedEngine>) => Promise<void>,
+interface ServedEngines {
+  readonly settings: Settings;
+  readonly manifest: Manifest;
+  readonly databases: ReadonlyMap<string, OpenedEngine>;
+  readonly log: ServiceLog;
+}
+
+/** Runs `work` with the served manifest and its databases. */
+export async function withEngines(
+  flags: ServerFlags,
+  work: (served: ServedEngines) => Promise<void>,
 ): Promise<void> {
   const settings = settingsOfModel(flags);
   const { ready } = await import('osl-compiler');
@@ -95,9 +101,10 @@ async function withEngines(
   const { operatorLog } = await import('../log.js');
   await ready();
   const { manifest } = await loadServed(settings);
-  const { databases, close } = await openEngines(manifest, settings, operatorLog());
+  const log = operatorLog();
+  const { databases, close } = await openEngines(manifest, settings, log);
   try {
-    await work(manifest, databases);
+    await work({ settings, manifest, databases, log });
   } finally {
     await close();
   }

@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { addListenOptions, manifestOption, policyOption, settingOption } from '../flags.js';
-import type { RunFlags } from '../serve/run.js';
+import { addListenOptions, manifestOption, policyOption, type ServerFlags, settingOption } from '../flags.js';
 
 const HELP = `
 All settings are environment variables: \`osl config list\` prints them, \`osl config check\` checks them without serving.
@@ -26,7 +25,7 @@ export function addServe(program: Command): void {
     .addOption(settingOption('OSL_CONSOLE'))
     .option('--json', 'print where it listens as one JSON line')
     .addHelpText('after', HELP)
-    .action(async (flags: RunFlags) => {
+    .action(async (flags: ServerFlags) => {
       const begun = import('osl-compiler').then(({ ready }) => ready());
       begun.catch(() => undefined); // reported to the code that awaits it
       await (await import('../serve/run.js')).runServer(flags, null);

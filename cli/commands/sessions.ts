@@ -3,13 +3,9 @@ import type { Command } from 'commander';
 import { addOperatorOptions, adminAccess, OPERATOR_HELP, type OperatorFlags } from '../ask.js';
 import { getDocument, postDocument } from '../client.js';
 import { wholeNumber } from '../flags.js';
-import { fieldsOf, listOf, membersOf, print, type ReplyFields, textOf } from '../output.js';
+import { CLEAR, fieldsOf, listOf, membersOf, print, type ReplyFields, textOf } from '../output.js';
 import { bodyOf } from '../reply.js';
-import { formatTable, rowCount, textColumns } from '../table.js';
-
-interface PsFlags extends OperatorFlags {
-  readonly json?: true;
-}
+import { formatTable, rowCount } from '../table.js';
 
 const HELP = `${OPERATOR_HELP}
 SHAPE is what runs, without its literals and without names that the manifest does not declare.
@@ -26,7 +22,7 @@ export function addPs(program: Command): void {
     .action(runPs);
 }
 
-async function runPs(flags: PsFlags): Promise<void> {
+async function runPs(flags: OperatorFlags): Promise<void> {
   const { url, token } = adminAccess(flags);
   const body = bodyOf(await getDocument(url, '/admin/sessions', await token()), flags.json);
   if (!flags.json) print(sessionsText(body));
@@ -42,7 +38,7 @@ export function sessionsText({ sessions }: ReplyFields, now = Date.now()): strin
     textOf(s['process']),
     s['shape'] === null ? listOf(s['objects']).join(', ') : textOf(s['shape']).slice(0, MOST_SHAPE),
   ]);
-  const columns = textColumns(['id', 'surface', 'who', 'state', 'for', 'process', 'shape']);
+  const columns = ['id', 'surface', 'who', 'state', 'for', 'process', 'shape'];
   return `${formatTable(columns, rows)}\n${rowCount(rows.length)}`;
 }
 
@@ -56,7 +52,6 @@ function age(since: unknown, now: number): string {
 
 interface KillFlags extends OperatorFlags {
   readonly cancel?: true;
-  readonly json?: true;
 }
 
 const KILL_HELP = `${OPERATOR_HELP}
@@ -102,9 +97,6 @@ export function addTop(program: Command): void {
     .action(runTop);
 }
 
-/** Moves the cursor home and clears the terminal. */
-const CLEAR = '\u001b[H\u001b[2J';
-
 async function runTop(flags: TopFlags): Promise<void> {
   const { url, token } = adminAccess(flags);
   for (let n = 0; flags.times === undefined || n < flags.times; n++) {
@@ -135,12 +127,9 @@ function topText({ processes }: ReplyFields, { pools }: ReplyFields, sessions: R
     ),
   );
   return [
-    formatTable(textColumns(['process', 'sessions', 'state', 'audit waits']), standing),
+    formatTable(['process', 'sessions', 'state', 'audit waits'], standing),
     '',
-    formatTable(
-      textColumns(['process', 'database', 'purpose', 'running', 'waiting', 'open', 'most', 'reach']),
-      rows,
-    ),
+    formatTable(['process', 'database', 'purpose', 'running', 'waiting', 'open', 'most', 'reach'], rows),
     '',
     sessionsText(sessions),
     '',

@@ -8,7 +8,7 @@ import { EXIT, usage } from '../exit.js';
 import { dataDirOption, policyOption, settingsOf, wholeNumber } from '../flags.js';
 import { membersOf, note, print, printJson, type ReplyFields, textOf } from '../output.js';
 import { bodyOf } from '../reply.js';
-import { formatTable, rowCount, textColumns } from '../table.js';
+import { formatTable, rowCount } from '../table.js';
 
 interface TokenFlags {
   readonly subject?: string;
@@ -73,7 +73,6 @@ function settingsOfPolicy(flags: TokenFlags): string | null {
 interface RevokeFlags extends OperatorFlags {
   readonly allOf?: string;
   readonly session?: string;
-  readonly json?: true;
 }
 
 const REVOKE_HELP = `${OPERATOR_HELP}
@@ -139,10 +138,6 @@ function revokedText({ kind, name, at, until }: ReplyFields): string {
   return `revoked ${what} (kept until ${textOf(until)}, when they have all ended)`;
 }
 
-interface RevokedFlags extends OperatorFlags {
-  readonly json?: true;
-}
-
 const REVOKED_HELP = `${OPERATOR_HELP}
 
 Examples:
@@ -158,7 +153,7 @@ export function addRevoked(parent: Command): void {
     .action(runRevoked);
 }
 
-async function runRevoked(flags: RevokedFlags): Promise<void> {
+async function runRevoked(flags: OperatorFlags): Promise<void> {
   const { url, token } = adminAccess(flags);
   const body = bodyOf(await getDocument(url, '/admin/tokens/revoked', await token()), flags.json);
   if (!flags.json) print(listText(body));
@@ -166,7 +161,7 @@ async function runRevoked(flags: RevokedFlags): Promise<void> {
 
 function listText({ revoked }: ReplyFields): string {
   const rows = membersOf(revoked).map(({ kind, name, at, until }) => [kind, name, at, until].map(textOf));
-  return `${formatTable(textColumns(['kind', 'name', 'revoked at', 'until']), rows)}\n${rowCount(rows.length)}`;
+  return `${formatTable(['kind', 'name', 'revoked at', 'until'], rows)}\n${rowCount(rows.length)}`;
 }
 
 const SCRAM_HELP = `

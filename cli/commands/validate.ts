@@ -22,7 +22,6 @@ Examples:
   $ osl validate --sarif > osl.sarif                               # for code review tools`;
 
 interface ValidateFlags extends ServerFlags {
-  readonly json?: true;
   readonly sarif?: true;
 }
 
@@ -80,10 +79,6 @@ function shown(file: string): string {
   return short.startsWith('..') ? file : short;
 }
 
-interface DiffFlags extends ServerFlags {
-  readonly json?: true;
-}
-
 const DIFF_HELP = `
 Compares what the manifests mean, not how they are written, and says which roles would see more, less or something
 else under the policy of now. Of a policy it says the same, and who has other roles: what has roles or subjects, and no
@@ -106,7 +101,7 @@ export function addDiff(program: Command): void {
     .action(runDiff);
 }
 
-async function runDiff(proposed: string, flags: DiffFlags): Promise<void> {
+async function runDiff(proposed: string, flags: ServerFlags): Promise<void> {
   const { manifestFile, policyFile } = settingsOfModel(flags);
   const { ready } = await import('osl-compiler');
   const { loadModel } = await import('../../src/service/model.js');

@@ -10,15 +10,11 @@ import { print, printJson, visible } from '../output.js';
 import { type DoctorFinding, failed, ok, warn } from './finding.js';
 import { doctorFindings, faultySettings, reportFindings, unknownSettings } from './run.js';
 
-export interface CheckFlags extends ServerFlags {
-  readonly json?: true;
-}
-
-export async function runConfigCheck(flags: CheckFlags): Promise<void> {
+export async function runConfigCheck(flags: ServerFlags): Promise<void> {
   reportFindings(await checkFindings(flags), flags);
 }
 
-async function checkFindings(flags: CheckFlags): Promise<readonly DoctorFinding[]> {
+async function checkFindings(flags: ServerFlags): Promise<readonly DoctorFinding[]> {
   const faults = faultySettings();
   if (faults.length > 0) return [...faults, ...unknownSettings(null)];
   try {

@@ -206,24 +206,13 @@ async function settingFindings(
 }
 
 function clockFinding(about: string, skew: number): readonly DoctorFinding[] {
-  const seconds = `${skew.toFixed(1)} s`;
-  if (skew > SKEW_FAIL_S)
-    return [
-      fail(
-        about,
-        `the clocks of the database and of this machine differ by ${seconds}`,
-        'tokens expire after 300 s: synchronize both clocks with NTP',
-      ),
-    ];
-  if (skew > SKEW_WARN_S)
-    return [
-      warn(
-        about,
-        `the clocks of the database and of this machine differ by ${seconds}`,
-        'synchronize both clocks with NTP',
-      ),
-    ];
-  return [];
+  if (skew <= SKEW_WARN_S) return [];
+  const message = `the clocks of the database and of this machine differ by ${skew.toFixed(1)} s`;
+  return [
+    skew > SKEW_FAIL_S
+      ? fail(about, message, 'tokens expire after 300 s: synchronize both clocks with NTP')
+      : warn(about, message, 'synchronize both clocks with NTP'),
+  ];
 }
 
 /** Parameters hold keys of `hash` masks and values of queries: the server must not log them. */
@@ -412,12 +401,8 @@ function matchesDeclaration(
 ): boolean {
   const { labels } = declared;
   if (labels !== null && JSON.stringify(labels) !== JSON.stringify(model.labels)) return false;
-  if (declared.stored !== null) return stored === declared.stored || stored === `enum ${declared.stored}`;
-  return (
-    declared.type === model.type &&
-    (declared.form === null || declared.form.sql === model.spelled) &&
-    model.stored === null
-  );
+  const isSpelledSo = declared.form === null || declared.form.sql === model.spelled;
+  return isOfType(declared, model, stored) && (declared.stored !== null || isSpelledSo);
 }
 
 /** True if the values have the declared type; length and labels may differ. */

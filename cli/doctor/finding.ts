@@ -1,4 +1,4 @@
-import { toFailure } from '../exit.js';
+import { oneLine, toFailure } from '../exit.js';
 
 /**
  * Result of one check. `warn`: the server works, but something should be corrected. `fail`: a server would not start or
@@ -31,8 +31,4 @@ export function failed(about: string, error: unknown, hint?: string): DoctorFind
     .message.replace(/^error: /, '')
     .split(/\s*\n\s*hint: /);
   return fail(about, oneLine(message), own === undefined ? hint : oneLine(own));
-}
-
-function oneLine(text: string): string {
-  return text.replace(/\s*\n\s*/g, ' ');
 }

@@ -91,30 +91,23 @@ export function tlsFindings({ tls, host }: Settings): readonly DoctorFinding[] {
   if (tls.wire === null && tls.http === null && local)
     return [ok(about, 'not needed: the server listens on this machine only')];
   const { wire, http } = tls;
-  const plain =
-    http !== null || local
-      ? []
-      : [
-          warn(
-            about,
-            `REST listens on ${host} without TLS: tokens and rows can be read on the network`,
-            'set OSL_TLS_CERT and OSL_TLS_KEY, or use a TLS proxy',
-          ),
-        ];
-  const refuses =
-    wire !== null || local
-      ? []
-      : [
-          fail(
-            about,
-            `the Postgres port has no TLS and refuses clients from other machines`,
-            'set OSL_TLS_CERT and OSL_TLS_KEY',
-          ),
-        ];
+  const findings: DoctorFinding[] = [];
+  if (http === null && !local)
+    findings.push(
+      warn(
+        about,
+        `REST listens on ${host} without TLS: tokens and rows can be read on the network`,
+        'set OSL_TLS_CERT and OSL_TLS_KEY, or use a TLS proxy',
+      ),
+    );
+  if (wire === null && !local) {
+    const message = 'the Postgres port has no TLS and refuses clients from other machines';
+    findings.push(fail(about, message, 'set OSL_TLS_CERT and OSL_TLS_KEY'));
+  }
   const files = new Map(
     [wire, http].flatMap((one) => (one === null ? [] : [[one.certFile, { ...one, clients: tls.clients }]])),
   );
-  return [...plain, ...refuses, ...[...files.values()].map(certificateFinding)];
+  return [...findings, ...[...files.values()].map(certificateFinding)];
 }
 
 function certificateFinding(files: SurfaceCertificateFiles): DoctorFinding {

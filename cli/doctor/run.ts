@@ -32,11 +32,7 @@ import {
   tlsFindings,
 } from './machine.js';
 
-export interface DoctorFlags extends ServerFlags {
-  readonly json?: true;
-}
-
-export async function runDoctor(flags: DoctorFlags): Promise<void> {
+export async function runDoctor(flags: ServerFlags): Promise<void> {
   reportFindings(await doctorFindings(settingsBesideServer(flags)), flags);
 }
 

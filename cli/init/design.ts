@@ -168,7 +168,6 @@ async function issuerKeyOf(flags: InitFlags, prompt: Prompt): Promise<string | n
   throw usage(`${path} holds no RSA key`);
 }
 
-/** Time limit for counting all tables. */
 const BUDGET_MS = 30_000;
 
 interface KeyedCandidates {
@@ -177,7 +176,7 @@ interface KeyedCandidates {
   readonly keyless: readonly KeylessTable[];
 }
 
-export interface KeylessTable {
+interface KeylessTable {
   readonly table: string;
   readonly reason: string;
 }

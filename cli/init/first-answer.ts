@@ -15,7 +15,6 @@ export interface FirstAnswer {
   readonly answer: AnswerBody;
 }
 
-/** Entities queried until one has rows. */
 const MOST_TRIED = 8;
 const MOST_COLUMNS = 5;
 

@@ -4,7 +4,6 @@ import { note } from '../output.js';
 
 /** Asks the user. Every question has a default, which an empty answer takes. */
 export interface Prompt {
-  /** True if nobody answers, so that defaults apply. */
   readonly assumes: boolean;
   ask(question: string, fallback: string): Promise<string>;
   confirm(question: string, fallback: boolean): Promise<boolean>;

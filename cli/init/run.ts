@@ -18,11 +18,10 @@ import {
   tableOf,
 } from '../proposal/index.js';
 import { runningServer } from '../server-file.js';
-import { type ConnectedDatabase, connectTo, roleToCreate } from './connect.js';
+import { type ConnectedDatabase, connectTo, roleToCreate, type UrlSource } from './connect.js';
 import { type Design, designModel } from './design.js';
 import { type FirstAnswer, firstAnswer } from './first-answer.js';
 import { assumedPrompt, type InitFlags, type Prompt, terminalPrompt } from './prompt.js';
-import { tenantColumn } from './questions.js';
 import { type Outcome, report, reportJson } from './report.js';
 import { openStage, type Stage, type StageTexts } from './stage.js';
 
@@ -121,7 +120,8 @@ export async function createProject(
     stage.addTests(
       policyTestsYaml({ subject: design.subject, osql: first.osql, columns: first.answer.columns }),
     );
-    return outcomeOf(dir, stage.commit(), connected, role, design, first);
+    const source: UrlSource = role === null ? connected.source : { kind: 'given', name: design.urlEnv };
+    return { dir, files: stage.commit(), design, source, readerUrl: role?.url ?? null, first };
   } catch (error) {
     await undo();
     throw error;
@@ -196,42 +196,4 @@ function askFirst(stage: Stage, { urlEnv, subject }: Design, url: string): Promi
   process.env[urlEnv] = url; // connectors take their URLs from the environment, as in `osl serve`
   const { manifestFile, policyFile, dataDir } = stage;
   return firstAnswer({ ...settingsOf({}), manifestFile, policyFile, dataDir }, subject);
-}
-
-function outcomeOf(
-  dir: string,
-  files: readonly string[],
-  { source }: ConnectedDatabase,
-  made: ReaderRole | null,
-  design: Design,
-  first: FirstAnswer,
-): Omit<Outcome, 'seconds'> {
-  const { drafted, keyed, hidden, untyped, leftOut, role, subject, issuerKey, rows, urlEnv } = design;
-  const { entities, bridges, relationships, catalog } = drafted.manifest;
-  const byCount = keyed.candidates.filter((c) => keyed.counted.has(tableOf(c)));
-  return {
-    dir,
-    files,
-    entities: entities.size,
-    bridges: bridges.size,
-    relationships: relationships.size,
-    metrics: [...catalog.metrics.keys()],
-    lostLinks: drafted.lostLinks,
-    masked: [...catalog.relations.values()].flatMap((relation) =>
-      relation.columns.filter((c) => c.sensitivity !== null).map((c) => `${relation.name}.${c.name}`),
-    ),
-    hidden,
-    untyped,
-    keyless: keyed.keyless,
-    counted: byCount.map((c) => `${tableOf(c)}: ${c.key.join(', ')}`),
-    leftOut,
-    role,
-    subject,
-    issuerKey,
-    source: made === null ? source : { kind: 'given', name: urlEnv },
-    readerUrl: made?.url ?? null,
-    rowSecurity: design.rowSecurity,
-    tenantColumn: rows === null ? (tenantColumn(keyed.candidates)?.column ?? null) : null,
-    first,
-  };
 }

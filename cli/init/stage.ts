@@ -32,7 +32,6 @@ export interface Stage {
 export interface StageTexts {
   readonly manifest: string;
   readonly policy: string;
-  /** Not written over an existing file. */
   readonly envExample: string;
 }
 

@@ -14,7 +14,6 @@ interface ShowFlags extends ServerFlags {
   readonly subject?: string;
   readonly chain?: readonly string[];
   readonly sql?: true;
-  readonly json?: true;
 }
 
 export async function runShow(argument: string | undefined, flags: ShowFlags): Promise<void> {

@@ -99,7 +99,6 @@ export interface LoginToken {
   readonly subject: string;
 }
 
-/** An ID token that expires sooner is renewed first. */
 const SOON_SECONDS = 60;
 const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const ID_TOKEN = 'urn:ietf:params:oauth:token-type:id_token';

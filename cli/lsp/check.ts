@@ -117,7 +117,6 @@ interface QuestionFault {
   readonly to: number;
 }
 
-/** Most statements compiled per file. */
 const MOST_STATEMENTS = 500;
 
 /**

@@ -45,7 +45,7 @@ interface OpenDocument {
   readonly document: TextDocument;
   readonly file: string;
   readonly kind: DocumentKind;
-  readonly standing: ProjectState | null;
+  readonly state: ProjectState | null;
 }
 
 export class Editing {
@@ -55,7 +55,7 @@ export class Editing {
   readonly #thread = new CheckingThread();
   readonly #projects: Projects;
   /** Files with published diagnostics, by manifest of their project. */
-  readonly #told = new Map<string, ReadonlySet<string>>();
+  readonly #published = new Map<string, ReadonlySet<string>>();
 
   constructor(connection: Connection, options: LspOptions) {
     this.#connection = connection;
@@ -102,14 +102,14 @@ export class Editing {
     const kind = kindOf(file, document.getText(), this.#options);
     if (kind === null) return null;
     const project = projectOf(file, kind, this.#options);
-    return { document, file, kind, standing: project === null ? null : this.#projects.standing(project) };
+    return { document, file, kind, state: project === null ? null : this.#projects.stateOf(project) };
   }
 
   #changed(document: TextDocument): void {
     const own = this.#own(document.uri);
-    if (own?.standing == null) return;
-    if (own.kind === 'questions') this.#checkQuestions(own.document, own.standing).catch(reportError);
-    else this.#projects.changed(own.standing.project);
+    if (own?.state == null) return;
+    if (own.kind === 'questions') this.#checkQuestions(own.document, own.state).catch(reportError);
+    else this.#projects.changed(own.state.project);
   }
 
   /** The file on disk counts again; checked if another file of the project is open. */
@@ -118,7 +118,7 @@ export class Editing {
     const file = fileOf(document.uri);
     if (file === null) return;
     for (const other of this.#documents.all()) {
-      const project = this.#own(other.uri)?.standing?.project;
+      const project = this.#own(other.uri)?.state?.project;
       if (project !== undefined && (project.manifestFile === file || project.policyFile === file))
         this.#projects.changed(project);
     }
@@ -126,8 +126,8 @@ export class Editing {
 
   #publish({ manifestFile, policyFile }: Project, faults: readonly Fault[]): void {
     const files = new Set(faults.map(({ file }) => file));
-    const before = this.#told.get(manifestFile) ?? new Set();
-    this.#told.set(manifestFile, files);
+    const before = this.#published.get(manifestFile) ?? new Set();
+    this.#published.set(manifestFile, files);
     for (const file of new Set([
       manifestFile,
       ...(policyFile === null ? [] : [policyFile]),
@@ -154,8 +154,8 @@ export class Editing {
   #recheckQuestions({ manifestFile }: Project): void {
     for (const { uri } of this.#documents.all()) {
       const own = this.#own(uri);
-      if (own?.kind === 'questions' && own.standing?.project.manifestFile === manifestFile)
-        this.#checkQuestions(own.document, own.standing).catch(reportError);
+      if (own?.kind === 'questions' && own.state?.project.manifestFile === manifestFile)
+        this.#checkQuestions(own.document, own.state).catch(reportError);
     }
   }
 
@@ -175,14 +175,21 @@ export class Editing {
     this.#send(document.uri, diagnostics);
   }
 
-  async #complete(uri: string, position: Position): Promise<Completion | null> {
+  /** The document and the state of its project, for a request at a position; null outside of projects. */
+  async #lookUp(uri: string, position: Position) {
     const own = this.#own(uri);
-    if (own?.standing == null) return null;
-    const { document, kind, standing } = own;
-    if (standing.functions.length === 0) await this.#projects.settled(standing.project);
-    const { names, functions } = this.#projects.standing(standing.project);
+    if (own?.state == null) return null;
+    const { document, kind, state } = own;
+    if (state.functions.length === 0) await this.#projects.settled(state.project);
+    const at = document.offsetAt(position);
+    return { ...this.#projects.stateOf(state.project), document, kind, at };
+  }
+
+  async #complete(uri: string, position: Position): Promise<Completion | null> {
+    const found = await this.#lookUp(uri, position);
+    if (found === null) return null;
+    const { document, kind, names, functions, at } = found;
     if (kind === 'questions') {
-      const at = document.offsetAt(position);
       const statement = statementAt(document.getText(), at);
       return { items: [...completeQuestion(statement, at, names, functions)], isIncomplete: false };
     }
@@ -191,23 +198,20 @@ export class Editing {
   }
 
   async #hover(uri: string, position: Position): Promise<Hover | null> {
-    const own = this.#own(uri);
-    if (own?.standing == null) return null;
-    const { document, kind, standing } = own;
-    if (standing.functions.length === 0) await this.#projects.settled(standing.project);
-    const { names, functions } = this.#projects.standing(standing.project);
+    const found = await this.#lookUp(uri, position);
+    if (found === null) return null;
+    const { document, kind, project, names, functions, at } = found;
     if (kind === 'questions') {
-      const at = document.offsetAt(position);
       const statement = statementAt(document.getText(), at);
       const target = questionTarget(statement, at, names);
       if (target !== null) {
         const range = { start: document.positionAt(target.from), end: document.positionAt(target.to) };
-        return hoverOf([objectText(target, names), await this.#visibility(target, standing)], range);
+        return hoverOf([objectText(target, names), await this.#visibility(target, project)], range);
       }
       const word = statement.tokens.find(({ from, to }) => from <= at && at <= to)?.text;
-      const found = functions.filter(({ name }) => name === word);
+      const called = functions.filter(({ name }) => name === word);
       return hoverOf(
-        found.map(
+        called.map(
           (f) => `${f.kind} function **${f.name}**\n\n${f.signatures.map((s) => `- \`${s}\``).join('\n')}`,
         ),
         null,
@@ -216,30 +220,24 @@ export class Editing {
     const place = placeAt(linesOf(document), position.line, position.character);
     if (place === null) return null;
     const target = targetAt(kind, place, names);
-    const told = target === null ? [] : [objectText(target, names), await this.#visibility(target, standing)];
+    const texts = target === null ? [] : [objectText(target, names), await this.#visibility(target, project)];
     const { line } = position;
     return hoverOf(
-      [...told, schemaText(kind, place)],
+      [...texts, schemaText(kind, place)],
       placeRange({ line, start: place.start, end: place.end }),
     );
   }
 
-  async #visibility(
-    { object }: HoverTarget,
-    { project: { manifestFile } }: ProjectState,
-  ): Promise<string | null> {
+  async #visibility({ object }: HoverTarget, { manifestFile }: Project): Promise<string | null> {
     return object === null
       ? null
       : this.#thread.ask<'visibility'>({ kind: 'visibility', manifestFile, object });
   }
 
   async #definition(uri: string, position: Position): Promise<Definition | null> {
-    const own = this.#own(uri);
-    if (own?.standing == null) return null;
-    const { document, kind, standing } = own;
-    if (standing.functions.length === 0) await this.#projects.settled(standing.project);
-    const { names, project } = this.#projects.standing(standing.project);
-    const at = document.offsetAt(position);
+    const found = await this.#lookUp(uri, position);
+    if (found === null) return null;
+    const { document, kind, project, names, at } = found;
     const place = kind === 'questions' ? null : placeAt(linesOf(document), position.line, position.character);
     const target =
       kind === 'questions'
@@ -251,8 +249,8 @@ export class Editing {
     const file = target.declared.file === 'manifest' ? project.manifestFile : project.policyFile;
     if (file === null) return null;
     const text = this.#texts().find(([open]) => open === file)?.[1] ?? textOf(file);
-    const found = text === null ? null : findKey(text.split('\n'), target.declared.steps);
-    return found === null ? null : { uri: this.#uriOf(file), range: placeRange(found) };
+    const key = text === null ? null : findKey(text.split('\n'), target.declared.steps);
+    return key === null ? null : { uri: this.#uriOf(file), range: placeRange(key) };
   }
 
   #symbols(uri: string): DocumentSymbol[] {
@@ -374,7 +372,6 @@ function placeRange({ line, start, end }: YamlRange): Range {
   return { start: { line, character: start }, end: { line, character: end } };
 }
 
-/** Data of a diagnostic for its code action. */
 interface FaultData {
   readonly hint: string | null;
 }

@@ -4,7 +4,6 @@ import { argumentOf, columnsIn, isName, type Statement, sourcesIn } from './osql
 import type { YamlPlace } from './yaml/place.js';
 
 export interface HoverTarget {
-  /** Path of its declaration in the manifest or the policy. */
   readonly declared: { readonly file: FileKind; readonly steps: readonly string[] };
   /** Its name in queries, if access to it can be shown: `order.amount`. */
   readonly object: string | null;

@@ -24,7 +24,6 @@ const SUBJECT: Meaning = { kind: 'subject' };
 const RELATION: Meaning = { kind: 'relation', only: null };
 
 const always = (meaning: Meaning) => () => meaning;
-/** A column of the relation at this place: `entities/NAME/…`. */
 const ownColumn = (_: YamlPlace, [, of = '']: readonly string[]): Meaning => ({ kind: 'column', of });
 const ownTableColumn = (_: YamlPlace, [, of = '']: readonly string[]): Meaning => ({
   kind: 'table column',

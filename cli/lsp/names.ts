@@ -76,7 +76,6 @@ export function namesOf(manifest: unknown, policy: unknown): ManifestNames {
 
 type Types = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
-/** Types of columns, by `connector.table`. */
 function typesOf(manifest: unknown): Types {
   return new Map(
     membersOf(manifest, 'connectors').flatMap(([connector, its]) =>

@@ -135,16 +135,14 @@ export class CheckingThread {
 
 export interface ProjectState {
   readonly project: Project;
-  /** From the last check in which both files could be parsed. */
   readonly names: ManifestNames;
   readonly functions: readonly FunctionEntry[];
 }
 
 interface ProjectEntry {
-  standing: ProjectState;
+  state: ProjectState;
   timer: NodeJS.Timeout | null;
   running: Promise<void> | null;
-  /** True if something changed since the check began. */
   stale: boolean;
 }
 
@@ -163,7 +161,6 @@ export class Projects {
   readonly #open: () => readonly (readonly [file: string, text: string])[];
   readonly #found: DiagnosticsListener;
 
-  /** @param open the files that are open in the editor, with their texts */
   constructor(
     thread: CheckingThread,
     delayMs: number,
@@ -176,8 +173,8 @@ export class Projects {
     this.#found = found;
   }
 
-  standing(project: Project): ProjectState {
-    return this.#entry(project).standing;
+  stateOf(project: Project): ProjectState {
+    return this.#entry(project).state;
   }
 
   changed(project: Project): void {
@@ -206,7 +203,7 @@ export class Projects {
     let entry = this.#entries.get(key);
     if (entry === undefined) {
       entry = {
-        standing: { project, names: NO_NAMES, functions: [] },
+        state: { project, names: NO_NAMES, functions: [] },
         timer: null,
         running: null,
         stale: true,
@@ -229,13 +226,13 @@ export class Projects {
 
   async #checked(entry: ProjectEntry): Promise<void> {
     entry.stale = false;
-    const { project } = entry.standing;
+    const { project } = entry.state;
     const files = [project.manifestFile, project.policyFile];
     const open = this.#open().filter(([file]) => files.includes(file));
     const checked = await this.#thread.ask<'check'>({ kind: 'check', project, open });
     if (checked === null) return;
     const { names, functions, diagnostics } = checked;
-    entry.standing = { project, functions, names: names ?? entry.standing.names };
+    entry.state = { project, functions, names: names ?? entry.state.names };
     // During a newer check these positions may be outdated.
     if (!entry.stale) this.#found(project, diagnostics);
   }

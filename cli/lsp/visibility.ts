@@ -17,7 +17,6 @@ import type { ValidModel } from './check.js';
 
 /** A policy may have many thousands of subjects. */
 const MOST_SUBJECTS = 500;
-/** Most subjects named per kind of visibility. */
 const MOST_NAMED = 6;
 
 const WORDS: Readonly<Record<Exclude<Visibility, 'nothing'>, string>> = {

@@ -69,7 +69,6 @@ interface PolicyTestsDocument {
   readonly tests: readonly TestDocument[];
 }
 
-/** A test with missing or contradictory keys. */
 class UnclearTest extends Error {
   override readonly name = 'UnclearTest';
 }

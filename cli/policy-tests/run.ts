@@ -126,7 +126,6 @@ function compiled(
 
 interface Mutant {
   readonly role: string;
-  /** Path of the rule: `roles.analyst.grants[0]`. */
   readonly rule: string;
   readonly change: string;
   readonly document: PolicyDocument;

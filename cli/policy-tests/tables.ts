@@ -68,7 +68,6 @@ export function copyOf(
   };
 }
 
-/** A JSON value in Postgres' text format. */
 function textOf(value: unknown, column: DeclaredTableColumn | undefined): string | null {
   if (value === undefined || value === null) return null;
   if (Array.isArray(value) && column?.type.endsWith('[]') === true)

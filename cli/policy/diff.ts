@@ -19,7 +19,6 @@ import { type PolicyFlags, policyBaseline, printJudgement } from './baseline.js'
 import { withControl } from './versions.js';
 
 export interface PolicyDiffFlags extends PolicyFlags, Pick<ServerFlags, 'policy' | 'dataDir'> {
-  /** Also reports past queries since then; a time as for `osl audit search`. */
   readonly since?: string;
   readonly dir?: string;
 }
@@ -113,7 +112,6 @@ export interface PastQueries {
   readonly asked: number;
   /** Queries on an object that their caller would see differently. */
   readonly otherwise: number;
-  /** By caller and object, most queries first. */
   readonly callers: readonly PastCaller[];
 }
 

@@ -15,7 +15,6 @@ interface ExplainAccessFlags extends ClientFlags {
   readonly from?: string;
   readonly for?: string;
   readonly row?: readonly string[];
-  readonly json?: true;
 }
 
 export async function runExplainAccess(flags: ExplainAccessFlags): Promise<void> {

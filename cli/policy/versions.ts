@@ -22,7 +22,7 @@ import { readSetting } from '../../src/service/settings/table.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
 import { note, print, printJson, terminalWidth } from '../output.js';
-import { formatTable, textColumns } from '../table.js';
+import { formatTable } from '../table.js';
 import {
   type AuthorFlags,
   authorshipOf,
@@ -86,7 +86,7 @@ export function runHistory(flags: PolicyFlags): Promise<void> {
       parent === null ? null : String(parent),
       comment,
     ]);
-    print(formatTable(textColumns(VERSION_COLUMNS), rows, terminalWidth()));
+    print(formatTable(VERSION_COLUMNS, rows, terminalWidth()));
     print('');
     const times = served.map(({ number, version, action, author, login, at, comment }) => [
       String(number),
@@ -96,7 +96,7 @@ export function runHistory(flags: PolicyFlags): Promise<void> {
       login,
       comment,
     ]);
-    print(formatTable(textColumns(ACTIVATION_COLUMNS), times, terminalWidth()));
+    print(formatTable(ACTIVATION_COLUMNS, times, terminalWidth()));
   });
 }
 

@@ -18,7 +18,6 @@ export {
   type Treatments,
   tenantRank,
 } from './labels.js';
-export type { LostLink } from './links.js';
 export { type DraftedManifest, draftManifest } from './manifest.js';
 export { draftPolicy, makeReader, type ReaderRole, type RowRule } from './policy.js';
 export { manifestYaml, policyTestsYaml, policyYaml } from './text.js';

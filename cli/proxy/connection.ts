@@ -5,12 +5,12 @@ import { connect as connectTls, type SecureContextOptions } from 'node:tls';
 import { messageOf } from '../../src/base/thrown.js';
 import { FrameDecoder } from '../../wire/index.js';
 import {
-  anyMessage,
   askForPassword,
   CANCEL_REQUEST,
   encodeMessage,
   fatalError,
   GSS_REQUEST,
+  messagesIn,
   onData,
   Relay,
   SSL_REQUEST,
@@ -148,11 +148,7 @@ function authenticate(client: Socket, server: Socket, login: SubjectToken): Prom
   return new Promise((resolve) => {
     const data = (chunk: Buffer): void => {
       incoming.push(chunk);
-      for (
-        let message = incoming.message(anyMessage);
-        message !== null;
-        message = incoming.message(anyMessage)
-      ) {
+      for (const message of messagesIn(incoming)) {
         const asks = message[0] === AUTHENTICATION ? message.readUInt32BE(5) : null;
         if (asks === CLEARTEXT) {
           server.write(encodeMessage('p', login.token));

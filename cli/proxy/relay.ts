@@ -82,11 +82,7 @@ export class Relay {
 
   #passToServer(): void {
     const passed: Buffer[] = [];
-    for (
-      let message = this.#fromClient.message(anyMessage);
-      message !== null;
-      message = this.#fromClient.message(anyMessage)
-    ) {
+    for (const message of messagesIn(this.#fromClient)) {
       const asks = ASKS.has(message[0] ?? 0);
       if (asks) this.#owed += 1;
       this.#amid = !asks;
@@ -100,11 +96,7 @@ export class Relay {
   #serverSent(chunk: Buffer): void {
     this.#fromServer.push(chunk);
     const passed: Buffer[] = [];
-    for (
-      let message = this.#fromServer.message(anyMessage);
-      message !== null;
-      message = this.#fromServer.message(anyMessage)
-    ) {
+    for (const message of messagesIn(this.#fromServer)) {
       if (this.#renewing) {
         this.#renewalAnswered(message);
         continue;
@@ -156,7 +148,13 @@ export const SSL_REQUEST = 80_877_103;
 export const GSS_REQUEST = 80_877_104;
 export const CANCEL_REQUEST = 80_877_102;
 /** Postgres' own limit on a message: everything is relayed. */
-export const anyMessage = (): number => 0x4000_0000;
+const anyMessage = (): number => 0x4000_0000;
+
+/** The complete messages received so far. */
+export function* messagesIn(decoder: FrameDecoder): Generator<Buffer> {
+  for (let message = decoder.message(anyMessage); message !== null; message = decoder.message(anyMessage))
+    yield message;
+}
 
 export function withUser(startup: Buffer, user: string): Buffer {
   const words = startup.toString('utf8', 8).split('\0').slice(0, -2);

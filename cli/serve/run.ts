@@ -25,17 +25,13 @@ import { DEMO_EXAMPLES, genericExamples, type ShellExample, tour } from './examp
 import { commandName, dataDirFlag, quoted, shellText, singleQuoted } from './invocation.js';
 import { type Demo, type RunningServer, startServer } from './server.js';
 
-export interface RunFlags extends ServerFlags {
-  readonly json?: true;
-}
-
 /** Time for running requests after a stop. */
 const DRAIN_MS = 10_000;
 /** Time after the drain until the process is considered hung. */
 const HANG_MS = 15_000;
 
 /** Serves until stopped; resolves when everything is closed. */
-export async function runServer(flags: RunFlags, demo: Demo | null): Promise<void> {
+export async function runServer(flags: ServerFlags, demo: Demo | null): Promise<void> {
   const settings = settingsOf(flags);
   checkFirstSteps(flags, settings);
   const log = operatorLog();
@@ -72,7 +68,7 @@ async function reportArchiveFault({ audit }: Settings, log: ServiceLog): Promise
 
 /** `runServer` with several worker processes. */
 async function superviseWorkers(
-  flags: RunFlags,
+  flags: ServerFlags,
   settings: Settings,
   first: First,
   count: number,
@@ -123,7 +119,7 @@ function endAtOnce(why: string, { dataDir }: Settings): never {
 }
 
 /** Detects common mistakes before anything slow begins. @throws Failure */
-function checkFirstSteps({ manifest }: RunFlags, { manifestFile, dataDir }: Settings): void {
+function checkFirstSteps({ manifest }: ServerFlags, { manifestFile, dataDir }: Settings): void {
   const running = runningServer(dataDir);
   if (running !== null) {
     const where = `${restUrl(running)} (process ${running.pid})`;

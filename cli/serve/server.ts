@@ -119,7 +119,6 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   }
 }
 
-/** A listening server without a server file. */
 export interface ListeningServer extends Omit<RunningServer, 'record'> {
   readonly httpPort: number;
   readonly pgPort: number;
@@ -341,12 +340,9 @@ export async function asStartProblem<T>(work: Promise<T>, { dataDir }: Settings)
   }
 }
 
-/** Interval of looking at the error counters. */
 const POLL_MS = 250;
-/** Minimum interval between two checks, however many queries fail. */
 const REST_MS = 1_000;
 
-/** Errors for missing and for changed tables or columns. */
 const DRIFT_CODES = ['E0525', 'E0526'] as const;
 
 /**

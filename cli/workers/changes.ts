@@ -67,7 +67,6 @@ export class WorkerChanges {
     });
   }
 
-  /** Tells all workers that the current policy cannot be determined, even during another change. */
   async losePolicy(why: string): Promise<void> {
     const since = this.#broken?.since ?? Date.now();
     this.#broken = { texts: { ...this.#texts, policy: null, fault: why }, since };
@@ -90,25 +89,15 @@ export class WorkerChanges {
     return {
       admit: () => this.#turns.run(() => this.#admit(slot, given)),
       enter: () => this.#enter(slot),
-      leave: () => {
-        this.#release(slot);
-        return null;
-      },
-      published: async () => {
-        await this.#taken(slot);
-        return null;
-      },
+      leave: () => this.#release(slot),
+      published: () => this.#taken(slot),
       draftChanged: async ({ id }) => {
         const others = this.#slots().filter((other) => other !== slot);
         await Promise.all(
           others.map((other) => this.#within(other, TAKE_MS, () => other.peer?.ask('draft', { id }))),
         );
-        return null;
       },
-      revoked: async () => {
-        await this.revoked(slot);
-        return null;
-      },
+      revoked: () => this.revoked(slot),
     };
   }
 
@@ -119,7 +108,7 @@ export class WorkerChanges {
     this.#release(slot);
   }
 
-  async #admit(slot: WorkerSlot, given: Texts): Promise<null> {
+  async #admit(slot: WorkerSlot, given: Texts): Promise<void> {
     const steps: ChangeRequest[] = [];
     if (given !== this.#texts) steps.push({ kind: 'reload', texts: this.#texts, brokenSince: null });
     steps.push({ kind: 'version', texts: this.#texts, brokenSince: null });
@@ -132,10 +121,9 @@ export class WorkerChanges {
     if (broken !== null)
       await slot.channel?.ask('prepare', { kind: 'reload', texts: broken.texts, brokenSince: broken.since });
     slot.admitted();
-    return null;
   }
 
-  #enter(slot: WorkerSlot): Promise<null> {
+  #enter(slot: WorkerSlot): Promise<void> {
     const channel = slot.channel;
     return new Promise((resolve) => {
       void this.#turns.run(() => {
@@ -143,7 +131,7 @@ export class WorkerChanges {
         if (slot.channel !== channel) return undefined;
         return new Promise<void>((release) => {
           this.#holder = { slot, release };
-          resolve(null);
+          resolve();
         });
       });
     });

@@ -12,6 +12,7 @@ import type {
 } from '../../src/surfaces/catalog/index.js';
 import {
   bytes,
+  done,
   type Exchange,
   flag,
   type Guard,
@@ -100,7 +101,6 @@ const charge = record({ key: text, windowMs: number, amount: number });
 
 const counter = oneOf(...LIMIT_COUNTERS);
 
-/** Cancels or ends a session, on request of its own subject. */
 const signal = record({ owner: text, pid: number, what: oneOf('cancel', 'terminate') });
 
 const sessionCommand = record({ id: text, what: oneOf('cancel', 'end') });
@@ -110,79 +110,73 @@ const drained = record({ on: flag });
 export const WORKER_PROTOCOL = Object.freeze({
   /** Opens the service and listens. Errors are reported by `failed` before the worker ends. */
   start: exchange(start, ports),
-  /** Stops accepting, and ends after the running requests, or after the deadline. */
-  stop: exchange(record({ deadlineMs: number }), nothing),
+  stop: exchange(record({ deadlineMs: number }), done),
   /** Reads and checks a change, and holds it; null if it can be applied. */
   prepare: exchange(change, nullOr(refusal)),
   /** The current policy is unknown; `since` in ms since 1970. */
-  losePolicy: exchange(record({ why: text, since: number }), nothing),
-  /** Applies the prepared change. */
+  losePolicy: exchange(record({ why: text, since: number }), done),
   take: exchange(nothing, record({ now: listOf(text), kept: listOf(text) })),
-  /** Drops the prepared change, because another worker could not prepare it. */
-  drop: exchange(nothing, nothing),
+  drop: exchange(nothing, done),
   cancelled: exchange(record({ processId: number, key: bytes }), flag),
   ownSessions: exchange(record({ owner: text }), listOf(made<CatalogSession>())),
   signalled: exchange(signal, flag),
   figures: exchange(nothing, text),
   view: exchange(nothing, made<ProcessView>()),
   obey: exchange(sessionCommand, flag),
-  drained: exchange(drained, nothing),
+  drained: exchange(drained, done),
   /** True while workers keep running; false if they end one after another. */
-  standing: exchange(record({ steady: flag }), nothing),
-  /** Another worker changed a draft. */
-  draft: exchange(record({ id: text }), nothing),
+  standing: exchange(record({ steady: flag }), done),
+  draft: exchange(record({ id: text }), done),
   /** More tokens were revoked; they are listed in the data directory. */
-  revoked: exchange(nothing, nothing),
+  revoked: exchange(nothing, done),
   reclaim: exchange(record({ counter, key: text, endsAt: number }), number),
 }) satisfies Protocol;
 
 /** Requests from a worker to its supervisor. */
 export const SUPERVISOR_PROTOCOL = Object.freeze({
   /** The worker is ready for messages: earlier ones are lost. */
-  here: exchange(nothing, nothing),
+  here: exchange(nothing, done),
   /** The worker cannot start; exit status and message for the whole server. */
-  failed: exchange(record({ exit: number, message: text }), nothing),
-  /** The whole server should end. */
-  over: exchange(record({ why: text }), nothing),
+  failed: exchange(record({ exit: number, message: text }), done),
+  over: exchange(record({ why: text }), done),
   /** The service is open: resolves once it is up to date with the other workers. */
-  admit: exchange(nothing, nothing),
+  admit: exchange(nothing, done),
   /** Resolves when the worker may publish; ended by `leave`. */
-  enter: exchange(nothing, nothing),
-  leave: exchange(nothing, nothing),
+  enter: exchange(nothing, done),
+  leave: exchange(nothing, done),
   /** The worker has published: resolves once all others serve that, or are gone. */
-  published: exchange(nothing, nothing),
-  draftChanged: exchange(record({ id: text }), nothing),
+  published: exchange(nothing, done),
+  draftChanged: exchange(record({ id: text }), done),
   /** The worker has revoked something: resolves once all others know, or are gone. */
-  revoked: exchange(nothing, nothing),
+  revoked: exchange(nothing, done),
   cancel: exchange(record({ worker: number, processId: number, key: bytes }), flag),
   sessionsOf: exchange(record({ owner: text }), listOf(made<CatalogSession>())),
-  /** True if the subject has such a session. */
   signal: exchange(signal, flag),
   gather: exchange(nothing, listOf(text)),
   views: exchange(nothing, listOf(made<ProcessView>())),
   command: exchange(sessionCommand, flag),
-  drain: exchange(drained, nothing),
+  drain: exchange(drained, done),
   reloadAll: exchange(nothing, made<ReloadView>()),
   /** State of a job that runs once for all workers; started if `by` names a caller. */
   job: exchange(record({ job: oneOf(...JOBS), by: nullOr(text) }), made<JobState>()),
-  stopAll: exchange(nothing, nothing),
+  stopAll: exchange(nothing, done),
   /** True if a subject may open another wire session from this address. */
   session: exchange(record({ subject: text, address: text }), flag),
-  sessionEnded: exchange(record({ subject: text, address: text }), nothing),
+  sessionEnded: exchange(record({ subject: text, address: text }), done),
   /** A catalog statement: the engines run in the supervisor. */
   catalog: exchange(catalogAsked, made<RemoteCatalogReply>()),
-  catalogPart: exchange(catalogPart, nothing),
-  stopCatalog: exchange(record({ id: number }), nothing),
+  catalogPart: exchange(catalogPart, done),
+  stopCatalog: exchange(record({ id: number }), done),
   /** Some uses of a limit; none if all workers have used them up. */
   lease: exchange(record({ counter, key: text }), record({ tokens: number, endsAt: number })),
   charge: exchange(record({ charges: listOf(charge) }), listOf(record({ used: number, endsInMs: number }))),
-  handBack: exchange(record({ counter, key: text, tokens: number, endsAt: number }), nothing),
-  limits: exchange(made<RateLimits>(), nothing),
+  handBack: exchange(record({ counter, key: text, tokens: number, endsAt: number }), done),
+  limits: exchange(made<RateLimits>(), done),
   /** Private key of the token exchange as PEM, never on disk. */
   exchangeKey: exchange(nothing, text),
   /** True if a single-use token is used for the first time. */
   firstUse: exchange(record({ token: text, issuedAt: number, endsAt: number }), flag),
-  wrongPassword: exchange(record({ account: text, address: text }), nothing),
+  wrongPassword: exchange(record({ account: text, address: text }), done),
   /** True if a correct password may open a session. */
   rightPassword: exchange(record({ account: text, address: text }), flag),
 }) satisfies Protocol;

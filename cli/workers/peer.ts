@@ -11,6 +11,8 @@ export const number: Guard<number> = (value): value is number =>
   typeof value === 'number' && !Number.isNaN(value);
 export const bytes: Guard<Uint8Array> = (value) => value instanceof Uint8Array;
 export const nothing: Guard<null> = (value): value is null => value === null;
+/** The answer to a request without a result. */
+export const done: Guard<void> = (value): value is undefined => value === undefined;
 
 export function nullOr<T>(guard: Guard<T>): Guard<T | null> {
   return (value): value is T | null => value === null || guard(value);
@@ -143,7 +145,6 @@ export class Peer<Mine extends Protocol, Theirs extends Protocol> {
     }
   }
 
-  /** Rejects all open requests. */
   end(why: string): void {
     this.#gone ??= new PeerGone(why);
     for (const { reject } of this.#pending.values()) reject(this.#gone);

@@ -17,7 +17,6 @@ export interface RunningWorkers {
   readonly record: ServerRecord;
   readonly over: Promise<ServerEnd>;
   stop(deadlineMs: number): Promise<void>;
-  /** Reloads all workers together, or none. */
   reload(): Promise<ReloadResult | ChangeRefusal>;
   kill(): void;
 }

@@ -25,22 +25,8 @@ import type { WorkerChannel } from './slot.js';
 
 export type SupervisorChannel = Peer<WorkerProtocol, SupervisorProtocol>;
 
-type SupervisorRequestName =
-  | 'prepare'
-  | 'take'
-  | 'losePolicy'
-  | 'drop'
-  | 'draft'
-  | 'revoked'
-  | 'reclaim'
-  | 'cancelled'
-  | 'ownSessions'
-  | 'signalled'
-  | 'figures'
-  | 'view'
-  | 'obey'
-  | 'drained'
-  | 'standing';
+/** Requests that are handled once the service is starting. */
+type SupervisorRequestName = Exclude<keyof WorkerProtocol, 'start' | 'stop'>;
 
 /** Parts of a worker's service that it shares with the others through the supervisor. */
 export class SharedParts implements SharedProcessFiles {
@@ -124,18 +110,14 @@ export class SharedParts implements SharedProcessFiles {
       },
       catalogs: new RemoteCatalogs({
         ask: (asked) => supervisor.ask('catalog', asked),
-        send: async (part) => {
-          await supervisor.ask('catalogPart', part);
-        },
+        send: (part) => supervisor.ask('catalogPart', part),
         stop: (id) => tell(supervisor.ask('stopCatalog', { id })),
       }),
       name: `worker ${server}`,
       operated: {
         views: () => supervisor.ask('views', null),
         command: (id, what) => supervisor.ask('command', { id, what }),
-        drain: async (on) => {
-          await supervisor.ask('drain', { on });
-        },
+        drain: (on) => supervisor.ask('drain', { on }),
         reload: () => supervisor.ask('reloadAll', null),
         stop: () => tell(supervisor.ask('stopAll', null)),
       },
@@ -171,23 +153,13 @@ export class SharedParts implements SharedProcessFiles {
         this.#prepared = null;
         return prepared === null ? { now: [], kept: [] } : prepared.take();
       },
-      losePolicy: async ({ why, since }) => {
-        await this.#open?.losePolicy(why, since);
-        return null;
-      },
+      losePolicy: ({ why, since }) => this.#open?.losePolicy(why, since),
       drop: async () => {
         await this.#prepared?.drop();
         this.#prepared = null;
-        return null;
       },
-      draft: async ({ id }) => {
-        await this.#open?.renewDraft(id);
-        return null;
-      },
-      revoked: async () => {
-        await this.#open?.lookAtRevoked();
-        return null;
-      },
+      draft: ({ id }) => this.#open?.renewDraft(id),
+      revoked: () => this.#open?.lookAtRevoked(),
       cancelled: ({ processId, key }) => this.#open?.cancel(processId, Buffer.from(key)) ?? false,
       ownSessions: async ({ owner }) => [...((await this.#open?.register.of(owner)) ?? [])],
       signalled: ({ owner, pid, what }) => this.#open?.register.signal(owner, { pid, what }) ?? false,
@@ -197,13 +169,9 @@ export class SharedParts implements SharedProcessFiles {
         return this.#open.own.view();
       },
       obey: ({ id, what }) => this.#open?.own.command(id, what) ?? false,
-      drained: ({ on }) => {
-        this.#open?.own.drain(on);
-        return null;
-      },
+      drained: ({ on }) => this.#open?.own.drain(on),
       standing: ({ steady }) => {
         this.#steady = steady;
-        return null;
       },
       reclaim: ({ counter, key, endsAt }) => this.#limiter?.reclaim(counter, key, endsAt) ?? 0,
     };
@@ -228,7 +196,7 @@ export class SharedParts implements SharedProcessFiles {
 }
 
 /** Ignores errors: if the supervisor ends, its workers end too. */
-function tell(told: Promise<null>): void {
+function tell(told: Promise<void>): void {
   told.catch(() => undefined);
 }
 
@@ -249,9 +217,7 @@ function shareOf(supervisor: SupervisorChannel): LimitShare {
     handBack: (counter, key, lease) => tell(supervisor.ask('handBack', { counter, key, ...lease })),
     limits: (limits) => tell(supervisor.ask('limits', limits)),
     guesses: {
-      wrong: async (account, address) => {
-        await supervisor.ask('wrongPassword', { account, address });
-      },
+      wrong: (account, address) => supervisor.ask('wrongPassword', { account, address }),
       right: (account, address) => supervisor.ask('rightPassword', { account, address }),
     },
   };
@@ -280,20 +246,13 @@ export class SharedLimits {
     return {
       lease: ({ counter, key }) => this.#books[counter].lease(key, worker),
       charge: ({ charges }) => charges.map((charge) => this.#quotas.add(charge)),
-      handBack: ({ counter, key, tokens, endsAt }) => {
-        this.#books[counter].handBack(key, { tokens, endsAt });
-        return null;
-      },
+      handBack: ({ counter, key, tokens, endsAt }) => this.#books[counter].handBack(key, { tokens, endsAt }),
       limits: (limits) => {
         if (serves() || !this.#known)
           for (const bucket of LIMIT_BUCKETS) this.#books[bucket].perWindow = limits[bucket];
         this.#known = true;
-        return null;
       },
-      wrongPassword: ({ account, address }) => {
-        this.#guesses.wrong(account, address);
-        return null;
-      },
+      wrongPassword: ({ account, address }) => this.#guesses.wrong(account, address),
       rightPassword: ({ account, address }) => this.#guesses.right(account, address),
     };
   }
@@ -323,7 +282,6 @@ export class SharedSessions {
       },
       sessionEnded: ({ subject, address }) => {
         for (const { key } of countedBy(subject, address, this.#caps)) this.#end(key, worker);
-        return null;
       },
     };
   }

@@ -19,7 +19,6 @@ export interface SlotEvents {
   /** A worker ended unexpectedly; the next starts in `again` ms. */
   ended(slot: WorkerSlot, why: string, again: number): void;
   gone(slot: WorkerSlot): void;
-  /** A worker has run long enough to count as stable. */
   steady(slot: WorkerSlot): void;
   replaced(slot: WorkerSlot): void;
 }
@@ -87,13 +86,9 @@ export class WorkerSlot {
     });
     const handlers: Handlers<SupervisorProtocol> = {
       ...this.#events.handlers(this, texts),
-      here: () => {
-        listens();
-        return null;
-      },
+      here: () => listens(),
       failed: ({ exit, message }) => {
         this.#refusal = new Failure(exit, message);
-        return null;
       },
     };
     const peer: WorkerChannel = new Peer(SUPERVISOR_PROTOCOL, handlers, WORKER_PROTOCOL, (message) =>

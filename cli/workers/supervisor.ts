@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { InternalError } from 'osl-compiler';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { UsedTokens } from '../../policy/index.js';
-import type { ProcessView, ReloadView, SessionCommand } from '../../src/ask/operating/views.js';
+import type { ReloadView } from '../../src/ask/operating/views.js';
 import type { ServiceLog } from '../../src/base/log.js';
 import { readManifestText } from '../../src/model/manifest/index.js';
 import type { Control } from '../../src/service/control.js';
@@ -15,12 +15,7 @@ import type { ReloadResult } from '../../src/service/reload/reload.js';
 import { activationOf } from '../../src/service/seat.js';
 import type { Settings } from '../../src/service/settings.js';
 import { shareOf } from '../../src/service/workers.js';
-import {
-  CatalogServer,
-  type CatalogSession,
-  Catalogs,
-  type SessionSignal,
-} from '../../src/surfaces/catalog/index.js';
+import { CatalogServer, Catalogs } from '../../src/surfaces/catalog/index.js';
 import type { MetricsJson } from '../../src/surfaces/http/telemetry.js';
 import { EXIT } from '../exit.js';
 import { type OwnJobs, ownJobs } from '../serve/admin.js';
@@ -28,7 +23,7 @@ import { catalogOptions } from '../serve/server.js';
 import { WorkerChanges } from './changes.js';
 import type { ChangeRefusal, Texts } from './messages.js';
 import { SharedLimits, SharedSessions, SharedTokens } from './shared.js';
-import { type SlotEvents, WorkerSlot } from './slot.js';
+import { type SlotEvents, type WorkerChannel, WorkerSlot } from './slot.js';
 
 /** Reason for the end of the whole server. */
 export interface ServerEnd {
@@ -129,7 +124,7 @@ export class Supervisor {
   /** The server is not ready while workers of a slot end one after another. */
   #tellStanding(): void {
     const steady = !this.#slots.some(({ loops }) => loops);
-    for (const { peer } of this.#slots) peer?.ask('standing', { steady }).catch(() => undefined);
+    void this.#askAll((peer) => peer.ask('standing', { steady }));
   }
 
   /** The key of a cancel request names the worker. */
@@ -138,36 +133,12 @@ export class Supervisor {
     return (await asked?.catch(() => false)) ?? false;
   }
 
-  async #sessionsOf(owner: string): Promise<CatalogSession[]> {
-    const asked = this.#slots.map(({ peer }) => peer?.ask('ownSessions', { owner }).catch(() => []) ?? []);
-    return (await Promise.all(asked)).flat();
-  }
-
-  async #signal(signal: SessionSignal & { readonly owner: string }): Promise<boolean> {
-    const asked = this.#slots.map(({ peer }) => peer?.ask('signalled', signal).catch(() => false) ?? false);
-    return (await Promise.all(asked)).includes(true);
-  }
-
-  async #gather(): Promise<readonly MetricsJson[]> {
-    const asked = this.#slots.map(({ peer }) => peer?.ask('figures', null).catch(() => undefined));
-    const figures = await Promise.all([this.#figures(), ...asked]);
-    return figures.filter((one) => one !== undefined);
-  }
-
-  async #views(): Promise<readonly ProcessView[]> {
-    const asked = this.#slots.map(({ peer }) => peer?.ask('view', null).catch(() => undefined));
-    return (await Promise.all(asked)).filter((view) => view !== undefined);
-  }
-
-  async #command(asked: { readonly id: string; readonly what: SessionCommand }): Promise<boolean> {
-    const told = this.#slots.map(({ peer }) => peer?.ask('obey', asked).catch(() => false) ?? false);
-    return (await Promise.all(told)).includes(true);
-  }
-
-  async #drain(on: boolean): Promise<null> {
-    this.#draining = on;
-    await Promise.all(this.#slots.map(({ peer }) => peer?.ask('drained', { on }).catch(() => null)));
-    return null;
+  /** Answers of the serving workers; one that ends meanwhile has none. */
+  async #askAll<T>(ask: (peer: WorkerChannel) => Promise<T>): Promise<readonly T[]> {
+    const asked = this.#slots.map(({ peer }) =>
+      peer === null ? undefined : ask(peer).catch(() => undefined),
+    );
+    return (await Promise.all(asked)).filter((answer) => answer !== undefined);
   }
 
   async #reloadView(): Promise<ReloadView> {
@@ -185,32 +156,28 @@ export class Supervisor {
         ...this.#sessions.handlers(slot.number),
         ...this.#tokens.handlers(),
         cancel: ({ worker, processId, key }) => this.#cancel(worker, processId, key),
-        sessionsOf: ({ owner }) => this.#sessionsOf(owner),
-        signal: (signal) => this.#signal(signal),
-        gather: () => this.#gather(),
-        views: () => this.#views(),
-        command: (asked) => this.#command(asked),
-        drain: ({ on }) => this.#drain(on),
-        reloadAll: () => this.#reloadView(),
-        stopAll: () => {
-          process.kill(process.pid, 'SIGTERM');
-          return null;
+        sessionsOf: async ({ owner }) =>
+          (await this.#askAll((peer) => peer.ask('ownSessions', { owner }))).flat(),
+        signal: async (signal) =>
+          (await this.#askAll((peer) => peer.ask('signalled', signal))).includes(true),
+        gather: async () => [
+          await this.#figures(),
+          ...(await this.#askAll((peer) => peer.ask('figures', null))),
+        ],
+        views: () => this.#askAll((peer) => peer.ask('view', null)),
+        command: async (asked) => (await this.#askAll((peer) => peer.ask('obey', asked))).includes(true),
+        drain: async ({ on }) => {
+          this.#draining = on;
+          await this.#askAll((peer) => peer.ask('drained', { on }));
         },
+        reloadAll: () => this.#reloadView(),
+        stopAll: () => void process.kill(process.pid, 'SIGTERM'),
         job: ({ job, by }) => (by === null ? this.#jobs.look(job) : this.#jobs.begin(job, by)),
         catalog: (asked) => this.#catalog.answer(slot.number, asked),
-        catalogPart: (part) => {
-          this.#catalog.take(slot.number, part);
-          return null;
-        },
-        stopCatalog: ({ id }) => {
-          this.#catalog.stop(slot.number, id);
-          return null;
-        },
+        catalogPart: (part) => this.#catalog.take(slot.number, part),
+        stopCatalog: ({ id }) => this.#catalog.stop(slot.number, id),
         ...this.#limits.handlers(slot.number, () => slot.peer !== null),
-        over: ({ why }) => {
-          this.#end({ exit: EXIT.auditFailed, message: why });
-          return null;
-        },
+        over: ({ why }) => this.#end({ exit: EXIT.auditFailed, message: why }),
       }),
       gone: (slot) => {
         this.#limits.forget(slot.number);
@@ -244,9 +211,11 @@ export async function portsOf({ host, httpPort, pgPort, admin }: Settings): Prom
     { port: admin.httpPort, host: admin.host },
     { port: admin.pgPort, host: admin.host },
   ];
-  const taken = await Promise.all(asked.map(({ port, host }) => (port === null ? null : held(port, host))));
+  const taken = await Promise.all(
+    asked.map(({ port, host }) => (port === null ? null : reservePort(port, host))),
+  );
   const [http, pg, adminHttp, adminPg] = await Promise.all(
-    taken.map((reservePort) => reservePort?.release() ?? null),
+    taken.map((reserved) => reserved?.release() ?? null),
   );
   return {
     httpPort: http ?? httpPort,
@@ -256,7 +225,7 @@ export async function portsOf({ host, httpPort, pgPort, admin }: Settings): Prom
 }
 
 /** Listens until released, so that two free ports differ. */
-function held(port: number, host: string): Promise<{ release(): Promise<number> }> {
+function reservePort(port: number, host: string): Promise<{ release(): Promise<number> }> {
   const server = createServer();
   return new Promise((resolve, reject) => {
     server.on('error', reject);

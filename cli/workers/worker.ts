@@ -32,7 +32,6 @@ const HANDLERS: Handlers<WorkerProtocol> = {
   stop: async ({ deadlineMs }) => {
     await server?.stop(deadlineMs);
     setImmediate(() => process.disconnect());
-    return null;
   },
   prepare: (change) => begun().prepare(change),
   take: (nothing) => begun().take(nothing),

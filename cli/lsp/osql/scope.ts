@@ -115,7 +115,6 @@ function isRelation(tokens: readonly OsqlToken[], at: number, { relations }: Man
 interface SourceMatch {
   readonly relation: string | null;
   readonly more: readonly NamedColumn[];
-  /** Index of the next token. */
   readonly end: number;
 }
 

@@ -24,7 +24,6 @@ export function findKey(lines: readonly string[], steps: readonly string[]): Yam
   return found;
 }
 
-/** The child `key`, from a line on, of the key at column `within`. */
 function childOf(lines: readonly string[], from: number, within: number, key: string): YamlRange | null {
   let indent: number | null = null;
   for (let line = from; line < lines.length; line++) {
@@ -44,7 +43,6 @@ function childOf(lines: readonly string[], from: number, within: number, key: st
   return null;
 }
 
-/** A word after a key in its line; the key itself if it is not there. */
 function wordIn(line: string, key: YamlRange, word: string): YamlRange {
   const pattern = new RegExp(`(?<!\\w)${word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}(?!\\w)`, 'u');
   const at = pattern.exec(line.slice(key.end));

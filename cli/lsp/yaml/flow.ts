@@ -1,6 +1,5 @@
 import { unquoted } from './find.js';
 
-/** Punctuation of a flow collection, outside quotes and comments. */
 interface Sign {
   readonly sign: '{' | '}' | '[' | ']' | ',' | ':';
   readonly at: number;
@@ -37,7 +36,6 @@ export function depthOf(text: string): number {
   return depth;
 }
 
-/** Position at the end of a flow collection. */
 export interface FlowPlace {
   /** Keys, and `[]` for list elements, from the start of the collection. */
   readonly steps: readonly string[];

@@ -10,7 +10,6 @@ export interface YamlPlace {
   readonly word: string;
   readonly start: number;
   readonly end: number;
-  /** Plain values of the innermost mapping around it, by key. */
   readonly beside: ReadonlyMap<string, string>;
 }
 
@@ -111,7 +110,7 @@ function parentsOf(
       steps.unshift(above.key);
       [limit, inList] = [above.indent, false];
     } else {
-      if (startOf(above) >= limit) continue; // a sibling
+      if (startOf(above) >= limit) continue;
       const isParent = above.key !== null && above.indent < limit;
       steps.unshift(...elements, ...(isParent && above.key !== null ? [above.key] : []));
       [limit, inList] = [startOf(above), true];
