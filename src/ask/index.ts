@@ -1,4 +1,4 @@
-/** The one way of every request, and the requests that ask the graph's data, its description, or for a session. */
+/** Public interface of `src/ask`. */
 
 export { ask, prepare, type QueryAnswer } from './data/ask.js';
 export { explainPlan } from './data/explain.js';

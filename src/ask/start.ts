@@ -14,18 +14,17 @@ import { createParsing } from './parsing/index.js';
 import { startMarks } from './parsing/marks.js';
 import { createProbes, createStrangers, type Probes, type Strangers } from './request/probes.js';
 
-/** Dependencies of starting the query service. */
 export interface AskFoundation {
   readonly tenant: string;
   readonly audit: AuditLog;
   readonly log: ServiceLog;
   readonly revoked: RevocationCheck;
   readonly memory: AnswerMemory;
-  /** Secret that keys of `hash` masks are derived from. */
+  /** Secret from which keys of `hash` masks are derived. */
   readonly masking: Uint8Array;
-  /** Directory in which long texts are marked while they are compiled. */
+  /** Directory of marks for long texts being compiled. */
   readonly marksDir: string;
-  /** Calls `follower` with each model that serves from now on. */
+  /** Subscribes to the served model. */
   follow(follower: (model: ServedModel) => void): void;
 }
 
@@ -48,13 +47,13 @@ type AskPartName =
   | 'underway'
   | 'words';
 
-/** Services for answering questions, except engines, content and authentication. */
+/** Query services, except engines, content and authentication. */
 export interface AskingParts extends Pick<AnswerParts, AskPartName> {
   readonly strangers: Strangers;
   readonly probes: Probes;
 }
 
-/** Starts the query services: caches, parser threads, and the counters of refused callers. */
+/** Starts caches, parser threads, and counters of refused calls. */
 export async function startAsk(
   { tenant, audit, log, revoked, memory, masking, marksDir, follow }: AskFoundation,
   { caps, resultCache, planCacheBytes, exactUpTo, probeWindowMs: windowMs }: AskSettings,

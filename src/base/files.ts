@@ -2,7 +2,7 @@ import { type FileHandle, open, readdir, readFile, rename, rm } from 'node:fs/pr
 import { dirname } from 'node:path';
 import { codeOf } from './thrown.js';
 
-/** Creates or replaces a file, whole or not at all, whatever kills the process; durable with its name when it resolves. */
+/** Creates or replaces a file atomically; durable, with its name, when it resolves. */
 export async function writeWhole(path: string, bytes: Uint8Array): Promise<void> {
   const making = `${path}.new`;
   await using(open(making, 'w', 0o600), async (file) => {
@@ -13,18 +13,18 @@ export async function writeWhole(path: string, bytes: Uint8Array): Promise<void>
   await syncNames(dirname(path));
 }
 
-/** Removes a file, durably; nothing where there is none. */
+/** Removes a file, durably; no error if there is none. */
 export async function removeWhole(path: string): Promise<void> {
   await rm(path, { force: true });
   await syncNames(dirname(path));
 }
 
-/** The bytes of a file; null where there is none. @throws the system's error */
+/** Null if there is no such file. @throws the system's error */
 export function bytesOf(path: string): Promise<Buffer | null> {
   return ifThere(readFile(path), null);
 }
 
-/** The names in a directory; none where there is no such directory. @throws the system's error */
+/** Empty if there is no such directory. @throws the system's error */
 export function namesIn(dir: string): Promise<readonly string[]> {
   return ifThere(readdir(dir), []);
 }
@@ -38,7 +38,7 @@ async function ifThere<T, N>(reading: Promise<T>, none: N): Promise<T | N> {
   }
 }
 
-/** Makes the names in a directory durable. */
+/** Makes renames and removals in a directory durable. */
 export async function syncNames(dir: string): Promise<void> {
   await using(open(dir, 'r'), (handle) => handle.sync());
 }

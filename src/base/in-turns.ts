@@ -1,10 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 
-/**
- * Result of `steps`; other work of the event loop runs before each of them.
- *
- * @param take takes one step
- */
+/** Runs `steps`, yielding to the event loop before each. @param take runs one step */
 export async function inTurns<T>(
   steps: Generator<void, T>,
   take: (next: () => IteratorResult<void, T>) => IteratorResult<void, T> = (next) => next(),
@@ -16,7 +12,7 @@ export async function inTurns<T>(
   }
 }
 
-/** Result of `steps`, without a pause. */
+/** Runs `steps` without yielding. */
 export function atOnce<T>(steps: Generator<void, T>): T {
   for (;;) {
     const step = steps.next();
@@ -24,10 +20,9 @@ export function atOnce<T>(steps: Generator<void, T>): T {
   }
 }
 
-/** Milliseconds of work between two pauses. */
 const SLICE_MS = 5;
 
-/** Steps that apply `map` to each of `items`; a step ends when it has worked for some milliseconds. */
+/** Maps `items`, yielding every few milliseconds. */
 export function* mapInSteps<T, U>(items: Iterable<T>, map: (item: T) => U): Generator<void, U[]> {
   const results: U[] = [];
   let end = performance.now() + SLICE_MS;

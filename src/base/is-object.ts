@@ -1,4 +1,4 @@
-/** True if a value is an object of JSON or YAML: neither null nor a list. */
+/** True for an object of JSON or YAML: neither null nor an array. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

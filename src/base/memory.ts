@@ -1,6 +1,6 @@
 import { totalmem } from 'node:os';
 
-/** Bytes of memory that this process may use: the limit of its container (cgroup) where it has one, else the machine's. */
+/** Memory in bytes that this process may use: the limit of its cgroup, else that of the machine. */
 export function usableMemory(): number {
   const limit = process.constrainedMemory() ?? 0;
   return limit > 0 ? Math.min(limit, totalmem()) : totalmem();

@@ -18,7 +18,7 @@ export function networkOf(text: string): Network | null {
 
 const LOOPBACK = ['127.0.0.0/8', '::1'];
 
-/** True if an address is this machine's own or in one of `networks`, which `networkOf` has read. */
+/** Tests if an address is loopback or in one of `networks`, each valid for `networkOf`. */
 export function neighbours(networks: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
   for (const network of [...LOOPBACK, ...networks].map(networkOf))

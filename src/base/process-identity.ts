@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { codeOf } from './thrown.js';
 
-/** A process, told apart from every other that has had its pid, or will. */
+/** Identifies a process uniquely, although pids are reused. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** The run of the kernel that it belongs to; empty where the system does not say. */
+  /** Boot id of the kernel; empty if the system has none. */
   readonly boot: string;
-  /** Start time of the process in clock ticks of that boot; 0 if the system does not say. */
+  /** Start time in clock ticks since boot; 0 if unknown. */
   readonly ticks: number;
 }
 
@@ -14,7 +14,7 @@ export function ownProcess(): ProcessIdentity {
   return { pid: process.pid, boot: bootOf(), ticks: ticksOf(process.pid) ?? 0 };
 }
 
-/** True if that very process still runs; where its system did not say when it began, one with its pid counts. */
+/** True if that process still runs. Without a boot id, any process with its pid counts. */
 export function isSame({ pid, boot, ticks }: ProcessIdentity): boolean {
   return boot === '' ? isAlive(pid) : boot === bootOf() && ticks === ticksOf(pid);
 }
@@ -23,11 +23,11 @@ function bootOf(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
   } catch {
-    return ''; // no Linux
+    return ''; // not Linux
   }
 }
 
-/** Null where there is no such process, or it has ended and nobody has asked how. */
+/** Null if there is no such process, or it is a zombie. */
 function ticksOf(pid: number): number | null {
   let stat: string;
   try {
@@ -35,7 +35,7 @@ function ticksOf(pid: number): number | null {
   } catch {
     return null;
   }
-  // What follows the command, which is in parentheses and may hold anything; the state comes first.
+  // The command is in parentheses and may contain anything; the state follows it.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return fields[0] === 'Z' || fields[0] === 'X' ? null : Number(fields[19]);
 }

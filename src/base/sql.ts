@@ -3,8 +3,8 @@ import { InternalError, quoteIdentifier, quoteLiteral, type TypeName } from 'osl
 let make: (text: string) => Sql;
 
 /**
- * SQL that the gateway runs under credentials of its own. It is made here alone: of static texts (`sql`), of names and
- * literals in their quotes, and of what a named generator wrote (`generatedSql`).
+ * SQL that the gateway runs with its own credentials. Can only be built here: from templates (`sql`), quoted names and
+ * literals, and text of listed generators (`generatedSql`).
  */
 export class Sql {
   readonly #text: string;
@@ -20,12 +20,12 @@ export class Sql {
     make = (text) => new Sql(text, KEY);
   }
 
-  /** The text, for a driver. Throws TypeError for a look-alike. */
+  /** Text for the driver. Throws TypeError if it is not a genuine `Sql`. */
   static textOf(statement: Sql): string {
     return statement.#text;
   }
 
-  /** The text, for a message or a file. */
+  /** Text for a message or a file. */
   toString(): string {
     return this.#text;
   }
@@ -33,9 +33,9 @@ export class Sql {
 
 const KEY = Symbol('sql');
 
-/** Static SQL. A hole takes other SQL alone: values go as parameters. */
+/** Static SQL. Only other `Sql` can be interpolated; values are passed as parameters. */
 export function sql(parts: TemplateStringsArray, ...holes: readonly Sql[]): Sql {
-  // An array that is no template could be of any text.
+  // A plain array could hold any text.
   if (!Object.isFrozen(parts) || !Object.isFrozen(parts.raw)) throw new InternalError('no template of SQL');
   return make(parts.reduce((text, part, i) => `${text}${holeText(holes[i - 1])}${part}`));
 }
@@ -45,17 +45,15 @@ function holeText(hole: Sql | undefined): string {
   return Sql.textOf(hole);
 }
 
-/** A name in quotes. */
 export function sqlName(name: string): Sql {
   return make(quoteIdentifier(name));
 }
 
-/** A table with its schema, both in quotes. */
 export function sqlTable({ schema, table }: { readonly schema: string; readonly table: string }): Sql {
   return make(`${quoteIdentifier(schema)}.${quoteIdentifier(table)}`);
 }
 
-/** A text in the quotes of a literal, for statements that take no parameters. */
+/** A quoted literal, for statements that take no parameters. */
 export function sqlText(text: string): Sql {
   return make(quoteLiteral(text));
 }
@@ -64,7 +62,6 @@ export function sqlType(type: TypeName): Sql {
   return make(type);
 }
 
-/** A whole number. */
 export function sqlNumber(value: number): Sql {
   if (!Number.isSafeInteger(value)) throw new InternalError('no whole number');
   return make(String(value));
@@ -74,7 +71,7 @@ export function sqlJoin(parts: readonly Sql[], separator: Sql = COMMA): Sql {
   return make(parts.map(Sql.textOf).join(Sql.textOf(separator)));
 }
 
-/** SQL of a named generator, which quotes what it puts in: `test/ask/one-way` names those who may. */
+/** SQL of a generator that quotes its inputs; `test/ask/one-way` lists who may call this. */
 export function generatedSql(text: string): Sql {
   return make(text);
 }

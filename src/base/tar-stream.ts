@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 
-/** Tar files (POSIX ustar) as streams: plain files and directories, of any size, one after another. */
+/** Streaming tar files (POSIX ustar): plain files and directories only. */
 
 const BLOCK = 512;
 const CHUNK = 1024 * 1024;
-/** Most bytes of a file: eleven octal digits. */
+/** Largest file: eleven octal digits. */
 const MOST = 8 ** 11 - 1;
 
-/** Writes one from the beginning of `file`. */
+/** Writes a tar file to `file`, from its beginning. */
 export class TarWriter {
   readonly #file: FileHandle;
   #at = 0;
@@ -17,12 +17,11 @@ export class TarWriter {
     this.#file = file;
   }
 
-  /** Offset of the next entry. */
   get position(): number {
     return this.#at;
   }
 
-  /** Takes back what was written from `position` on. */
+  /** Truncates to `position`. */
   async rewind(position: number): Promise<void> {
     await this.#file.truncate(position);
     this.#at = position;
@@ -56,7 +55,6 @@ export class TarWriter {
     return hash.digest('hex');
   }
 
-  /** Ends the file, durably. */
   async end(): Promise<void> {
     await this.#put(Buffer.alloc(2 * BLOCK));
     await this.#file.sync();
@@ -72,22 +70,20 @@ export class TarWriter {
   }
 }
 
-/** An entry of a tar file. */
 export interface TarPart {
-  /** Without a slash at its end. */
   readonly path: string;
   readonly kind: 'file' | 'directory';
   readonly size: number;
-  /** Its bytes; must be read to their end before the next entry is asked for, or not at all. */
+  /** Contents; read them to the end before the next entry, or not at all. */
   bytes(): AsyncGenerator<Buffer, void, void>;
 }
 
-/** A tar file that is not whole, or none of ours. */
+/** The tar file is incomplete, or was not written by `TarWriter`. */
 export class TarDamaged extends Error {
   override readonly name = 'TarDamaged';
 }
 
-/** The entries of a file that `TarWriter` wrote, every byte of it accounted for. @throws TarDamaged */
+/** Entries of a file written by `TarWriter`; checks every byte. @throws TarDamaged */
 export async function* tarParts(file: FileHandle): AsyncGenerator<TarPart, void, void> {
   const { size: end } = await file.stat();
   let at = 0;
@@ -105,7 +101,7 @@ export async function* tarParts(file: FileHandle): AsyncGenerator<TarPart, void,
   requireZeros(await blockAt(file, at, 2 * BLOCK), at);
 }
 
-/** `size` bytes of a file, in pieces. @throws TarDamaged where there are fewer */
+/** Bytes [`from`, `from + size`) in chunks. @throws TarDamaged if the file is shorter */
 export async function* chunksOf(
   file: FileHandle,
   from: number,
@@ -154,7 +150,7 @@ function header(path: string, size: number, kind: '0' | '5'): Buffer {
   return block;
 }
 
-/** A long path is split at a slash: 155 bytes before, 100 after it. */
+/** Splits a long path at a slash: at most 155 bytes before it, 100 after. */
 function split(path: string): readonly [prefix: string, name: string] {
   if (Buffer.byteLength(path) <= 100) return ['', path];
   for (let at = path.indexOf('/'); at > 0; at = path.indexOf('/', at + 1)) {
@@ -165,7 +161,7 @@ function split(path: string): readonly [prefix: string, name: string] {
   throw new RangeError(`the path ${path} is too long for a tar file`);
 }
 
-/** The sum of the bytes, with blanks in the place of the sum itself, as it stands there. */
+/** Checksum field: the sum of all bytes, with the field itself as blanks. */
 function checksumOf(block: Buffer): string {
   const sum = block.reduce((all, byte, i) => all + (i >= 148 && i < 156 ? 0x20 : byte), 0);
   return `${sum.toString(8).padStart(6, '0')}\0 `;
@@ -191,13 +187,11 @@ function textOf(block: Buffer, at: number, length: number): string {
 }
 
 interface TarEntry {
-  /** Begins with a slash. */
   readonly path: string;
-  /** Null for a directory. */
   readonly content: Uint8Array | null;
 }
 
-/** Entries of a plain tar file: short names, files and directories. @throws Error for anything else */
+/** Entries of a tar image with short absolute paths. @throws Error for anything else */
 export function* tarEntries(tar: Uint8Array): Generator<TarEntry> {
   for (let at = 0; tar[at] !== undefined && tar[at] !== 0; ) {
     const path = textAt(tar, at, 100);
@@ -212,7 +206,6 @@ export function* tarEntries(tar: Uint8Array): Generator<TarEntry> {
   }
 }
 
-/** The text of a field, up to its NUL. */
 function textAt(tar: Uint8Array, at: number, length: number): string {
   return Buffer.from(tar.subarray(at, at + length))
     .toString('latin1')

@@ -1,6 +1,6 @@
-/** Facts about a thrown value, which need not be an Error. */
+/** Helpers for thrown values, which need not be Errors. */
 
-/** The code of the system's or a library's error, such as `ENOENT`; null for anything without one. */
+/** Code of a system or library error, such as `ENOENT`; null if it has none. */
 export function codeOf(thrown: unknown): string | null {
   return thrown instanceof Error && 'code' in thrown ? String(thrown.code) : null;
 }
@@ -9,7 +9,7 @@ export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-/** For the operator's log: with where it was thrown. */
+/** Message with stack, for the operator's log. */
 export function stackOf(thrown: unknown): string {
   return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
 }

@@ -15,7 +15,7 @@ import {
   type SingleUse,
 } from '../index.js';
 
-/** Dependencies of the authoring requests, in addition to those of every request. */
+/** Dependencies of authoring requests, beyond those of every request. */
 export interface PublishingParts
   extends RequestParts,
     SingleUse,
@@ -25,7 +25,7 @@ export interface PublishingParts
   readonly drafting: DraftCompiler;
 }
 
-/** An answer about drafts, with the versions that it is based on. */
+/** An answer with the versions that it is based on. */
 export type WithVersions<T> = T & { readonly versions: ServedVersions };
 
 /** Settings shared by all authoring requests: their own rate-limit bucket, and an admin role over the whole chain. */
@@ -37,9 +37,10 @@ export const AUTHORING = {
 } as const satisfies Partial<Decision<unknown>>;
 
 /**
- * Answers an author; `text` is what is asked, for its fingerprint in the log.
+ * Handles an authoring request that changes nothing.
  *
- * @throws QueryError E2101 for who is no admin, and as `respond`
+ * @param text logged by its fingerprint; null: none
+ * @throws QueryError E2101 without an admin role, and as `respond`
  */
 export function authored<T>(
   parts: RequestParts,

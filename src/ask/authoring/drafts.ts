@@ -14,23 +14,22 @@ import { draftNamed } from './publish.js';
 
 /** A draft in one of three states, as shown to authors. */
 export type ToldDraft = Omit<StoredDraft, 'text' | 'placed'> & {
-  /** `published` once a version was made of it. */
   readonly state: 'draft' | 'validated' | 'published';
-  /** Id of that version. */
+  /** Id of the version made from it; null if none. */
   readonly published_as: string | null;
 };
 
 /** Published objects, version history and drafts. */
 export interface Publications {
-  /** Version of the manifest that is served, on which a change is based. */
+  /** Served manifest version: the base of a change. */
   readonly version: string;
-  /** Version of the manifest file alone. */
+  /** Version of the manifest file, without published objects. */
   readonly base: string;
   readonly objects: readonly PublishedObject[];
   /** Newest first. */
   readonly history: readonly VersionSummary[];
   readonly drafts: readonly ToldDraft[];
-  /** The history has more versions than are listed. */
+  /** True if the history has more versions than are listed. */
   readonly truncated: boolean;
 }
 
@@ -42,10 +41,9 @@ interface PublishedObject {
   readonly over_file: boolean;
 }
 
-/** Versions that a list has. */
 const LISTED = 200;
 
-/** Stores a fragment, valid or not; the same text is the same draft. @throws QueryError as `candidates`, E0511 */
+/** Stores a fragment, valid or not; idempotent for the same text. @throws QueryError as `candidates`, E0511 */
 export async function keepDraft(
   parts: PublishingParts,
   call: RequestCall,
@@ -67,7 +65,7 @@ export async function keepDraft(
   );
 }
 
-/** Deletes a draft. What was published from it stays. @throws QueryError as `candidates`, E1001 */
+/** Deletes a draft; versions made from it stay. @throws QueryError as `candidates`, E1001 */
 export async function discardDraft(
   parts: PublishingParts,
   call: RequestCall,
@@ -82,7 +80,7 @@ export async function discardDraft(
   );
 }
 
-/** Judges a draft as publishing it would, and marks it as validated if it is valid. Throws as `discardDraft`, E2101 */
+/** Validates a draft as `publish` would, and records the result. Throws as `discardDraft`, E2101 */
 export async function validateDraft(
   parts: PublishingParts,
   call: RequestCall,

@@ -24,17 +24,17 @@ export interface Candidates {
   readonly candidates: readonly AdoptionCandidate[];
   /** Connectors whose catalog could not be read. */
   readonly unread: readonly Unread[];
-  /** Some database has more relations than are read. */
+  /** True if some database has more relations than are read. */
   readonly truncated: boolean;
 }
 
-/** One of three things to make a draft of; a table and a candidate are written `connector.schema.table`. */
+/** Object to draft; tables and candidates are written `connector.schema.table`. */
 export interface Wish {
   readonly kind: 'candidate' | 'table' | 'term';
   readonly name: string;
 }
 
-/** Lists relations not adopted yet. @throws QueryError E2101 without an admin role, and as `ask` before it compiles */
+/** Lists relations that the manifest does not use. @throws QueryError E2101 without an admin role, and as `respond` */
 export async function candidates(parts: PublishingParts, call: RequestCall): Promise<Candidates> {
   return authored(parts, call, 'candidates', null, async (caller) => {
     const { read, unread, truncated } = await upstreamsOf(parts, call.requestId);
@@ -57,7 +57,10 @@ export async function suggest(
   });
 }
 
-/** Judges a fragment or a manifest; stores nothing. Throws as `candidates`; faults in the text are in the result. */
+/**
+ * Validates a fragment or a whole manifest; stores nothing. Faults in the text are part of the result. Throws as
+ * `candidates`.
+ */
 export async function validate(
   parts: PublishingParts,
   call: RequestCall,
@@ -89,7 +92,7 @@ async function suggestion(
   return parts.drafting.suggestRelation(found, served, author);
 }
 
-/** A candidate has the name that the list gives it; a table may be adopted already. */
+/** A candidate is looked up among relations not adopted yet; a table may be adopted already. */
 function findWanted(
   { kind, name }: Wish,
   read: UpstreamSchema,

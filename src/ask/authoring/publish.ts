@@ -16,7 +16,7 @@ import type {
 import { type Caller, type RequestCall, respond, useUp, versionsOf } from '../index.js';
 import { AUTHORING, groundOf, type PublishingParts, type WithVersions } from './author.js';
 
-/** Notes for the author: objects that were added and that no role has a grant on. */
+/** Notes for the author: added objects that no role has a grant on. */
 function ungranted({
   diff,
   snapshot,
@@ -40,33 +40,30 @@ export interface ChangeRequest {
     | { readonly action: 'publish'; readonly draft: string }
     | { readonly action: 'deprecate'; readonly reasons: ReadonlyMap<string, string | null> }
     | { readonly action: 'withdraw'; readonly paths: readonly string[] }
-    /** To a version by its number or id; 0 is the manifest file alone. */
+    /** Number or id of a version; 0: the manifest file alone. */
     | { readonly action: 'rollback'; readonly to: number | string };
-  /** Version of the manifest that it was made for; null if the author did not state one. */
+  /** Manifest version that the change was made for; null if not stated. */
   readonly base: string | null;
-  /** Text of the request, for the fingerprint in the log. */
   readonly text: string;
 }
 
-/** Result of a change request. */
 export type PublishResult =
   | WithVersions<{
       readonly kind: 'published';
-      /** False if all of it was published already: then nothing was written. */
+      /** False if everything was published already, so that nothing was written. */
       readonly changed: boolean;
-      /** The version that is published now; null if the manifest file alone is served. */
+      /** Newest version; null if only the manifest file is served. */
       readonly version: VersionSummary | null;
       readonly diff: ManifestDifference;
       readonly notes: readonly string[];
     }>
-  /** Refused, with the reasons. */
   | { readonly kind: 'refused'; readonly error: QueryError; readonly diagnostics: readonly DraftFinding[] };
 
 /**
- * Publishes, one change at a time: identify → access → limit → admin → compute → audit the decision → write the
- * version → serve it → audit the outcome. At every moment either the old version or the new one is served, whole.
+ * Publishes, one change at a time: the new version is written, then served, between the two audit records. At any
+ * moment either the old model or the new one is served.
  *
- * @throws QueryError E4280, E4120, E4090, E2101, E1001, and what `ask` throws before it compiles
+ * @throws QueryError E4280, E4120, E4090, E2101, E1001, and as `respond`
  */
 export async function publish(
   parts: PublishingParts,
@@ -79,7 +76,7 @@ export async function publish(
       action: request.change.action,
       asked: { kind: 'draft', text: request.text },
       ...AUTHORING,
-      // The served model may have changed while the request waited for its turn.
+      // Changes are serialized; the served model may have changed in the meantime.
       inTurn: (work) => parts.publishing.exclusively(work),
       decide: async (caller, record) => {
         const { stepped, made } = await workedOut(parts, caller, request);
@@ -93,7 +90,7 @@ export async function publish(
         const worked = { ...stepped, snapshot };
         if (made !== null) mustStand(parts, caller, worked);
         record.touches({ form: null, objects: objectsOf(diff, manifest) });
-        // No change uses up no token: a repeated request after a lost answer learns that it was published.
+        // A no-op does not use up the token: a client that lost the answer can repeat its request.
         if (made !== null) await useUp(parts, call, caller.identity);
         return { worked, made };
       },
@@ -118,14 +115,12 @@ export async function publish(
 
 interface PublishDecision {
   readonly worked: Workable;
-  /** Null where nothing is to be written. */
   readonly made: VersionOrigin | null;
 }
 
 type Workable = Extract<StepResult, { ok: true }> & { readonly snapshot: PolicySnapshot };
 type VersionOrigin = Pick<NewVersion, 'action' | 'draft' | 'restores'>;
 
-/** Computes the model after the change, and the origin of its version. @throws QueryError E4280, E4090, E1001 */
 async function workedOut(
   parts: PublishingParts,
   caller: Caller,
@@ -133,13 +128,13 @@ async function workedOut(
 ): Promise<{ readonly stepped: StepResult; readonly made: VersionOrigin | null }> {
   const { step, draft, restores } = await stepOf(parts, request);
   const stepped = await parts.drafting.workOut(step, groundOf(caller.model), caller.identity.subject);
-  // A repeated request, e.g. after a lost answer, is published already; then its base version does not matter.
+  // A repeated request, e.g. after a lost answer, succeeds whatever its base version.
   if (stepped.ok && stepped.published) return { stepped, made: null };
   mustBeFor(request.base, caller, parts.publishing);
   return { stepped, made: { action: step.action, draft, restores } };
 }
 
-/** INVARIANT: the decision is durable before the version is, and the version before anybody is served by it. */
+/** INVARIANT: the decision is durable before the version is, and the version before it is served. */
 async function commit(
   { publishing, log }: PublishingParts,
   { requestId }: RequestCall,
@@ -171,7 +166,7 @@ async function commit(
   return summary;
 }
 
-/** Shares the version with the other gateways: once they have it, it is published. @throws QueryError E4120, E5036 */
+/** Publishes the version to the other gateways. @throws QueryError E4120, E5036 */
 async function shared({ share }: PublicationStore, sealed: VersionFile, { manifest }: Caller): Promise<void> {
   const outcome = await share(sealed);
   switch (outcome) {
@@ -188,7 +183,7 @@ async function shared({ share }: PublicationStore, sealed: VersionFile, { manife
   }
 }
 
-/** Refuses a base that is not served now, and any change while the newest version is not the one served. */
+/** Requires the served version as base, and that the newest version is the one served. */
 function mustBeFor(
   base: string | null,
   { manifest, model: { published } }: Caller,
@@ -201,7 +196,7 @@ function mustBeFor(
 }
 
 /**
- * Policies of the database itself are written by its owner, never by a request: what would ask for others is for the
+ * Row security in the database is written by its owner, never by a request: changes that need it go through the
  * manifest file.
  *
  * @throws QueryError E1002
@@ -227,7 +222,7 @@ function notServable(findings: readonly DraftFinding[]): QueryError {
   });
 }
 
-/** Full names of the objects that change; a column or an attribute counts as its owner. */
+/** Full names of the changed objects; a column or attribute counts as its owner. */
 function objectsOf({ changes }: ManifestDifference, manifest: Manifest): readonly string[] {
   const names = changes.map(({ kind, name }): string => {
     const owner = name.split('.')[0] ?? name;
@@ -298,7 +293,6 @@ function draftStep(parts: PublishingParts, id: string): PublishRequest {
   return { step: { action: 'publish', text: draft.text, placed: draft.placed }, draft: id, restores: null };
 }
 
-/** Null for the manifest file alone. */
 async function versionFor(
   { publishing: { versions } }: PublishingParts,
   to: number | string,

@@ -15,33 +15,30 @@ import type { Caller } from '../request/caller.js';
 import type { ModelUsage } from './model-usage.js';
 import { type AnswerFreshness, unlessStopped } from './question.js';
 
-/** Cached answer, for callers with the same rights who send the same query. */
 interface CachedAnswer {
-  /** DataRow messages, as they came, with the number of rows in each piece. */
+  /** DataRow messages, and the number of rows in each piece. */
   readonly pieces: readonly { readonly bytes: Uint8Array; readonly rows: number }[];
   readonly rows: number;
   readonly bytes: number;
-  /** State of the data, read before the answer itself. */
+  /** State of the data, read before the query ran. */
   readonly epoch: string;
-  /** Time at which it was read; ms since the epoch. */
+  /** ms since the epoch. */
   readonly asOf: number;
   /** As `asOf`, on the clock of `performance.now()`. */
   readonly readAt: number;
 }
 
-/** Limits of the answer cache. */
 export interface AnswerCacheBounds {
-  /** Total bytes; 0 turns the cache off. */
   readonly bytes: number;
   readonly entries: number;
-  /** Bytes of one answer. */
+  /** Largest answer to cache. */
   readonly answerBytes: number;
 }
 
-/** Overhead of an entry, roughly: key, objects, list of pieces. */
+/** Approximate overhead of an entry: key, objects, list of pieces. */
 const ENTRY_BYTES = 512;
 
-/** LRU cache of this process' answers. It counts as answer memory and shrinks when running queries need that. */
+/** LRU cache of answers. Counts as answer memory, and shrinks when running queries need it. */
 export class AnswerCache {
   readonly #bounds: AnswerCacheBounds;
   readonly #memory: AnswerMemory;
@@ -58,17 +55,16 @@ export class AnswerCache {
     memory.onShortage((bytes) => this.#giveUp(bytes));
   }
 
-  /** True if the cache is turned on. */
   get isOn(): boolean {
     return this.#answers !== null;
   }
 
-  /** Most bytes that an answer may have to be cached. */
+  /** Largest answer that can be cached, in bytes. */
   get largest(): number {
     return Math.min(this.#bounds.answerBytes, this.#bounds.bytes - ENTRY_BYTES);
   }
 
-  /** Returns the answer under `key` if it has this epoch and is young enough; otherwise deletes it. */
+  /** Returns the answer if its epoch is current and it is young enough; deletes it otherwise. */
   find(key: string, epoch: string, maxAgeMs: number): CachedAnswer | null {
     const found = this.#answers?.get(key);
     const isGood = found?.epoch === epoch && performance.now() - found.readAt <= maxAgeMs;
@@ -84,7 +80,6 @@ export class AnswerCache {
     if (this.#answers.peek(key) === answer) this.#memory.hold(null, sizeOf(answer));
   }
 
-  /** Called when the model or the policy changes. */
   clear(): void {
     this.#answers?.clear();
   }
@@ -105,18 +100,15 @@ function sizeOf({ bytes }: CachedAnswer): number {
   return bytes + ENTRY_BYTES;
 }
 
-/** Key of a cached answer, with the rules of the entities that it was read from. */
 interface AnswerCacheKey {
   readonly key: string;
-  /** By entity, for every entity that the answer reads. */
   readonly rules: ReadonlyMap<string, CacheRule>;
   /** Smallest maximum age among `rules`. */
   readonly maxAgeMs: number;
 }
 
-/** Source of the state of the data. */
 export interface DataEpochs {
-  /** State of the rows of these entities: unchanged data has an equal state. Null if it cannot be determined. */
+  /** State of the rows of these entities; equal while the data is unchanged. Null if it cannot be determined. */
   of(rules: ReadonlyMap<string, CacheRule>): Promise<string | null>;
 }
 
@@ -124,7 +116,7 @@ export interface DataEpochs {
 interface KeyParts {
   readonly caller: Caller;
   readonly plan: GovernedPlan;
-  /** Values of the plan's slots, in order; they come from the text, the caller and the policy. */
+  /** Values of the plan's slots, in order. */
   readonly values: readonly BoundValue[];
   readonly resultFormats: readonly (0 | 1)[];
   readonly settings: StatementSettings | undefined;
@@ -134,7 +126,7 @@ const RULES = new WeakMap<GovernedPlan['query'], ReadonlyMap<string, CacheRule> 
 
 /**
  * Cache rules of all entities that `plan` reads. Null if the answer must not be cached: an entity has no rule, the plan
- * is not repeatable, or the database applies row security of its own.
+ * is not repeatable, or the database applies row security.
  */
 export function cacheRulesOf(manifest: Manifest, plan: GovernedPlan): ReadonlyMap<string, CacheRule> | null {
   const known = RULES.get(plan.query);
@@ -145,7 +137,7 @@ export function cacheRulesOf(manifest: Manifest, plan: GovernedPlan): ReadonlyMa
 }
 
 function rulesOf(manifest: Manifest, plan: GovernedPlan): ReadonlyMap<string, CacheRule> | null {
-  // A rollup was built at another moment than the entity's current state.
+  // A rollup is older than the entity's current state.
   if (plan.rollup !== null) return null;
   const relations = relationsRead(plan.query);
   const rules = new Map<string, CacheRule>();
@@ -157,7 +149,6 @@ function rulesOf(manifest: Manifest, plan: GovernedPlan): ReadonlyMap<string, Ca
   return rules.size > 0 && isRepeatable(plan) ? rules : null;
 }
 
-/** Cache key of an answer; null if it must not be cached. */
 export function keepingOf(parts: KeyParts): AnswerCacheKey | null {
   const rules = cacheRulesOf(parts.caller.manifest, parts.plan);
   if (rules === null || !saysTheSameTomorrow(parts)) return null;
@@ -165,7 +156,7 @@ export function keepingOf(parts: KeyParts): AnswerCacheKey | null {
   return { key: keyOf(parts), rules, maxAgeMs };
 }
 
-/** False if a value is a relative time, such as 'tomorrow', whose meaning changes. */
+/** False if a value is a relative time such as 'tomorrow'. */
 function saysTheSameTomorrow({ plan, values }: KeyParts): boolean {
   return emit(plan).slots.every((slot, i) => {
     const value = values[i];
@@ -178,9 +169,8 @@ function saysTheSameTomorrow({ plan, values }: KeyParts): boolean {
 }
 
 /**
- * INVARIANT: equal keys mean that the database gets the same statement with the same values, under the same settings,
- * for callers who have the same rights under the same policy and manifest. Each part is preceded by its length, so that
- * no part can be made to look like two.
+ * INVARIANT: equal keys mean the same statement, values and settings, for callers with the same rights under the same
+ * versions. Each part is preceded by its length, so that parts cannot be confused.
  */
 function keyOf({ caller, plan, values, resultFormats, settings = [] }: KeyParts): string {
   const { sql, slots } = emit(plan);
@@ -211,23 +201,22 @@ function formatAt(formats: readonly (0 | 1)[], column: number): 0 | 1 {
   return (formats.length === 1 ? formats[0] : formats[column]) ?? 0;
 }
 
-/** One question that the cache may answer. */
 export interface CacheableQuestion {
   readonly answers: AnswerCache;
   readonly epochs: DataEpochs;
   readonly keeping: AnswerCacheKey;
-  /** False: run the query, and cache its answer. */
+  /** False: always run the query, and cache its answer. */
   readonly mayReuse: boolean;
   readonly spending: ModelUsage;
-  /** Memory share of the question: the copy counts here until it is in the cache. */
+  /** Counts the copy of the answer until it is cached. */
   readonly memory: MemoryShare;
   readonly signal: AbortSignal | null;
-  /** Throws if a relation that the plan reads is out of service. */
+  /** Throws if a relation of the plan is out of service. */
   requireInService(): void;
   live(sink: RowSink): Promise<ExecuteResult>;
 }
 
-/** Answers from the cache if the data has not changed; else runs the query and may cache it. Throws as `live`. */
+/** Answers from the cache if the data is unchanged; else runs the query, and may cache its answer. Throws as `live`. */
 export async function answerFromCache(
   again: CacheableQuestion,
   sink: RowSink,
@@ -236,7 +225,7 @@ export async function answerFromCache(
   const asOf = Date.now();
   const readAt = performance.now();
   const epoch = await unlessStopped(epochs.of(keeping.rules), signal);
-  // The state of the data is unknown, so the cache is neither read nor written.
+  // Unknown state: bypass the cache.
   if (epoch === null) return { ...(await again.live(sink)), freshness: { from: 'live', asOf } };
   const kept = again.mayReuse ? answers.find(keeping.key, epoch, keeping.maxAgeMs) : null;
   if (kept !== null) {
@@ -262,7 +251,7 @@ async function give({ pieces }: CachedAnswer, sink: RowSink, signal: AbortSignal
   }
 }
 
-/** Passes rows on, and keeps a copy of them up to a maximum number of bytes. */
+/** Forwards rows, and copies them up to a maximum number of bytes. */
 class CopyingSink implements RowSink {
   pieces: { readonly bytes: Uint8Array; readonly rows: number }[] | null = [];
   bytes = 0;
@@ -280,7 +269,7 @@ class CopyingSink implements RowSink {
     this.bytes += dataRows.length;
     if (this.pieces !== null && (this.bytes > this.#most || !this.#memory.hold(dataRows.length)))
       this.pieces = null;
-    // A copy: the bytes are a view into a larger buffer, which must not stay alive.
+    // Copied, since the bytes are a view into a larger buffer.
     else this.pieces?.push({ bytes: Uint8Array.from(dataRows), rows });
     return this.#to.write(dataRows, rows);
   }

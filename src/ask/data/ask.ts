@@ -21,32 +21,32 @@ import {
 import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime/index.js';
 import { chargingSink, settingsFor, timeCharge } from './runtime/step.js';
 
-/** Metadata of an answer, apart from its rows. */
+/** Metadata of an answer. */
 export interface QueryAnswer {
   readonly requestId: string;
   readonly plan: GovernedPlan;
   readonly caller: Caller;
   readonly versions: ServedVersions;
   readonly rows: number;
-  /** A cap on the answer held rows back. */
+  /** True if the row or byte cap cut the answer. */
   readonly truncated: boolean;
-  /** A cap on a step held rows back, and the rest are rows that stand for themselves. */
+  /** True if a cap cut a preceding step whose rows do not depend on each other. */
   readonly clipped: boolean;
-  /** Fields of the answer that are redacted in passages that it is based on. */
+  /** Fields that are redacted in the passages of the answer. */
   readonly redactedFields: readonly string[];
-  /** Indexes in which its passages, and attributes derived from them, were found. */
+  /** Indexes that the answer was read from. */
   readonly indexes: readonly IndexRead[];
   /** Passages for which a decoder operator failed; their value is NULL. */
   readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
-  /** Lets later questions of the same shape skip planning; null if this question skipped it itself. */
+  /** Lets later queries of the same shape skip planning; null on the fast path. */
   readonly permits: Permits | null;
-  /** Source and age of the answer if a cache or a rollup could serve it; null: read for the question. */
+  /** Null: read from the entities for this query. */
   readonly freshness: AnswerFreshness | null;
 }
 
 /**
- * Answers one question: it is compiled into a governed plan, which is the decision, and the plan is run. The query may
- * start while the record is being synced, since it has no effect; no row leaves before.
+ * Runs one query. Compiling it into a governed plan is the decision. The query may start while the record is being
+ * synced, since it has no side effects; no row is sent before.
  *
  * @throws QueryError, as `respond`
  */
@@ -67,11 +67,9 @@ export function ask(
 }
 
 /**
- * Compiles a question for a client that will run it later, as the wire's Parse does. Compiling counts against the rate
- * limit as a run does; a refusal is recorded here. If the run follows at once, it continues the same request. A later
- * run decides again under the policy of its own time, and that decision is recorded. If there is no run, the caller
- * has `record` called. Until then the plan only describes; it is passed as `prepared` of the question that
- * runs.
+ * Compiles a query that the client will run later, as Parse on the wire does. Counts against the rate limit; a refusal
+ * is recorded here. A run that follows at once continues the same request; a later run decides again. If it is never
+ * run, the caller records that with `record`.
  *
  * @throws QueryError
  */
@@ -84,7 +82,7 @@ export async function prepare(parts: AnswerParts, question: DataQuestion): Promi
   return Object.freeze({ body, parameterOids, plan, considered, payment: new Payment(), record });
 }
 
-/** Decision about a question: plans it, checks that it may use a model if it needs one, and checks its cost. */
+/** Plans the query, and checks the policy on model calls and its cost. */
 export function decisionOf(
   parts: AnswerParts,
   question: DataQuestion,
@@ -94,7 +92,7 @@ export function decisionOf(
   const decide = (caller: Caller, record: DecisionRecord): GovernedPlan | Promise<GovernedPlan> => {
     const judged = (plan: GovernedPlan): GovernedPlan | Promise<GovernedPlan> => {
       requireMayAsk(plan, record);
-      const runs = action === 'query' || action === 'prepare'; // what is only explained costs nothing
+      const runs = action === 'query' || action === 'prepare'; // EXPLAIN costs nothing
       return (runs ? withinCost(parts, caller, plan)?.then(() => plan) : undefined) ?? plan;
     };
     const planned = planOf(parts, caller, question, record);
@@ -125,7 +123,7 @@ function answeringOf(
     counts: (answer) => answer,
     reads: (plan) => plan,
     answer: async (plan, caller, recorded, permits) => {
-      // A decoder sends passages to a model, which cannot be undone: there the record comes first.
+      // Sending passages to a model cannot be undone, so the record comes first.
       if (asksModel(plan)) await recorded;
       const versions = versionsOf(caller);
       const { sink } = delivery;
@@ -159,7 +157,7 @@ function answeringOf(
   };
 }
 
-/** A sink that knows how many rows have left by it. */
+/** Counts the rows that were sent. */
 export class CountedSink implements RowSink {
   readonly #sink: RowSink;
   #rows = 0;
@@ -178,10 +176,10 @@ export class CountedSink implements RowSink {
   }
 }
 
-/** Opens the sink for the rows, once the runtime rows that the answer depends on are known. */
+/** Opens the sink once the rows of preceding steps are known. */
 type OpenSink = (runtime: readonly RuntimeRows[]) => RowSink;
 
-/** Runs the plan of a decision that is being recorded: rows wait until it is. Throws as `GovernedEngine.execute`. */
+/** Runs a plan; no row is sent before `recorded` resolves. Throws as `GovernedEngine.execute`. */
 export function run(
   parts: AnswerParts,
   caller: Caller,
@@ -209,17 +207,16 @@ export function run(
   });
 }
 
-/** Time limit for a question that is a single statement: none here, since the engine enforces it. */
 const NO_STEPS = Object.freeze({ until: Number.POSITIVE_INFINITY });
 
-/** Fields of passages, apart from what every passage has. */
+/** Redacted passage fields, apart from columns that every passage has. */
 function redactedIn({ passageFields }: GovernedPlan, runtime: readonly RuntimeRows[]): readonly string[] {
   const all = new Set(runtime.flatMap((r) => [...r.redacted]));
   const isField = (name: string): boolean => !PASSAGE_COLUMNS.has(name) && name !== EVIDENCE;
   return [...all].filter((name) => isField(name) && passageFields?.has(name) !== false).sort();
 }
 
-/** For each output, true if something in it is redacted in some row. @param runtime in the order of the plan's */
+/** For each output, true if a value in it is redacted in some row. @param runtime in the order of the plan's */
 export function redactionOf({ outputs }: GovernedPlan, runtime: readonly RuntimeRows[]): readonly boolean[] {
   return outputs.map(
     ({ redacted, redactable }) =>
@@ -227,7 +224,7 @@ export function redactionOf({ outputs }: GovernedPlan, runtime: readonly Runtime
   );
 }
 
-/** Runs the plan: first the steps that it depends on, then the statement itself. */
+/** Runs the preceding steps of the plan, then its statement. */
 async function execute(
   parts: AnswerParts,
   caller: Caller,
@@ -273,7 +270,7 @@ async function execute(
   const keeping =
     mayKeep && parts.answers.isOn ? keepingOf({ caller, plan, values, resultFormats, settings }) : null;
   if (keeping === null) {
-    // Read before the statement runs: a rollup built in the meantime is newer.
+    // Read before the statement runs, since a rollup may be rebuilt meanwhile.
     const freshness = rollupFreshness(parts, caller, plan);
     return { ...(await live(sink, signal)), ...rest, freshness };
   }
@@ -303,7 +300,7 @@ function rollupFreshness(
 ): AnswerFreshness | null {
   if (plan.rollup === null) return null;
   const known = parts.rollups.usable(manifest).builtAt.get(plan.rollup);
-  // If it has become too old since planning, report the maximum age.
+  // If it became too old since planning, report the maximum age.
   const oldest = Date.now() - (manifest.rollups.get(plan.rollup)?.maxAgeMs ?? 0);
   return { from: 'rollup', asOf: known ?? oldest };
 }
@@ -314,26 +311,24 @@ interface QueryExecution extends ExecuteResult {
   readonly freshness: AnswerFreshness | null;
 }
 
-/** Rows wait for the decision to be durable; the query itself need not, since it has no effect. */
+/** Delays rows until the decision is durable; the query itself has no side effects. */
 function afterwards(decided: Promise<void>, sink: RowSink): RowSink {
   let durable = false;
   const settled = decided.then(() => {
     durable = true;
   });
-  settled.catch(() => undefined); // awaited by whoever writes, and by `ask`
+  settled.catch(() => undefined); // awaited by writers, and by `ask`
   return {
     write: (dataRows, rows) =>
       durable ? sink.write(dataRows, rows) : settled.then(() => sink.write(dataRows, rows)),
   };
 }
 
-/** Time limit of one question, over all its steps. */
+/** Time limit of one query, over all its steps. */
 interface QuestionTime {
   /** Deadline on the clock of `performance.now()`; `Infinity` if there is none. */
   readonly until: number;
-  /** Aborts at the deadline, or when the client cancels. */
   readonly signal: AbortSignal | null;
-  /** Stops the timer; call it when the question has ended. */
   end(): void;
 }
 

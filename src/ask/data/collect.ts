@@ -10,7 +10,7 @@ import {
   textValuesOf,
 } from '../../engine/index.js';
 
-/** A row's values in Postgres' text format, by output name. */
+/** Values in Postgres' text format, by output name. */
 export type TextRow = ReadonlyMap<string, string | null>;
 
 export interface CollectLimits {
@@ -22,14 +22,14 @@ export interface CollectLimits {
   readonly settings?: StatementSettings | undefined;
   readonly snapshot?: TransactionSnapshot | null;
   readonly spent?: (ms: number) => void;
-  /** Memory share that the rows count against until it is released. */
+  /** Rows count against it until it is released. */
   readonly memory: MemoryShare;
 }
 
-/** The weight of a row beside its texts, which have two bytes a character. */
+/** Overhead of a row, in bytes; its texts have two bytes a character. */
 const ROW_BYTES = 200;
 
-/** Runs a governed plan and keeps its rows: for the steps before a statement, which are bounded. */
+/** Runs a governed plan and collects its rows, for the bounded steps before a statement. */
 export async function collect(
   engine: GovernedEngine,
   plan: GovernedPlan,
@@ -55,17 +55,15 @@ export async function collect(
   return { rows, truncated };
 }
 
-/** Rows that are read in one turn. */
 const AT_ONCE = 4_096;
 
 async function readInTurns(all: readonly Buffer[], read: (part: readonly Buffer[]) => void): Promise<void> {
   for await (const part of slices(all)) read(part);
 }
 
-/** Items that are worked on before others get their turn. */
 const SLICE = 4_096;
 
-/** `list` in parts, with a turn for everybody else between them. */
+/** Slices of `list`, yielding to the event loop between them. */
 export async function* slices<T>(list: readonly T[]): AsyncGenerator<readonly T[]> {
   for (let from = 0; from < list.length; from += SLICE) {
     if (from > 0) await setImmediate();

@@ -5,7 +5,7 @@ import type { RunningParts } from './parts.js';
 import { engineOf } from './runtime/index.js';
 import { settingsFor, timeCharge } from './runtime/step.js';
 
-/** For so long an estimate holds for all questions that differ in values alone, ms. */
+/** Lifetime of an estimate, ms; it is shared by queries that differ only in values. */
 const HOLDS_MS = 60_000;
 
 interface Estimate {
@@ -13,10 +13,10 @@ interface Estimate {
   readonly cost: number;
 }
 
-/** By the statement: the estimate is one whatever the values. */
+/** By statement: generic estimates do not depend on values. */
 const ESTIMATES = new WeakMap<GovernedPlan['query'], Estimate>();
 
-/** The lowest cost cap of the data roles of `caller`, for one question; null if none of them sets one. */
+/** Lowest cost cap among the caller's data roles; null if none sets one. */
 function costCapOf({ access, snapshot }: Caller): number | null {
   let least: number | null = null;
   for (const role of access.dataRoles) {
@@ -27,10 +27,9 @@ function costCapOf({ access, snapshot }: Caller): number | null {
 }
 
 /**
- * Compares the database's cost estimate of `plan`, for any values, with the lowest cap of the caller's roles.
- * Undefined if none of them sets a cap.
+ * Checks the database's generic cost estimate against the lowest cap of the caller's roles; undefined if there is none.
  *
- * @throws QueryError E0527 beyond the cap, and what `GovernedEngine.explain` throws
+ * @throws QueryError E0527 beyond the cap, and errors of `GovernedEngine.explain`
  */
 export function withinCost(
   parts: RunningParts,
@@ -52,7 +51,7 @@ async function estimateOf(parts: RunningParts, caller: Caller, plan: GovernedPla
   return cost;
 }
 
-/** The first line of EXPLAIN is of the whole: `Sort  (cost=1.10..2.20 rows=3 width=4)`. */
+/** The first line of EXPLAIN has the total: `Sort  (cost=1.10..2.20 rows=3 width=4)`. */
 async function ask(parts: RunningParts, caller: Caller, plan: GovernedPlan): Promise<number> {
   let first: string | null = null;
   const sink = {

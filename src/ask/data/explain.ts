@@ -8,13 +8,13 @@ import type { DataQuestion } from './question.js';
 import { engineOf } from './runtime/index.js';
 import { settingsFor } from './runtime/step.js';
 
-/** Detail of the upstream view: the statement alone, or also the plan that the database would use for it. */
+/** The statement alone, or also the database's plan for it. */
 export type UpstreamDetail = 'statement' | 'plan';
 
 /** Origins of a statement parameter's value. */
 export const ORIGINS = ['literal', 'parameter', 'gateway', 'attribute', 'step', 'mask_key'] as const;
 
-/** `$n` of the statement. `value`: only if it is from the caller's text. `number`: `n` of the caller's own `$n`. */
+/** `value`: only of literals in the caller's text. `number`: `n` of the caller's `$n`. */
 interface UpstreamParameter {
   readonly type: string;
   readonly from: (typeof ORIGINS)[number];
@@ -22,28 +22,25 @@ interface UpstreamParameter {
   readonly number?: number;
 }
 
-/** The statement that would be sent to the database. */
 interface UpstreamView {
   readonly sql: string;
   readonly parameters: readonly UpstreamParameter[];
-  /** Lines of EXPLAIN, for a generic plan that does not depend on the values. */
+  /** Output of EXPLAIN for the generic plan. */
   readonly plan?: string;
-  /** True if lines were cut off by a cap. */
   readonly truncated?: true;
 }
 
 export interface ExplainResult {
   readonly plan: GovernedPlan;
   readonly caller: Caller;
-  /** Null if it was not requested. */
   readonly upstream: UpstreamView | null;
 }
 
 /**
- * Validates and lowers a question without running it. Reads no data. `wanted` needs an admin role; a `plan` is
- * requested from the database by the governed engine, once the decision is on disk.
+ * Compiles a query without running it. `wanted` requires an admin role; the database's plan is requested once the
+ * decision is durable.
  *
- * @throws QueryError E2101 where `wanted` and the asker is no admin, and what `ask` throws before it executes
+ * @throws QueryError E2101 if `wanted` by a caller without an admin role, and as `respond`
  */
 export function explainPlan(
   parts: AnswerParts,
@@ -72,7 +69,7 @@ function statementOf(plan: GovernedPlan): UpstreamView {
   return { sql, parameters: slots.map(parameterOf) };
 }
 
-/** INVARIANT: of all values only the caller's own literals are shown: no attribute, no key, no literal of policy. */
+/** INVARIANT: only the caller's own literals are shown: no attribute, key or literal of the policy. */
 function parameterOf(slot: Slot): UpstreamParameter {
   const { type } = slot;
   switch (slot.kind) {

@@ -1,6 +1,6 @@
 import { hkdfSync } from 'node:crypto';
 
-/** Keys of `hash` masks: one per tenant and key domain, as the two pads of HMAC-SHA-256 (RFC 2104). */
+/** Keys of `hash` masks, per tenant and key domain, as HMAC-SHA-256 pads (RFC 2104). */
 export interface MaskKeys {
   /** 64 bytes, in hex. */
   pad(pad: 'inner' | 'outer', domain: string): string;
@@ -9,7 +9,7 @@ export interface MaskKeys {
 const BLOCK = 64;
 const DOMAINS = 10_000;
 
-/** Derives each domain's key from `secret` (≥ 32 bytes) with HKDF-SHA-256, so that domains do not compare. */
+/** Derives keys from `secret` (≥ 32 bytes) with HKDF-SHA-256, so that hashes of different domains are unrelated. */
 export function maskKeys(secret: Uint8Array, tenant: string): MaskKeys {
   const pads = new Map<string, { readonly inner: string; readonly outer: string }>();
   return Object.freeze({

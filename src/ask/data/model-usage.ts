@@ -1,6 +1,6 @@
 import type { DecoderUsage, RerankSpent } from './content-plane.js';
 
-/** Usage of external models by one question, and savings by the cache, for the record of its outcome. */
+/** Usage of external models and the cache by one query, for its outcome record. */
 export class ModelUsage {
   #all: DecoderUsage | null = null;
   #reranked: RerankSpent | null = null;
@@ -27,12 +27,12 @@ export class ModelUsage {
     };
   }
 
-  /** The answer was given before, over this state of the data. */
+  /** The answer came from the cache. */
   keptAnswer(epoch: string, ageMs: number): void {
     this.#cached = { epoch, age_ms: Math.round(ageMs) };
   }
 
-  /** Null if no model was needed, and the answer was read from the database. */
+  /** JSON; null if neither a model nor the cache was used. */
   detail(): string | null {
     if (this.#all === null && this.#reranked === null && this.#cached === null) return null;
     return JSON.stringify({
@@ -47,14 +47,13 @@ function decodedIn({ passages, requests, promptTokens, answerTokens, known }: De
   return { passages, known, requests, prompt_tokens: promptTokens, answer_tokens: answerTokens };
 }
 
-/** An index that an answer is based on. */
 export interface IndexRead {
   readonly facet: string;
-  /** As `ReadyStore.indexedAt`: of the stores that were read the oldest. */
+  /** As `ReadyStore.indexedAt`: the oldest of the stores read. */
   readonly indexedAt: string | null;
 }
 
-/** The indexes that one question reads, by facet. */
+/** Indexes read by one query, by facet. */
 export class IndexesRead {
   readonly #times = new Map<string, string | null>();
 
@@ -63,7 +62,6 @@ export class IndexesRead {
     this.#times.set(facet, known === undefined ? indexedAt : older(known, indexedAt));
   }
 
-  /** In the order of their names. */
   list(): readonly IndexRead[] {
     return [...this.#times]
       .map(([facet, indexedAt]) => ({ facet, indexedAt }))
@@ -71,7 +69,7 @@ export class IndexesRead {
   }
 }
 
-/** The older of two times of the same format, which sort as texts. Unknown ones may be older than any. */
+/** The older of two timestamps in the same format; null if one is unknown. */
 function older(a: string | null, b: string | null): string | null {
   return a === null || b === null ? null : a < b ? a : b;
 }

@@ -23,13 +23,11 @@ import type { RunningQueries } from './running-queries.js';
 
 /** Limits of one result. */
 export interface Caps {
-  /** Rows of one answer. */
   readonly rows: number;
-  /** Bytes of one answer's rows. */
   readonly bytes: number;
-  /** Passages of one facet that one Joint question brings, over all its keys. */
+  /** Passages of one facet in one answer with `evidence`, over all keys. */
   readonly evidence: number;
-  /** From the question to the last row. */
+  /** Until the last row has been sent. */
   readonly timeoutMs: number;
 }
 
@@ -42,31 +40,29 @@ export interface PlanningParts {
   readonly rollups: Rollups;
 }
 
-/** Rollups that questions may be answered from now, with their build times. */
+/** Rollups that may be used now, with their build times. */
 export interface Rollups {
   usable(manifest: Manifest): { readonly builtAt: ReadonlyMap<string, number>; readonly key: string };
 }
 
-/** Decides if a caller may see many passages of a store or few. */
+/** Tells if a caller may see many passages of a store or few. */
 export interface PermittedCounts {
   /** @param some counts permitted passages up to slot `limit` */
   areMany(some: GovernedPlan, epoch: string, input: RuntimeInput): Promise<boolean>;
 }
 
-/** Counts over the passages that a caller may see. */
 export interface CountedWords {
   readonly documents: number;
-  /** Number of those passages that hold each word; includes all words of the query. */
+  /** Number of passages that hold each word of the query. */
   readonly frequencies: ReadonlyMap<number, number>;
-  /** State of the data that was counted; null if it has no name. */
+  /** State of the data that was counted; null if unknown. */
   readonly snapshot: string | null;
   /** Identifies the permitted set that was counted. */
   readonly key: string;
-  /** True if it was counted for an earlier question. */
+  /** True if counted for an earlier query. */
   readonly isKept: boolean;
 }
 
-/** Counts the words of queries over permitted passages. */
 export interface WordCounter {
   of(
     counts: NonNullable<GovernedStore['counts']>,
@@ -75,10 +71,10 @@ export interface WordCounter {
     input: RuntimeInput,
   ): Promise<CountedWords>;
   /**
-   * True if the counts still hold for the passages that were found with them.
+   * Checks the counts against the passages found with them.
    *
-   * @param seen the state of the data that the passages come from; null if there is none
-   * @returns false for counts of an earlier question if the data may have changed since: they are dropped
+   * @param seen state of the data of the passages; null if unknown
+   * @returns false if the data may have changed since an earlier count, which is then dropped
    */
   holds(
     facet: string,
@@ -89,24 +85,24 @@ export interface WordCounter {
   ): boolean;
 }
 
-/** Inputs of a step, in addition to its plan. */
+/** Inputs of a step that precedes the statement. */
 export interface StepInput {
   readonly parts: RunningParts;
   readonly caller: Caller;
   readonly plan: GovernedPlan;
-  /** Values of the caller's `$1 …`. */
+  /** Values of `$1 …`. */
   readonly parameters: readonly BoundValue[];
   readonly signal: AbortSignal | null;
   readonly snapshots: Snapshots | null;
-  /** True if the result must be complete, because its reader cannot be told that rows are missing. */
+  /** True if the result must be complete, because its reader cannot be told otherwise. */
   readonly whole: boolean;
-  /** Memory that the rows of its steps hold, until the consumer releases them. */
+  /** Rows of the steps count against it until released. */
   readonly memory: MemoryShare;
 }
 
-/** Inputs of the runtime relations of one statement, in addition to their plans. */
+/** Inputs of the runtime relations of a statement. */
 export interface RuntimeInput extends StepInput {
-  /** Deadline of the question on the clock of `performance.now()`. */
+  /** Deadline, on the clock of `performance.now()`. */
   readonly until: number;
   readonly spending: ModelUsage;
   readonly indexes: IndexesRead;
@@ -114,15 +110,14 @@ export interface RuntimeInput extends StepInput {
 
 /** Dependencies of running plans. */
 export interface RunningParts {
-  /** By connector name. */
   readonly engines: ReadonlyMap<string, EngineStatus>;
-  /** Engines that run plans, by connector name. */
+  /** By connector name. */
   readonly runners: SealedValue<ReadonlyMap<string, GovernedEngine>>;
-  /** Connector for plans that read no relation, such as `SELECT 1`. */
+  /** Connector for plans without relations, such as `SELECT 1`. */
   readonly defaultConnector: string;
   readonly maskKeys: MaskKeys;
   readonly means: GlassParts['means'];
-  /** Signs the rights that statements for a connector carry if row security is enabled there. */
+  /** Signs the rights attached to statements if row security is on. */
   rowRights(connector: string): RightsSigner;
   readonly content: ContentPlane;
   readonly permitted: PermittedCounts;
@@ -131,11 +126,11 @@ export interface RunningParts {
   readonly memory: AnswerMemory;
   readonly epochs: DataEpochs;
   readonly caps: Caps;
-  /** Running queries, to be ended when the rights that they run under are gone. */
+  /** Running queries, which end when their rights are revoked. */
   readonly underway: RunningQueries;
 }
 
-/** Dependencies of answering questions about data. */
+/** Dependencies of running queries. */
 export interface AnswerParts extends GlassParts, PlanningParts, RunningParts {
   readonly content: ContentPlane;
 }

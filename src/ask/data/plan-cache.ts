@@ -9,57 +9,49 @@ import {
 } from 'osl-compiler';
 
 interface PlanCacheStats {
-  /** Questions whose very text was known. */
+  /** Queries found by their exact text. */
   readonly hits: number;
-  /** Questions that differ from a known one in literals only. */
+  /** Queries found by shape: only their literals are new. */
   readonly shapeHits: number;
-  /** Questions that were compiled. */
+  /** Queries compiled. */
   readonly misses: number;
   readonly entries: number;
   readonly bytes: number;
 }
 
 /**
- * Governed plans by rights and text. A text that differs from a known one in its literals alone has the known plan,
- * with its own values. `rights` has the versions of manifest and policy in it, so what is found is right at the time
- * of looking; what an old version left is pushed out in time.
+ * Governed plans by rights and text, where texts of the same shape share a plan template. `rights` includes the
+ * versions of manifest and policy, so entries are never out of date; old ones are evicted.
  */
 export interface PlanCache {
-  /**
-   * The plan of `text` under `rights`, compiled unless it is cached.
-   *
-   * @param compile gets the result of `shapeOf` for the text; its errors are passed on
-   */
+  /** Finds the plan of `text`, or compiles it. @param compile receives the result of `shapeOf` */
   planOf(
     rights: string,
     text: string,
     compile: (shaped: ShapedText | null) => CompiledStatement,
   ): GovernedPlan;
-  /** The plan of `text` if it is cached; otherwise the result of `shapeOf`. */
+  /** The cached plan, or the result of `shapeOf`. */
   look(rights: string, text: string): GovernedPlan | { readonly shaped: ShapedText | null };
-  /** Caches the compiled plan of `text`; `shaped` is the result of `look`. */
+  /** @param shaped result of `look` */
   keep(rights: string, text: string, shaped: ShapedText | null, compiled: CompiledStatement): void;
-  /** The template of the plan of `text`; null if there is none. Not counted as a look-up. */
+  /** Plan template of `text`; null if there is none. Not counted as a look-up. */
   templateOf(rights: string, text: string): PlanTemplate | null;
   stats(): PlanCacheStats;
 }
 
-/** One text's plan, or the plans of one shape, which differ in the literals that a plan depends on. */
+/** Plan of one text, or plans of one shape, which differ in literals that the plan depends on. */
 type CachedPlan =
   | { readonly kind: 'text'; readonly plan: GovernedPlan; bytes: number }
   | { readonly kind: 'shape'; readonly templates: PlanTemplate[]; bytes: number };
 
-/**
- * Heap bytes of a plan for each character of its SQL, with its tree and what is derived from it: trees grow with it.
- * The test of this file compares it with V8's own figure.
- */
+/** Approximate heap bytes of a plan per character of its SQL; a test compares it with V8's figures. */
 const BYTES_OF_CHARACTER = 36;
 /** Heap bytes of the smallest plan. */
 const PLAN_BYTES = 1_024;
-/** Plans of one shape; the oldest is evicted. */
+/** Plans per shape; the oldest is evicted. */
 const TEMPLATES = 16;
 
-/** A least-recently-used cache of at most `maxBytes`. */
+/** LRU cache of at most `maxBytes`. */
 export function createPlanCache(maxBytes: number): PlanCache {
   const entries = new LRUCache<string, CachedPlan>({
     maxSize: Math.max(1, maxBytes), // no plan is that small
@@ -138,7 +130,7 @@ function fillTemplate(templates: readonly PlanTemplate[], { literals }: ShapedTe
   return null;
 }
 
-// A shape and a text can be the same characters; they are never the same key.
+// A shape and a text can have the same characters: prefixes keep them apart.
 function textKey(rights: string, text: string): string {
   return `t ${rights} ${text}`;
 }
@@ -154,7 +146,7 @@ function weight(key: string, plans: readonly GovernedPlan[]): number {
   );
 }
 
-/** Bytes of a plan's own literal values: an IN list may have a great many. */
+/** Bytes of literal values: IN lists can be long. */
 function literalBytes({ slots }: GovernedPlan): number {
   let bytes = 0;
   for (const slot of slots) {
@@ -165,5 +157,5 @@ function literalBytes({ slots }: GovernedPlan): number {
   return bytes;
 }
 
-/** Overhead of a string in bytes, beside its characters. */
+/** Overhead of a string, in bytes. */
 const VALUE_BYTES = 24;

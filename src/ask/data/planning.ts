@@ -28,10 +28,9 @@ import type { RecordingParts } from '../request/parts.js';
 import type { PlanningParts, Rollups } from './parts.js';
 import type { DataQuestion } from './question.js';
 
-/** Dependencies of planning, and the log for texts that take too long to compile. */
 type CompilingParts = PlanningParts & Pick<RecordingParts, 'log'>;
 
-/** Governed plan of a question, from the cache if the same or a similar one was asked under the same rights. */
+/** Governed plan of a query: prepared, cached, or compiled. */
 export function planOf(
   parts: CompilingParts,
   caller: Caller,
@@ -42,7 +41,7 @@ export function planOf(
   const usable = question.mayBeOld === true ? parts.rollups.usable(manifest) : NO_ROLLUPS;
   if (question.body.kind === 'metrics') return metricsPlan(parts, caller, question.body.request, usable);
   const known = preparedPlan(question);
-  // INVARIANT: equal versions and signature mean equal plans; under any others the question is compiled anew.
+  // INVARIANT: a plan is reused only under equal versions and an equal access signature.
   if (
     known?.catalogVersion === manifest.catalog.version &&
     known.accessSignature === access.signature &&
@@ -72,7 +71,6 @@ export function planOf(
   });
 }
 
-/** Under which the plan of a text is kept. */
 function rightsKey(
   { access, manifest }: Caller,
   world: RequestedWorld,
@@ -86,7 +84,7 @@ type Usable = ReturnType<Rollups['usable']>;
 
 const NO_ROLLUPS: Usable = Object.freeze({ builtAt: new Map(), key: '' });
 
-/** Template of the plan of `question`, which was just planned; null if there is none. */
+/** Plan template of a query that was just planned; null if there is none. */
 export function templateOf(
   { plans }: Pick<PlanningParts, 'plans'>,
   caller: Caller,
@@ -94,13 +92,13 @@ export function templateOf(
 ): PlanTemplate | null {
   if (body.kind === 'metrics') return null;
   const { text, world } = statementOf(body);
-  // Plans over rollups make no route.
+  // Routes never use rollups.
   return plans.templateOf(rightsKey(caller, world, parameterOids, NO_ROLLUPS), text);
 }
 
 /**
- * Plans a text that would block the thread for too long: another thread parses it, and the rest is done in steps.
- * A mark on disk says that it is being compiled, so that the cause of a crash can be found.
+ * Plans a long text: parsed in another thread, compiled in steps. A mark on disk records that it is being compiled, so
+ * that the cause of a crash can be found.
  */
 async function longPlan(
   parts: CompilingParts,
@@ -131,8 +129,8 @@ async function longPlan(
 type CompiledTemplate = ReturnType<typeof compileTemplate>;
 
 /**
- * Compiles for a caller without any grant: zero passages of a declared facet, as the contract has it, and E2102
- * for everything else, including any other fault in the question.
+ * Compiles for a caller without grants: RETRIEVE on a declared facet returns no passages, as the contract requires;
+ * anything else is E2102, including other faults.
  *
  * @throws QueryError E0241, E0521, E2102
  */
@@ -144,7 +142,6 @@ function facetsOnly(compile: () => CompiledTemplate): CompiledTemplate {
   }
 }
 
-/** Error that a caller without any grant gets for a fault in the question. */
 function withoutAccess(error: unknown): unknown {
   const isTold =
     error instanceof QueryError && (error.entry === 'unknownFacet' || error.entry === 'noDecoder');
@@ -158,18 +155,18 @@ function requireFacetsOnly(compiled: CompiledTemplate): CompiledTemplate {
   return compiled;
 }
 
-/** Nothing but comments and semicolons is nothing: the contract's E0246 where `sql` was to hold a statement. */
+/** The contract's E0246 for `sql` without a statement. */
 function emptySqlOr(error: unknown, body: QuestionBody): unknown {
   const isEmptySql = body.kind === 'sql' && error instanceof QueryError && error.entry === 'noStatement';
   return isEmptySql ? queryError('emptySql', {}) : error;
 }
 
-/** The plan that was prepared for this very question, whatever the rights. */
+/** Plan prepared for this body and these types. */
 function preparedPlan({ prepared, body, parameterOids }: DataQuestion): GovernedPlan | null {
   return prepared?.body === body && prepared.parameterOids === parameterOids ? prepared.plan : null;
 }
 
-/** The plan of a metrics question. Its canonical text is no statement, so that it must share no key with one. */
+/** Plan of a metrics query. Its key has `metrics`, so that it is never confused with a statement. */
 function metricsPlan(
   parts: CompilingParts,
   caller: Caller,
@@ -187,15 +184,15 @@ function metricsPlan(
   });
 }
 
-/** UTF-16 units of a text in which nothing can be said that takes long. */
+/** UTF-16 units; shorter texts always compile fast. */
 const SMALL_TEXT = 256;
 
-/** Long enough for any step on a busy machine; what the compiler's limits let through takes a hundredth of it. */
+/** A hundred times what texts within the compiler's limits take. */
 const DEADLINE_MS = 2_000;
 
 /**
- * Runs `compile`, refusing if it takes too long. No text within the compiler's limits should; if there is one all the
- * same, it blocks the thread for two seconds at most.
+ * Runs `compile` with a deadline. Texts within the compiler's limits never reach it; it bounds how long the thread is
+ * blocked.
  *
  * @throws QueryError E0511, 54001
  */
@@ -215,7 +212,7 @@ function withinDeadline<T>(
   }
 }
 
-/** Text to compile, and the world in which its names are resolved. */
+/** Text, and the namespace of its names. */
 function statementOf(body: Exclude<QuestionBody, { kind: 'metrics' }>): {
   readonly text: string;
   readonly world: RequestedWorld;
@@ -234,10 +231,7 @@ function statementOf(body: Exclude<QuestionBody, { kind: 'metrics' }>): {
   }
 }
 
-/**
- * Adds to `error` its position in the text of `question`, if the database could not compute with a value of that text.
- * A text that was parsed in another thread is not parsed again here.
- */
+/** Adds to a value error its position in the query text, unless the text was parsed in another thread. */
 export function placedError(
   error: unknown,
   { body, parameterOids }: Pick<DataQuestion, 'body' | 'parameterOids'>,
@@ -250,7 +244,7 @@ export function placedError(
   return withErrorPosition(error, slot, text, manifest.catalog, access, { parameterOids, world });
 }
 
-/** An error of a step: its statement is none of the caller's, so that its parameters have no place. */
+/** Removes the parameter number: the statement of a step is not the caller's. */
 export function throwStepError(error: unknown): never {
   throw error instanceof ValueError ? error.withoutParameter() : error;
 }

@@ -14,53 +14,52 @@ import type { ServedVersions } from '../request/caller.js';
 import type { Payment } from '../request/limit.js';
 import type { AuthorizedRequest } from '../request/respond.js';
 
-/** A call that asks for data. */
+/** A data query. */
 export interface DataQuestion extends RequestCall {
   readonly body: QuestionBody;
-  /** OIDs that the client declared for `$1 …`; 0 leaves the choice to us. */
+  /** Declared OIDs of `$1 …`; 0: to be inferred. */
   readonly parameterOids: readonly number[];
-  /** Result of `prepare` for the same question. Saves a look-up; rights are checked all the same. */
+  /** Result of `prepare` for the same query. Rights are checked again. */
   readonly prepared?: CompiledQuestion;
-  /** True if it may be answered from a rollup, which may be out of date. Absent: read from the entities themselves. */
+  /** True if rollups may be used, which may be out of date. Absent: false. */
   readonly mayBeOld?: boolean;
 }
 
-/** A question compiled under the rights that its caller had then. */
+/** A query compiled under the caller's rights at that time. */
 export interface CompiledQuestion {
   readonly body: QuestionBody;
   readonly parameterOids: readonly number[];
   readonly plan: GovernedPlan;
-  /** The authorized request; it is used for the first run if that follows at once. */
+  /** Continued by a run that follows at once. */
   readonly considered: AuthorizedRequest<GovernedPlan>;
-  /** Compiling was counted against the limit; the first run, if it comes at once, is not counted again. */
+  /** Compiling counted against the rate limit, and covers the first run if it follows at once. */
   readonly payment: Payment;
-  /** Records that it was compiled, if it is never run. @throws QueryError E5030 */
+  /** Records that it was compiled but not run. @throws QueryError E5030 */
   record(): Promise<void>;
 }
 
-/** Delivery options of an answer. */
 export interface ResultDelivery {
   /** Values of `$1 …`. */
   readonly parameters: readonly BoundValue[];
-  /** None: all text; one: for all columns; otherwise one per column. Or a function of the plan that returns them. */
+  /** Empty: text; one: for all columns; else one per column. Or a function of the plan. */
   readonly resultFormats: readonly (0 | 1)[] | ((plan: GovernedPlan) => readonly (0 | 1)[]);
-  /** Maximum number of rows that the client wants, below the service's own cap; 0 means the service's. */
+  /** Row limit of the client, below the service's cap; 0: none. */
   readonly maxRows: number;
   readonly signal: AbortSignal | null;
-  /** Settings of the client's session for its own statement; policy and metric expressions do not depend on them. */
+  /** Session settings for the client's statement; they do not affect policy or metric expressions. */
   readonly settings?: StatementSettings;
-  /** Snapshots of the transaction that the question is part of, if that has one state of the data. */
+  /** Snapshots of the enclosing transaction, for REPEATABLE READ and above. */
   readonly snapshots?: Snapshots;
   /**
-   * Permits a cached answer if the manifest allows it: `anew` reads it again, and caches it. Absent: it is read and
-   * not cached, as within a transaction, which has a state of the data of its own.
+   * Permits caching if the manifest allows it: `anew` skips the look-up. Absent: neither read nor cached, e.g. within a
+   * transaction.
    */
   readonly again?: 'given before' | 'anew';
-  /** Copies of a large row that the consumer makes before it has passed them on; absent: none. */
+  /** Copies that the consumer makes of a large row; absent: none. */
   readonly copies?: number;
-  /** The answer must be complete, because its reader cannot be told that rows are missing. */
+  /** True if a truncated answer is an error, because its reader cannot be told. */
   readonly whole?: boolean;
-  /** Or what makes it, once the columns of the answer are known, and of each whether something in it is redacted. */
+  /** Or a function that opens it, given the plan and, per column, if a value is redacted. */
   readonly sink:
     | RowSink
     | ((plan: GovernedPlan, versions: ServedVersions, redacted: readonly boolean[]) => RowSink);
@@ -71,7 +70,6 @@ export function requireWhole({ whole }: Pick<ResultDelivery, 'whole'>, rows: num
   if (whole === true) throw queryError('rowCap', { limit: rows });
 }
 
-/** In which formats the columns of `plan` are to come. */
 export function formatsOf(
   { resultFormats }: Pick<ResultDelivery, 'resultFormats'>,
   plan: GovernedPlan,
@@ -79,7 +77,7 @@ export function formatsOf(
   return typeof resultFormats === 'function' ? resultFormats(plan) : resultFormats;
 }
 
-/** Waits for `work` until `signal` aborts; `work` must be free of side effects. @throws QueryError of the abort */
+/** Rejects when `signal` aborts; `work` must have no side effects. @throws QueryError of the abort */
 export function unlessStopped<T>(work: Promise<T>, signal: AbortSignal | null): Promise<T> {
   if (signal === null) return work;
   return new Promise((resolve, reject) => {
@@ -90,15 +88,14 @@ export function unlessStopped<T>(work: Promise<T>, signal: AbortSignal | null): 
   });
 }
 
-/** Age of an answer. */
 export interface AnswerFreshness {
-  /** `cache`: a cached answer. `rollup`: computed from a rollup. */
+  /** `live`: read from the entities. */
   readonly from: 'live' | 'cache' | 'rollup';
-  /** The answer is at least as recent as this time; ms since the epoch. */
+  /** At least as recent as this time; ms since the epoch. */
   readonly asOf: number;
 }
 
-/** Age in whole seconds; 0 if live. */
+/** Whole seconds; 0 if live. */
 export function ageOf({ from, asOf }: AnswerFreshness): number {
   return from === 'live' ? 0 : Math.max(0, Math.floor((Date.now() - asOf) / 1_000));
 }
@@ -108,7 +105,7 @@ export function asOfText({ asOf }: AnswerFreshness): string {
   return new Date(asOf).toISOString();
 }
 
-/** The snapshots of one transaction of a caller: one of each connector that it asks. */
+/** Snapshots of one transaction, one per connector. */
 export class Snapshots {
   readonly #level: IsolationLevel;
   readonly #subject: string;
@@ -119,7 +116,7 @@ export class Snapshots {
     this.#subject = subject;
   }
 
-  /** @throws QueryError E0511 if there is none for the engine */
+  /** @throws QueryError E0511 if the engine has none */
   of(engine: GovernedEngine): TransactionSnapshot {
     const known = this.#byEngine.get(engine);
     if (known !== undefined) return known;

@@ -2,9 +2,9 @@ import { type GovernedPlan, queryError, relationsRead } from 'osl-compiler';
 import type { Identity, PolicySnapshot, RevocationCheck } from '../../../policy/index.js';
 import type { Caller } from '../request/caller.js';
 
-/** A statement that runs. */
+/** A running query. */
 export interface QueryRun {
-  /** Aborts when the client cancels, or once its caller's rights have changed. */
+  /** Aborts when the client cancels, or the caller's rights change. */
   readonly signal: AbortSignal;
   end(): void;
 }
@@ -15,7 +15,7 @@ interface RunningQuery {
   readonly stop: AbortController;
 }
 
-/** The statements that run, each with the rights that it was decided under: it goes on under the same ones only. */
+/** Running queries with the rights they were authorized under; a query whose rights change is aborted. */
 export class RunningQueries {
   readonly #running = new Set<RunningQuery>();
   readonly #revoked: RevocationCheck;
@@ -34,7 +34,7 @@ export class RunningQueries {
     if (signal?.aborted === true) onAbort();
     else signal?.addEventListener('abort', onAbort, { once: true });
     this.#running.add(running);
-    // Between its decision and now something else may have come to serve.
+    // The model may have changed since the decision.
     endUnlessKept(running, served);
     this.#endIfRevoked(running);
     const end = (): void => {
@@ -44,7 +44,7 @@ export class RunningQueries {
     return { signal: stop.signal, end };
   }
 
-  /** Something else serves from now on: what runs under rights that are gone ends. */
+  /** Called when another model is served: aborts queries whose rights are gone. */
   changed(model: Caller['model']): void {
     for (const running of this.#running) endUnlessKept(running, model);
   }
@@ -60,8 +60,8 @@ function endUnlessKept({ caller, plan, stop }: RunningQuery, served: Caller['mod
 }
 
 /**
- * True if a statement may go on: the policy says the same as before about everybody in the caller's chain and about
- * each role that it claims, and the relations are declared as before, so that its rights have not changed.
+ * True if the policy is unchanged for everybody in the caller's chain and all claimed roles, and the relations are
+ * declared as before.
  */
 function keeps({ identity, manifest, snapshot }: Caller, plan: GovernedPlan, now: Caller['model']): boolean {
   if (now.snapshot === null) return false;
@@ -79,12 +79,12 @@ function samePolicy({ chain, aclRoles }: Identity, before: PolicySnapshot, now: 
   );
 }
 
-/** All of a policy that may be about anybody: masks, how tokens are exchanged, … */
+/** The parts of a policy that concern everybody: masks, token exchange, … */
 function aboutAll(document: SnapshotDocument): object {
   return { ...document, subjects: null, roles: null, service_accounts: null, limits: null, order: null };
 }
 
-/** Logins whose sessions are the subject's. */
+/** Service accounts of the subject. */
 function accountsOf({ service_accounts = {} }: SnapshotDocument, subject: string): object {
   return Object.entries(service_accounts).filter(([, account]) => account.subject === subject);
 }

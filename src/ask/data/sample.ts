@@ -18,44 +18,42 @@ import type { AnswerParts, StepInput } from './parts.js';
 import { citeOf, passageOf } from './runtime/passage.js';
 import { step } from './runtime/step.js';
 
-/** A few rows of an entity, or a few chunks of a facet. */
 export interface SampleRequest {
   readonly kind: 'table' | 'facet';
-  /** As the manifest declares it. */
   readonly name: string;
   /** 1 to 100. */
   readonly limit: number;
 }
 
-/** One value in Postgres' text format; `redacted` if the caller may not read it, even if it is NULL. */
+/** Text format; `redacted` if the caller may not read the cell, even if it is NULL. */
 export type SampleCell = string | null | { readonly redacted: true };
 
 interface SampleColumn {
   readonly name: string;
   readonly type: TypeName;
-  /** True if it is the entity key that a chunk carries; absent: false. */
+  /** True for the entity key of a chunk. */
   readonly passageKey?: boolean;
 }
 
 export interface Sample {
   readonly requestId: string;
   readonly columns: readonly SampleColumn[];
-  /** By the columns, in their order. */
+  /** In column order. */
   readonly rows: readonly (readonly SampleCell[])[];
-  /** `<entity>.<column>` of columns that are masked for this caller in some row, and of those computed from them. */
+  /** `<entity>.<column>` of columns masked in some row, and of those computed from them. */
   readonly redactedColumns: readonly string[];
-  /** Fields that are redacted in some of the chunks returned. */
+  /** Fields redacted in some chunk. */
   readonly redactedFields: readonly string[];
-  /** Memory of the rows; the consumer releases it. */
+  /** To be released by the consumer. */
   readonly memory: MemoryShare;
 }
 
 const REDACTED: SampleCell = Object.freeze({ redacted: true });
 
 /**
- * Shows a little of one object: the same steps as a question takes, in a limit bucket of its own.
+ * Returns sample rows of an object, with a rate limit of its own.
  *
- * @throws QueryError E0241, E0254, E2101 and what `ask` throws
+ * @throws QueryError E0241, E0254, E2101 and as `ask`
  */
 export function sample(
   parts: AnswerParts,
@@ -68,7 +66,7 @@ export function sample(
     asked: request,
     bucket: 'sample',
     decide: ({ access, manifest }, record) => {
-      // Such a caller gets zero passages of a facet, and an error if none is declared, as the contract says.
+      // Without grants: no passages of a declared facet, as the contract requires.
       if (isEmpty(access) && request.kind === 'table') throw queryError('noAccess', {});
       const governed = governSample(request.kind, request.name, manifest.catalog, access);
       record.touches(governed);
@@ -122,7 +120,7 @@ async function rowsOf(
     : table(request.name, rows, governed, plan);
 }
 
-/** Statement that reads the sample; null if the caller has no grant. */
+/** Null if the caller has no grant. */
 function readBy({ source }: GovernedSample): GovernedPlan | null {
   return source.kind === 'table' ? source.plan : (source.store?.passages ?? null);
 }
@@ -149,7 +147,7 @@ function cellOf(row: TextRow, { name, visible }: GovernedSample['columns'][numbe
   return row.get(name) ?? null;
 }
 
-/** Columns that every chunk has; its key and its metadata come between them. */
+/** Columns of every chunk, around its key and metadata. */
 const TEXT: SampleColumn = { name: 'text', type: 'text' };
 const CITE: SampleColumn = { name: 'cite', type: 'jsonb' };
 const FIELDS: SampleColumn = { name: 'redacted_fields', type: 'text[]' };

@@ -28,11 +28,11 @@ export interface UpstreamParts
   extends Pick<RunningParts, 'engines'>,
     Pick<DecidingParts, 'model'>,
     Pick<RecordingParts, 'log'> {
-  /** Reads the tables and columns that a database declares; null if the connector is not open. */
+  /** Tables and columns of a database; null if the connector is not open. */
   readCatalog(connector: string): Promise<UpstreamSchema | null>;
 }
 
-/** Catalog of a connector's database, or the reason why it could not be read, in words; details go to the log. */
+/** Catalog of a database, or the reason why it could not be read; details are logged. */
 export async function upstreamOf(
   parts: UpstreamParts,
   requestId: string,
@@ -47,7 +47,7 @@ export async function upstreamOf(
       error: messageOf(error),
     });
     const declared = parts.model().manifest.connectors.get(connector);
-    // The caller is an admin, who can read the name of the variable in the manifest.
+    // Callers are admins, who may know the variable.
     if (error instanceof NoSystemCredentials && declared !== undefined)
       return `it has no system credentials: ${systemUrlVariable(declared)} is not set`;
     return error instanceof UpstreamFailure
@@ -62,15 +62,14 @@ export interface Unread {
   readonly reason: string;
 }
 
-/** Catalogs of the databases of all connectors, as far as they could be read. */
+/** Catalogs of all databases, as far as they could be read. */
 interface Upstreams {
   readonly read: ReadonlyMap<string, UpstreamSchema>;
   readonly unread: readonly Unread[];
-  /** Some database has more relations than are read. */
+  /** True if some database has more relations than are read. */
   readonly truncated: boolean;
 }
 
-/** Reads the catalogs of all databases, one after the other. */
 export async function upstreamsOf(parts: UpstreamParts, requestId: string): Promise<Upstreams> {
   const read = new Map<string, UpstreamSchema>();
   const unread: Unread[] = [];
@@ -82,24 +81,23 @@ export async function upstreamsOf(parts: UpstreamParts, requestId: string): Prom
   return { read, unread, truncated: [...read.values()].some((schema) => schema.truncated) };
 }
 
-/** A requested description of the graph. `governed`: only what the caller's grants show; otherwise all. */
+/** `governed`: only what the caller's grants show; otherwise everything. */
 export interface Description {
   readonly document: 'schema' | 'domain_map';
   readonly governed: boolean;
-  /** The wanted part of the schema; absent or null: all of it. */
+  /** Part of the schema; absent or null: all of it. */
   readonly wish?: SchemaWish | null;
 }
 
-/** Dependencies of describing the graph, in addition to those of every request. */
+/** Dependencies of metadata requests, beyond those of every request. */
 export interface GraphParts extends RequestParts, UpstreamParts {
   readonly content: Pick<ContentPlane, 'hasDecoder' | 'indexedAt'>;
 }
 
 /**
- * Describes the graph.
+ * Returns the schema or the domain map.
  *
- * @throws QueryError E2101 if all is requested without an admin role, E0512 if nothing has any of the wanted names,
- * and as `respond`
+ * @throws QueryError E2101 for a full description without an admin role, E0512 if no name is known, and as `respond`
  */
 export function describe(
   parts: GraphParts,
@@ -107,11 +105,11 @@ export function describe(
   { document, governed, wish = null }: Description,
 ): Promise<GraphDocument> {
   const extent = governed ? 'governed' : 'full';
-  // The full map includes relations not adopted yet: the decision is on disk before a database is queried.
+  // The full map includes relations not adopted yet: it queries databases, after the decision is durable.
   const withCandidates = document === 'domain_map' && !governed;
   return respond<SchemaDecision, GraphDocument>(parts, call, {
     action: document,
-    // The contract limits the schema on its own.
+    // The contract has a limit for the schema.
     bucket: document === 'schema' ? 'schema' : 'query',
     permits: permittedTo(extent),
     decide: async (caller, record) => {
@@ -131,11 +129,11 @@ export function describe(
 
 interface SchemaDecision {
   readonly readings: GraphDocuments;
-  /** The part of the schema that is wanted; null: all of it. */
+  /** Requested part of the schema; null: all of it. */
   readonly chosen: SchemaChoice | null;
 }
 
-/** @throws QueryError E0512 where nothing that the reader may see has any of the names */
+/** @throws QueryError E0512 if none of the names is visible */
 function chosenIn(readings: GraphDocuments, wish: Extract<SchemaWish, { kind: 'part' }>): SchemaChoice {
   const chosen = readings.chosen(wish);
   const [lost] = chosen.notFound;
@@ -144,7 +142,6 @@ function chosenIn(readings: GraphDocuments, wish: Extract<SchemaWish, { kind: 'p
   return chosen;
 }
 
-/** UTF-16 units of a wrong name in an error. */
 const LONGEST_SHOWN = 64;
 
 async function schemaNow(
@@ -157,7 +154,7 @@ async function schemaNow(
   return chosen === null ? readings.schemaAt(indexed) : readings.partAt(chosen, indexed);
 }
 
-/** Finds what a business word may mean, among the objects that the caller may see. @throws QueryError as `describe` */
+/** Resolves a business term among visible objects. @throws QueryError as `describe` */
 export function resolveTerm(parts: GraphParts, call: RequestCall, term: string): Promise<Resolution> {
   return respond<Resolution, Resolution>(parts, call, {
     action: 'resolve',
@@ -174,7 +171,7 @@ export function resolveTerm(parts: GraphParts, call: RequestCall, term: string):
   });
 }
 
-/** The whole graph is for admins; otherwise a caller needs some access. */
+/** The full graph requires an admin role, the governed one any access. */
 function permittedTo(extent: 'full' | 'governed'): (caller: Caller) => void {
   return ({ access }) => {
     if (extent === 'full' && access.adminRoles.size === 0) throw queryError('adminOnly', {});
@@ -182,7 +179,7 @@ function permittedTo(extent: 'full' | 'governed'): (caller: Caller) => void {
   };
 }
 
-/** Lifetime of a cached domain map, in ms: a map is requested more often than tables are created. */
+/** Cache lifetime of a domain map, ms. */
 const TRUST_MS = 10_000;
 
 interface CachedDomainMap {
@@ -191,10 +188,10 @@ interface CachedDomainMap {
   readonly map: Promise<GraphDocument>;
 }
 
-/** By the engines that a map was drawn of. */
+/** By the engines that were read. */
 const drawn = new WeakMap<UpstreamParts['engines'], CachedDomainMap>();
 
-/** The whole domain map with relations not adopted yet; some seconds old if tables have just changed. */
+/** Full domain map with relations not adopted yet; cached for seconds. */
 function fullMap(parts: UpstreamParts, manifest: Manifest, requestId: string): Promise<GraphDocument> {
   const known = drawn.get(parts.engines);
   if (known !== undefined && known.manifest === manifest && known.until > Date.now()) return known.map;
@@ -215,7 +212,7 @@ async function draw(parts: UpstreamParts, manifest: Manifest, requestId: string)
     nodes: [...nodes, ...discovered.flatMap((p) => p.nodes)],
     edges: [...edges, ...discovered.flatMap((p) => p.edges)],
     bridges: [...bridges, ...discovered.flatMap((p) => p.bridges)],
-    // Said only where something is missing: the map is of all that could be read.
+    // Present only if the map is incomplete.
     ...(unread.length === 0 ? {} : { unread }),
     ...(truncated ? { truncated } : {}),
   };

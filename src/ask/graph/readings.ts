@@ -17,16 +17,16 @@ import {
 import type { Manifest } from '../../model/manifest/index.js';
 import type { Caller } from '../request/caller.js';
 
-/** A document about the graph in the form in which it is sent. */
+/** Serialized document about the graph. */
 export interface GraphDocument {
   readonly body: Buffer;
-  /** Over the bytes: 43 characters, without quotes. */
+  /** Hash of the content: 43 characters, without quotes. */
   readonly etag: string;
 }
 
 /**
- * The documents of one reader, each made when it is first requested. A graph of ten thousand entities takes a second of
- * processor time: it is made in steps, between which others are served.
+ * Documents for one set of rights, made on demand. For ten thousand entities this takes a second of CPU, so it is done
+ * in steps.
  */
 export class GraphDocuments {
   readonly view: GraphView;
@@ -36,27 +36,25 @@ export class GraphDocuments {
   #schema: { readonly times: string; readonly reading: Promise<GraphDocument> } | null = null;
   #map: Promise<GraphDocument> | null = null;
 
-  /** @param version the manifest's, for the full view; null for a governed one, which has a version of its own */
+  /** @param version of the manifest, for the full view; null for a governed one, which has its own */
   constructor(view: GraphView, version: string | null, hasDecoder: boolean) {
     this.view = view;
     this.#version = version;
     this.#hasDecoder = hasDecoder;
   }
 
-  /** Full names of the objects in the view. */
   get objects(): readonly string[] {
     this.#objects ??= objectsIn(this.view);
     return this.#objects;
   }
 
-  /** @param indexed time at which the texts of a facet were last read, by facet */
+  /** @param indexed by facet: when its texts were last read */
   schemaAt(indexed: ReadonlyMap<string, string>): Promise<GraphDocument> {
     const times = JSON.stringify([...indexed]);
     if (this.#schema?.times !== times) this.#schema = { times, reading: inTurns(this.#schemaSteps(indexed)) };
     return this.#schema.reading;
   }
 
-  /** A part of the schema: the objects of `chosen`. */
   partAt(chosen: SchemaChoice, indexed: ReadonlyMap<string, string>): Promise<GraphDocument> {
     return inTurns(readingSteps(schemaPart(this.view, chosen, this.#version !== null, indexed)));
   }
@@ -65,7 +63,7 @@ export class GraphDocuments {
     return chosenOf(this.view, wish, this.#hasDecoder);
   }
 
-  /** A page of the index of the schema, which begins with its `from`th object. */
+  /** A page of the schema's index, from its `from`th object. */
   index(from: number): Promise<GraphDocument> {
     return inTurns(readingSteps(schemaIndex(this.view, from)));
   }
@@ -80,9 +78,8 @@ export class GraphDocuments {
   }
 
   /**
-   * INVARIANT: nothing outside the view goes into these bytes. The manifest's version would tell a caller that
-   * something changed which it may not see, so a governed schema's version is that of its own content. The version does
-   * not depend on when texts were read, so that questions written for it stay valid.
+   * INVARIANT: the bytes depend on the view only. The manifest's version would reveal changes of hidden objects, so a
+   * governed schema has a version of its own content. It excludes index times, so that clients' versions stay valid.
    */
   *#schemaSteps(indexed: ReadonlyMap<string, string>): Generator<void, GraphDocument> {
     const members = yield* this.#members(indexed);
@@ -106,17 +103,15 @@ export class GraphDocuments {
   }
 }
 
-/** Serializes a document, in steps. */
 export function* readingSteps(document: object): Generator<void, GraphDocument> {
   const pieces = yield* jsonSteps(document);
   const etag = (yield* digestSteps(pieces)).toString('base64url');
   return { body: Buffer.concat(pieces), etag };
 }
 
-/** UTF-16 units that are encoded at once. */
 const PIECE = 65_536;
 
-/** UTF-8 of the JSON of `document`, in pieces. Its lists may be long; a member of a list is written at once. */
+/** Encodes `document` as JSON in UTF-8, in pieces; its lists may be long. */
 function* jsonSteps(document: object): Generator<void, readonly Buffer[]> {
   const pieces: Buffer[] = [];
   let text = '{';
@@ -147,14 +142,13 @@ function* jsonSteps(document: object): Generator<void, readonly Buffer[]> {
   return pieces;
 }
 
-/** SHA-256 of `pieces`, one after another. */
 function* digestSteps(pieces: readonly Buffer[]): Generator<void, Buffer> {
   const hash = createHash('sha256');
   yield* mapInSteps(pieces, (piece) => hash.update(piece));
   return hash.digest();
 }
 
-/** Columns, or what weighs like one, that are kept for one manifest: each is about 1 KiB in all documents. */
+/** Cached columns, or their equivalent, per manifest: each takes about 1 KiB in all documents. */
 const MAX_WEIGHT = 100_000;
 
 function weightOf({ entities, facets, metrics, links }: GraphView): number {
@@ -162,7 +156,7 @@ function weightOf({ entities, facets, metrics, links }: GraphView): number {
   return columns + metrics.length + links.length;
 }
 
-/** The readings for one manifest: callers with the same rights share them, least recently used out first. */
+/** Documents per manifest, shared by callers with the same rights; LRU. */
 interface DocumentCache {
   readonly made: LRUCache<string, GraphDocuments>;
   readonly inTheMaking: Map<string, Promise<GraphDocuments>>;
@@ -182,7 +176,7 @@ function shelfOf(manifest: Manifest): DocumentCache {
   return shelf;
 }
 
-/** The documents that `caller` may read: of the whole graph, or of the objects that its grants show. */
+/** Documents for `caller`: of the full graph, or of the objects that its grants show. */
 export async function readingsOf(
   caller: Caller,
   extent: 'full' | 'governed',

@@ -2,13 +2,13 @@ import type { RequestCall } from '../index.js';
 import type { MetricFamily } from './insight.js';
 import { type InsightParts, look } from './look.js';
 
-/** Latencies of requests of one form since the start, over all processes. Times are seconds. */
+/** Latency histogram of requests of one form since the start, over all processes; in seconds. */
 interface FormLatency {
   readonly form: string;
   readonly surface: string;
   readonly count: number;
   readonly sum: number;
-  /** Requests that took no longer than `le`, each with those before it; the last bound is null. */
+  /** Cumulative counts; the last bound is null. */
   readonly buckets: readonly { readonly le: number | null; readonly count: number }[];
 }
 
@@ -22,10 +22,10 @@ interface LineageView {
   readonly disabled: boolean;
 }
 
-/** Figures of all processes since the start: what `/metrics` counts, and no other count. */
+/** Figures of all processes since the start, from the metrics of `/metrics`. */
 export interface FiguresView {
   readonly latency: readonly FormLatency[];
-  /** Seconds that requests spent in each stage. */
+  /** Seconds spent in each stage. */
   readonly stages: readonly { readonly stage: string; readonly count: number; readonly sum: number }[];
   readonly requests: readonly {
     readonly decision: string;
@@ -36,12 +36,12 @@ export interface FiguresView {
   readonly lineage: readonly LineageView[];
   /** Audit records whose events are not in the outbox yet; null if lineage is off. */
   readonly lineage_lag: number | null;
-  /** Null if there is a single process. */
+  /** Null for a single process. */
   readonly workers: { readonly wanted: number; readonly serving: number; readonly replaced: number } | null;
   readonly wire_sessions: number;
 }
 
-/** Figures of the whole server. @throws QueryError E2101, and as `respond` */
+/** @throws QueryError E2101, and as `respond` */
 export function figures(parts: InsightParts, call: RequestCall): Promise<FiguresView> {
   return look(parts, call, 'admin_show', async () => figuresOf(await parts.insight.metrics()));
 }
@@ -126,7 +126,6 @@ function stages(family: MetricFamily | undefined): FiguresView['stages'] {
   return [...all.values()];
 }
 
-/** Sums of a metric by some of its labels. */
 function grouped(
   family: MetricFamily | undefined,
   names: readonly string[],

@@ -2,12 +2,12 @@ import { queryError } from 'osl-compiler';
 import { type Caller, type Decision, type RequestCall, type RequestParts, respond } from '../index.js';
 import type { Insight } from './insight.js';
 
-/** Dependencies of the operators' requests for information. */
+/** Dependencies of read-only operator requests. */
 export interface InsightParts extends RequestParts {
   readonly insight: Insight;
 }
 
-/** Settings of operators' requests: counted with those of authors; an admin role over the whole chain is required. */
+/** Settings shared by operator requests: the bucket of authors, and an admin role over the whole chain. */
 export const OPERATING = {
   bucket: 'authoring',
   permits: ({ access }: Caller): void => {
@@ -15,7 +15,7 @@ export const OPERATING = {
   },
 } as const satisfies Partial<Decision<unknown>>;
 
-/** A request of who runs the server that changes nothing: on the one way of every request. @throws QueryError E2101 */
+/** Handles a read-only operator request. @throws QueryError E2101, and as `respond` */
 export function look<T>(
   parts: RequestParts,
   call: RequestCall,

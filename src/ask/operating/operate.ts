@@ -11,10 +11,10 @@ import type {
   SessionView,
 } from './views.js';
 
-/** `session`: the token that a session of the wire, or a request, goes on under now. */
+/** `session`: the current token of a session or request. */
 export type RevocationAsked = RevocationKey | { readonly kind: 'session'; readonly name: string };
 
-/** A revocation, as admins see it. Times are RFC 3339. */
+/** Times are RFC 3339. */
 interface RevocationView {
   readonly id: string;
   readonly kind: RevocationKey['kind'];
@@ -24,9 +24,9 @@ interface RevocationView {
 }
 
 /**
- * Revokes a token, that of a session, or all of a subject that were issued by now. Recorded with what was revoked.
+ * Revokes a token, that of a session, or all tokens of a subject issued until now.
  *
- * @param read returns what to revoke
+ * @param read parses the request
  * @throws QueryError E2101; E4040 for an unknown session; E0511 if too many revocations are in force; and as `read`
  */
 export function revoke(
@@ -49,7 +49,7 @@ export function revoke(
   });
 }
 
-/** The revocations in force, in the order in which they became known. @throws QueryError E2101 */
+/** Revocations in force, oldest first. @throws QueryError E2101 */
 export function revocations(parts: OperatingParts, call: RequestCall): Promise<readonly RevocationView[]> {
   return simply(parts, call, 'admin_show', async () => parts.revocations.revoked.all().map(viewOf));
 }
@@ -65,12 +65,11 @@ function viewOf({ id, kind, name, at, until }: Revocation): RevocationView {
   return { id, kind, name, at: new Date(at).toISOString(), until: new Date(until).toISOString() };
 }
 
-/** Dependencies of the operators' requests. */
 export interface OperatingParts extends RequestParts, SingleUse, RevokingParts {
   readonly operated: ServerOperations;
 }
 
-/** Actions that change the server; each uses up its token. */
+/** Actions that use up the token. */
 const CHANGES: ReadonlySet<string> = new Set([
   'admin_cancel',
   'admin_end',
@@ -81,17 +80,16 @@ const CHANGES: ReadonlySet<string> = new Set([
   'admin_revoke',
 ]);
 
-/** One operator request. */
+/** An operator request. */
 interface AdminOperation<D, T> {
   readonly action: string;
-  /** Target of the action, for the outcome record in the log. */
+  /** Details for the outcome record. */
   readonly about?: Readonly<Record<string, unknown>>;
-  /** Validates the request, once the caller is known to be authorized. @throws QueryError */
+  /** Parses the request, once the caller is authorized. @throws QueryError */
   readonly read: () => D;
   readonly answer: (asked: D) => Promise<T>;
 }
 
-/** Takes the one way of every request. @throws QueryError E2101, and as `respond` */
 function operate<D, T>(
   parts: OperatingParts,
   call: RequestCall,
@@ -110,7 +108,6 @@ function operate<D, T>(
   });
 }
 
-/** As `operate`, of what its action alone says. */
 function simply<T>(
   parts: OperatingParts,
   call: RequestCall,
@@ -120,17 +117,17 @@ function simply<T>(
   return operate(parts, call, { action, read: () => null, answer: () => answer(parts.operated) });
 }
 
-/** Lets an admin in who is going to ask. Throws as `standing`. */
+/** Login of an admin. Throws as `serverStatus`. */
 export function enter(parts: OperatingParts, call: RequestCall): Promise<null> {
   return simply(parts, call, 'admin_login', async () => null);
 }
 
-/** States of all processes of the server. @throws QueryError E2101, and as `respond` */
+/** Status of all processes. @throws QueryError E2101, and as `respond` */
 export function standing(parts: OperatingParts, call: RequestCall): Promise<readonly ProcessView[]> {
   return simply(parts, call, 'admin_show', (operated) => operated.views());
 }
 
-/** Every session of the wire and every request that is being answered, oldest first. Throws as `standing`. */
+/** Open Postgres sessions and running HTTP requests, oldest first. Throws as `serverStatus`. */
 export async function sessions(parts: OperatingParts, call: RequestCall): Promise<readonly SessionView[]> {
   const views = await simply(parts, call, 'admin_sessions', (operated) => operated.views());
   return views
@@ -139,9 +136,9 @@ export async function sessions(parts: OperatingParts, call: RequestCall): Promis
 }
 
 /**
- * Cancels what a session or a request runs, or ends it.
+ * Cancels the statement of a session or request, or ends it.
  *
- * @throws QueryError E4040 where there is none, and as `standing`
+ * @throws QueryError E4040 if there is none, and as `serverStatus`
  */
 export function command(
   parts: OperatingParts,
@@ -161,25 +158,25 @@ export function command(
   });
 }
 
-/** A process id of the wire, or the id of a request. */
+/** Process id of a Postgres session, or request id. */
 const SESSION_ID = /^(?:\d{1,10}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 
-/** Takes no new sessions and is not ready, or is again. Throws as `standing`. */
+/** Drains the server, or resumes. Throws as `serverStatus`. */
 export function drain(parts: OperatingParts, call: RequestCall, on: boolean): Promise<void> {
   return simply(parts, call, on ? 'admin_drain' : 'admin_resume', (operated) => operated.drain(on));
 }
 
-/** Reloads as SIGHUP does, and returns the result. Throws as `standing`. */
+/** Reloads, as SIGHUP does. Throws as `serverStatus`. */
 export function reload(parts: OperatingParts, call: RequestCall): Promise<ReloadView> {
   return simply(parts, call, 'admin_reload', (operated) => operated.reload());
 }
 
-/** As SIGTERM does; the answer may leave first. Throws as `standing`. */
+/** Shuts down, as SIGTERM does, after the answer was sent. Throws as `serverStatus`. */
 export function shutDown(parts: OperatingParts, call: RequestCall): Promise<void> {
   return simply(parts, call, 'admin_shutdown', async (operated) => {
     setTimeout(() => operated.stop(), FAREWELL_MS);
   });
 }
 
-/** For the answer to leave, and its outcome to be recorded. */
+/** Time to send the answer and record its outcome. */
 const FAREWELL_MS = 100;

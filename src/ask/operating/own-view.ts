@@ -5,7 +5,7 @@ import type { AnswerParts, RequestCall } from '../index.js';
 import { toldShape } from '../request/told-shape.js';
 import type { CacheView, PoolView, ProcessView, SessionView } from './views.js';
 
-/** A session of the wire, as its frontend has it. Times are milliseconds since the epoch. */
+/** A Postgres session. Times are ms since the epoch. */
 interface OpenWireSession {
   readonly pid: number;
   readonly user: string;
@@ -15,12 +15,12 @@ interface OpenWireSession {
   readonly backend_start: number;
   readonly state_change: number;
   readonly state: string;
-  /** The caller's text; empty where none runs. */
+  /** Running statement; empty if none. */
   readonly query: string;
   readonly objects: readonly string[] | null;
 }
 
-/** A request over HTTP that is being answered. */
+/** A running HTTP request. */
 interface HttpExecution {
   readonly call: RequestCall;
   readonly action: string;
@@ -34,17 +34,15 @@ export interface ViewedParts extends Pick<AnswerParts, 'model' | 'engines' | 'pl
   policyFault(): string | null;
 }
 
-/** State of a process beside its service. */
+/** State of a process outside its service. */
 export interface OwnState {
   readonly process: string;
   readonly draining: boolean;
   readonly sessions: readonly OpenWireSession[];
   readonly executions: readonly HttpExecution[];
-  /** Questions answered on the fast path. */
   readonly fastQuestions: number;
 }
 
-/** State of this process. */
 export function ownView(parts: ViewedParts, own: OwnState): ProcessView {
   const { manifest, snapshot } = parts.model();
   const { process: name } = own;
@@ -123,7 +121,7 @@ function httpView(
   };
 }
 
-/** Verified identity of the caller; null while the token has not been verified. */
+/** Null until the token is verified. */
 function identityOf(
   { credentials }: RequestCall,
   { verifier }: Pick<ViewedParts, 'verifier'>,

@@ -14,15 +14,15 @@ import { type AccessOffer, offerOf } from '../why/request-access.js';
 import type { AuditAsker, FreshnessView, JobName, RecordProof } from './insight.js';
 import { type InsightParts, look } from './look.js';
 
-/** A request for access, as recorded, and what could be granted now. Its reason is with the owner's receiver only. */
+/** A recorded request for access, and what could be granted now. Its reason was sent to the owner's receiver only. */
 interface AccessRequestView {
   readonly request_id: string;
   readonly at: string;
   readonly subject: string | null;
   readonly chain: readonly string[];
-  /** Null if there is, or was, no object of the requested name. */
+  /** Null if there is, or was, no such object. */
   readonly object: string | null;
-  /** Under the policy that is served now, with all roles that the requester can have; null if there is no object. */
+  /** Under the current policy, with all roles that the requester can have; null if there is no object. */
   readonly offer: AccessOffer | null;
 }
 
@@ -31,10 +31,10 @@ interface AccessRequests {
   readonly next: string | null;
 }
 
-/** Requests that are listed at a time: of each is worked out what could be granted. */
+/** Requests per page: each offer takes some work. */
 const MOST_REQUESTS = 20;
 
-/** Requests for access, newest first. @throws QueryError E2101, E5037, and as `respond` */
+/** Newest first. @throws QueryError E2101, E5037, and as `respond` */
 export function accessRequests(
   parts: InsightParts,
   call: RequestCall,
@@ -52,7 +52,7 @@ export function accessRequests(
 
 async function viewOf(record: AuditRecord, caller: Caller): Promise<AccessRequestView> {
   const { request_id, ts: at, subject, chain } = record;
-  // A column is listed after its relation, if one was requested.
+  // If a column was requested, it follows its relation.
   const object = record.objects.at(-1) ?? null;
   const view = { request_id, at, subject, chain, object };
   if (object === null) return { ...view, offer: null };
@@ -63,31 +63,30 @@ async function viewOf(record: AuditRecord, caller: Caller): Promise<AccessReques
   return { ...view, offer: await offerOf({ access, manifest, snapshot }, object) };
 }
 
-/** A limit of the policy that is counted in a window. */
+/** A quota of the policy. */
 interface QuotaView {
   readonly bucket: LimitBucket;
   readonly unit: QuotaUnit;
   readonly most: number;
   readonly window_seconds: number;
-  /** Role whose members it applies to; null: everybody. */
+  /** Role that it applies to; null: everybody. */
   readonly role: string | null;
-  /** True if each subject has a quota of its own. */
+  /** True if it is per subject. */
   readonly each: boolean;
-  /** Amount used, by all or by the given subject; null if it is per subject and none was given. */
+  /** Amount used; null if it is per subject and no subject was given. */
   readonly used: number | null;
-  /** Seconds until its window ends. */
   readonly ends_in_seconds: number | null;
 }
 
 interface LimitsView {
-  /** Requests a second of one subject. */
+  /** Requests per second and subject. */
   readonly per_second: readonly { readonly bucket: LimitBucket; readonly most: number }[];
   readonly quotas: readonly QuotaView[];
-  /** Subject whose per-subject quotas are shown; null if none was given. */
+  /** Subject whose quotas are shown; null if none was given. */
   readonly subject: string | null;
 }
 
-/** Limits of the policy that is served, and their usage. @throws QueryError E2101, and as `respond` */
+/** Limits of the current policy, and their usage. @throws QueryError E2101, and as `respond` */
 export function limits(parts: InsightParts, call: RequestCall, subject: string | null): Promise<LimitsView> {
   return look(parts, call, 'admin_show', async ({ snapshot, identity: { tenant } }) => {
     const told = snapshot.quotas.map((rule) => ({
@@ -116,7 +115,7 @@ export function limits(parts: InsightParts, call: RequestCall, subject: string |
   });
 }
 
-/** Age of what is served, and its versions. @throws QueryError E2101, and as `respond` */
+/** @throws QueryError E2101, and as `respond` */
 export function freshness(
   parts: InsightParts,
   call: RequestCall,
@@ -132,28 +131,26 @@ const ACTIONS: Readonly<Record<JobName, string>> = {
   policy_tests: 'admin_policy_tests',
 };
 
-/** State of a job. @throws QueryError E2101, and as `respond` */
+/** @throws QueryError E2101, and as `respond` */
 export function lookAtJob(parts: InsightParts, call: RequestCall, job: JobName): Promise<JobState> {
   return look(parts, call, 'admin_show', () => parts.insight.jobs.look(job));
 }
 
-/** Starts a job unless it is running; returns its state. Throws as `lookAtJob`. */
+/** Starts a job unless it is running. Throws as `lookAtJob`. */
 export function beginJob(parts: InsightParts, call: RequestCall, job: JobName): Promise<JobState> {
   return look(parts, call, ACTIONS[job], ({ identity }) => parts.insight.jobs.begin(job, identity.subject));
 }
 
-/** A page of records. */
 export interface RecordPage {
   readonly records: readonly AuditRecord[];
-  /** Cursor of the next page; null at the end. */
+  /** Cursor; null at the end. */
   readonly next: string | null;
 }
 
-/** Records of a page, and of a request. */
 export const MOST_RECORDS = 200;
 const AROUND_MS = 2 * 86_400_000;
 
-/** The newest records that match. @throws QueryError E2101, E5037, and as `respond` */
+/** Newest first. @throws QueryError E2101, E5037, and as `respond` */
 export function searchRecords(
   parts: InsightParts,
   call: RequestCall,
@@ -166,10 +163,9 @@ export function searchRecords(
 }
 
 /**
- * All records of a request, in their order.
+ * Records of a request, oldest first. Throws as `searchRecords`.
  *
- * @param near a time at which there was one, for a look at the records of two days around it; null: at all
- * Throws as `searchRecords`.
+ * @param near RFC 3339 time within two days of them; null: search all
  */
 export function requestRecords(
   parts: InsightParts,

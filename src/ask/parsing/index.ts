@@ -6,7 +6,7 @@ import { answerOf } from '../../base/threads/answer.js';
 import { startThread } from '../../base/threads/thread.js';
 import { FairSlots } from '../../base/threads/turns.js';
 
-/** The thread ended before it had an answer: it took too long, or failed. */
+/** The thread ended without an answer: timeout or failure. */
 class ParserEnded extends Error {
   override readonly name = 'ParserEnded';
   readonly late: boolean;
@@ -18,8 +18,8 @@ class ParserEnded extends Error {
 }
 
 /**
- * The grammar in a thread of its own, since nothing stops it but the end of its thread. After a text that unwinds its
- * stack it may hold memory that it does not give back: after some of these it is replaced.
+ * Runs the Postgres grammar in a thread, since it can only be stopped by ending the thread. Texts that unwind the stack
+ * may leak memory, so the thread is replaced after some of them.
  */
 class ParserThread {
   readonly #deadlineMs: number;
@@ -29,13 +29,13 @@ class ParserThread {
   #ready: Promise<void> = Promise.resolve();
   #deep = 0;
 
-  /** @param idleMs idle time in ms after which it ends; null: never */
+  /** @param idleMs the thread ends after this idle time, ms; null: never */
   constructor(deadlineMs: number, idleMs: number | null = null) {
     this.#deadlineMs = deadlineMs;
     this.#idleMs = idleMs;
   }
 
-  /** Applies the grammar to one text; one call at a time. Rejects with ParserEnded; the next call has a new thread. */
+  /** Applies the grammar to a text; one call at a time. Rejects with ParserEnded; the next call starts a new thread. */
   async apply(parsed: string): Promise<Grammar> {
     clearTimeout(this.#idle);
     const worker = this.#worker ?? this.#start();
@@ -65,7 +65,7 @@ class ParserThread {
   #asked(worker: Worker, parsed: string): Promise<Grammar> {
     const answer = parserAnswer(worker, this.#deadlineMs, (message): { value: Grammar } | null => {
       if (message.kind === 'failed') throw new ParserEnded(false, message.reason);
-      return message.kind === 'parsed' ? { value: JSON.parse(message.grammar) as Grammar } : null; // as it was sent
+      return message.kind === 'parsed' ? { value: JSON.parse(message.grammar) as Grammar } : null; // as sent by the worker
     });
     worker.postMessage({ parsed } satisfies ToParser);
     return answer.catch((error: unknown) => this.#failed(error));
@@ -84,10 +84,10 @@ class ParserThread {
   }
 }
 
-/** Texts too deep for the stack after which the thread is replaced. */
+/** Number of too deeply nested texts after which the thread is replaced. */
 const MOST_DEEP = 16;
 
-/** Result of `read` on a message of `worker`, within the time limit. Rejects with ParserEnded. */
+/** Waits for an answer of the parser thread. Rejects with ParserEnded. */
 function parserAnswer<T>(
   worker: Worker,
   deadlineMs: number,
@@ -96,30 +96,30 @@ function parserAnswer<T>(
   return answerOf(worker, deadlineMs, read, (why, detail) => new ParserEnded(why === 'late', detail));
 }
 
-/** Message to the parser thread: one text at a time, as `prepareText` made it. */
+/** Message to the parser thread: a text prepared by `prepareText`. */
 export interface ToParser {
   readonly parsed: string;
 }
 
-/** `grammar`: a `Grammar` as JSON, which crosses threads faster than the tree itself. */
+/** `grammar`: as JSON, which is cheaper to transfer than the tree. */
 export type FromParser =
   | { readonly kind: 'ready' }
   | { readonly kind: 'parsed'; readonly grammar: string }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** UTF-16 units of a text that is parsed in the serving thread: some milliseconds at worst. */
+/** Longest text, in UTF-16 units, that is parsed in the main thread: some milliseconds at worst. */
 export const SHORT_TEXT = 2_048;
 
-/** UTF-16 units up to which a text is parsed in the thread for usual texts; larger ones have a thread of their own. */
+/** UTF-16 units; larger texts have a thread of their own. */
 const LARGE_TEXT = 16_384;
 
-/** The syntax trees of texts that are too long to be parsed in the thread that serves everybody. */
+/** Parses texts that are too long for the main thread. */
 export interface LongTextParser {
   /**
-   * Parses `text`. Callers take turns, those with large texts and those with others apart, in two threads: nobody
-   * waits longer than for one text of about the size of its own for each other caller.
+   * Parses `text`. Large and other texts have a thread each, round robin between callers, so that nobody waits for more
+   * than one text of similar size of each other caller.
    *
-   * @throws QueryError E0511 for a text beyond the limits of a statement, and for one that takes too long
+   * @throws QueryError E0511 for a text beyond the limits of a statement, or a timeout
    */
   parse(text: string, caller: string): Promise<ParsedText>;
   close(): Promise<void>;
@@ -127,17 +127,16 @@ export interface LongTextParser {
 
 export interface ParsingOptions {
   readonly log: ServiceLog;
-  /** Time limit for one text, in ms. */
   readonly deadlineMs?: number;
 }
 
-/** Long enough for the largest text on a busy machine; what passes the first look takes a tenth of a second. */
+/** The largest text that passes the first scan takes a tenth of a second. */
 const DEADLINE_MS = 5_000;
 
-/** Trees that are kept: one text is asked for by several, each in its turn. */
+/** Cached trees: the same text is often requested several times in a row. */
 const KEPT = 4;
 
-/** After which the thread of large texts ends, which are rare: a thread holds some 30 MiB. */
+/** Idle time of the thread for large texts: a thread takes some 30 MiB. */
 const IDLE_MS = 60_000;
 
 export function isShort(text: string): boolean {

@@ -6,7 +6,7 @@ import { namesIn } from '../../base/files.js';
 import type { ServiceLog } from '../../base/log.js';
 import { messageOf } from '../../base/thrown.js';
 
-/** Metadata that identifies a long text while it is compiled; as in the audit log, never the text itself. */
+/** Identifies a long text while it is compiled; as in the audit log, without the text. */
 export interface CompileMark {
   readonly request_id: string;
   readonly surface: AuditSurface;
@@ -19,8 +19,8 @@ export interface CompileMark {
 }
 
 /**
- * Records which long texts are being compiled, in one file each, so that the next start can report what the gateway
- * was doing when it was killed. The decision record is too late for that: it is written once the text is compiled.
+ * Marks long texts as being compiled, in one file each, so that the next start can report what the gateway was doing
+ * when it was killed. The decision record is written later, once the text is compiled.
  */
 export class Marks {
   readonly #dir: string;
@@ -34,7 +34,7 @@ export class Marks {
     await mkdir(this.#dir, { recursive: true, mode: 0o700 });
   }
 
-  /** Works with the mark set, which outlives the process if that ends meanwhile. @throws the system's error */
+  /** Runs `work` with the mark on disk; it remains if the process is killed. @throws the system's error */
   async during<T>(mark: CompileMark, work: () => Promise<T>): Promise<T> {
     const file = join(this.#dir, `${randomUUID()}.json`);
     await writeFile(file, JSON.stringify(mark), { mode: 0o600, flag: 'wx' });
@@ -45,7 +45,7 @@ export class Marks {
     }
   }
 
-  /** Marks left by an earlier process; they are deleted once `told` has handled them. */
+  /** Handles and deletes marks of an earlier process. */
   async left(told: (mark: CompileMark) => Promise<void>): Promise<void> {
     for (const name of await namesIn(this.#dir)) {
       const file = join(this.#dir, name);
@@ -56,7 +56,7 @@ export class Marks {
   }
 }
 
-/** Opens the marks of a process. Those left in `dir` by an earlier one are logged and recorded. */
+/** Opens the marks directory; logs and records the marks that an earlier process left. */
 export async function startMarks(
   dir: string,
   tenant: string,
@@ -76,16 +76,15 @@ export async function startMarks(
   return marks;
 }
 
-/** Null for a file that was not written to its end: then nothing had been compiled. */
+/** Null for an incomplete file: nothing had been compiled then. */
 function markIn(text: string): CompileMark | null {
   try {
-    return JSON.parse(text) as CompileMark; // as `during` wrote it
+    return JSON.parse(text) as CompileMark; // written by `during`
   } catch {
     return null;
   }
 }
 
-/** The record of a question that the gateway did not live to decide. */
 function unfinishedEntry({ size: _, ...mark }: CompileMark, tenant: string): AuditEntry {
   return { ...mark, kind: 'decision', tenant, decision: 'error', code: 'E5000' };
 }

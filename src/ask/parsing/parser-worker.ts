@@ -3,7 +3,7 @@ import { applyGrammar, type Grammar, ready } from 'osl-compiler';
 import { messageOf } from '../../base/thrown.js';
 import type { FromParser, ToParser } from './index.js';
 
-/** The thread that applies the grammar to long texts. It holds nothing but the text that it is given. */
+/** Entry point of the parser thread. */
 
 const port = parentPort;
 if (port === null) throw new Error('this file is the main module of a worker');
@@ -20,7 +20,7 @@ port.on('message', ({ parsed }: ToParser) => {
 });
 say({ kind: 'ready' });
 
-/** A tree that is too deep to be written is too deep to be bound. */
+/** A tree too deep to serialize is too deep to bind. */
 function asJson(grammar: Grammar): string {
   try {
     return JSON.stringify(grammar);

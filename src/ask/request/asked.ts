@@ -7,35 +7,33 @@ import {
   QueryError,
 } from 'osl-compiler';
 
-/** The three shapes of the contract's query body, and a statement of the wire, which may be OSL-SQL or raw SQL. */
+/** The contract's three query bodies, and a statement of the Postgres protocol, which may be OSL-SQL or raw SQL. */
 export type QuestionBody =
   | { readonly kind: 'osql'; readonly text: string }
   | { readonly kind: 'sql'; readonly text: string }
   | { readonly kind: 'wire'; readonly text: string }
   | { readonly kind: 'metrics'; readonly request: MetricsRequest };
 
-/** Target of a request, as far as the log records it. */
+/** What a request is about, for the log. */
 export type RequestTarget = QuestionBody | SampledObject | RecordedText;
 
-/** An entity or a facet of which a sample is shown. */
 interface SampledObject {
   readonly kind: 'table' | 'facet';
-  /** As the manifest declares it. */
   readonly name: string;
 }
 
-/** A term or a draft; recorded like a statement, by its fingerprint. */
+/** Recorded by its fingerprint, like a statement. */
 interface RecordedText {
   readonly kind: 'term' | 'draft';
   readonly text: string;
 }
 
-/** True if the names in the request were read before it was refused with `error`. */
+/** True if the request was read before it was refused with `error`. */
 export function wasRead(error: unknown): boolean {
   return !(error instanceof QueryError && UNREAD.has(error.entry));
 }
 
-/** Refusals of requests that were not, or not wholly, read. */
+/** Refusals before the request was read completely. */
 const UNREAD: ReadonlySet<ErrorName> = new Set<ErrorName>([
   'rateLimited',
   'addressLimited',
@@ -44,10 +42,10 @@ const UNREAD: ReadonlySet<ErrorName> = new Set<ErrorName>([
   'noSnapshot',
 ]);
 
-/** UTF-16 units of the longest refused text that is read once more for its names. */
+/** Longest refused text, in UTF-16 units, that is parsed for its names. */
 const LONGEST_READ = 65_536;
 
-/** The objects that `asked` names: declared ones by their full names. */
+/** Objects named by a request; declared ones by full name. */
 export function mentionedBy(asked: RequestTarget, catalog: Catalog): MentionedNames {
   if ('text' in asked && asked.text.length > LONGEST_READ) return { declared: [], undeclared: [] };
   switch (asked.kind) {
@@ -82,7 +80,7 @@ function sorted(
   };
 }
 
-/** `asked` as one text, for its fingerprint. */
+/** Text to fingerprint. */
 export function statementOf(asked: RequestTarget): string {
   switch (asked.kind) {
     case 'osql':

@@ -4,7 +4,7 @@ import type { RequestCall } from './call.js';
 import type { RequestParts } from './parts.js';
 import { respond } from './respond.js';
 
-/** A use of break-glass access, as reported to the operator and the owner of the data. */
+/** A use of break-glass access, for operator and owner. */
 export interface BrokenGlass extends Emergency {
   readonly subject: string;
   readonly reason: string;
@@ -14,13 +14,13 @@ export interface BrokenGlass extends Emergency {
   readonly endsAt: number;
 }
 
-/** Break-glass access in use, and the uses of each subject, over all processes of the server. */
+/** Registry of break-glass access, over all processes of the server. */
 export interface Glasses {
-  /** The current emergency of `identity` with this reason, begun within `minutes`; null if there is none. */
+  /** Current emergency of `identity` with this reason, begun within `minutes`; null if none. */
   running(identity: Identity, reason: string, minutes: number): Promise<Emergency | null>;
-  /** Begins an emergency; if the daily limit is reached, returns the seconds until the next one is possible. */
+  /** Begins an emergency; if the daily limit is reached, returns the seconds until the next is allowed. */
   take(identity: Identity, reason: string, perDay: number): Promise<Emergency | number>;
-  /** Notifies operator and owner; the delivery may be slow. */
+  /** Notifies operator and owner, without waiting for delivery. */
   alarm(broken: BrokenGlass): void;
 }
 
@@ -28,15 +28,15 @@ export interface GlassParts extends RequestParts {
   readonly glasses: Glasses;
 }
 
-/** A reason is for people to read: some words, on one line, in the order in which they were written. */
+/** Bounds of a reason: one line of readable text. */
 const LEAST = 8;
 const MOST = 500;
 // biome-ignore format: the ranges stay apart
 const UNREADABLE = /[\p{Cc}\p{Cs}\u2028\u2029\u200E\u200F\u202A-\u202E\u2066-\u2069\uFEFF]/u;
 
 /**
- * Breaks the glass for `call`, whose caller says why: a request like any other, whose decision has the reason, and is
- * durable before any right widens. The same reason again, while that runs, is the same glass, and no further record.
+ * Grants break-glass access: a request whose decision record has the reason and is durable before rights widen. While
+ * it is in force, the same reason returns the same emergency without a further record.
  *
  * @throws QueryError E2101, E2104, E3001, E2001, E4290, E5030
  */

@@ -1,13 +1,13 @@
 import type { AuditSurface } from '../../../audit/index.js';
 import type { Circumstances, ClientCertificate, Emergency, Identity } from '../../../policy/index.js';
 
-/** Credentials of a call. A session was identified once; its token's expiry is checked again for every question. */
+/** A session was authenticated once; expiry is checked for every request. */
 export type Credentials =
   | {
       readonly kind: 'bearer';
       readonly token: string | null;
       readonly address: string;
-      /** Certificate that the client presented: used if no token was sent. Absent: none was presented. */
+      /** Client certificate, used if there is no token. Absent: none was presented. */
       readonly certificate?: PresentedCertificate;
     }
   | { readonly kind: 'session'; readonly identity: Identity };
@@ -15,28 +15,26 @@ export type Credentials =
 /** A client certificate; null if no trusted authority issued it. */
 export type PresentedCertificate = ClientCertificate | null;
 
-/** One call of one caller, from whatever surface. */
+/** One call, of any surface. */
 export interface RequestCall {
   /** Unique; joins the audit records, the answer and the log. */
   readonly requestId: string;
   readonly surface: AuditSurface;
   readonly credentials: Credentials;
-  /** Absent: origin unknown, and no purpose or emergency stated. */
+  /** Absent: unknown, without purpose or emergency. */
   readonly origin?: Origin;
-  /** Validated W3C Trace Context; absent if the caller sent none. */
+  /** Validated W3C Trace Context; absent if none was sent. */
   readonly traceparent?: string;
 }
 
-/** Origin of a call, and what its caller states about it. */
+/** Origin of a call, and what its caller declares. */
 export interface Origin {
   /** Address of the peer's socket, never from a header. Null if there is none. */
   readonly address: string | null;
-  /** Purpose that the caller states. */
   readonly purpose: string | null;
   readonly emergency: Emergency | null;
 }
 
-/** In what circumstances `call` is decided now. */
 export function circumstancesOf({ surface, credentials, origin }: RequestCall): Circumstances {
   return {
     now: Date.now(),

@@ -21,27 +21,27 @@ import type { ServedModel } from '../../model/served-model.js';
 import { circumstancesOf, type PresentedCertificate, type RequestCall } from './call.js';
 import type { DecidingParts } from './parts.js';
 
-/** Identity and access of one request, and the model that it sees: fixed before anything is compiled. */
+/** Identity, access and model of one request, fixed before anything is compiled. */
 export interface Caller {
   readonly identity: Identity;
-  /** Claims that the database gets if `explain access` reads as another chain; absent: those of `identity`. */
+  /** Claims for row security if `explain access` reads as another chain; absent: those of `identity`. */
   readonly seenAs?: IdentityClaims;
   readonly access: EffectiveAccess;
-  /** Model served when the caller was identified; any change makes another object. */
+  /** A reload or publish creates another object. */
   readonly model: ServedModel;
   readonly manifest: Manifest;
   readonly snapshot: PolicySnapshot;
-  /** Declared purpose, if policy and token allow it. */
+  /** Declared purpose, if allowed. */
   readonly purpose: string | null;
   readonly circumstances: Circumstances;
   /** ms since the epoch: `access` is valid until then. */
   readonly until: number;
 }
 
-/** Receives the identity for the audit records. */
+/** Collects the caller's data for the audit records. */
 interface CallerObserver {
   knows(identity: Identity, model: ServedModel): void;
-  /** Further details of the caller, as JSON. */
+  /** Details of the caller, as JSON. */
   says(of: string | null): void;
 }
 
@@ -55,13 +55,13 @@ export function versionsOf({ manifest, snapshot }: Pick<Caller, 'manifest' | 'sn
   return { manifest: manifest.version, policy: snapshot.version };
 }
 
-/** True while the caller's rights need no new evaluation. */
+/** True while the caller's rights need not be evaluated again. */
 export function stands({ circumstances, until }: Caller, now = Date.now()): boolean {
-  // A clock that was set back proves nothing either.
+  // Also re-evaluate if the clock was set back.
   return until === Number.POSITIVE_INFINITY || (now >= circumstances.now && now < until);
 }
 
-/** Purpose and break-glass of a caller for its audit records, as JSON; null if it has neither. */
+/** Purpose and emergency for the audit record, as JSON; null if neither. */
 export function saidOf({ purpose, circumstances: { emergency } }: Pick<Caller, 'purpose' | 'circumstances'>) {
   if (purpose === null && emergency === null) return null;
   return JSON.stringify({
@@ -70,7 +70,7 @@ export function saidOf({ purpose, circumstances: { emergency } }: Pick<Caller, '
   });
 }
 
-/** Identifies the caller and evaluates its access. @throws QueryError E2102, E3001, E2001, E2101, in this order */
+/** Authenticates the caller and evaluates its access. @throws QueryError E2102, E3001, E2001, E2101, in this order */
 export function identify(
   parts: DecidingParts,
   call: RequestCall,
@@ -85,7 +85,7 @@ export function identify(
   return parts.verifier.verify(token).then((identity) => callerAs(parts, identity, ledger, call));
 }
 
-/** As `callerAs` for a known identity; null if that refuses: `respond` then refuses it too, and records that. */
+/** `callerAs` without observer; null if refused: `respond` then refuses it too, and records that. */
 export function callerAgain(
   parts: Pick<DecidingParts, 'model' | 'revoked'>,
   identity: Identity,
@@ -106,14 +106,14 @@ export function requireNotRevoked({ revoked }: Pick<DecidingParts, 'revoked'>, i
   if (revoked.has(identity)) throw queryError('invalidToken', { reason: REVOKED });
 }
 
-/** Evaluates access of `identity` under the model served now. @throws QueryError E3001, E2001, E2101 */
+/** Evaluates the access of `identity` under the current model. @throws QueryError E3001, E2001, E2101 */
 export function callerAs(
   parts: Pick<DecidingParts, 'model' | 'revoked'>,
   identity: Identity,
   ledger: CallerObserver,
   call: RequestCall,
 ): Caller {
-  // INVARIANT: the type can be cast away; the private field cannot.
+  // INVARIANT: types can be cast away, the private field cannot.
   if (!Identity.is(identity)) throw new InternalError('an identity that nobody verified');
   const model = parts.model();
   const { manifest, snapshot } = model;
@@ -137,7 +137,7 @@ export function callerAs(
   return caller;
 }
 
-/** Session without a token, as of the last policy check. */
+/** A session without a token, as of its last check. */
 export type TokenlessSession = AccountSession | CertificateSession;
 
 export interface AccountSession {
@@ -158,7 +158,7 @@ type SessionCheckParts = Pick<DecidingParts, 'model' | 'tenant' | 'revoked'>;
 
 /**
  * Checks a session against the current policy: returns `held` if nothing changed, a new session if only rights or time
- * did, null if the account is gone or has another password, or no rule names the certificate any more.
+ * did, null if the account is gone or has another password, or no rule matches the certificate.
  */
 export function heldNow(parts: SessionCheckParts, held: TokenlessSession): TokenlessSession | null {
   switch (held.kind) {
@@ -169,14 +169,13 @@ export function heldNow(parts: SessionCheckParts, held: TokenlessSession): Token
   }
 }
 
-/** `heldNow` for the service account `login`. */
 export function accountNow(
   parts: SessionCheckParts,
   login: string,
   held: AccountSession | null,
 ): AccountSession | null {
   const { snapshot } = parts.model();
-  // Without a policy the session stays open; its next question is refused.
+  // Without a policy the session stays open, but its requests are refused.
   const account = snapshot === null ? held?.account : snapshot.serviceAccounts.get(login);
   if (account === undefined || (held !== null && held.account.scram !== account.scram)) return null;
   if (held?.account === account && !isExpired(held.identity, Date.now())) return held;
@@ -184,7 +183,6 @@ export function accountNow(
   return Object.freeze({ kind: 'account', account, identity });
 }
 
-/** `heldNow` for a certificate, which may be new. */
 export function certificateNow(
   parts: SessionCheckParts,
   certificate: ClientCertificate,
@@ -194,7 +192,7 @@ export function certificateNow(
   if (!(now < certificate.endsAt)) return null;
   const { snapshot } = parts.model();
   const stays = held?.snapshot === snapshot && !isExpired(held.identity, now);
-  // Presenting a certificate again is a new proof of identity, so revocation of the old one does not apply.
+  // Presenting the certificate again is a new authentication, so a revocation does not apply.
   if (stays && !parts.revoked.has(held.identity)) return held;
   const rule = snapshot === null ? (held?.rule ?? null) : ruleFor(snapshot.certificates, certificate);
   if (rule === null || (held !== null && held.rule.subject !== rule.subject)) return null;
@@ -202,10 +200,10 @@ export function certificateNow(
   return Object.freeze({ kind: 'certificate', certificate, rule, snapshot, identity });
 }
 
-/** Sessions of certificates that REST connections have presented. */
+/** Sessions by certificate, for REST connections. */
 const shown = new WeakMap<ClientCertificate, CertificateSession>();
 
-/** Identity of a certificate's holder. @throws QueryError E2001, E3001 */
+/** @throws QueryError E2001, E3001 */
 function certificateIdentity(parts: SessionCheckParts, certificate: PresentedCertificate): Identity {
   if (certificate === null)
     throw queryError('invalidCertificate', { reason: 'no authority that is trusted vouches for it' });

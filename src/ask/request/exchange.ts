@@ -5,21 +5,20 @@ import type { RequestParts } from './parts.js';
 import { respond, turnAwayStranger } from './respond.js';
 import { publicError } from './told.js';
 
-/** Approves exchanges of issuers' tokens for actor tokens. */
+/** Exchanges issuers' tokens for actor tokens. */
 export interface TokenExchange {
-  /** Determines the subject of the tokens by the rules of `snapshot`. @throws QueryError E3001, E5033 */
+  /** Determines the subject by the rules of `snapshot`. @throws QueryError E3001, E5033 */
   work(request: ExchangeRequest, snapshot: PolicySnapshot): Promise<ApprovedExchange>;
 }
 
 export interface ExchangeAnswer {
   readonly token: string;
-  /** Seconds. */
   readonly lifetime: number;
 }
 
 /**
- * Exchanges tokens for an actor token (RFC 8693). Their subject is determined first, as at a login; then it is a
- * request of that subject like any other, recorded with the rule, the issuer and the id of the new token.
+ * Exchanges tokens for an actor token (RFC 8693). After its subject is determined, it is a request of that subject,
+ * recorded with rule, issuer and id of the new token.
  *
  * @throws QueryError E2001, E3001, E4290, E5030, E5033
  */
@@ -54,7 +53,7 @@ async function workOut(
   }
 }
 
-/** Refuses and records a malformed exchange request. Returns the error for the client. */
+/** Records a malformed exchange request; returns the error for the client. */
 export function refuseExchangeRequest(
   parts: RequestParts,
   call: RequestCall,

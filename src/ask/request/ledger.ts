@@ -17,26 +17,23 @@ import { type Permit, Recorder, type RequestLabels } from './recorder.js';
 import { type ForeignFault, verdictOf } from './told.js';
 import { toldShape } from './told-shape.js';
 
-/** Objects that a call reads; for a question, those of its plan. */
+/** Objects that a request reads. */
 export interface AccessedObjects {
-  /** Null if no query was asked. */
+  /** Form of the query; null if there is none. */
   readonly form: Form | null;
   readonly objects: readonly string[];
 }
 
-/** Contents of a decision record, apart from the caller. */
+/** Receives the contents of the decision record. */
 export interface DecisionRecord {
   touches(touched: AccessedObjects): void;
-  /** Further details of the caller, as JSON. */
+  /** Details, as JSON. */
   says(of: string): void;
-  /** Mark of the call for the time in which its `text` is compiled. */
+  /** Mark for the time in which `text` is compiled. */
   mark(text: string): CompileMark;
 }
 
-/**
- * Facts about one request, from which its two records are made. The decision is durable before a byte of an answer
- * leaves. Created only by `respond.ts`.
- */
+/** Collects the facts for the two audit records of a request. Created only by `respond.ts`. */
 export class Ledger implements DecisionRecord {
   readonly #parts: RecordingParts;
   readonly #recorder: Recorder;
@@ -54,10 +51,9 @@ export class Ledger implements DecisionRecord {
   #said: string | null = null;
   readonly #times = new StageTimes();
   #stageAt = this.#started;
-  /** The decision is not in the log, so an outcome would be of nothing. */
+  /** The decision could not be recorded, so there is no outcome either. */
   #unrecorded = false;
 
-  /** `asked`: target of the call, if it has one. */
   constructor(parts: RecordingParts, call: RequestCall, action: string, asked: RequestTarget | null) {
     this.#parts = parts;
     this.#recorder = new Recorder(parts);
@@ -67,7 +63,6 @@ export class Ledger implements DecisionRecord {
     this.#statement = asked === null ? null : statementOf(asked);
   }
 
-  /** True once the caller is authenticated. */
   get identified(): boolean {
     return this.#identity !== null;
   }
@@ -81,7 +76,7 @@ export class Ledger implements DecisionRecord {
     this.#said = of;
   }
 
-  /** The request has gone through this stage of its way, from the end of the one before. */
+  /** Records the duration of a stage, since the end of the previous one. */
   passed(stage: RequestStage): void {
     const now = performance.now();
     this.#times.set(stage, 1_000 * (now - this.#stageAt));
@@ -105,12 +100,12 @@ export class Ledger implements DecisionRecord {
     };
   }
 
-  /** Says that `plan` is going to run; `allow` follows at once, so that both are on disk together. */
+  /** Registers `plan` with lineage. Call `allow` right after, so that both are written together. */
   reads(plan: GovernedPlan): void {
     this.#plan = this.#parts.lineage?.note(plan, this.#call.requestId) ?? null;
   }
 
-  /** Continues a prepared request as `action`; its times start again now. */
+  /** Continues a prepared request as `action` and restarts its clock. */
   resumes(action: string): void {
     this.#action = action;
     this.#started = performance.now();
@@ -118,12 +113,12 @@ export class Ledger implements DecisionRecord {
     this.#ended = null;
   }
 
-  /** Stops the clock of the request, whenever its outcome is recorded. */
+  /** Stops the clock. */
   done(): void {
     this.#ended = performance.now();
   }
 
-  /** Records that the question is answered. @throws AuditUnavailable */
+  /** Records the decision to answer. @throws AuditUnavailable */
   async allow(): Promise<void> {
     const began = performance.now();
     this.#stageAt = began;
@@ -146,9 +141,9 @@ export class Ledger implements DecisionRecord {
   }
 
   /**
-   * Objects that a refused call asked for, so that the log shows who tried to read what: declared objects by name,
-   * others as a keyed fingerprint, so that no typing error and no pasted secret gets into the log. Null for
-   * unauthenticated callers, and for calls that were refused before their text was read.
+   * Objects named by a refused request, so that the log shows access attempts: declared ones by name, others as keyed
+   * fingerprints, which keep typos and pasted secrets out of the log. Null for unauthenticated callers, and for
+   * requests refused before they were read.
    */
   #named(error: unknown): AccessedObjects | null {
     if (this.#identity === null || this.#model === null || this.#asked === null || !wasRead(error))
@@ -160,7 +155,6 @@ export class Ledger implements DecisionRecord {
     return { form: null, objects: [...declared, ...hidden] };
   }
 
-  /** Records how it ended. */
   outcome(
     outcome: AuditOutcome,
     rows: number,
@@ -174,7 +168,7 @@ export class Ledger implements DecisionRecord {
     this.#recorder.outcome(this.#entry('outcome', {}), end, us, detail);
   }
 
-  /** Record templates for further requests like this one, which was authorized to run `plan` for `caller`. */
+  /** Record templates for further requests like this one. */
   permit(caller: Caller, plan: GovernedPlan): Permit {
     const { audit, lineage } = this.#parts;
     return Object.freeze({
@@ -188,7 +182,6 @@ export class Ledger implements DecisionRecord {
     });
   }
 
-  /** As the operator's log and traces name it. */
   labels(): RequestLabels {
     const { requestId, surface, traceparent = null } = this.#call;
     return {
@@ -208,14 +201,14 @@ export class Ledger implements DecisionRecord {
     return this.#parts.observing.meters.of({ surface, form: this.#touched?.form ?? 'other', decision });
   }
 
-  /** Stops the clock; gives the time that it shows. */
+  /** Records the total time; returns the end time. */
   #clock(): number {
     const now = this.#ended ?? performance.now();
     this.#times.set('total', 1_000 * (now - this.#started));
     return now;
   }
 
-  /** Null if there was no question, or if the manifest is unknown. */
+  /** Null if there is no text, or no manifest yet. */
   #fingerprintOfShape(): string | null {
     const asked = this.#asked;
     if (asked === null || this.#model === null) return null;
@@ -260,7 +253,7 @@ export class Ledger implements DecisionRecord {
     };
   }
 
-  /** One for both records, though a segment may end in between. */
+  /** The same for both records, even if a new segment begins between them. */
   #statementHmac(): string | null {
     if (this.#statement === null) return null;
     this.#fingerprint ??= this.#parts.audit.fingerprint(this.#statement);
@@ -268,7 +261,7 @@ export class Ledger implements DecisionRecord {
   }
 }
 
-/** Names, and the last part of qualified ones: a search for a table need not know its schema. */
+/** Also the last part of qualified names, so that a table can be searched for without its schema. */
 function withLastParts(names: readonly string[]): readonly string[] {
   return [...new Set(names.flatMap((name) => [name, name.slice(name.lastIndexOf('.') + 1)]))];
 }

@@ -16,8 +16,7 @@ import { SealedValue } from './sealed.js';
 const WIRE_PATIENCE_SECONDS = 1;
 
 /**
- * Counts a request. A wire client cannot be told to come back, and most would show the error to a person, so there a
- * request that is over the limit waits for the next window once.
+ * Counts a request. Postgres clients cannot be asked to retry later, so their requests wait once for the next window.
  *
  * @throws QueryError E4290
  */
@@ -30,7 +29,7 @@ export function limit(
   const { limiter } = SealedValue.open(parts.means);
   const { identity } = caller;
   const quotas = quotasFor(caller, bucket);
-  // INVARIANT: what this second refuses counts against no longer window.
+  // INVARIANT: requests refused by the per-second limit do not count against quotas.
   const rest = quotas.length === 0 ? undefined : (): void | Promise<void> => takeQuotas(limiter, quotas);
   const refused = (taken: LimitResult): void | Promise<void> => {
     if (taken.ok) return rest?.();
@@ -48,7 +47,7 @@ export function limit(
   return taken instanceof Promise ? taken.then(refused) : refused(taken);
 }
 
-/** Counts a request that may go on in this turn; false, and nothing is counted, if it has to wait or is refused. */
+/** Counts a request synchronously; false, without counting, if it would have to wait or is refused. */
 export function takeAtOnce(
   limiter: Pick<Limiter, 'takeIfLeft' | 'quotas'>,
   caller: Caller,
@@ -62,7 +61,7 @@ export function takeAtOnce(
   return true;
 }
 
-/** Counts an answer that was given whole against the quotas of its caller. */
+/** Counts a complete answer against the caller's quotas. */
 export function chargeAnswer(
   { quotas: counts }: Pick<Limiter, 'quotas'>,
   caller: Caller,
@@ -76,7 +75,7 @@ export function chargeAnswer(
   counts.charge(quotas, 'ms', Math.ceil(ms));
 }
 
-/** Quotas that a request of `caller` counts against, beside the limits of a second. */
+/** Quotas that apply to a request of `caller`. */
 export function quotasFor({ identity, access, snapshot }: Caller, bucket: LimitBucket): readonly Quota[] {
   return quotasOf(snapshot.quotas, identity, access.dataRoles, bucket);
 }
@@ -90,7 +89,6 @@ function takeQuotas({ quotas }: Pick<Limiter, 'quotas'>, asked: readonly Quota[]
   return taken instanceof Promise ? taken.then(refused) : refused(taken);
 }
 
-/** Current usage of each of these quotas. */
 export function quotaCounts(
   { means }: Pick<RequestParts, 'means'>,
   quotas: readonly Quota[],
@@ -98,10 +96,10 @@ export function quotaCounts(
   return SealedValue.open(means).limiter.quotas.standing(quotas);
 }
 
-/** Same window as the limiter: at most twice the permitted runs, and no more compilations than permitted, fit in it. */
+/** Window of the limiter: allows at most twice the permitted runs. */
 const GOOD_FOR_MS = 1_000;
 
-/** Prepaid limit units of a prepared statement: its first run is free if it comes within the same second. */
+/** A prepared statement was counted when compiled; its first run within a second is free. */
 export class Payment {
   #until = performance.now() + GOOD_FOR_MS;
 

@@ -2,7 +2,7 @@ import type { Form } from 'osl-compiler';
 import type { AuditDecision, AuditOutcome, AuditSurface } from '../../../audit/index.js';
 import type { ServiceLog } from '../../base/log.js';
 
-/** A completed request as reported to operators: without literals, rows and undeclared names. */
+/** A completed request for operators, without literals, rows and undeclared names. */
 export interface EndedRequest {
   readonly requestId: string;
   readonly surface: AuditSurface;
@@ -10,33 +10,33 @@ export interface EndedRequest {
   readonly form: string | null;
   readonly objects: readonly string[];
   readonly decision: AuditDecision;
-  /** Null if it was refused. */
+  /** Null if refused. */
   readonly outcome: AuditOutcome | null;
   readonly code: string | null;
   readonly rows: number;
-  /** Fingerprint of the shape of the request: see `toldShape`; null if it has no text. */
+  /** See `redactStatement`; null if there is no text. */
   fingerprint(): string | null;
-  /** Durations of the stages that it passed, in µs; always includes `total`. */
+  /** Durations in µs; always includes `total`. */
   readonly stages: ReadonlyMap<RequestStage, number>;
-  /** W3C Trace Context of the client; null if it sent none. */
+  /** W3C Trace Context; null if none was sent. */
   readonly traceparent: string | null;
 }
 
-/** Takes requests that are over, for traces. Must not throw. */
+/** Receives completed requests. Must not throw. */
 export interface TraceSink {
   ended(request: EndedRequest, endedAt: number): void;
 }
 
-/** Reports requests to the operator: metrics of all, a log line for each slow one, and traces. */
+/** Reports requests to the operator: metrics, slow query log and traces. */
 export class RequestObserver {
   readonly meters = new Meters();
-  /** Questions that took longer than the setting says. */
+  /** Number of slow queries. */
   slow = 0;
   readonly #log: ServiceLog;
   readonly #slowUs: number;
   readonly #tracing: TraceSink | null;
 
-  /** @param slowMs threshold of the log for slow questions; 0 turns it off */
+  /** @param slowMs threshold of the slow query log; 0 turns it off */
   constructor(log: ServiceLog, slowMs: number, tracing: TraceSink | null = null) {
     this.#log = log;
     this.#slowUs = slowMs === 0 ? Number.POSITIVE_INFINITY : 1_000 * slowMs;
@@ -47,12 +47,12 @@ export class RequestObserver {
     return this.#tracing !== null;
   }
 
-  /** True if a request that took `us` µs must be passed to `tell`. */
+  /** True if a request of this duration must be passed to `tell`. */
   wants(us: number): boolean {
     return us >= this.#slowUs || this.#tracing !== null;
   }
 
-  /** Traces a request, and logs it if it was slow. */
+  /** Traces a request, and logs it if slow. */
   tell(request: EndedRequest): void {
     this.#tracing?.ended(request, Date.now());
     if ((request.stages.get('total') ?? 0) < this.#slowUs) return;
@@ -77,7 +77,7 @@ export class RequestObserver {
   }
 }
 
-/** Stages of a request in their order; `record` and `answer` may overlap. `total` is from the first to the last. */
+/** In order; `record` and `answer` may overlap. */
 const STAGES = ['identify', 'limit', 'decide', 'record', 'answer', 'total'] as const;
 export type RequestStage = (typeof STAGES)[number];
 
@@ -91,7 +91,7 @@ const PLACE: Readonly<Record<RequestStage, number>> = {
 };
 const NOT_PASSED = -1;
 
-/** Durations of the stages of one request, in µs. */
+/** Stage durations of one request, in µs. */
 export class StageTimes {
   readonly us: number[] = STAGES.map(() => NOT_PASSED);
 
@@ -104,7 +104,6 @@ export class StageTimes {
     this.us[PLACE[stage]] = Math.max(0, us);
   }
 
-  /** Durations of the stages that it went through. */
   asMap(): ReadonlyMap<RequestStage, number> {
     return new Map(
       STAGES.flatMap((stage) => {
@@ -115,13 +114,13 @@ export class StageTimes {
   }
 }
 
-/** Upper bounds of the buckets, in µs; durations beyond the last have a bucket of their own. */
+/** Upper bounds of the histogram buckets, in µs; there is one more bucket above. */
 export const BOUNDS_US: readonly number[] = Object.freeze([
   100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000,
   5_000_000, 10_000_000, 30_000_000,
 ]);
 
-/** Histogram of durations, with their sum in µs. */
+/** Histogram of durations in µs. */
 export class Durations {
   readonly counts: number[] = new Array(BOUNDS_US.length + 1).fill(0);
   sumUs = 0;
@@ -134,12 +133,12 @@ export class Durations {
   }
 }
 
-/** Outcome of a request; `none`: it was refused. */
+/** `none`: the request was refused. */
 export type MeteredOutcome = AuditOutcome | 'none';
 
 export interface MeterLabels {
   readonly surface: AuditSurface;
-  /** `other`: no question about data. */
+  /** `other`: not a data query. */
   readonly form: Form | 'other';
   readonly decision: AuditDecision;
 }
@@ -167,7 +166,6 @@ export class Meter {
     }
   }
 
-  /** Durations of the stages that requests went through. */
   get stages(): readonly (readonly [RequestStage, Durations])[] {
     return STAGES.flatMap((stage) => {
       const durations = this.#byPlace[PLACE[stage]] ?? null;
@@ -180,9 +178,9 @@ export class Meter {
   }
 }
 
-/** Request metrics of a process. Labels come from closed lists: none is text of a caller. */
+/** Request metrics of a process. Labels have fixed values, never text of a caller. */
 export class Meters {
-  /** Refusals and failures by code of the catalogue. */
+  /** Refusals and failures by error code. */
   readonly codes = new Map<string, number>();
   readonly #meters = new Map<string, Meter>();
 

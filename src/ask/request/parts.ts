@@ -7,20 +7,20 @@ import type { RequestCall } from './call.js';
 import type { RequestObserver } from './meters.js';
 import type { SealedValue } from './sealed.js';
 
-/** Dependencies of authenticating a caller. */
+/** Dependencies of authentication. */
 export interface DecidingParts {
   readonly tenant: string;
-  /** Read once per request, so that a reload never shows half of itself. */
+  /** Read once per request, so that each request sees one consistent model. */
   model(): ServedModel;
   readonly verifier: Pick<TokenVerifier, 'verify' | 'known'>;
-  /** Checked for every caller, after its token was verified and whenever its session continues. */
+  /** Checked for every request. */
   readonly revoked: RevocationCheck;
   readonly strangers: StrangerCounts;
 }
 
-/** Limits how many refusals of callers without a valid token are recorded, for addresses beyond their rate limit. */
+/** Limits the records of refused unauthenticated calls. */
 export interface StrangerCounts {
-  /** Counts one refused call. True if it is the first, which is to be recorded; others are only counted. */
+  /** Counts a refused call. True for the first of a window, which is to be recorded. */
   isFirst(call: RequestCall, address: string): boolean;
 }
 
@@ -34,18 +34,18 @@ export interface RecordingParts {
   readonly observing: RequestObserver;
 }
 
-/** Takes note of a plan that is about to run, for lineage; gives what the record refers to it by. */
+/** Registers plans for lineage; returns the reference for the audit record. */
 export interface PlanNotes {
   note(plan: GovernedPlan, requestId: string): string | null;
 }
 
-/** Means to record and to count requests, which the one way alone uses. */
+/** Audit and rate limits; used only through `respond`. */
 export interface RequestMeans {
   readonly recording: RecordingParts;
   readonly limiter: Pick<Limiter, 'take' | 'takeIfLeft' | 'takeAddress' | 'quotas' | 'guesses'>;
 }
 
-/** Dependencies of every request: see `respond`. */
+/** Dependencies of every request. */
 export interface RequestParts extends DecidingParts, Pick<RecordingParts, 'log' | 'observing'> {
   readonly means: SealedValue<RequestMeans>;
 }

@@ -7,16 +7,13 @@ import { StageTimes } from './meters.js';
 import type { RequestMeans } from './parts.js';
 import { type Permit, Recorder, type RequestLabels } from './recorder.js';
 
-/** State of the decision about a request: not on disk yet, durable, or why it could not be recorded. */
+/** State of the decision record: pending, durable, or failed. */
 export type DecisionState = 'waiting' | 'recorded' | AuditUnavailable;
 
 /**
- * The one way (`respond`) for requests under a `Permit`, in the turn in which they come:
- *
- * limit → audit the decision → answer → audit the outcome
- *
- * Who calls and what they may see is what it was when the permit was made: whoever begins a request has seen to it that
- * the model and the caller are still those. One after the other; whoever began one goes on once it hears `onRecorded`.
+ * Fast path of `respond` for requests under a `Permit`, synchronous up to the answer: rate limit → record the decision
+ * → answer → record the outcome. The caller must have checked that model and caller of the permit are current. Used for
+ * one request at a time; `onRecorded` reports the decision record.
  */
 export class PermittedRequest {
   requestId = '';
@@ -36,9 +33,8 @@ export class PermittedRequest {
   }
 
   /**
-   * Lets a request in whose statement is the UTF-8 of bytes [start, end): counts it and hands its decision to the log,
-   * under this id or a new one.
-   * False if it must wait for its limit, or lineage has to be told of it anew: then nothing is counted or recorded.
+   * Counts a request and hands its decision to the log, under the given id or a new one; its statement is bytes [start,
+   * end) in UTF-8. False, without effects, if it would have to wait for a limit, or lineage needs the full path.
    */
   begin(
     permit: Permit,
@@ -65,7 +61,7 @@ export class PermittedRequest {
     return true;
   }
 
-  /** Records that it was answered with `rows` rows of so many bytes, and counts them. */
+  /** Records success, and counts the answer. */
   answered(rows: number, bytes: number): void {
     const permit = this.#permit;
     if (permit === null) return;
@@ -74,7 +70,7 @@ export class PermittedRequest {
     this.#recorder.outcomeUnder(permit, this.requestId, this.#statementHmac, rows, us);
   }
 
-  /** Records any other end. If its decision is not in the log, nothing is recorded. */
+  /** Records any other outcome, unless the decision is not in the log. */
   ended(outcome: AuditOutcome, rows: number, error: QueryError | null): void {
     const permit = this.#permit;
     if (permit === null || this.recorded !== 'recorded') return;
@@ -87,7 +83,6 @@ export class PermittedRequest {
     this.#recorder.outcome(common, { outcome, rows, error }, us, null);
   }
 
-  /** As the operator's log and traces name it. */
   labels(): RequestLabels {
     const permit = this.#permit;
     if (permit === null) throw new InternalError('no request was begun');
@@ -102,7 +97,7 @@ export class PermittedRequest {
       objects,
       traceparent: null,
       fingerprint: () => fingerprint,
-      // The answer begins with the request.
+      // On the fast path, answering starts with the request.
       stages: new Map([...this.#times.asMap(), ['answer', total]]),
     };
   }

@@ -5,15 +5,14 @@ import type { RequestCall } from './call.js';
 import type { RecordingParts, StrangerCounts } from './parts.js';
 
 /**
- * Limits the audit records of callers without a valid token once they exceed the limit of their address: per second,
- * the log has the first refusal, and one event that counts the others and has the request id of the first.
+ * Limits audit records of unauthenticated callers beyond the limit of their address: per second, the first refusal is
+ * recorded, and one event counts the others under its request id.
  */
 export interface Strangers extends StrangerCounts {
-  /** Records at once what has only been counted so far. */
+  /** Flushes the open windows. */
   settle(): void;
 }
 
-/** Dependencies of the counts. */
 type StrangersParts = Pick<RecordingParts, 'tenant' | 'audit' | 'log'>;
 
 interface RejectedCallWindow {
@@ -24,7 +23,7 @@ interface RejectedCallWindow {
 }
 
 const WINDOW_MS = 1_000;
-/** Addresses with a window of their own; the surplus shares one. */
+/** Addresses with separate windows; all others share one. */
 const MAX_WINDOWS = 1_024;
 const SURPLUS = 'surplus';
 
@@ -72,17 +71,16 @@ function record({ audit, log, tenant }: StrangersParts, { call, address, others 
   });
 }
 
-/** Unauthenticated requests that read no data and are frequent: one entry of the log counts many. */
+/** Frequent unauthenticated requests that read no data. */
 type ProbeAction = 'health' | 'ready' | 'metrics' | 'openapi' | 'mcp_metadata';
 
 /**
- * Records requests about this process itself. A window begins with the first request of a path; when it ends, one
- * event has the number of its requests by status, under the request id of the first. A request costs an addition.
+ * Counts health checks and the like, by path and status; one event per window has the counts, under the request id of
+ * the first.
  */
 export interface Probes {
-  /** Counts a request to `path` that is being answered with `status`. */
   count(action: ProbeAction, path: string, status: number, call: RequestCall): void;
-  /** Records at once what has only been counted so far. */
+  /** Flushes the open windows. */
   settle(): void;
 }
 
@@ -114,14 +112,14 @@ export function createProbes({ tenant, audit, log, windowMs }: ProbesOptions): P
       else reopen(action, window);
     });
   };
-  /** The log did not take the count: it goes with those of the next window. */
+  /** The log did not take the event: merge it into the next window. */
   const reopen = (action: ProbeAction, failed: ProbeWindow): void => {
     const next = windows.get(action);
     clearTimeout(next?.timer);
     const statuses = next === undefined ? failed.statuses : summed(failed.statuses, next.statuses);
     windows.set(action, { ...failed, statuses, timer: later(action) });
   };
-  /** While the log refuses records the window stays open: its requests are recorded once the log works again. */
+  /** Keeps the window open while the log refuses records. */
   const due = (action: ProbeAction): void => {
     const window = windows.get(action);
     if (window === undefined) return;

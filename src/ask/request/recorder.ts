@@ -12,41 +12,40 @@ import type { RecordingParts } from './parts.js';
 import { type ForeignFault, verdictOf } from './told.js';
 
 /**
- * Record templates of an authorized request, for later ones like it: of the same caller, under the same versions, with
- * the same plan except for its values. They determine the contents of records; they authorize nobody.
+ * Record templates of an authorized request, for later ones of the same caller and versions with the same plan except
+ * for its values. It authorizes nobody.
  */
 export interface Permit {
   readonly caller: Caller;
-  /** Plan for lineage; null if lineage is off. */
+  /** For lineage; null if it is off. */
   readonly plan: GovernedPlan | null;
-  /** Record of the decision, encoded but for what differs between requests. */
+  /** Encoded decision record, without the fields that differ. */
   readonly decision: RecordForm;
-  /** Record of an outcome that went well, encoded likewise. */
+  /** Encoded record of a successful outcome, likewise. */
   readonly ok: RecordForm;
-  /** Fields that any other outcome has in common. */
+  /** Common fields of other outcomes. */
   readonly outcome: AuditEntry;
   readonly meter: Meter;
-  /** Fingerprint of the statement's shape; null if nothing was asked that has one. */
+  /** Fingerprint of the statement's shape; null if it has none. */
   readonly fingerprint: string | null;
 }
 
-/** Request as the operator's log and traces name it. */
+/** Request in the operator's log and traces. */
 export type RequestLabels = Pick<
   EndedRequest,
   'requestId' | 'surface' | 'action' | 'form' | 'objects' | 'traceparent' | 'fingerprint' | 'stages'
 >;
 
-/** End of an allowed request. */
 export interface RequestEnd {
   readonly outcome: AuditOutcome;
   readonly rows: number;
-  /** Error that its caller got; null if it went well. */
+  /** Error sent to the caller; null if it succeeded. */
   readonly error: QueryError | ForeignFault | null;
 }
 
 /**
- * Writer of the decision and the outcome of every request: to the audit log, and to the operator's figures, log and
- * traces. Used by the one way (`respond.ts`) and by requests under its permits alone.
+ * The only writer of decisions and outcomes: to the audit log, metrics, slow query log and traces. Used only by
+ * `respond.ts` and `permitted-request.ts`.
  */
 export class Recorder {
   readonly #parts: RecordingParts;
@@ -60,12 +59,12 @@ export class Recorder {
     await this.#parts.audit.append(entry);
   }
 
-  /** Appends the decision to let in a request under `permit`; `done` hears of it without a promise. */
+  /** Appends a decision made under `permit`, without a promise. */
   decisionUnder(permit: Permit, requestId: string, statementHmac: string, done: AppendDone): void {
     this.#parts.audit.appendForm(permit.decision, requestId, statementHmac, null, null, done);
   }
 
-  /** Appends an outcome, whose other fields are `common`. If the disk fails the log keeps it, and refuses all else. */
+  /** Appends an outcome. If the disk fails, the log keeps it and refuses everything else. */
   outcome(common: AuditEntry, { outcome, rows, error }: RequestEnd, us: number, detail: string | null): void {
     const entry = {
       ...common,
@@ -78,16 +77,12 @@ export class Recorder {
     this.#parts.audit.append(entry, this.#lossOf(common.request_id));
   }
 
-  /** Appends the outcome of a request under `permit` that went well. */
+  /** Appends a successful outcome under `permit`. */
   outcomeUnder(permit: Permit, requestId: string, statementHmac: string, rows: number, us: number): void {
     this.#parts.audit.appendForm(permit.ok, requestId, statementHmac, rows, us, this.#lossOf(requestId));
   }
 
-  /**
-   * Counts the end of a request, and tells the operator of one that is slow or traced. Gives its duration in µs.
-   *
-   * @param end null if it was refused
-   */
+  /** Updates metrics, slow query log and traces. @param end null if refused @returns duration in µs */
   observe(
     subject: { labels(): RequestLabels },
     meter: Meter,
@@ -120,13 +115,13 @@ export class Recorder {
   }
 }
 
-/** Only a right that was lost on the way is a decision: `deny`, so that a search for denials finds it. */
+/** A failure is a decision only if a right was lost on the way: then `deny`, so that a search for denials finds it. */
 function failureFields(error: QueryError | ForeignFault): Pick<AuditEntry, 'decision' | 'code'> {
   const { decision, code } = verdictOf(error);
   return decision === 'deny' ? { decision, code } : { code };
 }
 
-/** Code of the catalogue under which metrics count `error`: of SQLSTATEs there are too many for labels. */
+/** Metrics use codes of the catalogue, since there are too many SQLSTATEs for labels. */
 function metricCodeOf(error: QueryError | ForeignFault): string {
   if (error instanceof QueryError) return error.code;
   const { code } = error;

@@ -10,54 +10,49 @@ import type { Permit } from './recorder.js';
 import { SealedValue } from './sealed.js';
 import { ForeignFault, publicError } from './told.js';
 
-/** First half of a request, up to the decision; `D` is the result of deciding. */
+/** First half of a request: everything up to the decision. `D` is its result. */
 export interface Decision<D> {
-  /** Name of the action in the audit log. */
   readonly action: string;
-  /** Logged by its fingerprint; of a refusal also the objects that it names. */
+  /** Logged by its fingerprint; a refusal also logs the named objects. */
   readonly asked?: RequestTarget;
-  /** Rate limit to count against; null if another kind of limit applies, as at a login. */
+  /** Rate limit bucket; null if another kind of limit applies, as at a login. */
   readonly bucket: LimitBucket | null;
-  /** Payment of an earlier request that covers this one. */
+  /** Covers this request if an earlier one was counted. */
   readonly payment?: Payment | undefined;
-  /** Throws if the caller may not make requests of this kind. */
+  /** Throws if the caller may not make such requests. */
   readonly permits?: (caller: Caller) => void;
-  /** Runs `work` once it is this request's turn; the caller's rights are checked again then. */
+  /** Runs `work` when it is this request's turn; access is then evaluated again. */
   readonly inTurn?: <T>(work: () => Promise<T>) => Promise<T>;
-  /** Throws to refuse. */
   decide(caller: Caller, record: DecisionRecord): D | Promise<D>;
 }
 
-/** Issues permits that let similar requests skip planning. */
+/** Issues permits for similar requests. */
 export interface Permits {
   permit(plan: GovernedPlan): Permit;
 }
 
-/** Second half of a request, after the decision. */
+/** Second half of a request. */
 export interface AnswerSteps<D, A> {
-  /** Called once the decision is recorded or, if it `overlaps`, before: then nothing may leave before `recorded`. */
+  /** Called once the decision is recorded; or before, if `overlaps`: then nothing may be sent before `recorded`. */
   answer(decided: D, caller: Caller, recorded: Promise<void>, permits: Permits): A | Promise<A>;
-  /** Plan that is going to run, if any. */
   readonly reads?: (decided: D) => GovernedPlan | null;
   readonly overlaps?: boolean;
-  /** Counts for the outcome record; absent: no rows. */
   readonly counts?: (answer: A) => { readonly rows: number; readonly truncated: boolean };
-  /** Rows sent so far, for the outcome record of a failure. */
+  /** Rows sent so far, if it fails. */
   readonly left?: () => number;
-  /** Further details for the outcome record, as JSON, also of a failure. */
+  /** Details for the outcome record, as JSON, also if it fails. */
   readonly detail?: () => string | null;
-  /** Once aborted, a failure is recorded as a cancellation. */
+  /** If aborted, a failure is recorded as a cancellation. */
   readonly signal?: AbortSignal | null;
 }
 
 /**
- * Handles one request of any surface, in a fixed order:
+ * Handles one request of any surface, in a fixed order: authenticate → evaluate access → rate limit → plan → record the
+ * decision → answer → record the outcome. Failures before the answer are recorded as refusals. If the decision cannot
+ * be recorded, nothing is sent (E5030).
  *
- *   identify → access → rate limit → decide → record the decision → answer → record the outcome
- *
- * Every failure before the answer is recorded as a refusal. If the decision cannot be recorded, nothing is sent: E5030
- *
- * @throws QueryError, ForeignFault: safe to show to the caller. Anything else is a bug: it is logged and becomes E5000.
+ * @throws QueryError, ForeignFault: safe to show to the caller. Other errors are bugs: they are logged and become
+ *   E5000.
  */
 export async function respond<D, A>(
   parts: RequestParts,
@@ -74,7 +69,7 @@ export async function respond<D, A>(
   });
 }
 
-/** First half of a request: up to the decision, which is not recorded yet. Throws as `respond`. */
+/** First half of a request; the decision is not recorded yet. Throws as `respond`. */
 export function consider<D>(
   parts: RequestParts,
   call: RequestCall,
@@ -84,7 +79,7 @@ export function consider<D>(
   return decided(underWay, request, () => admit(underWay, request));
 }
 
-/** One request on its way, with its audit records. */
+/** A request in progress, with its audit records. */
 interface OpenRequest {
   readonly parts: RequestParts;
   readonly call: RequestCall;
@@ -100,7 +95,7 @@ function begin(
   return { parts, call, ledger: new Ledger(SealedValue.open(parts.means).recording, call, action, asked) };
 }
 
-/** Request that was authorized and whose decision is not recorded yet. */
+/** An authorized request whose decision is not recorded yet. */
 export class AuthorizedRequest<D> {
   readonly caller: Caller;
   readonly decided: D;
@@ -112,15 +107,14 @@ export class AuthorizedRequest<D> {
     this.decided = decided;
   }
 
-  /** Second half of the request. Throws as `respond`. */
   async answer<A>({ answer, overlaps, reads, counts, left, detail, signal }: AnswerSteps<D, A>): Promise<A> {
     const { ledger } = this.#request;
     const plan = reads?.(this.decided) ?? null;
-    if (plan !== null) ledger.reads(plan); // at once before the decision, so that both are on disk together
+    if (plan !== null) ledger.reads(plan); // directly before the decision, so that both are written together
     const recorded = ledger.allow();
     try {
       if (overlaps === true)
-        recorded.catch(() => undefined); // awaited below, whatever becomes of the answer
+        recorded.catch(() => undefined); // awaited below in any case
       else await recorded;
       const given = await answer(this.decided, this.caller, recorded, this);
       await recorded;
@@ -135,17 +129,17 @@ export class AuthorizedRequest<D> {
     }
   }
 
-  /** Permit for similar requests, once this one was answered with `plan`. */
+  /** Permit for similar requests, once this one was answered. */
   permit(plan: GovernedPlan): Permit {
     return this.#request.ledger.permit(this.caller, plan);
   }
 
-  /** Records the decision and a successful outcome of a request that is not continued. @throws QueryError E5030 */
+  /** Records decision and outcome of a request that is not continued. @throws QueryError E5030 */
   settle(): Promise<void> {
     return this.answer({ answer: () => undefined });
   }
 
-  /** True if `call` continues this request: same caller, and the same model is still served. */
+  /** True if `call` continues this request: same caller, rights and model. */
   isOf({ requestId, credentials, origin }: RequestCall): boolean {
     const { parts, call } = this.#request;
     return (
@@ -158,20 +152,19 @@ export class AuthorizedRequest<D> {
     );
   }
 
-  /** Continues the request under the name `action`. */
   as(action: string): this {
     this.#request.ledger.resumes(action);
     return this;
   }
 
-  /** Stops the clock until the request continues or is settled. */
+  /** Stops the clock until the request is continued or finished. */
   rest(): this {
     this.#request.ledger.done();
     return this;
   }
 }
 
-/** Identifies the caller and counts the request once. @throws QueryError */
+/** Authenticates the caller and counts the request. @throws QueryError */
 async function admit<D>({ parts, call, ledger }: OpenRequest, request: Decision<D>): Promise<Caller> {
   const found = identify(parts, call, ledger);
   const caller = found instanceof Promise ? await found : found;
@@ -228,7 +221,7 @@ function toPublicError({ parts, call }: OpenRequest, error: unknown): PublicErro
   return error instanceof ForeignFault ? error : publicError(parts, call.requestId, error);
 }
 
-/** Records a refusal and returns the error for the caller. A refusal that cannot be recorded is still a refusal. */
+/** Records a refusal; returns the error for the caller. If it cannot be recorded, it is still a refusal. */
 async function refuse<T extends PublicError>(request: OpenRequest, error: T): Promise<T | QueryError> {
   try {
     return await recordRefusal(request, error);
@@ -237,7 +230,7 @@ async function refuse<T extends PublicError>(request: OpenRequest, error: T): Pr
   }
 }
 
-/** Failures of callers without a valid token are limited by address, so that nobody can flood the log. */
+/** Failures of unauthenticated callers are limited by address, so that nobody can flood the log. */
 async function recordRefusal<T extends PublicError>(
   { parts, call, ledger }: OpenRequest,
   error: T,
@@ -257,7 +250,7 @@ async function recordRefusal<T extends PublicError>(
   return error;
 }
 
-/** Refuses a call without identifying its caller, and records that. Returns the error for the caller. */
+/** Refuses and records a call without authenticating it. Returns the error for the caller. */
 export function turnAwayStranger(
   parts: RequestParts,
   call: RequestCall,
@@ -267,7 +260,7 @@ export function turnAwayStranger(
   return refuse(begin(parts, call, action), reason);
 }
 
-/** Records a failure before there was a session, limited by address. */
+/** Records a failure before a session existed, limited by address. */
 export async function recordBrokenConnection(
   parts: RequestParts,
   call: RequestCall,
@@ -281,6 +274,6 @@ export async function recordBrokenConnection(
   try {
     await begin(parts, call, action).ledger.refuse(fault);
   } catch (error) {
-    publicError(parts, call.requestId, error); // writes it to the service's own log
+    publicError(parts, call.requestId, error); // logs it
   }
 }

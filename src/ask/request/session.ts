@@ -16,7 +16,7 @@ import { SealedValue } from './sealed.js';
 import { ForeignFault } from './told.js';
 
 /**
- * Opens a session: the token is verified, belongs to `user`, and a policy is loaded. Recorded either way.
+ * Authenticates a session: a valid token of `user`. Recorded either way.
  *
  * @throws QueryError E2102, E3001, E2001, E4290, E5030
  */
@@ -33,11 +33,11 @@ export function login(parts: RequestParts, call: RequestCall, user: string): Pro
   });
 }
 
-/** A right password that is refused as if it were wrong. */
+/** A correct password that is refused after too many wrong ones. */
 export class TooManyGuesses extends Error {}
 
 /**
- * Opens a session of a service account, whose password the wire has seen proved. Recorded either way.
+ * Opens a session of a service account whose password was verified. Recorded either way.
  *
  * @throws QueryError E2001, E3001, E5030; TooManyGuesses
  */
@@ -51,7 +51,7 @@ export async function accountLogin(
     credentials.kind === 'bearer' &&
     !(await SealedValue.open(parts.means).limiter.guesses.right(user, credentials.address))
   ) {
-    // Not awaited, like the record of a wrong password: the response time must not tell the two apart.
+    // Not awaited: timing must not distinguish it from a wrong password.
     void recordBrokenConnection(parts, call, 'login', new SurfaceFault('E4290', '28P01'));
     throw new TooManyGuesses();
   }
@@ -66,7 +66,7 @@ export async function accountLogin(
 }
 
 /**
- * Opens a session of `user`, who showed this certificate in the place of a password. Recorded either way.
+ * Opens a session of `user` by client certificate. Recorded either way.
  *
  * @throws QueryError E2001, E3001, E4290, E5030
  */
@@ -86,11 +86,10 @@ export async function certificateLogin(
   return session;
 }
 
-/** Plan and answer steps of a call that only authenticates. */
 const NOTHING_TO_ANSWER = { decide: () => undefined, answer: () => undefined };
 
 /**
- * A newer token for a session that is open: same tenant, same chain. Recorded either way.
+ * Replaces the token of an open session: same tenant, same chain. Recorded either way.
  *
  * @throws QueryError E3001, E2001, E4290, E5030
  */
@@ -114,10 +113,7 @@ export function renew(
   });
 }
 
-/**
- * Text of the current rights of `identity` for such a call, under the policy and manifest that are served: equal texts,
- * equal rights. Empty if the caller has lost its access.
- */
+/** Key of the current rights of `identity`: equal texts mean equal rights. Empty if it has no access. */
 export function rightsNow(
   parts: Pick<DecidingParts, 'model' | 'revoked'>,
   identity: Identity,
@@ -131,8 +127,7 @@ export function rightsNow(
 }
 
 /**
- * Records, and counts against the limits, a statement that touches no data: SET, SHOW, BEGIN and their like, and
- * questions about the catalog.
+ * Records and counts a statement that reads no data: SET, SHOW, BEGIN and the like, and catalog queries.
  *
  * @throws QueryError E4290, E5030
  */
@@ -145,7 +140,7 @@ export async function sessionCommand(
 }
 
 /**
- * Records and counts a statement that the surface itself refuses, with this SQLSTATE or error of the catalogue.
+ * Records and counts a statement refused by the surface itself, with this SQLSTATE or error.
  *
  * @throws QueryError E5030 if it could not be recorded. If the caller has lost its access, that is recorded instead.
  */
@@ -166,7 +161,7 @@ export async function refusedCommand(
   }
 }
 
-/** Records what failed before there was a session, with the SQLSTATE that the client was sent, or would have been. */
+/** Records a failure before a session existed, with the SQLSTATE for the client. */
 export function refusedConnection(
   parts: RequestParts,
   call: RequestCall,
@@ -176,7 +171,7 @@ export function refusedConnection(
   return recordBrokenConnection(parts, call, action, new SurfaceFault(sqlstate));
 }
 
-/** A refusal that the surface has already sent in the form of its own protocol. */
+/** A refusal already sent in the surface's own protocol. */
 class SurfaceFault extends ForeignFault {
   override readonly name = 'SurfaceFault';
   readonly code: string;
@@ -189,7 +184,6 @@ class SurfaceFault extends ForeignFault {
   }
 }
 
-/** Counts a wrong password of `user` from an address. */
 export function noteWrongPassword(
   { means }: Pick<RequestParts, 'means'>,
   ...guess: Parameters<Guesses['wrong']>
@@ -199,13 +193,13 @@ export function noteWrongPassword(
 
 /** Registry of used tokens, over all processes of the server. */
 export interface SingleUse {
-  /** Uses a token; true if this is its first use. `issuedAt` in seconds, `endsAt` in ms since the epoch. */
+  /** True if this is the token's first use. `issuedAt` in seconds, `endsAt` in ms since the epoch. */
   firstUse(token: string, issuedAt: number, endsAt: number): boolean | Promise<boolean>;
 }
 
 /**
- * Uses up the token of a call: it is good for one change of the published objects or of the server, so that somebody
- * who intercepts it cannot make another. A session of the wire was authenticated when it began, and is not affected.
+ * Uses up the token of a call, which is valid for one change only, so that an intercepted token cannot make another.
+ * Sessions of the Postgres protocol are exempt.
  *
  * @throws QueryError E3001
  */

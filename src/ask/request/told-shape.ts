@@ -1,21 +1,21 @@
 import { createHash } from 'node:crypto';
 import { type Catalog, FUNCTIONS } from 'osl-compiler';
 
-/** A text as an operator may see it. */
+/** Redacted statement text, safe to log. */
 export interface ToldShape {
-  /** Text without literals and comments; undeclared names are `_1`, `_2`, … */
+  /** Without literals and comments; undeclared names are `_1`, `_2`, … */
   readonly shape: string;
-  /** 16 hex digits of the shape: equal for questions that differ in literals, layout and aliases alone. */
+  /** 16 hex digits: equal for queries that differ in literals, layout and aliases only. */
   readonly fingerprint: string;
 }
 
-/** Maximum UTF-16 units of a text that are read, and of its shape that are returned. */
+/** UTF-16 units of the text that are read, and of the shape that are returned. */
 const MOST_READ = 8_192;
 const MOST_TOLD = 1_024;
 
 /**
- * Redacts `text` for operators: keeps its keywords and punctuation, and names that the manifest declares. Anything else
- * may be a value, pasted in the wrong place or between the wrong quotes. Linear, for any text.
+ * Redacts `text` for operators: keeps keywords, punctuation and declared names. Anything else may be a value, pasted in
+ * the wrong place. Linear, for any text.
  */
 export function toldShape(text: string, catalog: Catalog): ToldShape {
   const known = knownNames(catalog);
@@ -45,7 +45,7 @@ export function toldShape(text: string, catalog: Catalog): ToldShape {
   return { shape: cut ? `${whole.slice(0, MOST_TOLD)} …` : whole, fingerprint };
 }
 
-/** Unclosed literals, comments and quotes extend to the end of the text, so that half a literal is one too. */
+/** Unclosed literals, comments and quotes extend to the end, so that half a literal is redacted too. */
 const TOKEN = new RegExp(
   [
     String.raw`\s+`,
@@ -67,7 +67,7 @@ function endOfDollar(text: string, from: number, tag: string): number {
   return end < 0 ? text.length : end + tag.length;
 }
 
-/** One space between words; none around dots and within parentheses. */
+/** One space between words, none around dots and within parentheses. */
 function joined(parts: readonly string[]): string {
   let out = '';
   let before = '';
@@ -82,7 +82,6 @@ function joined(parts: readonly string[]): string {
 
 const KNOWN = new WeakMap<Catalog, ReadonlySet<string>>();
 
-/** Each name that the manifest declares, however often it is asked for. */
 function knownNames(catalog: Catalog): ReadonlySet<string> {
   const kept = KNOWN.get(catalog);
   if (kept !== undefined) return kept;

@@ -4,29 +4,29 @@ import { stackOf } from '../../base/thrown.js';
 import type { RecordingParts } from './parts.js';
 
 /**
- * An error that its caller gets unchanged, with a text from outside the catalogue of errors: from the protocol, or from
- * an engine that holds no data. The log gets its code but not its text, which may quote the statement.
+ * An error with a text from outside the catalogue, sent to the caller unchanged: of the protocol, or of an engine
+ * without data. The log has its code but not its text, which may quote the statement.
  */
 export abstract class ForeignFault extends Error {
-  /** For the log: an SQLSTATE of the protocol, or a code of the catalogue. */
+  /** SQLSTATE or catalogue code, for the log. */
   abstract readonly code: string;
-  /** SQLSTATE that the client gets, if it is not `code`; otherwise null. */
+  /** SQLSTATE sent to the client, if not `code`. */
   readonly heard: string | null = null;
 }
 
-/** Decision and code of a failed request, as its audit records have them. */
+/** Decision and code in the audit records of a failed request. */
 export interface Verdict {
-  /** `deny`: the caller lacks a right, or has lost one; `error`: anything else. */
+  /** `deny`: the caller lacks a right, or lost one. */
   readonly decision: Exclude<AuditDecision, 'allow'>;
   readonly code: string;
 }
 
-/** INVARIANT: every record of a failure takes its decision and code from here, so that log and caller have the same. */
+/** INVARIANT: all failure records use this, so that log and caller agree. */
 export function verdictOf(error: QueryError | ForeignFault): Verdict {
   return { decision: isDenial(error) ? 'deny' : 'error', code: error.code };
 }
 
-/** True if `error` is about a missing right: credentials or access. */
+/** True for missing credentials or rights. */
 export function isDenial(error: QueryError | ForeignFault): boolean {
   if (error instanceof QueryError)
     return error.http === 401 || error.http === 403 || error.entry === 'rightsChanged';
@@ -35,10 +35,10 @@ export function isDenial(error: QueryError | ForeignFault): boolean {
 }
 
 const INSUFFICIENT_PRIVILEGE = '42501';
-/** A class of SQLSTATEs: wrong password, ended token, … */
+/** SQLSTATE class: wrong password, expired token, … */
 const INVALID_AUTHORIZATION = '28';
 
-/** Error for the caller: a QueryError unchanged; anything else is logged and reduced to a request id. */
+/** Error for the caller: a QueryError unchanged; anything else is logged and becomes E5000. */
 export function publicError(
   parts: Pick<RecordingParts, 'log'>,
   requestId: string,

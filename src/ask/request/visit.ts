@@ -5,7 +5,7 @@ import type { Caller } from './caller.js';
 import type { RequestParts } from './parts.js';
 import { respond, turnAwayStranger } from './respond.js';
 
-/** Lets in a call that asks for no data, on any valid token. @throws QueryError */
+/** Handles a call without data, for any valid token. @throws QueryError */
 export function admit(
   parts: RequestParts,
   call: RequestCall,
@@ -20,7 +20,7 @@ export function admit(
   });
 }
 
-/** Rate-limit bucket of a malformed call, by action; actions that are not listed count as queries. */
+/** Rate-limit bucket of malformed calls; others count as queries. */
 const BUCKETS: ReadonlyMap<string, LimitBucket> = new Map([
   ['sample', 'sample'],
   ['schema', 'schema'],
@@ -32,12 +32,12 @@ const BUCKETS: ReadonlyMap<string, LimitBucket> = new Map([
   ['mcp', 'catalog'],
 ]);
 
-/** Audience of a refusal. `identified`: an unauthenticated caller gets the authentication error instead. */
+/** `identified`: unauthenticated callers get the authentication error instead. */
 export type TurnedAway = 'anyone' | 'identified';
 
 /**
- * Refuses and records a call that cannot be answered: an unknown path, or a malformed request. Returns the error for
- * the caller. An invalid token is reported in any case: it is never treated as no token.
+ * Refuses and records an unknown path or a malformed request. Returns the error for the caller. An invalid token is
+ * always reported, never treated as absent.
  */
 export async function turnAway(
   parts: RequestParts,

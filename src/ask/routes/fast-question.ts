@@ -9,13 +9,13 @@ import { SealedValue } from '../request/sealed.js';
 import { publicError } from '../request/told.js';
 import type { Literals, Route } from './route.js';
 
-/** Question of a known shape, with the route that it takes. */
+/** A query of a known shape, with its route. */
 interface RoutedQuestion extends RunValues {
   readonly route: Route;
   readonly identity: Identity;
-  /** Null: it gets one. */
+  /** Null: to be generated. */
   readonly requestId: string | null;
-  /** Its statement is the UTF-8 of these. */
+  /** The statement is bytes [`start`, `end`) in UTF-8. */
   readonly bytes: Uint8Array;
   readonly start: number;
   readonly end: number;
@@ -23,43 +23,42 @@ interface RoutedQuestion extends RunValues {
   readonly timeout: TimeLimit;
 }
 
-/** Values of one run of a statement. */
 export interface RunValues {
   /** Values of `$1 …`. */
   readonly parameters: readonly BoundValue[];
   readonly resultFormats: readonly (0 | 1)[];
 }
 
-/** Time after which a question is stopped. */
+/** Time after which a query is stopped. */
 export interface TimeLimit {
   readonly ms: number;
-  /** True if it is the limit of its session, not the service's. */
+  /** True for the session's limit; false for the service's. */
   readonly own: boolean;
 }
 
-/** Receiver of answers: called once when a question has ended, never before the call that began it has returned. */
+/** Receives answers: called once per query, never before the call that began it has returned. */
 export interface AnswerReceiver {
-  /** As of `Delivery`. */
+  /** As in `ResultDelivery`. */
   readonly whole: boolean;
-  /** Takes every row. The decision is on record. */
+  /** Receives all rows. The decision is recorded. */
   answered(plan: GovernedPlan, rows: Uint8Array, count: number): void;
-  /** Gives a sink for an answer that is long after all. */
+  /** Opens a sink for an answer that turned out to be long. */
   streaming(plan: GovernedPlan): LongAnswerSink;
-  /** `text` is what the place of the error refers to; empty if it has none. */
+  /** `text`: query text that the error's position refers to; empty if it has none. */
   failed(plan: GovernedPlan, error: QueryError, requestId: string, text: string): void;
 }
 
-/** Sink of a long answer; ended once. */
+/** Sink of a long answer; ends once. */
 interface LongAnswerSink extends RowSink {
-  /** `truncated`: a cap on the answer held rows back. */
+  /** `truncated`: a cap cut the answer. */
   finished(count: number, truncated: boolean, requestId: string): void;
   failed(error: QueryError, requestId: string, text: string): void;
 }
 
-/** Interval in ms between looks at who has taken too long: so much longer a question may take than it is allowed. */
+/** Interval of timeout checks, ms: queries may run that much longer than allowed. */
 const EVERY_MS = 100;
 
-/** Clock for all questions that are under way, in the place of a timer for each. */
+/** One timer for the timeouts of all running queries. */
 export class Sweep {
   readonly #open = new Set<FastQuestion>();
   #timer: NodeJS.Timeout | null = null;
@@ -83,17 +82,16 @@ export class Sweep {
   }
 }
 
-/** State shared by all questions of one surface. */
+/** State shared by all queries of one surface. */
 export interface FastQuestions {
   readonly sweep: Sweep;
-  /** Number of questions answered on the fast path. */
+  /** Number of queries answered on the fast path. */
   taken: number;
 }
 
 /**
- * Questions of routes, one after the other, each begun in the turn in which it came: the log and the database are asked
- * at once, and nothing is told before the decision is on record. What turns out not to be short goes on at the governed
- * door, under the same decision.
+ * Runs queries on the fast path, one at a time: log and database are called at once, and nothing is sent before the
+ * decision is recorded. An answer that is not short continues on the governed engine, under the same decision.
  */
 export class FastQuestion implements ShortAnswer {
   readonly #parts: AnswerParts;
@@ -104,12 +102,12 @@ export class FastQuestion implements ShortAnswer {
   #asked: RoutedQuestion | null = null;
   #rows: Uint8Array | null = null;
   #count = 0;
-  /** Failure of the question; sent once the decision is on record, or could not be recorded. */
+  /** Failure, sent once the decision is recorded or could not be. */
   #failure: { readonly error: unknown; readonly cancelled: boolean } | null = null;
-  /** Set while the door runs what was not short. */
+  /** Set while the governed engine runs a long answer. */
   #going: AbortController | null = null;
   #stopAt = 0;
-  /** Wakes what waits for the decision. */
+  /** Resolves the promise that waits for the decision. */
   #wake: (() => void) | null = null;
 
   constructor(parts: AnswerParts, receiver: AnswerReceiver, all: FastQuestions) {
@@ -119,7 +117,7 @@ export class FastQuestion implements ShortAnswer {
     this.#request = new PermittedRequest(SealedValue.open(parts.means), () => this.#onRecorded());
   }
 
-  /** False, without side effects, if the question must take the full path after all. */
+  /** False, without side effects, if the query must take the full path. */
   begin(question: RoutedQuestion): boolean {
     const { route, literals, parameters, resultFormats } = question;
     if (parameters.length !== route.plan.clientOids.length) return false;
@@ -142,17 +140,16 @@ export class FastQuestion implements ShortAnswer {
     return this.#asked !== null;
   }
 
-  /** Objects of the question that is running; null if none is. */
+  /** Objects of the running query; null if none. */
   get reads(): readonly string[] | null {
     return this.#asked?.route.plan.objects ?? null;
   }
 
-  /** The client cancelled, or has gone. */
+  /** The client cancelled or disconnected. */
   cancel(): void {
     this.#stop(queryError('cancelled', {}), true);
   }
 
-  /** Stops what has taken longer than it may. */
   stopIfLate(now: number): void {
     if (this.#asked === null || now < this.#stopAt) return;
     const { ms, own } = this.#asked.timeout;
@@ -185,13 +182,12 @@ export class FastQuestion implements ShortAnswer {
       this.#going.abort(error);
       return;
     }
-    if (this.#rows !== null) return; // it is answered, and waits for the log alone
+    if (this.#rows !== null) return; // already answered; waits for the log only
     this.#letGo();
     this.#failure = { error, cancelled };
     this.#tell();
   }
 
-  /** Discards the answer when it comes. */
   #letGo(): void {
     this.#run.abandon();
     this.#run = new ShortRun(this);
@@ -202,7 +198,7 @@ export class FastQuestion implements ShortAnswer {
     this.#tell();
   }
 
-  /** Sends the result or the failure, once the decision is on record or could not be recorded. */
+  /** Sends result or failure once the decision is recorded or could not be. */
   #tell(): void {
     const asked = this.#asked;
     const { recorded, requestId } = this.#request;
@@ -246,7 +242,7 @@ export class FastQuestion implements ShortAnswer {
     this.#all.sweep.delete(this);
   }
 
-  /** Asks the governed engine, under the same decision. */
+  /** Runs the query on the governed engine, under the same decision. */
   async #goOn(asked: RoutedQuestion, signal: AbortSignal): Promise<void> {
     const { route, literals, parameters, resultFormats } = asked;
     const { requestId } = this.#request;
@@ -265,7 +261,7 @@ export class FastQuestion implements ShortAnswer {
       this.#request.ended(truncated ? 'truncated' : 'ok', rows, null);
       sink.finished(rows, truncated, requestId);
     } catch (error) {
-      // If the decision could not be recorded, that is the reason, whatever else went wrong.
+      // A failure to record the decision takes precedence.
       const cause = await recorded.then(
         () => error,
         (unrecorded: unknown) => unrecorded,

@@ -24,25 +24,25 @@ import type { Literals, Route } from './route.js';
 import { RouteBook, type TextRoute, type TextRoutes } from './route.js';
 
 /**
- * Questions about data from one surface. For each it is decided here whether it is of a known shape, and so answered in
- * the turn in which it comes, or takes the one way, which may make it known.
+ * Data queries of one surface. A query of a known shape takes the fast path; others take the full path, which may make
+ * their shape known.
  */
 export class QuestionRouter {
   readonly #parts: AnswerParts;
   readonly #fast: FastQuestions = { sweep: new Sweep(), taken: 0 };
-  /** The same text means one thing as `osql` and another as `sql`. */
+  /** By kind, since a text may mean different things. */
   readonly #books = { osql: new RouteBook(), sql: new RouteBook(), wire: new RouteBook() };
 
   constructor(parts: AnswerParts) {
     this.#parts = parts;
   }
 
-  /** Number of questions that were of a known shape. */
+  /** Number of queries answered on the fast path. */
   get known(): number {
     return this.#fast.taken;
   }
 
-  /** Answers a question. Throws as `ask`. */
+  /** Runs a query. Throws as `ask`. */
   async answer(question: DataQuestion, delivery: ResultDelivery): Promise<QueryAnswer> {
     const { body } = question;
     if (body.kind === 'metrics') return ask(this.#parts, question, delivery);
@@ -55,7 +55,7 @@ export class QuestionRouter {
     return answer;
   }
 
-  /** Compiles a question of the wire for a client that runs it later. Throws as `prepare`. */
+  /** Compiles a statement that the client runs later. Throws as `prepare`. */
   async prepare(
     question: DataQuestion & { readonly body: { readonly kind: 'wire' } },
   ): Promise<PreparedQuestion> {
@@ -63,12 +63,14 @@ export class QuestionRouter {
     return new PreparedQuestion(this.#parts, this.#books.wire, question.body.text, prepared);
   }
 
-  /** Questions of a session of the wire, whose answers `receiver` takes. */
+  /** Queries of a Postgres session. */
   ofSession(session: QuestioningSession, receiver: AnswerReceiver): SessionQuestions {
     return new SessionQuestions(this.#parts, this.#books.wire, this.#fast, session, receiver);
   }
 
-  /** Null, without side effects, if it must take the full path. The answer has the route's plan but for literals. */
+  /**
+   * Null, without side effects, if it must take the full path. The answer's plan is the route's, apart from literals.
+   */
   #answerKnown(
     book: RouteBook,
     question: DataQuestion,
@@ -89,7 +91,7 @@ export class QuestionRouter {
     return answer;
   }
 
-  /** Null if the route does not lead to the answer after all. */
+  /** Null if the route cannot be used after all. */
   #begin(known: KnownQuestion): Promise<QueryAnswer> | null {
     const { question, delivery, caller, route, literals, bytes } = known;
     const { signal, parameters } = delivery;
@@ -119,7 +121,7 @@ export class QuestionRouter {
   }
 }
 
-/** Identity of the caller if it is known without verifying a new token; otherwise null. */
+/** The caller's identity, if no token needs to be verified; otherwise null. */
 function verifiedIdentity({ verifier }: AnswerParts, credentials: Credentials): Identity | null {
   if (credentials.kind === 'bearer')
     return credentials.token === null ? null : verifier.known(credentials.token);
@@ -145,7 +147,7 @@ function receiverOf(
   promise: AnswerPromise,
 ): AnswerReceiver {
   const { sink } = delivery;
-  // No route has runtime relations.
+  // Routes have no runtime relations.
   const open = (): RowSink =>
     typeof sink === 'function' ? sink(plan, versionsOf(caller), redactionOf(plan, [])) : sink;
   const give = (rows: number, truncated: boolean): void =>
@@ -182,14 +184,14 @@ function receiverOf(
 
 const NONE: readonly never[] = Object.freeze([]);
 
-/** Statement of the wire that was compiled, to be run as often as its client likes. */
+/** A prepared statement. */
 export class PreparedQuestion {
   readonly plan: GovernedPlan;
   readonly #parts: AnswerParts;
   readonly #book: RouteBook;
   readonly #text: string;
   readonly #prepared: CompiledQuestion;
-  /** Route of this very text, with the caller's `$1 …`; null until a run has made one. */
+  /** Route of this text; null until a run has made one. */
   #route: TextRoute | null = null;
   #bytes: Buffer | null = null;
   #runs = 0;
@@ -202,17 +204,17 @@ export class PreparedQuestion {
     this.plan = prepared.plan;
   }
 
-  /** Kind of the database that its plan runs on. */
+  /** Kind of database that it runs on. */
   get engineKind(): 'postgres' | 'pglite' {
     return engineOf(this.#parts, this.plan).status.kind;
   }
 
-  /** Puts on record that it was compiled, if no run does so. @throws QueryError E5030 */
+  /** Records that it was compiled, if it was never run. @throws QueryError E5030 */
   record(): Promise<void> {
     return this.#prepared.record();
   }
 
-  /** Runs it for `call`, by the one way. Throws as `ask`. */
+  /** Runs it on the full path. Throws as `ask`. */
   async run(call: RequestCall, mayBeOld: boolean, delivery: ResultDelivery): Promise<QueryAnswer> {
     const prepared = this.#prepared;
     const { body, parameterOids } = prepared;
@@ -224,13 +226,13 @@ export class PreparedQuestion {
     return answer;
   }
 
-  /** UTF-8 of its text: made once it is needed, since most statements run once. */
+  /** Made on demand: most statements run once. */
   get bytes(): Buffer {
     this.#bytes ??= Buffer.from(this.#text, 'utf8');
     return this.#bytes;
   }
 
-  /** Its route for `caller`; null if there is none. */
+  /** Null if there is none. */
   routeFor(caller: Caller): TextRoute | null {
     return this.#route?.route.isOf(caller) === true ? this.#route : null;
   }
@@ -240,29 +242,29 @@ export class PreparedQuestion {
   }
 }
 
-/** Session of the wire, as far as its questions depend on it. */
+/** A Postgres session. */
 export interface QuestioningSession {
   readonly identity: Identity;
-  /** A new object whenever the session changes the origin of its questions. */
+  /** A new object whenever it changes. */
   readonly origin: Origin;
   newCall(): RequestCall;
 }
 
-/** Caller, origin and served model as last checked, and the routes found under them. */
+/** Caller and origin as last checked, and their routes. */
 interface SessionRoutes {
   readonly caller: Caller;
   readonly origin: Origin;
   readonly routes: TextRoutes;
 }
 
-/** Questions of one session of the wire that are of a known shape: begun in the turn in which their bytes came. */
+/** Fast path of one Postgres session, synchronous in the event-loop turn in which the bytes arrived. */
 export class SessionQuestions {
   readonly #parts: AnswerParts;
   readonly #book: RouteBook;
   readonly #fast: FastQuestions;
   readonly #session: QuestioningSession;
   readonly #receiver: AnswerReceiver;
-  /** Created with the first question of a known shape: most sessions of a pool are idle. */
+  /** Created on demand: most sessions of a pool are idle. */
   #question: FastQuestion | null = null;
   #routes: SessionRoutes | null = null;
 
@@ -281,10 +283,10 @@ export class SessionQuestions {
   }
 
   /**
-   * Begins the question whose text is the UTF-8 of bytes [start, end), with these types declared for its parameters.
-   * False, without side effects, if it must be prepared.
+   * Runs the statement in bytes [start, end), UTF-8, with these declared parameter types. False, without side effects,
+   * if it must be prepared.
    *
-   * @param valuesOf gives the values of the run, once its columns are known
+   * @param valuesOf returns the values of the run, given the plan
    */
   begin(
     bytes: Buffer,
@@ -299,7 +301,7 @@ export class SessionQuestions {
     const { identity } = known.caller;
     return known.routes.offer(bytes, start, end, parameterTypes, (route, literals) => {
       const { parameters, resultFormats } = valuesOf(route.plan);
-      // Field by field: spreading an object costs as much as the rest of this.
+      // Not spread: that would double the cost of this.
       return this.#one().begin({
         route,
         literals,
@@ -315,7 +317,7 @@ export class SessionQuestions {
     });
   }
 
-  /** Begins a run of `prepared`. False, and nothing has happened, if it must be run by the one way. */
+  /** Runs `prepared`. False, without side effects, if it must take the full path. */
   beginPrepared(prepared: PreparedQuestion, values: RunValues, timeout: TimeLimit): boolean {
     const known = prepared.hasRoute ? this.#routesNow() : null;
     const found = known === null ? null : prepared.routeFor(known.caller);
@@ -335,17 +337,16 @@ export class SessionQuestions {
     });
   }
 
-  /** True while a question is on its way. */
+  /** True while a query is running. */
   get isAsking(): boolean {
     return this.#question?.isAsking === true;
   }
 
-  /** Objects that the question reads which is on its way; null if none is. */
+  /** Objects of the running query; null if none. */
   get reads(): readonly string[] | null {
     return this.#question?.reads ?? null;
   }
 
-  /** Stops the question on its way. */
   cancel(): void {
     this.#question?.cancel();
   }
@@ -355,7 +356,7 @@ export class SessionQuestions {
     return this.#question;
   }
 
-  /** Null if the full path must check who is asking, and what is served. */
+  /** Null if the full path must check caller and model. */
   #routesNow(): SessionRoutes | null {
     const { identity, origin } = this.#session;
     const known = this.#routes?.caller;

@@ -13,19 +13,19 @@ import type { Permit } from '../request/recorder.js';
 import type { Permits } from '../request/respond.js';
 import { LiteralScan, TextShape } from './text-shape.js';
 
-/** Source of one value of the statement: constant, a slot of the plan, or `$n` of the caller. */
+/** Source of a statement parameter: constant, a slot of the plan, or the caller's `$n`. */
 type ParameterSource =
   | { readonly kind: 'fixed'; readonly value: BoundValue }
   | { readonly kind: 'slot'; readonly slot: number }
   | { readonly kind: 'client'; readonly index: number };
 
-/** The values of a text's literals, in order, or those of the text that made the route. */
+/** Values of a text's literals, in order; or those of the text that made the route. */
 export type Literals = readonly string[] | 'its own';
 
-/** Everything needed to run an answered question again for the same caller and versions, with other literals. */
+/** Everything needed to run an answered query again, with other literals, for the same caller and versions. */
 export class Route {
   readonly permit: Permit;
-  /** The plan that was answered; those of other literals differ from it in the values of slots. */
+  /** Other literals change only slot values. */
   readonly plan: GovernedPlan;
   readonly statement: ShortStatement;
   readonly #template: PlanTemplate | null;
@@ -50,7 +50,7 @@ export class Route {
     this.#parameterOids = question.parameterOids;
   }
 
-  /** The route of `question`, which was answered so, or why there is none: its statement may still prove short. */
+  /** Makes a route from an answered query. `never`: it cannot have one; `not yet`: try again after the next run. */
   static of(
     parts: AnswerParts,
     question: DataQuestion,
@@ -63,7 +63,7 @@ export class Route {
     const { rows, bytes } = parts.caps;
     if (plan.runtime.length > 0 || rows < LEAST_ROWS || bytes < LEAST_BYTES) return 'never';
     if (settingsFor(parts, caller, plan, undefined) !== undefined) return 'never';
-    // The full path looks for cached answers, and checks if a rollup is still usable.
+    // Only the full path uses the answer cache and rollups.
     if (plan.rollup !== null || plan.passedRollups.length > 0) return 'never';
     if (parts.answers.isOn && cacheRulesOf(caller.manifest, plan) !== null) return 'never';
     const statement = engineOf(parts, plan).short(plan);
@@ -77,8 +77,8 @@ export class Route {
   }
 
   /**
-   * True if it was learned of the same chain with these rights, which said the same, under what is served to this one:
-   * values of attributes are part of a route, and equal rights do not mean equal values.
+   * True if it was made for the same chain, rights and model. Values of attributes are part of a route, and equal
+   * rights do not imply equal values.
    */
   isOf(other: Caller): boolean {
     const { caller } = this.permit;
@@ -93,13 +93,13 @@ export class Route {
     );
   }
 
-  /** Slots of the plan for literals with these `values`; null if they lead to another plan, or it is not known. */
+  /** Slots for these literals; null if they need another plan, or that is unknown. */
   slotsWith(values: Literals): readonly Slot[] | null {
     if (values === 'its own' || (values.length === 0 && this.#template === null)) return this.plan.slots;
     return this.#template?.slotsWith(values) ?? null;
   }
 
-  /** The values of the statement, in order. */
+  /** Statement parameters, in order. */
   valuesOf(slots: readonly Slot[], parameters: readonly BoundValue[]): readonly SentValue[] | null {
     const values: SentValue[] = [];
     for (const source of this.#sources) {
@@ -110,13 +110,12 @@ export class Route {
     return values;
   }
 
-  /** The plan whose literals have these `values`. */
   planWith(values: Literals): GovernedPlan | null {
     if (values === 'its own' || (values.length === 0 && this.#template === null)) return this.plan;
     return this.#template?.fillWith(values) ?? null;
   }
 
-  /** `error` of a run of `text`, whose literals have these `values`, with its place in the text. */
+  /** Adds the position in `text` to an error. */
   placed(error: unknown, text: string, values: Literals): unknown {
     const plan = this.planWith(values);
     if (plan === null) return error;
@@ -131,7 +130,7 @@ function sameNames(a: readonly string[], b: readonly string[]): boolean {
 
 type TextBody = Exclude<DataQuestion['body'], { readonly kind: 'metrics' }>;
 
-/** Answers of the shared sessions are within these; with smaller caps each answer is looked at on the way. */
+/** The fast path does not check caps, so they must be at least its maximum answer. */
 const LEAST_ROWS = 1_000;
 const LEAST_BYTES = 65_536;
 
@@ -156,7 +155,7 @@ function valueFrom(
   }
 }
 
-/** Null if one of them is computed for each run. */
+/** Null if a parameter must be computed for each run. */
 function sourcesOf(parts: AnswerParts, { plan, caller }: QueryAnswer): readonly ParameterSource[] | null {
   const input = { parts, caller, parameters: [] };
   const sources: ParameterSource[] = [];
@@ -188,7 +187,7 @@ function sourcesOf(parts: AnswerParts, { plan, caller }: QueryAnswer): readonly 
   return sources;
 }
 
-/** Number of callers whose routes are kept at a time; those that asked longest ago make room. */
+/** Callers with cached routes; LRU. */
 const MOST_CALLERS = 256;
 
 interface CallerRoutes {
@@ -196,19 +195,15 @@ interface CallerRoutes {
   readonly routes: TextRoutes;
 }
 
-/** Queries of plans that make no route, so that it is not tried after each of their runs. */
+/** Plans without a route, so that it is not tried again. */
 const UNROUTED = new WeakSet<GovernedPlan['query']>();
-/** Queries whose texts have no byte shape: they get a route for a prepared statement that is run again, by its name. */
+/** Plans whose texts have no byte shape: only prepared statements get a route. */
 const UNTOLD = new WeakSet<GovernedPlan['query']>();
 
-/** Routes of all callers of one surface. */
 export class RouteBook {
   readonly #byCaller = new LRUCache<string, CallerRoutes>({ max: MOST_CALLERS });
 
-  /**
-   * The routes of `caller`. Not shared with callers that are recorded as another, have other rights, or use another
-   * manifest or policy object, even one with the same content.
-   */
+  /** Routes of `caller`, shared only with callers of equal identity, rights and model object. */
   of(caller: Caller): TextRoutes {
     const { identity, access, model } = caller;
     const key = JSON.stringify([
@@ -226,10 +221,9 @@ export class RouteBook {
   }
 
   /**
-   * Learns of `answer` to `question`, whose text is `text.bytes` in UTF-8: gives the route that is known of it, or one
-   * that is made and kept; null if there is none, or not yet.
+   * Returns the known route of an answered query, or makes one; null if there is none yet.
    *
-   * @param isNamed true if the statement can be run again without its text
+   * @param isNamed true if the statement can run again without its text
    */
   learn(
     parts: AnswerParts,
@@ -256,7 +250,7 @@ export class RouteBook {
   }
 }
 
-/** Stores `route` for texts of this one's shape; false if the shape cannot be recognized by its bytes. */
+/** Stores `route` for texts of the same shape; false if the shape cannot be recognized by its bytes. */
 function keepForTexts(
   route: Route,
   bytes: Buffer,
@@ -273,30 +267,30 @@ function keepForTexts(
 
 interface ShapeRoute {
   readonly shape: TextShape;
-  /** The types that the client declared for `$1 …`. */
+  /** Declared types of `$1 …`. */
   readonly oids: readonly number[];
   readonly route: Route;
 }
 
-/** Route of one text, with the literals that it is taken with. */
+/** A route, with the literals of one text. */
 export interface TextRoute {
   readonly route: Route;
   readonly literals: Literals;
 }
 
-/** Number of routes of one hash: shapes that have it in common, and the plans of one shape. */
+/** Routes per hash: colliding shapes, and plans of one shape. */
 const MOST_ALIKE = 8;
 const MOST_ROUTES = 64;
 
-/** Routes of one caller's texts under one version of everything, found by a look at the bytes. */
+/** Routes of one caller and model, found by the bytes of a text. */
 export class TextRoutes {
   readonly #byHash = new Map<number, ShapeRoute[]>();
   readonly #scan = new LiteralScan();
   #count = 0;
 
   /**
-   * Calls `take` with the route of the text that is the UTF-8 of bytes [start, end), with these types declared for its
-   * parameters, and the values of its literals; with the next one while it says false. False where none took it.
+   * Calls `take` with each route that matches the statement in bytes [start, end) and the declared types, until one is
+   * taken. False if none was.
    */
   offer(
     bytes: Buffer,
@@ -317,7 +311,7 @@ export class TextRoutes {
     return false;
   }
 
-  /** The route of the text that is `bytes` in UTF-8, with these types declared, and the values of its literals. */
+  /** Route of a text, with its literals. */
   find(bytes: Buffer, oids: readonly number[]): TextRoute | null {
     let found: TextRoute | null = null;
     this.offer(bytes, 0, bytes.length, oids, (route, literals) => {
@@ -328,14 +322,13 @@ export class TextRoutes {
     return found;
   }
 
-  /** Keeps `route` for texts of `shape`. */
   keep(shape: TextShape, oids: readonly number[], route: Route): void {
     if (this.#count >= MOST_ROUTES) {
       this.#byHash.clear();
       this.#count = 0;
     }
     const alike = this.#byHash.get(shape.hash) ?? [];
-    // The oldest is evicted: if it is asked again, it is created again.
+    // Evicts the oldest.
     const others = alike.length < MOST_ALIKE ? alike : alike.slice(1);
     this.#byHash.set(shape.hash, [...others, { shape, oids, route }]);
     this.#count += 1 + others.length - alike.length;

@@ -6,14 +6,14 @@ import type { ShapedText } from 'osl-compiler';
  * everything between the literals is the same, byte for byte.
  */
 
-/** A literal's lexical class, as in the compiler: a string, an int4, an int8, a number with a point. */
+/** Lexical class of a literal: string, int4, int8, or number with a point. */
 type LiteralCode = 's' | 'i' | 'l' | 'n';
 
-/** Maximum number of literals; texts with more have no byte shape and take the full path. */
+/** Texts with more literals take the full path. */
 const MAX_LITERALS = 8;
-/** Bytes. A longer text is no point question. */
+/** Bytes. Longer texts are not point queries. */
 const MAX_LENGTH = 2_048;
-/** Whole numbers of up to so many digits are an int8 for certain. */
+/** Whole numbers with at most this many digits fit int8. */
 const SURE_DIGITS = 18;
 const INT4_MAX = 2_147_483_647;
 
@@ -29,7 +29,7 @@ const MARK = 0x01;
 const FNV_BASIS = 0x811c9dc5 | 0;
 const FNV_PRIME = 0x01000193;
 
-/** Bytes behind which a digit begins a number: spaces and operators. */
+/** Bytes after which a digit begins a number: spaces and operators. */
 const BEFORE_NUMBER: Uint8Array = tableOf(' \t\n\r~!@#^&|`?+-*/%<>=,()[];:');
 
 function tableOf(characters: string): Uint8Array {
@@ -38,18 +38,18 @@ function tableOf(characters: string): Uint8Array {
   return table;
 }
 
-/** The literals of one text after another, found in one pass over its bytes. */
+/** Finds the literals of a text in one pass over its bytes. */
 export class LiteralScan {
-  /** Number of literals in the text that was scanned last. */
+  /** Number of literals in the last text. */
   count = 0;
-  /** FNV-1a hash of the text, each literal replaced by `MARK`. */
+  /** FNV-1a hash of the text with literals replaced by `MARK`. */
   hash = 0;
-  /** Byte offsets at which the literals' values begin and end; those of a string are without its quotes. */
+  /** Byte offsets of the literals' values, without the quotes of strings. */
   readonly starts = new Int32Array(MAX_LITERALS);
   readonly ends = new Int32Array(MAX_LITERALS);
   readonly classes: LiteralCode[] = [];
 
-  /** Scans bytes [start, end). False for a text with literals that this scan does not read, or too many. */
+  /** Scans bytes [start, end). False for unsupported or too many literals. */
   run(bytes: Uint8Array, start: number, end: number): boolean {
     this.count = 0;
     if (end - start > MAX_LENGTH) return false;
@@ -69,7 +69,7 @@ export class LiteralScan {
       before = byte;
       at++;
       if (byte === DOUBLE_QUOTE) {
-        // Digits and quotes in an identifier begin no literal.
+        // Quoted identifiers contain no literals.
         for (let inside = 0; inside !== DOUBLE_QUOTE; at++) {
           if (at >= end) return false;
           inside = bytes[at] ?? 0;
@@ -81,7 +81,7 @@ export class LiteralScan {
     return true;
   }
 
-  /** `'…'` of printable ASCII without quotes and backslashes. Gives the place behind it, or −1. */
+  /** `'…'` of printable ASCII without quotes and backslashes. Returns the offset after it, or −1. */
   #string(bytes: Uint8Array, quote: number, end: number): number {
     let at = quote + 1;
     for (; at < end; at++) {
@@ -93,7 +93,7 @@ export class LiteralScan {
     return this.#found('s', quote + 1, at) ? at + 1 : -1;
   }
 
-  /** Digits, with a point among them or not, and no zero before others. Gives the place behind them, or −1. */
+  /** Digits, optionally with a point, without leading zeros. Returns the offset after them, or −1. */
   #number(bytes: Uint8Array, start: number, end: number): number {
     let at = digitsEnd(bytes, start, end);
     const whole = at - start;
@@ -132,12 +132,12 @@ function wholeNumber(bytes: Uint8Array, start: number, end: number): number {
   return value;
 }
 
-/** A shape as bytes: what a text that was compiled has between its literals, and which of them are equal. */
+/** A shape: the bytes between the literals of a compiled text, and which literals are equal. */
 export class TextShape {
   readonly hash: number;
   readonly #between: readonly Uint8Array[];
   readonly #classes: readonly LiteralCode[];
-  /** For each literal the index of the first one with the same value, which may be itself. */
+  /** For each literal, the index of the first one with the same value. */
   readonly #firsts: readonly number[];
 
   private constructor(
@@ -152,7 +152,7 @@ export class TextShape {
     this.#firsts = firsts;
   }
 
-  /** Shape of the text that is `bytes` in UTF-8, with the given result of `shapeOf`; null if the two scans differ. */
+  /** Shape of a text, given the result of `shapeOf`; null if the two scans differ. */
   static of(bytes: Buffer, { shape, literals }: ShapedText): TextShape | null {
     const scan = new LiteralScan();
     if (!scan.run(bytes, 0, bytes.length) || scan.count !== literals.length) return null;
@@ -176,7 +176,7 @@ export class TextShape {
     );
   }
 
-  /** The values of the literals in bytes [start, end), which `scan` has read; null for a text of another shape. */
+  /** Literals of bytes [start, end), already scanned by `scan`; null if the shape differs. */
   valuesIn(bytes: Buffer, start: number, end: number, scan: LiteralScan): readonly string[] | null {
     const classes = this.#classes;
     if (scan.count !== classes.length) return null;

@@ -22,37 +22,35 @@ import { type Caller, type ServedVersions, versionsOf } from '../request/caller.
 import { respond } from '../request/respond.js';
 import { type RowReason, rowReason, sees, type TakenAway, takenAway } from './row.js';
 
-/** A hypothetical caller, and the object that the question is about. */
+/** A hypothetical caller, and an object. */
 export interface AccessQuestion extends HypotheticalCaller {
-  /** Circumstances. Conditions on those that are missing do not hold, except for time: it is the current time. */
+  /** Conditions on missing circumstances do not hold; the time defaults to now. */
   readonly in: Partial<Omit<Circumstances, 'emergency'>>;
-  /** An entity, bridge or facet, or a column of one: `osl.entities.customer.email`. */
+  /** Entity, bridge or facet, or a column of one: `osl.entities.customer.email`. */
   readonly object: string;
-  /** Values of the primary key of one row; null if the question is not about a row. */
+  /** Primary key of one row; null if no row is asked about. */
   readonly row: readonly string[] | null;
 }
 
-/** Visibility of an object to a subject, with each rule that affects it. */
+/** Visibility of an object, with each rule that affects it. */
 export interface AccessExplanation extends Reasons {
   readonly object: string;
   readonly chain: readonly string[];
   readonly sees: Visibility;
-  /** Label of a column; null if it has none, or for a relation. */
+  /** Sensitivity label of a column; null if none. */
   readonly label: string | null;
-  /** Mask for cells of the label, for those who may not see it in the clear. */
+  /** Mask for callers without `unmask`. */
   readonly mask: string | null;
-  /** Visible columns of a relation. */
   readonly columns: readonly { readonly name: string; readonly sees: Visibility }[];
   readonly taken_away_by: readonly TakenAway[];
-  /** Deciding reasons, in words. */
   readonly because: readonly string[];
   readonly row: RowReason | null;
   readonly versions: ServedVersions;
 }
 
 /**
- * Explains how somebody would see an object, for callers who may know the policy. Reads no data, except that it checks
- * if the row that `row` names exists.
+ * Explains how somebody would see an object, for callers who may know the policy. Reads no data, except to check if the
+ * given row exists.
  *
  * @throws QueryError E2101 without an admin role, E0512 for undeclared objects, and as `respond`
  */
@@ -167,7 +165,7 @@ function labelOf(relation: Relation, column: string | null): string | null {
   return all.find((c) => c.name === column)?.sensitivity ?? null;
 }
 
-/** Deciding reasons as sentences; the rules beside them have the details. */
+/** Deciding reasons, as sentences. */
 function becauseOf(
   sight: Visibility,
   column: string | null,

@@ -13,58 +13,55 @@ import { type ServedVersions, versionsOf } from '../request/caller.js';
 import type { RequestParts } from '../request/parts.js';
 import { respond } from '../request/respond.js';
 
-/** Filter and page of the matrix. */
 export interface MatrixQuestion {
-  /** A part of a subject's name; empty: all. */
+  /** Substring of subject names. */
   readonly subject: string;
-  /** A part of the full name of a column, whatever its case; empty: all. */
+  /** Substring of full column names, ignoring case. */
   readonly object: string;
-  /** Only subjects that see one of the rows in one of these ways; null: all. */
+  /** Only subjects with one of these visibilities in some row; null: all. */
   readonly sees: readonly Visibility[] | null;
-  /** Only subjects after this name, in alphabetical order; null: from the first. */
+  /** Only subjects after this name, alphabetically; null: from the first. */
   readonly after: string | null;
   readonly subjects: number;
-  /** The first row, from 0. */
   readonly from: number;
   readonly rows: number;
-  /** An additional chain, root first, listed before the others; null: none. */
+  /** An additional chain, root first, listed first; null: none. */
   readonly chain: readonly string[] | null;
 }
 
-/** A column of an entity, bridge or facet, and how each subject of the page sees it. */
+/** A column, and how each subject of the page sees it. */
 interface MatrixRow {
   readonly object: string;
   readonly column: string;
-  /** Null: it has none. */
+  /** Null: none. */
   readonly label: string | null;
-  /** In the order of the subjects. */
   readonly sees: readonly Visibility[];
 }
 
-/** Visibility of columns to subjects of the policy, each acting alone and with all roles that it can have. */
+/** Visibility of columns to subjects, each acting alone and with all roles that it can have. */
 export interface Matrix {
-  /** Chains; for most subjects, the subject alone. */
+  /** Chains; usually the subject alone. */
   readonly subjects: readonly (readonly string[])[];
-  /** Cursor of the next page of subjects; null at the end. */
+  /** Cursor of the next page; null at the end. */
   readonly next_subject: string | null;
-  /** Number of subjects whose name matches. */
+  /** Number of matching subjects. */
   readonly subject_count: number;
   readonly rows: readonly MatrixRow[];
-  /** Number of rows whose name matches. */
+  /** Number of matching rows. */
   readonly row_count: number;
   readonly versions: ServedVersions;
 }
 
 export const MOST_SUBJECTS = 50;
 export const MOST_ROWS = 200;
-/** Subjects that are judged for a page; beyond them it ends, and the next one goes on. */
+/** Subjects evaluated per page; beyond them the page ends early. */
 const MOST_JUDGED = 1_000;
-/** Names that are processed before other requests get their turn. */
+/** Names between two yields to the event loop. */
 const STRIDE = 500;
 
 /**
- * Part of the matrix of subjects and columns, for callers who may know the policy. It shows the rights of each
- * subject at the present time and without an address, like `explainAccess`.
+ * A page of the matrix of subjects and columns, for callers who may know the policy. Evaluates each subject at the
+ * present time and without an address, like `explainAccess`.
  *
  * @throws QueryError E2101 without an admin role, and as `respond`
  */
@@ -83,7 +80,6 @@ export function matrix(parts: RequestParts, call: RequestCall, question: MatrixQ
   });
 }
 
-/** In steps of one relation of one subject, or of some hundred names. */
 function* partOf(
   manifest: Manifest,
   snapshot: PolicySnapshot,
@@ -168,7 +164,7 @@ function* subjectsFor(
   };
 }
 
-/** Computes how chains see the rows of the matrix. */
+/** Computes the visibility of the matrix' rows for chains. */
 class Judge {
   readonly #manifest: Manifest;
   readonly #snapshot: PolicySnapshot;

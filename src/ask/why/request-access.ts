@@ -15,29 +15,26 @@ import type { RequestParts } from '../request/parts.js';
 import { respond } from '../request/respond.js';
 import { sees } from './row.js';
 
-/** A request for access to an object, with the reason. */
 export interface AccessRequest {
-  /** As the caller writes it; the answer does not reveal if there is such an object. */
+  /** As written by the caller, declared or not. */
   readonly object: string;
   readonly reason: string;
 }
 
-/** Reveals nothing about the object: the answer is the same if it does not exist. */
+/** Reveals nothing about the object: the same if it does not exist. */
 export interface AccessRequested {
-  /** True if the owner's receiver has it; false if none is configured, so that it is in the audit log alone. */
+  /** False if no receiver is configured: then only the audit log has it. */
   readonly delivered: boolean;
 }
 
-/** Dependencies of access requests, in addition to those of every request. */
 export interface AccessRequestParts extends RequestParts {
   readonly owner: Owner;
 }
 
 /**
- * Puts a request for access on record, and before the owner of the policy, with what could be granted. It changes no
- * right.
+ * Records a request for access, and notifies the policy's owner with what could be granted. Changes no rights.
  *
- * @throws QueryError E5034 where the owner's receiver does not take it, and as `respond`
+ * @throws QueryError E5034 if the receiver does not accept it, and as `respond`
  */
 export function requestAccess(
   parts: AccessRequestParts,
@@ -64,34 +61,34 @@ export function requestAccess(
   });
 }
 
-/** Names for the log: the relation, and the column if there is such a one. */
+/** Names for the log: the relation, and the column if it exists. */
 function namesOf(relation: Relation, column: string | null): readonly string[] {
   const all = [...relation.columns, ...(relation.computed ?? [])];
   const is = column !== null && all.some(({ name }) => name === column);
   return is ? [objectName(relation), objectName(relation, column)] : [objectName(relation)];
 }
 
-/** A role that would show more of the object, judged by that role alone with every attribute. */
+/** A role that would show more of the object, evaluated alone with every attribute. */
 interface RoleOffer {
   readonly role: string;
   readonly sees: Visibility;
-  /** Other objects that it grants something of, and the subject has no grant on. */
+  /** Other objects that it grants and the subject has no grant on. */
   readonly also: { readonly count: number; readonly first: readonly string[] };
 }
 
-/** Roles that are named. */
+/** Most roles, and other objects, that are listed. */
 const OFFERS = 20;
 
-/** Roles and grants that would give somebody access to an object, and its present visibility. */
+/** Roles and a grant that would give access to an object. */
 export interface AccessOffer {
   readonly declared: boolean;
   readonly sees: Visibility;
   readonly roles: readonly RoleOffer[];
-  /** The least grant that would show it in the clear, as a policy writes it. */
+  /** Smallest grant that would show it unmasked, as in a policy. */
   readonly grant: Readonly<Record<string, unknown>> | null;
 }
 
-/** Roles and grants that would give `caller` access to an object, under the policy that is served. */
+/** Offers for `caller`, under the current policy. */
 export async function offerOf(
   caller: Pick<Caller, 'access' | 'manifest' | 'snapshot'>,
   object: string,
@@ -122,7 +119,7 @@ async function noticeOf(
   return { ...about, ...(await offerOf(caller, object)) };
 }
 
-/** Yields after each role: a policy may have many, and each of them many grants. */
+/** Yields after each role: there may be many, with many grants. */
 function* offersFor(
   named: CatalogName,
   relation: Relation,
@@ -153,7 +150,6 @@ function alsoOf(
   return { count: others.length, first: others.slice(0, OFFERS) };
 }
 
-/** The least grant that would show the object in the clear, as a policy writes it. */
 function grantFor(named: CatalogName, relation: Relation): Readonly<Record<string, unknown>> {
   const columns = named.column === null ? relation.columns.map((c) => c.name) : [named.column];
   const labels = relation.columns.filter((c) => columns.includes(c.name)).flatMap((c) => c.sensitivity ?? []);
@@ -161,17 +157,16 @@ function grantFor(named: CatalogName, relation: Relation): Readonly<Record<strin
   return { on: relation.name, columns, ...(unmask.length > 0 && { unmask }) };
 }
 
-/** Notification for the owner of the policy, as JSON. */
 export interface OwnerNotice {
   /** `osl.access_request`. */
   readonly type: string;
-  /** Unique, so that a receiver can ignore repetitions. */
+  /** Unique, for deduplication by the receiver. */
   readonly id: string;
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** Notifies the owner of the policy, outside of this service. */
+/** Notifies the owner of the policy. */
 export interface Owner {
-  /** Resolves once the owner's receiver has it; null if no receiver is configured. @throws QueryError E5034 */
+  /** Resolves once delivered; null if no receiver is configured. @throws QueryError E5034 */
   readonly tell: ((notice: OwnerNotice) => Promise<void>) | null;
 }

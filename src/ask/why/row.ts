@@ -17,19 +17,19 @@ import { run } from '../data/ask.js';
 import type { AnswerParts } from '../data/parts.js';
 import type { Caller } from '../request/caller.js';
 
-/** A subject of the chain without whom more would be visible. */
+/** A subject of the chain that restricts visibility. */
 export interface TakenAway {
   readonly subject: string;
-  /** Visibility to the rest of the chain, without that subject. */
+  /** Visibility without that subject. */
   readonly would_see: Visibility;
 }
 
-/** Visibility of an object to a caller; for a relation, that of its most visible column. */
+/** Visibility of an object; for a relation, of its most visible column. */
 export function sees(object: CatalogName, relation: Relation, catalog: Catalog, access: Access): Visibility {
   return widestVisibility(relation, object.column, catalog, access);
 }
 
-/** Subjects of a chain that restrict an object: without any one of them, it would be more visible. */
+/** Subjects of a chain without whom the object would be more visible. */
 export function takenAway(
   object: CatalogName,
   relation: Relation,
@@ -48,7 +48,7 @@ export function takenAway(
   });
 }
 
-/** The chain without each of its subjects in turn; empty for a chain of one. */
+/** The chain without each subject in turn; empty for a chain of one. */
 function withoutEach(
   identity: IdentityClaims,
 ): readonly { readonly subject: string; readonly others: IdentityClaims }[] {
@@ -60,33 +60,31 @@ function withoutEach(
   });
 }
 
-/** Visibility of one row to a caller, and the reasons. */
+/** Visibility of one row, with reasons. */
 export interface RowReason {
-  /** Values of the primary key, in its order. */
+  /** Primary key values, in order. */
   readonly key: readonly string[];
-  /** False too if there is no such row. */
+  /** Also false if the row does not exist. */
   readonly visible: boolean;
-  /** Grants that show it, each by itself: `roles.sales.grants[0]`. */
+  /** Grants that show it by themselves: `roles.sales.grants[0]`. */
   readonly shown_by: readonly string[];
-  /** Subjects of the chain without any one of whom the row would be visible. */
+  /** Subjects of the chain without whom it would be visible. */
   readonly taken_away_by: readonly string[];
 }
 
-/** The row to look for, and the means of finding it. */
 export interface RowQuestion {
   readonly relation: Relation;
   readonly key: readonly string[];
-  /** The rule of a grant, by its id. */
+  /** Rules by grant id. */
   readonly rules: ReadonlyMap<string, string>;
   readonly signal: AbortSignal;
-  /** Resolves once the decision is on record; nothing is read before. */
+  /** Resolves once the decision is recorded; nothing is read before. */
   readonly recorded: Promise<void>;
 }
 
 /**
- * Checks if the chain in `caller.seenAs` sees the row of a key, under its row filters and by the governed engine; only
- * the existence of the row is read. Key columns that are masked for the caller, or not granted, are compared
- * all the same: only who may know the policy may ask.
+ * Checks if the chain in `caller.seenAs` sees the row, under its row filters and by the governed engine; only existence
+ * is read. Masked key columns are compared in the clear, since only callers who may know the policy may ask.
  *
  * @throws QueryError E0511 for a key of another length, or a relation without one; and as the statement fails
  */
@@ -145,7 +143,7 @@ async function isThere(
   return found !== '0';
 }
 
-/** `access` restricted to the rows that `grants` show, with the key in the clear and no other column. */
+/** `access` restricted to the rows of `grants`, with only the key columns, unmasked. */
 function keysOnly(
   access: EffectiveAccess,
   relation: Relation,

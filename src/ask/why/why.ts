@@ -7,22 +7,22 @@ import type { RequestParts } from '../request/parts.js';
 import { respond } from '../request/respond.js';
 import { sees } from './row.js';
 
-/** Visibility of an object of the caller's own graph, with reasons that reveal nothing else. */
+/** Visibility of an object to the caller, with reasons that reveal nothing else. */
 export interface Why {
   readonly object: string;
   readonly sees: Exclude<Visibility, 'nothing'>;
-  /** Form of a masked cell; null if nothing is masked, or if the column has no label with a mask. */
+  /** Form of a masked cell; null if nothing is masked, or there is no label with a mask. */
   readonly masked_as: string | null;
   readonly because: readonly string[];
-  /** Opaque ids of the caller's grants on it. */
+  /** Opaque ids of the caller's grants. */
   readonly grants: readonly string[];
   readonly versions: ServedVersions;
 }
 
 /**
- * Explains to a caller why it sees an object as it does, using only its own rights and what it may see.
+ * Explains to a caller why it sees an object as it does, using only its own rights.
  *
- * @throws QueryError as a query for the object would, if the caller does not see it, and as `respond`
+ * @throws QueryError as a query would, if the caller does not see the object, and as `respond`
  */
 export function whyObject(parts: RequestParts, call: RequestCall, name: string): Promise<Why> {
   return respond<Why, Why>(parts, call, {
@@ -94,14 +94,14 @@ function delegated(chainLength: number): readonly string[] {
   return chainLength > 1 ? ['you act for others: you see only what everybody in the chain may see'] : [];
 }
 
-/** Error that a query for the object would get, so that an unknown name reveals nothing here either. */
+/** Error of a query for the object, so that unknown names reveal nothing here either. */
 function asAQuestionWould({ manifest, access }: Caller, { relation, column }: CatalogName): Error {
   const select = column === null ? 'count(*)' : identifier(column);
   try {
     compile(`select ${select} from osl.entities.${identifier(relation)}`, manifest.catalog, access);
   } catch (refusal) {
     if (!(refusal instanceof QueryError)) throw refusal;
-    // The place would be one in a text that the caller has not written.
+    // The position would refer to a text that the caller has not written.
     return new QueryError(refusal.entry, refusal.message, { ...refusal, position: null });
   }
   return new InternalError(`a question for ${relation} is answered, and none of it is seen`);

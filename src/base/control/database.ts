@@ -5,23 +5,26 @@ import { type ControlPlace, controlUrl } from './url.js';
 
 export type { ResultRow };
 
-/** Statements of the gateway's own, with values. */
 export interface ControlQueries {
   /** @throws ControlFault */
   query(statement: Sql, values?: readonly unknown[]): Promise<readonly ResultRow[]>;
 }
 
-/** The database of `OSL_CONTROL_URL`, in whose schema `osl_control` gateways keep what they share. */
+/** The database of `OSL_CONTROL_URL`: its schema `osl_control` holds state that gateways share. */
 export interface ControlDatabase extends ControlQueries {
-  /** One transaction, after all others, of whatever gateway, that began under the same name. @throws ControlFault */
+  /**
+   * Runs `work` in a transaction. Transactions of the same name, of any gateway, run one after another.
+   *
+   * @throws ControlFault
+   */
   transaction<T>(name: string, work: (tx: ControlQueries) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
 export interface ControlOptions {
-  /** Connections at most. */
+  /** Largest number of connections; default 2. */
   readonly connections?: number;
-  /** For one statement, ms. */
+  /** Timeout of one statement, ms; default 5000. */
   readonly statementMs?: number;
 }
 
@@ -30,8 +33,8 @@ const STATEMENT_MS = 5_000;
 const IDLE_MS = 60_000;
 
 /**
- * Connects when it is first asked, and anew, by the URL of then, after a connection could not be had. A server that
- * falls silent is given up after the time of one statement.
+ * Connects lazily. After a failed connection the pool is made anew, with the URL of that time. A server that does not
+ * answer is given up after the timeout of one statement.
  */
 export function openControl(place: ControlPlace, options: ControlOptions = {}): ControlDatabase {
   const { connections = 2, statementMs = STATEMENT_MS } = options;
@@ -54,10 +57,10 @@ export function openControl(place: ControlPlace, options: ControlOptions = {}): 
     try {
       return await at.connect();
     } catch (error) {
-      // Another password may stand in the file by now. Who else waited for this pool fails too, and it ends once.
+      // The file may have another password by now. Others that wait for this pool fail too; it is ended once.
       if (pool === at) {
         pool = null;
-        at.end().catch(() => undefined); // it has no connection
+        at.end().catch(() => undefined);
       }
       throw controlFault(error);
     }
@@ -115,10 +118,9 @@ export function connectionOf(place: ControlPlace, applicationName: string, state
     statement_timeout: statementMs,
     lock_timeout: statementMs,
     idle_in_transaction_session_timeout: 2 * statementMs,
-    // The server may be the one that is silent.
     query_timeout: statementMs + 1_000,
     keepAlive: true,
-    // Nobody's function stands in for one of Postgres.
+    // INVARIANT: functions of other schemas cannot shadow those of Postgres.
     options: '-c search_path=pg_catalog',
   };
 }

@@ -3,7 +3,7 @@ import { messageOf } from '../thrown.js';
 /** Failure of the control database, in words for the operator; `cause` is the error of `pg` or the system. */
 export class ControlFault extends Error {
   override readonly name = 'ControlFault';
-  /** SQLSTATE, or the system's code; null where there is none. */
+  /** SQLSTATE, or the system's error code; null if there is none. */
   readonly code: string | null;
 
   constructor(message: string, cause: unknown) {
@@ -11,13 +11,13 @@ export class ControlFault extends Error {
     this.code = codeIn(cause);
   }
 
-  /** Somebody else wrote what this was about to write. */
+  /** True if a concurrent transaction wrote the same rows. */
   get isConflict(): boolean {
     return this.code === '23505' || this.code === '40001';
   }
 }
 
-/** Any error of a statement, or of a connection, as a ControlFault. No word of it holds a value or a password. */
+/** Turns an error of a statement or a connection into a ControlFault. Its message has no value and no password. */
 export function controlFault(error: unknown): ControlFault {
   if (error instanceof ControlFault) return error;
   const code = codeIn(error);

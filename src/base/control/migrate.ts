@@ -3,25 +3,22 @@ import type { ControlDatabase, ControlQueries } from './database.js';
 import { ControlFault, controlFault } from './fault.js';
 import { MIGRATIONS, type Migration } from './migrations.js';
 
-/** Roles of the database that are given what they need, and no more. */
+/** Database roles to grant privileges to, by kind. */
 export interface ControlRoles {
   readonly gateway: readonly string[];
   readonly author: readonly string[];
 }
 
-/** Result of a migration. */
 export interface MigrationResult {
-  /** The steps that were due, by number. */
   readonly ran: readonly Migration[];
-  /** Of the newest step that stands there; a newer gateway may have brought steps that this one does not know. */
+  /** Number of the newest step in the database, which may be newer than this gateway. */
   readonly stands: number;
 }
 
 /**
- * Brings the schema `osl_control` up to what this gateway knows, in one transaction, and grants the roles what they need.
- * Steps that stand there already are not run again.
+ * Migrates the schema `osl_control` in one transaction, and grants the roles their privileges.
  *
- * @throws ControlFault, as where the role may not make the schema or a named role does not exist
+ * @throws ControlFault, e.g. if the role may not create the schema, or a named role does not exist
  */
 export function migrate(database: ControlDatabase, roles: ControlRoles): Promise<MigrationResult> {
   return database.transaction('migrate', async (tx) => {
@@ -43,11 +40,7 @@ export function migrate(database: ControlDatabase, roles: ControlRoles): Promise
   });
 }
 
-/**
- * Sees to it that the schema is there: makes it where the role may, as in a database of its own.
- *
- * @throws ControlFault with what to do
- */
+/** Checks that the schema is up to date; migrates it if the role may. @throws ControlFault with instructions */
 export async function requireSchema(database: ControlDatabase): Promise<void> {
   const newest = Math.max(...MIGRATIONS.map(({ number }) => number));
   const [found] = await database.query(
@@ -67,7 +60,6 @@ export async function requireSchema(database: ControlDatabase): Promise<void> {
   await migrate(database, { gateway: [], author: [] });
 }
 
-/** The newest step that stands; null where the schema was not made by us yet. */
 async function standing(tx: ControlQueries): Promise<number | null> {
   const [found] = await tx.query(sql`select to_regclass('osl_control.migration') is not null as made`);
   if (found?.['made'] !== true) return null;
@@ -91,7 +83,6 @@ async function grant(tx: ControlQueries, roles: ControlRoles): Promise<void> {
   }
 }
 
-/** A name of a role as SQL; the operator wrote it. @throws ControlFault */
 function quoted(role: string): Sql {
   if (role === '' || role.includes('\0') || Buffer.byteLength(role) > 63)
     throw controlFault(new Error(`no name of a role: ${JSON.stringify(role)}`));

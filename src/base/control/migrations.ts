@@ -22,7 +22,6 @@ create trigger tell after insert on osl_control.revocation
   for each statement execute function osl_control.tell();
 `;
 
-/** The step of the schema that makes the table. */
 const REVOCATIONS = Object.freeze({
   number: 4,
   name: 'revoked tokens',
@@ -35,7 +34,7 @@ const REVOCATIONS = Object.freeze({
   },
 });
 
-/** A crash empties the tables, as the end of a window would: so they cost no log of the database. */
+/** Unlogged: a crash empties the tables, which is harmless, since windows end anyway. */
 const SQL = sql`
 -- What is used of limits, under hashes of what is counted.
 create unlogged table osl_control.limit_count (
@@ -53,7 +52,6 @@ create unlogged table osl_control.limit_peer (
 );
 `;
 
-/** The step that makes the tables in which gateways count limits together. */
 const LIMITS = Object.freeze({
   number: 3,
   name: 'counts of limits',
@@ -64,23 +62,21 @@ const LIMITS = Object.freeze({
   },
 });
 
-/** Privileges on a table. `gateway`: the serving role. `author`: the role of policy authors. */
 interface TablePrivileges {
   readonly gateway: Sql | null;
   readonly author: Sql | null;
 }
 
-/** One step of the schema `osl_control`. Steps are only ever added: what has run somewhere is never edited. */
+/** A migration of `osl_control`. Append new ones; never edit one that may have run somewhere. */
 export interface Migration {
   readonly number: number;
   readonly name: string;
-  /** Static SQL, run as the owner in one transaction with all others that are due. */
+  /** Static SQL, run as the owner in one transaction with the others that are due. */
   readonly script: Sql;
-  /** Tables that it makes, without their schema, and who may do what with them: `select, insert`. */
+  /** Tables that it creates, and their privileges: `select, insert`. */
   readonly tables: Readonly<Record<string, TablePrivileges>>;
 }
 
-/** Rows are written once: neither a privilege nor a slip changes or removes one. */
 const APPEND_ONLY = sql`
 create function osl_control.refuse_change() returns trigger language plpgsql as $$
 begin
@@ -167,7 +163,6 @@ create table osl_control.gateway_key (
 );
 `;
 
-/** In the order of their numbers. Whoever adds one takes the next number. */
 const STEPS: readonly Migration[] = Object.freeze([
   {
     number: 1,
@@ -198,7 +193,7 @@ const STEPS: readonly Migration[] = Object.freeze([
   },
 ]);
 
-/** @throws Error where two steps have one number, or none has it: whoever brought them together has erred */
+/** @throws Error if the numbers are not consecutive */
 function inOrder(steps: readonly Migration[]): readonly Migration[] {
   if (steps.some(({ number }, i) => number !== i + 1))
     throw new Error('steps of osl_control have wrong numbers');

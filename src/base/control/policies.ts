@@ -2,31 +2,29 @@ import { createHash } from 'node:crypto';
 import { sql } from '../sql.js';
 import type { ControlDatabase, ControlQueries, ResultRow } from './database.js';
 
-/** A text that was proposed as a policy. Its `number` counts from 1 for each tenant. */
+/** A pushed policy text. `number` counts from 1 for each tenant. */
 export interface PolicyVersion {
   readonly number: number;
   /** SHA-256 of the text in UTF-8, hex. */
   readonly digest: string;
-  /** The version that served when it was proposed; null where none did. */
+  /** Active version when it was pushed; null if none. */
   readonly parent: number | null;
-  /** Stated author, and comment. */
   readonly author: string;
   readonly comment: string | null;
-  /** The role that logged in to write it, as the database says. */
+  /** Database login that wrote it. */
   readonly login: string;
-  /** RFC 3339, UTC, by the clock of the database. */
+  /** RFC 3339, UTC, by the database's clock. */
   readonly at: string;
 }
 
-/** A version began to serve. The activation with the greatest number is the one that serves. */
+/** Record that a version became active. The one with the greatest number is in force. */
 export interface Activation extends Omit<PolicyVersion, 'digest' | 'parent'> {
   readonly version: number;
   readonly action: 'activate' | 'rollback';
-  /** The newest published version that it was checked with; 0 for none. */
+  /** Newest published version that it was checked against; 0: none. */
   readonly published: number;
 }
 
-/** Active policy: an activation with the text of its version. */
 export interface ActivePolicy {
   readonly activation: number;
   readonly version: number;
@@ -34,7 +32,7 @@ export interface ActivePolicy {
   readonly text: string;
 }
 
-/** Concurrent change: the state must be read again. */
+/** The state changed concurrently; read it again. */
 export class ControlConflict extends Error {
   override readonly name = 'ControlConflict';
 }
@@ -71,7 +69,7 @@ export async function activations(control: ControlQueries, tenant: string): Prom
   }));
 }
 
-/** The text of a version; null where there is none of that number. @throws ControlFault */
+/** Null if there is no such version. @throws ControlFault */
 export async function policyText(
   control: ControlQueries,
   tenant: string,
@@ -84,7 +82,7 @@ export async function policyText(
   return row === undefined ? null : String(row['text']);
 }
 
-/** Null where none was ever activated. @throws ControlFault, also for a text that is not what its digest says */
+/** Null if no policy was ever activated. @throws ControlFault, ControlConflict if the text does not match its digest */
 export async function activePolicy(control: ControlQueries, tenant: string): Promise<ActivePolicy | null> {
   const [row] = await control.query(
     sql`select a.number as activation, v.number as version, v.digest, v.text
@@ -105,13 +103,12 @@ export async function activePolicy(control: ControlQueries, tenant: string): Pro
   };
 }
 
-/** Author and comment of a change. */
 export interface Authorship {
   readonly author: string;
   readonly comment: string | null;
 }
 
-/** Keeps a text as the next version; one that is there already, as the newest, is not written twice. @throws ControlFault */
+/** Stores a text as the next version, unless it equals the newest. @throws ControlFault */
 export function pushPolicy(
   database: ControlDatabase,
   tenant: string,
@@ -133,16 +130,16 @@ export function pushPolicy(
   });
 }
 
-/** State that an activation was checked against. */
+/** State of the tenant: number of the active activation, and of the newest published version; 0 if none. */
 export interface ActivationBase {
   readonly activation: number;
   readonly published: number;
 }
 
 /**
- * Has a version serve from now on. Gateways hear of it as it commits.
+ * Activates a version; gateways are notified on commit.
  *
- * @throws ControlConflict where something else serves, or is published, than was `seen`; ControlFault
+ * @throws ControlConflict if `seen` is out of date; ControlFault
  */
 export function activatePolicy(
   database: ControlDatabase,
@@ -170,7 +167,7 @@ export function activatePolicy(
   });
 }
 
-/** The numbers of what serves; 0 where nothing does. @throws ControlFault */
+/** Current state of a tenant. @throws ControlFault */
 export async function standing(control: ControlQueries, tenant: string): Promise<ActivationBase> {
   const [row] = await control.query(
     sql`select (select coalesce(max(number), 0) from osl_control.policy_activation where tenant = $1) as activation,
@@ -180,7 +177,7 @@ export async function standing(control: ControlQueries, tenant: string): Promise
   return { activation: Number(row?.['activation']), published: Number(row?.['published']) };
 }
 
-/** The tenants that have a policy or a published version there. @throws ControlFault */
+/** Tenants with a policy or a published version. @throws ControlFault */
 export async function tenantsIn(control: ControlQueries): Promise<readonly string[]> {
   const rows = await control.query(
     sql`select tenant from osl_control.policy_version union select tenant from osl_control.published_version

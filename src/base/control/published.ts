@@ -2,7 +2,7 @@ import { sql } from '../sql.js';
 import type { ControlDatabase, ControlQueries } from './database.js';
 import { ControlConflict, standing } from './policies.js';
 
-/** A version of what is published, as a gateway wrote it. */
+/** A published version, as stored by a gateway. */
 export interface PublishedVersion {
   readonly number: number;
   /** SHA-256 of `bytes`, hex. */
@@ -11,7 +11,7 @@ export interface PublishedVersion {
   readonly bytes: Buffer;
 }
 
-/** The versions with numbers above `after`, oldest first. @throws ControlFault */
+/** Versions above `after`, oldest first. @throws ControlFault */
 export async function publishedAfter(
   control: ControlQueries,
   tenant: string,
@@ -30,7 +30,7 @@ export async function publishedAfter(
   }));
 }
 
-/** The id of the version of a number; null where there is none. @throws ControlFault */
+/** Null if there is no such version. @throws ControlFault */
 export async function publishedId(
   control: ControlQueries,
   tenant: string,
@@ -44,10 +44,10 @@ export async function publishedId(
 }
 
 /**
- * Publishes versions for all gateways, in order, or none. They hear of it as it commits.
+ * Publishes versions for all gateways, all or none. They are notified on commit.
  *
- * @param activation the policy that the versions were judged with; null where each gateway has its own
- * @throws ControlConflict where another gateway has published, or another policy serves; ControlFault
+ * @param activation active policy that the versions were checked with; null if each gateway has its own
+ * @throws ControlConflict if another gateway has published, or another policy is active; ControlFault
  */
 export function shareVersions(
   database: ControlDatabase,
@@ -71,9 +71,7 @@ export function shareVersions(
   });
 }
 
-/**
- * True if all gateways of a tenant have this key: the first one that comes says which it is. @throws ControlFault
- */
+/** True if this is the key of all gateways of the tenant; the first to call registers its key. @throws ControlFault */
 export async function isSharedKey(
   control: ControlQueries,
   tenant: string,

@@ -1,7 +1,7 @@
 import { sql } from '../sql.js';
 import type { ControlDatabase, ControlQueries } from './database.js';
 
-/** A revocation, as gateways tell each other. Times are ms since the epoch. */
+/** A revocation as stored for all gateways. Times are ms since the epoch. */
 export interface SharedRevocation {
   /** A UUID. */
   readonly id: string;
@@ -11,7 +11,7 @@ export interface SharedRevocation {
   readonly until: number;
 }
 
-/** Revokes for all gateways, which hear of it as it commits; once, however often it is asked for. @throws ControlFault */
+/** Stores a revocation for all gateways, which are notified on commit. Idempotent. @throws ControlFault */
 export function shareRevocation(
   database: ControlDatabase,
   tenant: string,
@@ -29,7 +29,7 @@ export function shareRevocation(
   });
 }
 
-/** The number of the last revocation; 0 where there is none. @throws ControlFault */
+/** Number of the newest revocation; 0 if there is none. @throws ControlFault */
 export async function lastRevocation(control: ControlQueries, tenant: string): Promise<number> {
   const [row] = await control.query(
     sql`select coalesce(max(number), 0) as number from osl_control.revocation where tenant = $1`,
@@ -38,7 +38,7 @@ export async function lastRevocation(control: ControlQueries, tenant: string): P
   return Number(row?.['number']);
 }
 
-/** The revocations after the `number`-th that are in force at `now`, ms since the epoch. @throws ControlFault */
+/** Revocations above `number` that are in force at `now`, ms since the epoch. @throws ControlFault */
 export async function revokedAfter(
   control: ControlQueries,
   tenant: string,

@@ -3,27 +3,29 @@ import { connectionOf } from './database.js';
 import { type ControlFault, controlFault } from './fault.js';
 import type { ControlPlace } from './url.js';
 
-/** On which `osl_control` says that something changed; the payload says what. */
 const CONTROL_CHANNEL = 'osl_control';
 
 export interface SignalListener {
-  /** Something changed: `about` is the payload, empty once listening began (again), when anything may have. */
+  /**
+   * Called for each notification; with an empty payload when listening (re)starts, since notifications may have been
+   * missed.
+   */
   heard(about: string): void;
-  /** Nothing is heard any more. Told once for each loss. */
+  /** The connection was lost. Called once for each loss. */
   lost(fault: ControlFault): void;
 }
 
-/** A connection that listens, and is opened again when it is lost. */
+/** A LISTEN connection that reconnects when it is lost. */
 export interface SignalSubscription {
   close(): Promise<void>;
 }
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5_000;
-/** A connection on which a firewall or a dead server says nothing is noticed by a statement of no meaning. */
+/** Interval of a statement that detects a dead connection. */
 const PULSE_MS = 5_000;
 
-/** Listens until it is closed. Notifications are a hint: whoever must not miss one also looks from time to time. */
+/** Listens until it is closed. Notifications may be lost: also poll for changes. */
 export function listenForChanges(place: ControlPlace, listener: SignalListener): SignalSubscription {
   let session: PostgresSession | null = null;
   let timer: NodeJS.Timeout | null = null;
@@ -41,7 +43,7 @@ export function listenForChanges(place: ControlPlace, listener: SignalListener):
     later(open, pause);
     pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
   };
-  /** A statement that is not answered in time ends the session. */
+  /** An unanswered statement ends the session. */
   const pulse = (of: PostgresSession): void => {
     later(() => void of.query('select 1').then(() => pulse(of), ignored), PULSE_MS);
   };
@@ -76,5 +78,5 @@ export function listenForChanges(place: ControlPlace, listener: SignalListener):
 }
 
 function ignored(): void {
-  // The session is lost, which it says itself.
+  // Reported by `lost`.
 }

@@ -3,14 +3,13 @@ import { isIP } from 'node:net';
 import { StartProblem } from '../start-problem.js';
 import { codeOf } from '../thrown.js';
 
-/** Location of the URL of the control database: in the settings, or in a file, as secrets are mounted. */
+/** Source of a database URL: the settings, or a mounted file. */
 export type ControlPlace = { readonly url: string } | { readonly file: string };
 
 /**
- * The URL as it stands now. To another machine it must say how the connection is protected: who changes what is read
- * there changes who may see what.
+ * Reads the URL. For another machine it must state `sslmode`, since whoever changes what is read there changes access.
  *
- * @param variable of the environment, for messages
+ * @param variable name of the environment variable, for messages
  * @throws StartProblem
  */
 export function controlUrl(place: ControlPlace, variable = 'OSL_CONTROL_URL'): string {

@@ -2,21 +2,20 @@ import type { Duplex } from 'node:stream';
 import { Client, type ClientConfig, Pool, type PoolConfig } from 'pg';
 import { MessageCheck } from './message-check.js';
 
-/** Time in ms that a server may take to end a connection. */
 const END_MS = 2_000;
 
 /**
- * The only client of `pg` that there is. INVARIANT: whatever becomes of its connection is told to whoever waits for an
- * answer, and by `end`; it never ends the process, whether the client is idle, lent or connecting.
+ * The only `pg` client in use. INVARIANT: connection errors reject pending queries and emit `end`; they never end the
+ * process, whether the client is idle, lent or connecting.
  */
 export class PostgresClient extends Client {
   constructor(config?: string | ClientConfig) {
     super(config);
-    this.on('error', ignored); // without a listener Node ends the process; `end` follows
+    this.on('error', ignored); // without a listener Node would end the process
     checkMessages(connectionOf(this));
   }
 
-  /** A server that does not end the connection in time has it cut. */
+  /** Closes the connection; destroys it if the server does not close it in time. */
   override end(): Promise<void>;
   override end(done: (error: Error) => void): void;
   override end(done?: (error: Error) => void): Promise<void> | undefined {
@@ -27,37 +26,35 @@ export class PostgresClient extends Client {
     return undefined;
   }
 
-  /** The socket, or the TLS over it. */
   get stream(): Duplex {
     return connectionOf(this).stream;
   }
 
-  /** Of the session, for a cancel request. */
+  /** Key of the session, for a CancelRequest. */
   get cancelKey(): { readonly processId: number; readonly secretKey: number } {
-    const { processID, secretKey } = this as unknown as ClientInternals; // its types leave them out
+    const { processID, secretKey } = this as unknown as ClientInternals; // not in its types
     return { processId: processID, secretKey };
   }
 
-  /** Its `ssl` as it was understood: false, true or options of `tls.connect`. */
+  /** `ssl` as parsed by `pg`: false, true or options of `tls.connect`. */
   get tls(): unknown {
     return connectionOf(this).ssl;
   }
 
-  /** Ends the connection at once. */
   cut(error?: Error): void {
     this.stream.destroy(error);
   }
 }
 
-/** Connections that are lent and taken back, with one error listener each for as long as they last. */
+/** Connection pool whose idle connections may break without an unhandled error. */
 export function postgresPool(config: PoolConfig): Pool {
   const pool = new Pool({ ...config, Client: PostgresClient });
-  pool.on('error', ignored); // a connection that breaks while it rests is none of a statement's
+  pool.on('error', ignored); // an idle connection broke: no statement is affected
   return pool;
 }
 
 function ignored(): void {
-  // Whoever waits for an answer is told.
+  // Pending queries are rejected by `pg`.
 }
 
 interface ClientInternals {
@@ -69,15 +66,14 @@ interface ClientInternals {
 interface ConnectionInternals {
   readonly stream: Duplex;
   readonly ssl: unknown;
-  /** Has the parser hear the stream. */
   attachListeners(stream: Duplex): void;
 }
 
 function connectionOf(client: Client): ConnectionInternals {
-  return (client as unknown as ClientInternals).connection; // its types leave it out
+  return (client as unknown as ClientInternals).connection; // not in its types
 }
 
-/** Puts `MessageCheck` before the parser; what either throws is the end of the connection. */
+/** Puts `MessageCheck` before the parser; an error of either destroys the connection. */
 function checkMessages(connection: ConnectionInternals): void {
   const attach = connection.attachListeners.bind(connection);
   connection.stream.on('error', ignored);
@@ -87,7 +83,7 @@ function checkMessages(connection: ConnectionInternals): void {
     attach(stream);
     const check = new MessageCheck();
     for (const parse of stream.listeners('data').filter((listener) => !before.has(listener))) {
-      stream.removeListener('data', parse as (chunk: Buffer) => void); // as it was added
+      stream.removeListener('data', parse as (chunk: Buffer) => void);
       stream.on('data', (chunk: Buffer) => {
         try {
           const whole = check.take(chunk);

@@ -1,18 +1,17 @@
 const HEADER = 5;
-/** Postgres' own bound on one message. */
 const MAX_MESSAGE = 0x4000_0000;
 
 /**
- * Splits what a server sends into whole messages and checks that their strings end inside them. The parser of `pg` trusts
- * both: without it, bytes of something that is no Postgres would throw where nobody catches, or be read for ever.
+ * Splits the server's bytes into whole messages, and checks that their strings end inside them. The parser of `pg`
+ * trusts both: a server that is not Postgres could make it throw uncaught, or read forever.
  */
 export class MessageCheck {
   #chunks: Buffer[] = [];
   #length = 0;
-  /** Bytes that the next message needs before it is whole. */
+  /** Bytes needed until the next message is complete. */
   #needed = HEADER;
 
-  /** The messages that are whole with `chunk`; empty while one is under way. @throws Error */
+  /** Complete messages so far; empty if the first is incomplete. @throws Error */
   take(chunk: Buffer): Buffer {
     this.#chunks.push(chunk);
     this.#length += chunk.length;
@@ -46,7 +45,7 @@ function messageEnd(bytes: Buffer, at: number): number | null {
   return at + 1 + length;
 }
 
-/** @throws Error for a body with a string that does not end in it */
+/** @throws Error if a string does not end within `body` */
 function checkStrings(type: number, body: Buffer): void {
   switch (String.fromCharCode(type)) {
     case 'E':
@@ -72,10 +71,8 @@ function checkStrings(type: number, body: Buffer): void {
 }
 
 const SASL = 10;
-/** Rest of a RowDescription field after its column name. */
 const COLUMN_BYTES = 18;
 
-/** End of `count` strings that begin at `at`. */
 function stringsEnd(body: Buffer, at: number, count: number): number {
   let end = at;
   for (let i = 0; i < count; i += 1) {
@@ -86,7 +83,6 @@ function stringsEnd(body: Buffer, at: number, count: number): number {
   return end;
 }
 
-/** Fields, each of a letter and a string, up to a zero. */
 function checkFields(body: Buffer): void {
   let at = 0;
   while (body[at] !== 0) {
@@ -95,7 +91,6 @@ function checkFields(body: Buffer): void {
   }
 }
 
-/** Strings up to an empty one. */
 function checkList(body: Buffer, from: number): void {
   for (let at = from, end = 0; ; at = end) {
     end = stringsEnd(body, at, 1);

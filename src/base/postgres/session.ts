@@ -4,26 +4,25 @@ import { PostgresClient } from './client.js';
 export type ResultRow = Readonly<Record<string, unknown>>;
 
 export interface SessionOptions extends ClientConfig {
-  /** For connecting, and for the answer to each statement, ms: a server that falls silent is given up with its connection. */
+  /** Timeout for connecting and for each statement, ms; a server that does not answer loses its connection. */
   readonly silenceMs: number;
 }
 
-/** One connection that is kept. */
+/** A single, dedicated connection. */
 export interface PostgresSession {
-  /** One statement at a time, in the order in which they are asked. Rejects once the connection is lost. */
+  /** Runs statements one after another. Rejects once the connection is lost. */
   query(text: string, values?: readonly unknown[]): Promise<readonly ResultRow[]>;
-  /** True while the connection lasts. */
   readonly open: boolean;
-  /** Resolves, with why, once the connection is lost or ended. Never rejects. */
+  /** Resolves with the reason once the connection is lost or closed. Never rejects. */
   readonly lost: Promise<Error>;
-  /** Calls `heard` with the payload of each notification, empty where it has none. */
+  /** Subscribes to notifications; the payload is empty if there is none. */
   onNotification(heard: (payload: string) => void): void;
-  /** Cuts it at once; whatever was asked is rejected. */
+  /** Destroys the connection; pending statements are rejected. */
   cut(): void;
   end(): Promise<void>;
 }
 
-/** @throws as `pg` does where the server does not answer, or lets nobody in */
+/** @throws as `pg` if the server does not answer, or refuses the login */
 export async function openSession({ silenceMs, ...config }: SessionOptions): Promise<PostgresSession> {
   const client = new PostgresClient({ keepAlive: true, connectionTimeoutMillis: silenceMs, ...config });
   let open = true;

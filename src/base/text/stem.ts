@@ -1,8 +1,8 @@
 /**
- * Porter's stemmer of 1980, with the two later amendments (`logi`, `bli`) that everybody uses.
- * Source: M. F. Porter, "An algorithm for suffix stripping", Program 14(3).
+ * Porter's stemmer of 1980, with the two usual amendments (`logi`, `bli`). Source: M. F. Porter, "An algorithm for
+ * suffix stripping", Program 14(3).
  *
- * @param word lower-case; whatever holds other letters than a–z comes back as it is
+ * @param word lower-case; returned unchanged if it has letters other than a–z
  */
 export function stem(word: string): string {
   if (word.length < 3 || !/^[a-z]+$/.test(word)) return word;

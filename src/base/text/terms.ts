@@ -1,23 +1,23 @@
 import { stem } from './stem.js';
 
 /**
- * Characters that NFKC may join with the letter before them: marks, the vowels and last consonants of Hangul, also those of its
- * compatibility forms, and the half-width signs of voice of Katakana.
+ * Characters that NFKC may combine with the preceding letter: marks, vowels and final consonants of Hangul (also
+ * compatibility forms), and half-width Katakana voice marks.
  */
 const JOINED = String.raw`\p{M}\u1160-\u11ff\u3130-\u318f\ud7b0-\ud7ff\uff9e-\uffdc`;
 const UNIT = new RegExp(`[^${JOINED}][${JOINED}]*|[${JOINED}]+`, 'gu');
 
-/** A stretch of a text in UTF-16 units, the end not included. */
+/** A range in UTF-16 units, end excluded. */
 interface TextSpan {
   readonly start: number;
   readonly end: number;
 }
 
-/** A text in Unicode's compatible form (NFKC), which knows where each stretch of it stood in the text as it was. */
+/** A text in NFKC that can map its ranges back to the original text. */
 class CompatibleText {
   readonly text: string;
   readonly #from: string;
-  /** Start and end of the units that are normalized by themselves around a place; null if nothing changes. */
+  /** Offsets of separately normalized units, in this text and in the original; null until needed. */
   #units: { readonly here: readonly number[]; readonly there: readonly number[] } | null = null;
 
   constructor(from: string) {
@@ -25,7 +25,7 @@ class CompatibleText {
     this.text = from.normalize('NFKC');
   }
 
-  /** The least stretch of the text as it was that `stretch` of this one was made of. */
+  /** Smallest range of the original that produced the given range. */
   before({ start, end }: TextSpan): TextSpan {
     if (this.text === this.#from) return { start, end };
     this.#units ??= unitsOf(this.#from);
@@ -48,7 +48,7 @@ function unitsOf(from: string) {
   return { here, there };
 }
 
-/** The last place in `ascending` whose number is no more than `most`. */
+/** Last index whose value is at most `most`. */
 function lastUpTo(ascending: readonly number[], most: number): number {
   let [low, high] = [0, ascending.length - 1];
   while (low < high) {
@@ -59,7 +59,7 @@ function lastUpTo(ascending: readonly number[], most: number): number {
   return low;
 }
 
-/** Lucene's English list: words so frequent that they only cost. */
+/** Lucene's English stop words. */
 const STOP_WORDS: ReadonlySet<string> = new Set(
   (
     'a an and are as at be but by for if in into is it no not of on or such that the their then there these ' +
@@ -69,18 +69,18 @@ const STOP_WORDS: ReadonlySet<string> = new Set(
 
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;
 const HUMP = /\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|\p{N}+|[^\p{Lu}\p{Ll}\p{N}]+/gu;
-/** The same of a word of ASCII, in half the time. */
+/** Same for ASCII words, twice as fast. */
 const ASCII_HUMP = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+/g;
-/** Scripts written without spaces: pairs of letters stand in for words. */
+/** Scripts written without spaces, where pairs of letters are used as words. */
 export const UNSPACED = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}]/u;
 
-/** Letters that Unicode takes for letters of their own, and that people write without. */
+/** Letters without a decomposition that people often write in plain form. */
 const PLAIN: ReadonlyMap<string, string> = new Map(
   Object.entries({ ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', ł: 'l', đ: 'd', ı: 'i' }),
 );
 const ASCII = /^[\x00-\x7f]*$/;
 
-/** Of Latin letters alone: in other scripts a mark makes another letter, as it does й of и. */
+/** Removes accents of Latin letters only: in other scripts a mark makes another letter, as in й. */
 export function withoutAccents(lower: string): string {
   if (ASCII.test(lower)) return lower;
   return lower
@@ -90,20 +90,19 @@ export function withoutAccents(lower: string): string {
     .replace(/[ßæœøłđı]/g, (letter) => PLAIN.get(letter) ?? letter);
 }
 
-/** A term as it occurs in a text: in UTF-16 units of the text as it was given. */
+/** A term and its range in the given text. */
 export interface PlacedTerm extends TextSpan {
   readonly term: string;
 }
 
-/** Rules that turn the words of a language into terms. */
 export interface WordRules {
-  /** The terms of a word in lower case: none of a stop word. */
+  /** Terms of a lower-case word; none for a stop word. */
   termsOf(lower: string): readonly string[];
-  /** Cuts a run of letters of a script without spaces into words; null: pairs of letters stand in for them. */
+  /** Segments a run of a script without spaces into words; null: use pairs of letters. */
   readonly cut: ((run: string) => Iterable<{ readonly segment: string; readonly index: number }>) | null;
 }
 
-/** Rules for a text of unknown language: English stems, other words unchanged. */
+/** Rules for an unknown language: English stemming. */
 export const ANY_LANGUAGE: WordRules = Object.freeze({
   termsOf(lower: string) {
     const plain = withoutAccents(lower);
@@ -112,12 +111,12 @@ export const ANY_LANGUAGE: WordRules = Object.freeze({
   cut: null,
 });
 
-/** Every term occurrence of `text` in its order, before hashing. */
+/** Every term of `text`, in order. */
 export function* termTexts(text: string, rules: WordRules = ANY_LANGUAGE): Generator<string> {
   for (const { term } of termsWithin(text.normalize('NFKC'), rules)) yield term;
 }
 
-/** The same, each with the stretch of `text` that it was made of: of a word, of a part of it, of a pair of letters. */
+/** Same, each with the range of `text` that produced it. */
 export function* placedTerms(text: string, rules: WordRules = ANY_LANGUAGE): Generator<PlacedTerm> {
   const compatible = new CompatibleText(text);
   for (const found of termsWithin(compatible.text, rules))
@@ -132,7 +131,7 @@ function* termsWithin(text: string, rules: WordRules): Generator<PlacedTerm> {
   }
 }
 
-/** The word as a whole, then its parts where it is written likeThis. */
+/** The whole word, then its parts if it is written likeThis. */
 function* termsOfWord(word: string, start: number, rules: WordRules): Generator<PlacedTerm> {
   const lower = word.toLowerCase();
   for (const term of rules.termsOf(lower)) yield { term, start, end: start + word.length };
@@ -162,7 +161,7 @@ function* termsOfRun(
   }
 }
 
-/** Maps lower-case text that is longer than its source: each pair has the span of the whole. */
+/** If lower-casing changed the length, each pair gets the range of the whole word. */
 function* pairsOf(word: string, start: number): Generator<PlacedTerm> {
   const lower = word.toLowerCase();
   const letters = [...lower];

@@ -1,12 +1,12 @@
 import { createContext, Script } from 'node:vm';
 import type { Worker } from 'node:worker_threads';
 
-/** Reason why a thread ended before it answered: time, memory, or a failure. */
+/** Reason why a thread did not answer: timeout, out of memory, or a failure. */
 export type ThreadFailure = 'late' | 'memory' | 'failed';
 
 /**
- * Result of `read` on a message of `worker`, within the time limit. What `read` throws rejects it, and so does `ended` where the
- * thread gave no answer; to end a thread that is late is the caller's.
+ * Waits for the first message that `read` maps to a value. Rejects with errors of `read`, and with `ended()` on timeout
+ * or if the thread ends. The caller terminates a late thread.
  */
 export function answerOf<Message, T>(
   worker: Worker,
@@ -47,7 +47,7 @@ export function answerOf<Message, T>(
   });
 }
 
-/** Work that was stopped, since it took too long. */
+/** Synchronous work was stopped after its time limit. */
 export class TimeLimitError extends Error {
   override readonly name = 'Stopped';
 
@@ -60,18 +60,18 @@ const script = new Script('work()');
 const context = createContext({ work: (): void => undefined }) as { work: () => unknown };
 
 /**
- * Result of `work`, which is synchronous. It is stopped wherever it is after so long, without a `finally` of its own:
- * what it was working on must be dropped. Costs some 40 µs for the clock in a thread of its own.
+ * Runs synchronous `work`, interrupting it after `ms` without running its `finally`: discard whatever it modified.
+ * Costs about 40 µs.
  *
- * @throws Stopped, and what `work` throws
+ * @throws TimeLimitError, and errors of `work`
  */
 export function stopAfter<T>(ms: number, work: () => T): T {
   const outer = context.work;
   context.work = work;
   try {
-    return script.runInContext(context, { timeout: ms }) as T; // what `work` gives
+    return script.runInContext(context, { timeout: ms }) as T;
   } catch (error) {
-    // It is an error of another context, and so no `Error` of this one.
+    // The error comes from another context, so `instanceof Error` is false.
     const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : null;
     throw code === 'ERR_SCRIPT_EXECUTION_TIMEOUT' ? new TimeLimitError(ms) : error;
   } finally {

@@ -3,7 +3,6 @@ import type { ServiceLog } from '../log.js';
 import { messageOf } from '../thrown.js';
 import { startThread } from './thread.js';
 
-/** State of a job as reported to callers. */
 export interface JobState {
   readonly state: 'none' | 'never' | 'running' | 'done' | 'failed';
   readonly began_at: string | null;
@@ -14,17 +13,15 @@ export interface JobState {
   readonly why: string | null;
 }
 
-/** Messages of a job's thread. */
 export type JobReply =
   | { readonly kind: 'progress'; readonly progress: Readonly<Record<string, number>> }
   | { readonly kind: 'done'; readonly result: Readonly<Record<string, unknown>> }
   | { readonly kind: 'failed'; readonly reason: string };
 
 export interface JobOptions {
-  /** Name in the operator's log. */
   readonly name: string;
   readonly file: URL;
-  /** Input of the thread; a text is the reason why there is nothing to do. */
+  /** Input of the thread, or the reason why the job cannot run. */
   readonly data: () => Readonly<Record<string, unknown>> | string;
   readonly deadlineMs: number;
   readonly memoryMb: number;
@@ -41,7 +38,7 @@ const NEVER: JobState = Object.freeze({
   why: null,
 });
 
-/** Work in a thread of its own that ends with it: once at a time, and its last result is kept. */
+/** Runs a job in a thread, once at a time, and keeps its last result. */
 export class ThreadJob {
   readonly #options: JobOptions;
   #state: JobState = NEVER;
@@ -57,7 +54,7 @@ export class ThreadJob {
     return typeof data === 'string' ? { ...NEVER, state: 'none', why: data } : NEVER;
   }
 
-  /** @param by who begins it */
+  /** @param by subject that starts the job */
   begin(by: string): JobState {
     if (this.#thread !== null) return this.#state;
     const data = this.#data();

@@ -2,18 +2,17 @@ import { setPriority } from 'node:os';
 import { type ResourceLimits, Worker } from 'node:worker_threads';
 
 /**
- * Starts a thread, which keeps no process open. What it throws ends the thread and never the process: `exit` follows, and
- * who waits for an answer listens to `error` too.
+ * Starts an unreferenced thread. An uncaught error ends the thread, not the process: `error` and `exit` are emitted.
  *
- * @param resourceLimits of its memory, MiB
- * @throws Error where the system gives no thread
+ * @param resourceLimits in MiB
+ * @throws Error if the system cannot start a thread
  */
 export function startThread(
   file: URL | string,
   resourceLimits: ResourceLimits,
   workerData?: unknown,
 ): Worker {
-  const worker = new Worker(file, { execArgv: [], resourceLimits, workerData }); // flags such as --eval are not for it
+  const worker = new Worker(file, { execArgv: [], resourceLimits, workerData }); // does not inherit flags such as --eval
   worker.on('error', () => undefined);
   worker.unref();
   return worker;
@@ -22,7 +21,7 @@ export function startThread(
 const PAGE_BYTES = 65_536;
 
 declare global {
-  /** The part of the platform's WebAssembly that is used here; the types of Node leave it to those of browsers. */
+  /** The parts of WebAssembly used here; Node's types omit them. */
   namespace WebAssembly {
     class Module {
       private readonly opaque: true;
@@ -39,8 +38,8 @@ declare global {
 }
 
 /**
- * Bounds every memory that WebAssembly of this thread makes from now on. An embedded Postgres asks for one that may grow to
- * 2 GiB and never gives anything back; with a smaller one it reports that it is out of memory (53200), and goes on.
+ * Limits every WebAssembly memory created by this thread from now on. An embedded Postgres requests up to 2 GiB and
+ * never frees it; with a smaller limit it reports out of memory (53200) and continues.
  */
 export function boundWasmMemory(maxBytes: number): void {
   const Memory = WebAssembly.Memory;
@@ -51,10 +50,13 @@ export function boundWasmMemory(maxBytes: number): void {
   };
 }
 
-/** A share of a busy processor that is a third of the gateway's own: what works in a thread may be anybody's long work. */
+/** About a third of the gateway's share of a busy processor. */
 const NICE = 5;
 
-/** Lowers the priority of this thread alone, which Linux has as a process of its own; elsewhere it would be the gateway's. */
+/**
+ * Lowers the priority of this thread. Only on Linux, where threads have their own; elsewhere it would affect the
+ * process.
+ */
 export function yieldToOthers(): void {
   if (process.platform === 'linux') setPriority(0, NICE);
 }

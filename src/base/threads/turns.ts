@@ -1,26 +1,22 @@
 /**
- * So many things at a time, one unless told, callers in turn: who has many waiting gets as many turns as who has one,
- * so that nobody waits for more than one of each other caller's.
+ * Runs up to `places` tasks at a time, round robin between callers: nobody waits for more than one task of each other
+ * caller.
  */
 export class FairSlots {
   #free: number;
-  /** Callers with something waiting, each with one at least, the next one first. */
+  /** Callers with waiting tasks, in the order of their turns. */
   readonly #waiting = new Map<string, Set<() => void>>();
 
   constructor(places = 1) {
     this.#free = Math.max(1, places);
   }
 
-  /** True if `caller` has as many waiting as it may, where its asker bounds that. */
+  /** True if `caller` has the maximum number of tasks waiting. */
   isFull(caller: string): boolean {
     return (this.#waiting.get(caller)?.size ?? 0) >= MOST_WAITING;
   }
 
-  /**
-   * Runs `work` in turn and gives its result.
-   *
-   * @param signal until when a turn is waited for; what it aborts with is thrown. Work that has begun is not its matter
-   */
+  /** Runs `work` when it is its turn. @param signal stops the waiting, not work that has begun; its reason is thrown */
   async take<T>(caller: string, work: () => Promise<T>, signal: AbortSignal | null = null): Promise<T> {
     signal?.throwIfAborted();
     if (this.#free > 0) this.#free--;
@@ -50,7 +46,6 @@ export class FairSlots {
     });
   }
 
-  /** Hands a place on; it stays taken where somebody waits. */
   #next(): void {
     const [first] = this.#waiting;
     if (first === undefined) {
@@ -66,5 +61,4 @@ export class FairSlots {
   }
 }
 
-/** Things that one caller may have waiting. */
 const MOST_WAITING = 32;

@@ -8,12 +8,12 @@ import { passageOf } from './passage.js';
 
 const BY_DISTANCE = Object.freeze({ by: 'dense' } as const);
 
-/** Name under which the content plane has the stores of a facet, or of a leg of it. */
+/** Name of a facet, or of one of its legs, in the content plane. */
 export function indexName({ facet }: GovernedStore): string {
   return facet.indexedAs ?? facet.name;
 }
 
-/** The best passages of one store that the caller may see, best first. */
+/** Best permitted passages of one store, best first. */
 export async function best(
   store: GovernedStore,
   query: string,
@@ -30,7 +30,7 @@ export async function best(
   return rows.map((row) => ({ ...passageOf(row, store), why: BY_DISTANCE }));
 }
 
-/** The query's vector in a dense store. */
+/** Embedding of the query for a dense store. */
 export function embedded(store: GovernedStore, query: string, input: RuntimeInput): Promise<string> {
   return unlessStopped(input.parts.content.embedQuery(indexName(store), query), input.signal);
 }

@@ -11,10 +11,10 @@ import {
 } from 'osl-compiler';
 
 /**
- * A value in Postgres' binary format as its text: what some drivers send for text, numbers, keys and lists of them.
- * `oid` is the type that the bytes are of, where that is not `type` itself.
+ * Converts a value from binary to text format, for the types that drivers send for table function arguments.
  *
- * @throws QueryError E0511 (22P02) for bytes that are no such value, and for types that have no reader here
+ * @param oid declared type, if it is not `type`
+ * @throws QueryError E0511 (22P02) for malformed bytes, and for unsupported types
  */
 export function textOfBinary(bytes: Uint8Array, type: TypeName, oid = oidOf(type)): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -23,7 +23,6 @@ export function textOfBinary(bytes: Uint8Array, type: TypeName, oid = oidOf(type
     : scalarOfBinary(buffer, type, oid);
 }
 
-/** Unsigned, in four bytes. */
 const OID = 26;
 
 function scalarOfBinary(b: Buffer, type: ScalarType, oid: number): string {
@@ -63,10 +62,10 @@ function scalarOfBinary(b: Buffer, type: ScalarType, oid: number): string {
   }
 }
 
-/** A header (dimensions, flag, element type), one length and lower bound a dimension, then length-prefixed elements. */
+/** Layout: dimensions, flag, element type; length and lower bound per dimension; then length-prefixed elements. */
 function arrayOfBinary(b: Buffer, element: ScalarType, elementOid: number | null): string {
   const type: TypeName = `${element}[]`;
-  // INVARIANT: elements are read as what the client says they are, never as what was expected.
+  // INVARIANT: elements are decoded by the declared type, never by the expected one.
   if (b.length < 12 || elementOid === null || b.readUInt32BE(8) !== elementOid) throw invalid(type);
   const dimensions = b.readInt32BE(0);
   if (dimensions === 0) return '{}';

@@ -3,7 +3,7 @@ import type { StepInput } from '../parts.js';
 import { textOfBinary } from './binary.js';
 import { slotValues } from './slot-values.js';
 
-/** The text of a constant: a literal or `$n`. */
+/** Text of a constant expression: a literal or `$n`. */
 export function textValue(expr: Expr, input: StepInput): string | null {
   if (expr.kind === 'cast') return textValue(expr.arg, input);
   if (expr.kind === 'null') return null;
@@ -21,10 +21,10 @@ export function textValue(expr: Expr, input: StepInput): string | null {
   return Buffer.from(value.bytes).toString('utf8');
 }
 
-/** `name`, `oid`, `varchar` and their arrays: their text is that of the model's type. */
+/** `name`, `oid`, `varchar` and their arrays: their text format is that of the model's type. */
 const READ_AS_THEY_ARE: ReadonlySet<number> = new Set([19, 26, 1003, 1015, 1028, 1043]);
 
-/** NaN for what int4 does not read as one: `0x10`, `1e1`, nothing at all. */
+/** NaN for anything that is not an int4 literal: `0x10`, `1e1`, empty. */
 export function wholeNumber(text: string | null): number {
   return text !== null && /^\s*[+-]?\d+\s*$/.test(text) ? Number(text) : Number.NaN;
 }
@@ -36,19 +36,19 @@ export function arrayValue(expr: Expr, input: StepInput): string | null {
   return arrayText(expr.items.map((i) => textValue(i, input)));
 }
 
-/** A constant as JSON sees it. */
+/** A constant as a JSON value. */
 export function constantValue(expr: Expr, input: StepInput): unknown {
   if (expr.kind === 'array' || isArray(expr.type)) return elements(arrayValue(expr, input));
   const text = textValue(expr, input);
   return text === null ? null : jsonValue(text, expr.type);
 }
 
-/** A value in text format as the JSON that `jsonb_to_recordset` turns back into `type`. */
+/** JSON for a value in text format, such that `jsonb_to_recordset` restores it. */
 export function jsonValue(text: string | null, type: TypeName): unknown {
   if (text === null) return null;
   if (type === 'jsonb') return parsedJson(text);
   if (type === 'bool') return text === 't' || text === 'true';
-  // As text where JSON has no such number or NULL would be lost: `jsonb_to_recordset` reads both as Postgres does.
+  // As text for NaN and infinities, which JSON lacks: `jsonb_to_recordset` parses them as Postgres does.
   const number = type === 'int2' || type === 'int4' || type === 'float4' || type === 'float8';
   return number && Number.isFinite(Number(text)) ? Number(text) : text;
 }
@@ -61,12 +61,12 @@ function parsedJson(text: string): unknown {
   }
 }
 
-/** The elements of a one-dimensional array in Postgres' text format; NULL elements are left out. */
+/** Like `elementsOrNull`, without NULLs. */
 export function elements(text: string | null): readonly string[] {
   return elementsOrNull(text).filter((e) => e !== null);
 }
 
-/** The elements of a one-dimensional array in Postgres' text format. */
+/** Elements of a one-dimensional array in Postgres' text format. */
 export function elementsOrNull(text: string | null): readonly (string | null)[] {
   if (text === null || text === '{}') return [];
   const items: (string | null)[] = [];

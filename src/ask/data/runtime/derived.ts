@@ -1,13 +1,13 @@
 import { type StoredName, stored } from 'osl-compiler';
 import type { TextRow } from '../collect.js';
 
-/** Value of a derived attribute, and the chunks that it is derived from. */
+/** A value, and the chunks that it is derived from. */
 interface DerivedValue {
   readonly value: unknown;
   readonly support: ReadonlySet<string>;
 }
 
-/** By entity key, then by the attribute's name. */
+/** By entity key, then by attribute name. */
 export type ByKey = ReadonlyMap<string, ReadonlyMap<string, DerivedValue>>;
 
 interface DerivedCandidate {
@@ -17,15 +17,13 @@ interface DerivedCandidate {
   readonly value: unknown;
   /** Number of chunks that it is derived from. */
   readonly needed: number;
-  /** Those of these chunks that the caller may see. */
+  /** The visible ones of these chunks. */
   readonly support: Set<string>;
 }
 
 /**
- * Values of derived attributes by key. Each document offers one; it counts only if the caller may see all chunks that
- * it is derived from. Of those the one with the highest score is chosen, and of equal scores the first by id.
- *
- * So hidden documents do not affect the value: to this caller it is as if they did not exist.
+ * Values of derived attributes by key. Each document offers one value, which counts only if the caller may see all its
+ * chunks; the highest score wins, then the first id. Hidden documents have no influence.
  */
 export function chosenAttributes(rows: readonly TextRow[], keyColumn: string): ByKey {
   const chosen = new Map<string, Map<string, DerivedValue>>();

@@ -7,28 +7,27 @@ import { type FoundPassage, goodEnough, type LegShare, type PageValues } from '.
 import { passageOf } from './passage.js';
 import { step } from './step.js';
 
-/** The stores of a facet's two legs, in the version that is due. */
 interface Stores {
   readonly dense: GovernedStore;
   readonly lexical: GovernedStore;
 }
 
-/** Passages that one leg found, best first. */
+/** Passages of one leg, best first. */
 interface LegResult extends Pick<LegShare, 'leg' | 'weight'> {
   readonly passages: readonly FoundPassage[];
 }
 
-/** Minimum number of passages of each leg that are fused. */
+/** Least number of passages of each leg to fuse. */
 const LEAST_DEPTH = 100;
-/** A page further down would have both legs sort whole stores. */
+/** Pages further down would sort whole stores. */
 const MOST_SKIPPED = 1_000;
-/** Constant k of reciprocal rank fusion: the larger, the smaller the advantage of the first ranks. */
+/** Constant k of reciprocal rank fusion: larger values favour the first ranks less. */
 const RANK_CONSTANT = 60;
 
 /**
- * The best passages by both legs: the best 2 (`skip` + `topK`) of each, at least 100, are fused into one order, ties by
- * chunk id, from which the page is taken. Both legs return only permitted passages, exactly that many, so that hidden
- * ones change no rank and no score. Passages are those of the dense store.
+ * Hybrid search: fuses the best 2 (`skip` + `topK`) passages of each leg, at least 100, into one order with ties by
+ * chunk id, and takes the page. Both legs return permitted passages only, so hidden ones change no rank or score.
+ * Returns passages of the dense store.
  *
  * @throws QueryError E0511
  */
@@ -59,7 +58,7 @@ export async function bestOfBoth(
   return ofDense(ranked, byMeaning, stores.dense, query, input);
 }
 
-/** Weights of the lexical and the dense leg. */
+/** Weights of the lexical and dense leg. */
 function weightsOf(legs: Legs, input: RuntimeInput): readonly [number, number] {
   if (legs.mode !== 'hybrid' || legs.weights === null) return [1, 1];
   const [a = Number.NaN, b = Number.NaN, ...more] = elements(arrayValue(legs.weights, input)).map(Number);
@@ -68,7 +67,7 @@ function weightsOf(legs: Legs, input: RuntimeInput): readonly [number, number] {
   throw queryError('typeMismatch', { detail, hint: 'weights => array[0.3, 0.7]' });
 }
 
-/** Passages of both legs in one order, each with its fused score; of two for one key, the one that counts more. */
+/** Fuses the legs; of two passages with one key, keeps the one with the larger share. */
 function fused(
   found: readonly LegResult[],
   legs: Legs,
@@ -96,7 +95,7 @@ function withoutShare({ leg, weight }: LegResult): LegShare {
   return { leg, weight, found: null, share: 0 };
 }
 
-/** The passage of the leg that counts more; of the first where both count alike. */
+/** Passage of the leg with the larger share; ties: the first leg. */
 function passageOfMost(shares: readonly LegShare[]): FoundPassage | null {
   const [most] = shares.filter(({ found }) => found !== null).sort((a, b) => b.share - a.share);
   return most?.found?.passage ?? null;
@@ -107,13 +106,13 @@ function byRanks(passages: readonly FoundPassage[]): readonly number[] {
   return passages.map((_, i) => 1 / (RANK_CONSTANT + i + 1));
 }
 
-/** From 0 for the last to 1 for the best; 1 where all are alike. */
+/** Min-max normalized scores; all 1 if they are equal. */
 function byScores(passages: readonly FoundPassage[]): readonly number[] {
   const [best, last] = [passages[0]?.score ?? 0, passages.at(-1)?.score ?? 0];
   return passages.map(({ score }) => (best === last ? 1 : (score - last) / (best - last)));
 }
 
-/** The same passages as the dense store has them. One that is not there yet does not come. */
+/** Replaces passages by those of the dense store; drops those missing there. */
 async function ofDense(
   ranked: readonly FoundPassage[],
   found: readonly FoundPassage[],

@@ -9,10 +9,10 @@ import type { Clip, RuntimeRows } from './types.js';
 
 type HydrationRuntime = Extract<GovernedRuntime, { kind: 'hydration' }>;
 
-/** Supporting passages of derived attributes, likewise. More is refused: a clipped one would be a wrong value. */
+/** Largest number of supporting passages; more is an error, since clipping would give wrong values. */
 const DERIVED_ROWS = 50_000;
 
-/** Content of the named entities: their passages, and attributes derived from them. */
+/** Computes `evidence` and derived attributes of the given entities. */
 export async function hydrate(
   { relation, stores }: HydrationRuntime,
   input: RuntimeInput,

@@ -15,8 +15,8 @@ export type { RuntimeRows } from './types.js';
 /**
  * Computes the runtime relations of `plan`, in order.
  *
- * @throws QueryError E0519 if a cap held rows back and a result depends on them or the reader cannot be told; E0517
- *   if the earlier ones used up the time of the question
+ * @throws QueryError E0519 if a cap cut rows that a result depends on, or the reader cannot be told; E0517 if earlier
+ *   ones used up the time
  */
 export async function runtimeRows(input: RuntimeInput): Promise<readonly RuntimeRows[]> {
   const rows: RuntimeRows[] = [];
@@ -32,7 +32,7 @@ export async function runtimeRows(input: RuntimeInput): Promise<readonly Runtime
   return rows;
 }
 
-/** Removes the names of intermediate objects from an error: the caller need not know what connects the named ones. */
+/** Removes intermediate objects from an error: the caller may not know them. */
 function withoutStep(error: unknown, runtime: GovernedRuntime): unknown {
   if (!(error instanceof QueryError)) return error;
   const objects = objectsText(runtime.kind === 'retrieval' ? [runtime.relation.facet.name] : []);
@@ -46,7 +46,7 @@ function withoutStep(error: unknown, runtime: GovernedRuntime): unknown {
   }
 }
 
-/** Handling of rows beyond a cap. RETRIEVE asks only for the best passages, so that missing ones are refused. */
+/** RETRIEVE asks for the best passages only, so missing ones are an error. */
 function clippingOf(runtime: GovernedRuntime): CapHandling {
   return runtime.kind === 'retrieval' || runtime.kind === 'operated' ? 'refused' : runtime.relation.clipping;
 }

@@ -5,16 +5,16 @@ import type { ByWords, FoundPassage, PageValues } from './page.js';
 import { passageOf } from './passage.js';
 import { step } from './step.js';
 
-/** Each word costs one look-up, if in one statement. */
+/** Each word costs a look-up. */
 const MAX_TERMS = 128;
 
-/** Error for a query without words: an empty result would be mistaken for an answer. */
+/** An error, since an empty result would be mistaken for an answer. */
 const NO_WORD = Object.freeze({
   detail: '`query` has no word to look for',
   hint: 'signs alone, and words like `the` and `of`, lead to no passage',
 });
 
-/** The passages that the caller may see with the best scores for the words of `query`, best first. */
+/** Best permitted passages for the words of `query`, best first. */
 export async function bestByWords(
   store: GovernedStore,
   counts: NonNullable<GovernedStore['counts']>,
@@ -50,7 +50,7 @@ export async function bestByWords(
     };
     return rows.map((row) => ({ ...passageOf(row, store), why: why(row) })).filter(({ score }) => score > 0);
   };
-  // Counts that do not hold are forgotten, and those of this very question hold.
+  // Outdated counts were dropped; those of this query are current.
   return (await once()) ?? (await once()) ?? [];
 }
 
@@ -67,7 +67,7 @@ class LexicalSearch {
     this.#input = input;
   }
 
-  /** Searches the passages with a rare word if these provably include the best; otherwise all that hold any word. */
+  /** Searches passages with a rare word if these provably include the best; otherwise all with any word. */
   async best(words: readonly WeighedWord[], documents: number): Promise<readonly TextRow[]> {
     const essential = essentialWords(words, documents, this.#page.skip + this.#page.topK);
     if (essential !== null) {
@@ -94,34 +94,33 @@ class LexicalSearch {
   }
 }
 
-/** A word of a query in the lexical lane. */
 interface WeighedWord {
   readonly term: number;
-  /** Number of permitted passages that hold it. */
+  /** Number of permitted passages with the word. */
   readonly frequency: number;
-  /** Upper bound of what it adds to the score of a passage. */
+  /** Upper bound of its contribution to a score. */
   readonly most: number;
 }
 
-/** Words of which every best passage has at least one, provided that `rest` confirms it. */
+/** Words of which every best passage has at least one, if those found score more than `rest`. */
 interface EssentialWords {
   readonly terms: readonly number[];
-  /** A passage with none of them scores this at most: where as many as are wanted score more, those are the best. */
+  /** Upper bound of the score of a passage with none of them. */
   readonly rest: number;
 }
 
-/** Words that are together in more than this share of the passages lead to so many that an index only costs. */
+/** Above this share of all passages an index lookup only adds cost. */
 const COMMON = 0.2;
 
-/** Share of its maximum that a word adds if it occurs once in a passage of usual length. */
+/** Share of its maximum that a word adds if it occurs once in a passage of average length. */
 const USUAL = 1 / 2.2;
 
-/** Scores are sums of floats of 32 bits, in the order of the words' numbers. */
+/** Tolerance: scores are sums of 32-bit floats. */
 const ROUNDING = 1 + 1e-4;
 
 /**
- * The rarest words of a query, as few as are likely to decide its best `wanted` passages; null where looking for these
- * alone spares little. What follows is from permitted passages alone, as their counts are.
+ * Selects the fewest rarest words that likely decide the best `wanted` passages; null if that saves little. Depends on
+ * permitted passages only, as the counts do.
  */
 function essentialWords(
   words: readonly WeighedWord[],
@@ -132,7 +131,7 @@ function essentialWords(
   const all = rarest.reduce((sum, word) => sum + word.frequency, 0);
   let rest = rarest.reduce((sum, word) => sum + word.most, 0);
   let held = 0;
-  // The last of the wanted passages likely holds a word that is this rare.
+  // The last wanted passage likely has a word this rare.
   let likely: number | null = null;
   for (const [i, { frequency, most }] of rarest.entries()) {
     held += frequency;

@@ -4,14 +4,14 @@ import type { RuntimeInput } from '../parts.js';
 import type { PageValues } from './page.js';
 import { step } from './step.js';
 
-/** Candidates of a search by signs: at least, for each passage that is wanted, and at most unless more are wanted. */
+/** Candidates of a search by signs: minimum, per wanted passage, maximum. */
 const BY_SIGNS = { least: 1_000, each: 40, most: 40_000 };
-/** Candidates of a search by index, likewise. If it finds fewer, its visit budget was spent on what may not be seen. */
+/** Candidates of an index search. If fewer are found, the index spent its budget on hidden passages. */
 const BY_INDEX = { least: 100, each: 4 };
 
 /**
- * The passages nearest to `vector` (pgvector's text), best first: exactly min(`topK`, permitted after the first
- * `skip`) of them, by the lane for so many permitted passages. Which lane that is depends on permitted passages alone.
+ * Passages nearest to `vector` (pgvector's text), best first: exactly min(`topK`, permitted − `skip`). The search
+ * method depends on the number of permitted passages only.
  */
 export async function nearest(
   store: GovernedStore,
@@ -32,7 +32,7 @@ export async function nearest(
 class NearestSearch {
   readonly #vector: string;
   readonly #page: PageValues;
-  /** Number of best passages needed: `skip` + `topK`. */
+  /** `skip` + `topK`. */
   readonly #k: number;
   readonly #input: RuntimeInput;
 
@@ -53,7 +53,7 @@ class NearestSearch {
     return (await step(plan, given, this.#input, this.#page.topK)).rows;
   }
 
-  /** Null if the index returned too few: the answer would lack passages that may be seen. */
+  /** Null if the index returned too few candidates: permitted passages would be missing. */
   async byIndex(plan: GovernedPlan | null): Promise<readonly TextRow[] | null> {
     if (plan === null) return null;
     const wanted = Math.max(BY_INDEX.least, BY_INDEX.each * this.#k);
@@ -61,18 +61,18 @@ class NearestSearch {
     return numberIn(best[0], 'candidates') >= wanted && !this.#lacks(best) ? best : null;
   }
 
-  /** So many candidates may be passages of fewer documents than are wanted. */
+  /** The candidates may belong to fewer documents than wanted. */
   #lacks(best: readonly TextRow[]): boolean {
     return this.#page.ofDocuments && best.length < this.#page.topK;
   }
 
-  /** Null if a passage that is not a candidate could be among the best. */
+  /** Null if a non-candidate could be among the best. */
   async bySigns(plan: GovernedPlan): Promise<readonly TextRow[] | null> {
     const { least, each, most } = BY_SIGNS;
     const wanted = Math.max(least, Math.min(each * this.#k, most), this.#k);
     const best = await this.run(plan, wanted);
     const [first] = best;
-    // No row: no candidate. Both are read from one state of the data.
+    // No rows: there are no candidates at all.
     if (first === undefined && !this.#page.ofDocuments) return best;
     if (first !== undefined && numberIn(first, 'candidates') < wanted) return best;
     if (this.#lacks(best)) return null;
@@ -85,12 +85,12 @@ function numberIn(row: TextRow | undefined, name: StoredName): number {
   return Number(row?.get(stored(name)) ?? Number.NaN);
 }
 
-/** Tolerance for the number of differing signs around its expected value, in standard deviations. */
+/** Tolerance in standard deviations. */
 const STRAY = 2.5;
 
 /**
- * In how many of `width` signs two vectors of this cosine distance differ at most, with a chance of .99: each sign
- * differs with a probability of their angle over π.
+ * Upper bound (99 %) of the number of differing signs of two vectors with this cosine distance: each differs with
+ * probability angle / π.
  */
 function farSigns(distance: number, width: number): number {
   const p = Math.acos(Math.min(1, Math.max(-1, 1 - distance))) / Math.PI;

@@ -9,13 +9,13 @@ import { NOTHING, type RuntimeRows } from './types.js';
 
 type OperatedRuntime = Extract<GovernedRuntime, { kind: 'operated' }>;
 
-/** Maximum bytes of rows held while operators work. */
+/** Largest input of operators, in bytes. */
 const MOST_BYTES = 64 * 1_048_576;
 
 /**
- * Reads the rows as the caller may see them, and applies the operators to their texts.
+ * Reads the governed rows, and applies the operators to their texts.
  *
- * @throws QueryError E0519 if there are more rows than operators may work on, E0511 if they are too large
+ * @throws QueryError E0519 for too many rows, E0511 if they are too large
  */
 export async function operate(
   { relation, rows: plan }: OperatedRuntime,
@@ -54,17 +54,17 @@ function tooMany(limit: number) {
   return { what: 'what the operators would work on', limit, unit: 'rows', hint };
 }
 
-/** Replaces the row index by which DEDUP names the first of a group by the row's key, which its reader knows. */
+/** DEDUP refers to the first of a group by row index; replaces it by the row's key. */
 function namedByKey(value: unknown, rows: readonly TextRow[], key: string | null): unknown {
   if (typeof value !== 'object' || value === null || !('of' in value)) return value;
   const of = value.of === null || key === null ? null : (rows[Number(value.of)]?.get(key) ?? null);
   return { ...value, of };
 }
 
-/** UTF-16 units that are written before others get their turn. */
+/** UTF-16 units between two yields to the event loop. */
 const A_TURN = 1_000_000;
 
-/** Rows as a JSON array of objects: values are in Postgres' text format, and are parsed by their type. */
+/** Rows as a JSON array of objects; values are in text format. */
 async function json(
   { columns }: OperatedRuntime['relation'],
   rows: readonly TextRow[],

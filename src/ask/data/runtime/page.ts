@@ -3,14 +3,14 @@ import type { StoredPassage } from '../content-plane.js';
 import type { RuntimeInput } from '../parts.js';
 import { textValue, wholeNumber } from './constants.js';
 
-/** Part of the permitted passages, best first, that is the answer: the values of the page arguments. */
+/** Values of the page arguments. */
 export interface PageValues {
   readonly topK: number;
   readonly skip: number;
   readonly minScore: number | null;
   /** True if only the best passage of each document counts. */
   readonly ofDocuments: boolean;
-  /** 0 to 1; null: sorted by score alone. */
+  /** 0 to 1; null: sort by score only. */
   readonly diversity: number | null;
 }
 
@@ -44,12 +44,12 @@ function shareIn(name: string, text: string | null): number {
   throw queryError('typeMismatch', { detail: `\`${name}\` is a number from 0 to 1`, hint: null });
 }
 
-/** A score as answers show it. */
+/** Score as shown in answers: six decimals. */
 export function shownScore(score: number): number {
   return Number(score.toFixed(6));
 }
 
-/** Those of `passages`, best first, whose score, as shown, is not below the minimum of the page. */
+/** Drops passages whose shown score is below the minimum. */
 export function goodEnough<P extends { readonly score: number }>(
   passages: readonly P[],
   { minScore }: PageValues,
@@ -57,17 +57,15 @@ export function goodEnough<P extends { readonly score: number }>(
   return minScore === null ? passages : passages.filter((p) => shownScore(p.score) >= minScore);
 }
 
-/** A passage that was searched for. */
 export interface FoundPassage extends StoredPassage {
   readonly why: ScoreExplanation;
 }
 
-/** Explanation of the score of a passage. */
 type ScoreExplanation =
   | ByWords
   | { readonly by: 'dense' }
   | { readonly by: 'hybrid'; readonly fuse: 'rank' | 'score'; readonly legs: readonly LegShare[] }
-  /** `found`: the passage as the search had it, and its place there, from 1. */
+  /** `found`: the passage before reranking, and its rank, from 1. */
   | {
       readonly by: 'reranker';
       readonly reranker: string;
@@ -76,24 +74,22 @@ type ScoreExplanation =
 
 export interface ByWords {
   readonly by: 'lexical';
-  /** The words of the query that any passage has which the caller may see. */
+  /** Words of the query that occur in permitted passages. */
   readonly words: readonly WeighedTerm[];
-  /** Weights of words in this passage, as its store has them; null if not requested. */
+  /** Sparse vector of this passage, as stored; null if not requested. */
   readonly weights: string | null;
 }
 
 interface WeighedTerm {
   readonly term: number;
-  /** Inverse document frequency among the passages that the caller may see. */
+  /** Inverse document frequency among permitted passages. */
   readonly rarity: number;
 }
 
-/** Contribution of one leg to the score of a passage. */
 export interface LegShare {
   readonly leg: 'lexical' | 'dense';
-  /** Weight of the leg. */
   readonly weight: number;
-  /** The passage as the leg found it, or another one of a document that counts once; null if the leg found none. */
+  /** Passage of this leg, or another one of the same document; null if the leg has none. */
   readonly found: { readonly passage: FoundPassage; readonly rank: number } | null;
   readonly share: number;
 }

@@ -5,14 +5,13 @@ import { jsonValue } from './constants.js';
 import { shownScore } from './page.js';
 import { citeOf } from './passage.js';
 
-/** Passages that are written before others get their turn. */
+/** Passages between two yields to the event loop. */
 const SLICE = 250;
 
 /**
- * Passages as the JSON array that their statement reads, in their order: of each the columns that the statement uses.
- * A text that nobody asked for would be written here and read by the database for nothing.
+ * JSON array of passages for the statement, with the columns that it uses.
  *
- * @param results what was worked out of passages, by column and chunk id
+ * @param results computed columns, by column and chunk id
  */
 export async function passagesJson(
   { columns }: Retrieval,

@@ -31,21 +31,21 @@ export function passageOf(row: TextRow, store: GovernedStore): StoredPassage {
   };
 }
 
-/** Entity key and metadata of a passage: all columns that are neither the store's own nor flags of the policy. */
+/** Entity key and metadata: all columns but the store's own and policy flags. */
 function fieldsIn(row: TextRow): ReadonlyMap<string, string | null> {
   const fields = new Map<string, string | null>();
   for (const [name, value] of row) if (!isStored(name) && !isVisibleFlag(name)) fields.set(name, value);
   return fields;
 }
 
-/** The fields of one passage that are masked, by its version or by policy: of those that the caller may know of. */
+/** Known fields that are masked in this passage, by the version or by policy. */
 function redactedIn(row: TextRow, { fields }: GovernedStore): readonly string[] {
   const byVersion = new Set(elements(row.get(stored('redacted_fields')) ?? null));
   const isHidden = (name: string): boolean => (row.get(visibleColumnName(name)) ?? 't') !== 't';
   return fields.shown.filter((n) => fields.masked.has(n) || byVersion.has(n) || isHidden(n));
 }
 
-/** Offsets and the hash refer to the version that is served. */
+/** Offsets and hash refer to the served version. */
 export function citeOf(p: StoredPassage, store: GovernedStore) {
   return {
     source: p.source,

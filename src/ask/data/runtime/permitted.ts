@@ -5,7 +5,7 @@ import type { PermittedCounts, RuntimeInput } from '../parts.js';
 import { slotValues } from './slot-values.js';
 import { step } from './step.js';
 
-/** Lifetime of a cached answer: a store's epoch does not change with its entities. */
+/** Cache lifetime: a store's epoch does not change with its entities. */
 const TRUST_MS = 60_000;
 const REMEMBERED = 2_000;
 
@@ -16,14 +16,14 @@ interface CachedSetSize {
 }
 
 /**
- * Knows whether a caller may see many passages of a store or few. Only permitted passages are counted, and no further
- * than the limit between the two; an answer that is out of date costs time or a little recall, never a row.
+ * Tells if a caller may see many passages of a store or few, by counting permitted passages up to a limit. An outdated
+ * answer costs time or some recall, never a row.
  */
 export class PermittedSets implements PermittedCounts {
   readonly #few: number;
   readonly #answers = new LRUCache<string, CachedSetSize>({ max: REMEMBERED });
 
-  /** @param few as many are still compared one by one */
+  /** @param few largest number that is compared one by one */
   constructor(few: number) {
     this.#few = few;
   }
@@ -40,7 +40,7 @@ export class PermittedSets implements PermittedCounts {
   }
 }
 
-/** Hash of the statement and all its values, which include those of the policy and of the caller's filters. */
+/** Hash of the statement and all its values, including those of the policy. */
 export function keyOf(plan: GovernedPlan, given: ReadonlyMap<string, string>, input: RuntimeInput): string {
   const { sql, slots } = emit(plan);
   const hash = createHash('sha256').update(`${plan.connector} ${sql}`);

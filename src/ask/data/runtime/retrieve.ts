@@ -21,9 +21,9 @@ import { NOTHING, type RuntimeRows } from './types.js';
 import { workedArguments } from './worked-arguments.js';
 
 /**
- * Finds the passages, and works out the operators over them.
+ * Runs RETRIEVE: finds the passages, then applies the operators.
  *
- * @throws QueryError E0515 where the statement joins on a field that is redacted in one of them
+ * @throws QueryError E0515 if the statement joins on a field that is redacted in one of them
  */
 export async function retrieve(
   { relation, store, lexical, checkedKeys }: Extract<GovernedRuntime, { kind: 'retrieval' }>,
@@ -53,7 +53,7 @@ export async function retrieve(
   return passageRows(relation, store, passages, query, calls, input);
 }
 
-/** UTF-16 units. A longer one takes more than a turn to be cut into words, and no model reads it to its end. */
+/** UTF-16 units. Longer queries would block the thread, and no model reads them to the end. */
 const LONGEST_QUERY = 100_000;
 
 /** The cleartext gate. Source: contract, cross-modal join execution order (2). */
@@ -111,24 +111,24 @@ function callOf(
   return { use, values };
 }
 
-/** Number of passages, best first, that can appear in the answer; a model need not be asked about the others. */
+/** Number of passages that can appear in the answer, so that a model need not process the others. */
 function passagesWanted({ source }: Retrieval, input: RuntimeInput): number {
   const rows = wantedRows(input.plan.query, source);
   if (rows === null) return Number.POSITIVE_INFINITY;
   const offset = rows.offset === null ? null : textValue(rows.offset, input);
   const wanted = wholeNumber(textValue(rows.limit, input)) + wholeNumber(offset ?? '0');
-  // LIMIT NULL is no limit, and the database refuses anything that is not a number.
+  // LIMIT NULL means no limit; the database rejects non-numbers.
   return Number.isNaN(wanted) ? Number.POSITIVE_INFINITY : wanted;
 }
 
-/** Characters that are scanned before other requests get their turn. */
+/** Characters between two yields to the event loop. */
 const SLICE = 4_096;
 
 const NOTHING_WRITTEN: WrittenQuery['written'] = new Map();
 
 /**
- * Requested search columns that the statement uses, apart from those that every passage has: by column and chunk id.
- * They are computed from the text that this caller is shown, and from counts over what it may see.
+ * `highlights` and `score_parts`, by column and chunk id. Computed from the text as shown to the caller, and counts
+ * over permitted passages.
  */
 async function askedColumns(
   { facet, asked, columns, page }: Retrieval,
@@ -172,9 +172,9 @@ function askedValue(
 type Rerank = NonNullable<Retrieval['rerank']>;
 
 /**
- * The page of passages for the reranker: the best by the search, whichever page of its own order is requested.
+ * Page for the reranker: the best passages of the search.
  *
- * @throws QueryError E0511 if the requested page lies beyond the passages that it is sent
+ * @throws QueryError E0511 if the requested page lies beyond them
  */
 function candidatesOf(page: PageValues, { name, candidates }: Rerank): PageValues {
   if (page.skip + page.topK > candidates) {
@@ -185,8 +185,8 @@ function candidatesOf(page: PageValues, { name, candidates }: Rerank): PageValue
 }
 
 /**
- * The page out of `pool`, which the search gives best first: by the scores of the reranker, which are those that are
- * shown and that a floor looks at; ties stay in the order of the search. It sees the texts that the caller would see.
+ * Reorders `pool` by the reranker's scores, ties in search order, and takes the page. The reranker sees the texts that
+ * the caller would see.
  */
 async function reranked(
   pool: readonly FoundPassage[],
@@ -208,16 +208,12 @@ async function reranked(
   return goodEnough(ordered, page).slice(page.skip, page.skip + page.topK);
 }
 
-/** Size of the pool that diverse passages are chosen from: `each` per wanted passage, `least` in total. */
+/** Pool size for diversification: `each` per wanted passage, at least `least`. */
 const POOL = { each: 4, least: 50 };
-/** Each place of the order looks at all passages that have none yet. */
+/** Diversification is quadratic. */
 const MOST_WANTED = 250;
 
-/**
- * The page whose passages a page of diverse ones is chosen from.
- *
- * @throws QueryError E0511 where it would be too long to be put in order
- */
+/** Page to diversify. @throws QueryError E0511 if it would be too large */
 function poolOf(page: PageValues): PageValues {
   if (page.diversity === null) return page;
   const wanted = page.skip + page.topK;
@@ -228,7 +224,7 @@ function poolOf(page: PageValues): PageValues {
   return { ...page, skip: 0, topK: Math.max(POOL.least, POOL.each * wanted) };
 }
 
-/** The page out of `pool`, best first: in the order of RANK, which takes from a passage what is like one before it. */
+/** Reorders `pool` by RANK, which penalizes passages similar to earlier ones, and takes the page. */
 async function diverse(
   pool: readonly FoundPassage[],
   page: PageValues,

@@ -2,13 +2,13 @@ import { assertNever } from 'osl-compiler';
 import type { LexicalQuery } from '../content-plane.js';
 import { type ByWords, type FoundPassage, type LegShare, shownScore } from './page.js';
 
-/** The words of a query, and how it writes them. */
+/** The tokenized query. */
 export interface WrittenQuery {
   readonly occurrences: LexicalQuery['occurrences'];
   readonly written: Awaited<ReturnType<LexicalQuery['written']>>;
 }
 
-/** Parts of the score of `passage`: at each level they add up to the score beside them, as it is shown. */
+/** Breaks down the score of `passage`; at each level the parts add up to the shown score. */
 export function scoreParts(passage: FoundPassage, query: WrittenQuery, ofDocuments: boolean): object {
   const { why } = passage;
   const score = shownScore(passage.score);
@@ -45,13 +45,13 @@ function legPart({ leg, weight, found }: LegShare, part: number, query: WrittenQ
     rank,
     score: shownScore(passage.score),
     part,
-    // The legs may have found two passages of one document.
+    // The legs may have found different passages of a document.
     ...(ofDocuments ? { chunk_id: passage.chunkId } : {}),
     ...(why.by === 'lexical' ? { terms: termParts(passage, why, query) } : {}),
   };
 }
 
-/** The words of the query that the passage has, those that add most first, then as the query has them. */
+/** Matched query words, largest contribution first, then in query order. */
 function termParts({ text, score }: FoundPassage, { words, weights }: ByWords, query: WrittenQuery) {
   const inPassage = weightsOf(weights ?? '');
   const rarities = new Map(words.map(({ term, rarity }) => [term, rarity]));
@@ -70,12 +70,12 @@ function termParts({ text, score }: FoundPassage, { words, weights }: ByWords, q
     .sort((a, b) => b.part - a.part);
 }
 
-/** The components of a sparse vector in pgvector's text format, `{1:0.5,7:2}/9`. */
+/** Components of a sparse vector in pgvector's text format, `{1:0.5,7:2}/9`. */
 function weightsOf(text: string): ReadonlyMap<number, number> {
   return new Map([...text.matchAll(/(\d+):([^,}]+)/g)].map(([, id, weight]) => [Number(id), Number(weight)]));
 }
 
-/** `parts` with six decimals, as scores are shown; what rounding left over goes to the largest. */
+/** Rounds to six decimals; the rounding error goes to the largest part. */
 function addingUp(parts: readonly number[], total: number): readonly number[] {
   const millionths = parts.map(inMillionths);
   const rest = inMillionths(total) - millionths.reduce((sum, part) => sum + part, 0);

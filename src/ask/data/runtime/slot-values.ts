@@ -3,7 +3,7 @@ import type { BoundValue } from '../../../engine/index.js';
 import type { StepInput } from '../parts.js';
 import type { RuntimeRows } from './types.js';
 
-/** Values of `slots`, in order: the caller's, policy's, and what earlier steps give. */
+/** Values of `slots`, in order: from the caller, the policy, and earlier steps. */
 export function slotValues(
   slots: readonly Slot[],
   given: ReadonlyMap<string, string>,

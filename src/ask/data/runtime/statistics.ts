@@ -6,12 +6,11 @@ import { step } from './step.js';
 
 type StoreCounts = NonNullable<GovernedStore['counts']>;
 
-/** Words whose counts are remembered, over all callers. */
+/** Cached word counts, over all callers. */
 const REMEMBERED = 500_000;
-/** Maximum lifetime: a server that replaced another knows nothing of its transactions. */
+/** Lifetime: after a failover the new server knows nothing of old transactions. */
 const TRUST_MS = 60_000;
 
-/** Counts over one permitted set in one state of the data. */
 interface CachedCounts {
   readonly snapshot: string;
   readonly until: number;
@@ -20,18 +19,16 @@ interface CachedCounts {
 }
 
 /**
- * Counts the words of a query over the passages that its caller may see.
- *
- * Earlier counts are reused if they are known to be current: same statement, values and store epoch, no transaction
- * of the server begun or ended since, and only transactions can change the tables. The user of the counts checks again
- * with the passages that they lead to.
+ * Counts query words over permitted passages. Cached counts are used if they are known to be current: same statement,
+ * values and store epoch, no transaction begun or ended since, and only transactions can change the tables. `holds`
+ * checks again with the passages found.
  */
 export class PermittedWords implements WordCounter {
   readonly #sets = new LRUCache<string, CachedCounts>({
     maxSize: REMEMBERED,
     sizeCalculation: ({ frequencies }) => 1 + frequencies.size,
   });
-  /** By connector, the state of the data that was seen last. */
+  /** Last seen state of the data, by connector. */
   readonly #seen = new Map<string | null, string | null>();
 
   async of(
@@ -77,7 +74,7 @@ export class PermittedWords implements WordCounter {
     return kept.until > Date.now() && kept.snapshot === this.#seen.get(plan.connector) ? kept : null;
   }
 
-  /** In the background: the answer need not wait for what spares the next one its counts. */
+  /** In the background: the answer does not wait for it. */
   #keep(
     facet: string,
     plan: GovernedPlan,
@@ -88,7 +85,7 @@ export class PermittedWords implements WordCounter {
       if (settledAt !== snapshot) return;
       this.#sets.set(key, { snapshot, documents, frequencies, until: Date.now() + TRUST_MS });
     };
-    // If the check fails, the counts are not known to be current, and are counted again.
+    // If the check fails, nothing is cached.
     input.parts.content.settledAt(facet, relationsRead(plan.query)).then(keep, () => undefined);
   }
 }

@@ -10,9 +10,9 @@ import type { RunningParts, StepInput } from '../parts.js';
 import { slotValues } from './slot-values.js';
 
 /**
- * Runs one step under the caller's rights, with the values that earlier steps give: all its rows, or none.
+ * Runs a step under the caller's rights: returns all its rows, or fails.
  *
- * @throws QueryError E0511 where the parts's caps hold some of them back, which no step could know by itself
+ * @throws QueryError E0511 if a byte cap cut the rows
  */
 export async function step(
   plan: GovernedPlan,
@@ -50,7 +50,7 @@ export function engineOf(
   return engine;
 }
 
-/** Time zone named by `text`, as Postgres shows it; null if there is none. @throws QueryError E0510, E0523 */
+/** Canonical name of a time zone; null if unknown. @throws QueryError E0510, E0523 */
 export function timeZoneNamed(
   parts: Pick<RunningParts, 'engines' | 'defaultConnector'>,
   text: string,
@@ -60,10 +60,7 @@ export function timeZoneNamed(
   return engine.timeZone(text);
 }
 
-/**
- * Settings for one statement of `caller`: `settings`, and the signed rights of the caller if the connector has row
- * security enabled.
- */
+/** Settings of a statement: `settings`, and signed rights if the connector has row security. */
 export function settingsFor(
   parts: Pick<RunningParts, 'defaultConnector' | 'rowRights'>,
   caller: Caller,
@@ -78,7 +75,7 @@ export function settingsFor(
   return [...(settings ?? []), [SETTING, rights]];
 }
 
-/** Wraps `sink` so that its output counts against the caller's quotas, if there are any. */
+/** Counts the output of `sink` against the caller's quotas, if any. */
 export function chargingSink(sink: RowSink, { means }: Pick<RequestParts, 'means'>, caller: Caller): RowSink {
   const { quotas } = SealedValue.open(means).limiter;
   const own = quotasFor(caller, 'query');
@@ -92,7 +89,7 @@ export function chargingSink(sink: RowSink, { means }: Pick<RequestParts, 'means
   };
 }
 
-/** Counts database time against the caller's quotas; undefined if there are none. */
+/** Counts database time against the caller's quotas; empty if there are none. */
 export function timeCharge(
   { means }: Pick<RequestParts, 'means'>,
   caller: Caller,

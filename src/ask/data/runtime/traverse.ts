@@ -18,10 +18,10 @@ import { textParameter } from './slot-values.js';
 import { step } from './step.js';
 import { type Clip, NOTHING, type RuntimeRows } from './types.js';
 
-/** By what a key is known again: the text of its one column, or a JSON array of those of its columns. */
+/** Text of a single-column key, or a JSON array of the columns of a composite one. */
 type KeyIdentity = string;
 
-/** Keys, each with the texts of its columns. */
+/** Keys with the texts of their columns. */
 type Keys = ReadonlyMap<KeyIdentity, readonly string[]>;
 
 function identityOf(parts: readonly string[]): KeyIdentity {
@@ -29,21 +29,21 @@ function identityOf(parts: readonly string[]): KeyIdentity {
   return only !== undefined && more.length === 0 ? only : JSON.stringify(parts);
 }
 
-/** Keys that one hop reached, each with a source key that leads to it. */
+/** Keys reached by a hop, each with one source key. */
 interface HopResult {
   readonly targets: Keys;
   readonly parents: ReadonlyMap<KeyIdentity, KeyIdentity>;
 }
 
-/** A place on the way to a row: the anchor, and then where each edge leads. */
+/** A step of a path: the anchor, or the target of an edge. */
 interface TrailStep {
   readonly edge?: string;
   readonly entity: string;
-  /** The text of the key, or those of its columns. */
+  /** Text of the key, or of its columns. */
   readonly key: string | readonly string[];
 }
 
-/** Explains how the rows of a walk were reached. It holds only keys that the hops gave, which the caller may see. */
+/** Records how rows were reached. Contains only keys returned by hops, which the caller may see. */
 class Trail {
   readonly #anchor: string;
   readonly #anchors: Keys;
@@ -58,7 +58,7 @@ class Trail {
     if (hop !== undefined) this.#hops.push({ hop, reached });
   }
 
-  /** The way to `key`, which was reached at `depth`: of several shortest ones the first by its keys, from the end. */
+  /** Path to `key`, reached at `depth`; of several shortest paths, the first by keys from the end. */
   to(key: KeyIdentity, depth: number): readonly TrailStep[] {
     const places: TrailStep[] = [];
     let at = key;
@@ -80,22 +80,19 @@ function shown(parts: readonly string[] | undefined, identity: KeyIdentity): str
 
 type TraversalRuntime = Extract<GovernedRuntime, { kind: 'traversal' }>;
 
-/** One step of the walk, with what it says of its keys. */
 interface TraversalStep {
   readonly plan: GovernedPlan;
   readonly widths: Pick<Hop, 'sourceWidth' | 'targetWidth'>;
 }
 
-/** A key that the walk has met, and how far from the anchors. */
 interface ReachedKey {
   readonly parts: readonly string[];
   readonly depth: number;
 }
 
 /**
- * Breadth first, one bounded equality look-up a hop, each under the caller's policy. A key is reported once, at its
- * least depth, and the anchors never. Behind a clipped hop a depth could be more than the least, so that what is walked
- * again and again is walked no further than this round then.
+ * Breadth-first search, one bounded look-up per hop, each governed. Reports each key once, at its least depth, and no
+ * anchors. After a clipped hop, depths could be wrong, so a repeating walk ends with that round.
  */
 export async function traverse(
   { relation, start, hops }: TraversalRuntime,
@@ -109,7 +106,7 @@ export async function traverse(
   const found = new Map<KeyIdentity, ReachedKey>();
   let frontier = start === null ? await anchorsOf(relation, input) : await startedAt(start, input);
   let clipped = false;
-  // Of each entity on the way, what was met before: those of a round end where they began.
+  // Keys seen per entity; the end of a round is where the next one starts.
   const seen = steps.map((_, i) => new Set(i === steps.length - 1 ? frontier.keys() : []));
   const trail = relation.columns.some((c) => c.name === PATH) ? new Trail(relation.anchor, frontier) : null;
   for (let i = 0; i < rounds * steps.length && frontier.size > 0; i++) {
@@ -139,7 +136,7 @@ export async function traverse(
   };
 }
 
-/** The keys that were found, each with its depth, as a JSON array of objects. */
+/** Keys with their depths, as a JSON array of objects. */
 async function foundRows(
   found: ReadonlyMap<KeyIdentity, ReachedKey>,
   names: readonly string[],
@@ -159,7 +156,7 @@ async function foundRows(
   return `[${rows.join()}]`;
 }
 
-/** The keys to start from. One that has no value in some column is none. */
+/** Keys to start from; those with a NULL column are skipped. */
 async function anchorsOf({ keys }: TraversalRuntime['relation'], input: RuntimeInput): Promise<Keys> {
   const columns = keys.map((expr) => ({
     type: expr.type,
@@ -178,10 +175,10 @@ async function anchorsOf({ keys }: TraversalRuntime['relation'], input: RuntimeI
   return anchors;
 }
 
-/** Maximum number of keys that a walk may start from: more are refused, since a part would give other results. */
+/** Largest number of start keys; more are refused, since a part would change results. */
 const MOST_ANCHORS = 100_000;
 
-/** The keys that a query of the caller's brings to start from, under its rights. */
+/** Start keys from a governed subquery. */
 async function startedAt(start: GovernedPlan, input: RuntimeInput): Promise<Keys> {
   const { rows } = await step(start, new Map(), { ...input, plan: start }, MOST_ANCHORS + 1);
   if (rows.length > MOST_ANCHORS)
@@ -208,7 +205,7 @@ function clipOf({ perHop }: TraversalRuntime['relation'], { caller }: RuntimeInp
   return { what: 'a hop of TRAVERSE', limit: perHop, unit: 'keys (`per_hop`)', hint };
 }
 
-/** A caller's key as Postgres writes it, so that the walk knows its anchors again: `007` is 7. */
+/** Canonical text of a key, so that anchors are recognized: `007` is 7. */
 function canonicalKey(text: string, type: TypeName): string {
   if (/^int[248]\[\]$/.test(type) && /^[+-]?\d+$/.test(text.trim())) return BigInt(text.trim()).toString();
   if (type === 'bpchar[]') return withoutBlanks(text);
@@ -217,14 +214,14 @@ function canonicalKey(text: string, type: TypeName): string {
   return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-/** Blanks at the end of a `char(n)` are none of its value. */
+/** Trailing blanks of a `char(n)` are insignificant. */
 function withoutBlanks(text: string): string {
   let end = text.length;
   while (end > 0 && text[end - 1] === ' ') end--;
   return text.slice(0, end);
 }
 
-/** Targets that one hop reaches, each once: one more than the cap is asked for, so that a clipped hop shows. */
+/** Runs a hop; requests one row more than the cap to detect clipping. */
 async function oneHop({ plan, widths }: TraversalStep, keys: Keys, cap: number, input: RuntimeInput) {
   const { sourceWidth, targetWidth } = widths;
   const from = [...keys.values()];

@@ -1,19 +1,19 @@
 import type { ErrorParameters } from 'osl-compiler';
 
-/** A cap, and how the client can avoid or raise it. */
+/** A cap that was hit, with advice for the client. */
 export type Clip = ErrorParameters<'stepCap'>;
 
-/** Rows of one runtime relation, and notes for their reader. */
+/** Rows of a runtime relation, with notes for their reader. */
 export interface RuntimeRows {
   /** A JSON array of objects. */
   readonly json: string;
-  /** The values of the columns that a statement may join on, each in text format. */
+  /** Values of a column that the statement joins on, in text format. */
   readonly keys: (column: string) => readonly (string | null)[];
-  /** Rows that a cap held back; null if these are all. */
+  /** Cap that cut the rows; null if they are complete. */
   readonly clip: Clip | null;
-  /** Names of its columns in which something is redacted in some row. */
+  /** Columns with redacted values. */
   readonly redacted: ReadonlySet<string>;
-  /** Rows of a decoder operator that failed. */
+  /** Rows for which a decoder operator failed. */
   readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
 }
 

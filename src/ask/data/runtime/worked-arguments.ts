@@ -1,11 +1,11 @@
 import type { OperatorName } from 'osl-compiler';
 
-/** UTF-16 units of a query that an argument is made of; longer ones are seldom questions. */
+/** UTF-16 units of the query used in an argument. */
 const LONGEST_QUERY = 4_000;
-/** High surrogate that the cut may leave at the end. */
+/** A surrogate pair may have been cut. */
 const HALF_A_PAIR = /[\ud800-\udbff]$/;
 const MOST_LABELS = 64;
-/** Minimum length of a word that becomes a label; shorter words seldom describe a text. */
+/** Shorter words seldom describe a text. */
 const SHORTEST_LABEL = 3;
 
 /** Default JSON schema of EXTRACT. */
@@ -19,11 +19,7 @@ const FOUR_FIELDS = Object.freeze({
   },
 });
 
-/**
- * The arguments of an operator that are made of the question and its facet where they are not given.
- *
- * @param labels those that the facet declares
- */
+/** Default arguments of an operator, made from the query and its facet. @param labels declared by the facet */
 export function workedArguments(
   operator: OperatorName,
   query: string,
@@ -56,7 +52,7 @@ export function workedArguments(
   }
 }
 
-/** The distinct words of a query, as labels; the whole query if it has none. */
+/** Distinct words of a query as labels; the whole query if it has none. */
 function wordsOf(query: string): readonly string[] {
   const words = new Set(query.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? []);
   const long = [...words].filter((word) => word.length >= SHORTEST_LABEL);
