@@ -17,13 +17,13 @@ import type { Settings } from './settings.js';
 
 interface OpenAudit {
   readonly audit: AuditLog;
-  /** Resolves, with why, when nothing can be answered any more and the process should end; else never. */
+  /** Resolves with the reason when no request can be answered any more and the process should end; else never. */
   readonly over: Promise<string>;
-  /** A log that has failed cannot be closed cleanly; that it failed is known by then. */
+  /** Never rejects: a log that has failed cannot be closed cleanly. */
   close(): Promise<void>;
 }
 
-/** The audit log as the settings have it; what becomes of it is told to the operator at once. */
+/** Opens the audit log; failures and recoveries are logged. */
 export async function openAudit(
   { audit: { whenFailed, segmentBytes, sink, keeping } }: Pick<Settings, 'audit'>,
   dir: string,
@@ -80,7 +80,7 @@ export async function openAudit(
   return { audit, over, close };
 }
 
-/** Why nothing can go to the directory of `OSL_AUDIT_ARCHIVE`; null where something can, and where none is named. */
+/** Reason why `OSL_AUDIT_ARCHIVE` cannot be used; null if it can, or is not set. */
 export async function archiveFault({ keeping, sink }: Settings['audit']): Promise<string | null> {
   const { archive, retention } = keeping;
   if (archive === null) return null;
@@ -97,10 +97,9 @@ export async function archiveFault({ keeping, sink }: Settings['audit']): Promis
   }
 }
 
-/** The longest wait for the disk, or the database. */
+/** Timeout for the disk, or the database, ms. */
 const DEADLINE_MS = 5_000;
 
-/** Those who keep checkpoints; null where nobody does. @throws StartProblem */
 async function witnessesOf(
   { witnesses, witnessMs }: AuditKeeping,
   log: ServiceLog,
@@ -112,7 +111,6 @@ async function witnessesOf(
   return new witnessing.Witnesses(places, witnessMs, log);
 }
 
-/** Loaded where it is asked for. */
 async function tableStore(url: () => string, dir: string): Promise<(segmentBytes: number) => LogStore> {
   const { TableStore } = await import('../../audit/table/index.js');
   return (segmentBytes) => new TableStore({ url, dir, segmentBytes, deadlineMs: DEADLINE_MS });

@@ -16,7 +16,7 @@ const WORDS: ReadonlyMap<string, string> = new Map([
   ['SELF_SIGNED_CERT_IN_CHAIN', "the server's certificate is not trusted: name its issuer with sslrootcert"],
 ]);
 
-/** Why no session was had, for the operator: `pg` and the system say it in many ways. */
+/** Reason of a connection failure, for the operator. */
 export function connectFault(error: unknown): string {
   if (error instanceof AggregateError) return connectFault(error.errors[0]);
   if (!(error instanceof Error)) return String(error);

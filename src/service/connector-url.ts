@@ -5,11 +5,10 @@ import { codeOf } from '../base/thrown.js';
 import type { Environment } from './settings/table.js';
 
 /**
- * The URL that a connector takes from the variable `name`, else from the file that `name`_FILE names, as secrets are
- * mounted, else from what the command in `name`_COMMAND prints; null where none of them is set.
+ * Connection URL from the variable `name`, else from the file in `name`_FILE, else printed by the command in
+ * `name`_COMMAND; null if none is set.
  *
- * @throws StartProblem for a file that cannot be read or is empty, and for a command that prints something else;
- *   CommandFailed
+ * @throws StartProblem for an unreadable or empty file, or wrong output of the command; CommandFailed
  */
 export async function connectorUrl(env: Environment, name: string): Promise<string | null> {
   const url = env[name] ?? '';
@@ -20,15 +19,14 @@ export async function connectorUrl(env: Environment, name: string): Promise<stri
   return command === '' ? null : urlOfCommand(`${name}_COMMAND`, command);
 }
 
-/** A command that ended with a status, or took too long: what it asks may be away for now. */
+/** The command failed or timed out; this may be temporary. */
 export class CommandFailed extends StartProblem {}
 
-/** True where any of the variables is set that `connectorUrl` reads. */
+/** True if any of the variables of `connectorUrl` is set. */
 export function namesUrl(env: Environment, name: string): boolean {
   return ['', '_FILE', '_COMMAND'].some((ending) => (env[`${name}${ending}`] ?? '') !== '');
 }
 
-/** The one line of a file. @throws StartProblem */
 export function urlInFile(file: string): string {
   let text: string;
   try {
@@ -44,7 +42,7 @@ export function urlInFile(file: string): string {
 const COMMAND_MS = 10_000;
 const COMMAND_BYTES = 65_536;
 
-/** What the command prints is never told, nor is what it complains of: either may hold a secret. */
+/** Output of the command, also on stderr, is never logged: it may hold a secret. */
 function urlOfCommand(name: string, command: string): Promise<string> {
   const limits = { timeout: COMMAND_MS, killSignal: 'SIGKILL', maxBuffer: COMMAND_BYTES } as const;
   return new Promise((resolve, reject) => {
@@ -59,7 +57,7 @@ function urlOfCommand(name: string, command: string): Promise<string> {
   });
 }
 
-/** As the shell says that there is no such command, or that it may not be run. */
+/** Exit statuses of the shell for a missing or non-executable command. */
 const NO_COMMAND: ReadonlySet<unknown> = new Set([126, 127]);
 
 function commandFault(

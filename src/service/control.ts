@@ -29,16 +29,19 @@ import type { Settings } from './settings.js';
 
 const NONE_ACTIVE = 'no policy is active: osl policy push --activate';
 
-/** A look takes so long at most, ms: connecting, and a statement or two. */
+/** Timeout of a statement, ms; a poll takes one or two. */
 const STATEMENT_MS = 2_000;
 
-/** What is to serve, and what was revoked. */
+/** State of the control database, as last polled. */
 export interface ControlState extends ActivationBase {
-  /** The number of the last revocation; 0 for none. */
+  /** Number of the newest revocation; 0: none. */
   readonly revoked: number;
 }
 
-/** What a gateway knows of the control database: what is to serve, and when it last heard. One for each gateway. */
+/**
+ * A gateway's view of the control database: active policy, published versions, revocations, and the time of the last
+ * answer.
+ */
 export class Control {
   readonly tenant: string;
   readonly settings: ControlSettings;
@@ -49,10 +52,10 @@ export class Control {
   #text: string | null = null;
   #why = NONE_ACTIVE;
   #seen: ControlState = { activation: 0, published: 0, revoked: 0 };
-  /** When the last look that was answered began; ms of the process' own clock. */
+  /** Start of the last successful poll, on the clock of `performance.now()`. */
   #heardAt = performance.now();
   #heard = false;
-  /** What must be right before anything that is heard counts: see `join`. */
+  /** Checks that must succeed before a poll counts; see `join`. */
   #toJoin: (() => Promise<void>) | null = null;
 
   private constructor(settings: Settings, control: ControlSettings, tenant: string) {
@@ -65,8 +68,8 @@ export class Control {
   }
 
   /**
-   * Null where the settings name no control database. One that does not answer, lets nobody in or has no schema is told
-   * in the log: the gateway begins without a policy then, and goes on once that is mended.
+   * Null if no control database is configured. If it is unreachable or has no schema, this is logged: the gateway
+   * starts without a policy, and continues once it is fixed.
    *
    * @throws StartProblem, ManifestProblems
    */
@@ -88,17 +91,17 @@ export class Control {
     return control;
   }
 
-  /** What is to serve, as it was last seen. */
+  /** State as of the last poll. */
   get seen(): ControlState {
     return this.#seen;
   }
 
-  /** True once a look was answered: before that nothing may serve, for it may have been taken away. */
+  /** True once a poll succeeded. Until then nothing may be served. */
   get heard(): boolean {
     return this.#heard;
   }
 
-  /** Nothing was heard for longer than the settings allow. */
+  /** True if the database has not answered for longer than configured. */
   get silent(): boolean {
     return performance.now() - this.#heardAt > this.settings.silenceMs;
   }
@@ -107,7 +110,7 @@ export class Control {
     return `the control database has not answered for ${this.settings.silenceMs / 1_000} s`;
   }
 
-  /** Looks what is to serve. @throws ControlFault, ControlConflict; then what was seen before still holds */
+  /** Polls the database. @throws ControlFault, ControlConflict; then the previous state remains */
   async look(): Promise<ControlState> {
     const began = performance.now();
     if (!this.#heard) await requireSchema(this.#database);
@@ -121,7 +124,7 @@ export class Control {
       const active = await activePolicy(this.#database, this.tenant);
       if (active !== null) {
         this.#text = active.text;
-        await writeWhole(this.#policyFile, Buffer.from(active.text)).catch(() => undefined); // a copy for tools
+        await writeWhole(this.#policyFile, Buffer.from(active.text)).catch(() => undefined); // copy for tools
         this.#seen = { ...seen, activation: active.activation };
       }
     } else this.#seen = seen;
@@ -131,7 +134,7 @@ export class Control {
     return this.#seen;
   }
 
-  /** Files by their names, and of the policy, where it stands in the control database, the text that was last seen. */
+  /** Reads a file; for the policy, if its source is the control database, the text last seen there. */
   readonly read: ReadFileText = async (file) => {
     if (file !== this.#policyFile) return readManifestText(file);
     if (!this.#heard) throw new PolicyUnknown(this.#policyFile, this.#why);
@@ -142,10 +145,10 @@ export class Control {
   };
 
   /**
-   * Sees to it that this gateway has the keys of the others and what they have published: now, or, where the database does
-   * not answer, with the next look that is answered, before which nothing that is heard counts.
+   * Checks that this gateway has the keys of the others, and synchronizes published versions: now, or, if the database
+   * does not answer, with the next poll, before anything is served.
    *
-   * @throws StartProblem, PublishedDamaged; ControlFault, after which it is tried again
+   * @throws StartProblem, PublishedDamaged; ControlFault, after which it is retried
    */
   async join(keys: TenantKeys): Promise<void> {
     const work = async (): Promise<void> => {
@@ -164,10 +167,9 @@ export class Control {
   }
 
   /**
-   * Brings the data directory to what all gateways have published. What it has beyond them, as a gateway that joins
-   * brings it, is published for all.
+   * Synchronizes published versions both ways: versions of a joining gateway are published for all.
    *
-   * @throws StartProblem where neither goes on from the other; ControlFault, PublishedDamaged
+   * @throws StartProblem if the histories differ; ControlFault, PublishedDamaged
    */
   async #joinPublished(): Promise<void> {
     const versions = await VersionStore.open(this.#dir);
@@ -189,8 +191,8 @@ export class Control {
   }
 
   /**
-   * Sees to it that this gateway has the keys of the others: with another masking key one person's hash would differ from
-   * gateway to gateway, with another signing key a token of one would be refused by the next.
+   * Requires the same keys on all gateways: otherwise masked hashes would differ, and tokens of one would be refused by
+   * others.
    *
    * @throws StartProblem, ControlFault
    */
@@ -205,7 +207,7 @@ export class Control {
     }
   }
 
-  /** Writes to the data directory what others have published since. @throws ControlFault, PublishedDamaged */
+  /** Stores versions that other gateways have published. @throws ControlFault, PublishedDamaged */
   async pull(): Promise<void> {
     const versions = await VersionStore.open(this.#dir);
     const newer = await publishedAfter(this.#database, this.tenant, versions.history.length);
@@ -215,12 +217,12 @@ export class Control {
     await writeVersions(this.#dir, newer);
   }
 
-  /** Brings the data directory what other gateways have revoked. Gives the number of the last. */
+  /** Stores revocations of other gateways. Returns the newest number. */
   async #takeRevoked(): Promise<number> {
     const before = this.#seen.revoked;
     const last = await lastRevocation(this.#database, this.tenant);
     if (last === before) return last;
-    // A database that was restored counts anew.
+    // After a restore of the database, numbers start again.
     const after = last > before ? before : 0;
     for (const revocation of await revokedAfter(this.#database, this.tenant, after, Date.now()))
       await this.#revoked.write(revocation, false);
@@ -228,7 +230,7 @@ export class Control {
     return last;
   }
 
-  /** Tells other gateways what was revoked here while the control database did not answer. */
+  /** Shares revocations made while the control database did not answer. */
   async #shareRevoked(): Promise<void> {
     for (const revocation of await this.#revoked.unshared()) {
       await shareRevocation(this.#database, this.tenant, revocation, gatewayName());
@@ -241,7 +243,7 @@ export class Control {
   }
 }
 
-/** By what name this gateway is known among the others. */
+/** Name of this gateway among the others. */
 export function gatewayName(): string {
   return hostname();
 }

@@ -8,14 +8,14 @@ import { connectorUrl } from './connector-url.js';
 import { DATA_CHANNEL, DataSignals } from './data-signals.js';
 import type { SystemReads } from './system-reads.js';
 
-/** How long a question may wait for a watermark; without one it is read from the database. ms */
+/** Time limit for reading a watermark, ms; then the query runs without the cache. */
 const PATIENCE_MS = 2_000;
-/** After one could not be read questions do not wait for it. ms */
+/** Pause after a failure, ms. */
 const REST_MS = 5_000;
 
 type Watermarks = Pick<SystemReads, 'readWatermark'>;
 
-/** The epochs of a service, and what ends them. */
+/** Opens the source of data epochs. */
 export function databaseEpochs(
   connectors: () => ReadonlyMap<string, Connector>,
   reads: Watermarks,
@@ -31,18 +31,17 @@ export function databaseEpochs(
 }
 
 /**
- * The state of the data as its databases say it: by the greatest value of a watermark, which is read anew for each
- * question by the gateway's own role, and by how often a database has said that rows changed. Each process of a server
- * looks for itself: the database is what they have in common.
+ * Data epochs from the databases: the greatest watermark value, read for each query with system credentials, and the
+ * number of change notifications. Each process reads for itself.
  */
 class DatabaseEpochs implements DataEpochs {
   readonly #reads: Watermarks;
   readonly #signals: DataSignals;
   readonly #log: ServiceLog;
   readonly #watermarks = new Map<string, NextRead<string>>();
-  /** Until when the watermark of an entity is not asked for, as it could not be read. */
+  /** Per entity, when to try again after a failure. */
   readonly #rests = new Map<string, number>();
-  /** Of which it was told that their watermark cannot be read. */
+  /** Entities whose failure was logged. */
   readonly #unread = new Set<string>();
 
   constructor(reads: Watermarks, signals: DataSignals, log: ServiceLog) {
@@ -63,7 +62,7 @@ class DatabaseEpochs implements DataEpochs {
     return watermark === null ? null : `${entity}[${watermark}|${signals}]`;
   }
 
-  /** Null where it cannot be read, which the operator is told once. */
+  /** Null if it cannot be read, which is logged once. */
   async #watermarkOf(entity: string, rule: CacheRule, column: string): Promise<string | null> {
     if (performance.now() < (this.#rests.get(entity) ?? 0)) return null;
     try {
@@ -97,7 +96,7 @@ class DatabaseEpochs implements DataEpochs {
   }
 }
 
-/** Something that is read again and again: who waits at the same time waits for one and the same reading. */
+/** A repeated read, shared by callers that wait at the same time. */
 class NextRead<T> {
   readonly #read: () => Promise<T>;
   #running: Promise<T> | null = null;
@@ -107,7 +106,7 @@ class NextRead<T> {
     this.#read = read;
   }
 
-  /** What is read from now on: never by a reading that has begun already, which may not see what was written since. */
+  /** Result of a read that starts now or later: one in progress may have missed recent writes. */
   next(): Promise<T> {
     if (this.#running === null) return this.#begin();
     this.#next ??= this.#running.then(

@@ -2,24 +2,24 @@ import type { ServiceLog } from '../base/log.js';
 import { messageOf } from '../base/thrown.js';
 import type { NotificationSubscription } from '../engine/index.js';
 
-/** On which a database says that rows changed: `notify osl_data, 'order'`, or without a name of all entities. */
+/** Channel for data changes: `notify osl_data, 'order'`, or without payload for all entities. */
 export const DATA_CHANNEL = 'osl_data';
 
-/** How often a connection that hears nothing is asked whether it still stands, and how long that may take. */
+/** Interval and timeout of connection checks, ms. */
 const CHECK_MS = 5_000;
 const RETRY_MS = 1_000;
 
-/** Listens with a connector's database; null where nobody may. */
+/** LISTENs on a connector's database; null without system credentials. */
 export type ListenToDatabase = (
   connector: string,
   heard: (text: string) => void,
   gone: () => void,
 ) => Promise<NotificationSubscription | null>;
 
-/** What one database has said, as long as it is heard. */
+/** Notifications of one database while connected. */
 interface DatabaseChannel {
   listening: NotificationSubscription | null;
-  /** How often it was listened to anew: what was said in between is lost. */
+  /** Number of connections made; notifications in between are lost. */
   times: number;
   ofAll: number;
   readonly ofEntity: Map<string, number>;
@@ -27,7 +27,7 @@ interface DatabaseChannel {
   toldLost: boolean;
 }
 
-/** How often databases have said that rows of an entity changed. Each is listened to from the first question about it. */
+/** Counts data change notifications per entity. Connects on the first query about a database. */
 export class DataSignals {
   readonly #listen: ListenToDatabase;
   readonly #log: ServiceLog;
@@ -39,7 +39,7 @@ export class DataSignals {
     this.#log = log;
   }
 
-  /** Null while the database is not heard, from a moment after the first time that it is asked. */
+  /** Null while not connected; the first call starts connecting. */
   count(connector: string, entity: string): string | null {
     let heard = this.#heard.get(connector);
     if (heard === undefined) {
@@ -56,7 +56,7 @@ export class DataSignals {
     this.#closed = true;
     for (const { timer, listening } of this.#heard.values()) {
       if (timer !== null) clearTimeout(timer);
-      await listening?.close().catch(() => undefined); // it is lost then
+      await listening?.close().catch(() => undefined); // already lost
     }
   }
 
@@ -77,7 +77,7 @@ export class DataSignals {
     }
   }
 
-  /** A cut network says nothing: who does not answer in time is lost, and what it said meanwhile with it. */
+  /** Detects dead connections. */
   async #check(connector: string, heard: DatabaseChannel): Promise<void> {
     const { listening } = heard;
     if (listening === null) return;
@@ -97,7 +97,7 @@ export class DataSignals {
     const { listening } = heard;
     if (listening === null || this.#closed) return;
     heard.listening = null;
-    void listening.close().catch(() => undefined); // it is lost already
+    void listening.close().catch(() => undefined); // already lost
     this.#tellLost(connector, heard, 'the connection was lost');
     this.#later(heard, RETRY_MS, () => void this.#connect(connector, heard));
   }
@@ -121,6 +121,6 @@ export class DataSignals {
 function note(heard: DatabaseChannel, text: string): void {
   const times = heard.ofEntity.get(text);
   if (text === '') heard.ofAll++;
-  // Of entities that nobody asks about nothing is kept, whatever is said.
+  // Only requested entities are counted, so the map cannot grow without bound.
   else if (times !== undefined) heard.ofEntity.set(text, times + 1);
 }

@@ -29,8 +29,8 @@ import { sessionsFor } from './workers.js';
 const EVERY_MS = 5_000;
 
 /**
- * Asks each engine from time to time, and says once when one stops answering, with the cause, and once when it answers
- * again: whatever the reason, refused connections, a cut network or a stall. Returns what ends it.
+ * Checks each engine regularly; logs once when it stops answering, and once when it answers again. Returns a function
+ * that stops it.
  */
 function watchEngines(
   engines: ReadonlyMap<string, EngineStatus>,
@@ -51,11 +51,11 @@ function watch(connector: string, engine: EngineStatus, log: ServiceLog, everyMs
   let asking = false;
   let over = false;
   const look = async (): Promise<void> => {
-    if (asking || !engine.reached) return; // one that was never reached is told by whoever tries
+    if (asking || !engine.reached) return; // one never reached is reported elsewhere
     asking = true;
     const cause = await engine.unhealthyReason();
     asking = false;
-    // A busy pool says nothing of the upstream, well or ill.
+    // A busy pool tells nothing about the database.
     if (over || cause === 'busy') return;
     if (cause !== null && since === null) {
       since = performance.now();
@@ -75,7 +75,7 @@ function watch(connector: string, engine: EngineStatus, log: ServiceLog, everyMs
   };
 }
 
-/** As `watch`, of the servers behind a database. */
+/** Same for the servers behind a database. */
 function watchNodes(
   connector: string,
   { nodes }: EngineStatus,
@@ -101,20 +101,20 @@ function watchNodes(
   };
 }
 
-/** What a process that serves adds: see `ServingOptions` of the engine. */
+/** Additional parts of a serving process; see `ServingOptions` of the engine. */
 interface ServingEngines {
   readonly spool: SpoolRoom | null;
   readonly memory: AnswerMemory;
-  /** Resolves once statements may run in the database of a connector that answers. */
+  /** Resolves once statements may run on the connector's database. */
   admit(connector: Connector): Promise<void>;
 }
 
-/** Engines that serve, the gateway's own reads of their databases, and the memory that answers take. */
+/** Engines, system reads, and answer memory of a service. */
 export interface StartedEngines {
   readonly databases: ReadonlyMap<string, OpenedEngine>;
   readonly engines: ReadonlyMap<string, EngineStatus>;
   readonly runners: ReadonlyMap<string, GovernedEngine>;
-  /** Name of the connector that runs what reads no relation. */
+  /** Connector of statements without relations. */
   readonly defaultConnector: string;
   readonly reads: SystemReads;
   readonly opened: ReadonlyMap<string, OpenEngine>;
@@ -123,7 +123,7 @@ export interface StartedEngines {
   close(): Promise<void>;
 }
 
-/** Opens the engines of what serves, and watches whether they answer. Throws as `openEngines`. */
+/** Opens the engines of the served model, and monitors them. Throws as `openEngines`. */
 export async function startEngines(
   model: () => ServedModel,
   keys: TenantKeys,
@@ -159,7 +159,7 @@ export async function startEngines(
   };
 }
 
-/** Room for rows of slow readers on the disk; null if the settings have none. */
+/** Disk space for slow readers; null if not configured. */
 function spoolOf({ dataDir, load }: Settings, log: ServiceLog): SpoolRoom | null {
   if (load.spoolBytes === 0) return null;
   return new SpoolRoom({
@@ -173,7 +173,7 @@ function spoolOf({ dataDir, load }: Settings, log: ServiceLog): SpoolRoom | null
 }
 
 /**
- * The engine of every connector; all or none. Where it serves, a database that is away keeps nothing from opening.
+ * Opens the engines of all connectors, or none. When serving, an unreachable database does not prevent the start.
  *
  * @throws StartProblem, and an engine's Error for the operator
  */
@@ -246,7 +246,7 @@ async function openConnector(
   return engine;
 }
 
-/** Statements of the gateway's own that serve a question are short. */
+/** System statements that serve a request are short, ms. */
 const SYSTEM_SILENCE_MS = 30_000;
 
 function tellReach(
@@ -276,12 +276,12 @@ function shownUrl(config: EngineConfig): string {
     : withoutPassword(config.url);
 }
 
-/** What this process has of them. */
+/** This process' part of the pool size. */
 export function poolSizeOf(connector: Connector, { poolSize, content }: Settings): number {
   return sharedOut(sessionsFor(connector, poolSize), content.share ?? WHOLE);
 }
 
-/** @param serves a command that fails for now need not say the URL yet. @throws StartProblem */
+/** @param serves true: a URL command may fail temporarily @throws StartProblem */
 export async function engineConfig(
   connector: Connector,
   settings: Settings,
@@ -320,13 +320,16 @@ export async function engineConfig(
   };
 }
 
-/** An engine with what it was opened with. */
+/** An engine, with the configuration that it was opened with. */
 export interface OpenEngine {
   readonly engine: OpenedEngine;
   readonly config: EngineConfig;
 }
 
-/** Takes up other credentials for the same database; for another one the sessions that there are would be of the old. */
+/**
+ * Prepares new credentials for the same database; another database needs a restart, since open sessions would be on the
+ * old one.
+ */
 export function renewal(name: string, { engine, config }: OpenEngine, next: EngineConfig): ReloadStep {
   const nothing = { now: null, kept: null, take: () => undefined };
   if (config.kind !== 'postgres' || next.kind !== 'postgres') return nothing;
@@ -337,7 +340,7 @@ export function renewal(name: string, { engine, config }: OpenEngine, next: Engi
   return { now: `connector ${name} by its URL of now`, kept: null, take: () => engine.renew(next) };
 }
 
-/** @param late null before means that it was not known at the start */
+/** @param late true: null before means that it was unknown at the start */
 function sameDatabase(a: string | null, b: string | null, late: boolean): boolean {
   if (a === null || b === null) return a === b || (a === null && late);
   return withoutLogin(a) === withoutLogin(b);

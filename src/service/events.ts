@@ -7,7 +7,7 @@ import { PolicyFault } from './model.js';
 import { type PreparedChange, prepareAll, type ReloadPart, type ReloadResult } from './reload/reload.js';
 import type { PolicyState } from './serving.js';
 
-/** What records of the service itself are made with. */
+/** Dependencies of recording service events. */
 export interface EventParts {
   readonly audit: Pick<AuditLog, 'append'>;
   readonly tenant: string;
@@ -16,8 +16,8 @@ export interface EventParts {
 }
 
 /**
- * Records what became of the service itself. Never rejects: a log that takes nothing says so itself, counts what it refused
- * in its record `audit.gap`, and has every request refused meanwhile.
+ * Records an event of the service. Never rejects: a failed log reports itself, counts what it refused in `audit.gap`,
+ * and all requests are refused meanwhile.
  */
 export async function recordEvent(
   { audit, tenant, model, log }: EventParts,
@@ -42,9 +42,9 @@ export async function recordEvent(
 }
 
 /**
- * Reads and checks a reload. It leaves a line in the log and a record once it is taken up, and where it is refused.
+ * Prepares a reload; logs and records it once applied or refused.
  *
- * @param withoutPolicy what follows of a policy that is missing or invalid
+ * @param withoutPolicy handles a missing or invalid policy
  */
 export async function preparedReload(
   service: EventParts,

@@ -4,12 +4,12 @@ import { StartProblem } from '../base/start-problem.js';
 import { readText } from './read-text.js';
 import type { Settings } from './settings.js';
 
-/** A new key of the exchange, as PEM. It is in memory only: nobody who reads the disk can sign with it. */
+/** New exchange key, PEM. Kept in memory only. */
 export function newExchangeKey(): string {
   return generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 }
 
-/** The key of the operator's file, where several gateways are to take each other's tokens; else `own`. @throws StartProblem */
+/** The configured exchange key, shared by several gateways, else `own`. @throws StartProblem */
 export function exchangeKey({ exchangeKeyFile }: Settings, own: string): KeyObject {
   if (exchangeKeyFile === null) return createPrivateKey(own);
   const text = readText(exchangeKeyFile, 'key of the exchange');
@@ -24,7 +24,7 @@ export function exchangeKey({ exchangeKeyFile }: Settings, own: string): KeyObje
   return key;
 }
 
-/** Whoever has the key, as the verifier trusts it: it alone says what an exchange found out. */
+/** The exchange as a trusted issuer, the only one that may sign exchanged tokens. */
 export function exchangeIssuer(key: KeyObject): TrustedIssuer {
   const candidate = Object.freeze({ algorithm: 'EdDSA', kid: null, key: createPublicKey(key) } as const);
   return Object.freeze({

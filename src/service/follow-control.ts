@@ -10,13 +10,13 @@ import { watchFile } from './reload/watch-file.js';
 import type { ProcessFiles } from './seat.js';
 import type { Settings } from './settings.js';
 
-/** What a gateway does about the control database. */
+/** Reactions to changes in the control database. */
 interface Follower {
-  /** Takes up what is to serve now. Rejects where that could not be read, and is tried again then. */
+  /** Applies the current state. Rejects if it could not be read; then it is retried. */
   change(): Promise<void>;
-  /** Takes up what was revoked, which stands in the data directory by then. Rejects as `change`. */
+  /** Applies revocations, which are in the data directory by then. Rejects as `change`. */
   revoked(): Promise<void>;
-  /** Nothing was heard for longer than the settings allow: what may be served now, they say. */
+  /** The database has not answered for longer than configured. */
   silent(why: string): Promise<void>;
 }
 
@@ -24,19 +24,18 @@ interface ControlFollower {
   close(): Promise<void>;
 }
 
-/** A notification that was missed is made up for by a look so often, ms. */
+/** Polling interval, ms, in case a notification was missed. */
 const LOOK_MS = 1_000;
-/** How often the time since the last look is looked at, ms. */
+/** Interval of checks for silence, ms. */
 const CLOCK_MS = 250;
 
 /**
- * Follows the control database: looks at each notification, once a second without one, and says when it has been silent for
- * too long. One look at a time; what comes meanwhile is one more look.
+ * Follows the control database: polls on each notification and once a second, one poll at a time, and reports silence.
  */
 function followControl(control: Control, follower: Follower, log: ServiceLog): ControlFollower {
   let taken = control.seen;
   let silent = !control.heard;
-  /** Kinds of trouble that were told since the last look that was answered; the start has told of silence. */
+  /** Kinds of failures logged since the last success; the start has logged silence. */
   const told = new Set(silent ? [ControlFault.name] : []);
   let looking: Promise<void> | null = null;
   let again = false;
@@ -103,16 +102,13 @@ function followControl(control: Control, follower: Follower, log: ServiceLog): C
   });
 }
 
-/** What a server does about a policy that changes under it. */
+/** Reactions to a changed policy. */
 interface PolicyFollower extends Follower {
-  /** Takes up the policy file, which is another. */
+  /** Applies the changed policy file. */
   file(): Promise<unknown>;
 }
 
-/**
- * Follows the control database, where there is one, and the policy file, where it is the policy's source and is watched.
- * Gives what ends that.
- */
+/** Follows the control database, if any, and the policy file if it is watched. Returns a function that stops it. */
 export function followPolicy(
   { policyFile, watchesPolicy }: Settings,
   control: Control | null,
@@ -136,7 +132,7 @@ export function followPolicy(
   };
 }
 
-/** What others have published, and what only this directory has. A database that does not answer is followed later. */
+/** Joins the other gateways. If the database does not answer, this happens later. */
 export async function joined(control: Control | null, keys: TenantKeys, log: ServiceLog): Promise<void> {
   try {
     await control?.join(keys);
@@ -146,7 +142,7 @@ export async function joined(control: Control | null, keys: TenantKeys, log: Ser
   }
 }
 
-/** Follows the control database, or a policy file that is watched. Gives what ends that. */
+/** Starts following the control database and the policy file. Returns a function that stops it. */
 export function beginFollowing(
   { control }: ProcessFiles,
   settings: Settings,
@@ -179,7 +175,7 @@ export function beginFollowing(
   };
 }
 
-/** Takes up what the control database says, in this process alone. Rejects where that cannot be read. */
+/** Applies the state of the control database in this process. Rejects if it cannot be read. */
 async function follow(
   control: Control,
   publishing: PublicationStore,
@@ -191,7 +187,7 @@ async function follow(
   });
 }
 
-/** Takes up what `prepare` reads. A policy that is missing, invalid or unknown is on record and in the log by then. */
+/** Prepares and applies a change. A missing, invalid or unknown policy was recorded and logged. */
 async function takeUp(prepare: () => Promise<PreparedChange>): Promise<void> {
   try {
     await (await prepare()).take();

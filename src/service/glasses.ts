@@ -10,17 +10,17 @@ import { messageOf } from '../base/thrown.js';
 
 const DAY_MS = 86_400_000;
 
-/** One of the slots that a subject has for 24 hours, as its file says it. */
+/** One of a subject's uses per 24 hours, as stored in its file. */
 interface BreakGlassSlot extends Emergency {
-  /** A hash: the reason itself is in the audit log. */
+  /** Hash; the reason itself is in the audit log. */
   readonly reason: string;
 }
 
 /**
- * Glasses that were broken, in files of `dir`: one for each of the slots that a subject has a day, so that all processes
- * over one data directory count together, and a restart forgets none. A file is taken by whoever makes it.
+ * Break-glass registry in files of `dir`: one file per slot of a subject, so that all processes of a data directory
+ * count together, also after a restart. Whoever creates the file has the slot.
  *
- * @param url where alarms are sent; null: only the log is told
+ * @param url receiver of alarms; null: log only
  */
 export function openGlasses(dir: string, url: string | null, log: ServiceLog): Glasses {
   return Object.freeze({
@@ -40,7 +40,7 @@ export function openGlasses(dir: string, url: string | null, log: ServiceLog): G
         const slots = await slotsOf(dir, identity);
         const now = Date.now();
         const slot: BreakGlassSlot = { id: randomUUID(), startedAt: now, reason: digest([reason]) };
-        // INVARIANT: a clock that was set back frees no slot.
+        // INVARIANT: setting the clock back frees no slot.
         const isFree = (held: SlotFile | undefined): boolean =>
           held === undefined || now - held.slot.startedAt >= DAY_MS;
         const free = Array.from({ length: perDay }, (_, i) => i).find((i) => isFree(slots.get(i)));
@@ -49,7 +49,7 @@ export function openGlasses(dir: string, url: string | null, log: ServiceLog): G
           return Math.max(1, Math.ceil((first + DAY_MS - now) / 1_000));
         }
         const turn = (slots.get(free)?.turn ?? 0) + 1;
-        // Another process may have been quicker: then there is one slot less.
+        // If another process was faster, try the next slot.
         if (await create(slotFile(dir, identity, free, turn), JSON.stringify(slot)))
           return { id: slot.id, startedAt: slot.startedAt };
       }
@@ -69,13 +69,13 @@ export function openGlasses(dir: string, url: string | null, log: ServiceLog): G
   });
 }
 
-/** The file of a slot that is in force: of those that it has had, the one of the last turn. */
+/** Current file of a slot: the one with the highest turn. */
 interface SlotFile {
   readonly turn: number;
   readonly slot: BreakGlassSlot;
 }
 
-/** The slots of one subject, by their numbers; files of turns that are over are swept away. */
+/** Slots of one subject, by number; removes files of earlier turns. */
 async function slotsOf(dir: string, identity: Identity): Promise<ReadonlyMap<number, SlotFile>> {
   const owner = ownerOf(identity);
   const turns = new Map<number, number>();
@@ -89,14 +89,14 @@ async function slotsOf(dir: string, identity: Identity): Promise<ReadonlyMap<num
   const slots = new Map<number, SlotFile>();
   for (const [number, turn] of turns) {
     const slot = await slotIn(slotFile(dir, identity, number, turn));
-    // Its next turn has come in between.
+    // It was replaced meanwhile.
     if (slot === null) return slotsOf(dir, identity);
     slots.set(number, { turn, slot });
   }
   return slots;
 }
 
-/** Whole when it is there: another process never reads half of it. */
+/** Creates the file atomically; false if it exists. */
 async function create(file: string, text: string): Promise<boolean> {
   const draft = `${file}.${randomUUID()}`;
   try {
@@ -104,14 +104,14 @@ async function create(file: string, text: string): Promise<boolean> {
     await link(draft, file);
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false; // of `link` alone
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false; // only from `link`
     throw error;
   } finally {
     await rm(draft, { force: true });
   }
 }
 
-/** Null where there is none. @throws Error where it is not as it was written: no glass breaks then */
+/** Null if there is none. @throws Error if it is damaged: then access is refused */
 async function slotIn(file: string): Promise<BreakGlassSlot | null> {
   let text: string;
   try {
@@ -120,7 +120,7 @@ async function slotIn(file: string): Promise<BreakGlassSlot | null> {
     unlessAbsent(error);
     return null;
   }
-  const { id, startedAt, reason } = JSON.parse(text) as Partial<BreakGlassSlot>; // our own file
+  const { id, startedAt, reason } = JSON.parse(text) as Partial<BreakGlassSlot>; // written by `take`
   if (id === undefined || startedAt === undefined || reason === undefined)
     throw new InternalError(`${file} is not as it was written`);
   return { id, startedAt, reason };
@@ -145,7 +145,7 @@ function digest(parts: readonly string[]): string {
 const TRIES_MS = [0, 1_000, 5_000, 30_000];
 const PATIENCE_MS = 5_000;
 
-/** What the owner is told: with the reason, which is for the owner to read. */
+/** Sends the alarm, with the reason, to the owner. */
 async function send(url: string, broken: BrokenGlass, log: ServiceLog): Promise<void> {
   const { id, subject, reason, surface, requestId, startedAt, endsAt } = broken;
   const body = JSON.stringify({

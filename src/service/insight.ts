@@ -5,7 +5,7 @@ import { rollupReports } from './rollups.js';
 import type { Service } from './service.js';
 import type { Settings } from './settings.js';
 
-/** What a service knows of how old what it serves is, and who reads its log for who may. */
+/** Log reader and freshness information of a service. */
 export function insightOf(
   service: Service,
   { recording }: RequestMeans,
@@ -27,7 +27,6 @@ export function insightOf(
   return Object.freeze({ reading, freshness, close: () => reading.close() });
 }
 
-/** How rollups stand; null where a database does not say. */
 async function rollupViews(service: Service) {
   const { manifest } = service.model();
   if (manifest.rollups.size === 0) return [];

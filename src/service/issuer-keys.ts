@@ -4,7 +4,7 @@ import { messageOf } from '../base/thrown.js';
 import { readText } from './read-text.js';
 import type { PublicKeyFile } from './settings.js';
 
-/** The keys of an issuer's file: one in PEM, or those of a JSON Web Key Set that sign. @throws StartProblem */
+/** Keys in an issuer's file: one PEM key, or the signing keys of a JSON Web Key Set. @throws StartProblem */
 export function issuerKeys({ kid, file }: PublicKeyFile): readonly VerificationKey[] {
   const text = readText(file, 'public key');
   if (!text.trimStart().startsWith('{')) return [pemIn(text, kid, file)];

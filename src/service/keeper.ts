@@ -14,20 +14,20 @@ import { aloneIn } from './seat.js';
 import type { Settings } from './settings.js';
 import { takeOver } from './take-over.js';
 
-/** A data directory that a supervisor keeps for its workers. It answers nobody: that is for them. */
+/** A data directory opened by the supervisor of several workers, which serves no requests itself. */
 export interface DirectoryKeeper {
-  /** What was found at the start. */
+  /** Model found at start. */
   readonly first: First;
-  /** The supervisor's own chain, beside which those of the workers are. */
+  /** The supervisor's own chain. */
   readonly audit: AuditLog;
-  /** Resolves, with why, when that chain can take nothing any more; else never. */
+  /** Resolves with the reason when that chain can take no more records; else never. */
   readonly over: Promise<string>;
   close(): Promise<void>;
 }
 
 /**
- * Takes the data directory, makes its keys where there are none, and looks after what one process alone may: before the
- * first worker begins. Throws as `openService` does.
+ * Locks the data directory, creates missing keys, and does what only one process may, before the first worker starts.
+ * Throws as `openService`.
  */
 export async function openKeeper(
   settings: Settings,
@@ -46,7 +46,7 @@ export async function openKeeper(
   };
   try {
     const ended = await takeOver(settings, first.model.tenant, audit, log, workers);
-    // The supervisor's own chain was that of a server of one process, or will be.
+    // The supervisor's chain may have been that of a single-process server.
     const own = { auditDir, lineageDir, end: endOf(audit) };
     left.push(...(await leftLineage(settings, first.model, [own, ...ended], log)));
     await joined(control, keys, log);
@@ -58,7 +58,7 @@ export async function openKeeper(
   return Object.freeze({ first, audit, over, close });
 }
 
-/** What a server would serve, without opening anything. Throws as `openService` does. */
+/** Loads the model without opening a service. Throws as `openService`. */
 export async function lookFirst(settings: Settings, log: ServiceLog): Promise<First> {
   await ready();
   const control = await Control.open(settings, log);

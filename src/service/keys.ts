@@ -3,11 +3,10 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, writeFile
 import { join } from 'node:path';
 import { StartProblem } from '../base/start-problem.js';
 
-/** The tenant's own secrets. */
 export interface TenantKeys {
-  /** Signs and verifies actor tokens with HS256; 32 bytes or more. */
+  /** Signs and verifies actor tokens with HS256; ≥ 32 bytes. */
   readonly signing: Uint8Array;
-  /** What keys of `hash` masks, and those of row security, are derived from. */
+  /** Secret from which keys of `hash` masks and row security are derived. */
   readonly masking: Uint8Array;
 }
 
@@ -15,10 +14,10 @@ const SECRET_BYTES = 48;
 const FILES = { signing: 'signing.key', masking: 'masking.key' } as const;
 
 /**
- * The secrets in `<dataDir>/keys`, base64 in files of mode 0600. They are made at the first start; later a missing
- * one is an error, since a new one would quietly change every masked hash and void every token.
+ * Secrets in `<dataDir>/keys`, base64 in files of mode 0600. Created at the first start; later a missing file is an
+ * error, since a new key would change masked hashes and invalidate tokens.
  *
- * @param shared a directory that several gateways have (`OSL_KEYS_DIR`), in the place of their own: never made here
+ * @param shared directory of several gateways (`OSL_KEYS_DIR`), never created here
  * @throws StartProblem
  */
 export function tenantKeys(dataDir: string, shared: string | null = null): TenantKeys {
@@ -33,17 +32,17 @@ export function tenantKeys(dataDir: string, shared: string | null = null): Tenan
   return Object.freeze({ signing: readKey(dir, FILES.signing), masking: readKey(dir, FILES.masking) });
 }
 
-/** The keys of the tenant where they have been made; null where no start has. @throws StartProblem */
+/** Null before the first start. @throws StartProblem */
 export function keysThere(dataDir: string, shared: string | null = null): TenantKeys | null {
   return existsSync(shared ?? join(dataDir, 'keys')) ? tenantKeys(dataDir, shared) : null;
 }
 
-/** What may be shown of a key: equal for equal keys, and of no other use. */
+/** Fingerprint of a key, safe to show. */
 export function fingerprintOf(kind: keyof TenantKeys, key: Uint8Array): string {
   return createHash('sha256').update(`osl ${kind} key\0`).update(key).digest('hex').slice(0, 32);
 }
 
-/** All keys or none: a start that is killed in the middle must not leave some of them. */
+/** Creates all keys atomically. */
 export function makeKeys(dataDir: string, dir: string): void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const making = mkdtempSync(join(dataDir, 'keys-'));

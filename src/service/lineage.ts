@@ -11,19 +11,15 @@ import type { ProcessFiles } from './seat.js';
 import type { Settings } from './settings.js';
 import type { EndedChain } from './take-over.js';
 
-/** Lineage of a process that serves; `lineage` is null if the settings name no receiver. */
+/** Lineage of a serving process; `lineage` is null if no receiver is configured. */
 export interface StartedLineage {
   readonly lineage: Lineage | null;
-  /** Tells receivers what serves now. What serves does so whether or not they can be told; at the next start they are. */
+  /** Announces the served manifest. Never rejects: what cannot be announced now is at the next start. */
   announce(): Promise<void>;
   close(): Promise<void>;
 }
 
-/**
- * Starts to tell receivers what is published and read, and what chains that have ended left.
- *
- * @throws ManifestProblems, StartProblem
- */
+/** Starts lineage of this process, and finishes that of ended chains. @throws ManifestProblems, StartProblem */
 export async function startLineage(
   settings: Settings,
   model: () => ServedModel,
@@ -54,12 +50,12 @@ async function announced(lineage: Lineage | null, { manifest }: ServedModel): Pr
   await lineage?.announce(manifest);
 }
 
-/** What is on its way to a receiver may end; the outbox keeps the rest. ms */
+/** Time for deliveries in progress; the outbox keeps the rest, ms. */
 export const LINEAGE_CLOSE_MS = 3_000;
 
 /**
- * What of `chains` is not told yet is told beside: they are those of workers that there are no more, or of one process
- * before there were several. Empty where the settings name no receiver.
+ * Delivers the rest of ended chains: of former workers, or of a former single process. Empty if no receiver is
+ * configured.
  *
  * @throws ManifestProblems, StartProblem
  */
@@ -98,7 +94,7 @@ async function opened(
   return openLineage({ ...chain, config, tenant, version: version(), log, urlOf });
 }
 
-/** Null where a command fails for now: then the connector's own name stands for its database. */
+/** Null if a command fails temporarily: then the connector's name stands for its database. */
 function urlNow(name: string): Promise<string | null> {
   return connectorUrl(process.env, name).catch((error: unknown) => {
     if (error instanceof CommandFailed) return null;

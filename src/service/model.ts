@@ -16,10 +16,10 @@ import { headIn } from '../model/versions/index.js';
 import { tenantIn } from './place.js';
 import type { Settings } from './settings.js';
 
-/** Gives the text of a file. Throws as `readManifestText`. */
+/** Reads a text file. Throws as `readManifestText`. */
 export type ReadFileText = (file: string) => Promise<string>;
 
-/** Nobody can tell which policy is to serve, as while the control database does not answer. */
+/** The policy to serve is unknown, e.g. while the control database does not answer. */
 export class PolicyUnknown extends ManifestProblems {
   readonly #why: string;
 
@@ -37,21 +37,21 @@ export class PolicyUnknown extends ManifestProblems {
     this.#why = why;
   }
 
-  /** No file has the fault, so none is named. */
+  /** No file is at fault, so none is named. */
   override format(): string {
     return `error: ${this.#why}`;
   }
 }
 
-/** A policy that is missing or invalid, beside a manifest that is sound. `cause` says what is wrong, and where. */
+/** The policy is missing or invalid, the manifest is valid. `cause` has the problems. */
 export class PolicyFault extends Error {
   override readonly cause: ManifestProblems;
-  /** What can be served without a policy: nothing but refusals. */
+  /** Valid manifest: without a policy, all requests are refused. */
   readonly manifest: Manifest;
   readonly file: FileLayer;
-  /** Of a policy whose shape is right, else of the manifest; null where neither tells. */
+  /** From the policy if its shape is valid, else from the manifest; null if neither has it. */
   readonly tenant: string | null;
-  /** Nobody can tell which policy is to serve. */
+  /** True if the policy to serve is unknown. */
   readonly unknown: boolean;
 
   constructor(cause: ManifestProblems, parts: Pick<PolicyFault, 'manifest' | 'file' | 'tenant'>) {
@@ -66,9 +66,9 @@ export class PolicyFault extends Error {
 }
 
 /**
- * Manifest and policy from their files, what was published over the one included, compiled against each other.
+ * Loads manifest and policy, with published objects, and compiles them against each other.
  *
- * @throws ManifestProblems with the place of each fault in the manifest; PolicyFault; OverlayConflict
+ * @throws ManifestProblems for the manifest; PolicyFault; OverlayConflict
  */
 export async function loadModel(
   manifestFile: string,
@@ -111,7 +111,7 @@ function problems(diagnostics: readonly Diagnostic[], text: string): ManifestPro
   return new ManifestProblems(diagnostics, text);
 }
 
-/** Model that a start found. */
+/** Model found at start. */
 export interface First {
   readonly model: ServedModel;
   /** Why it has no policy; null if it has one. */
@@ -119,11 +119,11 @@ export interface First {
 }
 
 /**
- * Loads what is to be served first: without a policy if that of the file is missing or invalid, as long as it is known
- * whose the server is. Tokens are of a tenant, so without one nobody could be told anything.
+ * Loads the first model: without a policy if that is missing or invalid, provided that the tenant is known, which
+ * tokens need.
  *
- * @param known what was loaded before, given back if nothing else is published
- * @throws PolicyFault if it is not, and what `loadServed` throws
+ * @param known result of an earlier call, returned if nothing else was published
+ * @throws PolicyFault if the tenant is unknown, and as `loadServed`
  */
 export async function loadFirst(
   settings: Settings,
@@ -145,12 +145,12 @@ export async function loadFirst(
   }
 }
 
-/** Directory of versions and drafts. */
+/** Directory of published versions and drafts. */
 export function publishedDir({ dataDir }: Pick<Settings, 'dataDir'>): string {
   return join(dataDir, 'published');
 }
 
-/** Loads what is to be served, with what was published. Throws as `loadModel`. */
+/** Loads the model to serve, with published objects. Throws as `loadModel`. */
 export async function loadServed(settings: Settings): Promise<ServedModel> {
   const published = await headIn(publishedDir(settings));
   return loadModel(settings.manifestFile, settings.policyFile, published);

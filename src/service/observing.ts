@@ -6,10 +6,10 @@ import { messageOf } from '../base/thrown.js';
 import { Collector, exportMetrics, SpanExporter } from './otlp/index.js';
 import type { Settings } from './settings.js';
 
-/** A collector that does not take the last figures in time goes without them. ms */
+/** Time limit of the last export, ms. */
 const CLOSE_MS = 2_000;
 
-/** What becomes of each request for the operator: figures, a line for slow ones, spans where a collector is named. */
+/** Opens metrics, the slow query log, and tracing if a collector is configured. */
 export function openObserving(
   { slowQuestionMs, otlp }: Pick<Settings, 'slowQuestionMs' | 'otlp'>,
   log: ServiceLog,
@@ -20,7 +20,7 @@ export function openObserving(
   return { observing: new RequestObserver(log, slowQuestionMs, spans), close: () => inTime(spans.close()) };
 }
 
-/** Hands what this process counts to the collector, where one is named; gives what ends it. */
+/** Exports metrics to the collector, if configured; returns a function that stops it. */
 export function openMetricExport(
   { otlp }: Pick<Settings, 'otlp'>,
   log: ServiceLog,

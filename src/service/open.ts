@@ -41,18 +41,17 @@ import type { Settings } from './settings.js';
 import { takeOver } from './take-over.js';
 import { startTrust } from './token-trust.js';
 
-/** Shorter than the silence after which a gateway stops: who publishes has the turn. ms */
+/** Shorter than OSL_CONTROL_SILENCE_SECONDS, since publishing is exclusive, ms. */
 const STATEMENT_MS = 2_000;
 
-/** How a process tells all gateways; nothing is to be done where there are no others. */
+/** Sharing with other gateways; no-ops if there are none. */
 interface GatewaySharing {
   readonly publish: PublicationStore['share'];
-  /** False where the control database did not take it; null where there are no other gateways. */
+  /** False if the control database failed; null if there are no other gateways. */
   readonly revoke: ((revocation: Revocation) => Promise<boolean>) | null;
   close(): Promise<void>;
 }
 
-/** As the settings say, of what `tenant` is. */
 function sharing({ control }: Settings, seat: ProcessFiles, tenant: string, log: ServiceLog): GatewaySharing {
   if (control === null) return { publish: async () => 'shared', revoke: null, close: async () => undefined };
   const database = openControl(control.place, { connections: 1, statementMs: STATEMENT_MS });
@@ -86,9 +85,10 @@ function sharing({ control }: Settings, seat: ProcessFiles, tenant: string, log:
 }
 
 /**
- * The seat itself, which counts alone or with the other workers of its server; or, where the settings name a store, one
- * that counts there with all gateways. Until the store has answered once it is not known of how many processes this is
- * one, so what would be counted is refused (E5038). @throws StartProblem where there can be no store
+ * Rate limits of the process, or, if configured, of a store shared by all gateways. Until the store has answered once,
+ * the number of processes is unknown, so requests are refused (E5038).
+ *
+ * @throws StartProblem if the store cannot be used
  */
 async function countingSeat(
   seat: ProcessFiles,
@@ -99,7 +99,7 @@ async function countingSeat(
   if (load.limits === null) return { seat, heard: () => true, close: async () => undefined };
   const store = await opened(load.limits);
   const counts = await SharedCounts.join(store, { tenant, log });
-  // Guesses of passwords are counted by each server.
+  // Wrong passwords are counted per server.
   const limiter = (limits: RateLimits) =>
     createLeasedLimiter(counts.share(seat.limiter(limits).guesses), limits);
   return {
@@ -113,10 +113,10 @@ function opened(place: LimitsPlace): Promise<CountStore> {
   return place.kind === 'redis' ? openRedisCounts(place.url) : openPostgresCounts(place.at);
 }
 
-/** Notices on their way at a time, of all callers. */
+/** Concurrent notices. */
 const AT_ONCE = 32;
 
-/** Posts notices as signed webhooks, once each: who waits for it hears whether it arrived, and may ask again. */
+/** Posts notices as signed webhooks, once each: the caller learns if it arrived, and may retry. */
 function ownerOf(endpoint: OwnerSettings, log: ServiceLog): Owner {
   if (endpoint === null) return Object.freeze({ tell: null });
   let underWay = 0;
@@ -140,26 +140,25 @@ function reasonOf(attempt: Exclude<SendAttempt, { kind: 'delivered' }>): string 
   return attempt.kind === 'gone' ? 'status 410' : attempt.reason;
 }
 
-/** A service that is open: its parts run, nothing listens yet. */
+/** A running service; nothing listens yet. */
 export interface OpenService extends ModelChanges {
   readonly service: Service;
-  /** The databases with their system engines, for tools alone: a surface receives `service`. */
+  /** With system engines, for tools only; surfaces get `service`. */
   readonly databases: ReadonlyMap<string, OpenedEngine>;
-  /** Content of the seal of `service.means`, for tools alone. */
+  /** Unsealed content of `service.means`, for tools only. */
   readonly means: RequestMeans;
-  /** Records an event of the service itself. Never rejects. */
+  /** Records a service event. Never rejects. */
   record(action: string, detail: object): Promise<void>;
   readonly keys: TenantKeys;
-  /** Why it began without a policy; null if it has one. */
+  /** Why it started without a policy; null if it has one. */
   readonly policyFault: PolicyFault | null;
-  /** Resolves, with why, when nothing can be answered any more and the process should end; else never. */
+  /** Resolves with the reason when no request can be answered any more and the process should end; else never. */
   readonly over: Promise<string>;
-  /** Closes engines, then the audit log. */
   close(): Promise<void>;
 }
 
 /**
- * Puts a service together. Whatever is opened is closed again if a later part fails.
+ * Assembles a service. If a part fails, the others are closed.
  *
  * @throws StartProblem, ManifestProblems, AuditDamaged, AuditLocked, and an engine's Error for the operator
  */
@@ -180,7 +179,7 @@ export async function openService(
   }
 }
 
-/** Parts that were opened, closed in the opposite order. */
+/** Closes parts in reverse order. */
 class CloseStack {
   readonly #parts: { close(): void | Promise<void> }[] = [];
 
@@ -206,7 +205,7 @@ async function openedIn(
   const keys = tenantKeys(dataDir, settings.keysDir);
 
   const { audit, over } = closing.add(await openAudit(settings, alone.auditDir, tenant, log));
-  // The log's lock is the directory's: from here on nobody else publishes.
+  // The log's lock protects the directory: no other process publishes from here on.
   const ended = alone.keeps ? await takeOver(settings, tenant, audit, log) : [];
   await joined(alone.control, keys, log);
   const { model: first, policyFault } = await loadFirst(settings, before, alone.read);

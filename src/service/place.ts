@@ -7,19 +7,19 @@ import type { ServiceLog } from '../base/log.js';
 
 const NAME = 'place.json';
 
-/** Where a data directory was when a server last began in it. */
+/** Location of a data directory when a server last started in it. */
 interface DirectoryOrigin {
   readonly path: string;
   readonly inode: string;
-  /** Of the directory, ms since 1970; 0 where the file system keeps none. */
+  /** Creation time, ms since the epoch; 0 if the file system has none. */
   readonly born: number;
-  /** Whose it is; null in a directory that an older version wrote. */
+  /** Null if an older version wrote it. */
   readonly tenant: string | null;
 }
 
 /**
- * Says, in both logs, where a data directory is a copy: it has the original's keys, so tokens are good at both, and its
- * audit log begins with the original's records and goes on under the same writer.
+ * Detects a copied data directory, and logs and records that: it has the original's keys, so tokens are valid at both,
+ * and its audit log continues the original's under the same writer.
  */
 export async function settle(
   dataDir: string,
@@ -48,19 +48,19 @@ export async function settle(
     await writeWhole(join(dataDir, NAME), Buffer.from(`${JSON.stringify(here)}\n`));
 }
 
-/** Says of a directory that no server has begun in it where it is: one that is about to be renamed to `path`. */
+/** Writes the origin of a new directory that will be renamed to `path`. */
 export async function placeAt(dataDir: string, path: string, tenant: string | null): Promise<void> {
   const { ino, birthtimeMs } = statSync(dataDir, { bigint: true });
   const here: DirectoryOrigin = { path, inode: String(ino), born: Number(birthtimeMs), tenant };
   await writeWhole(join(dataDir, NAME), Buffer.from(`${JSON.stringify(here)}\n`));
 }
 
-/** Whose a data directory was when a server last began in it; null where none did. */
+/** Tenant of a data directory; null before the first start. */
 export function tenantIn(dataDir: string): string | null {
   return readPlace(dataDir)?.tenant ?? null;
 }
 
-/** A directory that was moved, or mounted elsewhere, keeps one or the other. */
+/** A moved or remounted directory keeps its inode or its creation time. */
 function isCopy(before: DirectoryOrigin, here: DirectoryOrigin): boolean {
   return before.inode !== here.inode && (before.born !== here.born || here.born === 0);
 }
@@ -79,6 +79,6 @@ function readPlace(dataDir: string): DirectoryOrigin | null {
     const whole = typeof path === 'string' && typeof inode === 'string' && typeof born === 'number';
     return whole ? { path, inode, born, tenant: typeof tenant === 'string' ? tenant : null } : null;
   } catch {
-    return null; // a first start; or a file of no use, which is written anew
+    return null; // first start, or an invalid file, which is replaced
   }
 }

@@ -15,15 +15,14 @@ import { PolicyFault, PolicyUnknown } from './model.js';
 import type { PreparedChange, ReloadResult } from './reload/reload.js';
 import type { CurrentModel } from './serving.js';
 
-/** Parts of a service that take up a policy, and what others have published, without a reload. */
+/** Dependencies of applying a policy, and versions of other gateways, without a reload. */
 export interface PolicyParts {
   readonly policyFile: string;
   readonly versions: VersionStore;
   readonly serving: CurrentModel;
   readonly log: ServiceLog;
-  /** Gives the text of the policy. Throws as `readManifestText`. */
+  /** Reads the policy. Throws as `readManifestText`. */
   readonly read: (file: string) => Promise<string>;
-  /** Called once a policy was taken up. */
   taken(model: ServedModel): void;
   record(detail: object): Promise<void>;
 }
@@ -32,12 +31,12 @@ const NOTHING: ReloadResult = Object.freeze({ now: [], kept: [] });
 const UNCHANGED: PreparedChange = Object.freeze({ take: async () => NOTHING, drop: async () => undefined });
 
 /**
- * Reads and checks the policy and what is published, and takes them up together. An invalid policy leaves the last valid one
- * in force for a time; what others have published, and this process cannot serve, ends all answers at once.
+ * Prepares the newest policy and published version. An invalid policy leaves the last valid one in force for a time; a
+ * published version that cannot be served here ends all answers at once.
  *
- * @param same the policy that serves stays, if one does: only what is published is looked at
- * @param brokenSince the policy, if it is broken, has been so since then, ms since 1970
- * @throws PolicyFault, once it is on record
+ * @param same keep the current policy, if there is one: look at published versions only
+ * @param brokenSince ms since the epoch; since when the policy is broken, if it is
+ * @throws PolicyFault, once recorded
  */
 export async function preparedPolicy(
   parts: PolicyParts,
@@ -71,10 +70,9 @@ export async function preparedPolicy(
 }
 
 /**
- * The manifest file as it was last loaded, what is published now, and a policy, compiled against each other: what a
- * gateway serves once others have published, or a policy was activated.
+ * Combines the manifest file as last loaded, the newest published version, and a policy.
  *
- * @param policy a text to read; null for the policy that serves
+ * @param policy text; null: the current policy
  * @throws ManifestProblems, PolicyProblems, PublishedDamaged: then it cannot be served here
  */
 async function modelOver(
@@ -95,7 +93,7 @@ async function modelOver(
   return { model: served.over({ manifest, snapshot }, head), policy: snapshot.version };
 }
 
-/** The policy that serves, compiled against another manifest. */
+/** Recompiles the current policy against another manifest. */
 function policyAgain({ snapshot }: ServedModel, { catalog, tenant }: Manifest): Promise<PolicySnapshot> {
   if (snapshot === null) throw new TypeError('no policy serves');
   return inTurns(compilingSnapshot(snapshot.document, catalog, tenant));
@@ -112,8 +110,7 @@ async function policyOf(text: string, file: string, { catalog, tenant }: Manifes
 }
 
 /**
- * A policy that is invalid, or one that is unknown: also if it does not fit what others have published since, which may
- * have taken something away.
+ * Invalid or unknown policy; unknown also if it does not fit a newer published version, which may have removed rights.
  */
 function faultOf(error: unknown, { policyFile, versions, serving }: PolicyParts): PolicyFault {
   const { manifest, file, published, tenant } = serving.model;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { StartProblem } from '../base/start-problem.js';
 import { codeOf } from '../base/thrown.js';
 
-/** The text of a file that the settings name, as `what`. @throws StartProblem */
+/** Reads a file named by the settings. @param what name for messages @throws StartProblem */
 export function readText(file: string, what: string): string {
   try {
     return readFileSync(file, 'utf8');

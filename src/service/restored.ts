@@ -7,23 +7,23 @@ import type { ServiceLog } from '../base/log.js';
 
 const NAME = 'restored.json';
 
-/** A chain as it was when the backup was made; nobody writes it any more. */
+/** A restored chain, which nobody continues. */
 export interface RestoredChain {
-  /** Below the audit log's directory. */
+  /** Relative to the audit log's directory. */
   readonly dir: string;
-  /** Its name: `osl-audit/<writer>`. */
+  /** `osl-audit/<writer>`. */
   readonly name: string;
   readonly records: number;
-  /** Of its newest checkpoint: how many records it covers; null where there is none. */
+  /** Records covered by its newest checkpoint; null if there is none. */
   readonly signed: number | null;
 }
 
-/** What a restore left for the first start to record. */
+/** Note of a restore, recorded at the first start. */
 export interface RestoreNote {
-  /** When the backup was made, and when it was restored; RFC 3339. */
+  /** Times of backup and restore, RFC 3339. */
   readonly made: string;
   readonly at: string;
-  /** Whether the keys were in it. */
+  /** True if the backup contained the keys. */
   readonly keys: boolean;
   readonly chains: readonly RestoredChain[];
 }
@@ -33,8 +33,8 @@ export function noteRestored(dataDir: string, restored: RestoreNote): Promise<vo
 }
 
 /**
- * Says, in both logs, where a data directory came out of a backup: its audit log is a new chain, and what follows the
- * backup in the old ones was lost, or stands where the backup was made. A start that is killed meanwhile says it twice.
+ * Logs and records that a data directory was restored: its audit log is a new chain, and later records of the old ones
+ * are lost or where the backup was made. Repeated if the start is killed meanwhile.
  */
 export async function tellRestored(
   dataDir: string,
@@ -64,7 +64,7 @@ function restoredIn(dataDir: string): Readonly<Record<string, unknown>> | null {
   try {
     text = readFileSync(join(dataDir, NAME), 'utf8');
   } catch {
-    return null; // there is none
+    return null; // no such file
   }
   const value: unknown = JSON.parse(text);
   return isObject(value) ? value : null;

@@ -14,14 +14,14 @@ import { Serial } from '../base/serial.js';
 import { StartProblem } from '../base/start-problem.js';
 import { messageOf } from '../base/thrown.js';
 
-/** Pause in which a process looks for revocations by others of its directory, ms: it may have missed a message. */
+/** Polling interval, ms, in case a message from another process was missed. */
 const LOOK_MS = 1_000;
 
-/** A file in `revoked/` for each revocation: `<id>.json`, or `<id>.unshared.json` while other gateways do not have it. */
+/** File names in `revoked/`: `<id>.json`, or `<id>.unshared.json` until other gateways have it. */
 const NAME = /^([0-9a-f-]{36})(\.unshared)?\.json$/;
 const UNSHARED = '.unshared';
 
-/** Revocations in a data directory, for all processes that serve from it, and for the next start. */
+/** Revocations stored in a data directory. */
 export class RevocationFiles {
   readonly #dir: string;
 
@@ -29,25 +29,24 @@ export class RevocationFiles {
     this.#dir = join(dataDir, 'revoked');
   }
 
-  /** Durable when it resolves. @param unshared other gateways are yet to hear of it */
+  /** Durable when it resolves. @param unshared true: other gateways do not have it yet */
   async write(revocation: Revocation, unshared: boolean): Promise<void> {
     const made = await mkdir(this.#dir, { recursive: true, mode: 0o700 });
     if (made !== undefined) await syncNames(join(this.#dir, '..'));
     await writeWhole(this.#file(revocation.id, unshared), Buffer.from(JSON.stringify(revocation)));
   }
 
-  /** Other gateways have it. */
   async shared(revocation: Revocation): Promise<void> {
     await this.write(revocation, false);
     await removeWhole(this.#file(revocation.id, true));
   }
 
-  /** Those that are not in `known` by their ids. @throws StartProblem for a file that is not as it was written */
+  /** Revocations whose id is not in `known`. @throws StartProblem for a damaged file */
   async read(known: ReadonlySet<string> = new Set()): Promise<readonly Revocation[]> {
     return this.#read((id) => !known.has(id));
   }
 
-  /** Those that other gateways are yet to hear of. Throws as `read`. */
+  /** Revocations that other gateways do not have yet. Throws as `read`. */
   async unshared(): Promise<readonly Revocation[]> {
     return this.#read((_, unshared) => unshared);
   }
@@ -62,7 +61,7 @@ export class RevocationFiles {
       const [, id, unshared] = NAME.exec(name) ?? [];
       if (id === undefined || !wanted(id, unshared !== undefined)) continue;
       const bytes = await bytesOf(join(this.#dir, name));
-      if (bytes !== null) found.push(revocationIn(bytes, name)); // null: swept, or shared, meanwhile
+      if (bytes !== null) found.push(revocationIn(bytes, name)); // null: removed or shared meanwhile
     }
     return found;
   }
@@ -97,24 +96,23 @@ function membersIn(bytes: Buffer): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Where revocations go beyond this process. */
+/** Dependencies of revocations. */
 export interface RevocationParts {
   readonly files: RevocationFiles;
   readonly log: ServiceLog;
-  /** Removes files whose revocations have ended: one process of a directory does. */
+  /** True for the one process of a directory that removes ended ones. */
   readonly sweeps: boolean;
-  /** Resolves once every other process of the server has looked, or is gone. */
+  /** Resolves once every other process has read them, or is gone. */
   readonly told: () => Promise<void>;
-  /** For how long a token may be good that was issued by now, ms. */
+  /** Longest lifetime of a token issued by now, ms. */
   readonly lifetimeMs: () => number;
-  /** Writes it for all gateways; false where that could not be done now. Null: there are no others. */
+  /** Shares it with all gateways; false on failure. Null: there are no others. */
   readonly share: ((revocation: Revocation) => Promise<boolean>) | null;
 }
 
-/** Revocations that may be in force at a time. */
 const MOST = 10_000;
 
-/** The revocations that one process of a server knows. */
+/** Revocations known to one process. */
 export class Revocations {
   readonly revoked = new RevokedTokens();
   readonly #parts: RevocationParts;
@@ -127,7 +125,7 @@ export class Revocations {
     this.#parts = parts;
   }
 
-  /** Looks once a second from now on. @throws Error where what is revoked cannot be read: then nobody should be served */
+  /** Polls once a second. @throws Error if revocations cannot be read: then nobody may be served */
   static async open(parts: RevocationParts): Promise<Revocations> {
     const opened = new Revocations(parts);
     await opened.#take();
@@ -136,9 +134,9 @@ export class Revocations {
   }
 
   /**
-   * Revokes for all processes of all gateways; in force here, and on disk, when it resolves.
+   * Revokes for all processes of all gateways; in force here, and durable, when it resolves.
    *
-   * @throws QueryError E0511 where too many are in force
+   * @throws QueryError E0511 if too many are in force
    */
   async revoke(what: RevocationKey): Promise<RevocationMade> {
     const { files, share, told, lifetimeMs } = this.#parts;
@@ -155,7 +153,7 @@ export class Revocations {
     return { revocation, shared };
   }
 
-  /** Takes up what other processes have revoked. @throws Error where that cannot be read */
+  /** Reads revocations of other processes. @throws Error if they cannot be read */
   look(): Promise<void> {
     return this.#looks.run(() => this.#take());
   }

@@ -4,11 +4,10 @@ import { NoSystemCredentials, type OpenedEngine, type SystemEngine } from '../en
 import { type Manifest, type RollupFacts, systemUrlVariable } from '../model/manifest/index.js';
 import type { SystemReads } from './system-reads.js';
 
-/** How one rollup stands. */
 export interface RollupReport {
   readonly rollup: string;
   readonly entity: string;
-  /** `changed`: built of another definition. `old`: longer ago than `max_age`. Of these only `ready` ones are used. */
+  /** `changed`: built from another definition. `old`: older than `max_age`. Only `ready` ones are used. */
   readonly state: 'ready' | 'not built' | 'changed' | 'old';
   readonly builtAt: string | null;
   readonly rows: number | null;
@@ -17,7 +16,7 @@ export interface RollupReport {
 
 type Engines = ReadonlyMap<string, OpenedEngine>;
 
-/** Builds these rollups, all of them unless named, one after the other. @throws StartProblem, UpstreamFailure */
+/** Builds all or the named rollups, one after another. @throws StartProblem, UpstreamFailure */
 export async function buildRollups(
   manifest: Manifest,
   engines: Engines,
@@ -28,7 +27,7 @@ export async function buildRollups(
     onBuilt(await withCredentials(manifest, facts, () => buildRollup(systemOf(engines, facts), facts)));
 }
 
-/** How these rollups stand, all of them unless named. @throws StartProblem, UpstreamFailure */
+/** Status of all or the named rollups. @throws StartProblem, UpstreamFailure */
 export async function rollupReports(
   manifest: Manifest,
   { readRollupStates }: Pick<SystemReads, 'readRollupStates'>,

@@ -16,10 +16,10 @@ import type { Model } from '../model/served-model.js';
 import { connectorUrl } from './connector-url.js';
 import type { TenantKeys } from './keys.js';
 
-/** Faults of one connector that are told; the first says enough. */
+/** Faults shown per connector. */
 const MOST_TOLD = 3;
 
-/** Signers of the rights that statements carry, one for each connector that is open. */
+/** Signers of rights, per open connector. */
 export function rowRightsOf(
   engines: ReadonlyMap<string, EngineStatus>,
   keys: TenantKeys,
@@ -46,16 +46,16 @@ export function rowSecurityKey(keys: TenantKeys, connector: string): Uint8Array 
 }
 
 /**
- * Refuses a model whose row security is asked for and does not stand in the database as this policy has it.
+ * Requires that row security in the databases matches the model.
  *
- * @throws StartProblem, and an Error where the database does not answer
+ * @throws StartProblem, and an Error if a database does not answer
  */
 export async function requireRowSecurity(model: Model, keys: TenantKeys, log: ServiceLog): Promise<void> {
   for (const connector of model.manifest.connectors.values())
     await requireRowSecurityOf(connector, model, keys, log);
 }
 
-/** The same for the database of one connector. Without a policy nothing is read, and nothing required. */
+/** Same for one connector. Without a policy nothing is required. */
 export async function requireRowSecurityOf(
   connector: Connector,
   model: Model,
@@ -77,7 +77,7 @@ export async function requireRowSecurityOf(
   );
 }
 
-/** How the database of `connector` compares with what `model` asks of it. */
+/** Compares row security in the database with that required by `model`. */
 export async function rowSecurityStanding(
   connector: Connector,
   model: Model,
@@ -94,7 +94,7 @@ export async function rowSecurityStanding(
   }
 }
 
-/** What `model` asks of the database of `connector`. @throws StartProblem where there is no policy */
+/** Row security required by `model`. @throws StartProblem without a policy */
 export function rowSecurityDesign(
   connector: Connector,
   role: string,

@@ -5,50 +5,49 @@ import { readManifestText } from '../model/manifest/index.js';
 import type { Control } from './control.js';
 import { newExchangeKey } from './exchange-key.js';
 
-/** What a process that serves has of its own in the data directory, alone or as one of several workers. */
+/** Files and shared services of a serving process: a single process, or one of several workers. */
 export interface ProcessFiles {
   readonly auditDir: string;
-  /** Of the outbox of lineage. */
+  /** Directory of the lineage outbox. */
   readonly lineageDir: string;
-  /** Whether this process tells the receivers of lineage what is published: one process of a server does. */
+  /** True for the one process of a server that announces datasets to lineage receivers. */
   readonly announces: boolean;
-  /** Where long texts are marked while they are compiled. */
+  /** Directory of marks for long texts being compiled. */
   readonly marksDir: string;
-  /** Whether this process looks after the directory as a whole; a worker leaves that to its supervisor. */
+  /** True if this process owns the directory; workers leave that to their supervisor. */
   readonly keeps: boolean;
-  /** Counts against these limits, for all processes of the server. */
+  /** Rate limiter of all processes of the server. */
   limiter(limits: RateLimits): Limiter;
-  /** The key of the exchange, as PEM, which all processes of the server sign with. */
+  /** Exchange key of all processes, PEM. */
   exchangeKey(): Promise<string>;
-  /** Whether a token is used for the first time, by any process of the server: see `UsedTokens`. */
+  /** True if no process has used this token: see `UsedTokens`. */
   firstUse(token: string, issuedAt: number, endsAt: number): boolean | Promise<boolean>;
-  /** The text of a file as all processes of the server serve it. Throws as `readManifestText`. */
+  /** Reads a file consistently over all processes. Throws as `readManifestText`. */
   read(file: string): Promise<string>;
-  /** What this process follows by itself; null for a worker, whose supervisor does, and where nothing is shared. */
+  /** Null for a worker, whose supervisor follows it, and without a control database. */
   readonly control: Control | null;
-  /** The activation of the policy that serves, by the control database; null where each gateway has its own. */
+  /** Activation number in the control database; null if the gateway has its own policy. */
   activation(): number | null;
-  /** True once the control database was heard since the start, and where there is none. */
+  /** True once the control database has answered, or if there is none. */
   heard(): boolean;
-  /** Runs `work` while no other process publishes or reloads. */
   exclusively<T>(work: () => Promise<T>): Promise<T>;
-  /** Resolves once every other process serves what was published, or is gone. */
+  /** Resolves once every other process serves the published version, or is gone. */
   published(): Promise<void>;
-  /** Whether the server as a whole takes requests: not where its processes end one after another. */
+  /** True if the server accepts requests: false while its processes crash repeatedly. */
   steady(): boolean;
-  /** Resolves once every other process has read the draft anew. */
+  /** Resolves once every other process has reread the draft. */
   draftChanged(id: string): Promise<void>;
-  /** Resolves once every other process has read what was revoked, or is gone. */
+  /** Resolves once every other process has read the revocations, or is gone. */
   revoked(): Promise<void>;
 }
 
-/** What workers have in common, as one of them reaches it. */
+/** Services shared by workers. */
 export type SharedProcessFiles = Omit<
   ProcessFiles,
   'auditDir' | 'lineageDir' | 'announces' | 'marksDir' | 'keeps' | 'control'
 >;
 
-/** The seat of the only process of a server; a supervisor's audit log is there too. */
+/** For a single process; a supervisor's audit log is there too. */
 export function aloneIn(dataDir: string): ProcessFiles {
   const used = new UsedTokens();
   return Object.freeze({
@@ -72,7 +71,7 @@ export function aloneIn(dataDir: string): ProcessFiles {
   });
 }
 
-/** The seat of one worker, by its number from 1. Whoever replaces it has the same. */
+/** For one worker, by its number from 1; its replacement gets the same. */
 export function workerSeat(dataDir: string, number: number, shared: SharedProcessFiles): ProcessFiles {
   return Object.freeze({
     auditDir: workerChain(dataDir, number),
@@ -95,7 +94,7 @@ export function workerSeat(dataDir: string, number: number, shared: SharedProces
   });
 }
 
-/** The seat of the only process of a server that shares with other gateways; as it was where it shares nothing. */
+/** Adds the control database, if there is one. */
 export function following(seat: ProcessFiles, control: Control | null): ProcessFiles {
   if (control === null) return seat;
   return Object.freeze({
@@ -107,7 +106,6 @@ export function following(seat: ProcessFiles, control: Control | null): ProcessF
   });
 }
 
-/** Null where each gateway has a policy of its own. */
 export function activationOf(control: Control | null): number | null {
   return control?.settings.policySource === 'control' ? control.seen.activation : null;
 }
@@ -120,18 +118,18 @@ export function workerLineage(dataDir: string, number: number): string {
   return join(lineageRoot(dataDir), `${WORKER}${number}`);
 }
 
-/** Where outboxes of lineage are, or may be: that of the only process, then those of workers by their numbers. */
+/** Possible outbox directories: of the single process, then of workers by number. */
 export function lineageDirs(dataDir: string): readonly string[] {
   const root = lineageRoot(dataDir);
   return [root, ...workerChains(root).map(({ dir }) => dir)];
 }
 
-/** Numbers of the workers that have, or once had, a seat in this directory, ascending. */
+/** Numbers of present and former workers of this directory, ascending. */
 export function seatsIn(dataDir: string): readonly number[] {
   return workerChains(auditRoot(dataDir)).map(({ number }) => number);
 }
 
-/** The chains of workers below the directory of an audit log, in the order of their numbers. */
+/** Chains of workers below an audit log's directory, by number. */
 export function workerChains(auditDir: string): readonly { readonly number: number; readonly dir: string }[] {
   return names(auditDir)
     .flatMap((name) => {
@@ -142,7 +140,7 @@ export function workerChains(auditDir: string): readonly { readonly number: numb
     .sort((a, b) => a.number - b.number);
 }
 
-/** Chains below the directory of an audit log that a restore brought, and that nobody writes any more. */
+/** Restored chains below an audit log's directory, which nobody continues. */
 export function endedChains(auditDir: string): readonly string[] {
   return names(auditDir)
     .filter(isEnded)
@@ -151,12 +149,12 @@ export function endedChains(auditDir: string): readonly string[] {
     .flatMap((dir) => [dir, ...workerChains(dir).map((chain) => chain.dir)]);
 }
 
-/** Whether a chain is one of `endedChains`, by its directory. */
+/** True for the directory of an ended chain. */
 export function isEndedChain(dir: string): boolean {
   return isEnded(basename(dir)) || isEnded(basename(dirname(dir)));
 }
 
-/** The name of the directory that the chains of the next restore have. */
+/** Directory name for the chains of the next restore. */
 export function endedName(auditNames: readonly string[]): string {
   const numbers = auditNames.filter(isEnded).map((name) => Number(name.slice(ENDED.length)));
   return `${ENDED}${Math.max(0, ...numbers) + 1}`;
@@ -181,6 +179,6 @@ function names(dir: string): readonly string[] {
   try {
     return readdirSync(dir);
   } catch {
-    return []; // a first start
+    return []; // first start
   }
 }

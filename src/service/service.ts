@@ -14,23 +14,23 @@ import type { Revocations } from './revocations.js';
 import type { SystemReads } from './system-reads.js';
 import type { TokenTrust } from './token-trust.js';
 
-/** A service that is open, put together once at start: what answers, publishes, and tells of itself. */
+/** An open service, assembled once at start. */
 export interface Service
   extends AnswerParts,
     PublishingParts,
     AccessRequestParts,
     Pick<SystemReads, 'readCatalog' | 'readRollupStates'> {
-  /** Null while the policy that serves, if any does, is the newest. */
+  /** Null while the newest policy is in force, or none. */
   keptPolicy(): KeptPolicy | null;
-  /** The fault of the newest policy, for operators: it names files. Null while that one serves. */
+  /** Fault in the newest policy, for operators: it names files. Null if it is in force. */
   policyFault(): string | null;
   readonly probes: Probes;
-  /** The activation of the policy that serves, by the control database; null where each gateway has its own. */
+  /** Activation number in the control database; null if the gateway has its own policy. */
   activation(): number | null;
   reached(): PartsReached;
-  /** Whether the server as a whole takes requests. */
+  /** True if the server accepts requests. */
   steady(): boolean;
-  /** Takes no new sessions, and is not ready, or does and is again. */
+  /** Stops or resumes accepting sessions and being ready. */
   drain(on: boolean): void;
   draining(): boolean;
   readonly revocations: Revocations;
@@ -38,16 +38,16 @@ export interface Service
   readonly audit: Pick<AuditLog, 'stats'>;
   readonly verifier: TokenVerifier;
   readonly exchange: TokenExchange;
-  /** What issuers call this service. */
+  /** Audiences by which issuers call this service. */
   readonly resources: () => readonly string[];
-  /** Issuers of identity tokens, and as which client people log in with each. */
+  /** Issuers of identity tokens, and the OAuth client to log in with. */
   readonly logins: TokenTrust['logins'];
   readonly lineage: Lineage | null;
-  /** Null where slow readers keep their sessions. */
+  /** Null if spooling is off. */
   readonly spool: SpoolRoom | null;
 }
 
-/** Part of a copy of a service that counts requests against other limits, for tests of a policy. */
+/** Replaces the rate limiter of a service, for policy tests. */
 export function limitedBy(means: RequestMeans, limiter: Limiter): Pick<Service, 'means'> {
   return { means: new SealedValue({ ...means, limiter }) };
 }

@@ -2,7 +2,7 @@ import type { ServiceLog } from '../base/log.js';
 import type { KeptPolicy, ServedModel } from '../model/served-model.js';
 import type { PolicyFailureSettings } from './settings.js';
 
-/** What serves now. This is the only place where it is replaced: whole, and everybody who follows it hears of it. */
+/** The served model, and the only place where it is replaced. */
 export class CurrentModel {
   #model: ServedModel;
   readonly #policy: PolicyStanding;
@@ -10,7 +10,7 @@ export class CurrentModel {
 
   /**
    * @param trouble why `first` has no policy; null if it has one
-   * @param onPolicyEnded hears that the time of a kept policy is over: there is none from then on
+   * @param onPolicyEnded called when a kept policy expires
    */
   constructor(
     first: ServedModel,
@@ -31,40 +31,40 @@ export class CurrentModel {
     return this.#model;
   }
 
-  /** Calls `follower` with each model that serves from now on. */
+  /** Subscribes to the served model. */
   follow(follower: (model: ServedModel) => void): void {
     this.#followers.push(follower);
   }
 
-  /** Serves `next`, whose policy is valid and was read just now. */
+  /** Serves `next`, whose policy was read just now and is valid. */
   take(next: ServedModel): void {
     this.#policy.mended();
     this.#replace(next);
   }
 
-  /** Serves `next`, in which something else is published. INVARIANT: it brings no policy back whose time is over. */
+  /** Serves another published version. INVARIANT: it does not bring back an expired policy. */
   takePublished(next: ServedModel): void {
     this.#replace(this.#policy.missing ? next.underPolicy(null) : next);
   }
 
-  /** The newest policy was found missing or invalid, `since` then. Gives what is so from now on. */
+  /** The newest policy is missing or invalid since then. Returns the resulting state. */
   losePolicy(trouble: PolicyTrouble, since?: number): PolicyState {
     const state = this.#policy.failed(trouble, since);
     if (state === 'missing') this.#replace(this.#model.underPolicy(null));
     return state;
   }
 
-  /** The last valid policy while it serves for a bounded time; null if the newest serves, or none does. */
+  /** The last valid policy while it replaces an invalid newer one; else null. */
   get keptPolicy(): KeptPolicy | null {
     return this.#policy.kept;
   }
 
-  /** Fault of the newest policy, for operators; null while it serves. */
+  /** Fault in the newest policy, for operators; null if it is in force. */
   get policyFault(): string | null {
     return this.#policy.fault;
   }
 
-  /** True if the newest policy serves. */
+  /** True if the newest policy is in force. */
   get isSound(): boolean {
     return !this.#policy.missing && this.#policy.kept === null;
   }
@@ -79,21 +79,19 @@ export class CurrentModel {
   }
 }
 
-/** Why there is no valid policy. */
 interface PolicyTrouble {
-  /** For operators: file, line and column, and what is wrong there. */
+  /** For operators, with file, line and column. */
   readonly message: string;
-  /** Which policy is to serve cannot be told, so the last one may be one that was withdrawn. */
+  /** The policy to serve is unknown: the last one may have been withdrawn. */
   readonly unknown: boolean;
 }
 
-/** What of it is recorded. */
 export type PolicyState = 'kept' | 'missing';
 
 /**
- * Which policy may serve while the newest is missing or invalid: the last valid one for a bounded time, then none. Where it
- * cannot be told which is the newest, none at once, unless the settings say otherwise. After that only a valid policy ends
- * the refusals.
+ * Decides which policy is in force while the newest is missing or invalid: the last valid one for a bounded time, then
+ * none. If the newest is unknown, none at once, unless configured otherwise. Afterwards only a valid policy ends the
+ * refusals.
  */
 class PolicyStanding {
   readonly #settings: PolicyFailureSettings;
@@ -104,14 +102,13 @@ class PolicyStanding {
   #missing = false;
   #fault: string | null = null;
 
-  /** @param ended the time of a kept policy is over: from now on there is none */
+  /** @param ended called when the kept policy expires */
   constructor(settings: PolicyFailureSettings, log: ServiceLog, ended: () => void) {
     this.#settings = settings;
     this.#log = log;
     this.#ended = ended;
   }
 
-  /** No policy may serve. */
   get missing(): boolean {
     return this.#missing;
   }
@@ -120,12 +117,12 @@ class PolicyStanding {
     return this.#kept;
   }
 
-  /** The fault of the newest policy, for operators; null while it serves. */
+  /** Fault in the newest policy; null if it is in force. */
   get fault(): string | null {
     return this.#fault;
   }
 
-  /** The server starts, and there is no valid policy. */
+  /** The server starts without a valid policy. */
   failedAtStart(trouble: PolicyTrouble): void {
     this.#missing = true;
     this.#fault = firstOf(trouble);
@@ -134,7 +131,7 @@ class PolicyStanding {
     });
   }
 
-  /** The newest policy was found missing or invalid, `since` then. Gives what is so from now on. */
+  /** The newest policy is missing or invalid since then. Returns the resulting state. */
   failed(trouble: PolicyTrouble, brokenSince = Date.now()): PolicyState {
     const cause = firstOf(trouble);
     this.#fault = cause;
@@ -155,7 +152,6 @@ class PolicyStanding {
     return 'missing';
   }
 
-  /** A valid one was taken up. */
   mended(): void {
     if (this.#missing || this.#kept !== null) this.#log.warn('a valid policy is in force again');
     this.#forget();
@@ -173,7 +169,7 @@ class PolicyStanding {
     this.#kept = null;
   }
 
-  /** The time runs from the first fault: another one does not prolong it. */
+  /** The time runs from the first fault; later ones do not extend it. */
   #keep(since: number): KeptPolicy {
     const { keepMs } = this.#settings;
     const kept = Object.freeze({ since, until: since + keepMs });
@@ -195,7 +191,7 @@ class PolicyStanding {
   }
 }
 
-/** Of several faults the first: the place in the file and what is wrong there. */
+/** The first of several faults. */
 function firstOf({ message }: PolicyTrouble): string {
   return message.split('\n')[0] ?? '';
 }

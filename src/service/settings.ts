@@ -20,109 +20,107 @@ import {
 import { type ServerTls, tlsSettings } from './settings/tls.js';
 import { type PublicKeyFile, splitList } from './settings/types.js';
 
-/** What one process is told at start, from its environment and flags. Paths are absolute. */
+/** Settings of a process, from environment and flags. Paths are absolute. */
 export interface Settings {
   readonly manifestFile: string;
   readonly policyFile: string;
-  /** Keys, the embedded database and the audit log. */
+  /** Directory of keys, embedded databases and audit log. */
   readonly dataDir: string;
-  /** Keys that several gateways have; null: each has its own, in its data directory. */
+  /** Keys shared by several gateways; null: own keys in the data directory. */
   readonly keysDir: string | null;
   readonly host: string;
   readonly admin: AdminSettings;
   readonly console: SettingValue<'OSL_CONSOLE'>;
-  /** 0 lets the system choose. */
+  /** 0: any free port. */
   readonly httpPort: number;
   readonly pgPort: number;
-  /** Processes that serve side by side; `auto`: as many as there are processors. */
+  /** Number of processes; `auto`: one per processor. */
   readonly workers: SettingValue<'OSL_WORKERS'>;
-  /** Public keys of issuers of actor tokens, whose `iss` and `aud` are `issuers` and `audiences`. */
+  /** Public keys of issuers of actor tokens (`issuers`, `audiences`). */
   readonly publicKeyFiles: readonly PublicKeyFile[];
-  /** Says of further issuers who they are and where their keys are; null for none. */
+  /** File of further issuers; null: none. */
   readonly issuersFile: string | null;
-  /** The private key of the exchange, in PEM; null for one of this server's own, in memory. */
+  /** Private key of the exchange, PEM; null: a key in memory. */
   readonly exchangeKeyFile: string | null;
-  /** Whether tokens that are signed with this gateway's own key (`osl token`) are accepted. */
+  /** True if tokens signed with the gateway's own key (`osl token`) are accepted. */
   readonly localTokens: boolean;
-  /** Issuers (`iss`) whose tokens are taken; each token names one of them. */
+  /** Accepted `iss`. */
   readonly issuers: readonly string[];
-  /** Audiences (`aud`) of which each token must name one; with none, any token may name what it likes. */
+  /** Accepted `aud`; empty: any. */
   readonly audiences: readonly string[];
   readonly tls: ServerTls;
-  /** Sessions per native Postgres connector, of all processes, where the connector's own variable says nothing else. */
+  /** Default sessions per native connector, of all processes. */
   readonly poolSize: number;
-  /** Sessions of the gateway's own role with each. */
+  /** Sessions of the system role per connector. */
   readonly systemPoolSize: number;
-  /** Which part of them one subject leaves free for others, from 0 to 1. */
+  /** Share of the pool that one subject leaves free, from 0 to 1. */
   readonly poolReserve: number;
-  /** Sessions of the wire that one subject may have open. */
+  /** Postgres sessions per subject. */
   readonly subjectSessions: number;
   readonly load: LoadSettings;
-  /** Receives a JSON POST each time break-glass access is used; null: the log alone has it. */
+  /** Receives a JSON POST at each break-glass use; null: log only. */
   readonly alarms: { readonly url: string | null };
   readonly planCacheBytes: number;
-  /** Of answers that may be given again. */
   readonly resultCache: AnswerCacheBounds;
-  /** Engines of the catalog at a time, one for each set of rights that asks. */
+  /** Catalog engines at a time, one per set of rights. */
   readonly catalogEngines: number;
-  /** Time that a statement about the catalog may run. */
   readonly catalogTimeoutMs: number;
   readonly caps: Caps;
   readonly content: ContentSettings;
-  /** Permitted passages that are compared one by one; above, candidates are found first. */
+  /** Permitted passages compared one by one; above, candidates are searched first. */
   readonly exactUpTo: number;
-  /** Where traces and metrics go; null: nowhere. */
+  /** Null: no traces and metrics are exported. */
   readonly otlp: OtlpSettings | null;
-  /** How often it is looked whether databases have what the manifest declares; 0: at a start and a reload alone. */
+  /** Interval of schema drift checks; 0: only at start and reload. */
   readonly driftMs: number;
-  /** Questions that take so long have a line in the operator's log; 0: none has. */
+  /** Threshold of the slow query log; 0: off. */
   readonly slowQuestionMs: number;
   readonly mcp: McpSettings;
-  /** Origins whose pages may call REST, each as a browser sends it. */
+  /** Origins whose pages may call REST. */
   readonly corsOrigins: readonly string[];
   readonly audit: AuditSettings;
   readonly policyFailure: PolicyFailureSettings;
-  /** Whether a policy file that changes is taken up without a signal. */
+  /** True if the policy file is watched. */
   readonly watchesPolicy: boolean;
-  /** Null for a gateway that shares nothing with others. */
+  /** Null for a stand-alone gateway. */
   readonly control: ControlSettings | null;
-  /** Addresses and networks, beside this machine, that may read `/metrics`. */
+  /** Networks, beside this machine, that may read `/metrics`. */
   readonly metricsFrom: readonly string[];
-  /** Where requests for access go; null where they stay in the audit log. */
+  /** Receiver of access requests; null: audit log only. */
   readonly owner: OwnerSettings;
-  /** Says who is told of lineage; null for nobody. */
+  /** File of lineage receivers; null: none. */
   readonly lineageFile: string | null;
 }
 
 interface AuditSettings {
-  /** When the disk of the log fails: whether the log goes on by itself once it can, or the process ends. */
+  /** After a disk failure: reopen the log, or exit. */
   readonly whenFailed: 'reopen' | 'exit';
-  /** Size of a segment; two are kept free. */
+  /** Segment size; space for two is reserved. */
   readonly segmentBytes: number;
-  /** For how long requests for `/health` and its kind are counted before one record has their number. */
+  /** Window in which health checks are counted for one record. */
   readonly probeWindowMs: number;
   readonly sink: AuditSink;
   readonly keeping: AuditKeeping;
 }
 
-/** The policy that serves while the newest one is missing or invalid. */
+/** Handling of a missing or invalid policy. */
 export interface PolicyFailureSettings {
-  /** For so long the last valid policy that this process loaded; 0: nothing, at once. */
+  /** How long the last valid policy stays in force; 0: not at all. */
   readonly keepMs: number;
-  /** Also while the control database, which says what the newest is, does not answer. */
+  /** True: also while the control database does not answer. */
   readonly keepsUnknown: boolean;
 }
 
-/** Whom `/mcp` serves beside this machine, and what it says of itself to clients without a token. */
+/** Settings of `/mcp`. */
 interface McpSettings {
-  /** The origin under which clients reach this server; null: what they called it. */
+  /** Public origin; null: as in the request. */
   readonly publicUrl: string | null;
   readonly hosts: readonly string[];
   readonly origins: readonly string[];
   readonly authorizationServers: readonly string[];
 }
 
-/** The listener for administrators; a port that is null is not opened. */
+/** Admin listener; null: port is not opened. */
 interface AdminSettings {
   readonly host: string;
   readonly httpPort: number | null;
@@ -132,11 +130,11 @@ interface AdminSettings {
 export type { PublicKeyFile };
 
 /**
- * The settings of one process.
+ * Reads the settings of a process.
  *
- * @param cwd where relative paths begin
- * @param over values that take precedence, such as those of flags
- * @throws StartProblem for a value that its type refuses, and for settings that contradict each other
+ * @param cwd base of relative paths
+ * @param over values that take precedence, e.g. of flags
+ * @throws StartProblem for invalid or contradictory settings
  */
 export function settingsFrom(env: Environment, cwd: string, over: Partial<Settings> = {}): Settings {
   const read = settingsReader(env, cwd);
@@ -147,7 +145,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
   const issuers = read('OSL_TOKEN_ISSUERS');
   return Object.freeze({
     manifestFile: read('OSL_MANIFEST'),
-    // What tools read of a policy in the control database is the gateway's copy of it.
+    // Copy of the policy in the control database, for tools.
     policyFile:
       control?.policySource === 'control' ? join(dataDir, 'control-policy.yaml') : read('OSL_POLICY'),
     dataDir,
@@ -209,7 +207,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
   });
 }
 
-/** @throws StartProblem if tokens would leave the machine in the clear */
+/** @throws StartProblem if tokens would be sent unencrypted */
 function adminSettings(read: ReadSetting): AdminSettings {
   const host = read('OSL_ADMIN_HOST');
   const httpPort = read('OSL_ADMIN_PORT');
@@ -221,7 +219,7 @@ function adminSettings(read: ReadSetting): AdminSettings {
   return Object.freeze({ host, httpPort, pgPort });
 }
 
-/** True if no other machine reaches `host`. */
+/** True for loopback addresses. */
 export function isThisMachine(host: string): boolean {
   return /^(127(\.\d+){3}|::1|localhost)$/.test(host);
 }
@@ -246,7 +244,7 @@ function mcpSettings(read: ReadSetting): McpSettings {
   };
 }
 
-/** OpenAI-compatible servers. A key is named by its variable, which is read when the key is sent. */
+/** OpenAI-compatible servers. Keys are read from their variable at each use. */
 function contentSettings(read: ReadSetting, env: Environment): ContentSettings {
   const url = read('OSL_EMBEDDINGS_URL');
   return {
@@ -280,7 +278,7 @@ function chatSettings(read: ReadSetting, env: Environment): ChatSettings | null 
 function otlpSettings(read: ReadSetting): OtlpSettings | null {
   const endpoint = read('OTEL_EXPORTER_OTLP_ENDPOINT');
   if (endpoint === null || read('OTEL_SDK_DISABLED')) return null;
-  read('OTEL_EXPORTER_OTLP_PROTOCOL'); // one protocol is spoken: any other is refused
+  read('OTEL_EXPORTER_OTLP_PROTOCOL'); // refuses other protocols
   return Object.freeze({
     endpoint: endpoint.replace(/\/+$/, ''),
     headers: headersIn(read('OTEL_EXPORTER_OTLP_HEADERS')),

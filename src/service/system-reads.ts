@@ -13,22 +13,19 @@ import type { OpenedEngine, SystemEngine } from '../engine/index.js';
 import { readUpstream, type UpstreamSchema } from '../model/discovery/index.js';
 import type { Facet } from '../model/manifest/index.js';
 
-/**
- * Reads under the gateway's own credentials that serve requests: each by name, so that nothing else can be asked of a
- * database. Null if the connector is not open.
- */
+/** The only reads with system credentials that requests can cause. Null if the connector is not open. */
 export interface SystemReads {
   /** Tables and columns that the database declares. */
   readCatalog(connector: string): Promise<UpstreamSchema | null>;
-  /** The greatest value of a column, as text; empty if the table has no rows. */
+  /** Greatest value of a column, as text; empty for an empty table. */
   readWatermark(connector: string, table: TableName, column: string): Promise<string | null>;
-  /** Null also until the connector is reached. */
+  /** Also null until the connector is reached. */
   readRollupStates(connector: string): Promise<readonly RollupState[] | null>;
-  /** The store of a facet's version that may be read; a successor that is ready takes its place first. Throws as `openStore`. */
+  /** The readable store of a facet version; replaces it by a successor that is ready. Throws as `openStore`. */
   readStore(facet: Facet, version: string, embedder: Embedder): Promise<ServedStore | null>;
-  /** Times at which the stores of a connector were read, by facet and version. */
+  /** When the stores of a connector were read, by facet and version. */
   readIndexTimes(connector: string): Promise<ReadonlyMap<string, ReadonlyMap<string, string>> | null>;
-  /** State of the data as a `pg_snapshot`; null also if something else may change `tables`. */
+  /** State of the data as a `pg_snapshot`; also null if anything but transactions may change `tables`. */
   readSettled(connector: string, tables: readonly TableName[]): Promise<string | null>;
 }
 

@@ -8,7 +8,7 @@ import { tellRestored } from './restored.js';
 import { seatsIn, workerChain, workerLineage } from './seat.js';
 import type { Settings } from './settings.js';
 
-/** A chain that nobody writes any more; its lineage may not be told yet. */
+/** A chain that nobody continues; its lineage may be incomplete. */
 export interface EndedChain {
   readonly auditDir: string;
   readonly lineageDir: string;
@@ -16,12 +16,11 @@ export interface EndedChain {
 }
 
 /**
- * Looks after a data directory whose log is ours now: says where it is a copy, and ends the chains of workers that
- * nobody will serve on, so that what they left open has its outcome. A log that waits for its place has this done once it
- * takes records.
+ * Prepares a data directory once its log is locked: reports copies and restores, and closes the chains of former
+ * workers, so that open requests get an outcome. Deferred if the log is not open yet.
  *
- * @param workers how many of them are about to begin
- * @returns the chains that were ended
+ * @param workers number of workers about to start
+ * @returns the closed chains
  */
 export async function takeOver(
   settings: Settings,
@@ -36,7 +35,7 @@ export async function takeOver(
     .catch((error: unknown) =>
       log.error('the data directory was not looked after', { cause: messageOf(error) }),
     );
-  return []; // only a log in tables waits, and lineage is told from files
+  return []; // only a log in tables is deferred, and lineage needs files
 }
 
 async function takenOver(

@@ -30,29 +30,25 @@ import { tenantKeys } from './keys.js';
 import type { ReloadPart } from './reload/reload.js';
 import type { Settings } from './settings.js';
 
-/** Whose tokens are believed. */
 export interface TokenTrust {
   readonly verifier: TokenVerifier;
   readonly exchange: TokenExchange;
   readonly issuers: () => Issuers;
-  /** Of whom there are keys by now. */
+  /** Availability of issuers' keys. */
   readonly reached: () => IssuersReached;
-  /** What issuers call this service. */
+  /** Audiences by which issuers call this service. */
   readonly resources: () => readonly string[];
-  /** For how long a token may be good that was issued by now, ms. */
+  /** Longest lifetime of a token issued by now, ms. */
   readonly lifetimeMs: () => number;
-  /** Issuers of identity tokens, and as which client people log in with each; null: with none. */
+  /** Issuers of identity tokens, and the OAuth client to log in with; null: none. */
   readonly logins: () => readonly { readonly issuer: string; readonly login: LoginConfig | null }[];
-  /** Reads keys and issuers anew. */
+  /** Reloads keys and issuers. */
   readonly reload: ReloadPart;
-  /** Fetches no keys any more. */
+  /** Stops fetching keys. */
   close(): void;
 }
 
-/**
- * @param snapshot gives the policy by which tokens are exchanged
- * @throws StartProblem, ManifestProblems
- */
+/** @param snapshot policy for token exchange @throws StartProblem, ManifestProblems */
 export async function startTrust(
   settings: Settings,
   tenant: string,
@@ -146,18 +142,18 @@ function lifetimeOf({ tokens, maxLifetimeSeconds, skewSeconds }: IssuerConfig): 
   };
 }
 
-/** Its issuer's clock may be ahead when it signs, and behind when it ends. */
+/** The issuer's clock may be off in either direction. */
 function msOf({ maxLifetimeSeconds, skewSeconds }: Lifetime): number {
   return 1_000 * (maxLifetimeSeconds + 2 * skewSeconds);
 }
 
-/** The gateway's own keys: that of `osl token`, and that of the exchange, as PEM. */
+/** Own keys: of `osl token`, and of the exchange (PEM). */
 interface TrustKeys {
   readonly signing: Uint8Array;
   readonly exchangeKey: string;
 }
 
-/** The issuers of the operator's file, beside those that the environment names. @throws StartProblem, ManifestProblems */
+/** Issuers of OSL_ISSUERS. @throws StartProblem, ManifestProblems */
 async function readIssuers(settings: Settings, parts: IssuersParts, before: Issuers): Promise<Issuers> {
   const { issuersFile } = settings;
   if (issuersFile === null) return NO_ISSUERS;
@@ -177,17 +173,16 @@ async function readIssuers(settings: Settings, parts: IssuersParts, before: Issu
   }
 }
 
-/** The keys that the environment names. */
 interface KeysOfSettings {
   readonly source: KeySource;
-  /** Whether tokens of the gateway's own key are good. */
+  /** True if tokens signed with the own key are accepted. */
   readonly own: boolean;
   readonly ofIssuers: number;
 }
 
 const NO_KEYS: KeySource = Object.freeze({ candidates: () => [] });
 
-/** @throws StartProblem for a key that is unfit, and where there is none and no file of issuers either */
+/** @throws StartProblem for an unsuitable key, and if there is neither a key nor an issuers file */
 function keysOfSettings(settings: Settings, signing: Uint8Array): KeysOfSettings {
   const secrets = settings.localTokens ? [{ secret: signing }] : [];
   const keys = settings.publicKeyFiles.flatMap(issuerKeys);
@@ -201,7 +196,7 @@ function keysOfSettings(settings: Settings, signing: Uint8Array): KeysOfSettings
   }
 }
 
-/** What the operator is told of them, and of so many issuers beside. */
+/** Summary for the log. */
 function keysText({ own, ofIssuers }: KeysOfSettings, issuers: number): string {
   const parts = [
     own ? "the gateway's own key" : null,

@@ -7,9 +7,9 @@ import type { Settings } from './settings.js';
 import { sharedOut } from './share.js';
 
 /**
- * How many processes serve. `auto` is as many as there are processors, and one where several could not.
+ * Number of processes. `auto`: one per processor, or one if several are impossible.
  *
- * @throws StartProblem where the settings ask for more than can be
+ * @throws StartProblem if the configured number is impossible
  */
 export function workersFor(settings: Settings, manifest: Manifest): number {
   const { workers } = settings;
@@ -28,7 +28,7 @@ export function workersFor(settings: Settings, manifest: Manifest): number {
   return workers;
 }
 
-/** Why only one process can serve; null where several can. */
+/** Why there can be only one process; null if there can be several. */
 function obstacleTo({ connectors }: Manifest): string | null {
   const embedded = [...connectors.values()].find(({ kind }) => kind === 'pglite');
   if (embedded !== undefined)
@@ -36,7 +36,7 @@ function obstacleTo({ connectors }: Manifest): string | null {
   return null;
 }
 
-/** What worker `number` of `count` is told: the sessions with each database, requests to models, memory for answers and room for rows of slow readers are shared out. */
+/** Settings of one worker: its share of sessions, model requests, answer memory and spool. */
 export function shareOf(settings: Settings, number: number, count: number): Settings {
   const share = Object.freeze({ number, count });
   const { content, load, resultCache } = settings;
@@ -57,7 +57,7 @@ export function shareOf(settings: Settings, number: number, count: number): Sett
 }
 
 /**
- * Sessions for questions to one connector, of all processes together: `NAME_POOL_SIZE` if NAME holds its URL, else `usual`.
+ * Sessions per connector, of all processes: `NAME_POOL_SIZE` if NAME holds its URL, else `usual`.
  *
  * @throws StartProblem
  */

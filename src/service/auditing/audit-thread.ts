@@ -20,18 +20,18 @@ import type {
   SearchTask,
 } from './messages.js';
 
-/** The place of one chain in a search. */
+/** Search state of one chain. */
 interface Head {
   readonly name: string;
   readonly steps: AsyncGenerator<SearchStep, void, void>;
-  /** Its newest record that was not given yet. */
+  /** Newest record that was not returned yet. */
   next: { readonly seq: number; readonly record: AuditRecord } | null;
-  /** Records of this seq and after were given, or do not match. */
+  /** Records from this seq on were returned, or do not match. */
   before: number;
   ended: boolean;
 }
 
-/** The newest records of all chains that match, each chain in its own order. */
+/** Newest matching records of all chains, merged by time. */
 async function newestOfChains(
   chains: readonly ChainPlace[],
   filter: AuditFilter,
@@ -63,7 +63,7 @@ async function newestOfChains(
   return { records, next: done ? null : { kind: 'chains', before } };
 }
 
-/** To the next record of a chain that was not given; false once the time is over. */
+/** Advances a chain to its next match; false once the time is over. */
 async function advance(head: Head, until: number): Promise<boolean> {
   while (!head.ended && head.next === null) {
     const step = await head.steps.next();
@@ -83,7 +83,7 @@ function latest(heads: readonly Head[]): Head | null {
   return first;
 }
 
-/** Run by reader.ts: reads the audit log for one question at a time. */
+/** Entry point of the thread that searches the audit log, one request at a time; started by reader.ts. */
 
 if (parentPort === null) throw new Error('this is a thread, not a program');
 const port = parentPort;
@@ -140,7 +140,7 @@ function proofs({ place, requestId, tenant }: ProveTask): Promise<readonly Recor
     const all: RecordProof[] = [];
     for (const { source } of chains) {
       const verifier_key = await source.verifierKey();
-      if (verifier_key === null) continue; // a chain that has not begun
+      if (verifier_key === null) continue; // an empty chain
       for (const { seq, text } of await prove(source, requestId))
         if (tenantIn(text) === tenant) all.push({ seq, text, verifier_key: verifier_key.trim() });
     }
@@ -148,7 +148,7 @@ function proofs({ place, requestId, tenant }: ProveTask): Promise<readonly Recor
   });
 }
 
-/** Of the record that a proof is of, which stands in it. */
+/** Tenant of the proved record, which the proof contains. */
 function tenantIn(proof: string): unknown {
   const record = Buffer.from(/^extra (\S+)$/m.exec(proof)?.[1] ?? '', 'base64').toString();
   const read: unknown = JSON.parse(record);

@@ -3,13 +3,12 @@ import type { LogPlace } from './messages.js';
 
 const STATEMENT_MS = 60_000;
 
-/** A chain of the log, by what it is called. */
 export interface NamedSource {
   readonly name: string;
   readonly source: LogSource;
 }
 
-/** Does `work` with the chains of a log, as files or as rows. */
+/** Opens the chains of a log, in files or a table, for `work`. */
 export async function withChains<T>(
   place: LogPlace,
   work: (chains: readonly NamedSource[]) => Promise<T>,

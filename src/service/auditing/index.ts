@@ -1,2 +1,2 @@
-/** The audit log of a server, read by the server itself for who may: in threads, one thing at a time. */
+/** Search and verification of the audit log, in threads. */
 export { AuditReader, verifyJob } from './reader.js';

@@ -1,9 +1,9 @@
 import type { AuditQuery, AuditRecord, AuditVerdict } from '../../../audit/index.js';
 
-/** Where the log stands, as it can be told to a thread. */
+/** Location of the log, as plain data for a thread. */
 export type LogPlace =
   | { readonly kind: 'files'; readonly chains: readonly ChainPlace[] }
-  /** A database may have the logs of other tenants too. `keys`: directories with the keys of this server's fingerprints. */
+  /** `keys`: directories with keys of this server's fingerprints; the database may also hold logs of other tenants. */
   | { readonly kind: 'table'; readonly url: string; readonly keys: readonly string[] };
 
 export interface ChainPlace {
@@ -12,7 +12,7 @@ export interface ChainPlace {
   readonly dir: string;
 }
 
-/** Where a search goes on. Of chains: the records before these seqs; of a table: those before this one. */
+/** Cursor: per chain, records before this seq; in a table, records before this one. */
 export type LogSearchCursor =
   | { readonly kind: 'chains'; readonly before: Readonly<Record<string, number>> }
   | { readonly kind: 'table'; readonly place: readonly [ts: string, writer: string, seq: string] };
@@ -24,11 +24,11 @@ export interface SearchTask {
   readonly query: AuditQuery;
   readonly from: LogSearchCursor | null;
   readonly most: number;
-  /** It ends where it stands after so long. */
+  /** Time limit, ms; returns what was found until then. */
   readonly ms: number;
 }
 
-/** Records, the newest first; `next` where there may be more. */
+/** Newest first; `next`: cursor if there may be more. */
 export interface FoundRecords {
   readonly records: readonly AuditRecord[];
   readonly next: LogSearchCursor | null;
@@ -41,7 +41,7 @@ export interface ProveTask {
   readonly requestId: string;
 }
 
-/** What `osl audit prove` writes of one record, and the key that it is checked against. */
+/** Proof as written by `osl audit prove`, and the key to check it with. */
 export interface RecordProof {
   readonly seq: number;
   readonly text: string;
@@ -55,10 +55,10 @@ export type AuditReply =
   | { readonly kind: 'proofs'; readonly proofs: readonly RecordProof[] }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** What is said of one chain that was verified. */
+/** Result of verifying one chain. */
 export interface ChainVerdict extends AuditVerdict {
-  /** `server`, `worker-2`; of a table the writer. */
+  /** `server`, `worker-2`; for a table, the writer. */
   readonly chain: string;
-  /** The key that it was held against: the one that lies beside it. */
+  /** Key that was used: the one stored beside the log. */
   readonly verifier_key: string | null;
 }

@@ -13,7 +13,6 @@ import { sinkUrl } from '../settings/audit.js';
 import type { Settings } from '../settings.js';
 import type { AuditReply, AuditTask, LogPlace, LogSearchCursor, RecordProof } from './messages.js';
 
-/** Who asks a server for records of its log. */
 export interface LogReader {
   readonly requestId: string;
   readonly tenant: string;
@@ -21,32 +20,30 @@ export interface LogReader {
   readonly chain: readonly string[];
 }
 
-/** A page of a search. */
 export interface SearchPage {
   readonly from: string | null;
   readonly most: number;
 }
 
-/** Records, the newest first; `next` where there may be more. */
 export interface RecordsFound {
   readonly records: readonly AuditRecord[];
   readonly next: string | null;
 }
 
-/** How long a search looks before it gives what it has. ms */
+/** Time limit of a search, ms; then it returns a partial page. */
 const SEARCH_MS = 3_000;
-/** How long is waited for the thread: it reads whole segments between two looks at its clock. ms */
+/** Deadline of the thread, ms: it reads whole segments between two checks of its time limit. */
 const SEARCH_DEADLINE_MS = 30_000;
 const PROVE_DEADLINE_MS = 120_000;
-/** So long after its last question the thread ends. ms */
+/** Idle time after which the thread ends, ms. */
 const IDLE_MS = 60_000;
 const MEMORY_MB = 512;
 
 type ReaderSettings = Pick<Settings, 'dataDir' | 'audit'>;
 
 /**
- * Reads the log of this server, of all its chains, in a thread: one question at a time, askers in turn. That it is read,
- * by whom and what for, is on disk before. Whether the asker may is the caller's to have decided.
+ * Searches all chains of this server's log in a thread, one request at a time, round robin between subjects. Each
+ * access is durably recorded first. The caller checks authorization.
  */
 export class AuditReader {
   readonly #settings: ReaderSettings;
@@ -62,10 +59,10 @@ export class AuditReader {
     this.#log = log;
   }
 
-  /** The newest records that match. @throws QueryError E5031, E5037; AuditUnavailable where the reading cannot be recorded */
+  /** Newest matching records. @throws QueryError E5031, E5037; AuditUnavailable if the access cannot be recorded */
   async search(asker: LogReader, query: AuditQuery, { from, most }: SearchPage): Promise<RecordsFound> {
     const cursor = from === null ? null : cursorIn(from);
-    // A name is as secret in the record of who looked for it as where it stands.
+    // Names are fingerprinted in the access record, as in the log itself.
     const name =
       query.name === undefined ? {} : { name: undeclaredObject(this.#audit.fingerprint(query.name)) };
     await this.#note(asker, 'search', { ...query, ...name });
@@ -121,7 +118,7 @@ export class AuditReader {
         thread.postMessage({ ...task, tenant, place: logPlace(this.#settings) });
         return await answer;
       } catch (error) {
-        await this.close(); // whatever it was, the thread may be at it still
+        await this.close(); // the thread may still be busy
         this.#log.error('the audit log could not be read for who asked', { cause: messageOf(error) });
         throw queryError('auditUnreadable', {});
       } finally {
@@ -138,11 +135,11 @@ export class AuditReader {
 
 type TaskInput<T> = T extends AuditTask ? Omit<T, 'place' | 'tenant'> : never;
 
-/** A log of some hundred million records. */
+/** Enough for some hundred million records, ms. */
 const DEADLINE_MS = 6 * 3_600_000;
 const VERIFY_MEMORY_MB = 1_024;
 
-/** Verifies the whole log of a server, all its chains. */
+/** Job that verifies all chains of a server's log. */
 export function verifyJob(settings: Pick<Settings, 'dataDir' | 'audit'>, log: ServiceLog): ThreadJob {
   return new ThreadJob({
     name: 'verifying the audit log',
@@ -154,12 +151,12 @@ export function verifyJob(settings: Pick<Settings, 'dataDir' | 'audit'>, log: Se
   });
 }
 
-/** Where the log of a server stands now: a table, or the directory's own chain and those of workers below it. */
+/** Current location of the log: a table; or the directory's own chain, those of workers and of earlier restores. */
 function logPlace({ dataDir, audit: { sink } }: Pick<Settings, 'dataDir' | 'audit'>): LogPlace {
   const url = sinkUrl(sink);
   const { auditDir } = aloneIn(dataDir);
   const workers = workerChains(auditDir).map(({ number, dir }) => ({ name: `worker-${number}`, dir }));
-  // A worker that was killed as it first began has a directory with nothing in it.
+  // A worker killed during its first start leaves an empty directory.
   const begun = workers.filter(({ dir }) => readdirSync(dir).length > 0);
   const restored = endedChains(auditDir).map((dir) => ({ name: dir.slice(auditDir.length + 1), dir }));
   const chains = [{ name: 'server', dir: auditDir }, ...begun, ...restored];
@@ -168,7 +165,7 @@ function logPlace({ dataDir, audit: { sink } }: Pick<Settings, 'dataDir' | 'audi
     : { kind: 'table', url: url(), keys: chains.map(({ dir }) => dir) };
 }
 
-/** Where a search goes on, as its asker keeps it. It says where to look, and nothing of what may be seen. */
+/** Cursor for clients. It grants nothing: it only says where to continue. */
 function cursorText(cursor: LogSearchCursor): string {
   return Buffer.from(JSON.stringify(cursor)).toString('base64url');
 }

@@ -6,16 +6,16 @@ import { messageOf } from '../../base/thrown.js';
 import { withChains } from './chains.js';
 import type { ChainVerdict, LogPlace } from './messages.js';
 
-/** Run by jobs.ts: verifies all chains of a log, one after another, and ends. */
+/** Entry point of the thread that verifies all chains of a log; started by `verifyJob`. */
 
 if (parentPort === null) throw new Error('this is a thread, not a program');
 const port = parentPort;
 const say = (reply: JobReply): void => port.postMessage(reply);
-/** Between two reports, ms. */
+/** Interval of progress reports, ms. */
 const REPORT_MS = 100;
 
 yieldToOthers();
-const { place } = workerData as { place: LogPlace }; // what jobs.ts gives
+const { place } = workerData as { place: LogPlace }; // from `verifyJob`
 
 try {
   const verdicts = await withChains(place, async (chains) => {

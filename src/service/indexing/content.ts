@@ -47,46 +47,46 @@ import type { SystemReads } from '../system-reads.js';
 import { IndexTimes } from './index-times.js';
 import { reranking } from './reranking.js';
 
-/** What content rests on: which model embeds, and which one answers. */
+/** Models used for content. */
 export interface ContentSettings {
   readonly embeddings: EmbedderSettings['endpoint'];
   /** Null: decoder operators are refused. */
   readonly chat: ChatSettings | null;
-  /** Of requests to models at a time; all of them unless told. */
+  /** This process' share of concurrent model requests; default: all. */
   readonly share?: Share;
 }
 
 export interface ChatSettings extends ChatEndpoint {
-  /** Bytes of answers that are remembered; 0 for none. Default 16 MiB. */
+  /** Bytes of cached answers; 0: none. Default 16 MiB. */
   readonly cacheBytes?: number;
-  /** Passages that one subject may have sent in a day, over all processes of the server; null for no bound. */
+  /** Passages that one subject may send per day, over all processes; null: unlimited. */
   readonly perDay?: number | null;
 }
 
 const DEFAULT_CHAT_CACHE_BYTES = 16_777_216;
 const DEFAULT_CHAT_CONCURRENCY = 4;
 
-/** How long it is believed that a store is still the one that was checked. */
+/** Lifetime of a store check, ms. */
 const TRUST_MS = 5_000;
 
-/** UTF-16 units of a query whose words are stemmed or cut, which takes longer than to read them as they are. */
+/** Longest query, in UTF-16 units, for languages with slower tokenization. */
 const LONGEST_OF_A_LANGUAGE = 4_000;
 
-/** Bytes of query vectors that are remembered. */
+/** Bytes of cached query vectors. */
 const QUERY_VECTOR_BYTES = 16_777_216;
 
-/** A store that was found ready, and when. */
+/** A checked store, and when, ms since the epoch. */
 interface CheckedStore {
   readonly at: number;
   readonly store: ReadyStore;
 }
 
-/** Facets whose model is asked in the same way share an embedder. */
+/** Facets with the same model settings share an embedder. */
 function embedderKey({ embeddingModel, embedding }: Facet): string {
   return JSON.stringify([embeddingModel, embedding]);
 }
 
-/** The content plane over the stores beside each facet's source. */
+/** Content plane over the stores in the facets' databases. */
 export function contentPlane(
   manifest: () => Manifest,
   reads: SystemReads,
@@ -97,15 +97,15 @@ export function contentPlane(
   const encoders = new EncoderThread();
   const { share = WHOLE } = settings;
   const decoding = settings.chat === null ? null : decodingBy(settings.chat, share, dataDir, log);
-  decoding?.catch(() => undefined); // told by the question that wants it
-  if (settings.chat !== null) import('ajv').catch(() => undefined); // the first schema of EXTRACT would hold everybody up for it
+  decoding?.catch(() => undefined); // reported to the query that needs it
+  if (settings.chat !== null) import('ajv').catch(() => undefined); // preloaded: it would delay the first EXTRACT
   const embedders = new Map<string, Promise<Embedder>>();
-  // By the embedder and the text: what anybody asked before need not be embedded again.
+  // Query vectors, by embedder and text.
   const queries = new LRUCache<string, string>({
     maxSize: QUERY_VECTOR_BYTES,
     sizeCalculation: (vector) => vector.length + 200,
   });
-  // By the facet as one manifest declares it: under another declaration a store is checked anew.
+  // By facet object: another manifest version checks the stores again.
   const checked = new WeakMap<Facet, Map<string, CheckedStore>>();
   const times = new IndexTimes(reads);
   const embedderOf = (facet: Facet): Promise<Embedder> => {
@@ -114,7 +114,7 @@ export function contentPlane(
       embedders.get(key) ??
       openEmbedder(facet.embeddingModel, { endpoint: settings.embeddings }, facet.embedding);
     embedders.set(key, known);
-    // A failed opening is tried again by the next question.
+    // A failed opening is retried by the next query.
     known.catch(() => embedders.delete(key));
     return known;
   };
@@ -123,7 +123,7 @@ export function contentPlane(
     if (facet === null) throw queryError('unknownFacet', { facet: name });
     return facet;
   };
-  /** A store which may be read; checked every few seconds. */
+  /** Checks every few seconds that a store may be read. */
   const readyStore = async (facet: Facet, version: string): Promise<ReadyStore> => {
     const { name } = facet;
     const stores = checked.get(facet) ?? new Map<string, CheckedStore>();
@@ -154,7 +154,7 @@ export function contentPlane(
         return await readyStore(facet, version);
       } catch (error) {
         const now = facetNamed(name);
-        // A reload came between, and the store of the facet as it was has made room for its successor.
+        // After a reload, the old store may have been replaced.
         if (now === facet) throw error;
         return readyStore(now, version);
       }
@@ -208,8 +208,7 @@ export function contentPlane(
     check: async ({ use, values }: OperatorCall) => {
       try {
         const decoder = OPERATORS[use.operator].class === 'decoder' ? await decoding : null;
-        if (decoder !== null)
-          decoder.check(use.operator as DecoderName, argumentValues(values)); // its class says so
+        if (decoder !== null) decoder.check(use.operator as DecoderName, argumentValues(values));
         else checkArguments(use.operator, argumentValues(values));
       } catch (error) {
         throw asQueryError(use.operator, error);
@@ -245,14 +244,14 @@ export function contentPlane(
   });
 }
 
-/** `value`, which names a text by its place among those that were worked on, by its place among all. */
+/** Maps the text index in `value` from the non-empty texts to all texts. */
 function placed(value: unknown, places: readonly number[]): unknown {
   if (typeof value !== 'object' || value === null || !('of' in value) || value.of === null)
     return value ?? null;
   return { ...value, of: places[Number(value.of)] ?? null };
 }
 
-/** Why a store cannot be looked at, in the caller's words; the operator's log has the variable that is to be mended. */
+/** Error for the caller if a store cannot be read; the log names the variable to set. */
 function storeFault(error: unknown, facet: Facet, { connectors }: Manifest, log: ServiceLog): unknown {
   const connector = connectors.get(facet.connector);
   if (connector === undefined) return error;
@@ -289,7 +288,7 @@ async function encoderColumn(
   encoders: EncoderThread,
   { subject, timeoutMs, signal }: OperatorCaller,
 ): Promise<OperatorResult> {
-  const operator = use.operator as EncoderName; // its class says so
+  const operator = use.operator as EncoderName;
   const given = argumentValues(values);
   const checked = checkArguments(operator, given);
   const { texts, role } = encoderTexts(operator, checked, query);
@@ -314,7 +313,6 @@ function tooMuch(operator: EncoderName): unknown {
   return queryError('tooLarge', { what: `${operator} of so many texts and labels`, limit: MOST_WORK });
 }
 
-/** Where nothing else says how long an operator may take. */
 const LONGEST_MS = 60_000;
 
 function encoderFault(
@@ -338,7 +336,7 @@ function encoderFault(
   }
 }
 
-/** A model, and what asks it: loaded where there is one. */
+/** A decoder model; loaded only if configured. */
 interface DecoderModel {
   readonly check: typeof checkDecoder;
   readonly run: typeof runDecoder;
@@ -371,7 +369,7 @@ async function decoderColumn(
   { subject, until, timeoutMs, signal, spend }: OperatorCaller,
 ): Promise<OperatorResult> {
   if (decoding === null) throw queryError('noDecoder', { operator: use.operator });
-  const operator = use.operator as DecoderName; // its class says so
+  const operator = use.operator as DecoderName;
   const seen = passages.map(({ chunkId, text, start }) => ({ chunkId, text, start }));
   const by = { subject, until: until - reserveOf(timeoutMs), signal, spend };
   const running = decoding.run(operator, seen, argumentValues(values), decoding.model, by);
@@ -384,12 +382,12 @@ async function decoderColumn(
   };
 }
 
-/** What is left of a question's time for the statement that gives what the model answered. */
+/** Part of a query's time reserved for its statement. */
 function reserveOf(timeoutMs: number): number {
   return Math.min(5_000, timeoutMs / 5);
 }
 
-/** No index mends these: the model itself is away, or is not what was configured. */
+/** Faults of the model rather than the index. */
 const MODEL_FAULTS: ReadonlySet<ContentErrorName> = new Set([
   'endpoint',
   'malformedAnswer',
@@ -397,7 +395,7 @@ const MODEL_FAULTS: ReadonlySet<ContentErrorName> = new Set([
   'unknownModel',
 ]);
 
-/** `run`, with what is wrong with content said as the catalogue does. */
+/** Maps content errors of `run` to QueryErrors. */
 async function told<T>(facet: string, run: () => Promise<T>): Promise<T> {
   try {
     return await run();

@@ -19,17 +19,17 @@ import {
 } from '../../model/manifest/index.js';
 import type { ContentSettings } from './content.js';
 
-/** A round of indexing. */
+/** Options of an indexing run. */
 export interface IndexRound {
   readonly signal?: AbortSignal;
-  /** As `IndexOptions.readAt`; unless told, when it begins. */
+  /** As `IndexOptions.readAt`; default: the start of the run. */
   readonly readAt?: Date | null;
 }
 
 /**
- * Indexes facets, or brings their stores up to date: every version of every one, or of those that are named.
+ * Indexes all versions of all or the named facets, incrementally.
  *
- * @throws StartProblem for a name that is no facet; ContentError, UpstreamFailure
+ * @throws StartProblem for an unknown facet; ContentError, UpstreamFailure
  */
 export async function indexContent(
   manifest: Manifest,
@@ -66,9 +66,9 @@ export async function indexContent(
 }
 
 /**
- * Where each version of facets stands, of every one or of those that are named.
+ * Index status of all versions of all or the named facets.
  *
- * @throws StartProblem for a name that is no facet; as `indexStanding`
+ * @throws StartProblem for an unknown facet; as `indexStanding`
  */
 export async function contentStanding(
   manifest: Manifest,
@@ -90,7 +90,7 @@ export async function contentStanding(
   return standings;
 }
 
-/** With their legs. @throws StartProblem */
+/** Includes legs. @throws StartProblem */
 function facetsNamed(manifest: Manifest, names: readonly string[]): readonly Facet[] {
   const unknown = names.find((n) => !manifest.facets.has(n));
   if (unknown !== undefined) {
@@ -112,7 +112,6 @@ function faultOf(error: unknown, { connectors }: Manifest, { connector }: Facet)
   return error instanceof NoSystemCredentials ? closed(connectors.get(connector)) : error;
 }
 
-/** What to set. The SQL of the role is in `docs/operations.md`. */
 function closed(connector: Connector | undefined): Error {
   if (connector === undefined) return new NoSystemCredentials();
   return new StartProblem(
@@ -121,7 +120,7 @@ function closed(connector: Connector | undefined): Error {
   );
 }
 
-/** Rate and time left, as they stand behind a line of progress. */
+/** Rate and remaining time, for a progress line. */
 export function paceText({ documentsPerSecond, secondsLeft }: IndexProgress): string {
   const left = secondsLeft === null ? '' : `, ${Math.ceil(secondsLeft)} s left`;
   return ` (${Math.round(documentsPerSecond)}/s${left})`;

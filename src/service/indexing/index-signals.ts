@@ -6,17 +6,17 @@ import { type Manifest, systemUrlVariable } from '../../model/manifest/index.js'
 import { withoutPassword } from '../connect-fault.js';
 import { connectorUrl } from '../connector-url.js';
 
-/** On which a database says that texts changed: `notify osl_index, 'readme'`, or without a name for all facets. */
+/** Channel for text changes: `notify osl_index, 'readme'`, or without payload for all facets. */
 const INDEX_CHANNEL = 'osl_index';
 
-/** URLs of the databases that can tell of changes: native ones whose system role is known. */
+/** URLs of native databases with system credentials. */
 export async function signallingUrls({ connectors }: Manifest): Promise<readonly string[]> {
   const native = [...connectors.values()].filter(({ kind }) => kind === 'postgres');
   const urls = await Promise.all(native.map((one) => connectorUrl(process.env, systemUrlVariable(one))));
   return urls.filter((url) => url !== null);
 }
 
-/** Notifications of several databases. A connection that is lost is opened again by the next `listen`. */
+/** Notifications of several databases. A lost connection is reopened by the next `listen`. */
 export class IndexSignals {
   readonly #urls: readonly string[];
   readonly #log: ServiceLog;
@@ -41,14 +41,14 @@ export class IndexSignals {
     }
   }
 
-  /** The facets that were named since it was last asked, after `ms` at the latest; `''` among them means all. */
+  /** Facets notified since the last call, waiting at most `ms`; `''` means all. */
   async next(ms: number, signal: AbortSignal): Promise<readonly string[]> {
     if (this.#heard.size === 0 && !signal.aborted) {
       const due = new AbortController();
       const end = (): void => due.abort();
       this.#wake = end;
       signal.addEventListener('abort', end);
-      await setTimeout(ms, undefined, { signal: due.signal }).catch(() => undefined); // it was woken
+      await setTimeout(ms, undefined, { signal: due.signal }).catch(() => undefined); // woken early
       signal.removeEventListener('abort', end);
     }
     const heard = [...this.#heard];

@@ -2,9 +2,9 @@ import { setTimeout } from 'node:timers/promises';
 import { type Facet, indexedFacets, type Manifest } from '../../model/manifest/index.js';
 import type { SystemReads } from '../system-reads.js';
 
-/** How long it is believed when texts were read. */
+/** Cache lifetime, ms. */
 const TRUST_MS = 5_000;
-/** How long a description of the graph waits for a database that it would otherwise not need. */
+/** Time limit for a database, ms. */
 const PATIENCE_MS = 1_000;
 
 /** By facet and version. */
@@ -12,7 +12,7 @@ type Times = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 const NONE: Times = new Map();
 
-/** When the texts of facets were last read, as the databases with their stores know it. */
+/** When the texts of facets were last read, from the databases of their stores. */
 export class IndexTimes {
   readonly #reads: Pick<SystemReads, 'readIndexTimes'>;
   /** By connector. */
@@ -22,7 +22,7 @@ export class IndexTimes {
     this.#reads = reads;
   }
 
-  /** Of each of `names` the oldest of its stores; nothing of one of which any is not there. */
+  /** The oldest time among the stores of each facet; omitted if any is missing. */
   async of(manifest: Manifest, names: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const found = await Promise.all(
       names.map(async (name): Promise<readonly [string, string][]> => {

@@ -9,10 +9,10 @@ import { stopError } from '../../engine/index.js';
 import type { RerankerSettings as Declared, Manifest } from '../../model/manifest/index.js';
 import { placesOf, type Share } from '../share.js';
 
-/** Attempts after the first: somebody waits for the answer. */
+/** Attempts after the first; few, since a client waits. */
 const RETRIES = 2;
 
-/** Asks the rerankers that the manifest declares; each is one thing that all questions share until it is declared otherwise. */
+/** Rerankers of the manifest; each is opened once and reopened when its declaration changes. */
 export function reranking(
   manifest: () => Manifest,
   share: Share,
@@ -26,7 +26,7 @@ export function reranking(
     if (known?.as === as) return known.reranker;
     const reranker = rerankerOf(declared, share, log, dataDir);
     opened.set(declared.name, { as, reranker });
-    // A failed opening is tried again by the next question.
+    // A failed opening is retried by the next query.
     reranker.catch(() => opened.delete(declared.name));
     return reranker;
   };
@@ -70,7 +70,6 @@ function asQueryError(reranker: string, error: unknown): unknown {
     : queryError('rerankerUnavailable', { reranker, reason: error.message });
 }
 
-/** Until midnight, UTC. */
 function secondsLeftToday(now = new Date()): number {
   const midnight = Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate() + 1);
   return Math.ceil((midnight - now.getTime()) / 1_000);

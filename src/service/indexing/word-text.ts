@@ -1,6 +1,6 @@
 import type { ProbableWord } from '../../content/index.js';
 
-/** What the operator is told of a value that is probably a word. It has the value. */
+/** Warning about a redacted value that is probably an ordinary word. */
 export function wordText(facet: string, { value, label, documents, of }: ProbableWord): string {
   const share = Math.round((100 * documents) / of);
   return (

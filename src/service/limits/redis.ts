@@ -2,14 +2,12 @@ import type { Charge, QuotaCount } from '../../../policy/index.js';
 import { StartProblem } from '../../base/start-problem.js';
 import { type CountStore, GONE_MS, PART, type Portion, SECOND_MS } from './shared-counts.js';
 
-/** What a user installs beside the gateway who has Redis keep the counts. */
 const REDIS_PACKAGE = '@redis/client';
 
-/** The part of it that is used. */
+/** The part of its API in use. */
 interface RedisClient {
   on(event: 'error', heard: (error: unknown) => void): unknown;
   connect(): Promise<unknown>;
-  /** True while it is connected. */
   readonly isReady: boolean;
   eval(script: string, asked: { readonly keys: string[]; readonly arguments: string[] }): Promise<unknown>;
   destroy(): void;
@@ -28,11 +26,10 @@ interface RedisPackage {
 }
 
 const CONNECT_MS = 2_000;
-/** Each process says that it is there more often: a connection that brings nothing for so long is given up. */
+/** Longer than the heartbeat interval: a silent connection is dropped. */
 const SILENCE_MS = 5_000;
-/** Between two attempts to connect again, at most. */
+/** Longest pause between reconnects, ms. */
 const AGAIN_MS = 1_000;
-/** All keys of ours begin so. */
 const PREFIX = 'osl:limit:';
 
 const LEASE = `
@@ -61,7 +58,7 @@ redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
 redis.call('PEXPIRE', KEYS[1], 10 * ARGV[2])
 return redis.call('ZCARD', KEYS[1])`;
 
-/** Counts in Redis: keys that expire with their windows. Where it cannot be reached, it is tried again and again. @throws StartProblem */
+/** Counts in Redis keys that expire with their windows; reconnects forever. @throws StartProblem */
 export async function openRedisCounts(url: string): Promise<CountStore> {
   const { createClient } = await loaded();
   const client = createClient({
@@ -111,7 +108,7 @@ export async function openRedisCounts(url: string): Promise<CountStore> {
   });
 }
 
-/** Only who has Redis keep the counts needs it. @throws StartProblem */
+/** Optional dependency. @throws StartProblem */
 async function loaded(): Promise<RedisPackage> {
   try {
     const found: RedisPackage = await import(REDIS_PACKAGE);

@@ -19,21 +19,21 @@ export interface SharedCountsOptions {
   readonly log: ServiceLog;
 }
 
-/** How long a request may wait for the store, ms. */
+/** Time limit of the store for a request, ms. */
 const PATIENCE_MS = 1_000;
-/** After it did not answer, requests do not wait for it for so long, ms. */
+/** Pause after a failure, ms, in which requests do not wait for it. */
 const REST_MS = 5_000;
-/** Between two times that this process says that it is there, ms. */
+/** Heartbeat interval, ms. */
 const BEAT_MS = 2_000;
-/** How long the store may take to note that, ms. */
+/** Timeout of a heartbeat, ms. */
 const BEAT_PATIENCE_MS = 8_000;
-/** A start waits for the store for so long. ms */
+/** Time limit at start, ms. */
 const START_MS = 3_000;
 const MAX_KEYS = 100_000;
 
 /**
- * One process among those that count in a store. Where that does not answer, this one counts for itself: of each limit it
- * lets through the part that falls to it of as many processes as there were when the store last answered.
+ * Rate limits counted in a store shared by several processes. While it does not answer, each process enforces its
+ * share: the limit divided by the last known number of processes.
  */
 export class SharedCounts {
   readonly #store: CountStore;
@@ -47,7 +47,7 @@ export class SharedCounts {
   #failing = false;
   #heard = false;
   #saying = false;
-  /** Of windows that this process counts by itself. */
+  /** Windows counted locally. */
   readonly #own = new Map<string, Lease>();
 
   private constructor(store: CountStore, { tenant, log }: SharedCountsOptions) {
@@ -57,24 +57,24 @@ export class SharedCounts {
     this.#beat = setInterval(() => void this.#sayHere(), BEAT_MS).unref();
   }
 
-  /** Resolves once the store has answered, or has not in time: then `heard` is false until it does. */
+  /** Resolves after the store's first answer, or a timeout: then `heard` is false until it answers. */
   static async join(store: CountStore, options: SharedCountsOptions): Promise<SharedCounts> {
     const counts = new SharedCounts(store, options);
     await within(counts.#sayHere(), START_MS).catch(() => undefined);
     return counts;
   }
 
-  /** True once the store has answered: from then on it is known of how many processes this is one. */
+  /** True once the store has answered, and the number of processes is known. */
   get heard(): boolean {
     return this.#heard;
   }
 
-  /** As a limiter asks it, with guesses that are counted elsewhere. */
+  /** Adapter for a limiter; `guesses` are counted elsewhere. */
   share(guesses: Guesses): LimitShare {
     return {
       guesses,
       lease: (counter, key, arrived) => this.#lease(counter, key, arrived),
-      // What is left of a second ends with it.
+      // Unused tokens expire within a second.
       handBack: () => undefined,
       charge: (charges) => this.#charge(charges),
       peers: () => (this.#heard ? this.#peers : null),
@@ -102,7 +102,7 @@ export class SharedCounts {
     await this.#store.close();
   }
 
-  /** Counts say nothing of whom they count. */
+  /** Hashed, so that the store reveals no subjects. */
   #keyOf(key: string): string {
     return createHash('sha256')
       .update(JSON.stringify([this.#tenant, key]))
@@ -112,7 +112,7 @@ export class SharedCounts {
   #ownLease(key: string, most: number): Lease {
     const now = monotonicMs();
     const known = this.#own.get(key);
-    // It was lent whole: what is asked for again is spent.
+    // The whole share was granted at once.
     if (known !== undefined && known.endsAt > now) return { tokens: 0, endsAt: known.endsAt };
     for (const [old, { endsAt }] of this.#own) {
       if (endsAt > now && this.#own.size < MAX_KEYS) break;
@@ -124,7 +124,6 @@ export class SharedCounts {
     return lease;
   }
 
-  /** What the store says, if it does so in time. */
   async #inTime<T>(work: () => Promise<T>): Promise<T> {
     if (monotonicMs() - this.#failedAt < REST_MS)
       throw new Error('the store of limits did not answer a moment ago');
@@ -154,7 +153,7 @@ export class SharedCounts {
     }
   }
 
-  /** The operator hears when it begins and when it ends. */
+  /** Logs transitions only. */
   #tell(error: unknown): void {
     const failing = error !== null;
     if (failing === this.#failing) return;
@@ -175,29 +174,26 @@ export class SharedCounts {
   }
 }
 
-/** Some uses of a limit of a second; none: nothing is left until its window ends. */
+/** Granted uses; 0: nothing is left until the window ends. */
 export interface Portion {
   readonly tokens: number;
   readonly endsInMs: number;
 }
 
-/**
- * Where gateways keep their counts together. Keys say nothing of whom they count. Every method rejects where the store
- * does not answer in time.
- */
+/** Store of shared counts, by hashed keys. Methods reject if it does not answer in time. */
 export interface CountStore {
-  /** Takes a part of what is left of `most` in the second of `key`, which begins with the first that asks. */
+  /** Takes a part of what is left of `most` in the one-second window of `key`, which starts with its first use. */
   lease(key: string, most: number): Promise<Portion>;
-  /** Adds to counts; gives how each stands, in their order. */
+  /** Adds to counts; returns their new values, in order. */
   add(charges: readonly Charge[]): Promise<readonly QuotaCount[]>;
-  /** Says that process `id` is there. Gives how many are, that one among them. */
+  /** Heartbeat of process `id`. Returns the number of live processes. */
   here(id: string): Promise<number>;
   close(): Promise<void>;
 }
 
-/** Of what is left one process takes such a part at a time that several others find some too. */
+/** Fraction of the rest that one lease takes, so that others find some too. */
 export const PART = 8;
-/** The windows that are lent in portions, ms. */
+/** Window of leased limits, ms. */
 export const SECOND_MS = 1_000;
-/** Who has said nothing for so long has gone, ms. */
+/** A process without a heartbeat for so long is gone, ms. */
 export const GONE_MS = 10_000;

@@ -2,8 +2,8 @@ import { type EffectiveAccess, effectiveAccess, type PolicySnapshot } from '../.
 import type { Manifest } from '../../model/manifest/index.js';
 
 /**
- * What a chain of subjects (root first) may see with all the roles that the last of them can have: for describing
- * what policy makes of a question, from the files alone. Nothing is answered with it.
+ * Access of a chain of subjects (root first) with all roles that the last can have. Only for describing policies: no
+ * request is served with it.
  */
 export function accessOfChain(
   chain: readonly string[],

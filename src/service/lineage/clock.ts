@@ -1,14 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Time as the emitter knows it: its own in tests. */
+/** Clock of the emitter; replaced in tests. */
 export interface LineageClock {
-  /** ms since 1970. */
+  /** ms since the epoch. */
   now(): number;
-  /** Resolves after `ms`, or when `signal` aborts. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-/** A timer holds no more than some 24 days. */
+/** Timers are limited to about 24 days. */
 const LONGEST = 2_000_000_000;
 
 export const systemClock: LineageClock = Object.freeze({

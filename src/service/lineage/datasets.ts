@@ -14,7 +14,7 @@ import {
 import { everythingIn } from '../../model/graph/visible.js';
 import type { Facet, Manifest } from '../../model/manifest/index.js';
 
-/** An object of the semantic graph as a dataset, and where its columns come from. Plain data. */
+/** An object of the semantic graph as a dataset, with its column lineage. Plain data. */
 export interface DatasetDescription {
   /** `osl.entities.<name>`, `osl.facets.<name>` or `osl.metrics.<name>`. */
   readonly name: string;
@@ -35,10 +35,10 @@ interface LineageInput {
   readonly transformations: readonly Transformation[];
 }
 
-/** How a database is called in events. */
+/** Name of a database in events. */
 export interface DatabaseName {
   readonly namespace: string;
-  /** What stands in front of `schema.table`; null for nothing. */
+  /** Prefix of `schema.table`; null: none. */
   readonly database: string | null;
 }
 
@@ -46,7 +46,7 @@ const IDENTITY: Transformation = { type: 'DIRECT', subtype: 'IDENTITY', masking:
 const COMPUTED: Transformation = { type: 'DIRECT', subtype: 'TRANSFORMATION', masking: false };
 const REDACTED: Transformation = { type: 'DIRECT', subtype: 'TRANSFORMATION', masking: true };
 
-/** What the manifest's owner publishes: entities, bridges, facets and metrics, in the order of their names. */
+/** Datasets of a manifest: entities, bridges, facets and metrics, sorted by name. */
 export function datasetsOf(
   manifest: Manifest,
   namespace: string,
@@ -66,7 +66,7 @@ export function datasetsOf(
   return all.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** A fingerprint of what an event says of the dataset, apart from versions. */
+/** Fingerprint of a dataset's event, apart from versions. */
 export function datasetFingerprint(dataset: DatasetDescription): string {
   return createHash('sha256').update(JSON.stringify(dataset)).digest('base64url').slice(0, 22);
 }
@@ -163,7 +163,7 @@ function upstream(
   return { namespace, name, field, transformations: [as] };
 }
 
-/** Computed from the metric's own plan, under rights that see everything. */
+/** Computed from the metric's plan with full access. */
 function metricDataset(name: string, manifest: Manifest, namespace: string): DatasetDescription {
   const { description = null } = manifest.catalog.metrics.get(name) ?? {};
   const request = {
@@ -191,7 +191,7 @@ function metricDataset(name: string, manifest: Manifest, namespace: string): Dat
   };
 }
 
-/** A metric that cannot be asked for alone has no column lineage; its questions have theirs. */
+/** A metric that cannot be queried alone has no column lineage. */
 function planInputs(planOf: () => GovernedPlan): readonly Influence[] {
   try {
     const { outputs, rows } = columnLineage(planOf());
@@ -207,7 +207,7 @@ function same(a: Influence, b: Influence): boolean {
   return a.object === b.object && a.column === b.column;
 }
 
-/** The audit log's name of an object as a dataset; older records say `metric:revenue` for `osl.metrics.revenue`. */
+/** Dataset name of an object in the audit log; older records say `metric:revenue` for `osl.metrics.revenue`. */
 export function datasetName(object: string): string {
   return object.replace(/^metric:/, 'osl.metrics.');
 }

@@ -8,26 +8,25 @@ import {
   type Influence,
 } from 'osl-compiler';
 
-/** What receivers may know of a statement: declared names, and no word that its caller wrote. */
+/** Description of a statement for receivers: declared names only, nothing that its caller wrote. */
 export interface PlanDescription {
   readonly form: string;
-  /** As the audit log names them. */
+  /** Names as in the audit log. */
   readonly objects: readonly string[];
-  /** `<entity>.<column>` of everything masked that it uses. */
+  /** `<entity>.<column>` of masked columns in use. */
   readonly masked: readonly string[];
-  /** Null where it is too long to be kept. */
+  /** Null if too long. */
   readonly columns: {
     readonly outputs: readonly { readonly name: string; readonly inputs: readonly Influence[] }[];
     readonly rows: readonly Influence[];
   } | null;
 }
 
-/** Bytes of a description as JSON: the rest of an audit record has room beside it. */
+/** Bytes as JSON, leaving room for the rest of an audit record. */
 const LONGEST = 48 * 1024;
 
 /**
- * What ran, whatever the values: the same for all questions that differ in literals only, 22 characters of base64url.
- * Nothing of the text goes in but what became part of the governed statement.
+ * Fingerprint of a plan without values, 22 characters of base64url: the same for queries that differ only in literals.
  */
 export function planFingerprint(plan: GovernedPlan): string {
   const parts = [plan.form, emit(plan).sql, ...plan.runtime.map(shapeOf), JSON.stringify(namesOf(plan))];
@@ -82,8 +81,8 @@ export function describePlan(plan: GovernedPlan): PlanDescription {
 }
 
 /**
- * What the outputs are called. A caller may name a column as it likes, also by what it looks for; so an output goes by
- * its name only where that is declared, and by its place otherwise: `c3`.
+ * Output names. Aliases are chosen by the caller and may be sensitive, so only declared names are used, and `c3`
+ * otherwise.
  */
 function namesOf(plan: GovernedPlan): readonly string[] {
   const taken = new Set<string>();

@@ -10,19 +10,19 @@ import { journalIn, type LogPosition, type OutboxEntry } from './outbox/state.js
 import { takeRequests } from './requests.js';
 import { Windows } from './window.js';
 
-/** Plain data: it is handed to the thread that emits. */
+/** Plain data, sent to the emitter thread. */
 export interface EmitterSettings {
   readonly auditDir: string;
-  /** Of the outbox. */
+  /** Directory of the outbox. */
   readonly dir: string;
-  /** The end of the audit log as it is opened: where a new outbox begins to read. */
+  /** End of the audit log at start: where a new outbox begins to read. */
   readonly start: LogPosition;
   readonly voice: Voice;
   readonly agent: string;
   readonly windowMs: number;
   readonly outboxBytes: number;
   readonly endpoints: readonly LineageEndpoint[];
-  /** How often the audit log and the requests are looked at, ms. */
+  /** Polling interval of the audit log and of requests, ms. */
   readonly pollMs: number;
 }
 
@@ -32,29 +32,27 @@ interface EndpointStats {
   readonly pending: number;
   readonly dead: number;
   readonly delivered: number;
-  /** Attempts. */
+  /** Failed attempts. */
   readonly failed: number;
   readonly dropped: number;
   readonly disabled: boolean;
 }
 
 export interface EmitterStats {
-  /** Records of the audit log whose events are in the outbox, or that have none. */
+  /** Audit records processed so far. */
   readonly read: number;
   readonly endpoints: Readonly<Record<string, EndpointStats>>;
 }
 
-/** A pause after the disk refused the outbox, ms. */
+/** Pause after a failed write of the outbox, ms. */
 const DISK_PAUSE = 5_000;
 
-/** How many segments before the cursor the descriptions begin that are still needed: see `PlanRecorder`. */
+/** Segments before the cursor that may have needed descriptions: see `PlanRecorder`. */
 const SEGMENTS_BACK = 2;
 
 /**
- * Reads the audit log as it grows, makes events of it, and delivers them.
- *
- * INVARIANT: the events of a window and how far the log was read for them are one group of the outbox, so a crash
- * neither loses a decision nor counts it twice.
+ * Follows the audit log, makes events of it, and delivers them. INVARIANT: the events of a window and the cursor of the
+ * log are one group of the outbox, so a crash neither loses nor repeats a decision.
  */
 export class Emitter {
   readonly #settings: EmitterSettings;
@@ -66,9 +64,9 @@ export class Emitter {
   readonly #windows = new Windows();
   #cursor: LogPosition;
   readonly #closing = new Serial();
-  /** One after another: each begins with what the one before left. */
+  /** Announcements run one after another. */
   readonly #announcing = new Serial();
-  /** When the cursor was written last, ms since 1970. */
+  /** Last write of the cursor, ms since the epoch. */
   #writtenAt = 0;
   #running: Promise<unknown> | null = null;
 
@@ -107,15 +105,14 @@ export class Emitter {
     return new Emitter(settings, clock, warn, outbox, chance);
   }
 
-  /** Works until `close`. */
   start(): void {
     const tasks = [this.#tail(), this.#watch(), ...[...this.#deliveries.values()].map((d) => d.run())];
     this.#running = Promise.all(tasks.map((task) => task.catch((error: unknown) => this.#broken(error))));
   }
 
   /**
-   * Makes events of what differs from the datasets announced last; they are on disk when this resolves. The same
-   * version twice changes nothing.
+   * Makes events of datasets that changed since the last announcement; they are on disk when this resolves. Idempotent
+   * per version.
    */
   announce(version: string, datasets: readonly DatasetDescription[]): Promise<void> {
     return this.#announcing.run(() => this.#announce(version, datasets));
@@ -138,7 +135,7 @@ export class Emitter {
     this.#poke();
   }
 
-  /** Records of the audit log that were read, told of or not. */
+  /** Audit records read so far. */
   get seen(): number {
     return this.#cursor.seq;
   }
@@ -161,7 +158,7 @@ export class Emitter {
     return { read: state.cursor?.seq ?? 0, endpoints: Object.fromEntries(endpoints) };
   }
 
-  /** Puts what was read into the outbox and ends; what is under way is let end. */
+  /** Flushes the window and stops; completes deliveries in progress. */
   async close(): Promise<void> {
     this.#stop.abort();
     await this.#running;
@@ -177,19 +174,19 @@ export class Emitter {
     for await (const stored of readFrames(auditDir, reading)) {
       this.#windows.add(stored, stored.seq >= from);
       if (stored.seq >= from) this.#cursor = { writer, seq: stored.seq + 1, segment: stored.segment };
-      // While the disk takes nothing, nothing more is read: the audit log keeps it.
+      // Back-pressure: if the outbox cannot be written, reading pauses.
       if (this.#windows.full || this.#windows.spanMs >= windowMs) await this.#closeWindow();
       if (signal.aborted) break;
     }
   }
 
-  /** Ends windows by the clock, and takes requests. */
+  /** Closes windows by time, and handles requests. */
   async #watch(): Promise<void> {
     const { dir, pollMs, windowMs } = this.#settings;
     const { signal } = this.#stop;
     while (!signal.aborted) {
       await this.#clock.sleep(pollMs, signal);
-      // Where nothing ran, how far the log was read is noted all the same.
+      // Also saves the cursor if nothing ran.
       const since = this.#windows.startedAt ?? this.#writtenAt;
       if (this.#clock.now() - since >= windowMs) await this.#closeWindow();
       await takeRequests(dir, async ({ id, endpoint }) => {
@@ -206,7 +203,7 @@ export class Emitter {
     return this.#closing.run(() => this.#put(runs, cursor));
   }
 
-  /** Tries until the disk takes it; at the end of the process the audit log keeps what it does not. */
+  /** Retries until written; at shutdown the audit log still has what is missing. */
   async #put(runs: ReturnType<Windows['close']>, cursor: LogPosition): Promise<void> {
     const { voice } = this.#settings;
     const before = this.#outbox.state.cursor;
@@ -240,8 +237,8 @@ export class Emitter {
 }
 
 /**
- * Where to go on. Another log than that of the cursor is all new; one that ends before the cursor has lost its end to a
- * power cut, and what was told of that was never acknowledged.
+ * Position to continue from. Another log is read from its beginning; if the log ends before the cursor, its end was
+ * lost in a crash and had not been acknowledged.
  */
 function placeIn(cursor: LogPosition | null, end: LogPosition, warn: Warn): LogPosition {
   if (cursor === null) return end;

@@ -1,3 +1,3 @@
-/** Lineage: events of OpenLineage about what is published and what is read, by signed webhooks. */
+/** OpenLineage events about published datasets and queries, sent as signed webhooks. */
 
 export { type Lineage, type LineageOptions, namespaceOf, openLineage } from './lineage.js';

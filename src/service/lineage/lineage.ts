@@ -13,17 +13,17 @@ import { producerOf } from './openlineage.js';
 import type { LogPosition } from './outbox/state.js';
 import { PlanRecorder } from './recorder.js';
 
-/** What the service tells of lineage. */
+/** Lineage as used by the service. */
 export interface Lineage {
-  /** The fingerprint of a plan that is about to run, for its audit records; null where it cannot be told. */
+  /** Fingerprint of a plan about to run, for its audit records; null on failure. */
   note(plan: GovernedPlan, requestId: string): string | null;
-  /** Tells of the datasets of a manifest that serves now; its events are on disk when this resolves. Never rejects. */
+  /** Announces the datasets of the served manifest; its events are on disk when this resolves. Never rejects. */
   announce(manifest: Manifest): Promise<void>;
-  /** Announces whatever serves from now on, however it came to serve. */
+  /** Announces each manifest that is served from now on. */
   follow(served: () => Manifest): void;
-  /** As of about a second ago; null before the thread has said anything. */
+  /** About a second old; null before the thread's first report. */
   stats(): (EmitterStats & { readonly restarts: number }) | null;
-  /** Takes `ms` at most; what is not delivered stays in the outbox. */
+  /** Takes at most `ms`; undelivered events stay in the outbox. */
   close(ms: number): Promise<void>;
 }
 
@@ -31,32 +31,32 @@ export interface LineageOptions {
   readonly config: LineageConfig;
   readonly tenant: string;
   readonly version: string;
-  /** The chain of the audit log that is read. */
+  /** Chain of the audit log to read. */
   readonly auditDir: string;
-  /** Of the outbox. */
+  /** Directory of the outbox. */
   readonly dir: string;
-  /** The end of that chain as it is opened. */
+  /** End of that chain at start. */
   readonly end: LogPosition;
-  /** Where plans are noted; null for a chain that nobody asks on any more. */
+  /** Log for plan descriptions; null for an ended chain. */
   readonly audit: AuditLog | null;
-  /** Whether this process tells of datasets: of several workers one does. */
+  /** True for the one process that announces datasets. */
   readonly announces: boolean;
   readonly log: ServiceLog;
-  /** The URL of a connector's database; null for the embedded one. */
+  /** Null for the embedded database. */
   readonly urlOf: (connector: string) => string | null;
-  /** How often the audit log is looked at, ms; default 500. */
+  /** Polling interval of the audit log, ms; default 500. */
   readonly pollMs?: number;
 }
 
 const POLL_MS = 500;
 const START_MS = 20_000;
 const ANNOUNCE_MS = 10_000;
-/** Before a thread is started again; it doubles each time. */
+/** First pause before a restart, ms; doubles each time. */
 const RESTART_MS = 1_000;
 const LONGEST_RESTART_MS = 60_000;
 const FOLLOW_MS = 1_000;
 
-/** Starts the thread that emits. @throws StartProblem where its outbox cannot be opened */
+/** Starts the emitter thread. @throws StartProblem if its outbox cannot be opened */
 export async function openLineage(options: LineageOptions): Promise<Lineage> {
   const thread = new LineageThread(options);
   try {
@@ -85,7 +85,6 @@ class LineageThread implements Lineage {
   #closing = false;
   #again: NodeJS.Timeout | null = null;
   #following: NodeJS.Timeout | null = null;
-  /** Version of the manifest that was announced last. */
   #told: string | null = null;
 
   constructor(options: LineageOptions) {
@@ -209,7 +208,7 @@ class LineageThread implements Lineage {
     }
   }
 
-  /** A thread that ended by itself is started again; where it went on, the outbox says. */
+  /** Restarts a thread that ended by itself; it continues from the outbox. */
   #ended(): void {
     this.#worker = null;
     if (this.#closing) return;
@@ -224,7 +223,7 @@ class LineageThread implements Lineage {
         },
         (error: unknown) => {
           this.#options.log.error('the lineage thread does not start', { error: String(error) });
-          if (this.#worker === null && this.#again === null) this.#ended(); // there was none that could end
+          if (this.#worker === null && this.#again === null) this.#ended(); // the thread was never created
         },
       );
     }, pause).unref();
@@ -247,7 +246,7 @@ class LineageThread implements Lineage {
   }
 }
 
-/** What the service and the thread that emits tell each other. */
+/** Messages between the service and the emitter thread. */
 export type ToThread =
   | {
       readonly kind: 'announce';
@@ -259,9 +258,9 @@ export type ToThread =
 
 export type FromThread =
   | { readonly kind: 'ready' }
-  /** It cannot begin. */
+  /** The thread cannot start. */
   | { readonly kind: 'failed'; readonly reason: string }
-  /** The events of an announcement are on disk, or why they are not. */
+  /** Announced events are on disk, or `fault` says why not. */
   | { readonly kind: 'announced'; readonly ticket: number; readonly fault: string | null }
   | { readonly kind: 'warning'; readonly message: string; readonly fields: Readonly<Record<string, unknown>> }
   | { readonly kind: 'stats'; readonly stats: EmitterStats };

@@ -8,11 +8,10 @@ import type { AuditLeaf, Runs } from './window.js';
 const EVENT = 'https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs';
 const FACET = 'https://openlineage.io/spec/facets';
 
-/** Who speaks, and of what. */
 export interface Voice {
-  /** URI of this software and its version. */
+  /** URI of this software version. */
   readonly producer: string;
-  /** Of the semantic graph's datasets, and of jobs. */
+  /** Namespace of datasets and jobs. */
   readonly namespace: string;
 }
 
@@ -20,7 +19,7 @@ export function producerOf(version: string): string {
   return `urn:osl-gateway:${version}`;
 }
 
-/** A facet of our own, or one of OpenLineage's by its file and version. */
+/** An OpenLineage facet. */
 function facet(voice: Voice, schema: string, fields: object): object {
   return { _producer: voice.producer, _schemaURL: schema, ...fields };
 }
@@ -33,7 +32,7 @@ function own(voice: Voice, name: string, fields: object): object {
   return facet(voice, `urn:osl-gateway:facet:${name}:1`, fields);
 }
 
-/** A UUID that is the same for the same parts (version 8 of RFC 9562). */
+/** Deterministic UUID (version 8 of RFC 9562). */
 function uuidOf(...parts: readonly (string | number)[]): string {
   const bytes = createHash('sha256').update(JSON.stringify(parts)).digest().subarray(0, 16);
   bytes.writeUInt8(((bytes[6] ?? 0) & 0x0f) | 0x80, 6);
@@ -42,7 +41,7 @@ function uuidOf(...parts: readonly (string | number)[]): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }
 
-/** The RunEvent of runs of one statement in one window; `writer` is the audit log's. */
+/** RunEvent of the runs of one statement in one window; `writer`: of the audit log. */
 export function runEvent(
   runs: Runs,
   writer: string,
@@ -108,7 +107,7 @@ function inputObjects({ outputs, rows }: LineageColumns): readonly string[] {
   return [...outputs.flatMap((o) => o.inputs), ...rows].map((i) => i.object);
 }
 
-/** The answer as a dataset that nobody keeps: what went into each of its columns, and what decided its rows. */
+/** The result as a transient dataset with column lineage. */
 function answer(plan: string, { outputs, rows }: LineageColumns, voice: Voice): object {
   return {
     namespace: voice.namespace,
@@ -146,7 +145,7 @@ function transformationOf(t: Transformation): object {
   return { type: t.type, subtype: t.subtype, masking: false, ...(t.policy && { description: 'policy' }) };
 }
 
-/** The DatasetEvent of an object of the semantic graph under a manifest version. */
+/** DatasetEvent of an object under a manifest version. */
 export function datasetEvent(
   dataset: DatasetDescription,
   manifest: string,
@@ -190,7 +189,7 @@ export function datasetEvent(
   return { id: datasetId(name, manifest, time, voice), event };
 }
 
-/** The DatasetEvent of an object that is no more. */
+/** DatasetEvent of a removed object. */
 export function droppedEvent(
   name: string,
   manifest: string,
@@ -215,7 +214,7 @@ function datasetEventOf(name: string, time: string, voice: Voice, facets: object
   };
 }
 
-/** A version that serves again after another is told of anew. */
+/** Includes the time: a version served again is announced again. */
 function datasetId(name: string, manifest: string, time: string, voice: Voice): string {
   return `dataset_${uuidOf(voice.namespace, name, manifest, time)}`;
 }

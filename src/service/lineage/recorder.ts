@@ -4,15 +4,15 @@ import type { ServiceLog } from '../../base/log.js';
 import { stackOf } from '../../base/thrown.js';
 import { describePlan, planFingerprint } from './description.js';
 
-/** The action of the audit event that says what a plan reads. */
+/** Action of the audit event that describes a plan. */
 export const PLAN_EVENT = 'lineage.plan';
 
-/** Descriptions per segment; beyond, those that come again are written again. */
+/** Remembered descriptions per segment; beyond that, some are written again. */
 const MOST_KNOWN = 2_000;
 
 /**
- * Puts what a plan reads into the audit log, once a segment, in the group of the first decision that it is for: so what
- * is decided is known with it, or neither is. Whoever reads the log from two segments before a decision finds it.
+ * Writes plan descriptions to the audit log, once per segment, in the group of the first decision that needs it, so
+ * that both are durable or neither. A reader that starts two segments before a decision finds its description.
  */
 export class PlanRecorder {
   readonly #audit: AuditLog;
@@ -29,8 +29,8 @@ export class PlanRecorder {
   }
 
   /**
-   * The fingerprint of `plan`, to be written with its decision in the same turn of the event loop. Null where it cannot
-   * be told: that costs the receivers an event, and never the caller an answer.
+   * Fingerprint of `plan`; write its decision in the same turn of the event loop. Null on failure: then receivers miss
+   * an event, but the caller is answered.
    */
   note(plan: GovernedPlan, requestId: string): string | null {
     try {
@@ -45,7 +45,7 @@ export class PlanRecorder {
   }
 
   #noted(plan: GovernedPlan, requestId: string): string {
-    // Plans that differ in literals only share their query, except where they have steps of their own.
+    // Plans that differ only in literals share their query, unless they have runtime relations.
     const same = plan.runtime.length === 0 ? plan.query : plan;
     let fingerprint = this.#fingerprints.get(same);
     if (fingerprint === undefined) {

@@ -3,24 +3,22 @@ import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { namesIn, writeWhole } from '../../base/files.js';
 
-/** What a command line asks of the process that owns the outbox: dead letters are to be sent again. */
+/** Request of the command line to the process that owns the outbox: resend dead letters. */
 export interface ReplayRequest {
-  /** Null for all. */
   readonly id: string | null;
-  /** Null for all. */
   readonly endpoint: string | null;
 }
 
 const NAME = /^[0-9a-f-]{36}\.json$/;
 
-/** Leaves a request for the server of this data directory, or for the next one. */
+/** Stores a request for the current or next server of this data directory. */
 export async function leaveRequest(dir: string, request: ReplayRequest): Promise<void> {
   const folder = join(dir, 'requests');
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await writeWhole(join(folder, `${randomUUID()}.json`), Buffer.from(JSON.stringify(request)));
 }
 
-/** Takes the requests that are there, one after another; each is gone once `act` is done with it. */
+/** Handles stored requests one after another; each is deleted once `act` has resolved. */
 export async function takeRequests(
   dir: string,
   act: (request: ReplayRequest) => Promise<void>,
@@ -34,7 +32,7 @@ export async function takeRequests(
   }
 }
 
-/** Null for what no command of ours wrote. */
+/** Null for an invalid file. */
 function requestIn(text: string): ReplayRequest | null {
   try {
     const value: unknown = JSON.parse(text);

@@ -4,7 +4,7 @@ import { systemClock } from './clock.js';
 import { Emitter, type EmitterSettings } from './emitter.js';
 import type { FromThread, ToThread } from './lineage.js';
 
-/** The thread that emits: whatever receivers do, it happens here, and the service answers its questions. */
+/** Entry point of the emitter thread, which isolates the service from receivers. */
 
 const STATS_MS = 1_000;
 
@@ -14,7 +14,7 @@ const say = (message: FromThread): void => port.postMessage(message);
 
 async function opened(): Promise<Emitter | null> {
   try {
-    // Only the service starts this thread, and with nothing else.
+    // Set by `LineageThread`.
     const settings = workerData as EmitterSettings;
     return await Emitter.open(settings, systemClock, (message, fields) =>
       say({ kind: 'warning', message, fields }),

@@ -9,24 +9,23 @@ import {
 import type { PlanDescription } from './description.js';
 import { PLAN_EVENT } from './recorder.js';
 
-/** Where an outcome stands in the audit log: `leaf` is its RFC 6962 leaf hash, in hex. */
+/** Position of an outcome in the audit log. `leaf`: its RFC 6962 leaf hash, hex. */
 export interface AuditLeaf {
   readonly segment: number;
   readonly seq: number;
   readonly leaf: string;
 }
 
-/** How runs ended, as OpenLineage has it: `COMPLETE`, cancelled by their asker, or failed. */
+/** OpenLineage event types. */
 type RunEnd = 'COMPLETE' | 'ABORT' | 'FAIL';
 
-/** All runs of one statement under the same versions that ended in the same way within a window. */
+/** Runs of one statement under the same versions with the same end, within a window. */
 export interface Runs {
   readonly end: RunEnd;
-  /** See `planFingerprint`. */
   readonly plan: string;
   readonly manifest: string | null;
   readonly policy: string | null;
-  /** Null where the log that described it is gone. */
+  /** Null if the log segment with it is gone. */
   readonly description: PlanDescription | null;
   readonly objects: readonly string[];
   readonly form: string | null;
@@ -36,7 +35,7 @@ export interface Runs {
   readonly firstTime: string;
   readonly lastTime: string;
   readonly count: number;
-  /** By the log's words: `ok`, `truncated`, `error`, … */
+  /** By outcome: `ok`, `truncated`, `error`, … */
   readonly outcomes: Readonly<Record<string, number>>;
   readonly rows: number;
   readonly surfaces: Readonly<Record<string, number>>;
@@ -47,29 +46,26 @@ type MutableRuns = { -readonly [K in keyof Runs]: Runs[K] } & {
   surfaces: Record<string, number>;
 };
 
-/** Statements in one window; more end it early. */
+/** Statements per window; more close it early. */
 const MOST_STATEMENTS = 10_000;
-/** Descriptions kept: more than `PlanRecorder` writes before it writes one again. */
+/** Cached descriptions: more than `PlanRecorder` writes before it repeats one. */
 const MOST_DESCRIPTIONS = 5_000;
 
 const PLAN_MARK = Buffer.from('"plan":"');
 
-/**
- * Counts runs by statement, as the frames of the audit log tell of them, in their order. A run is told of once it has
- * ended: every decision to answer has an outcome in the end, which says all that is told of it.
- */
+/** Counts runs by statement, from outcome records of the audit log: every allowed decision has one. */
 export class Windows {
   readonly #descriptions = new LRUCache<string, PlanDescription>({ max: MOST_DESCRIPTIONS });
   #runs = new Map<string, MutableRuns>();
   #startedAt: number | null = null;
   #lastAt = 0;
 
-  /** ms since 1970, of its first run; null while there is none. */
+  /** Time of the first run, ms since the epoch; null if there is none. */
   get startedAt(): number | null {
     return this.#startedAt;
   }
 
-  /** ms between its first run and its last. */
+  /** ms between first and last run. */
   get spanMs(): number {
     return this.#startedAt === null ? 0 : this.#lastAt - this.#startedAt;
   }
@@ -78,9 +74,9 @@ export class Windows {
     return this.#runs.size >= MOST_STATEMENTS;
   }
 
-  /** @param counts whether runs count, or only descriptions are wanted, since the runs were told of before */
+  /** @param counts false: only collect descriptions, since these runs were counted before */
   add({ segment, seq, frame }: StoredFrame, counts: boolean): void {
-    // A cheap look at the bytes first: most records of other services' logs say nothing of plans.
+    // Cheap pre-filter: most records have no plan.
     if (!frame.record.includes(PLAN_MARK)) return;
     const record = recordIn(frame);
     const { plan, kind, versions } = record;
@@ -93,7 +89,7 @@ export class Windows {
     this.#ended(key, plan, record, record.outcome, { segment, seq, leaf });
   }
 
-  /** What there is, in the order of first runs; a new window begins. */
+  /** Returns the runs in order of their start, and begins a new window. */
   close(): readonly Runs[] {
     const runs = [...this.#runs.values()];
     this.#runs = new Map();
@@ -103,7 +99,7 @@ export class Windows {
 
   #describe(key: string, { detail }: AuditRecord): void {
     if (detail === undefined) return;
-    this.#descriptions.set(key, JSON.parse(detail) as PlanDescription); // as `PlanRecorder` wrote it
+    this.#descriptions.set(key, JSON.parse(detail) as PlanDescription); // written by `PlanRecorder`
   }
 
   #ended(statement: string, plan: string, record: AuditRecord, outcome: AuditOutcome, leaf: AuditLeaf): void {
@@ -139,7 +135,7 @@ export class Windows {
   }
 }
 
-/** What a restart found without an end has failed, as far as anybody knows. */
+/** `unknown`: no outcome was found at a restart. */
 const ENDS: Readonly<Record<AuditOutcome, RunEnd>> = {
   ok: 'COMPLETE',
   truncated: 'COMPLETE',

@@ -2,22 +2,22 @@ import { hostname } from 'node:os';
 import type { ServiceLog } from '../../base/log.js';
 import { messageOf } from '../../base/thrown.js';
 
-/** Where traces and metrics go, as OpenTelemetry's own variables say it; absent: nowhere. */
+/** Collector settings from OpenTelemetry's variables. */
 export interface OtlpSettings {
-  /** Without a `/` at its end; `/v1/traces` and `/v1/metrics` are below it. */
+  /** Without a trailing `/`; `/v1/traces` and `/v1/metrics` are appended. */
   readonly endpoint: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly serviceName: string;
-  /** Of requests that belong to no trace, the part that makes one, from 0 to 1; of others their caller has said it. */
+  /** Sampling ratio of requests without a trace, from 0 to 1; others follow their caller's decision. */
   readonly ratio: number;
   readonly metricsMs: number;
   readonly spansMs: number;
 }
 
-/** For one delivery, in ms. */
+/** Timeout of a request, ms. */
 const TIMEOUT_MS = 10_000;
 
-/** The collector of OpenTelemetry, which takes JSON. What it does not take is lost: nobody waits for it. */
+/** OpenTelemetry collector (OTLP/HTTP, JSON). Failed deliveries are dropped. */
 export class Collector {
   readonly #settings: OtlpSettings;
   readonly #log: ServiceLog;
@@ -40,7 +40,7 @@ export class Collector {
     return this.#resource;
   }
 
-  /** Delivers `body`; false where the collector did not take it, which the log hears once for each time that begins. */
+  /** False if the delivery failed; transitions are logged. */
   async send(path: '/v1/traces' | '/v1/metrics', body: object): Promise<boolean> {
     const why = await this.#post(path, body);
     if (why !== null && !this.#failing)
@@ -50,7 +50,7 @@ export class Collector {
     return why === null;
   }
 
-  /** Why it failed; null where it did not. */
+  /** Reason of a failure; null if delivered. */
   async #post(path: string, body: object): Promise<string | null> {
     const { endpoint, headers } = this.#settings;
     try {
@@ -71,7 +71,6 @@ export class Collector {
 
 type OtlpValue = string | number | boolean | readonly string[];
 
-/** An attribute as OTLP has it. */
 export function attribute(key: string, value: OtlpValue): object {
   if (typeof value === 'string') return { key, value: { stringValue: value } };
   if (typeof value === 'boolean') return { key, value: { boolValue: value } };
@@ -81,7 +80,7 @@ export function attribute(key: string, value: OtlpValue): object {
 
 export const SCOPE = Object.freeze({ name: 'osl-gateway' });
 
-/** A time of OTLP: nanoseconds since 1970, in digits, of milliseconds with parts. */
+/** OTLP timestamp: nanoseconds since the epoch, in digits. */
 export function nanoseconds(ms: number): string {
   return String(BigInt(Math.round(ms * 1_000)) * 1_000n);
 }

@@ -1,6 +1,6 @@
 import { attribute, type Collector, nanoseconds, SCOPE } from './collector.js';
 
-/** A metric as `prom-client` gives it in JSON. */
+/** JSON of `prom-client`. */
 interface MetricJson {
   readonly name: string;
   readonly help: string;
@@ -14,7 +14,7 @@ interface MetricSample {
   readonly metricName?: string;
 }
 
-/** Hands what this process counts to the collector every so often; gives what ends it, with a last delivery. */
+/** Exports metrics at an interval; the returned function stops it after a last export. */
 export function exportMetrics(
   collector: Collector,
   everyMs: number,
@@ -23,7 +23,7 @@ export function exportMetrics(
 ): () => Promise<void> {
   const since = nanoseconds(Date.now() - 1_000 * process.uptime());
   const send = async (): Promise<void> => {
-    const told = JSON.parse(await figures()) as readonly MetricJson[]; // what the registry of this process wrote
+    const told = JSON.parse(await figures()) as readonly MetricJson[]; // from this process' registry
     const now = nanoseconds(Date.now());
     const metrics = told
       .filter(({ name }) => name.startsWith('osl_'))
@@ -89,7 +89,7 @@ function attributesOf(labels: MetricSample['labels']): readonly object[] {
   return Object.entries(labels).map(([key, value]) => attribute(key, String(value)));
 }
 
-/** Prometheus counts what is in a bucket or below; OTLP what is in it. */
+/** Prometheus buckets are cumulative, OTLP buckets are not. */
 function histogramPoints(values: readonly MetricSample[], since: string, now: string): readonly object[] {
   const series = new Map<
     string,

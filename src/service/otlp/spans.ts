@@ -2,18 +2,17 @@ import { randomBytes } from 'node:crypto';
 import type { EndedRequest, RequestStage, TraceSink } from '../../ask/request/meters.js';
 import { attribute, type Collector, nanoseconds, type OtlpSettings, SCOPE } from './collector.js';
 
-/** Requests that may wait for the collector; those beyond are dropped. */
+/** Most requests queued; further ones are dropped. */
 const MOST_WAITING = 2_048;
 const MOST_SENT = 256;
 
-/** As OTLP numbers them. */
+/** OTLP span kinds and status code. */
 const SERVER = 2;
 const INTERNAL = 1;
 const ERROR = 2;
 
-/** A span for each request and one below it for each of its stages, handed to the collector in the background. */
+/** Exports a span per request, with child spans for its stages, in the background. */
 export class SpanExporter implements TraceSink {
-  /** Requests whose spans were not delivered. */
   dropped = 0;
   readonly #collector: Collector;
   readonly #ratio: number;
@@ -38,14 +37,13 @@ export class SpanExporter implements TraceSink {
     if (this.#waiting.length >= MOST_SENT) void this.#flush();
   }
 
-  /** Delivers what waits. */
+  /** Flushes the queue. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#sending;
     await this.#flush();
   }
 
-  /** One delivery at a time. */
   #flush(): Promise<void> {
     if (this.#sending !== null || this.#waiting.length === 0) return this.#sending ?? Promise.resolve();
     const requests = this.#waiting.splice(0, MOST_SENT);
@@ -102,7 +100,7 @@ function fingerprintOf({ fingerprint }: EndedRequest): readonly object[] {
   return found === null ? [] : [attribute('osl.fingerprint', found)];
 }
 
-/** The first three follow each other; `record` and `answer` begin together once it is decided. */
+/** The first three stages are consecutive; `record` and `answer` start together after them. */
 function stagesOf(
   stages: ReadonlyMap<RequestStage, number>,
   { traceId, spanId }: Parent,
@@ -134,16 +132,15 @@ function stagesOf(
     }));
 }
 
-/** Of a `traceparent` of W3C Trace Context that was checked. */
+/** Parsed `traceparent`. */
 interface Trace {
-  /** 32 hex digits. */
   readonly traceId: string;
-  /** 16 hex digits, of who asks. */
+  /** Span of the caller. */
   readonly spanId: string;
   readonly sampled: boolean;
 }
 
-/** Null for what is no `traceparent`. */
+/** Null if malformed. */
 function traceOf(text: string): Trace | null {
   const [, traceId = '', spanId = '', flags = ''] =
     /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(text) ?? [];
@@ -151,7 +148,7 @@ function traceOf(text: string): Trace | null {
   return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 
-/** The span of a request, by its id, so that who is told of it on the way and who is told at the end mean the same. */
+/** Span id derived from the request id, so that it is the same everywhere. */
 function spanIdOf(requestId: string): string {
   return requestId.replaceAll('-', '').slice(-16);
 }

@@ -20,38 +20,37 @@ import type { CurrentModel } from '../serving.js';
 import type { Settings } from '../settings.js';
 import type { PreparedChange, ReloadPart, ReloadResult } from './reload.js';
 
-/** Ways in which what serves becomes another thing: a reload, a policy, what others have published. */
+/** Ways to change the served model: a reload, a policy, versions of other processes. */
 export interface ModelChanges {
   /**
-   * Reads manifest, policy, keys and credentials anew, and `more`: all change together, or nothing does.
+   * Reloads manifest, policy, keys, credentials and `more`: all or nothing.
    *
-   * @throws ManifestProblems, StartProblem and what `more` throws
+   * @throws ManifestProblems, StartProblem and errors of `more`
    */
   reload(more?: readonly ReloadPart[]): Promise<ReloadResult>;
-  /** Reads and checks a change that other processes of the server take up too. Throws as `reload`. */
+  /** Prepares a change that other processes of the server apply too. Throws as `reload`. */
   prepare(change: ModelChange, more?: readonly ReloadPart[]): Promise<PreparedChange>;
-  /** Says that what is to serve cannot be known since then, ms since 1970: what may, the settings say. */
+  /** The policy to serve has been unknown since `since`, ms since the epoch. */
   losePolicy(why: string, since: number): Promise<void>;
-  /** Reads a draft anew that another process has changed. */
+  /** Rereads a draft changed by another process. */
   renewDraft(id: string): Promise<void>;
 }
 
-/** What changes are made to. */
 export interface ChangingParts extends EventParts {
   readonly service: Service;
   readonly serving: CurrentModel;
   readonly publishing: PublicationStore;
   readonly revocations: Revocations;
   readonly keys: TenantKeys;
-  /** Engines as they were opened, by connector. */
+  /** By connector. */
   readonly opened: ReadonlyMap<string, OpenEngine>;
-  /** Reads the keys of tokens anew. */
+  /** Reloads token keys. */
   readonly trust: ReloadPart;
-  /** Tells lineage what serves. */
+  /** Announces the served model to lineage. */
   announce(): Promise<void>;
 }
 
-/** Starts to follow what others change. `close` ends that. */
+/** Starts following changes of others; `close` stops it. */
 export function startChanges(
   parts: ChangingParts,
   seat: ProcessFiles,
@@ -70,7 +69,7 @@ export function startChanges(
     serving,
     log,
     read: seat.read,
-    // Statements fail at a database whose own policies are others: nothing is shown meanwhile.
+    // If row security in a database is outdated, its statements fail: nothing is leaked meanwhile.
     taken: (model) =>
       void requireRowSecurity(model, parts.keys, log).catch((error: unknown) => log.error(messageOf(error))),
     record: (detail) => recordEvent(parts, 'service.policy', detail),
@@ -111,7 +110,6 @@ export function startChanges(
   return { changes, close };
 }
 
-/** Manifest and policy, with what is published. */
 function modelPart(
   { serving, publishing, service: { engines }, keys, log }: ChangingParts,
   seat: ProcessFiles,
@@ -142,7 +140,7 @@ function refuseOtherConnectors(next: Model, engines: ReadonlyMap<string, unknown
   );
 }
 
-/** Credentials of one connector, as the manifest that serves names their variable. */
+/** Credentials of one connector. */
 function enginePart(name: string, engine: OpenEngine, serving: CurrentModel, settings: Settings): ReloadPart {
   return {
     prepare: async () => {
@@ -153,7 +151,7 @@ function enginePart(name: string, engine: OpenEngine, serving: CurrentModel, set
   };
 }
 
-/** Receivers of lineage, which are read at start alone. */
+/** Lineage receivers are read at start only. */
 function lineagePart({ lineageFile }: Settings): readonly ReloadPart[] {
   if (lineageFile === null) return [];
   const before = readText(lineageFile, 'lineage file');
@@ -168,20 +166,19 @@ function lineagePart({ lineageFile }: Settings): readonly ReloadPart[] {
   ];
 }
 
-/** What all processes of a server take up together. */
+/** A change applied by all processes of a server. */
 export type ModelChange =
-  /** The files anew. `brokenSince`: a policy that is broken has been so since then, ms since 1970. */
+  /** Reload of the files. `brokenSince`: ms since the epoch, if the policy is broken. */
   | { readonly kind: 'reload'; readonly brokenSince?: number }
-  /** What another process has published. */
+  /** A version published by another process. */
   | { readonly kind: 'version' }
-  /** A policy, and what other gateways have published. `same`: the policy that serves stays. */
+  /** A policy, and versions of other gateways. `same`: keep the current policy. */
   | { readonly kind: 'policy'; readonly same?: boolean; readonly brokenSince?: number };
 
 const NOTHING: ReloadResult = Object.freeze({ now: [], kept: [] });
 
 /**
- * What another process has published, over the file as it was last loaded here, and not in force yet. Who published it
- * has found that it can be served.
+ * Prepares a version published by another process, which has checked that it can be served.
  *
  * @throws PublishedDamaged
  */
@@ -215,7 +212,7 @@ async function composed(
 ): Promise<Model> {
   const { manifest, snapshot, file, published } = served;
   const { document: base } = file;
-  // Nobody is answered, so nobody waits for the compiler.
+  // All requests are refused, so blocking is harmless.
   if (snapshot === null) return { manifest: compilePublishable(base, head.objects).manifest, snapshot };
   const { objects } = published ?? EMPTY_OVERLAY;
   const ground = { base, objects, manifest, snapshot };

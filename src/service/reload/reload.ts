@@ -1,25 +1,24 @@
-/** One thing that a running server reads anew. */
+/** A part of a running server that can be reloaded. */
 export interface ReloadPart {
-  /** Reads and checks it; nothing has changed when it throws. */
+  /** Reads and checks it, without side effects. */
   prepare(): ReloadStep | Promise<ReloadStep>;
 }
 
 export interface ReloadStep {
-  /** What is in force once this is taken up, in a few words. */
+  /** Summary of what will be in force. */
   readonly now: string | null;
-  /** What was found changed and stays as it was, with what to do. */
+  /** Changes that need a restart, with advice. */
   readonly kept: string | null;
-  /** Takes up what was read. Must not throw. */
+  /** Applies it. Must not throw. */
   take(): void;
 }
 
-/** What a reload came to. */
 export interface ReloadResult {
   readonly now: readonly string[];
   readonly kept: readonly string[];
 }
 
-/** Reads and checks every part before any is taken up: all or none. Gives what takes them up. */
+/** Prepares all parts before any is applied; returns a function that applies them. */
 export async function prepareAll(parts: readonly ReloadPart[]): Promise<() => ReloadResult> {
   const steps: ReloadStep[] = [];
   for (const part of parts) steps.push(await part.prepare());
@@ -30,9 +29,9 @@ export async function prepareAll(parts: readonly ReloadPart[]): Promise<() => Re
   };
 }
 
-/** A change that was read and checked and is not in force: every process of a server takes it up, or none. */
+/** A prepared change, which every process of a server applies, or none. */
 export interface PreparedChange {
   take(): Promise<ReloadResult>;
-  /** What served before goes on. */
+  /** Discards the change. */
   drop(): Promise<void>;
 }

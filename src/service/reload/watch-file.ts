@@ -1,13 +1,13 @@
 import { stat } from 'node:fs/promises';
 import { codeOf } from '../../base/thrown.js';
 
-/** How often the file is looked at, ms: half of it passes, on average, before a change is seen. */
+/** Polling interval, ms. */
 const LOOK_MS = 250;
 
 /**
- * Calls `changed` once a file is another than it was, and has stayed so for one look: whoever writes it in pieces, replaces
- * it, or turns the link that leads to it. A file that was written since this process began may be another than the process
- * read at its start. Returns what ends it.
+ * Calls `changed` when a file has changed and then stayed the same for one poll, whether it is written in pieces,
+ * replaced, or a link to it changes. A file written since this process started counts as changed. Returns a function
+ * that stops it.
  */
 export function watchFile(file: string, changed: () => void): () => void {
   let known: string | null = null;
@@ -31,7 +31,7 @@ export function watchFile(file: string, changed: () => void): () => void {
   return () => clearInterval(timer);
 }
 
-/** A state of a file, and since when it is in that state, ms since 1970. */
+/** State of a file, and its change time, ms since the epoch. */
 async function stateOf(file: string): Promise<{ readonly mark: string; readonly since: number }> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });

@@ -4,24 +4,24 @@ import { StartProblem } from '../../base/start-problem.js';
 import { databasePlace } from './control.js';
 import type { ReadSetting } from './table.js';
 
-/** How long records are kept, and who keeps checkpoints beside the log. */
+/** Retention of records, and witnesses of checkpoints. */
 export interface AuditKeeping {
   /** Null: forever. */
   readonly retention: Retention | null;
-  /** The directory of `OSL_AUDIT_ARCHIVE`, even if nothing is ever removed. */
+  /** `OSL_AUDIT_ARCHIVE`, even if nothing is ever removed. */
   readonly archive: string | null;
-  /** Places of witnesses, as the environment names them. */
+  /** As in the environment. */
   readonly witnesses: readonly string[];
   readonly witnessMs: number;
 }
 
-/** Where the records of the audit log go. Plain data: it is sent to workers. */
+/** Storage of the audit log. Plain data, sent to workers. */
 export interface AuditSink {
-  /** Null for segment files in the data directory; else the database whose schema `osl_audit` has them. */
+  /** Null: segment files; else the database with schema `osl_audit`. */
   readonly table: { readonly place: ControlPlace; readonly variable: string | undefined } | null;
 }
 
-/** Reads the URL of the log's database, which may change in its file; null if the log is in files. */
+/** Reader of the database URL, whose file may change; null for files. */
 export function sinkUrl({ table }: AuditSink): (() => string) | null {
   return table === null ? null : () => controlUrl(table.place, table.variable);
 }

@@ -2,15 +2,15 @@ import { type ControlPlace, controlUrl } from '../../base/control/url.js';
 import { StartProblem } from '../../base/start-problem.js';
 import type { ReadSetting, SettingValue } from './table.js';
 
-/** The database that several gateways share, and how long this one serves without it. */
+/** Database shared by several gateways. */
 export interface ControlSettings {
   readonly place: ControlPlace;
   readonly policySource: SettingValue<'OSL_POLICY_SOURCE'>;
-  /** Time without an answer of the control database after which nothing is served, unless `OSL_POLICY_FAILURE` is `keep`. */
+  /** Silence of the database after which nothing is served, unless `OSL_POLICY_FAILURE` is `keep`. */
   readonly silenceMs: number;
 }
 
-/** Null for a gateway that shares nothing. @throws StartProblem */
+/** Null for a stand-alone gateway. @throws StartProblem */
 export function controlSettings(read: ReadSetting): ControlSettings | null {
   const place = databasePlace(read, 'OSL_CONTROL_URL');
   const policySource = read('OSL_POLICY_SOURCE');
@@ -21,8 +21,8 @@ export function controlSettings(read: ReadSetting): ControlSettings | null {
 }
 
 /**
- * The database named by `variable`, else by the file of `…_FILE`; null if neither is set. A URL in the environment is
- * checked here, one in a file when it is used.
+ * Database URL in `variable`, or file in `…_FILE`; null if neither is set. A URL in the environment is checked here,
+ * one in a file when used.
  *
  * @throws StartProblem
  */

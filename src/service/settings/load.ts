@@ -7,17 +7,17 @@ import type { AnswerBounds } from '../../engine/index.js';
 import { databasePlace } from './control.js';
 import { type ReadSetting, SETTINGS } from './table.js';
 
-/** What keeps one caller's load from the others. */
+/** Resource limits. */
 export interface LoadSettings {
-  /** Bytes of rows that slow readers have not taken, on disk, of this server; 0 for none. */
+  /** Disk space for rows of slow readers, in bytes; 0: none. */
   readonly spoolBytes: number;
-  /** Memory of answers under way, of this server. */
+  /** Memory of answers in progress. */
   readonly answers: AnswerBounds;
-  /** Bytes that the memory of each embedded database may grow to. */
+  /** Memory limit of each embedded database, in bytes. */
   readonly embeddedBytes: number;
-  /** Sessions of the wire that one address may have open. */
+  /** Postgres sessions per client address. */
   readonly addressSessions: number;
-  /** Where gateways keep their counts of limits together; null for a gateway that counts alone. */
+  /** Shared store of rate limits; null: counted per gateway. */
   readonly limits: LimitsPlace | null;
 }
 
@@ -43,21 +43,21 @@ export function loadSettings(read: ReadSetting): LoadSettings {
   });
 }
 
-/** An embedded database needs a good 100 MiB to begin with, and cannot have more than 2 GiB. */
+/** An embedded database needs about 100 MiB, and supports at most 2 GiB. */
 const LEAST_EMBEDDED = 256 * MIB;
 const MOST_EMBEDDED = 2_048 * MIB;
 
-/** Default memory of answers, if the process may use four times as much. */
+/** Largest default, for processes with at least four times as much memory. */
 const MOST_ANSWERS_MIB = 1_024;
-/** One subject may have half of them, and a row has two copies on its way to some readers. */
+/** One subject may use half, and some readers need two copies of a row. */
 const LEAST_ROWS = 8;
 
-/** Bounds of answers, with room for some of the largest rows in any case. */
+/** Ensures space for some of the largest rows. */
 export function answersOf(bytes: number, rowBytes: number): AnswerBounds {
   return Object.freeze({ rowBytes, bytes: Math.max(bytes, LEAST_ROWS * rowBytes) });
 }
 
-/** The store of `OSL_LIMITS_URL`, else of the file of `OSL_LIMITS_URL_FILE`; null if neither is set. */
+/** From `OSL_LIMITS_URL`, or its file; null if neither is set. */
 function limitsPlace(read: ReadSetting): LimitsPlace | null {
   const given = read('OSL_LIMITS_URL');
   const file = read('OSL_LIMITS_URL_FILE');

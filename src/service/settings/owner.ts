@@ -5,10 +5,10 @@ import { readSecret, signingKey } from '../lineage/config/secret.js';
 import { networkOf } from '../lineage/delivery/address.js';
 import type { ReadSetting } from './table.js';
 
-/** The receiver of what the policy's owner is told; null where there is none. */
+/** Webhook of the policy's owner; null if not configured. */
 export type OwnerSettings = LineageEndpoint | null;
 
-/** ms that a receiver has; whoever asks waits for it. */
+/** Timeout, ms; a caller waits for it. */
 const TIMEOUT_MS = 5_000;
 
 /** @throws StartProblem */

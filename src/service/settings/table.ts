@@ -30,8 +30,8 @@ import {
 } from './types.js';
 
 /**
- * Every setting of the program, in the order of docs/configuration.md, which is made from this table, as are the flags of
- * `osl serve`, `osl config` and `osl doctor`. No other code names what the environment may hold.
+ * All settings, in the order of docs/configuration.md, which is generated from this table, as are the flags of `osl
+ * serve`, `osl config` and `osl doctor`. Settings are declared nowhere else.
  */
 
 const file = path('a file');
@@ -39,7 +39,7 @@ const pem = path('a PEM file');
 const directory = path('a directory');
 const postgresUrl = secret('a `postgres://` URL');
 
-/** The number of a wire session has room for so many worker numbers. */
+/** Limited by the bits for worker numbers in a Postgres session's process id. */
 export const MOST_WORKERS = 64;
 
 // biome-ignore format: one setting a line
@@ -273,22 +273,22 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Reads settings by name. @throws StartProblem for a value that its type refuses */
 export type ReadSetting = <N extends SettingName>(name: N) => SettingValue<N>;
 
-/** @param folder where relative paths begin */
+/** @param folder base of relative paths */
 export function settingsReader(env: Environment, folder: string): ReadSetting {
-  // A setting's value has its type's type; TypeScript does not follow that through an index.
+  // Cast: TypeScript loses the type through the index.
   return <N extends SettingName>(name: N) =>
     readValue<unknown>(SETTINGS[name], name, env, folder) as SettingValue<N>;
 }
 
-/** A setting of this process. @throws StartProblem */
+/** Reads a setting of this process. @throws StartProblem */
 export const readSetting: ReadSetting = (name) => settingsReader(process.env, process.cwd())(name);
 
-/** True if the environment has a value for the setting; the empty text is none. */
+/** True if the variable is set and not empty. */
 export function isSet(name: SettingName, env: Environment = process.env): boolean {
   return (env[name] ?? '') !== '';
 }
 
-/** The value of variable `name`, which has the type of setting `like`; null if it is not set. @throws StartProblem */
+/** Reads variable `name` as the type of setting `like`; null if not set. @throws StartProblem */
 export function readVariable<N extends SettingName>(name: string, like: N): SettingValue<N> | null {
   const setting: SettingDefinition<unknown> = { ...SETTINGS[like], default: null };
   return readValue(setting, name, process.env, process.cwd()) as SettingValue<N> | null;

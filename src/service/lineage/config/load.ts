@@ -10,7 +10,7 @@ import { readSecret, signingKey } from './secret.js';
 
 export type EventKind = 'run' | 'dataset';
 
-/** A receiver of events. Plain data: it is handed to the thread that delivers. */
+/** A receiver of events; plain data, sent to the delivery thread. */
 export interface LineageEndpoint {
   readonly name: string;
   readonly url: string;
@@ -18,7 +18,7 @@ export interface LineageEndpoint {
   readonly secrets: readonly string[];
   readonly events: readonly EventKind[];
   readonly authorization: string | null;
-  /** PEM; null for the system's certificates. */
+  /** PEM; null: the system's certificates. */
   readonly ca: string | null;
   /** CIDR. */
   readonly allowAddresses: readonly string[];
@@ -26,10 +26,10 @@ export interface LineageEndpoint {
 }
 
 export interface LineageConfig {
-  /** Null: made of the tenant. */
+  /** Null: derived from the tenant. */
   readonly namespace: string | null;
   readonly windowMs: number;
-  /** Of each endpoint. */
+  /** Per endpoint. */
   readonly outboxBytes: number;
   readonly connectors: ReadonlyMap<string, { readonly namespace: string; readonly database: string | null }>;
   readonly endpoints: readonly LineageEndpoint[];
@@ -57,14 +57,14 @@ const shape = shapeCheck(LINEAGE_SCHEMA);
 const MIB = 1_048_576;
 
 /**
- * Reads the file that says who is told of lineage, and sees that its secrets can be read.
+ * Loads the file of receivers, and checks that its secrets can be read.
  *
- * @throws ManifestProblems where the file is wrong; StartProblem where what it names is
+ * @throws ManifestProblems for a faulty file; StartProblem for faulty secrets or certificates
  */
 export async function loadLineageConfig(file: string): Promise<LineageConfig> {
   const source = parseSource(await readText(file), file);
   raise(source, shape(source.value));
-  const document = source.value as LineageFile; // the schema has just checked the shape that the type states
+  const document = source.value as LineageFile; // checked by the schema
   const endpoints = Object.entries(document.endpoints).map(([name, e]) => endpointOf(name, e, dirname(file)));
   return Object.freeze({
     namespace: document.namespace ?? null,

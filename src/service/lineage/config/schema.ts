@@ -55,7 +55,7 @@ const endpoint = closed(
   'A receiver of events.',
 );
 
-/** The shape of the file that OSL_LINEAGE names. */
+/** Schema of the file named by OSL_LINEAGE. */
 export const LINEAGE_SCHEMA = {
   $schema: DRAFT,
   ...closed(

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * The value behind `env:NAME` or `file:/path`, read each time that it is used, so that a file can be replaced while the
- * server runs. Never quoted in an error.
+ * Value of `env:NAME` or `file:/path`, read at each use, so that files can be replaced while the server runs. Never
+ * quoted in an error.
  *
- * @throws Error that says what is missing
+ * @throws Error if it is missing
  */
 export function readSecret(reference: string): string {
   const rest = reference.slice(reference.indexOf(':') + 1);
@@ -20,11 +20,7 @@ export function readSecret(reference: string): string {
   return value;
 }
 
-/**
- * The key in a secret of Standard Webhooks: `whsec_` and the base64 of 24 to 64 bytes.
- *
- * @throws Error where it is none
- */
+/** Key of a Standard Webhooks secret: `whsec_` and the base64 of 24 to 64 bytes. @throws Error if malformed */
 export function signingKey(secret: string): Buffer {
   const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1];
   const key = Buffer.from(encoded ?? '', 'base64');

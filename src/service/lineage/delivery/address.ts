@@ -1,6 +1,6 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
 
-/** Networks that are no place for a webhook: this host, private and shared networks, what is reserved or multicast. */
+/** Networks that webhooks may not reach: this host, private, shared, reserved and multicast networks. */
 const RESERVED: readonly string[] = [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -17,14 +17,13 @@ const RESERVED: readonly string[] = [
   '203.0.113.0/24',
   '224.0.0.0/4',
   '240.0.0.0/4',
-  // Of the public IPv6 addresses: what is for documentation, or holds an IPv4 address.
+  // Within public IPv6: documentation, and addresses that embed IPv4.
   '2001::/23',
   '2001:db8::/32',
   '2002::/16',
   '3fff::/20',
 ];
 
-/** All other IPv6 addresses are not public. */
 const PUBLIC_V6: readonly string[] = ['2000::/3'];
 
 interface NetworkRange {
@@ -33,7 +32,7 @@ interface NetworkRange {
   readonly family: 'ipv4' | 'ipv6';
 }
 
-/** A network in CIDR notation. @throws Error where it is none */
+/** Parses CIDR notation. @throws Error if malformed */
 export function networkOf(text: string): NetworkRange {
   const [address = '', bits = ''] = text.split('/');
   const family = isIPv4(address) ? 'ipv4' : 'ipv6';
@@ -49,14 +48,14 @@ function listOf(networks: readonly string[]): BlockList {
   return list;
 }
 
-/** Which addresses one endpoint may be reached at. */
+/** Addresses that an endpoint may have. */
 export class AddressRule {
   readonly #reserved = listOf(RESERVED);
   readonly #publicV6 = listOf(PUBLIC_V6);
   readonly #allowed: BlockList;
   readonly #secure: boolean;
 
-  /** @param secure over TLS; without it only addresses that are listed may be reached */
+  /** @param secure true: TLS; without it, only allowed addresses */
   constructor(allowAddresses: readonly string[], secure: boolean) {
     this.#allowed = listOf(allowAddresses);
     this.#secure = secure;
@@ -72,7 +71,7 @@ export class AddressRule {
   }
 }
 
-/** An IPv4 address as such where it is written as an IPv6 one; scopes are cut off. */
+/** Converts IPv4-mapped IPv6 addresses to IPv4, and removes scopes. */
 function unmapped(address: string): string {
   const bare = address.replace(/%.*$/, '');
   const dotted = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(bare)?.[1];

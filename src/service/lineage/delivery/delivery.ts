@@ -11,26 +11,26 @@ export interface DeliveryOptions {
   readonly clock: LineageClock;
   readonly agent: string;
   readonly signal: AbortSignal;
-  /** 0 to 1. */
+  /** Random number from 0 to 1. */
   readonly chance: () => number;
   readonly warn: (message: string, fields: Readonly<Record<string, unknown>>) => void;
 }
 
 export interface DeliveryCounts {
   delivered: number;
-  /** Attempts. */
+  /** Failed attempts. */
   failed: number;
 }
 
-/** Events of one endpoint that are under way at once. */
+/** Concurrent deliveries per endpoint. */
 const AT_ONCE = 4;
-/** ms; what comes meanwhile wakes it earlier. */
+/** ms, unless woken earlier. */
 const LONGEST_NAP = 60_000;
 const DISK_PAUSE = 10_000;
 
 /**
- * Delivers to one endpoint what its outbox holds for it, apart from all other endpoints. Events go out as they come
- * due, in no order that a receiver could rely on: one that failed waits for its own time.
+ * Delivers the outbox to one endpoint, independently of others. Order is not guaranteed: a failed event waits for its
+ * retry.
  */
 export class EndpointDelivery {
   readonly counts: DeliveryCounts = { delivered: 0, failed: 0 };
@@ -42,12 +42,12 @@ export class EndpointDelivery {
     this.#options = options;
   }
 
-  /** Something may be due. */
+  /** Wakes the loop. */
   poke(): void {
     this.#wake.abort();
   }
 
-  /** Runs until the signal aborts; what is under way then is let end. */
+  /** Runs until the signal aborts; completes deliveries in progress. */
   async run(): Promise<void> {
     const { signal, clock } = this.#options;
     signal.addEventListener('abort', () => this.poke(), { once: true });
@@ -60,7 +60,7 @@ export class EndpointDelivery {
     await Promise.all(this.#underWay.values());
   }
 
-  /** Sends what is due, as far as there is room, and says when to look again, in ms. */
+  /** Sends due events, as capacity permits; returns the ms until the next is due. */
   #start(): number {
     const { outbox, endpoint, clock } = this.#options;
     let soonest = clock.now() + LONGEST_NAP;
@@ -78,7 +78,7 @@ export class EndpointDelivery {
     const { id } = message;
     const sending = this.#attempt(message)
       .catch(async (error: unknown) => {
-        // The disk took no note of what became of it, so it is sent again, but not at once.
+        // The result could not be stored, so it is sent again later.
         this.#options.warn('the lineage outbox cannot be written', { error: String(error) });
         await this.#options.clock.sleep(DISK_PAUSE, this.#options.signal);
       })

@@ -8,7 +8,7 @@ import { readSecret, signingKey } from '../config/secret.js';
 import { AddressRule } from './address.js';
 import { wishOf } from './schedule.js';
 
-/** The headers of Standard Webhooks for one attempt at delivering `body`; `keys` newest first, `seconds` since 1970. */
+/** Standard Webhooks headers; `keys` newest first, `seconds` since the epoch. */
 export function signedHeaders(
   id: string,
   seconds: number,
@@ -24,10 +24,10 @@ export function signedHeaders(
   };
 }
 
-/** What became of one attempt. Reasons are ours; nothing of an answer's body is read. */
+/** Result of an attempt. Response bodies are never read. */
 export type SendAttempt =
   | { readonly kind: 'delivered'; readonly status: number }
-  /** 410: the receiver wants no more. */
+  /** Status 410. */
   | { readonly kind: 'gone' }
   | { readonly kind: 'failed'; readonly reason: string; readonly wishMs: number | null };
 
@@ -37,14 +37,14 @@ export interface Letter {
 }
 
 export interface EventSendOptions {
-  /** ms since 1970. */
+  /** ms since the epoch. */
   readonly now: () => number;
   readonly agent: string;
-  /** Stands in for the system's resolver in tests. */
+  /** Replaces the system's resolver in tests. */
   readonly lookup?: LookupFunction;
 }
 
-/** Posts a letter once. Never rejects, and takes no longer than the endpoint's time-out. */
+/** Posts a letter once. Never rejects; bounded by the endpoint's timeout. */
 export async function send(
   endpoint: LineageEndpoint,
   letter: Letter,
@@ -62,7 +62,7 @@ function posted(endpoint: LineageEndpoint, letter: Letter, options: EventSendOpt
   const secure = url.protocol === 'https:';
   const rule = new AddressRule(endpoint.allowAddresses, secure);
   const host = url.hostname.replace(/^\[|\]$/g, '');
-  // The resolver is not asked for a literal address, so that is looked at here.
+  // Literal addresses bypass the resolver.
   if (isIP(host) !== 0 && !rule.permits(host)) throw new Error(NOT_ALLOWED);
   const keys = endpoint.secrets.map((s) => signingKey(readSecret(s)));
   const seconds = Math.floor(options.now() / 1_000);
@@ -91,7 +91,7 @@ function posted(endpoint: LineageEndpoint, letter: Letter, options: EventSendOpt
     };
     outgoing.once('socket', (socket) => guard(socket, rule, outgoing));
     outgoing.once('response', (answer) => settle(() => resolve(judged(answer, options.now()))));
-    // After the first word on it, an error changes nothing.
+    // After the first event, errors have no effect.
     outgoing.on('error', (error) => settle(() => reject(error)));
     outgoing.end(letter.body);
   });
@@ -99,7 +99,7 @@ function posted(endpoint: LineageEndpoint, letter: Letter, options: EventSendOpt
 
 const NOT_ALLOWED = 'its address is private or reserved, and not in allow_addresses';
 
-/** INVARIANT: the addresses that are judged are those that the socket connects to, so no second look-up can differ. */
+/** INVARIANT: the checked addresses are those that the socket connects to, so DNS rebinding is impossible. */
 function permittedLookup(rule: AddressRule, resolver: LookupFunction): LookupFunction {
   return (hostname, lookupOptions, done) => {
     resolver(hostname, { ...lookupOptions, all: true }, (error, found) => {
@@ -118,7 +118,7 @@ const systemLookup: LookupFunction = (hostname, options, done) => {
   lookup(hostname, { ...options, all: true }, (error, addresses) => done(error, addresses));
 };
 
-/** The peer is looked at again once there is one, before a byte is sent. */
+/** Checks the peer's address again before sending. */
 function guard(socket: Socket, rule: AddressRule, outgoing: ClientRequest): void {
   socket.once('connect', () => {
     if (!rule.permits(socket.remoteAddress ?? '')) outgoing.destroy(new Error(NOT_ALLOWED));
@@ -137,7 +137,7 @@ function judged(answer: IncomingMessage, now: number): SendAttempt {
   };
 }
 
-/** Codes of the system and of TLS say what there is to know; a message may quote the peer. */
+/** Prefers system and TLS codes: messages may quote the peer. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'it failed';
   return 'code' in error && typeof error.code === 'string' ? error.code : error.message;

@@ -4,8 +4,8 @@ import { dirname } from 'node:path';
 import { bytesOf, syncNames, writeWhole } from '../../../base/files.js';
 
 /**
- * A file of groups. Each line is `<first 16 hex digits of SHA-256 of the rest> <JSON>`; a group ends with the line of
- * `null`, and counts whole or not at all: what a crash left behind the last whole group is cut off.
+ * File format: each line is `<first 16 hex digits of SHA-256 of the rest> <JSON>`; a line `null` ends a group. Groups
+ * are atomic: an incomplete one is cut off.
  */
 const END = lineOf(null);
 
@@ -25,19 +25,16 @@ function groupOf(entries: readonly unknown[]): Buffer {
 const NOTHING = Buffer.alloc(0);
 
 export interface Journal<Entry> {
-  /** Bytes of the file. */
+  /** File size in bytes. */
   readonly size: number;
-  /**
-   * Adds one group. With `durable` it is on disk when this resolves. Where it rejects nothing was added, and the same
-   * group can be tried again.
-   */
+  /** Appends a group. If `durable`, it is on disk when this resolves. If it rejects, nothing was added. */
   append(entries: readonly Entry[], durable: boolean): Promise<void>;
-  /** Puts `entries` in the place of everything, on disk when it resolves. */
+  /** Replaces all entries, durably. */
   rewrite(entries: readonly Entry[]): Promise<void>;
   close(): Promise<void>;
 }
 
-/** The entries of the whole groups in `text`, and where the last one ends, in bytes. */
+/** Entries of complete groups, and the offset of their end. */
 function readGroups<Entry>(bytes: Buffer): {
   readonly entries: readonly Entry[];
   readonly end: number;
@@ -53,7 +50,7 @@ function readGroups<Entry>(bytes: Buffer): {
     at = next + 1;
     const entry: unknown = JSON.parse(json);
     if (entry !== null) {
-      open.push(entry as Entry); // the check says that a writer of this format made the line
+      open.push(entry as Entry); // the checksum matches
       continue;
     }
     entries.push(...open);
@@ -63,12 +60,12 @@ function readGroups<Entry>(bytes: Buffer): {
   return { entries, end };
 }
 
-/** The entries of a journal that another process may be writing; none where there is no file. */
+/** Entries of a journal that another process may be writing; empty if there is no file. */
 export async function readJournal<Entry>(file: string): Promise<readonly Entry[]> {
   return readGroups<Entry>((await bytesOf(file)) ?? NOTHING).entries;
 }
 
-/** Opens a journal for writing, and cuts off what is no whole group. */
+/** Opens a journal for writing; cuts off an incomplete group. */
 export async function openJournal<Entry>(
   file: string,
 ): Promise<{ readonly journal: Journal<Entry>; readonly entries: readonly Entry[]; readonly cut: number }> {
@@ -103,7 +100,7 @@ class FileJournal<Entry> implements Journal<Entry> {
       await this.#handle.appendFile(group);
       if (durable) await this.#handle.datasync();
     } catch (error) {
-      await this.#handle.truncate(this.#size).catch(() => undefined); // the first error is the one to tell
+      await this.#handle.truncate(this.#size).catch(() => undefined); // the first error is reported
       throw error;
     }
     this.#size += group.length;

@@ -3,7 +3,6 @@ import type { EventKind, LineageEndpoint } from '../config/load.js';
 import { type Journal, openJournal } from './journal.js';
 import { type LogPosition, type OutboxEntry, type OutboxMessage, OutboxState } from './state.js';
 
-/** An event on its way into the outbox. */
 export interface NewEvent {
   readonly id: string;
   readonly kind: EventKind;
@@ -13,19 +12,19 @@ export interface NewEvent {
 export interface OutboxOptions {
   readonly file: string;
   readonly endpoints: readonly LineageEndpoint[];
-  /** What the undelivered events of one endpoint may take, bodies alone. */
+  /** Most bytes of undelivered bodies per endpoint. */
   readonly maxBytes: number;
-  /** ms since 1970. */
+  /** ms since the epoch. */
   readonly now: () => number;
   readonly warn: (message: string, fields: Readonly<Record<string, unknown>>) => void;
 }
 
-/** A journal of so many bytes more than it needs is written anew. */
+/** Unused bytes after which the journal is compacted. */
 const SLACK = 1_048_576;
 
 /**
- * Undelivered events, on disk. What an endpoint cannot be given for want of room is given up, its oldest dead letters
- * first and then what is new, counted, and told.
+ * Undelivered events, on disk. If an endpoint's space is full, its oldest dead letters are dropped, then new events;
+ * both are counted and logged.
  */
 export class Outbox {
   readonly state: OutboxState;
@@ -39,7 +38,7 @@ export class Outbox {
     this.#options = options;
   }
 
-  /** @param start where to begin reading the audit log, if this outbox is new */
+  /** @param start where a new outbox begins to read the audit log */
   static async open(options: OutboxOptions, start: LogPosition): Promise<Outbox> {
     const { journal, entries, cut } = await openJournal<OutboxEntry>(options.file);
     if (cut > 0) options.warn('the end of the lineage outbox was not whole and is cut off', { bytes: cut });
@@ -49,7 +48,7 @@ export class Outbox {
     return outbox;
   }
 
-  /** Puts events in, and says how far the audit log has been read for them: both, or neither. */
+  /** Adds events and the log cursor atomically. */
   async add(events: readonly NewEvent[], also: readonly OutboxEntry[]): Promise<void> {
     const room = new Map(this.#options.endpoints.map((e) => [e.name, this.#roomOf(e.name)]));
     const dropped = new Map<string, number>();
@@ -80,14 +79,14 @@ export class Outbox {
     return this.#write([{ t: 'done', id, to: endpoint }], false);
   }
 
-  /** @param due when it is tried again; null where it is a dead letter now */
+  /** @param due time of the next attempt; null: dead letter */
   failed(id: string, endpoint: string, attempts: number, due: number | null, why: string): Promise<void> {
     const at = this.#options.now();
     const tried: OutboxEntry = { t: 'tried', id, to: endpoint, n: attempts, due: due ?? at, why };
     return this.#write(due === null ? [tried, { t: 'dead', id, to: endpoint, why, at }] : [tried], false);
   }
 
-  /** The endpoint wants no more: what waits for it are dead letters, and so is what comes. */
+  /** Disables an endpoint: its pending and future events are dead letters. */
   turnOff(endpoint: string, url: string): Promise<void> {
     const at = this.#options.now();
     const waiting = [...this.state.queue(endpoint).pending.keys()].map(
@@ -96,7 +95,7 @@ export class Outbox {
     return this.#write([{ t: 'off', to: endpoint, url, at }, ...waiting], true);
   }
 
-  /** Dead letters are pending again, at once; their endpoints take part again. Gives how many there were. */
+  /** Makes dead letters pending, and re-enables their endpoints. Returns their number. */
   async replay(pick: (message: OutboxMessage, endpoint: string) => boolean): Promise<number> {
     const again = [...this.state.messages.values()].flatMap((m) =>
       [...m.targets]
@@ -116,12 +115,12 @@ export class Outbox {
     await this.#journal.close();
   }
 
-  /** What is free for an endpoint once its dead letters are gone. */
+  /** Free bytes of an endpoint, not counting dead letters. */
   #roomOf(endpoint: string): number {
     return this.#options.maxBytes - this.state.queue(endpoint).pendingBytes;
   }
 
-  /** Dead letters that make room, oldest first. */
+  /** Dead letters to drop for space, oldest first. */
   #forgotten(events: readonly NewEvent[]): readonly OutboxEntry[] {
     return this.#options.endpoints.flatMap(({ name, events: kinds }): readonly OutboxEntry[] => {
       const coming = events
@@ -144,7 +143,7 @@ export class Outbox {
     });
   }
 
-  /** What waits for endpoints that the configuration names no more is given up; one with another URL takes part again. */
+  /** Drops events of endpoints no longer configured; re-enables endpoints whose URL changed. */
   async #settleEndpoints(): Promise<void> {
     const urls = new Map(this.#options.endpoints.map((e) => [e.name, e.url]));
     const on = [...this.state.off].filter(([name, { url }]) => urls.get(name) !== url);

@@ -2,31 +2,30 @@ import { join } from 'node:path';
 import type { AuditLog } from '../../../../audit/index.js';
 import type { EventKind } from '../config/load.js';
 
-/** Where the reading of the audit log goes on. */
+/** Position in the audit log. */
 export interface LogPosition {
-  /** Of the log. */
+  /** Writer of the log. */
   readonly writer: string;
   /** Seq of the next record. */
   readonly seq: number;
-  /** Segment in which the record before it stands. */
+  /** Segment of the previous record. */
   readonly segment: number;
 }
 
-/** The file of an outbox, by its directory. */
+/** File of an outbox. */
 export function journalIn(dir: string): string {
   return join(dir, 'outbox.journal');
 }
 
-/** The end of `audit` as it stands. */
+/** Current end of `audit`. */
 export function endOf(audit: AuditLog): LogPosition {
   const { writer, records, segment } = audit.stats();
   return { writer, seq: records, segment };
 }
 
-/** What the outbox writes down. */
 export type OutboxEntry =
   | { readonly t: 'cursor'; readonly writer: string; readonly seq: number; readonly segment: number }
-  /** An event, for these endpoints; `at` in ms since 1970, `body` the JSON that is sent. */
+  /** `at`: ms since the epoch; `body`: JSON; `to`: endpoints. */
   | {
       readonly t: 'event';
       readonly id: string;
@@ -35,7 +34,7 @@ export type OutboxEntry =
       readonly body: string;
       readonly to: readonly string[];
     }
-  /** An attempt failed: how many there were, and when the next is due. */
+  /** A failed attempt: number of attempts, and time of the next. */
   | {
       readonly t: 'tried';
       readonly id: string;
@@ -52,13 +51,12 @@ export type OutboxEntry =
       readonly why: string;
       readonly at: number;
     }
-  /** A dead letter is to be sent again. */
   | { readonly t: 'again'; readonly id: string; readonly to: string }
   | { readonly t: 'off'; readonly to: string; readonly url: string; readonly at: number }
   | { readonly t: 'on'; readonly to: string }
-  /** Events were given up for want of room. */
+  /** Events dropped for lack of space. */
   | { readonly t: 'dropped'; readonly to: string; readonly count: number }
-  /** Fingerprints of the datasets that were announced last, by name. */
+  /** Fingerprints of the last announced datasets, by name. */
   | {
       readonly t: 'announced';
       readonly version: string;
@@ -67,9 +65,9 @@ export type OutboxEntry =
 
 export interface DeliveryState {
   readonly state: 'pending' | 'dead';
-  /** Attempts that failed. */
+  /** Failed attempts. */
   readonly attempts: number;
-  /** ms since 1970. Of a dead letter: when it became one. */
+  /** ms since the epoch. For a dead letter: when it became one. */
   readonly due: number;
   readonly why: string | null;
 }
@@ -79,19 +77,19 @@ export interface OutboxMessage {
   readonly kind: EventKind;
   readonly at: number;
   readonly body: string;
-  /** By endpoint; one that has it is not here any more. */
+  /** By endpoint; removed on delivery. */
   readonly targets: Map<string, DeliveryState>;
 }
 
-/** Everything that an outbox holds, as its journal tells it. */
+/** State of an outbox, replayed from its journal. */
 export class OutboxState {
   cursor: LogPosition | null = null;
   announced: { readonly version: string; readonly datasets: Readonly<Record<string, string>> } | null = null;
-  /** In the order of their arrival. */
+  /** In order of arrival. */
   readonly messages = new Map<string, OutboxMessage>();
-  /** Endpoints that answered 410, with the URL that did. */
+  /** Endpoints that answered 410, with their URL. */
   readonly off = new Map<string, { readonly url: string; readonly at: number }>();
-  /** By endpoint, since there is an outbox. */
+  /** By endpoint, since the outbox was created. */
   readonly dropped = new Map<string, number>();
   readonly #queues = new Map<string, EndpointQueue>();
   #bytes = 0;
@@ -102,12 +100,11 @@ export class OutboxState {
     return state;
   }
 
-  /** Bytes of all bodies, each once. */
+  /** Total bytes of bodies. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** What waits for one endpoint. */
   queue(endpoint: string): EndpointQueue {
     const known = this.#queues.get(endpoint);
     if (known !== undefined) return known;
@@ -162,7 +159,7 @@ export class OutboxState {
     }
   }
 
-  /** Entries that lead to this state. */
+  /** Journal entries that reproduce this state. */
   entries(): readonly OutboxEntry[] {
     return [
       ...(this.cursor === null ? [] : [{ t: 'cursor', ...this.cursor } as const]),
@@ -208,7 +205,7 @@ export class OutboxState {
   }
 }
 
-/** The messages for one endpoint, oldest first, and the bytes of their bodies. */
+/** Messages of one endpoint, oldest first, and the bytes of their bodies. */
 export interface EndpointQueue {
   readonly pending: Map<string, OutboxMessage>;
   readonly dead: Map<string, OutboxMessage>;
