@@ -1,7 +1,13 @@
 import { cpSync, existsSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { newExchangeKey } from '../src/service/exchange-key.js';
-import { fingerprintOf, keysThere, makeKeys, type TenantKeys, tenantKeys } from '../src/service/keys.js';
+import {
+  existingKeys,
+  fingerprintOf,
+  makeKeys,
+  newExchangeKey,
+  type TenantKeys,
+  tenantKeys,
+} from '../src/service/keys.js';
 import { usage } from './exit.js';
 import { type ServerFlags, settingsOf } from './flags.js';
 import { note, print, printJson } from './output.js';
@@ -28,7 +34,7 @@ export function runMakeKeys(given: string, { from }: { readonly from?: string })
 
 export function runShowKeys(flags: Pick<ServerFlags, 'dataDir'> & { readonly json?: true }): void {
   const { dataDir, keysDir } = settingsOf(flags);
-  const keys = keysThere(dataDir, keysDir);
+  const keys = existingKeys(dataDir, keysDir);
   if (keys === null) throw usage(`there are no keys in ${keysDir ?? join(dataDir, 'keys')}`);
   if (flags.json) printJson(fingerprints(keys));
   else tell(keys);

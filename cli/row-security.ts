@@ -11,7 +11,7 @@ import {
   writeRowSecurity,
 } from '../src/model/row-security/index.js';
 import type { Model } from '../src/model/served-model.js';
-import { connectFault, withoutPassword } from '../src/service/connect-fault.js';
+import { connectFault, withoutPassword } from '../src/service/connector-url.js';
 import { connectorUrl, urlInFile } from '../src/service/connector-url.js';
 import { tenantKeys } from '../src/service/keys.js';
 import { loadServed } from '../src/service/model.js';

@@ -12,8 +12,8 @@ import {
   readRecords,
   searchRecords,
 } from '../../audit/index.js';
-import { endedChains, workerChains } from '../../src/service/seat.js';
-import { sinkUrl } from '../../src/service/settings/audit.js';
+import { endedChains, workerChains } from '../../src/service/process-files.js';
+import { sinkUrl } from '../../src/service/settings/groups.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
 

@@ -12,7 +12,7 @@ import {
   type VerifyProgress,
   verifyAuditLog,
 } from '../../audit/index.js';
-import { isEndedChain } from '../../src/service/seat.js';
+import { isEndedChain } from '../../src/service/process-files.js';
 import { readSetting } from '../../src/service/settings/table.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { note, print, printJson } from '../output.js';

@@ -15,9 +15,9 @@ import {
 import { namesIn, syncNames } from '../../src/base/files.js';
 import { version } from '../../src/base/package-root.js';
 import { chunksOf } from '../../src/base/tar-stream.js';
-import { tenantIn } from '../../src/service/place.js';
-import { endedChains, workerChains } from '../../src/service/seat.js';
-import { sinkUrl } from '../../src/service/settings/audit.js';
+import { tenantIn } from '../../src/service/directory-origin.js';
+import { endedChains, workerChains } from '../../src/service/process-files.js';
+import { sinkUrl } from '../../src/service/settings/groups.js';
 import type { Settings } from '../../src/service/settings.js';
 import { recordReading, withLog } from '../audit/log.js';
 import { EXIT, Failure, usage } from '../exit.js';

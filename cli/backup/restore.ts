@@ -5,9 +5,9 @@ import { basename, dirname, join } from 'node:path';
 import { type AuditVerdict, directorySource, verifyAuditLog } from '../../audit/index.js';
 import { syncNames } from '../../src/base/files.js';
 import { TarDamaged, type TarPart, tarParts } from '../../src/base/tar-stream.js';
-import { placeAt } from '../../src/service/place.js';
-import { noteRestored, type RestoredChain } from '../../src/service/restored.js';
-import { endedChains, endedName } from '../../src/service/seat.js';
+import { writeOrigin } from '../../src/service/directory-origin.js';
+import { writeRestoreNote, type RestoredChain } from '../../src/service/directory-origin.js';
+import { endedChains, endedName } from '../../src/service/process-files.js';
 import { chainName } from '../audit/log.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
@@ -149,8 +149,8 @@ async function describeForStart(
   chains: readonly VerifiedChain[],
 ): Promise<void> {
   const path = join(realpathSync(dirname(dataDir)), basename(dataDir));
-  await placeAt(making, path, head.tenant);
-  await noteRestored(making, {
+  await writeOrigin(making, path, head.tenant);
+  await writeRestoreNote(making, {
     made: head.made,
     at: new Date().toISOString(),
     keys: head.keys,

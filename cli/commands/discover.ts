@@ -123,7 +123,7 @@ async function ofUrl(url: string): Promise<DiscoveredTables> {
   const { parseManifest } = await import('../../src/model/manifest/index.js');
   await ready();
   const manifest = parseManifest(NO_MANIFEST, 'none');
-  const { connectFault, withoutPassword } = await import('../../src/service/connect-fault.js');
+  const { connectFault, withoutPassword } = await import('../../src/service/connector-url.js');
   const engine = await openEngine({ kind: 'postgres', url, systemUrl: url, poolSize: 1 }).catch(
     (error: unknown) => {
       throw usage(`${withoutPassword(url)}: ${connectFault(error)}`);

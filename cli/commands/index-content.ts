@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { IndexStanding, IndexSummary, OnIndexProgress } from '../../src/content/index.js';
 import type { OpenedEngine } from '../../src/engine/index.js';
 import type { Manifest } from '../../src/model/manifest/index.js';
-import { wordText } from '../../src/service/indexing/word-text.js';
+import { wordText } from '../../src/service/indexing/index-content.js';
 import { dataDirOption, manifestOption, policyOption, type ServerFlags, wholeNumber } from '../flags.js';
 import { print, printJson, visible } from '../output.js';
 import { createProgress } from '../progress.js';
@@ -65,7 +65,7 @@ async function runIndex(names: readonly string[], flags: IndexFlags): Promise<vo
       }
     };
     if (!flags.watch) return round([], new Date());
-    const { signallingUrls } = await import('../../src/service/indexing/index-signals.js');
+    const { signallingUrls } = await import('../../src/service/indexing/index-content.js');
     const { watchIndex } = await import('./index-watch.js');
     for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort());
     await watchIndex({

@@ -1,6 +1,6 @@
 import type { ServiceLog } from '../../src/base/log.js';
 import { messageOf } from '../../src/base/thrown.js';
-import { IndexSignals } from '../../src/service/indexing/index-signals.js';
+import { IndexSignals } from '../../src/service/indexing/index-content.js';
 
 export interface IndexWatchOptions {
   /**

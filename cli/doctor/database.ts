@@ -18,8 +18,7 @@ import {
   urlVariable,
 } from '../../src/model/manifest/index.js';
 import type { Model } from '../../src/model/served-model.js';
-import { connectFault, withoutPassword } from '../../src/service/connect-fault.js';
-import { connectorUrl } from '../../src/service/connector-url.js';
+import { connectFault, connectorUrl, withoutPassword } from '../../src/service/connector-url.js';
 import type { Settings } from '../../src/service/settings.js';
 import { counted } from '../output.js';
 import { type DoctorFinding, fail, failed, ok, skipped, warn } from './finding.js';

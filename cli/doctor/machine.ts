@@ -6,7 +6,7 @@ import { fetchDocument } from '../../src/model/identity/fetch-document.js';
 import { type IssuerConfig, loadIssuers } from '../../src/model/identity/issuers-file.js';
 import { fetchKeySet } from '../../src/model/identity/remote-keys.js';
 import { archiveFault } from '../../src/service/audit.js';
-import { issuerKeys } from '../../src/service/issuer-keys.js';
+import { issuerKeys } from '../../src/service/keys.js';
 import type { Settings } from '../../src/service/settings.js';
 import { fetchHttp, localServerUrl } from '../client.js';
 import { counted } from '../output.js';

@@ -4,7 +4,7 @@ import type { UpstreamSchema } from '../../src/model/discovery/index.js';
 import type { Connector } from '../../src/model/manifest/index.js';
 import { SCHEMA, standingOf } from '../../src/model/row-security/index.js';
 import type { Model } from '../../src/model/served-model.js';
-import { keysThere } from '../../src/service/keys.js';
+import { existingKeys } from '../../src/service/keys.js';
 import { rowSecurityDesign, rowSecurityKey } from '../../src/service/row-security.js';
 import type { Settings } from '../../src/service/settings.js';
 import { counted } from '../output.js';
@@ -30,7 +30,7 @@ export async function rowSecurityFindings(
   if (!connector.rowSecurity) return { needed: () => true, findings: await leftoverFindings(about, survey) };
   if (model.snapshot === null) return { needed: () => true, findings: [] };
   const design = rowSecurityDesign(connector, survey.report.role, model);
-  const keys = keysThere(settings.dataDir, settings.keysDir);
+  const keys = existingKeys(settings.dataDir, settings.keysDir);
   if (keys === null) {
     const message = `row security is signed with the keys of ${settings.dataDir}, where there are none yet`;
     return { needed: () => true, findings: [fail(about, message, HINT)] };

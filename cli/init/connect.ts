@@ -1,7 +1,6 @@
 import { sql } from '../../src/base/sql.js';
 import { type Survey, surveyPostgres } from '../../src/engine/index.js';
-import { connectFault, withoutPassword } from '../../src/service/connect-fault.js';
-import { urlInFile } from '../../src/service/connector-url.js';
+import { connectFault, urlInFile, withoutPassword } from '../../src/service/connector-url.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import type { Prompt } from './prompt.js';
 import { DEFAULT_URL_ENV, type InitFlags } from './prompt.js';

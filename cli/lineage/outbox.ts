@@ -1,7 +1,7 @@
 import { readJournal } from '../../src/service/lineage/outbox/journal.js';
+import { storeReplayRequest } from '../../src/service/lineage/outbox/outbox.js';
 import { journalIn, type OutboxEntry, OutboxState } from '../../src/service/lineage/outbox/state.js';
-import { leaveRequest } from '../../src/service/lineage/requests.js';
-import { lineageDirs } from '../../src/service/seat.js';
+import { lineageDirs } from '../../src/service/process-files.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
 import { counted, print, printJson, visible } from '../output.js';
@@ -88,7 +88,7 @@ export async function runReplay(
     throw new Failure(EXIT.failed, `error: no dead letter has the id ${id}: \`osl lineage dead\` lists them`);
   for (const [dir, events] of dead) {
     if (!events.some(meant)) continue;
-    await leaveRequest(dir, { id: id ?? null, endpoint: flags.endpoint ?? null });
+    await storeReplayRequest(dir, { id: id ?? null, endpoint: flags.endpoint ?? null });
   }
   const running = readServerFile(settingsOf(flags).dataDir) !== null;
   if (flags.json) {

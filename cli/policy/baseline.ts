@@ -7,8 +7,8 @@ import {
   type Authorship,
   activePolicy,
   type ControlQueries,
+  controlVersions,
   publishedAfter,
-  standing,
   tenantsIn,
 } from '../../src/base/control/index.js';
 import { compiledPolicy, type PolicyJudgement } from '../../src/model/authoring/index.js';
@@ -52,7 +52,7 @@ export async function policyBaseline(control: ControlQueries, flags: PolicyFlags
   if (tenant === null)
     throw usage(`${manifestFile} names no tenant: gateways that share a database need \`tenant:\` in it`);
   // Read in this order, so that changes in between conflict at activation.
-  const seen = await standing(control, tenant);
+  const seen = await controlVersions(control, tenant);
   const head = await publishedHead(control, tenant, seen.published);
   const { manifest } = head === null ? own : await loadLayered(manifestFile, head);
   const active = await activePolicy(control, tenant);

@@ -8,7 +8,7 @@ import {
 } from '../../src/model/authoring/index.js';
 import { readManifestText } from '../../src/model/manifest/index.js';
 import type { Model } from '../../src/model/served-model.js';
-import { databasePlace } from '../../src/service/settings/control.js';
+import { databasePlace } from '../../src/service/settings/groups.js';
 import { readSetting } from '../../src/service/settings/table.js';
 import { type AuditFlags, recordReading, withLog } from '../audit/log.js';
 import { parseTime } from '../audit/search.js';

@@ -8,16 +8,16 @@ import {
   type ControlDatabase,
   type ControlPlace,
   type ControlQueries,
+  controlVersions,
   migrate,
   openControl,
   policyText,
   policyVersions,
   pushPolicy,
-  standing,
 } from '../../src/base/control/index.js';
 import { judgePolicy, type PolicyJudgement } from '../../src/model/authoring/index.js';
 import { readManifestText } from '../../src/model/manifest/index.js';
-import { databasePlace } from '../../src/service/settings/control.js';
+import { databasePlace } from '../../src/service/settings/groups.js';
 import { readSetting } from '../../src/service/settings/table.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
@@ -175,7 +175,7 @@ async function judgeIfPossible(
   const { manifestFile } = settingsOf(flags);
   if (flags.manifest === undefined && !existsSync(manifestFile)) {
     note(`there is no ${manifestFile}: each gateway checks the policy by itself`);
-    return { seen: await standing(control, tenant), judgement: null };
+    return { seen: await controlVersions(control, tenant), judgement: null };
   }
   const ground = await policyBaseline(control, flags);
   return { seen: ground.seen, judgement: judgePolicy(text, `version ${version}`, ground.model) };

@@ -4,7 +4,7 @@ import { createSecureContext } from 'node:tls';
 import type { ServiceLog } from '../../src/base/log.js';
 import { messageOf } from '../../src/base/thrown.js';
 import type { ReloadPart, ReloadStep } from '../../src/service/reload/reload.js';
-import type { CertificateFiles, ClientAuthorities } from '../../src/service/settings/tls.js';
+import type { CertificateFiles, ClientAuthorities } from '../../src/service/settings/groups.js';
 import { systemFault, usage } from '../exit.js';
 
 export interface CertificateMaterial {

@@ -2,8 +2,8 @@ import { closeSync, existsSync, openSync } from 'node:fs';
 import type { ServiceLog } from '../../src/base/log.js';
 import type { Model } from '../../src/model/served-model.js';
 import { archiveFault } from '../../src/service/audit.js';
-import { lookFirst } from '../../src/service/keeper.js';
-import type { First } from '../../src/service/model.js';
+import { lookFirst } from '../../src/service/data-directory.js';
+import type { FirstModel } from '../../src/service/model.js';
 import { isSet } from '../../src/service/settings/table.js';
 import type { Settings } from '../../src/service/settings.js';
 import { workersFor } from '../../src/service/workers.js';
@@ -70,7 +70,7 @@ async function reportArchiveFault({ audit }: Settings, log: ServiceLog): Promise
 async function superviseWorkers(
   flags: ServerFlags,
   settings: Settings,
-  first: First,
+  first: FirstModel,
   count: number,
 ): Promise<void> {
   const server = await (await import('../workers/run.js')).startWorkers(settings, first, count);

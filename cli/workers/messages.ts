@@ -1,6 +1,6 @@
 import { LIMIT_COUNTERS, type RateLimits } from '../../policy/index.js';
 import { JOBS } from '../../src/ask/operating/insight.js';
-import type { ProcessView, ReloadView } from '../../src/ask/operating/views.js';
+import type { ProcessView, ReloadView } from '../../src/ask/operating/process-status.js';
 import type { JobState } from '../../src/base/threads/job.js';
 import type { Settings } from '../../src/service/settings.js';
 import type {

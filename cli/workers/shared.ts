@@ -12,8 +12,8 @@ import {
 } from '../../policy/index.js';
 import { readManifestText } from '../../src/model/manifest/index.js';
 import { PolicyUnknown } from '../../src/service/model.js';
+import type { SharedProcessFiles } from '../../src/service/process-files.js';
 import type { PreparedChange } from '../../src/service/reload/reload.js';
-import type { SharedProcessFiles } from '../../src/service/seat.js';
 import type { Settings } from '../../src/service/settings.js';
 import { RemoteCatalogs } from '../../src/surfaces/catalog/index.js';
 import { countedBy, type SessionCaps } from '../../src/surfaces/pg/index.js';

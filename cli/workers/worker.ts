@@ -1,7 +1,7 @@
 import { InternalError } from 'osl-compiler';
 import type { ServiceLog } from '../../src/base/log.js';
 import { StartProblem } from '../../src/base/start-problem.js';
-import { workerSeat } from '../../src/service/seat.js';
+import { workerFiles } from '../../src/service/process-files.js';
 import { endOnUncaught, toFailure } from '../exit.js';
 import { operatorLog } from '../log.js';
 import { type ListeningServer, openServer } from '../serve/server.js';
@@ -21,7 +21,7 @@ const HANDLERS: Handlers<WorkerProtocol> = {
     const log = numbered(operatorLog(), number);
     const shared = new SharedParts(supervisor, settings, texts);
     parts = shared.handlers();
-    const seat = workerSeat(settings.dataDir, number, shared);
+    const seat = workerFiles(settings.dataDir, number, shared);
     const admitted = shared.admit.bind(shared);
     const options = { settings, demo: null, log, progress: QUIET, admitted, common: shared.common(number) };
     server = await openServer(options, seat).catch(failed);

@@ -7,12 +7,11 @@ export type { DataQuestion, ResultDelivery } from './data/question.js';
 export { type AnswerFreshness, asOfText, Snapshots } from './data/question.js';
 export { timeZoneNamed } from './data/runtime/step.js';
 export { isShort } from './parsing/index.js';
-export type { QuestionBody } from './request/asked.js';
-export { breakGlass, type GlassParts } from './request/break-glass.js';
+export { type BreakGlassParts, breakGlass } from './request/break-glass.js';
 export type { Origin, RequestCall } from './request/call.js';
 export {
   type Caller,
-  heldNow,
+  currentSession,
   type ServedVersions,
   type TokenlessSession,
   versionsOf,
@@ -22,7 +21,9 @@ export type {
   PlanNotes,
   RequestParts,
 } from './request/parts.js';
-export { type AnswerSteps, consider, type Decision, respond } from './request/respond.js';
+export { ForeignFault, publicError } from './request/public-error.js';
+export type { QuestionBody } from './request/request-target.js';
+export { type AnswerSteps, authorize, type Decision, respond } from './request/respond.js';
 export {
   accountLogin,
   certificateLogin,
@@ -37,6 +38,5 @@ export {
   TooManyGuesses,
   useUp,
 } from './request/session.js';
-export { ForeignFault, publicError } from './request/told.js';
 export type { AnswerReceiver, RunValues, TimeLimit } from './routes/fast-question.js';
 export { type PreparedQuestion, QuestionRouter, type SessionQuestions } from './routes/questions.js';

@@ -8,8 +8,7 @@ import { maskKeys } from './data/mask-keys.js';
 import type { AnswerParts, Caps } from './data/parts.js';
 import { createPlanCache } from './data/plan-cache.js';
 import { RunningQueries } from './data/running-queries.js';
-import { PermittedSets } from './data/runtime/permitted.js';
-import { PermittedWords } from './data/runtime/statistics.js';
+import { PermittedSets, PermittedWords } from './data/runtime/permitted-counts.js';
 import { createParsing } from './parsing/index.js';
 import { startMarks } from './parsing/marks.js';
 import { createProbes, createStrangers, type Probes, type Strangers } from './request/probes.js';
@@ -24,7 +23,6 @@ export interface AskFoundation {
   readonly masking: Uint8Array;
   /** Directory of marks for long texts being compiled. */
   readonly marksDir: string;
-  /** Subscribes to the served model. */
   follow(follower: (model: ServedModel) => void): void;
 }
 

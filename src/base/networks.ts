@@ -19,7 +19,7 @@ export function networkOf(text: string): Network | null {
 const LOOPBACK = ['127.0.0.0/8', '::1'];
 
 /** Tests if an address is loopback or in one of `networks`, each valid for `networkOf`. */
-export function neighbours(networks: readonly string[]): (address: string) => boolean {
+export function localOrIn(networks: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
   for (const network of [...LOOPBACK, ...networks].map(networkOf))
     if (network !== null) list.addSubnet(network.address, network.prefix, network.family);

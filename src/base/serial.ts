@@ -26,3 +26,20 @@ export async function within<T>(work: Promise<T>, ms: number): Promise<T> {
     clearTimeout(timer);
   }
 }
+
+/** Runs `work` every `everyMs`, except while it is still running. Returns a function that stops it. */
+export function repeat(everyMs: number, work: (isStopped: () => boolean) => Promise<void>): () => void {
+  let running = false;
+  let stopped = false;
+  const tick = async (): Promise<void> => {
+    if (running) return;
+    running = true;
+    await work(() => stopped);
+    running = false;
+  };
+  const timer = setInterval(() => void tick(), everyMs).unref();
+  return () => {
+    stopped = true;
+    clearInterval(timer);
+  };
+}

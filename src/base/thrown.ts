@@ -13,3 +13,14 @@ export function messageOf(thrown: unknown): string {
 export function stackOf(thrown: unknown): string {
   return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
 }
+
+/** Plain words for the usual reasons of a failed database connection, by system code or SQLSTATE. */
+export const CONNECTION_FAULTS: readonly (readonly [code: string, words: string])[] = [
+  ['ECONNREFUSED', 'nothing listens there'],
+  ['ENOTFOUND', 'the host is not known'],
+  ['EAI_AGAIN', 'the host is not known'],
+  ['ETIMEDOUT', 'no answer in time'],
+  ['ECONNRESET', 'the connection was cut'],
+  ['28P01', 'the password is wrong, or the role does not exist'],
+  ['3D000', 'there is no such database'],
+];

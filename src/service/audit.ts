@@ -11,7 +11,7 @@ import {
 import type { Witnesses } from '../../audit/witness/index.js';
 import type { ServiceLog } from '../base/log.js';
 import { codeOf, messageOf } from '../base/thrown.js';
-import { type AuditKeeping, sinkUrl } from './settings/audit.js';
+import { type AuditKeeping, sinkUrl } from './settings/groups.js';
 import { readSetting } from './settings/table.js';
 import type { Settings } from './settings.js';
 
@@ -97,7 +97,6 @@ export async function archiveFault({ keeping, sink }: Settings['audit']): Promis
   }
 }
 
-/** Timeout for the disk, or the database, ms. */
 const DEADLINE_MS = 5_000;
 
 async function witnessesOf(

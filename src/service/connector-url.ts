@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { StartProblem } from '../base/start-problem.js';
-import { codeOf } from '../base/thrown.js';
+import { CONNECTION_FAULTS, codeOf } from '../base/thrown.js';
 import type { Environment } from './settings/table.js';
 
 /**
@@ -71,4 +71,30 @@ function commandFault(
     return new CommandFailed(`${command} was stopped: it took more than ${COMMAND_MS / 1_000} s`);
   const ended = `${command} ended with status ${String(code)}`;
   return NO_COMMAND.has(code) ? new StartProblem(ended) : new CommandFailed(ended);
+}
+
+export { withoutPassword } from '../engine/index.js';
+
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ...CONNECTION_FAULTS,
+  ['EHOSTUNREACH', 'the host cannot be reached'],
+  ['ENOENT', 'there is no such socket'],
+  ['53300', 'the server takes no more connections'],
+  ['57P03', 'the server is starting up'],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', "the server's certificate is self-signed: name it with sslrootcert"],
+  ['SELF_SIGNED_CERT_IN_CHAIN', "the server's certificate is not trusted: name its issuer with sslrootcert"],
+]);
+
+/** Reason of a connection failure, for the operator. */
+export function connectFault(error: unknown): string {
+  if (error instanceof AggregateError) return connectFault(error.errors[0]);
+  if (!(error instanceof Error)) return String(error);
+  const { code = '', syscall, path }: NodeJS.ErrnoException = error;
+  if (syscall === 'open') return `the file ${path} that the URL names cannot be read (${code})`;
+  const words = WORDS.get(code);
+  if (words !== undefined) return words;
+  if (error.message.includes('password must be a string'))
+    return 'the server wants a password, and the URL has none';
+  if (error.message === 'timeout expired') return 'no answer in time';
+  return error.message.replace(/\s*\n\s*/g, ' ').trim() || code || error.name;
 }

@@ -5,6 +5,7 @@ import {
   activePolicy,
   type ControlDatabase,
   ControlFault,
+  controlVersions,
   isSharedKey,
   lastRevocation,
   openControl,
@@ -14,7 +15,6 @@ import {
   revokedAfter,
   shareRevocation,
   shareVersions,
-  standing,
 } from '../base/control/index.js';
 import { writeWhole } from '../base/files.js';
 import type { ServiceLog } from '../base/log.js';
@@ -24,7 +24,7 @@ import { PublishedDamaged, VersionStore, writeVersions } from '../model/versions
 import { fingerprintOf, type TenantKeys } from './keys.js';
 import { PolicyUnknown, type ReadFileText } from './model.js';
 import { RevocationFiles } from './revocations.js';
-import type { ControlSettings } from './settings/control.js';
+import type { ControlSettings } from './settings/groups.js';
 import type { Settings } from './settings.js';
 
 const NONE_ACTIVE = 'no policy is active: osl policy push --activate';
@@ -34,7 +34,6 @@ const STATEMENT_MS = 2_000;
 
 /** State of the control database, as last polled. */
 export interface ControlState extends ActivationBase {
-  /** Number of the newest revocation; 0: none. */
   readonly revoked: number;
 }
 
@@ -91,7 +90,6 @@ export class Control {
     return control;
   }
 
-  /** State as of the last poll. */
   get seen(): ControlState {
     return this.#seen;
   }
@@ -118,7 +116,7 @@ export class Control {
     this.#toJoin = null;
     await this.#shareRevoked();
     const revoked = await this.#takeRevoked();
-    const seen = { ...(await standing(this.#database, this.tenant)), revoked };
+    const seen = { ...(await controlVersions(this.#database, this.tenant)), revoked };
     const another = seen.activation !== this.#seen.activation || this.#text === null;
     if (another && seen.activation > 0 && this.settings.policySource === 'control') {
       const active = await activePolicy(this.#database, this.tenant);
@@ -173,7 +171,7 @@ export class Control {
    */
   async #joinPublished(): Promise<void> {
     const versions = await VersionStore.open(this.#dir);
-    const { published } = await standing(this.#database, this.tenant);
+    const { published } = await controlVersions(this.#database, this.tenant);
     const common = Math.min(published, versions.history.length);
     const own = versions.history[common - 1]?.id ?? null;
     const shared = common === 0 ? null : await publishedId(this.#database, this.tenant, common);

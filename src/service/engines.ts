@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { ServiceLog } from '../base/log.js';
+import { repeat } from '../base/serial.js';
 import { StartProblem } from '../base/start-problem.js';
 import { messageOf } from '../base/thrown.js';
 import {
@@ -16,8 +17,7 @@ import {
 } from '../engine/index.js';
 import { type Connector, type Manifest, systemUrlVariable, urlVariable } from '../model/manifest/index.js';
 import type { ServedModel } from '../model/served-model.js';
-import { connectFault, withoutPassword } from './connect-fault.js';
-import { CommandFailed, connectorUrl, namesUrl } from './connector-url.js';
+import { CommandFailed, connectFault, connectorUrl, namesUrl, withoutPassword } from './connector-url.js';
 import type { TenantKeys } from './keys.js';
 import type { ReloadStep } from './reload/reload.js';
 import { requireRowSecurityOf } from './row-security.js';
@@ -48,15 +48,11 @@ function watchEngines(
 
 function watch(connector: string, engine: EngineStatus, log: ServiceLog, everyMs: number): () => void {
   let since: number | null = null;
-  let asking = false;
-  let over = false;
-  const look = async (): Promise<void> => {
-    if (asking || !engine.reached) return; // one never reached is reported elsewhere
-    asking = true;
+  return repeat(everyMs, async (isStopped) => {
+    if (!engine.reached) return; // one never reached is reported elsewhere
     const cause = await engine.unhealthyReason();
-    asking = false;
     // A busy pool tells nothing about the database.
-    if (over || cause === 'busy') return;
+    if (isStopped() || cause === 'busy') return;
     if (cause !== null && since === null) {
       since = performance.now();
       log.error('the database does not answer', { connector, cause });
@@ -67,12 +63,7 @@ function watch(connector: string, engine: EngineStatus, log: ServiceLog, everyMs
       });
       since = null;
     }
-  };
-  const timer = setInterval(() => void look(), everyMs).unref();
-  return () => {
-    over = true;
-    clearInterval(timer);
-  };
+  });
 }
 
 /** Same for the servers behind a database. */
@@ -82,23 +73,13 @@ function watchNodes(
   log: ServiceLog,
   everyMs: number,
 ): () => void {
-  let asking = false;
-  let over = false;
-  const look = async (): Promise<void> => {
-    if (asking) return;
-    asking = true;
+  return repeat(everyMs, async (isStopped) => {
     const changes = await nodes.look();
-    asking = false;
-    if (over) return;
+    if (isStopped()) return;
     for (const { server, cause } of changes)
       if (cause === null) log.warn('a server behind the database answers again', { connector, server });
       else log.error('a server behind the database does not answer', { connector, server, cause });
-  };
-  const timer = setInterval(() => void look(), everyMs).unref();
-  return () => {
-    over = true;
-    clearInterval(timer);
-  };
+  });
 }
 
 /** Additional parts of a serving process; see `ServingOptions` of the engine. */
@@ -114,7 +95,6 @@ export interface StartedEngines {
   readonly databases: ReadonlyMap<string, OpenedEngine>;
   readonly engines: ReadonlyMap<string, EngineStatus>;
   readonly runners: ReadonlyMap<string, GovernedEngine>;
-  /** Connector of statements without relations. */
   readonly defaultConnector: string;
   readonly reads: SystemReads;
   readonly opened: ReadonlyMap<string, OpenEngine>;
@@ -159,7 +139,6 @@ export async function startEngines(
   };
 }
 
-/** Disk space for slow readers; null if not configured. */
 function spoolOf({ dataDir, load }: Settings, log: ServiceLog): SpoolRoom | null {
   if (load.spoolBytes === 0) return null;
   return new SpoolRoom({
@@ -227,7 +206,7 @@ async function openConnector(
         ...wordsOf(error),
         ...(tables.length > 0 && { tables }),
       }),
-    onReach: (change) => tellReach(connector, config, reached, change, log),
+    onReach: (change) => logReachability(connector, config, reached, change, log),
     spool: serving?.spool ?? null,
     ...(serving !== null && { memory: serving.memory }),
     serving: serving === null ? null : { admit, systemSilenceMs: SYSTEM_SILENCE_MS },
@@ -246,10 +225,9 @@ async function openConnector(
   return engine;
 }
 
-/** System statements that serve a request are short, ms. */
 const SYSTEM_SILENCE_MS = 30_000;
 
-function tellReach(
+function logReachability(
   { name }: Connector,
   config: EngineConfig,
   reached: boolean,

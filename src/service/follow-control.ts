@@ -1,13 +1,13 @@
+import { stat } from 'node:fs/promises';
 import { ControlFault, listenForChanges } from '../base/control/index.js';
 import type { ServiceLog } from '../base/log.js';
-import { messageOf } from '../base/thrown.js';
+import { codeOf, messageOf } from '../base/thrown.js';
 import type { PublicationStore } from '../model/versions/index.js';
 import type { Control } from './control.js';
 import type { TenantKeys } from './keys.js';
 import { PolicyFault } from './model.js';
+import type { ProcessFiles } from './process-files.js';
 import type { PreparedChange } from './reload/reload.js';
-import { watchFile } from './reload/watch-file.js';
-import type { ProcessFiles } from './seat.js';
 import type { Settings } from './settings.js';
 
 /** Reactions to changes in the control database. */
@@ -26,7 +26,6 @@ interface ControlFollower {
 
 /** Polling interval, ms, in case a notification was missed. */
 const LOOK_MS = 1_000;
-/** Interval of checks for silence, ms. */
 const CLOCK_MS = 250;
 
 /**
@@ -102,9 +101,7 @@ function followControl(control: Control, follower: Follower, log: ServiceLog): C
   });
 }
 
-/** Reactions to a changed policy. */
 interface PolicyFollower extends Follower {
-  /** Applies the changed policy file. */
   file(): Promise<unknown>;
 }
 
@@ -193,5 +190,44 @@ async function takeUp(prepare: () => Promise<PreparedChange>): Promise<void> {
     await (await prepare()).take();
   } catch (error) {
     if (!(error instanceof PolicyFault)) throw error;
+  }
+}
+
+const WATCH_MS = 250;
+
+/**
+ * Calls `changed` when a file has changed and then stayed the same for one poll, whether it is written in pieces,
+ * replaced, or a link to it changes. A file written since this process started counts as changed. Returns a function
+ * that stops it.
+ */
+export function watchFile(file: string, changed: () => void): () => void {
+  let known: string | null = null;
+  let pending: string | null = null;
+  let looking = false;
+  const look = async (): Promise<void> => {
+    if (looking) return;
+    looking = true;
+    const { mark: now, since } = await stateOf(file);
+    looking = false;
+    known ??= since >= performance.timeOrigin ? '' : now;
+    if (now === known) pending = null;
+    else if (now === pending) {
+      known = now;
+      pending = null;
+      changed();
+    } else pending = now;
+  };
+  void look();
+  const timer = setInterval(() => void look(), WATCH_MS).unref();
+  return () => clearInterval(timer);
+}
+
+/** State of a file, and its change time, ms since the epoch. */
+async function stateOf(file: string): Promise<{ readonly mark: string; readonly since: number }> {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });
+    return { mark: [dev, ino, size, mtimeNs, ctimeNs].join(' '), since: Number(ctimeNs / 1_000_000n) };
+  } catch (error) {
+    return { mark: `none: ${codeOf(error)}`, since: Number.POSITIVE_INFINITY };
   }
 }

@@ -6,10 +6,16 @@ import { messageOf } from '../base/thrown.js';
 import type { ServedModel } from '../model/served-model.js';
 import { CommandFailed, connectorUrl } from './connector-url.js';
 import type { Lineage, LineageOptions } from './lineage/index.js';
-import { endOf, journalIn } from './lineage/outbox/state.js';
-import type { ProcessFiles } from './seat.js';
+import { endOf, journalIn, type LogPosition } from './lineage/outbox/state.js';
+import type { ProcessFiles } from './process-files.js';
 import type { Settings } from './settings.js';
-import type { EndedChain } from './take-over.js';
+
+/** A chain that nobody continues; its lineage may be incomplete. */
+export interface EndedChain {
+  readonly auditDir: string;
+  readonly lineageDir: string;
+  readonly end: LogPosition;
+}
 
 /** Lineage of a serving process; `lineage` is null if no receiver is configured. */
 export interface StartedLineage {

@@ -13,7 +13,7 @@ import {
 } from '../model/manifest/index.js';
 import { type FileLayer, type PublishedLayer, ServedModel } from '../model/served-model.js';
 import { headIn } from '../model/versions/index.js';
-import { tenantIn } from './place.js';
+import { tenantIn } from './directory-origin.js';
 import type { Settings } from './settings.js';
 
 /** Reads a text file. Throws as `readManifestText`. */
@@ -51,7 +51,6 @@ export class PolicyFault extends Error {
   readonly file: FileLayer;
   /** From the policy if its shape is valid, else from the manifest; null if neither has it. */
   readonly tenant: string | null;
-  /** True if the policy to serve is unknown. */
   readonly unknown: boolean;
 
   constructor(cause: ManifestProblems, parts: Pick<PolicyFault, 'manifest' | 'file' | 'tenant'>) {
@@ -112,9 +111,8 @@ function problems(diagnostics: readonly Diagnostic[], text: string): ManifestPro
 }
 
 /** Model found at start. */
-export interface First {
+export interface FirstModel {
   readonly model: ServedModel;
-  /** Why it has no policy; null if it has one. */
   readonly policyFault: PolicyFault | null;
 }
 
@@ -127,9 +125,9 @@ export interface First {
  */
 export async function loadFirst(
   settings: Settings,
-  known: First | null = null,
+  known: FirstModel | null = null,
   read?: ReadFileText,
-): Promise<First> {
+): Promise<FirstModel> {
   const published = await headIn(publishedDir(settings));
   if (known?.policyFault === null && known.model.published?.id === published?.id) return known;
   try {

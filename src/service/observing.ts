@@ -6,7 +6,6 @@ import { messageOf } from '../base/thrown.js';
 import { Collector, exportMetrics, SpanExporter } from './otlp/index.js';
 import type { Settings } from './settings.js';
 
-/** Time limit of the last export, ms. */
 const CLOSE_MS = 2_000;
 
 /** Opens metrics, the slow query log, and tracing if a collector is configured. */

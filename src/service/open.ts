@@ -14,12 +14,12 @@ import type { OpenedEngine } from '../engine/index.js';
 import { createDrafting } from '../model/drafting/index.js';
 import { createPublishing, type PublicationStore } from '../model/versions/index.js';
 import { openAudit } from './audit.js';
+import { openBreakGlass } from './break-glass.js';
 import { Control, gatewayName } from './control.js';
+import { takeOver } from './data-directory.js';
 import { databaseEpochs } from './data-epochs.js';
 import { startEngines } from './engines.js';
-import { recordEvent } from './events.js';
 import { joined } from './follow-control.js';
-import { openGlasses } from './glasses.js';
 import { contentPlane } from './indexing/content.js';
 import { type TenantKeys, tenantKeys } from './keys.js';
 import { openPostgresCounts } from './limits/postgres.js';
@@ -29,22 +29,20 @@ import { type SendAttempt, send } from './lineage/delivery/send.js';
 import { startLineage } from './lineage.js';
 import { loadFirst, type PolicyFault, publishedDir } from './model.js';
 import { openObserving } from './observing.js';
+import { type ProcessFiles, singleProcessFiles, withControl } from './process-files.js';
 import { type ModelChanges, startChanges } from './reload/changes.js';
+import { recordEvent } from './reload/reload.js';
 import { RevocationFiles, Revocations } from './revocations.js';
 import { rowRightsOf } from './row-security.js';
-import { aloneIn, following, type ProcessFiles } from './seat.js';
 import type { Service } from './service.js';
 import { CurrentModel } from './serving.js';
-import type { LimitsPlace } from './settings/load.js';
-import type { OwnerSettings } from './settings/owner.js';
+import type { LimitsPlace, OwnerSettings } from './settings/groups.js';
 import type { Settings } from './settings.js';
-import { takeOver } from './take-over.js';
 import { startTrust } from './token-trust.js';
 
 /** Shorter than OSL_CONTROL_SILENCE_SECONDS, since publishing is exclusive, ms. */
 const STATEMENT_MS = 2_000;
 
-/** Sharing with other gateways; no-ops if there are none. */
 interface GatewaySharing {
   readonly publish: PublicationStore['share'];
   /** False if the control database failed; null if there are no other gateways. */
@@ -113,7 +111,6 @@ function opened(place: LimitsPlace): Promise<CountStore> {
   return place.kind === 'redis' ? openRedisCounts(place.url) : openPostgresCounts(place.at);
 }
 
-/** Concurrent notices. */
 const AT_ONCE = 32;
 
 /** Posts notices as signed webhooks, once each: the caller learns if it arrived, and may retry. */
@@ -147,7 +144,6 @@ export interface OpenService extends ModelChanges {
   readonly databases: ReadonlyMap<string, OpenedEngine>;
   /** Unsealed content of `service.means`, for tools only. */
   readonly means: RequestMeans;
-  /** Records a service event. Never rejects. */
   record(action: string, detail: object): Promise<void>;
   readonly keys: TenantKeys;
   /** Why it started without a policy; null if it has one. */
@@ -165,13 +161,13 @@ export interface OpenService extends ModelChanges {
 export async function openService(
   settings: Settings,
   log: ServiceLog,
-  seat: ProcessFiles = aloneIn(settings.dataDir),
+  seat: ProcessFiles = singleProcessFiles(settings.dataDir),
 ): Promise<OpenService> {
   await ready();
   const control = seat.keeps ? await Control.open(settings, log) : null;
   const closing = new CloseStack();
   try {
-    return await openedIn(settings, log, following(seat, control), closing);
+    return await openedIn(settings, log, withControl(seat, control), closing);
   } catch (error) {
     await closing.close();
     await control?.close();
@@ -300,7 +296,7 @@ async function openedIn(
     resources: trust.resources,
     logins: trust.logins,
     firstUse: seat.firstUse,
-    glasses: openGlasses(join(dataDir, 'break-glass'), settings.alarms.url, log),
+    glasses: openBreakGlass(join(dataDir, 'break-glass'), settings.alarms.url, log),
     owner: ownerOf(settings.owner, log),
     engines,
     runners: new SealedValue(runners),

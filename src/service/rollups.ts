@@ -23,7 +23,7 @@ export async function buildRollups(
   names: readonly string[],
   onBuilt: (built: BuiltRollup) => void,
 ): Promise<void> {
-  for (const facts of chosen(manifest, names))
+  for (const facts of selectedRollups(manifest, names))
     onBuilt(await withCredentials(manifest, facts, () => buildRollup(systemOf(engines, facts), facts)));
 }
 
@@ -34,7 +34,7 @@ export async function rollupReports(
   names: readonly string[],
 ): Promise<readonly RollupReport[]> {
   const reports: RollupReport[] = [];
-  for (const facts of chosen(manifest, names)) {
+  for (const facts of selectedRollups(manifest, names)) {
     const { rollup, connector, fingerprint, maxAgeMs } = facts;
     const states = await withCredentials(manifest, facts, () => readRollupStates(connector));
     if (states === null) throw new StartProblem(`connector \`${connector}\` is not open`);
@@ -60,7 +60,7 @@ export async function rollupReports(
   return reports;
 }
 
-function chosen({ rollups }: Manifest, names: readonly string[]): readonly RollupFacts[] {
+function selectedRollups({ rollups }: Manifest, names: readonly string[]): readonly RollupFacts[] {
   if (rollups.size === 0) throw new StartProblem('the manifest declares no rollups');
   if (names.length === 0) return [...rollups.values()];
   return names.map((name) => {

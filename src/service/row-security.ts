@@ -16,7 +16,6 @@ import type { Model } from '../model/served-model.js';
 import { connectorUrl } from './connector-url.js';
 import type { TenantKeys } from './keys.js';
 
-/** Faults shown per connector. */
 const MOST_TOLD = 3;
 
 /** Signers of rights, per open connector. */

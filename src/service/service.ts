@@ -1,16 +1,20 @@
 import type { AuditLog } from '../../audit/index.js';
 import type { Limiter, TokenVerifier } from '../../policy/index.js';
-import type { PublishingParts } from '../ask/authoring/author.js';
+import type { PublishingParts } from '../ask/authoring/publish.js';
 import type { AnswerParts } from '../ask/index.js';
-import type { TokenExchange } from '../ask/request/exchange.js';
 import type { RequestMeans } from '../ask/request/parts.js';
 import type { Probes, Strangers } from '../ask/request/probes.js';
 import { SealedValue } from '../ask/request/sealed.js';
+import type { TokenExchange } from '../ask/request/token-exchange.js';
 import type { AccessRequestParts } from '../ask/why/request-access.js';
+import { messageOf } from '../base/thrown.js';
 import type { SpoolRoom } from '../engine/index.js';
 import type { KeptPolicy, PartsReached } from '../model/served-model.js';
+import { AuditReader } from './auditing/reader.js';
 import type { Lineage } from './lineage/index.js';
 import type { Revocations } from './revocations.js';
+import { rollupReports } from './rollups.js';
+import type { Settings } from './settings.js';
 import type { SystemReads } from './system-reads.js';
 import type { TokenTrust } from './token-trust.js';
 
@@ -28,7 +32,6 @@ export interface Service
   /** Activation number in the control database; null if the gateway has its own policy. */
   activation(): number | null;
   reached(): PartsReached;
-  /** True if the server accepts requests. */
   steady(): boolean;
   /** Stops or resumes accepting sessions and being ready. */
   drain(on: boolean): void;
@@ -43,11 +46,48 @@ export interface Service
   /** Issuers of identity tokens, and the OAuth client to log in with. */
   readonly logins: TokenTrust['logins'];
   readonly lineage: Lineage | null;
-  /** Null if spooling is off. */
   readonly spool: SpoolRoom | null;
 }
 
 /** Replaces the rate limiter of a service, for policy tests. */
 export function limitedBy(means: RequestMeans, limiter: Limiter): Pick<Service, 'means'> {
   return { means: new SealedValue({ ...means, limiter }) };
+}
+
+/** Log reader and freshness information of a service. */
+export function insightOf(
+  service: Service,
+  { recording }: RequestMeans,
+  settings: Pick<Settings, 'dataDir' | 'audit'>,
+) {
+  const reading = new AuditReader(settings, recording.audit, service.log);
+  const freshness = async () => {
+    const { manifest } = service.model();
+    const facets = [...manifest.facets.values()].filter((f) => f.legOf === null).map((f) => f.name);
+    const times = facets.length === 0 ? new Map<string, string>() : await service.content.indexedAt(facets);
+    const { head } = service.publishing.versions;
+    return {
+      indexes: facets.map((facet) => ({ facet, indexed_at: times.get(facet) ?? null })),
+      rollups: await rollupViews(service),
+      published: head === null ? null : { number: head.number, id: head.id, at: head.at },
+      activation: service.activation(),
+    };
+  };
+  return Object.freeze({ reading, freshness, close: () => reading.close() });
+}
+
+async function rollupViews(service: Service) {
+  const { manifest } = service.model();
+  if (manifest.rollups.size === 0) return [];
+  try {
+    const reports = await rollupReports(manifest, service, []);
+    return reports.map(({ builtAt, maxAgeSeconds, ...report }) => ({
+      ...report,
+      built_at: builtAt,
+      max_age_seconds: maxAgeSeconds,
+    }));
+  } catch (error) {
+    service.log.warn('rollups could not be looked at for who asked', { cause: messageOf(error) });
+    return null;
+  }
 }

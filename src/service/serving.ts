@@ -5,7 +5,7 @@ import type { PolicyFailureSettings } from './settings.js';
 /** The served model, and the only place where it is replaced. */
 export class CurrentModel {
   #model: ServedModel;
-  readonly #policy: PolicyStanding;
+  readonly #policy: PolicyFallback;
   readonly #followers: ((model: ServedModel) => void)[] = [];
 
   /**
@@ -20,7 +20,7 @@ export class CurrentModel {
     onPolicyEnded: () => void,
   ) {
     this.#model = first;
-    this.#policy = new PolicyStanding(settings, log, () => {
+    this.#policy = new PolicyFallback(settings, log, () => {
       this.#replace(this.#model.underPolicy(null));
       onPolicyEnded();
     });
@@ -31,7 +31,6 @@ export class CurrentModel {
     return this.#model;
   }
 
-  /** Subscribes to the served model. */
   follow(follower: (model: ServedModel) => void): void {
     this.#followers.push(follower);
   }
@@ -64,7 +63,6 @@ export class CurrentModel {
     return this.#policy.fault;
   }
 
-  /** True if the newest policy is in force. */
   get isSound(): boolean {
     return !this.#policy.missing && this.#policy.kept === null;
   }
@@ -93,7 +91,7 @@ export type PolicyState = 'kept' | 'missing';
  * none. If the newest is unknown, none at once, unless configured otherwise. Afterwards only a valid policy ends the
  * refusals.
  */
-class PolicyStanding {
+class PolicyFallback {
   readonly #settings: PolicyFailureSettings;
   readonly #log: ServiceLog;
   readonly #ended: () => void;
@@ -122,7 +120,6 @@ class PolicyStanding {
     return this.#fault;
   }
 
-  /** The server starts without a valid policy. */
   failedAtStart(trouble: PolicyTrouble): void {
     this.#missing = true;
     this.#fault = firstOf(trouble);
@@ -191,7 +188,6 @@ class PolicyStanding {
   }
 }
 
-/** The first of several faults. */
 function firstOf({ message }: PolicyTrouble): string {
   return message.split('\n')[0] ?? '';
 }

@@ -1,107 +1,27 @@
 import { join } from 'node:path';
 import { DEFAULT_ISSUER } from '../../policy/tokens/token-fault.js';
-import type { AnswerCacheBounds } from '../ask/data/answer-cache.js';
-import type { Caps } from '../ask/data/parts.js';
 import { StartProblem } from '../base/start-problem.js';
 import type { ChatSettings, ContentSettings } from './indexing/content.js';
 import type { OtlpSettings } from './otlp/index.js';
-import { type AuditKeeping, type AuditSink, auditKeeping, auditSink } from './settings/audit.js';
-import { type ControlSettings, controlSettings } from './settings/control.js';
-import { type LoadSettings, loadSettings } from './settings/load.js';
-import { type OwnerSettings, ownerSettings } from './settings/owner.js';
+import {
+  auditKeeping,
+  auditSink,
+  controlSettings,
+  loadSettings,
+  ownerSettings,
+  tlsSettings,
+} from './settings/groups.js';
 import {
   type Environment,
   isSet,
   type ReadSetting,
   type SettingName,
-  type SettingValue,
   settingsReader,
 } from './settings/table.js';
-import { type ServerTls, tlsSettings } from './settings/tls.js';
 import { type PublicKeyFile, splitList } from './settings/types.js';
 
 /** Settings of a process, from environment and flags. Paths are absolute. */
-export interface Settings {
-  readonly manifestFile: string;
-  readonly policyFile: string;
-  /** Directory of keys, embedded databases and audit log. */
-  readonly dataDir: string;
-  /** Keys shared by several gateways; null: own keys in the data directory. */
-  readonly keysDir: string | null;
-  readonly host: string;
-  readonly admin: AdminSettings;
-  readonly console: SettingValue<'OSL_CONSOLE'>;
-  /** 0: any free port. */
-  readonly httpPort: number;
-  readonly pgPort: number;
-  /** Number of processes; `auto`: one per processor. */
-  readonly workers: SettingValue<'OSL_WORKERS'>;
-  /** Public keys of issuers of actor tokens (`issuers`, `audiences`). */
-  readonly publicKeyFiles: readonly PublicKeyFile[];
-  /** File of further issuers; null: none. */
-  readonly issuersFile: string | null;
-  /** Private key of the exchange, PEM; null: a key in memory. */
-  readonly exchangeKeyFile: string | null;
-  /** True if tokens signed with the gateway's own key (`osl token`) are accepted. */
-  readonly localTokens: boolean;
-  /** Accepted `iss`. */
-  readonly issuers: readonly string[];
-  /** Accepted `aud`; empty: any. */
-  readonly audiences: readonly string[];
-  readonly tls: ServerTls;
-  /** Default sessions per native connector, of all processes. */
-  readonly poolSize: number;
-  /** Sessions of the system role per connector. */
-  readonly systemPoolSize: number;
-  /** Share of the pool that one subject leaves free, from 0 to 1. */
-  readonly poolReserve: number;
-  /** Postgres sessions per subject. */
-  readonly subjectSessions: number;
-  readonly load: LoadSettings;
-  /** Receives a JSON POST at each break-glass use; null: log only. */
-  readonly alarms: { readonly url: string | null };
-  readonly planCacheBytes: number;
-  readonly resultCache: AnswerCacheBounds;
-  /** Catalog engines at a time, one per set of rights. */
-  readonly catalogEngines: number;
-  readonly catalogTimeoutMs: number;
-  readonly caps: Caps;
-  readonly content: ContentSettings;
-  /** Permitted passages compared one by one; above, candidates are searched first. */
-  readonly exactUpTo: number;
-  /** Null: no traces and metrics are exported. */
-  readonly otlp: OtlpSettings | null;
-  /** Interval of schema drift checks; 0: only at start and reload. */
-  readonly driftMs: number;
-  /** Threshold of the slow query log; 0: off. */
-  readonly slowQuestionMs: number;
-  readonly mcp: McpSettings;
-  /** Origins whose pages may call REST. */
-  readonly corsOrigins: readonly string[];
-  readonly audit: AuditSettings;
-  readonly policyFailure: PolicyFailureSettings;
-  /** True if the policy file is watched. */
-  readonly watchesPolicy: boolean;
-  /** Null for a stand-alone gateway. */
-  readonly control: ControlSettings | null;
-  /** Networks, beside this machine, that may read `/metrics`. */
-  readonly metricsFrom: readonly string[];
-  /** Receiver of access requests; null: audit log only. */
-  readonly owner: OwnerSettings;
-  /** File of lineage receivers; null: none. */
-  readonly lineageFile: string | null;
-}
-
-interface AuditSettings {
-  /** After a disk failure: reopen the log, or exit. */
-  readonly whenFailed: 'reopen' | 'exit';
-  /** Segment size; space for two is reserved. */
-  readonly segmentBytes: number;
-  /** Window in which health checks are counted for one record. */
-  readonly probeWindowMs: number;
-  readonly sink: AuditSink;
-  readonly keeping: AuditKeeping;
-}
+export type Settings = Readonly<ReturnType<typeof readSettings>>;
 
 /** Handling of a missing or invalid policy. */
 export interface PolicyFailureSettings {
@@ -109,22 +29,6 @@ export interface PolicyFailureSettings {
   readonly keepMs: number;
   /** True: also while the control database does not answer. */
   readonly keepsUnknown: boolean;
-}
-
-/** Settings of `/mcp`. */
-interface McpSettings {
-  /** Public origin; null: as in the request. */
-  readonly publicUrl: string | null;
-  readonly hosts: readonly string[];
-  readonly origins: readonly string[];
-  readonly authorizationServers: readonly string[];
-}
-
-/** Admin listener; null: port is not opened. */
-interface AdminSettings {
-  readonly host: string;
-  readonly httpPort: number | null;
-  readonly pgPort: number | null;
 }
 
 export type { PublicKeyFile };
@@ -138,17 +42,21 @@ export type { PublicKeyFile };
  */
 export function settingsFrom(env: Environment, cwd: string, over: Partial<Settings> = {}): Settings {
   const read = settingsReader(env, cwd);
-  const dataDir = over.dataDir ?? read('OSL_DATA_DIR');
+  return Object.freeze({ ...readSettings(read, env, over.dataDir ?? read('OSL_DATA_DIR')), ...over });
+}
+
+function readSettings(read: ReadSetting, env: Environment, dataDir: string) {
   const control = controlSettings(read);
   const keys = read('OSL_PUBLIC_KEYS');
   const issuersFile = read('OSL_ISSUERS');
   const issuers = read('OSL_TOKEN_ISSUERS');
-  return Object.freeze({
+  return {
     manifestFile: read('OSL_MANIFEST'),
     // Copy of the policy in the control database, for tools.
     policyFile:
       control?.policySource === 'control' ? join(dataDir, 'control-policy.yaml') : read('OSL_POLICY'),
     dataDir,
+    /** Keys shared by several gateways; null: own keys in the data directory. */
     keysDir: read('OSL_KEYS_DIR'),
     host: read('OSL_HOST'),
     admin: adminSettings(read),
@@ -157,12 +65,15 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     pgPort: read('OSL_PG_PORT'),
     workers: read('OSL_WORKERS'),
     publicKeyFiles: keys,
+    /** Null: a key in memory. */
     exchangeKeyFile: read('OSL_EXCHANGE_KEY'),
     issuersFile,
+    /** True if tokens signed with the gateway's own key (`osl token`) are accepted. */
     localTokens: read('OSL_LOCAL_TOKENS') ?? (keys.length === 0 && issuersFile === null),
     issuers: issuers.length === 0 ? [DEFAULT_ISSUER] : issuers,
     audiences: read('OSL_TOKEN_AUDIENCES'),
     tls: tlsSettings(read),
+    /** Default per native connector, of all processes. */
     poolSize: read('OSL_POOL_SIZE'),
     systemPoolSize: read('OSL_SYSTEM_POOL_SIZE'),
     poolReserve: read('OSL_POOL_RESERVE_PERCENT'),
@@ -184,6 +95,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
       timeoutMs: read('OSL_STATEMENT_TIMEOUT_MS'),
     },
     content: contentSettings(read, env),
+    /** Permitted passages compared one by one; above, candidates are searched first. */
     exactUpTo: read('OSL_RETRIEVE_EXACT_UP_TO'),
     otlp: otlpSettings(read),
     driftMs: read('OSL_DRIFT_SECONDS'),
@@ -201,14 +113,14 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     policyFailure: policyFailure(read),
     owner: ownerSettings(read),
     watchesPolicy: read('OSL_POLICY_WATCH') === 'on',
+    /** Null for a stand-alone gateway. */
     control,
     lineageFile: read('OSL_LINEAGE'),
-    ...over,
-  });
+  };
 }
 
 /** @throws StartProblem if tokens would be sent unencrypted */
-function adminSettings(read: ReadSetting): AdminSettings {
+function adminSettings(read: ReadSetting) {
   const host = read('OSL_ADMIN_HOST');
   const httpPort = read('OSL_ADMIN_PORT');
   const pgPort = read('OSL_ADMIN_PG_PORT');
@@ -229,7 +141,7 @@ function policyFailure(read: ReadSetting): PolicyFailureSettings {
   return { keepMs: word === 'refuse' ? 0 : read('OSL_POLICY_KEEP_SECONDS'), keepsUnknown: word === 'keep' };
 }
 
-function mcpSettings(read: ReadSetting): McpSettings {
+function mcpSettings(read: ReadSetting) {
   const publicUrl = read('OSL_PUBLIC_URL');
   const hosts = read('OSL_MCP_HOSTS').map((name) => name.toLowerCase());
   const origins = read('OSL_MCP_ORIGINS');

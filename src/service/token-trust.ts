@@ -12,7 +12,7 @@ import {
   withDirectTokens,
 } from '../../policy/index.js';
 import { CLOCK_SKEW_SECONDS, MAX_LIFETIME_SECONDS } from '../../policy/tokens/token-fault.js';
-import type { TokenExchange } from '../ask/request/exchange.js';
+import type { TokenExchange } from '../ask/request/token-exchange.js';
 import type { ServiceLog } from '../base/log.js';
 import { StartProblem } from '../base/start-problem.js';
 import { messageOf } from '../base/thrown.js';
@@ -24,9 +24,7 @@ import {
   openIssuers,
 } from '../model/identity/issuers.js';
 import { type IssuerConfig, type LoginConfig, loadIssuers } from '../model/identity/issuers-file.js';
-import { exchangeIssuer, exchangeKey } from './exchange-key.js';
-import { issuerKeys } from './issuer-keys.js';
-import { tenantKeys } from './keys.js';
+import { exchangeIssuer, exchangeKey, issuerKeys, tenantKeys } from './keys.js';
 import type { ReloadPart } from './reload/reload.js';
 import type { Settings } from './settings.js';
 

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { StartProblem } from '../base/start-problem.js';
 import { type Connector, type Manifest, urlVariable } from '../model/manifest/index.js';
-import { answersOf } from './settings/load.js';
+import { answersOf } from './settings/groups.js';
 import { MOST_WORKERS, readVariable } from './settings/table.js';
 import type { Settings } from './settings.js';
 import { sharedOut } from './share.js';

@@ -12,10 +12,9 @@ const WRITES_RECORDS: Readonly<Record<string, string>> = {
   'src/ask/request/probes.ts':
     'counts of what is asked of the process itself, and of refusals without a valid token beyond the first',
   'src/service/auditing/reader.ts': 'event of the service: who has read the log, and by which filter',
-  'src/service/events.ts': 'events of the service: its reloads, a policy that is missing',
-  'src/service/restored.ts': 'event of the service: its data came out of a backup',
-  'src/service/place.ts': 'event of the service: the place of its data was settled',
-  'src/service/lineage/recorder.ts': 'event of lineage: what was delivered, or given up',
+  'src/service/reload/reload.ts': 'events of the service: its reloads, a policy that is missing',
+  'src/service/directory-origin.ts': 'events of the service: its data came out of a backup, or is a copy',
+  'src/service/lineage/description.ts': 'event of lineage: what was delivered, or given up',
 };
 const COUNTS: Readonly<Record<string, string>> = {
   'src/ask/request/limit.ts': 'a request against the bucket of its kind',

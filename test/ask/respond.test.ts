@@ -6,7 +6,7 @@ import { Identity, type IdentityClaims } from '../../policy/identity.js';
 import { compileSnapshot, createLimiter, DEFAULT_LIMITS, NOTHING_REVOKED } from '../../policy/index.js';
 import {
   type AnswerSteps,
-  consider,
+  authorize,
   type Decision,
   ForeignFault,
   type RequestCall,
@@ -234,13 +234,13 @@ test('a request that was considered goes on, or is settled, or is another one', 
   const { parts, recorded } = await startParts(t, model);
   const changing = { ...parts, model: () => model };
   const call = callOf();
-  const considered = await consider(changing, call, requestOf());
+  const considered = await authorize(changing, call, requestOf());
   t.equal(considered.isOf(call), true);
   t.equal(considered.isOf(callOf()), false, 'another request');
   t.equal(considered.isOf({ ...call, credentials: { kind: 'session', identity: mintIdentity(ANN) } }), false);
   model = served.underPolicy(compileSnapshot(document, manifest.catalog, tenant));
   t.equal(considered.isOf(call), false, 'another policy');
-  await considered.rest().settle();
+  await considered.suspend().finish();
   t.strictSame(await recorded(call), ['probe allow', 'probe ok, 0 rows']);
 });
 

@@ -1,6 +1,6 @@
 import { shapeOf } from 'osl-compiler';
 import t, { test } from 'tap';
-import { toldShape } from '../../src/ask/request/told-shape.js';
+import { redactStatement } from '../../src/ask/request/redacted-statement.js';
 import { LiteralScan, TextShape } from '../../src/ask/routes/text-shape.js';
 import { TRICKY } from '../language/compiler/shape-texts.js';
 import { fc } from '../support/fast-check.js';
@@ -191,7 +191,7 @@ test('no literal and no name that nobody declared is in a shape, wherever it sta
   const service = await startTestService({ embedded: true });
   t.teardown(() => service.close());
   const { catalog } = service.service.model().manifest;
-  const shape = (text: string) => toldShape(text, catalog).shape;
+  const shape = (text: string) => redactStatement(text, catalog).shape;
   for (const text of TEXTS) t.notMatch(shape(text), /hunter2/, text);
   t.equal(
     shape(
@@ -199,7 +199,7 @@ test('no literal and no name that nobody declared is in a shape, wherever it sta
     ),
     'select _1.id, count(*) from osl.entities.order _1 where _1.id = ? and _1.id::text <> ? limit $1',
   );
-  const print = (text: string) => toldShape(text, catalog).fingerprint;
+  const print = (text: string) => redactStatement(text, catalog).fingerprint;
   t.equal(
     print('select id from osl.entities.order where id = 1'),
     print('SELECT id\nFROM osl.entities.order WHERE id=22'),
@@ -212,5 +212,5 @@ test('a long text costs no more than its first part', async (t) => {
   t.teardown(() => service.close());
   const { catalog } = service.service.model().manifest;
   for (const part of ["'", '"', '$a', '/*', '$$', 'a', '(', "E'\\", 'u&', '-'])
-    t.ok(toldShape(part.repeat(1_000_000), catalog).shape.length < 1_100, part);
+    t.ok(redactStatement(part.repeat(1_000_000), catalog).shape.length < 1_100, part);
 });

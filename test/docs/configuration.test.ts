@@ -27,7 +27,7 @@ const OTHER_READERS: ReadonlyMap<string, string> = new Map([
   ...[
     'src/service/data-epochs.ts',
     'src/service/engines.ts',
-    'src/service/indexing/index-signals.ts',
+    'src/service/indexing/index-content.ts',
     'src/service/lineage.ts',
     'src/service/row-security.ts',
     'cli/commands/discover.ts',

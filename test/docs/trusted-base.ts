@@ -137,7 +137,7 @@ const PARTS: readonly Part[] = [
         'Values are given slot by slot in the order of `emit`, an attribute by the index of its subject, and what is missing is an error. Nothing found.',
       ),
       file(
-        'src/ask/data/runtime/derived.ts',
+        'src/ask/data/runtime/derived-attributes.ts',
         'a derived attribute with all passages that it rests on, or not at all',
         'A value counts where as many passages are seen as it rests on; keys are pairs as JSON, so that no two names make a third. Nothing found.',
       ),
@@ -401,7 +401,7 @@ const PARTS: readonly Part[] = [
         'Looked for words of the upstream that reach a caller: none do, but for a parameter’s number. 42501 of a function of the model’s tables is told as `sourceDenied`, without a name that the caller did not write. The fields of an error: a body that ends early gives fewer. Nothing found.',
       ),
       file(
-        'src/ask/request/told.ts',
+        'src/ask/request/public-error.ts',
         'everything of ours is a request id',
         'Only a QueryError is told as it is. Nothing found.',
       ),

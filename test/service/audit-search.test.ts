@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path';
 import t from 'tap';
-import { AuditReader } from '../../src/service/auditing/index.js';
+import { AuditReader } from '../../src/service/auditing/reader.js';
 import { settingsFrom } from '../../src/service/settings.js';
 import { sealedParts } from '../support/sealed-parts.js';
 import { startRest } from '../surfaces/rest/fixture.js';

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { watchFile } from '../../src/service/reload/watch-file.js';
+import { watchFile } from '../../src/service/follow-control.js';
 import { temporary } from '../tools/cli/support.js';
 
 t.test(

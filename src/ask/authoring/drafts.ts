@@ -9,11 +9,17 @@ import {
   type VersionSummary,
 } from '../../model/versions/index.js';
 import { type RequestCall, respond, versionsOf } from '../index.js';
-import { AUTHORING, authored, groundOf, type PublishingParts, type WithVersions } from './author.js';
-import { draftNamed } from './publish.js';
+import {
+  AUTHORING,
+  authored,
+  baselineOf,
+  draftNamed,
+  type PublishingParts,
+  type WithVersions,
+} from './publish.js';
 
 /** A draft in one of three states, as shown to authors. */
-export type ToldDraft = Omit<StoredDraft, 'text' | 'placed'> & {
+export type DraftSummary = Omit<StoredDraft, 'text' | 'placed'> & {
   readonly state: 'draft' | 'validated' | 'published';
   /** Id of the version made from it; null if none. */
   readonly published_as: string | null;
@@ -26,10 +32,8 @@ export interface Publications {
   /** Version of the manifest file, without published objects. */
   readonly base: string;
   readonly objects: readonly PublishedObject[];
-  /** Newest first. */
   readonly history: readonly VersionSummary[];
-  readonly drafts: readonly ToldDraft[];
-  /** True if the history has more versions than are listed. */
+  readonly drafts: readonly DraftSummary[];
   readonly truncated: boolean;
 }
 
@@ -44,11 +48,11 @@ interface PublishedObject {
 const LISTED = 200;
 
 /** Stores a fragment, valid or not; idempotent for the same text. @throws QueryError as `candidates`, E0511 */
-export async function keepDraft(
+export async function storeDraft(
   parts: PublishingParts,
   call: RequestCall,
   fragment: { readonly text: string; readonly placed: boolean },
-): Promise<ToldDraft> {
+): Promise<DraftSummary> {
   const { drafts, exclusively } = parts.publishing;
   return authored(parts, call, 'draft', fragment.text, ({ identity: { subject, chain } }) =>
     exclusively(async () => {
@@ -60,7 +64,7 @@ export async function keepDraft(
           throw queryError('tooLarge', { what: 'the number of drafts', limit: MAX_DRAFTS });
         await drafts.put(draft);
       }
-      return toldOf(parts, draft);
+      return summaryOf(parts, draft);
     }),
   );
 }
@@ -70,12 +74,12 @@ export async function discardDraft(
   parts: PublishingParts,
   call: RequestCall,
   id: string,
-): Promise<ToldDraft> {
+): Promise<DraftSummary> {
   return authored(parts, call, 'discard', id, () =>
     parts.publishing.exclusively(async () => {
       const draft = draftNamed(parts, id);
       await parts.publishing.drafts.discard(draft.id);
-      return toldOf(parts, draft);
+      return summaryOf(parts, draft);
     }),
   );
 }
@@ -85,7 +89,7 @@ export async function validateDraft(
   parts: PublishingParts,
   call: RequestCall,
   id: string,
-): Promise<WithVersions<Judgement & { readonly draft: ToldDraft }>> {
+): Promise<WithVersions<Judgement & { readonly draft: DraftSummary }>> {
   return respond(parts, call, {
     action: 'validate',
     asked: { kind: 'draft', text: id },
@@ -95,7 +99,7 @@ export async function validateDraft(
       const draft = draftNamed(parts, id);
       const step = { action: 'publish', text: draft.text, placed: draft.placed } as const;
       const { subject } = caller.identity;
-      return { draft, stepped: await parts.drafting.workOut(step, groundOf(caller.model), subject) };
+      return { draft, stepped: await parts.drafting.workOut(step, baselineOf(caller.model), subject) };
     },
     answer: async ({ draft, stepped }, caller) => {
       const versions = versionsOf(caller);
@@ -106,7 +110,7 @@ export async function validateDraft(
         ok: stepped.ok,
         diagnostics: stepped.ok ? [] : stepped.findings,
         diff: stepped.ok ? stepped.diff : null,
-        draft: toldOf(parts, draftNamed(parts, id)),
+        draft: summaryOf(parts, draftNamed(parts, id)),
         versions,
       };
     },
@@ -126,7 +130,7 @@ export async function publications(parts: PublishingParts, call: RequestCall): P
       base: file.version,
       objects,
       history: versions.history.slice(-LISTED).reverse(),
-      drafts: drafts.all().map((draft) => toldOf(parts, draft)),
+      drafts: drafts.all().map((draft) => summaryOf(parts, draft)),
       truncated: versions.history.length > LISTED,
     };
   });
@@ -134,7 +138,7 @@ export async function publications(parts: PublishingParts, call: RequestCall): P
 
 export type VersionOrDraft =
   | { readonly kind: 'version'; readonly version: Version }
-  | { readonly kind: 'draft'; readonly draft: ToldDraft & Pick<StoredDraft, 'text'> };
+  | { readonly kind: 'draft'; readonly draft: DraftSummary & Pick<StoredDraft, 'text'> };
 
 /** One version with its objects, by number or id, or one draft with its text. Throws as `candidates`, E4040 */
 export async function publication(
@@ -145,17 +149,17 @@ export async function publication(
   const { versions, drafts } = parts.publishing;
   return authored(parts, call, 'objects', id, async (): Promise<VersionOrDraft> => {
     const draft = drafts.get(id);
-    if (draft !== null) return { kind: 'draft', draft: { ...toldOf(parts, draft), text: draft.text } };
+    if (draft !== null) return { kind: 'draft', draft: { ...summaryOf(parts, draft), text: draft.text } };
     const version = await versions.find((v) => v.id === id || String(v.number) === id);
     if (version === null) throw queryError('notFound', {});
     return { kind: 'version', version };
   });
 }
 
-function toldOf(
+function summaryOf(
   { publishing }: Pick<PublishingParts, 'publishing'>,
   { text: _, placed: __, ...draft }: StoredDraft,
-): ToldDraft {
+): DraftSummary {
   const version = publishing.versions.history.findLast((v) => v.draft === draft.id);
   const state = version !== undefined ? 'published' : draft.validated === null ? 'draft' : 'validated';
   return { ...draft, state, published_as: version?.id ?? null };

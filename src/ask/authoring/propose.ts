@@ -12,24 +12,22 @@ import type { Manifest } from '../../model/manifest/index.js';
 import { type Unread, upstreamOf, upstreamsOf } from '../graph/describe.js';
 import { type RequestCall, versionsOf } from '../index.js';
 import {
+  type AuthoringBaseline,
   authored,
-  groundOf,
-  type PolicyBaseline,
+  baselineOf,
   type PublishingParts,
   type WithVersions,
-} from './author.js';
+} from './publish.js';
 
 /** Relations of the databases that the manifest does not use yet. */
 export interface Candidates {
   readonly candidates: readonly AdoptionCandidate[];
-  /** Connectors whose catalog could not be read. */
   readonly unread: readonly Unread[];
-  /** True if some database has more relations than are read. */
   readonly truncated: boolean;
 }
 
 /** Object to draft; tables and candidates are written `connector.schema.table`. */
-export interface Wish {
+export interface SuggestionTarget {
   readonly kind: 'candidate' | 'table' | 'term';
   readonly name: string;
 }
@@ -49,10 +47,10 @@ export async function candidates(parts: PublishingParts, call: RequestCall): Pro
 export async function suggest(
   parts: PublishingParts,
   call: RequestCall,
-  wish: Wish,
+  wish: SuggestionTarget,
 ): Promise<WithVersions<Suggestion>> {
   return authored(parts, call, 'suggest', JSON.stringify(wish), async ({ identity: { subject } }) => {
-    const served = groundOf(parts.model());
+    const served = baselineOf(parts.model());
     return { ...(await suggestion(parts, call, served, subject, wish)), versions: versionsOf(served) };
   });
 }
@@ -67,7 +65,7 @@ export async function validate(
   proposal: Proposal,
 ): Promise<WithVersions<Judgement>> {
   return authored(parts, call, 'validate', proposal.text, async ({ identity: { subject } }) => {
-    const served = groundOf(parts.model());
+    const served = baselineOf(parts.model());
     const judgement = await parts.drafting.judge(proposal, served, subject);
     return { ...judgement, versions: versionsOf(served) };
   });
@@ -76,9 +74,9 @@ export async function validate(
 async function suggestion(
   parts: PublishingParts,
   call: RequestCall,
-  served: PolicyBaseline,
+  served: AuthoringBaseline,
   author: string,
-  wish: Wish,
+  wish: SuggestionTarget,
 ): Promise<Suggestion> {
   if (wish.kind === 'term')
     return (await parts.drafting.suggestTerm(shortName(wish.name), served, author)) ?? nothingFor(wish);
@@ -87,14 +85,14 @@ async function suggestion(
   const read = await upstreamOf(parts, call.requestId, connector);
   if (typeof read === 'string')
     throw queryError('unresolvable', { detail: `connector \`${connector}\`: ${read}`, hint: null });
-  const found = findWanted(wish, read, connector, served.manifest);
+  const found = findCandidate(wish, read, connector, served.manifest);
   if (found === undefined) return nothingFor(wish);
   return parts.drafting.suggestRelation(found, served, author);
 }
 
 /** A candidate is looked up among relations not adopted yet; a table may be adopted already. */
-function findWanted(
-  { kind, name }: Wish,
+function findCandidate(
+  { kind, name }: SuggestionTarget,
   read: UpstreamSchema,
   connector: string,
   manifest: Manifest,
@@ -104,7 +102,7 @@ function findWanted(
   return relation === undefined ? undefined : candidateFor(relation, read, connector, manifest);
 }
 
-function nothingFor({ kind, name }: Wish): never {
+function nothingFor({ kind, name }: SuggestionTarget): never {
   const what = { candidate: 'is no candidate', table: 'is no table', term: 'meets nothing in the graph' }[
     kind
   ];

@@ -1,10 +1,10 @@
-import { QueryError, queryError, WAYS } from 'osl-compiler';
+import { assertNever, QueryError, queryError, WAYS } from 'osl-compiler';
 import { compilingSnapshot, type PolicySnapshot } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
 import type { DraftFinding, ManifestDifference, PublishStep } from '../../model/authoring/index.js';
-import type { StepResult } from '../../model/drafting/index.js';
+import type { DraftBaseline, DraftCompiler, StepResult } from '../../model/drafting/index.js';
 import { entityName, facetName, metricName } from '../../model/graph/index.js';
-import type { Manifest } from '../../model/manifest/index.js';
+import { EMPTY_OVERLAY, type Manifest } from '../../model/manifest/index.js';
 import type {
   NewVersion,
   PublicationStore,
@@ -13,11 +13,22 @@ import type {
   VersionFile,
   VersionSummary,
 } from '../../model/versions/index.js';
-import { type Caller, type RequestCall, respond, useUp, versionsOf } from '../index.js';
-import { AUTHORING, groundOf, type PublishingParts, type WithVersions } from './author.js';
+import type { UpstreamParts } from '../graph/describe.js';
+import {
+  type Caller,
+  type Decision,
+  type RequestCall,
+  type RequestParts,
+  type RunningParts,
+  respond,
+  type ServedVersions,
+  type SingleUse,
+  useUp,
+  versionsOf,
+} from '../index.js';
 
 /** Notes for the author: added objects that no role has a grant on. */
-function ungranted({
+function grantNotes({
   diff,
   snapshot,
 }: {
@@ -42,7 +53,6 @@ export interface ChangeRequest {
     | { readonly action: 'withdraw'; readonly paths: readonly string[] }
     /** Number or id of a version; 0: the manifest file alone. */
     | { readonly action: 'rollback'; readonly to: number | string };
-  /** Manifest version that the change was made for; null if not stated. */
   readonly base: string | null;
   readonly text: string;
 }
@@ -79,7 +89,7 @@ export async function publish(
       // Changes are serialized; the served model may have changed in the meantime.
       inTurn: (work) => parts.publishing.exclusively(work),
       decide: async (caller, record) => {
-        const { stepped, made } = await workedOut(parts, caller, request);
+        const { stepped, made } = await computeChange(parts, caller, request);
         if (!stepped.ok) {
           ({ findings } = stepped);
           throw notServable(findings);
@@ -88,7 +98,7 @@ export async function publish(
         const { document } = caller.snapshot;
         const snapshot = await inTurns(compilingSnapshot(document, manifest.catalog, manifest.tenant));
         const worked = { ...stepped, snapshot };
-        if (made !== null) mustStand(parts, caller, worked);
+        if (made !== null) requireSameRowSecurity(parts, caller, worked);
         record.touches({ form: null, objects: objectsOf(diff, manifest) });
         // A no-op does not use up the token: a client that lost the answer can repeat its request.
         if (made !== null) await useUp(parts, call, caller.identity);
@@ -102,7 +112,7 @@ export async function publish(
             ? (parts.publishing.versions.history.at(-1) ?? null)
             : await commit(parts, call, caller, worked, made),
         diff: worked.diff,
-        notes: ungranted(worked),
+        notes: grantNotes(worked),
         versions: versionsOf(worked),
       }),
     });
@@ -114,23 +124,23 @@ export async function publish(
 }
 
 interface PublishDecision {
-  readonly worked: Workable;
+  readonly worked: PublishableChange;
   readonly made: VersionOrigin | null;
 }
 
-type Workable = Extract<StepResult, { ok: true }> & { readonly snapshot: PolicySnapshot };
+type PublishableChange = Extract<StepResult, { ok: true }> & { readonly snapshot: PolicySnapshot };
 type VersionOrigin = Pick<NewVersion, 'action' | 'draft' | 'restores'>;
 
-async function workedOut(
+async function computeChange(
   parts: PublishingParts,
   caller: Caller,
   request: ChangeRequest,
 ): Promise<{ readonly stepped: StepResult; readonly made: VersionOrigin | null }> {
   const { step, draft, restores } = await stepOf(parts, request);
-  const stepped = await parts.drafting.workOut(step, groundOf(caller.model), caller.identity.subject);
+  const stepped = await parts.drafting.workOut(step, baselineOf(caller.model), caller.identity.subject);
   // A repeated request, e.g. after a lost answer, succeeds whatever its base version.
   if (stepped.ok && stepped.published) return { stepped, made: null };
-  mustBeFor(request.base, caller, parts.publishing);
+  requireCurrentBase(request.base, caller, parts.publishing);
   return { stepped, made: { action: step.action, draft, restores } };
 }
 
@@ -139,7 +149,7 @@ async function commit(
   { publishing, log }: PublishingParts,
   { requestId }: RequestCall,
   caller: Caller,
-  worked: Workable,
+  worked: PublishableChange,
   made: VersionOrigin,
 ): Promise<VersionSummary> {
   const { identity } = caller;
@@ -176,15 +186,13 @@ async function shared({ share }: PublicationStore, sealed: VersionFile, { manife
       throw queryError('baseChanged', { current: manifest.version });
     case 'unavailable':
       throw queryError('controlUnavailable', {});
-    default: {
-      const unknown: never = outcome;
-      return unknown;
-    }
+    default:
+      return assertNever(outcome);
   }
 }
 
 /** Requires the served version as base, and that the newest version is the one served. */
-function mustBeFor(
+function requireCurrentBase(
   base: string | null,
   { manifest, model: { published } }: Caller,
   { versions }: PublicationStore,
@@ -201,7 +209,7 @@ function mustBeFor(
  *
  * @throws QueryError E1002
  */
-function mustStand(parts: PublishingParts, served: Caller, next: Workable): void {
+function requireSameRowSecurity(parts: PublishingParts, served: Caller, next: PublishableChange): void {
   for (const { name, rowSecurity } of next.manifest.connectors.values()) {
     if (!rowSecurity) continue;
     const signer = parts.rowRights(name);
@@ -247,22 +255,20 @@ function objectsOf({ changes }: ManifestDifference, manifest: Manifest): readonl
         return `osl.connectors.${name}`;
       case 'feature':
         return `osl.features.${name}`;
-      default: {
-        const unknown: never = kind;
-        return unknown;
-      }
+      default:
+        return assertNever(kind);
     }
   });
   return [...new Set(names)].sort();
 }
 
-interface PublishRequest {
+interface ResolvedChange {
   readonly step: PublishStep;
   readonly draft: string | null;
   readonly restores: number | null;
 }
 
-async function stepOf(parts: PublishingParts, { change }: ChangeRequest): Promise<PublishRequest> {
+async function stepOf(parts: PublishingParts, { change }: ChangeRequest): Promise<ResolvedChange> {
   const own = { draft: null, restores: null };
   switch (change.action) {
     case 'publish':
@@ -275,14 +281,12 @@ async function stepOf(parts: PublishingParts, { change }: ChangeRequest): Promis
       const step = { action: 'rollback', to: to ?? { objects: {}, over: {} } } as const;
       return { step, draft: null, restores: to?.number ?? 0 };
     }
-    default: {
-      const unknown: never = change;
-      return unknown;
-    }
+    default:
+      return assertNever(change);
   }
 }
 
-function draftStep(parts: PublishingParts, id: string): PublishRequest {
+function draftStep(parts: PublishingParts, id: string): ResolvedChange {
   const draft = draftNamed(parts, id);
   if (draft.validated === null) {
     throw queryError('wrongState', {
@@ -315,4 +319,57 @@ function unknownVersion(what: 'draft' | 'version', name: string): QueryError {
     detail: `there is no ${what} \`${name.slice(0, 100)}\``,
     hint: WAYS.objects.rest,
   });
+}
+
+/** Dependencies of authoring requests, beyond those of every request. */
+export interface PublishingParts
+  extends RequestParts,
+    SingleUse,
+    UpstreamParts,
+    Pick<RunningParts, 'engines' | 'rowRights'> {
+  readonly publishing: PublicationStore;
+  readonly drafting: DraftCompiler;
+}
+
+/** An answer with the versions that it is based on. */
+export type WithVersions<T> = T & { readonly versions: ServedVersions };
+
+/** Settings shared by all authoring requests: their own rate-limit bucket, and an admin role over the whole chain. */
+export const AUTHORING = {
+  bucket: 'authoring',
+  permits: ({ access }: Caller): void => {
+    if (access.adminRoles.size === 0) throw queryError('authorsOnly', {});
+  },
+} as const satisfies Partial<Decision<unknown>>;
+
+/**
+ * Handles an authoring request that changes nothing.
+ *
+ * @param text logged by its fingerprint; null: none
+ * @throws QueryError E2101 without an admin role, and as `respond`
+ */
+export function authored<T>(
+  parts: RequestParts,
+  call: RequestCall,
+  action: string,
+  text: string | null,
+  answer: (caller: Caller) => T | Promise<T>,
+): Promise<T> {
+  return respond<Caller, T>(parts, call, {
+    action,
+    ...(text !== null && { asked: { kind: 'draft', text } }),
+    ...AUTHORING,
+    decide: (caller) => caller,
+    answer,
+  });
+}
+
+/** The served model together with the documents that it was compiled from. */
+export type AuthoringBaseline = DraftBaseline & { readonly snapshot: PolicySnapshot };
+
+/** @throws QueryError E2001 */
+export function baselineOf({ manifest, snapshot, file, published }: Caller['model']): AuthoringBaseline {
+  if (snapshot === null) throw queryError('noSnapshot', {});
+  const { objects } = published ?? EMPTY_OVERLAY;
+  return { base: file.document, objects, manifest, snapshot };
 }

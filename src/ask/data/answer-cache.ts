@@ -16,7 +16,6 @@ import type { ModelUsage } from './model-usage.js';
 import { type AnswerFreshness, unlessStopped } from './question.js';
 
 interface CachedAnswer {
-  /** DataRow messages, and the number of rows in each piece. */
   readonly pieces: readonly { readonly bytes: Uint8Array; readonly rows: number }[];
   readonly rows: number;
   readonly bytes: number;
@@ -31,11 +30,9 @@ interface CachedAnswer {
 export interface AnswerCacheBounds {
   readonly bytes: number;
   readonly entries: number;
-  /** Largest answer to cache. */
   readonly answerBytes: number;
 }
 
-/** Approximate overhead of an entry: key, objects, list of pieces. */
 const ENTRY_BYTES = 512;
 
 /** LRU cache of answers. Counts as answer memory, and shrinks when running queries need it. */
@@ -103,7 +100,6 @@ function sizeOf({ bytes }: CachedAnswer): number {
 interface AnswerCacheKey {
   readonly key: string;
   readonly rules: ReadonlyMap<string, CacheRule>;
-  /** Smallest maximum age among `rules`. */
   readonly maxAgeMs: number;
 }
 
@@ -116,7 +112,6 @@ export interface DataEpochs {
 interface KeyParts {
   readonly caller: Caller;
   readonly plan: GovernedPlan;
-  /** Values of the plan's slots, in order. */
   readonly values: readonly BoundValue[];
   readonly resultFormats: readonly (0 | 1)[];
   readonly settings: StatementSettings | undefined;
@@ -149,15 +144,15 @@ function rulesOf(manifest: Manifest, plan: GovernedPlan): ReadonlyMap<string, Ca
   return rules.size > 0 && isRepeatable(plan) ? rules : null;
 }
 
-export function keepingOf(parts: KeyParts): AnswerCacheKey | null {
+export function cacheKeyOf(parts: KeyParts): AnswerCacheKey | null {
   const rules = cacheRulesOf(parts.caller.manifest, parts.plan);
-  if (rules === null || !saysTheSameTomorrow(parts)) return null;
+  if (rules === null || !hasNoRelativeTimes(parts)) return null;
   const maxAgeMs = Math.min(...[...rules.values()].map((r) => r.maxAgeMs));
   return { key: keyOf(parts), rules, maxAgeMs };
 }
 
 /** False if a value is a relative time such as 'tomorrow'. */
-function saysTheSameTomorrow({ plan, values }: KeyParts): boolean {
+function hasNoRelativeTimes({ plan, values }: KeyParts): boolean {
   return emit(plan).slots.every((slot, i) => {
     const value = values[i];
     if (value === undefined) return false;
@@ -211,7 +206,6 @@ export interface CacheableQuestion {
   /** Counts the copy of the answer until it is cached. */
   readonly memory: MemoryShare;
   readonly signal: AbortSignal | null;
-  /** Throws if a relation of the plan is out of service. */
   requireInService(): void;
   live(sink: RowSink): Promise<ExecuteResult>;
 }
@@ -230,7 +224,7 @@ export async function answerFromCache(
   const kept = again.mayReuse ? answers.find(keeping.key, epoch, keeping.maxAgeMs) : null;
   if (kept !== null) {
     again.requireInService();
-    spending.keptAnswer(epoch, performance.now() - kept.readAt);
+    spending.cachedAnswer(epoch, performance.now() - kept.readAt);
     await give(kept, sink, signal);
     return { rows: kept.rows, truncated: false, freshness: { from: 'cache', asOf: kept.asOf } };
   }

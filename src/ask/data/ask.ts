@@ -3,10 +3,10 @@ import { type ExecuteResult, MemoryShare, type RowSink } from '../../engine/inde
 import { type Caller, type ServedVersions, versionsOf } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
 import { Payment } from '../request/limit.js';
-import { type AnswerSteps, consider, type Decision, type Permits, respond } from '../request/respond.js';
-import { answerFromCache, keepingOf } from './answer-cache.js';
-import { withinCost } from './cost-guard.js';
-import { asksModel, mayAskModel } from './model-egress.js';
+import { type AnswerSteps, authorize, type Decision, type Permits, respond } from '../request/respond.js';
+import { answerFromCache, cacheKeyOf } from './answer-cache.js';
+import { withinCost } from './cost-limit.js';
+import { requireModelAccess, sendsToModel } from './model-egress.js';
 import { IndexesRead, type IndexRead, ModelUsage } from './model-usage.js';
 import type { AnswerParts } from './parts.js';
 import { placedError, planOf, throwStepError } from './planning.js';
@@ -32,9 +32,7 @@ export interface QueryAnswer {
   readonly truncated: boolean;
   /** True if a cap cut a preceding step whose rows do not depend on each other. */
   readonly clipped: boolean;
-  /** Fields that are redacted in the passages of the answer. */
   readonly redactedFields: readonly string[];
-  /** Indexes that the answer was read from. */
   readonly indexes: readonly IndexRead[];
   /** Passages for which a decoder operator failed; their value is NULL. */
   readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
@@ -55,12 +53,12 @@ export function ask(
   question: DataQuestion,
   delivery: ResultDelivery,
 ): Promise<QueryAnswer> {
-  const answering = answeringOf(parts, question, delivery);
+  const answering = answerStepsOf(parts, question, delivery);
   const { prepared } = question;
   const mayRun = prepared?.plan.rollup === null || question.mayBeOld === true;
-  if (prepared?.considered.isOf(question) === true && mayRun && prepared.payment.take()) {
-    const { considered } = prepared;
-    return considered.as('query').answer(answering);
+  if (prepared?.authorized.isOf(question) === true && mayRun && prepared.payment.take()) {
+    const { authorized } = prepared;
+    return authorized.continueAs('query').answer(answering);
   }
   const decision = decisionOf(parts, question, 'query', prepared?.payment);
   return respond(parts, question, { ...decision, ...answering });
@@ -74,12 +72,12 @@ export function ask(
  * @throws QueryError
  */
 export async function prepare(parts: AnswerParts, question: DataQuestion): Promise<CompiledQuestion> {
-  const considered = await consider(parts, question, decisionOf(parts, question, 'prepare'));
-  considered.rest();
+  const authorized = await authorize(parts, question, decisionOf(parts, question, 'prepare'));
+  authorized.suspend();
   const { body, parameterOids } = question;
-  const { decided: plan } = considered;
-  const record = (): Promise<void> => considered.settle();
-  return Object.freeze({ body, parameterOids, plan, considered, payment: new Payment(), record });
+  const { decided: plan } = authorized;
+  const record = (): Promise<void> => authorized.finish();
+  return Object.freeze({ body, parameterOids, plan, authorized, payment: new Payment(), record });
 }
 
 /** Plans the query, and checks the policy on model calls and its cost. */
@@ -91,7 +89,7 @@ export function decisionOf(
 ): Decision<GovernedPlan> {
   const decide = (caller: Caller, record: DecisionRecord): GovernedPlan | Promise<GovernedPlan> => {
     const judged = (plan: GovernedPlan): GovernedPlan | Promise<GovernedPlan> => {
-      requireMayAsk(plan, record);
+      recordAndCheck(plan, record);
       const runs = action === 'query' || action === 'prepare'; // EXPLAIN costs nothing
       return (runs ? withinCost(parts, caller, plan)?.then(() => plan) : undefined) ?? plan;
     };
@@ -102,13 +100,13 @@ export function decisionOf(
 }
 
 /** @throws QueryError E2101 */
-function requireMayAsk(plan: GovernedPlan, record: DecisionRecord): GovernedPlan {
+function recordAndCheck(plan: GovernedPlan, record: DecisionRecord): GovernedPlan {
   record.touches(plan);
-  mayAskModel(plan);
+  requireModelAccess(plan);
   return plan;
 }
 
-function answeringOf(
+function answerStepsOf(
   parts: AnswerParts,
   question: DataQuestion,
   delivery: ResultDelivery,
@@ -124,7 +122,7 @@ function answeringOf(
     reads: (plan) => plan,
     answer: async (plan, caller, recorded, permits) => {
       // Sending passages to a model cannot be undone, so the record comes first.
-      if (asksModel(plan)) await recorded;
+      if (sendsToModel(plan)) await recorded;
       const versions = versionsOf(caller);
       const { sink } = delivery;
       const opened = (runtime: readonly RuntimeRows[]): RowSink => {
@@ -176,7 +174,6 @@ export class CountedSink implements RowSink {
   }
 }
 
-/** Opens the sink once the rows of preceding steps are known. */
 type OpenSink = (runtime: readonly RuntimeRows[]) => RowSink;
 
 /** Runs a plan; no row is sent before `recorded` resolves. Throws as `GovernedEngine.execute`. */
@@ -189,7 +186,7 @@ export function run(
   sink: OpenSink,
   spending = new ModelUsage(),
 ): Promise<QueryExecution> {
-  const written: OpenSink = (runtime) => afterwards(recorded, sink(runtime));
+  const written: OpenSink = (runtime) => whenRecorded(recorded, sink(runtime));
   const underway = parts.underway.begin(caller, plan, delivery.signal, parts.model());
   const memory = new MemoryShare(parts.memory, caller.identity.subject);
   const running = { ...delivery, signal: underway.signal };
@@ -224,7 +221,6 @@ export function redactionOf({ outputs }: GovernedPlan, runtime: readonly Runtime
   );
 }
 
-/** Runs the preceding steps of the plan, then its statement. */
 async function execute(
   parts: AnswerParts,
   caller: Caller,
@@ -268,7 +264,7 @@ async function execute(
   const rest = { runtime, indexes: indexes.list() };
   const mayKeep = delivery.again !== undefined && delivery.maxRows === 0 && snapshots === undefined;
   const keeping =
-    mayKeep && parts.answers.isOn ? keepingOf({ caller, plan, values, resultFormats, settings }) : null;
+    mayKeep && parts.answers.isOn ? cacheKeyOf({ caller, plan, values, resultFormats, settings }) : null;
   if (keeping === null) {
     // Read before the statement runs, since a rollup may be rebuilt meanwhile.
     const freshness = rollupFreshness(parts, caller, plan);
@@ -312,7 +308,7 @@ interface QueryExecution extends ExecuteResult {
 }
 
 /** Delays rows until the decision is durable; the query itself has no side effects. */
-function afterwards(decided: Promise<void>, sink: RowSink): RowSink {
+function whenRecorded(decided: Promise<void>, sink: RowSink): RowSink {
   let durable = false;
   const settled = decided.then(() => {
     durable = true;
@@ -324,7 +320,6 @@ function afterwards(decided: Promise<void>, sink: RowSink): RowSink {
   };
 }
 
-/** Time limit of one query, over all its steps. */
 interface QuestionTime {
   /** Deadline on the clock of `performance.now()`; `Infinity` if there is none. */
   readonly until: number;

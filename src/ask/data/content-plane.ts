@@ -72,7 +72,7 @@ export interface DecoderUsage {
   readonly known: number;
 }
 
-export interface RerankSpent {
+export interface RerankUsage {
   /** Passages sent. */
   readonly passages: number;
   /** Including retries. */
@@ -87,13 +87,12 @@ interface RerankCaller {
   readonly subject: string;
   readonly signal: AbortSignal | null;
   /** Called once, also if aborted. */
-  readonly spend: (spent: RerankSpent) => void;
+  readonly spend: (spent: RerankUsage) => void;
 }
 
 export interface OperatorCaller {
   readonly subject: string;
   readonly timeoutMs: number;
-  /** Deadline, on the clock of `performance.now()`. */
   readonly until: number;
   /** Called once, also if aborted. */
   readonly spend: (spent: DecoderUsage) => void;
@@ -131,9 +130,7 @@ export interface ContentPlane {
   ): Promise<string | null>;
   /** Terms of a query, tokenized as the facet's passages are. */
   lexicalQuery(facet: string, text: string): Promise<LexicalQuery>;
-  /** Embedding by the facet's model, in pgvector's text format. */
   embedQuery(facet: string, text: string): Promise<string>;
-  /** True if a model for decoder operators is configured. */
   readonly hasDecoder: boolean;
   /** Validates the arguments before anything is retrieved. @throws QueryError E0511 */
   check(call: OperatorCall): Promise<void>;

@@ -1,12 +1,10 @@
-import { arrayText, emit, type GovernedPlan, InternalError, queryError, type Slot } from 'osl-compiler';
-import { eachDataRow, textValuesOf } from '../../engine/index.js';
+import { arrayText, assertNever, emit, type GovernedPlan, queryError, type Slot } from 'osl-compiler';
 import type { Caller } from '../request/caller.js';
 import { respond } from '../request/respond.js';
 import { decisionOf } from './ask.js';
 import type { AnswerParts } from './parts.js';
 import type { DataQuestion } from './question.js';
-import { engineOf } from './runtime/index.js';
-import { settingsFor } from './runtime/step.js';
+import { explainLines } from './runtime/step.js';
 
 /** The statement alone, or also the database's plan for it. */
 export type UpstreamDetail = 'statement' | 'plan';
@@ -25,7 +23,6 @@ interface UpstreamParameter {
 interface UpstreamView {
   readonly sql: string;
   readonly parameters: readonly UpstreamParameter[];
-  /** Output of EXPLAIN for the generic plan. */
   readonly plan?: string;
   readonly truncated?: true;
 }
@@ -88,10 +85,8 @@ function parameterOf(slot: Slot): UpstreamParameter {
       return { type, from: 'step' };
     case 'pad':
       return { type, from: 'mask_key' };
-    default: {
-      const unknown: never = slot;
-      throw new InternalError(`unexpected slot ${String(unknown)}`);
-    }
+    default:
+      return assertNever(slot);
   }
 }
 
@@ -101,21 +96,7 @@ async function upstreamPlan(
   plan: GovernedPlan,
   signal: AbortSignal,
 ): Promise<Pick<UpstreamView, 'plan' | 'truncated'>> {
-  const { rows, bytes, timeoutMs } = parts.caps;
-  const lines: string[] = [];
-  const sink = {
-    write: (messages: Uint8Array): void => {
-      for (const row of eachDataRow(messages)) lines.push(textValuesOf(row)[0] ?? '');
-    },
-  };
-  const options = {
-    subject: caller.identity.subject,
-    maxRows: rows,
-    maxBytes: bytes,
-    timeoutMs,
-    signal,
-    settings: settingsFor(parts, caller, plan, undefined),
-  };
-  const { truncated } = await engineOf(parts, plan).explain(plan, options, sink);
+  const limits = { maxRows: parts.caps.rows, signal, charged: false };
+  const { lines, truncated } = await explainLines(parts, caller, plan, limits);
   return { plan: lines.join('\n'), ...(truncated && { truncated: true }) };
 }

@@ -1,7 +1,7 @@
 import { type GovernedPlan, OPERATORS, queryError } from 'osl-compiler';
 
 /** True if the query sends passages to an external model, which cannot be undone. */
-export function asksModel(plan: GovernedPlan): boolean {
+export function sendsToModel(plan: GovernedPlan): boolean {
   return plan.runtime.length > 0 && egressOf(plan).length > 0;
 }
 
@@ -20,7 +20,7 @@ function egressOf(plan: GovernedPlan) {
 }
 
 /** Checks that the policy lets passages leave, before anything is retrieved. @throws QueryError E2101 */
-export function mayAskModel(plan: GovernedPlan): void {
+export function requireModelAccess(plan: GovernedPlan): void {
   for (const { facet, store, to } of egressOf(plan)) {
     if (store !== null && !store.mayDecode) throw queryError('decodeDenied', { facet, to });
   }

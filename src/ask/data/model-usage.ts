@@ -1,9 +1,9 @@
-import type { DecoderUsage, RerankSpent } from './content-plane.js';
+import type { DecoderUsage, RerankUsage } from './content-plane.js';
 
 /** Usage of external models and the cache by one query, for its outcome record. */
 export class ModelUsage {
   #all: DecoderUsage | null = null;
-  #reranked: RerankSpent | null = null;
+  #reranked: RerankUsage | null = null;
   #cached: { readonly epoch: string; readonly age_ms: number } | null = null;
 
   add(spent: DecoderUsage): void {
@@ -17,7 +17,7 @@ export class ModelUsage {
     };
   }
 
-  addReranked(spent: RerankSpent): void {
+  addReranked(spent: RerankUsage): void {
     const { passages = 0, requests = 0, tokens = 0, known = 0 } = this.#reranked ?? {};
     this.#reranked = {
       passages: passages + spent.passages,
@@ -27,8 +27,7 @@ export class ModelUsage {
     };
   }
 
-  /** The answer came from the cache. */
-  keptAnswer(epoch: string, ageMs: number): void {
+  cachedAnswer(epoch: string, ageMs: number): void {
     this.#cached = { epoch, age_ms: Math.round(ageMs) };
   }
 
@@ -69,7 +68,6 @@ export class IndexesRead {
   }
 }
 
-/** The older of two timestamps in the same format; null if one is unknown. */
 function older(a: string | null, b: string | null): string | null {
   return a === null || b === null ? null : a < b ? a : b;
 }

@@ -1,4 +1,4 @@
-import type { GovernedPlan, GovernedStore } from 'osl-compiler';
+import type { ErrorParameters, GovernedPlan, GovernedStore } from 'osl-compiler';
 import type {
   AnswerMemory,
   BoundValue,
@@ -10,7 +10,7 @@ import type { Manifest } from '../../model/manifest/index.js';
 import type { RightsSigner } from '../../model/row-security/index.js';
 import type { LongTextParser } from '../parsing/index.js';
 import type { Marks } from '../parsing/marks.js';
-import type { GlassParts } from '../request/break-glass.js';
+import type { BreakGlassParts } from '../request/break-glass.js';
 import type { Caller } from '../request/caller.js';
 import type { SealedValue } from '../request/sealed.js';
 import type { AnswerCache, DataEpochs } from './answer-cache.js';
@@ -27,7 +27,6 @@ export interface Caps {
   readonly bytes: number;
   /** Passages of one facet in one answer with `evidence`, over all keys. */
   readonly evidence: number;
-  /** Until the last row has been sent. */
   readonly timeoutMs: number;
 }
 
@@ -57,9 +56,7 @@ export interface CountedWords {
   readonly frequencies: ReadonlyMap<number, number>;
   /** State of the data that was counted; null if unknown. */
   readonly snapshot: string | null;
-  /** Identifies the permitted set that was counted. */
   readonly key: string;
-  /** True if counted for an earlier query. */
   readonly isKept: boolean;
 }
 
@@ -90,7 +87,6 @@ export interface StepInput {
   readonly parts: RunningParts;
   readonly caller: Caller;
   readonly plan: GovernedPlan;
-  /** Values of `$1 …`. */
   readonly parameters: readonly BoundValue[];
   readonly signal: AbortSignal | null;
   readonly snapshots: Snapshots | null;
@@ -111,12 +107,11 @@ export interface RuntimeInput extends StepInput {
 /** Dependencies of running plans. */
 export interface RunningParts {
   readonly engines: ReadonlyMap<string, EngineStatus>;
-  /** By connector name. */
   readonly runners: SealedValue<ReadonlyMap<string, GovernedEngine>>;
   /** Connector for plans without relations, such as `SELECT 1`. */
   readonly defaultConnector: string;
   readonly maskKeys: MaskKeys;
-  readonly means: GlassParts['means'];
+  readonly means: BreakGlassParts['means'];
   /** Signs the rights attached to statements if row security is on. */
   rowRights(connector: string): RightsSigner;
   readonly content: ContentPlane;
@@ -126,11 +121,32 @@ export interface RunningParts {
   readonly memory: AnswerMemory;
   readonly epochs: DataEpochs;
   readonly caps: Caps;
-  /** Running queries, which end when their rights are revoked. */
   readonly underway: RunningQueries;
 }
 
 /** Dependencies of running queries. */
-export interface AnswerParts extends GlassParts, PlanningParts, RunningParts {
+export interface AnswerParts extends BreakGlassParts, PlanningParts, RunningParts {
   readonly content: ContentPlane;
 }
+
+/** A cap that was hit, with advice for the client. */
+export type Clip = ErrorParameters<'stepCap'>;
+
+/** Rows of a runtime relation, with notes for their reader. */
+export interface RuntimeRows {
+  readonly json: string;
+  /** Values of a column that the statement joins on, in text format. */
+  readonly keys: (column: string) => readonly (string | null)[];
+  /** Cap that cut the rows; null if they are complete. */
+  readonly clip: Clip | null;
+  readonly redacted: ReadonlySet<string>;
+  readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
+}
+
+export const NOTHING: RuntimeRows = Object.freeze({
+  json: '[]',
+  keys: () => [],
+  clip: null,
+  redacted: new Set<string>(),
+  errors: [],
+});

@@ -9,11 +9,9 @@ import {
 } from 'osl-compiler';
 
 interface PlanCacheStats {
-  /** Queries found by their exact text. */
   readonly hits: number;
   /** Queries found by shape: only their literals are new. */
   readonly shapeHits: number;
-  /** Queries compiled. */
   readonly misses: number;
   readonly entries: number;
   readonly bytes: number;
@@ -46,7 +44,6 @@ type CachedPlan =
 
 /** Approximate heap bytes of a plan per character of its SQL; a test compares it with V8's figures. */
 const BYTES_OF_CHARACTER = 36;
-/** Heap bytes of the smallest plan. */
 const PLAN_BYTES = 1_024;
 /** Plans per shape; the oldest is evicted. */
 const TEMPLATES = 16;
@@ -157,5 +154,4 @@ function literalBytes({ slots }: GovernedPlan): number {
   return bytes;
 }
 
-/** Overhead of a string, in bytes. */
 const VALUE_BYTES = 24;

@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import {
+  assertNever,
   type CompileOptions,
   compileInSteps,
   compileMetrics,
   compileTemplate,
   emit,
   GovernedPlan,
-  InternalError,
   type MetricsRequest,
   oneStatement,
   type PlanTemplate,
@@ -18,13 +18,13 @@ import {
 } from 'osl-compiler';
 import { isEmpty } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
-import { stopAfter, TimeLimitError } from '../../base/threads/answer.js';
+import { stopAfter, TimeLimitError } from '../../base/threads/thread.js';
 import { ValueError } from '../../engine/index.js';
 import { isShort } from '../parsing/index.js';
-import type { QuestionBody } from '../request/asked.js';
 import type { Caller } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
 import type { RecordingParts } from '../request/parts.js';
+import type { QuestionBody } from '../request/request-target.js';
 import type { PlanningParts, Rollups } from './parts.js';
 import type { DataQuestion } from './question.js';
 
@@ -161,7 +161,6 @@ function emptySqlOr(error: unknown, body: QuestionBody): unknown {
   return isEmptySql ? queryError('emptySql', {}) : error;
 }
 
-/** Plan prepared for this body and these types. */
 function preparedPlan({ prepared, body, parameterOids }: DataQuestion): GovernedPlan | null {
   return prepared?.body === body && prepared.parameterOids === parameterOids ? prepared.plan : null;
 }
@@ -212,7 +211,6 @@ function withinDeadline<T>(
   }
 }
 
-/** Text, and the namespace of its names. */
 function statementOf(body: Exclude<QuestionBody, { kind: 'metrics' }>): {
   readonly text: string;
   readonly world: RequestedWorld;
@@ -224,10 +222,8 @@ function statementOf(body: Exclude<QuestionBody, { kind: 'metrics' }>): {
       return { text: body.text, world: 'physical' };
     case 'wire':
       return { text: body.text, world: 'either' };
-    default: {
-      const unknown: never = body;
-      throw new InternalError(`unexpected body ${String(unknown)}`);
-    }
+    default:
+      return assertNever(body);
   }
 }
 

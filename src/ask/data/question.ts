@@ -8,10 +8,10 @@ import {
   stopError,
   type TransactionSnapshot,
 } from '../../engine/index.js';
-import type { QuestionBody } from '../request/asked.js';
 import type { RequestCall } from '../request/call.js';
 import type { ServedVersions } from '../request/caller.js';
 import type { Payment } from '../request/limit.js';
+import type { QuestionBody } from '../request/request-target.js';
 import type { AuthorizedRequest } from '../request/respond.js';
 
 /** A data query. */
@@ -31,7 +31,7 @@ export interface CompiledQuestion {
   readonly parameterOids: readonly number[];
   readonly plan: GovernedPlan;
   /** Continued by a run that follows at once. */
-  readonly considered: AuthorizedRequest<GovernedPlan>;
+  readonly authorized: AuthorizedRequest<GovernedPlan>;
   /** Compiling counted against the rate limit, and covers the first run if it follows at once. */
   readonly payment: Payment;
   /** Records that it was compiled but not run. @throws QueryError E5030 */
@@ -39,7 +39,6 @@ export interface CompiledQuestion {
 }
 
 export interface ResultDelivery {
-  /** Values of `$1 …`. */
   readonly parameters: readonly BoundValue[];
   /** Empty: text; one: for all columns; else one per column. Or a function of the plan. */
   readonly resultFormats: readonly (0 | 1)[] | ((plan: GovernedPlan) => readonly (0 | 1)[]);

@@ -84,7 +84,6 @@ function aboutAll(document: SnapshotDocument): object {
   return { ...document, subjects: null, roles: null, service_accounts: null, limits: null, order: null };
 }
 
-/** Service accounts of the subject. */
 function accountsOf({ service_accounts = {} }: SnapshotDocument, subject: string): object {
   return Object.entries(service_accounts).filter(([, account]) => account.subject === subject);
 }

@@ -12,10 +12,10 @@ import { MemoryShare } from '../../engine/index.js';
 import type { RequestCall } from '../request/call.js';
 import type { Caller } from '../request/caller.js';
 import { respond } from '../request/respond.js';
-import type { TextRow } from './collect.js';
 import type { StoredPassage } from './content-plane.js';
 import type { AnswerParts, StepInput } from './parts.js';
 import { citeOf, passageOf } from './runtime/passage.js';
+import type { TextRow } from './runtime/step.js';
 import { step } from './runtime/step.js';
 
 export interface SampleRequest {

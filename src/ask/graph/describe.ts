@@ -21,7 +21,12 @@ import type { RequestCall } from '../request/call.js';
 import type { Caller } from '../request/caller.js';
 import type { DecidingParts, RecordingParts, RequestParts } from '../request/parts.js';
 import { respond } from '../request/respond.js';
-import { type GraphDocument, type GraphDocuments, readingSteps, readingsOf } from './readings.js';
+import {
+  type GraphDocument,
+  type GraphDocuments,
+  graphDocumentsFor,
+  serializeSteps,
+} from './graph-documents.js';
 
 /** Dependencies of reading the databases' own catalogs. */
 export interface UpstreamParts
@@ -113,7 +118,7 @@ export function describe(
     bucket: document === 'schema' ? 'schema' : 'query',
     permits: permittedTo(extent),
     decide: async (caller, record) => {
-      const readings = await readingsOf(caller, extent, parts.content.hasDecoder);
+      const readings = await graphDocumentsFor(caller, extent, parts.content.hasDecoder);
       const chosen = wish?.kind === 'part' ? chosenIn(readings, wish) : null;
       record.touches({ form: null, objects: chosen === null ? readings.objects : objectsIn(chosen.view) });
       return { readings, chosen };
@@ -162,7 +167,7 @@ export function resolveTerm(parts: GraphParts, call: RequestCall, term: string):
     bucket: 'query',
     permits: permittedTo('governed'),
     decide: async (caller, record) => {
-      const { view } = await readingsOf(caller, 'governed', parts.content.hasDecoder);
+      const { view } = await graphDocumentsFor(caller, 'governed', parts.content.hasDecoder);
       const resolution = await inTurns(resolveSteps(term, view));
       record.touches({ form: null, objects: resolution.matches.map((m) => m.fqn).sort() });
       return resolution;
@@ -216,5 +221,5 @@ async function draw(parts: UpstreamParts, manifest: Manifest, requestId: string)
     ...(unread.length === 0 ? {} : { unread }),
     ...(truncated ? { truncated } : {}),
   };
-  return inTurns(readingSteps(map));
+  return inTurns(serializeSteps(map));
 }

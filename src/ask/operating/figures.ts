@@ -1,6 +1,6 @@
 import type { RequestCall } from '../index.js';
 import type { MetricFamily } from './insight.js';
-import { type InsightParts, look } from './look.js';
+import { type InsightParts, readServer } from './insight.js';
 
 /** Latency histogram of requests of one form since the start, over all processes; in seconds. */
 interface FormLatency {
@@ -43,7 +43,7 @@ export interface FiguresView {
 
 /** @throws QueryError E2101, and as `respond` */
 export function figures(parts: InsightParts, call: RequestCall): Promise<FiguresView> {
-  return look(parts, call, 'admin_show', async () => figuresOf(await parts.insight.metrics()));
+  return readServer(parts, call, 'admin_show', async () => figuresOf(await parts.insight.metrics()));
 }
 
 function figuresOf(families: readonly MetricFamily[]): FiguresView {

@@ -1,5 +1,7 @@
+import { queryError } from 'osl-compiler';
 import type { AuditQuery, AuditRecord } from '../../../audit/index.js';
 import type { JobState } from '../../base/threads/job.js';
+import { type Caller, type Decision, type RequestCall, type RequestParts, respond } from '../index.js';
 
 /** Long-running jobs of operators, one of each kind at a time over all processes. */
 export const JOBS = ['verify', 'policy_tests'] as const;
@@ -63,7 +65,6 @@ export interface FreshnessView {
   readonly indexes: readonly { readonly facet: string; readonly indexed_at: string | null }[];
   /** Null if a database does not answer. */
   readonly rollups: readonly RollupView[] | null;
-  /** Newest published version; null if there is none. */
   readonly published: { readonly number: number; readonly id: string; readonly at: string } | null;
   /** Activation number in the control database; null if the gateway has its own policy. */
   readonly activation: number | null;
@@ -75,4 +76,32 @@ export interface Insight {
   readonly jobs: Jobs;
   metrics(): Promise<readonly MetricFamily[]>;
   freshness(): Promise<FreshnessView>;
+}
+
+/** Dependencies of read-only operator requests. */
+export interface InsightParts extends RequestParts {
+  readonly insight: Insight;
+}
+
+/** Settings shared by operator requests: the bucket of authors, and an admin role over the whole chain. */
+export const OPERATING = {
+  bucket: 'authoring',
+  permits: ({ access }: Caller): void => {
+    if (access.adminRoles.size === 0) throw queryError('operatorsOnly', {});
+  },
+} as const satisfies Partial<Decision<unknown>>;
+
+/** Handles a read-only operator request. @throws QueryError E2101, and as `respond` */
+export function readServer<T>(
+  parts: RequestParts,
+  call: RequestCall,
+  action: string,
+  answer: (caller: Caller) => T | Promise<T>,
+): Promise<T> {
+  return respond<null, T>(parts, call, {
+    action,
+    ...OPERATING,
+    decide: () => null,
+    answer: (_, caller) => answer(caller),
+  });
 }

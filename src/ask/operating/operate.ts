@@ -1,7 +1,7 @@
 import { queryError } from 'osl-compiler';
 import type { Revocation, RevocationKey, RevocationMade } from '../../../policy/index.js';
 import { type RequestCall, type RequestParts, respond, type SingleUse, useUp } from '../index.js';
-import { OPERATING } from './look.js';
+import { OPERATING } from './insight.js';
 import type {
   ProcessView,
   ReloadView,
@@ -9,10 +9,10 @@ import type {
   ServerOperations,
   SessionCommand,
   SessionView,
-} from './views.js';
+} from './process-status.js';
 
 /** `session`: the current token of a session or request. */
-export type RevocationAsked = RevocationKey | { readonly kind: 'session'; readonly name: string };
+export type RevocationTarget = RevocationKey | { readonly kind: 'session'; readonly name: string };
 
 /** Times are RFC 3339. */
 interface RevocationView {
@@ -32,7 +32,7 @@ interface RevocationView {
 export function revoke(
   parts: OperatingParts,
   call: RequestCall,
-  read: () => RevocationAsked,
+  read: () => RevocationTarget,
 ): Promise<RevocationView & Pick<RevocationMade, 'shared'>> {
   const about: Record<string, string> = {};
   return operate(parts, call, {
@@ -118,12 +118,12 @@ function simply<T>(
 }
 
 /** Login of an admin. Throws as `serverStatus`. */
-export function enter(parts: OperatingParts, call: RequestCall): Promise<null> {
+export function adminLogin(parts: OperatingParts, call: RequestCall): Promise<null> {
   return simply(parts, call, 'admin_login', async () => null);
 }
 
 /** Status of all processes. @throws QueryError E2101, and as `respond` */
-export function standing(parts: OperatingParts, call: RequestCall): Promise<readonly ProcessView[]> {
+export function serverStatus(parts: OperatingParts, call: RequestCall): Promise<readonly ProcessView[]> {
   return simply(parts, call, 'admin_show', (operated) => operated.views());
 }
 

@@ -12,7 +12,7 @@ import { type Caller, type RequestCall, type ServedVersions, versionsOf } from '
 import { quotaCounts } from '../request/limit.js';
 import { type AccessOffer, offerOf } from '../why/request-access.js';
 import type { AuditAsker, FreshnessView, JobName, RecordProof } from './insight.js';
-import { type InsightParts, look } from './look.js';
+import { type InsightParts, readServer } from './insight.js';
 
 /** A recorded request for access, and what could be granted now. Its reason was sent to the owner's receiver only. */
 interface AccessRequestView {
@@ -40,7 +40,7 @@ export function accessRequests(
   call: RequestCall,
   from: string | null,
 ): Promise<AccessRequests> {
-  return look(parts, call, 'admin_access_requests', async (caller) => {
+  return readServer(parts, call, 'admin_access_requests', async (caller) => {
     const filter = { action: 'request_access', kind: 'decision', decision: 'allow' } as const;
     const page = { from, most: MOST_REQUESTS };
     const { records, next } = await parts.insight.reading.search(askerOf(call, caller), filter, page);
@@ -71,9 +71,7 @@ interface QuotaView {
   readonly window_seconds: number;
   /** Role that it applies to; null: everybody. */
   readonly role: string | null;
-  /** True if it is per subject. */
   readonly each: boolean;
-  /** Amount used; null if it is per subject and no subject was given. */
   readonly used: number | null;
   readonly ends_in_seconds: number | null;
 }
@@ -88,7 +86,7 @@ interface LimitsView {
 
 /** Limits of the current policy, and their usage. @throws QueryError E2101, and as `respond` */
 export function limits(parts: InsightParts, call: RequestCall, subject: string | null): Promise<LimitsView> {
-  return look(parts, call, 'admin_show', async ({ snapshot, identity: { tenant } }) => {
+  return readServer(parts, call, 'admin_show', async ({ snapshot, identity: { tenant } }) => {
     const told = snapshot.quotas.map((rule) => ({
       rule,
       quota: rule.each && subject === null ? null : quotaOf(rule, tenant, subject ?? ''),
@@ -120,7 +118,7 @@ export function freshness(
   parts: InsightParts,
   call: RequestCall,
 ): Promise<FreshnessView & { readonly versions: ServedVersions }> {
-  return look(parts, call, 'admin_show', async (caller) => ({
+  return readServer(parts, call, 'admin_show', async (caller) => ({
     ...(await parts.insight.freshness()),
     versions: versionsOf(caller),
   }));
@@ -133,17 +131,18 @@ const ACTIONS: Readonly<Record<JobName, string>> = {
 
 /** @throws QueryError E2101, and as `respond` */
 export function lookAtJob(parts: InsightParts, call: RequestCall, job: JobName): Promise<JobState> {
-  return look(parts, call, 'admin_show', () => parts.insight.jobs.look(job));
+  return readServer(parts, call, 'admin_show', () => parts.insight.jobs.look(job));
 }
 
 /** Starts a job unless it is running. Throws as `lookAtJob`. */
 export function beginJob(parts: InsightParts, call: RequestCall, job: JobName): Promise<JobState> {
-  return look(parts, call, ACTIONS[job], ({ identity }) => parts.insight.jobs.begin(job, identity.subject));
+  return readServer(parts, call, ACTIONS[job], ({ identity }) =>
+    parts.insight.jobs.begin(job, identity.subject),
+  );
 }
 
 export interface RecordPage {
   readonly records: readonly AuditRecord[];
-  /** Cursor; null at the end. */
   readonly next: string | null;
 }
 
@@ -157,7 +156,7 @@ export function searchRecords(
   filter: AuditQuery,
   page: { readonly from: string | null; readonly most: number },
 ): Promise<RecordPage> {
-  return look(parts, call, 'admin_audit_search', (caller) =>
+  return readServer(parts, call, 'admin_audit_search', (caller) =>
     parts.insight.reading.search(askerOf(call, caller), filter, page),
   );
 }
@@ -173,7 +172,7 @@ export function requestRecords(
   requestId: string,
   near: string | null,
 ): Promise<RecordPage> {
-  return look(parts, call, 'admin_audit_request', async (caller) => {
+  return readServer(parts, call, 'admin_audit_request', async (caller) => {
     const around = near === null ? {} : { since: at(near, -AROUND_MS), until: at(near, AROUND_MS) };
     const page = { from: null, most: MOST_RECORDS };
     const found = await parts.insight.reading.search(askerOf(call, caller), { requestId, ...around }, page);
@@ -187,7 +186,7 @@ export function requestProofs(
   call: RequestCall,
   requestId: string,
 ): Promise<readonly RecordProof[]> {
-  return look(parts, call, 'admin_audit_prove', (caller) =>
+  return readServer(parts, call, 'admin_audit_prove', (caller) =>
     parts.insight.reading.prove(askerOf(call, caller), requestId),
   );
 }

@@ -5,7 +5,7 @@ import type { RequestParts } from './parts.js';
 import { respond } from './respond.js';
 
 /** A use of break-glass access, for operator and owner. */
-export interface BrokenGlass extends Emergency {
+export interface BreakGlassUse extends Emergency {
   readonly subject: string;
   readonly reason: string;
   readonly surface: string;
@@ -15,17 +15,17 @@ export interface BrokenGlass extends Emergency {
 }
 
 /** Registry of break-glass access, over all processes of the server. */
-export interface Glasses {
+export interface BreakGlassRegistry {
   /** Current emergency of `identity` with this reason, begun within `minutes`; null if none. */
   running(identity: Identity, reason: string, minutes: number): Promise<Emergency | null>;
   /** Begins an emergency; if the daily limit is reached, returns the seconds until the next is allowed. */
   take(identity: Identity, reason: string, perDay: number): Promise<Emergency | number>;
   /** Notifies operator and owner, without waiting for delivery. */
-  alarm(broken: BrokenGlass): void;
+  alarm(broken: BreakGlassUse): void;
 }
 
-export interface GlassParts extends RequestParts {
-  readonly glasses: Glasses;
+export interface BreakGlassParts extends RequestParts {
+  readonly glasses: BreakGlassRegistry;
 }
 
 /** Bounds of a reason: one line of readable text. */
@@ -41,7 +41,7 @@ const UNREADABLE = /[\p{Cc}\p{Cs}\u2028\u2029\u200E\u200F\u202A-\u202E\u2066-\u2
  * @throws QueryError E2101, E2104, E3001, E2001, E4290, E5030
  */
 export async function breakGlass(
-  parts: GlassParts,
+  parts: BreakGlassParts,
   call: RequestCall,
   identity: Identity,
   reason: string,

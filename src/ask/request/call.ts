@@ -27,7 +27,6 @@ export interface RequestCall {
   readonly traceparent?: string;
 }
 
-/** Origin of a call, and what its caller declares. */
 export interface Origin {
   /** Address of the peer's socket, never from a header. Null if there is none. */
   readonly address: string | null;

@@ -31,7 +31,6 @@ export interface Caller {
   readonly model: ServedModel;
   readonly manifest: Manifest;
   readonly snapshot: PolicySnapshot;
-  /** Declared purpose, if allowed. */
   readonly purpose: string | null;
   readonly circumstances: Circumstances;
   /** ms since the epoch: `access` is valid until then. */
@@ -41,7 +40,6 @@ export interface Caller {
 /** Collects the caller's data for the audit records. */
 interface CallerObserver {
   knows(identity: Identity, model: ServedModel): void;
-  /** Details of the caller, as JSON. */
   says(of: string | null): void;
 }
 
@@ -56,13 +54,16 @@ export function versionsOf({ manifest, snapshot }: Pick<Caller, 'manifest' | 'sn
 }
 
 /** True while the caller's rights need not be evaluated again. */
-export function stands({ circumstances, until }: Caller, now = Date.now()): boolean {
+export function isCurrent({ circumstances, until }: Caller, now = Date.now()): boolean {
   // Also re-evaluate if the clock was set back.
   return until === Number.POSITIVE_INFINITY || (now >= circumstances.now && now < until);
 }
 
 /** Purpose and emergency for the audit record, as JSON; null if neither. */
-export function saidOf({ purpose, circumstances: { emergency } }: Pick<Caller, 'purpose' | 'circumstances'>) {
+export function auditDetailOf({
+  purpose,
+  circumstances: { emergency },
+}: Pick<Caller, 'purpose' | 'circumstances'>) {
   if (purpose === null && emergency === null) return null;
   return JSON.stringify({
     ...(purpose !== null && { purpose }),
@@ -86,20 +87,20 @@ export function identify(
 }
 
 /** `callerAs` without observer; null if refused: `respond` then refuses it too, and records that. */
-export function callerAgain(
+export function callerIfAllowed(
   parts: Pick<DecidingParts, 'model' | 'revoked'>,
   identity: Identity,
   call: RequestCall,
 ): Caller | null {
   try {
-    return callerAs(parts, identity, NOBODY_LISTENS, call);
+    return callerAs(parts, identity, NO_OBSERVER, call);
   } catch (refusal) {
     if (refusal instanceof QueryError) return null;
     throw refusal;
   }
 }
 
-const NOBODY_LISTENS: CallerObserver = Object.freeze({ knows: () => undefined, says: () => undefined });
+const NO_OBSERVER: CallerObserver = Object.freeze({ knows: () => undefined, says: () => undefined });
 
 /** @throws QueryError E3001 for a revoked token */
 export function requireNotRevoked({ revoked }: Pick<DecidingParts, 'revoked'>, identity: Identity): void {
@@ -133,7 +134,7 @@ export function callerAs(
     circumstances,
     until: accessUntil(identity, snapshot, circumstances),
   });
-  ledger.says(saidOf(caller));
+  ledger.says(auditDetailOf(caller));
   return caller;
 }
 
@@ -160,7 +161,7 @@ type SessionCheckParts = Pick<DecidingParts, 'model' | 'tenant' | 'revoked'>;
  * Checks a session against the current policy: returns `held` if nothing changed, a new session if only rights or time
  * did, null if the account is gone or has another password, or no rule matches the certificate.
  */
-export function heldNow(parts: SessionCheckParts, held: TokenlessSession): TokenlessSession | null {
+export function currentSession(parts: SessionCheckParts, held: TokenlessSession): TokenlessSession | null {
   switch (held.kind) {
     case 'account':
       return accountNow(parts, held.account.login, held);

@@ -1,4 +1,4 @@
-import type { Form, GovernedPlan, QueryError } from 'osl-compiler';
+import { assertNever, type Form, type GovernedPlan, type QueryError } from 'osl-compiler';
 import {
   type AuditDecision,
   type AuditEntry,
@@ -8,14 +8,14 @@ import {
 import type { Identity } from '../../../policy/index.js';
 import type { ServedModel } from '../../model/served-model.js';
 import type { CompileMark } from '../parsing/marks.js';
-import { mentionedBy, type RequestTarget, statementOf, wasRead } from './asked.js';
 import type { RequestCall } from './call.js';
 import type { Caller } from './caller.js';
 import { type Meter, type RequestStage, StageTimes } from './meters.js';
 import type { RecordingParts } from './parts.js';
+import { type ForeignFault, verdictOf } from './public-error.js';
 import { type Permit, Recorder, type RequestLabels } from './recorder.js';
-import { type ForeignFault, verdictOf } from './told.js';
-import { toldShape } from './told-shape.js';
+import { redactStatement } from './redacted-statement.js';
+import { mentionedBy, type RequestTarget, statementOf, wasRead } from './request-target.js';
 
 /** Objects that a request reads. */
 export interface AccessedObjects {
@@ -27,7 +27,6 @@ export interface AccessedObjects {
 /** Receives the contents of the decision record. */
 export interface DecisionRecord {
   touches(touched: AccessedObjects): void;
-  /** Details, as JSON. */
   says(of: string): void;
   /** Mark for the time in which `text` is compiled. */
   mark(text: string): CompileMark;
@@ -113,7 +112,6 @@ export class Ledger implements DecisionRecord {
     this.#ended = null;
   }
 
-  /** Stops the clock. */
   done(): void {
     this.#ended = performance.now();
   }
@@ -216,18 +214,16 @@ export class Ledger implements DecisionRecord {
       case 'osql':
       case 'sql':
       case 'wire':
-        return toldShape(asked.text, this.#model.manifest.catalog).fingerprint;
+        return redactStatement(asked.text, this.#model.manifest.catalog).fingerprint;
       case 'metrics':
-        return toldShape(JSON.stringify(asked.request), this.#model.manifest.catalog).fingerprint;
+        return redactStatement(JSON.stringify(asked.request), this.#model.manifest.catalog).fingerprint;
       case 'table':
       case 'facet':
       case 'term':
       case 'draft':
         return null;
-      default: {
-        const unknown: never = asked;
-        return unknown;
-      }
+      default:
+        return assertNever(asked);
     }
   }
 

@@ -103,7 +103,6 @@ const GOOD_FOR_MS = 1_000;
 export class Payment {
   #until = performance.now() + GOOD_FOR_MS;
 
-  /** True at most once, and only in time. */
   take(): boolean {
     const good = performance.now() <= this.#until;
     this.#until = 0;

@@ -10,7 +10,6 @@ export interface EndedRequest {
   readonly form: string | null;
   readonly objects: readonly string[];
   readonly decision: AuditDecision;
-  /** Null if refused. */
   readonly outcome: AuditOutcome | null;
   readonly code: string | null;
   readonly rows: number;
@@ -18,7 +17,6 @@ export interface EndedRequest {
   fingerprint(): string | null;
   /** Durations in µs; always includes `total`. */
   readonly stages: ReadonlyMap<RequestStage, number>;
-  /** W3C Trace Context; null if none was sent. */
   readonly traceparent: string | null;
 }
 
@@ -30,7 +28,6 @@ export interface TraceSink {
 /** Reports requests to the operator: metrics, slow query log and traces. */
 export class RequestObserver {
   readonly meters = new Meters();
-  /** Number of slow queries. */
   slow = 0;
   readonly #log: ServiceLog;
   readonly #slowUs: number;
@@ -52,7 +49,6 @@ export class RequestObserver {
     return us >= this.#slowUs || this.#tracing !== null;
   }
 
-  /** Traces a request, and logs it if slow. */
   tell(request: EndedRequest): void {
     this.#tracing?.ended(request, Date.now());
     if ((request.stages.get('total') ?? 0) < this.#slowUs) return;
@@ -180,7 +176,6 @@ export class Meter {
 
 /** Request metrics of a process. Labels have fixed values, never text of a caller. */
 export class Meters {
-  /** Refusals and failures by error code. */
   readonly codes = new Map<string, number>();
   readonly #meters = new Map<string, Meter>();
 

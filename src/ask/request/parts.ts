@@ -28,7 +28,6 @@ export interface StrangerCounts {
 export interface RecordingParts {
   readonly tenant: string;
   readonly audit: Pick<AuditLog, 'append' | 'appendForm' | 'fingerprint' | 'fingerprintOf' | 'form'>;
-  /** Null if lineage is off. */
   readonly lineage: PlanNotes | null;
   readonly log: ServiceLog;
   readonly observing: RequestObserver;

@@ -61,7 +61,6 @@ export class PermittedRequest {
     return true;
   }
 
-  /** Records success, and counts the answer. */
   answered(rows: number, bytes: number): void {
     const permit = this.#permit;
     if (permit === null) return;

@@ -9,7 +9,7 @@ import type {
 import type { Caller } from './caller.js';
 import type { EndedRequest, Meter, StageTimes } from './meters.js';
 import type { RecordingParts } from './parts.js';
-import { type ForeignFault, verdictOf } from './told.js';
+import { type ForeignFault, verdictOf } from './public-error.js';
 
 /**
  * Record templates of an authorized request, for later ones of the same caller and versions with the same plan except
@@ -17,13 +17,11 @@ import { type ForeignFault, verdictOf } from './told.js';
  */
 export interface Permit {
   readonly caller: Caller;
-  /** For lineage; null if it is off. */
   readonly plan: GovernedPlan | null;
   /** Encoded decision record, without the fields that differ. */
   readonly decision: RecordForm;
   /** Encoded record of a successful outcome, likewise. */
   readonly ok: RecordForm;
-  /** Common fields of other outcomes. */
   readonly outcome: AuditEntry;
   readonly meter: Meter;
   /** Fingerprint of the statement's shape; null if it has none. */
@@ -39,7 +37,6 @@ export type RequestLabels = Pick<
 export interface RequestEnd {
   readonly outcome: AuditOutcome;
   readonly rows: number;
-  /** Error sent to the caller; null if it succeeded. */
   readonly error: QueryError | ForeignFault | null;
 }
 
@@ -77,7 +74,6 @@ export class Recorder {
     this.#parts.audit.append(entry, this.#lossOf(common.request_id));
   }
 
-  /** Appends a successful outcome under `permit`. */
   outcomeUnder(permit: Permit, requestId: string, statementHmac: string, rows: number, us: number): void {
     this.#parts.audit.appendForm(permit.ok, requestId, statementHmac, rows, us, this.#lossOf(requestId));
   }

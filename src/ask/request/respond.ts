@@ -1,21 +1,20 @@
 import { type GovernedPlan, QueryError, queryError } from 'osl-compiler';
 import type { LimitBucket } from '../../../policy/index.js';
-import type { RequestTarget } from './asked.js';
 import type { RequestCall } from './call.js';
-import { type Caller, callerAs, identify, stands } from './caller.js';
+import { type Caller, callerAs, identify, isCurrent } from './caller.js';
 import { type DecisionRecord, Ledger } from './ledger.js';
 import { limit, type Payment } from './limit.js';
 import type { RequestParts } from './parts.js';
+import { ForeignFault, publicError } from './public-error.js';
 import type { Permit } from './recorder.js';
+import type { RequestTarget } from './request-target.js';
 import { SealedValue } from './sealed.js';
-import { ForeignFault, publicError } from './told.js';
 
 /** First half of a request: everything up to the decision. `D` is its result. */
 export interface Decision<D> {
   readonly action: string;
   /** Logged by its fingerprint; a refusal also logs the named objects. */
   readonly asked?: RequestTarget;
-  /** Rate limit bucket; null if another kind of limit applies, as at a login. */
   readonly bucket: LimitBucket | null;
   /** Covers this request if an earlier one was counted. */
   readonly payment?: Payment | undefined;
@@ -60,7 +59,7 @@ export async function respond<D, A>(
   request: Decision<D> & AnswerSteps<D, A>,
 ): Promise<A> {
   const { inTurn } = request;
-  if (inTurn === undefined) return (await consider(parts, call, request)).answer(request);
+  if (inTurn === undefined) return (await authorize(parts, call, request)).answer(request);
   const underWay = begin(parts, call, request.action, request.asked);
   const { identity } = await recordRefusalOnError(underWay, () => admit(underWay, request));
   return inTurn(async () => {
@@ -70,7 +69,7 @@ export async function respond<D, A>(
 }
 
 /** First half of a request; the decision is not recorded yet. Throws as `respond`. */
-export function consider<D>(
+export function authorize<D>(
   parts: RequestParts,
   call: RequestCall,
   request: Decision<D>,
@@ -79,7 +78,6 @@ export function consider<D>(
   return decided(underWay, request, () => admit(underWay, request));
 }
 
-/** A request in progress, with its audit records. */
 interface OpenRequest {
   readonly parts: RequestParts;
   readonly call: RequestCall;
@@ -129,13 +127,12 @@ export class AuthorizedRequest<D> {
     }
   }
 
-  /** Permit for similar requests, once this one was answered. */
   permit(plan: GovernedPlan): Permit {
     return this.#request.ledger.permit(this.caller, plan);
   }
 
   /** Records decision and outcome of a request that is not continued. @throws QueryError E5030 */
-  settle(): Promise<void> {
+  finish(): Promise<void> {
     return this.answer({ answer: () => undefined });
   }
 
@@ -147,18 +144,18 @@ export class AuthorizedRequest<D> {
       credentials.kind === 'session' &&
       credentials.identity === this.caller.identity &&
       origin === call.origin &&
-      stands(this.caller) &&
+      isCurrent(this.caller) &&
       parts.model() === this.caller.model
     );
   }
 
-  as(action: string): this {
+  continueAs(action: string): this {
     this.#request.ledger.resumes(action);
     return this;
   }
 
   /** Stops the clock until the request is continued or finished. */
-  rest(): this {
+  suspend(): this {
     this.#request.ledger.done();
     return this;
   }
@@ -251,7 +248,7 @@ async function recordRefusal<T extends PublicError>(
 }
 
 /** Refuses and records a call without authenticating it. Returns the error for the caller. */
-export function turnAwayStranger(
+export function refuseUnauthenticated(
   parts: RequestParts,
   call: RequestCall,
   action: string,

@@ -6,14 +6,14 @@ import {
   type AccountSession,
   accountNow,
   type CertificateSession,
-  callerAgain,
+  callerIfAllowed,
   certificateNow,
   requireNotRevoked,
 } from './caller.js';
 import type { DecidingParts, RequestParts } from './parts.js';
-import { recordBrokenConnection, respond, turnAwayStranger } from './respond.js';
+import { ForeignFault } from './public-error.js';
+import { recordBrokenConnection, refuseUnauthenticated, respond } from './respond.js';
 import { SealedValue } from './sealed.js';
-import { ForeignFault } from './told.js';
 
 /**
  * Authenticates a session: a valid token of `user`. Recorded either way.
@@ -58,7 +58,7 @@ export async function accountLogin(
   const session = accountNow(parts, user, null);
   if (session === null) {
     const reason = queryError('invalidToken', { reason: 'there is no such service account' });
-    throw await turnAwayStranger(parts, call, 'login', reason);
+    throw await refuseUnauthenticated(parts, call, 'login', reason);
   }
   const known: RequestCall = { ...call, credentials: { kind: 'session', identity: session.identity } };
   await respond(parts, known, { action: 'login', bucket: null, ...NOTHING_TO_ANSWER });
@@ -79,7 +79,7 @@ export async function certificateLogin(
   const session = certificateNow(parts, certificate, null);
   if (session === null || session.rule.subject !== user) {
     const reason = queryError('invalidCertificate', { reason: 'no rule of the policy is for it alone' });
-    throw await turnAwayStranger(parts, call, 'login', reason);
+    throw await refuseUnauthenticated(parts, call, 'login', reason);
   }
   const known: RequestCall = { ...call, credentials: { kind: 'session', identity: session.identity } };
   await respond(parts, known, { action: 'login', bucket: null, ...NOTHING_TO_ANSWER });
@@ -120,7 +120,7 @@ export function rightsNow(
   call: RequestCall,
 ): string {
   const { manifest } = parts.model();
-  const caller = callerAgain(parts, identity, call);
+  const caller = callerIfAllowed(parts, identity, call);
   return caller === null
     ? ''
     : `${manifest.catalog.version} ${caller.access.signature} ${caller.access.claimed}`;

@@ -5,15 +5,13 @@ import { CountedSink, run } from '../data/ask.js';
 import type { AnswerParts } from '../data/parts.js';
 import { requireWhole } from '../data/question.js';
 import { PermittedRequest } from '../request/permitted-request.js';
+import { publicError } from '../request/public-error.js';
 import { SealedValue } from '../request/sealed.js';
-import { publicError } from '../request/told.js';
 import type { Literals, Route } from './route.js';
 
-/** A query of a known shape, with its route. */
 interface RoutedQuestion extends RunValues {
   readonly route: Route;
   readonly identity: Identity;
-  /** Null: to be generated. */
   readonly requestId: string | null;
   /** The statement is bytes [`start`, `end`) in UTF-8. */
   readonly bytes: Uint8Array;
@@ -24,7 +22,6 @@ interface RoutedQuestion extends RunValues {
 }
 
 export interface RunValues {
-  /** Values of `$1 …`. */
   readonly parameters: readonly BoundValue[];
   readonly resultFormats: readonly (0 | 1)[];
 }
@@ -38,7 +35,6 @@ export interface TimeLimit {
 
 /** Receives answers: called once per query, never before the call that began it has returned. */
 export interface AnswerReceiver {
-  /** As in `ResultDelivery`. */
   readonly whole: boolean;
   /** Receives all rows. The decision is recorded. */
   answered(plan: GovernedPlan, rows: Uint8Array, count: number): void;
@@ -48,7 +44,6 @@ export interface AnswerReceiver {
   failed(plan: GovernedPlan, error: QueryError, requestId: string, text: string): void;
 }
 
-/** Sink of a long answer; ends once. */
 interface LongAnswerSink extends RowSink {
   /** `truncated`: a cap cut the answer. */
   finished(count: number, truncated: boolean, requestId: string): void;
@@ -85,7 +80,6 @@ export class Sweep {
 /** State shared by all queries of one surface. */
 export interface FastQuestions {
   readonly sweep: Sweep;
-  /** Number of queries answered on the fast path. */
   taken: number;
 }
 
@@ -140,7 +134,6 @@ export class FastQuestion implements ShortAnswer {
     return this.#asked !== null;
   }
 
-  /** Objects of the running query; null if none. */
   get reads(): readonly string[] | null {
     return this.#asked?.route.plan.objects ?? null;
   }
@@ -242,7 +235,6 @@ export class FastQuestion implements ShortAnswer {
     this.#all.sweep.delete(this);
   }
 
-  /** Runs the query on the governed engine, under the same decision. */
   async #goOn(asked: RoutedQuestion, signal: AbortSignal): Promise<void> {
     const { route, literals, parameters, resultFormats } = asked;
     const { requestId } = this.#request;

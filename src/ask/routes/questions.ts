@@ -11,7 +11,7 @@ import {
 } from '../data/question.js';
 import { engineOf } from '../data/runtime/index.js';
 import type { Credentials, Origin, RequestCall } from '../request/call.js';
-import { type Caller, callerAgain, stands, versionsOf } from '../request/caller.js';
+import { type Caller, callerIfAllowed, isCurrent, versionsOf } from '../request/caller.js';
 import {
   type AnswerReceiver,
   FastQuestion,
@@ -37,12 +37,10 @@ export class QuestionRouter {
     this.#parts = parts;
   }
 
-  /** Number of queries answered on the fast path. */
   get known(): number {
     return this.#fast.taken;
   }
 
-  /** Runs a query. Throws as `ask`. */
   async answer(question: DataQuestion, delivery: ResultDelivery): Promise<QueryAnswer> {
     const { body } = question;
     if (body.kind === 'metrics') return ask(this.#parts, question, delivery);
@@ -63,7 +61,6 @@ export class QuestionRouter {
     return new PreparedQuestion(this.#parts, this.#books.wire, question.body.text, prepared);
   }
 
-  /** Queries of a Postgres session. */
   ofSession(session: QuestioningSession, receiver: AnswerReceiver): SessionQuestions {
     return new SessionQuestions(this.#parts, this.#books.wire, this.#fast, session, receiver);
   }
@@ -81,7 +78,7 @@ export class QuestionRouter {
     // Traced requests take the full path, which records each stage.
     if (question.traceparent !== undefined && parts.observing.traces) return null;
     const identity = verifiedIdentity(parts, question.credentials);
-    const caller = identity === null ? null : callerAgain(parts, identity, question);
+    const caller = identity === null ? null : callerIfAllowed(parts, identity, question);
     if (caller === null) return null;
     let answer: Promise<QueryAnswer> | null = null;
     book.of(caller).offer(bytes, 0, bytes.length, question.parameterOids, (route, literals) => {
@@ -91,7 +88,6 @@ export class QuestionRouter {
     return answer;
   }
 
-  /** Null if the route cannot be used after all. */
   #begin(known: KnownQuestion): Promise<QueryAnswer> | null {
     const { question, delivery, caller, route, literals, bytes } = known;
     const { signal, parameters } = delivery;
@@ -204,7 +200,6 @@ export class PreparedQuestion {
     this.plan = prepared.plan;
   }
 
-  /** Kind of database that it runs on. */
   get engineKind(): 'postgres' | 'pglite' {
     return engineOf(this.#parts, this.plan).status.kind;
   }
@@ -232,7 +227,6 @@ export class PreparedQuestion {
     return this.#bytes;
   }
 
-  /** Null if there is none. */
   routeFor(caller: Caller): TextRoute | null {
     return this.#route?.route.isOf(caller) === true ? this.#route : null;
   }
@@ -337,12 +331,10 @@ export class SessionQuestions {
     });
   }
 
-  /** True while a query is running. */
   get isAsking(): boolean {
     return this.#question?.isAsking === true;
   }
 
-  /** Objects of the running query; null if none. */
   get reads(): readonly string[] | null {
     return this.#question?.reads ?? null;
   }
@@ -364,14 +356,14 @@ export class SessionQuestions {
       known?.identity !== identity ||
       known.model !== this.#parts.model() ||
       this.#routes?.origin !== origin ||
-      !stands(known)
+      !isCurrent(known)
     )
       this.#routes = this.#routesOf(identity, origin);
     return this.#routes;
   }
 
   #routesOf(identity: Identity, origin: Origin): SessionRoutes | null {
-    const caller = callerAgain(this.#parts, identity, this.#session.newCall());
+    const caller = callerIfAllowed(this.#parts, identity, this.#session.newCall());
     return caller === null ? null : { caller, origin, routes: this.#book.of(caller) };
   }
 }

@@ -1,5 +1,13 @@
 import { LRUCache } from 'lru-cache';
-import { emit, type GovernedPlan, literalText, type PlanTemplate, type Slot, shapeOf } from 'osl-compiler';
+import {
+  assertNever,
+  emit,
+  type GovernedPlan,
+  literalText,
+  type PlanTemplate,
+  type Slot,
+  shapeOf,
+} from 'osl-compiler';
 import type { BoundValue, SentValue, ShortStatement } from '../../engine/index.js';
 import { cacheRulesOf } from '../data/answer-cache.js';
 import type { QueryAnswer } from '../data/ask.js';
@@ -8,12 +16,11 @@ import { placedError, templateOf } from '../data/planning.js';
 import type { DataQuestion } from '../data/question.js';
 import { engineOf, slotValues } from '../data/runtime/index.js';
 import { settingsFor } from '../data/runtime/step.js';
-import { type Caller, saidOf } from '../request/caller.js';
+import { auditDetailOf, type Caller } from '../request/caller.js';
 import type { Permit } from '../request/recorder.js';
 import type { Permits } from '../request/respond.js';
 import { LiteralScan, TextShape } from './text-shape.js';
 
-/** Source of a statement parameter: constant, a slot of the plan, or the caller's `$n`. */
 type ParameterSource =
   | { readonly kind: 'fixed'; readonly value: BoundValue }
   | { readonly kind: 'slot'; readonly slot: number }
@@ -89,7 +96,7 @@ export class Route {
       sameNames(caller.identity.chain, identity.chain) &&
       caller.access.signature === access.signature &&
       caller.access.claimed === access.claimed &&
-      saidOf(caller) === saidOf(other)
+      auditDetailOf(caller) === auditDetailOf(other)
     );
   }
 
@@ -99,7 +106,6 @@ export class Route {
     return this.#template?.slotsWith(values) ?? null;
   }
 
-  /** Statement parameters, in order. */
   valuesOf(slots: readonly Slot[], parameters: readonly BoundValue[]): readonly SentValue[] | null {
     const values: SentValue[] = [];
     for (const source of this.#sources) {
@@ -115,7 +121,6 @@ export class Route {
     return this.#template?.fillWith(values) ?? null;
   }
 
-  /** Adds the position in `text` to an error. */
   placed(error: unknown, text: string, values: Literals): unknown {
     const plan = this.planWith(values);
     if (plan === null) return error;
@@ -148,10 +153,8 @@ function valueFrom(
     }
     case 'client':
       return parameters[source.index] ?? null;
-    default: {
-      const unknown: never = source;
-      return unknown;
-    }
+    default:
+      return assertNever(source);
   }
 }
 
@@ -178,16 +181,13 @@ function sourcesOf(parts: AnswerParts, { plan, caller }: QueryAnswer): readonly 
       case 'keys':
       case 'given':
         return null;
-      default: {
-        const unknown: never = slot;
-        return unknown;
-      }
+      default:
+        return assertNever(slot);
     }
   }
   return sources;
 }
 
-/** Callers with cached routes; LRU. */
 const MOST_CALLERS = 256;
 
 interface CallerRoutes {
@@ -211,7 +211,7 @@ export class RouteBook {
       identity.chain,
       access.signature,
       access.claimed,
-      saidOf(caller),
+      auditDetailOf(caller),
     ]);
     const known = this.#byCaller.get(key);
     if (known?.caller.model === model) return known.routes;
@@ -267,7 +267,6 @@ function keepForTexts(
 
 interface ShapeRoute {
   readonly shape: TextShape;
-  /** Declared types of `$1 …`. */
   readonly oids: readonly number[];
   readonly route: Route;
 }
@@ -311,7 +310,6 @@ export class TextRoutes {
     return false;
   }
 
-  /** Route of a text, with its literals. */
   find(bytes: Buffer, oids: readonly number[]): TextRoute | null {
     let found: TextRoute | null = null;
     this.offer(bytes, 0, bytes.length, oids, (route, literals) => {

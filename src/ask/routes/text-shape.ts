@@ -40,7 +40,6 @@ function tableOf(characters: string): Uint8Array {
 
 /** Finds the literals of a text in one pass over its bytes. */
 export class LiteralScan {
-  /** Number of literals in the last text. */
   count = 0;
   /** FNV-1a hash of the text with literals replaced by `MARK`. */
   hash = 0;

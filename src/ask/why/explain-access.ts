@@ -20,7 +20,7 @@ import type { AnswerParts } from '../data/parts.js';
 import type { RequestCall } from '../request/call.js';
 import { type Caller, type ServedVersions, versionsOf } from '../request/caller.js';
 import { respond } from '../request/respond.js';
-import { type RowReason, rowReason, sees, type TakenAway, takenAway } from './row.js';
+import { type RowReason, rowReason, sees, type TakenAway, takenAway } from './row-visibility.js';
 
 /** A hypothetical caller, and an object. */
 export interface AccessQuestion extends HypotheticalCaller {
@@ -37,7 +37,6 @@ export interface AccessExplanation extends Reasons {
   readonly object: string;
   readonly chain: readonly string[];
   readonly sees: Visibility;
-  /** Sensitivity label of a column; null if none. */
   readonly label: string | null;
   /** Mask for callers without `unmask`. */
   readonly mask: string | null;
@@ -68,7 +67,7 @@ export function explainAccess(
       if (access.adminRoles.size === 0) throw queryError('authorsOnly', {});
     },
     decide: (caller, record) => {
-      const ground = groundOf(caller, question);
+      const ground = contextOf(caller, question);
       const { relation } = ground;
       record.touches({ form: null, objects: [objectName(relation)] });
       return ground;
@@ -115,7 +114,7 @@ function circumstancesIn({ in: given }: AccessQuestion): Circumstances {
   return { now, surface, address, purpose, emergency: null };
 }
 
-function groundOf({ manifest: { catalog }, snapshot }: Caller, question: AccessQuestion): AccessContext {
+function contextOf({ manifest: { catalog }, snapshot }: Caller, question: AccessQuestion): AccessContext {
   const object = objectNamed(question.object);
   const relation = catalog.relations.get(object.relation);
   if (relation === undefined)
@@ -165,7 +164,6 @@ function labelOf(relation: Relation, column: string | null): string | null {
   return all.find((c) => c.name === column)?.sensitivity ?? null;
 }
 
-/** Deciding reasons, as sentences. */
 function becauseOf(
   sight: Visibility,
   column: string | null,
@@ -193,7 +191,7 @@ function becauseOf(
       lines.push(`${rule} shows no row: ${subject} has no attribute \`${attribute}\``);
   }
   lines.push(
-    ...sightText(
+    ...visibilityText(
       sight,
       counting.map((g) => g.rule),
       label,
@@ -235,7 +233,11 @@ function* denialsText({ denials }: Reasons, column: string | null): Generator<st
   }
 }
 
-function sightText(sight: Visibility, rules: readonly string[], label: string | null): readonly string[] {
+function visibilityText(
+  sight: Visibility,
+  rules: readonly string[],
+  label: string | null,
+): readonly string[] {
   const by = rules.join(', ');
   switch (sight) {
     case 'clear':

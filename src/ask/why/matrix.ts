@@ -14,7 +14,6 @@ import type { RequestParts } from '../request/parts.js';
 import { respond } from '../request/respond.js';
 
 export interface MatrixQuestion {
-  /** Substring of subject names. */
   readonly subject: string;
   /** Substring of full column names, ignoring case. */
   readonly object: string;
@@ -29,11 +28,9 @@ export interface MatrixQuestion {
   readonly chain: readonly string[] | null;
 }
 
-/** A column, and how each subject of the page sees it. */
 interface MatrixRow {
   readonly object: string;
   readonly column: string;
-  /** Null: none. */
   readonly label: string | null;
   readonly sees: readonly Visibility[];
 }
@@ -42,12 +39,9 @@ interface MatrixRow {
 export interface Matrix {
   /** Chains; usually the subject alone. */
   readonly subjects: readonly (readonly string[])[];
-  /** Cursor of the next page; null at the end. */
   readonly next_subject: string | null;
-  /** Number of matching subjects. */
   readonly subject_count: number;
   readonly rows: readonly MatrixRow[];
-  /** Number of matching rows. */
   readonly row_count: number;
   readonly versions: ServedVersions;
 }
@@ -87,7 +81,7 @@ function* partOf(
 ): Generator<void, Omit<Matrix, 'versions'>> {
   const { found, row_count } = yield* rowsFor(manifest, question);
   const { names, subject_count } = yield* subjectsFor(snapshot, question);
-  const judge = new Judge(manifest, snapshot, found);
+  const judge = new VisibilityEvaluator(manifest, snapshot, found);
   const subjects: (readonly string[])[] = [];
   const columns: (readonly Visibility[])[] = [];
   if (question.chain !== null) {
@@ -102,10 +96,10 @@ function* partOf(
       break;
     }
     judged += 1;
-    const sights = yield* judge.sights([name]);
-    if (question.sees !== null && !sights.some((sight) => question.sees?.includes(sight))) continue;
+    const visibilitiesFor = yield* judge.sights([name]);
+    if (question.sees !== null && !visibilitiesFor.some((sight) => question.sees?.includes(sight))) continue;
     subjects.push([name]);
-    columns.push(sights);
+    columns.push(visibilitiesFor);
   }
   const rows = found.map(({ relation, column, label }, i) => ({
     object: objectName(relation),
@@ -116,7 +110,7 @@ function* partOf(
   return { subjects, next_subject: next, subject_count, rows, row_count };
 }
 
-interface FoundRow {
+interface SelectedRow {
   readonly relation: Relation;
   readonly column: string;
   readonly label: string | null;
@@ -125,9 +119,9 @@ interface FoundRow {
 function* rowsFor(
   { catalog }: Manifest,
   { object, from, rows }: MatrixQuestion,
-): Generator<void, { readonly found: readonly FoundRow[]; readonly row_count: number }> {
+): Generator<void, { readonly found: readonly SelectedRow[]; readonly row_count: number }> {
   const like = object.toLowerCase();
-  const found: FoundRow[] = [];
+  const found: SelectedRow[] = [];
   let row_count = 0;
   let looked = 0;
   for (const name of [...catalog.relations.keys()].sort()) {
@@ -164,11 +158,10 @@ function* subjectsFor(
   };
 }
 
-/** Computes the visibility of the matrix' rows for chains. */
-class Judge {
+class VisibilityEvaluator {
   readonly #manifest: Manifest;
   readonly #snapshot: PolicySnapshot;
-  readonly #rows: readonly FoundRow[];
+  readonly #rows: readonly SelectedRow[];
   readonly #circumstances: Circumstances = Object.freeze({
     now: Date.now(),
     surface: '',
@@ -177,7 +170,7 @@ class Judge {
     emergency: null,
   });
 
-  constructor(manifest: Manifest, snapshot: PolicySnapshot, rows: readonly FoundRow[]) {
+  constructor(manifest: Manifest, snapshot: PolicySnapshot, rows: readonly SelectedRow[]) {
     this.#manifest = manifest;
     this.#snapshot = snapshot;
     this.#rows = rows;

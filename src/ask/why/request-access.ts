@@ -13,7 +13,7 @@ import type { RequestCall } from '../request/call.js';
 import { type Caller, versionsOf } from '../request/caller.js';
 import type { RequestParts } from '../request/parts.js';
 import { respond } from '../request/respond.js';
-import { sees } from './row.js';
+import { sees } from './row-visibility.js';
 
 export interface AccessRequest {
   /** As written by the caller, declared or not. */
@@ -158,7 +158,6 @@ function grantFor(named: CatalogName, relation: Relation): Readonly<Record<strin
 }
 
 export interface OwnerNotice {
-  /** `osl.access_request`. */
   readonly type: string;
   /** Unique, for deduplication by the receiver. */
   readonly id: string;

@@ -5,7 +5,7 @@ import type { RequestCall } from '../request/call.js';
 import { type Caller, type ServedVersions, versionsOf } from '../request/caller.js';
 import type { RequestParts } from '../request/parts.js';
 import { respond } from '../request/respond.js';
-import { sees } from './row.js';
+import { sees } from './row-visibility.js';
 
 /** Visibility of an object to the caller, with reasons that reveal nothing else. */
 export interface Why {
@@ -47,7 +47,7 @@ function whyOf(caller: Caller, object: CatalogName): Why {
   const rights = access.relations.get(object.relation);
   const sight = relation === undefined ? 'nothing' : sees(object, relation, manifest.catalog, access);
   if (relation === undefined || rights === undefined || sight === 'nothing')
-    throw asAQuestionWould(caller, object);
+    throw unknownObjectError(caller, object);
   const column = [...relation.columns, ...(relation.computed ?? [])].find((c) => c.name === object.column);
   const label = column?.sensitivity ?? null;
   const isMasked = sight === 'masked' || sight === 'partly_masked';
@@ -95,7 +95,7 @@ function delegated(chainLength: number): readonly string[] {
 }
 
 /** Error of a query for the object, so that unknown names reveal nothing here either. */
-function asAQuestionWould({ manifest, access }: Caller, { relation, column }: CatalogName): Error {
+function unknownObjectError({ manifest, access }: Caller, { relation, column }: CatalogName): Error {
   const select = column === null ? 'count(*)' : identifier(column);
   try {
     compile(`select ${select} from osl.entities.${identifier(relation)}`, manifest.catalog, access);

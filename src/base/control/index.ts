@@ -1,12 +1,6 @@
 /** State that several gateways share, in the schema `osl_control` of one Postgres. */
-export {
-  type ControlDatabase,
-  type ControlQueries,
-  openControl,
-} from './database.js';
-export { ControlFault } from './fault.js';
-export { migrate, requireSchema } from './migrate.js';
-export { MIGRATIONS } from './migrations.js';
+export { type ControlDatabase, ControlFault, type ControlQueries, openControl } from './database.js';
+export { MIGRATIONS, migrate, requireSchema } from './migrations.js';
 export {
   type Activation,
   type ActivationBase,
@@ -16,13 +10,20 @@ export {
   activations,
   activePolicy,
   ControlConflict,
+  controlVersions,
   policyText,
   policyVersions,
   pushPolicy,
-  standing,
   tenantsIn,
 } from './policies.js';
-export { isSharedKey, publishedAfter, publishedId, shareVersions } from './published.js';
-export { lastRevocation, revokedAfter, shareRevocation } from './revocations.js';
+export {
+  isSharedKey,
+  lastRevocation,
+  publishedAfter,
+  publishedId,
+  revokedAfter,
+  shareRevocation,
+  shareVersions,
+} from './shared-state.js';
 export { listenForChanges } from './signals.js';
 export { type ControlPlace, controlUrl } from './url.js';

@@ -148,7 +148,7 @@ export function activatePolicy(
   seen: ActivationBase,
 ): Promise<number> {
   return database.transaction(`policy ${tenant}`, async (tx) => {
-    const now = await standing(tx, tenant);
+    const now = await controlVersions(tx, tenant);
     if (now.activation !== seen.activation)
       throw new ControlConflict(
         'another policy was activated meanwhile: look at what changed, and try again',
@@ -168,7 +168,7 @@ export function activatePolicy(
 }
 
 /** Current state of a tenant. @throws ControlFault */
-export async function standing(control: ControlQueries, tenant: string): Promise<ActivationBase> {
+export async function controlVersions(control: ControlQueries, tenant: string): Promise<ActivationBase> {
   const [row] = await control.query(
     sql`select (select coalesce(max(number), 0) from osl_control.policy_activation where tenant = $1) as activation,
             (select coalesce(max(number), 0) from osl_control.published_version where tenant = $1) as published`,

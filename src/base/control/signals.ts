@@ -1,6 +1,5 @@
 import { openSession, type PostgresSession } from '../postgres/index.js';
-import { connectionOf } from './database.js';
-import { type ControlFault, controlFault } from './fault.js';
+import { type ControlFault, connectionOf, controlFault } from './database.js';
 import type { ControlPlace } from './url.js';
 
 const CONTROL_CHANNEL = 'osl_control';

@@ -2,8 +2,13 @@
 import { types } from 'pg';
 
 export type { Pool as PostgresPool, PoolClient as LentClient } from 'pg';
-export { PostgresClient, postgresPool } from './client.js';
-export { openSession, type PostgresSession, type ResultRow } from './session.js';
+export {
+  openSession,
+  PostgresClient,
+  type PostgresSession,
+  postgresPool,
+  type ResultRow,
+} from './client.js';
 
 /** Parser of `pg` for values of a type, by OID, in text format. */
 export function textParser(oid: number): (text: string) => unknown {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { FairSlots } from '../../base/threads/turns.js';
+import { FairSlots } from '../../base/threads/fair-slots.js';
 import type { HttpEndpoint } from '../http.js';
 import type { PassageBudget } from './budget.js';
 

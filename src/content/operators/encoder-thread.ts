@@ -1,8 +1,8 @@
 import type { Worker } from 'node:worker_threads';
 import type { EncoderName } from 'osl-compiler';
-import { answerOf, type ThreadFailure } from '../../base/threads/answer.js';
+import { answerOf, type ThreadFailure } from '../../base/threads/thread.js';
 import { startThread } from '../../base/threads/thread.js';
-import { FairSlots } from '../../base/threads/turns.js';
+import { FairSlots } from '../../base/threads/fair-slots.js';
 import type { ArgumentValues } from '../../model/facets/arguments.js';
 
 /** Input of an encoder operator. */

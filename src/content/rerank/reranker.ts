@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { FairSlots } from '../../base/threads/turns.js';
+import { FairSlots } from '../../base/threads/fair-slots.js';
 import type { RerankProtocol } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { PassageBudget } from '../decode/budget.js';

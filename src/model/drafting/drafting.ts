@@ -1,6 +1,6 @@
 import { type ErrorName, InternalError, QueryError, queryError } from 'osl-compiler';
 import type { ServiceLog } from '../../base/log.js';
-import { FairSlots } from '../../base/threads/turns.js';
+import { FairSlots } from '../../base/threads/fair-slots.js';
 import type { Judgement, Proposal, PublishStep, Suggestion } from '../authoring/index.js';
 import type { AdoptionCandidate } from '../discovery/index.js';
 import type { FragmentDocument, ManifestDocument } from '../manifest/index.js';

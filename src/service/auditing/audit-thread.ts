@@ -1,4 +1,5 @@
 import { parentPort } from 'node:worker_threads';
+import { assertNever } from 'osl-compiler';
 import {
   type AuditFilter,
   type AuditRecord,
@@ -9,7 +10,6 @@ import {
 } from '../../../audit/index.js';
 import { yieldToOthers } from '../../base/threads/thread.js';
 import { messageOf } from '../../base/thrown.js';
-import { withChains } from './chains.js';
 import type {
   AuditReply,
   AuditTask,
@@ -19,8 +19,8 @@ import type {
   RecordProof,
   SearchTask,
 } from './messages.js';
+import { withChains } from './messages.js';
 
-/** Search state of one chain. */
 interface Head {
   readonly name: string;
   readonly steps: AsyncGenerator<SearchStep, void, void>;
@@ -101,10 +101,8 @@ async function done(task: AuditTask): Promise<AuditReply> {
       return { kind: 'found', found: await found(task) };
     case 'prove':
       return { kind: 'proofs', proofs: await proofs(task) };
-    default: {
-      const unknown: never = task;
-      return unknown;
-    }
+    default:
+      return assertNever(task);
   }
 }
 

@@ -1,4 +1,10 @@
-import type { AuditQuery, AuditRecord, AuditVerdict } from '../../../audit/index.js';
+import {
+  type AuditQuery,
+  type AuditRecord,
+  type AuditVerdict,
+  directorySource,
+  type LogSource,
+} from '../../../audit/index.js';
 
 /** Location of the log, as plain data for a thread. */
 export type LogPlace =
@@ -7,7 +13,6 @@ export type LogPlace =
   | { readonly kind: 'table'; readonly url: string; readonly keys: readonly string[] };
 
 export interface ChainPlace {
-  /** `server`, or `worker-2`. */
   readonly name: string;
   readonly dir: string;
 }
@@ -61,4 +66,28 @@ export interface ChainVerdict extends AuditVerdict {
   readonly chain: string;
   /** Key that was used: the one stored beside the log. */
   readonly verifier_key: string | null;
+}
+
+const STATEMENT_MS = 60_000;
+
+export interface NamedSource {
+  readonly name: string;
+  readonly source: LogSource;
+}
+
+/** Opens the chains of a log, in files or a table, for `work`. */
+export async function withChains<T>(
+  place: LogPlace,
+  work: (chains: readonly NamedSource[]) => Promise<T>,
+): Promise<T> {
+  if (place.kind === 'files')
+    return work(place.chains.map(({ name, dir }) => ({ name, source: directorySource(dir) })));
+  const { connectTable, tableSource, writersIn } = await import('../../../audit/table/index.js');
+  const session = await connectTable(() => place.url, STATEMENT_MS);
+  try {
+    const writers = await writersIn(session);
+    return await work(writers.map((name) => ({ name, source: tableSource(session, name) })));
+  } finally {
+    await session.end();
+  }
 }

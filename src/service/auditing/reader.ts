@@ -3,13 +3,13 @@ import type { Worker } from 'node:worker_threads';
 import { queryError } from 'osl-compiler';
 import { type AuditLog, type AuditQuery, type AuditRecord, undeclaredObject } from '../../../audit/index.js';
 import type { ServiceLog } from '../../base/log.js';
-import { answerOf } from '../../base/threads/answer.js';
+import { answerOf } from '../../base/threads/thread.js';
 import { ThreadJob } from '../../base/threads/job.js';
 import { startThread } from '../../base/threads/thread.js';
-import { FairSlots } from '../../base/threads/turns.js';
+import { FairSlots } from '../../base/threads/fair-slots.js';
 import { messageOf } from '../../base/thrown.js';
-import { aloneIn, endedChains, workerChains } from '../seat.js';
-import { sinkUrl } from '../settings/audit.js';
+import { endedChains, singleProcessFiles, workerChains } from '../process-files.js';
+import { sinkUrl } from '../settings/groups.js';
 import type { Settings } from '../settings.js';
 import type { AuditReply, AuditTask, LogPlace, LogSearchCursor, RecordProof } from './messages.js';
 
@@ -35,7 +35,6 @@ const SEARCH_MS = 3_000;
 /** Deadline of the thread, ms: it reads whole segments between two checks of its time limit. */
 const SEARCH_DEADLINE_MS = 30_000;
 const PROVE_DEADLINE_MS = 120_000;
-/** Idle time after which the thread ends, ms. */
 const IDLE_MS = 60_000;
 const MEMORY_MB = 512;
 
@@ -154,7 +153,7 @@ export function verifyJob(settings: Pick<Settings, 'dataDir' | 'audit'>, log: Se
 /** Current location of the log: a table; or the directory's own chain, those of workers and of earlier restores. */
 function logPlace({ dataDir, audit: { sink } }: Pick<Settings, 'dataDir' | 'audit'>): LogPlace {
   const url = sinkUrl(sink);
-  const { auditDir } = aloneIn(dataDir);
+  const { auditDir } = singleProcessFiles(dataDir);
   const workers = workerChains(auditDir).map(({ number, dir }) => ({ name: `worker-${number}`, dir }));
   // A worker killed during its first start leaves an empty directory.
   const begun = workers.filter(({ dir }) => readdirSync(dir).length > 0);

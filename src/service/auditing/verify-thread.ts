@@ -3,15 +3,14 @@ import { verifyAuditLog } from '../../../audit/index.js';
 import type { JobReply } from '../../base/threads/job.js';
 import { yieldToOthers } from '../../base/threads/thread.js';
 import { messageOf } from '../../base/thrown.js';
-import { withChains } from './chains.js';
 import type { ChainVerdict, LogPlace } from './messages.js';
+import { withChains } from './messages.js';
 
 /** Entry point of the thread that verifies all chains of a log; started by `verifyJob`. */
 
 if (parentPort === null) throw new Error('this is a thread, not a program');
 const port = parentPort;
 const say = (reply: JobReply): void => port.postMessage(reply);
-/** Interval of progress reports, ms. */
 const REPORT_MS = 100;
 
 yieldToOthers();

@@ -72,10 +72,8 @@ const TRUST_MS = 5_000;
 /** Longest query, in UTF-16 units, for languages with slower tokenization. */
 const LONGEST_OF_A_LANGUAGE = 4_000;
 
-/** Bytes of cached query vectors. */
 const QUERY_VECTOR_BYTES = 16_777_216;
 
-/** A checked store, and when, ms since the epoch. */
 interface CheckedStore {
   readonly at: number;
   readonly store: ReadyStore;
@@ -130,7 +128,7 @@ export function contentPlane(
     checked.set(facet, stores);
     const known = stores.get(version);
     if (known !== undefined && known.at > Date.now() - TRUST_MS) return known.store;
-    const found = await told(name, async () =>
+    const found = await withQueryErrors(name, async () =>
       reads.readStore(facet, version, await embedderOf(facet)),
     ).catch((error: unknown) => {
       throw storeFault(error, facet, manifest(), log);
@@ -189,7 +187,7 @@ export function contentPlane(
       };
     },
     async embedQuery(name: string, text: string) {
-      return told(name, async () => {
+      return withQueryErrors(name, async () => {
         const facet = facetNamed(name);
         const key = createHash('sha256')
           .update(`${embedderKey(facet)}\n${text}`)
@@ -221,7 +219,7 @@ export function contentPlane(
       passages: readonly StoredPassage[],
       by: OperatorCaller,
     ) =>
-      told(name, async () =>
+      withQueryErrors(name, async () =>
         OPERATORS[call.use.operator].class === 'encoder'
           ? encoderColumn(
               call,
@@ -336,7 +334,6 @@ function encoderFault(
   }
 }
 
-/** A decoder model; loaded only if configured. */
 interface DecoderModel {
   readonly check: typeof checkDecoder;
   readonly run: typeof runDecoder;
@@ -396,7 +393,7 @@ const MODEL_FAULTS: ReadonlySet<ContentErrorName> = new Set([
 ]);
 
 /** Maps content errors of `run` to QueryErrors. */
-async function told<T>(facet: string, run: () => Promise<T>): Promise<T> {
+async function withQueryErrors<T>(facet: string, run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {

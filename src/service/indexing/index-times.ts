@@ -2,9 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { type Facet, indexedFacets, type Manifest } from '../../model/manifest/index.js';
 import type { SystemReads } from '../system-reads.js';
 
-/** Cache lifetime, ms. */
 const TRUST_MS = 5_000;
-/** Time limit for a database, ms. */
 const PATIENCE_MS = 1_000;
 
 /** By facet and version. */
@@ -15,7 +13,6 @@ const NONE: Times = new Map();
 /** When the texts of facets were last read, from the databases of their stores. */
 export class IndexTimes {
   readonly #reads: Pick<SystemReads, 'readIndexTimes'>;
-  /** By connector. */
   readonly #known = new Map<string, { readonly until: number; readonly times: Promise<Times> }>();
 
   constructor(reads: Pick<SystemReads, 'readIndexTimes'>) {

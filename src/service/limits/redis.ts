@@ -28,7 +28,6 @@ interface RedisPackage {
 const CONNECT_MS = 2_000;
 /** Longer than the heartbeat interval: a silent connection is dropped. */
 const SILENCE_MS = 5_000;
-/** Longest pause between reconnects, ms. */
 const AGAIN_MS = 1_000;
 const PREFIX = 'osl:limit:';
 

@@ -23,11 +23,8 @@ export interface SharedCountsOptions {
 const PATIENCE_MS = 1_000;
 /** Pause after a failure, ms, in which requests do not wait for it. */
 const REST_MS = 5_000;
-/** Heartbeat interval, ms. */
 const BEAT_MS = 2_000;
-/** Timeout of a heartbeat, ms. */
 const BEAT_PATIENCE_MS = 8_000;
-/** Time limit at start, ms. */
 const START_MS = 3_000;
 const MAX_KEYS = 100_000;
 
@@ -47,7 +44,6 @@ export class SharedCounts {
   #failing = false;
   #heard = false;
   #saying = false;
-  /** Windows counted locally. */
   readonly #own = new Map<string, Lease>();
 
   private constructor(store: CountStore, { tenant, log }: SharedCountsOptions) {

@@ -1,19 +1,17 @@
 import { readFrames } from '../../../audit/index.js';
 import { Serial } from '../../base/serial.js';
-import type { LineageClock } from './clock.js';
 import type { LineageEndpoint } from './config/load.js';
 import { type DatasetDescription, datasetFingerprint } from './datasets.js';
+import type { LineageClock } from './delivery/delivery.js';
 import { EndpointDelivery } from './delivery/delivery.js';
 import { datasetEvent, droppedEvent, runEvent, type Voice } from './openlineage.js';
-import { type NewEvent, Outbox } from './outbox/outbox.js';
+import { handleReplayRequests, type NewEvent, Outbox } from './outbox/outbox.js';
 import { journalIn, type LogPosition, type OutboxEntry } from './outbox/state.js';
-import { takeRequests } from './requests.js';
 import { Windows } from './window.js';
 
 /** Plain data, sent to the emitter thread. */
 export interface EmitterSettings {
   readonly auditDir: string;
-  /** Directory of the outbox. */
   readonly dir: string;
   /** End of the audit log at start: where a new outbox begins to read. */
   readonly start: LogPosition;
@@ -32,14 +30,12 @@ interface EndpointStats {
   readonly pending: number;
   readonly dead: number;
   readonly delivered: number;
-  /** Failed attempts. */
   readonly failed: number;
   readonly dropped: number;
   readonly disabled: boolean;
 }
 
 export interface EmitterStats {
-  /** Audit records processed so far. */
   readonly read: number;
   readonly endpoints: Readonly<Record<string, EndpointStats>>;
 }
@@ -135,7 +131,6 @@ export class Emitter {
     this.#poke();
   }
 
-  /** Audit records read so far. */
   get seen(): number {
     return this.#cursor.seq;
   }
@@ -189,7 +184,7 @@ export class Emitter {
       // Also saves the cursor if nothing ran.
       const since = this.#windows.startedAt ?? this.#writtenAt;
       if (this.#clock.now() - since >= windowMs) await this.#closeWindow();
-      await takeRequests(dir, async ({ id, endpoint }) => {
+      await handleReplayRequests(dir, async ({ id, endpoint }) => {
         const pick = (m: { readonly id: string }, to: string): boolean =>
           (id === null || m.id === id) && (endpoint === null || to === endpoint);
         if ((await this.#outbox.replay(pick)) > 0) this.#poke();

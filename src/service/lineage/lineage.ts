@@ -1,5 +1,5 @@
 import type { Worker } from 'node:worker_threads';
-import type { GovernedPlan } from 'osl-compiler';
+import { assertNever, type GovernedPlan } from 'osl-compiler';
 import type { AuditLog } from '../../../audit/index.js';
 import type { ServiceLog } from '../../base/log.js';
 import { StartProblem } from '../../base/start-problem.js';
@@ -8,10 +8,10 @@ import { stackOf } from '../../base/thrown.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import type { LineageConfig } from './config/load.js';
 import { type DatabaseName, type DatasetDescription, datasetsOf } from './datasets.js';
+import { PlanRecorder } from './description.js';
 import type { EmitterSettings, EmitterStats } from './emitter.js';
 import { producerOf } from './openlineage.js';
 import type { LogPosition } from './outbox/state.js';
-import { PlanRecorder } from './recorder.js';
 
 /** Lineage as used by the service. */
 export interface Lineage {
@@ -19,7 +19,6 @@ export interface Lineage {
   note(plan: GovernedPlan, requestId: string): string | null;
   /** Announces the datasets of the served manifest; its events are on disk when this resolves. Never rejects. */
   announce(manifest: Manifest): Promise<void>;
-  /** Announces each manifest that is served from now on. */
   follow(served: () => Manifest): void;
   /** About a second old; null before the thread's first report. */
   stats(): (EmitterStats & { readonly restarts: number }) | null;
@@ -31,11 +30,8 @@ export interface LineageOptions {
   readonly config: LineageConfig;
   readonly tenant: string;
   readonly version: string;
-  /** Chain of the audit log to read. */
   readonly auditDir: string;
-  /** Directory of the outbox. */
   readonly dir: string;
-  /** End of that chain at start. */
   readonly end: LogPosition;
   /** Log for plan descriptions; null for an ended chain. */
   readonly audit: AuditLog | null;
@@ -201,10 +197,8 @@ class LineageThread implements Lineage {
       case 'stats':
         this.#stats = message.stats;
         break;
-      default: {
-        const unknown: never = message;
-        throw new Error(`unknown message ${JSON.stringify(unknown)}`);
-      }
+      default:
+        assertNever(message);
     }
   }
 

@@ -11,7 +11,6 @@ const FACET = 'https://openlineage.io/spec/facets';
 export interface Voice {
   /** URI of this software version. */
   readonly producer: string;
-  /** Namespace of datasets and jobs. */
   readonly namespace: string;
 }
 
@@ -19,7 +18,6 @@ export function producerOf(version: string): string {
   return `urn:osl-gateway:${version}`;
 }
 
-/** An OpenLineage facet. */
 function facet(voice: Voice, schema: string, fields: object): object {
   return { _producer: voice.producer, _schemaURL: schema, ...fields };
 }

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { messageOf } from '../../base/thrown.js';
-import { systemClock } from './clock.js';
+import { systemClock } from './delivery/delivery.js';
 import { Emitter, type EmitterSettings } from './emitter.js';
 import type { FromThread, ToThread } from './lineage.js';
 

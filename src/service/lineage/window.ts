@@ -7,7 +7,7 @@ import {
   type StoredFrame,
 } from '../../../audit/index.js';
 import type { PlanDescription } from './description.js';
-import { PLAN_EVENT } from './recorder.js';
+import { PLAN_EVENT } from './description.js';
 
 /** Position of an outcome in the audit log. `leaf`: its RFC 6962 leaf hash, hex. */
 export interface AuditLeaf {
@@ -16,7 +16,6 @@ export interface AuditLeaf {
   readonly leaf: string;
 }
 
-/** OpenLineage event types. */
 type RunEnd = 'COMPLETE' | 'ABORT' | 'FAIL';
 
 /** Runs of one statement under the same versions with the same end, within a window. */
@@ -31,7 +30,6 @@ export interface Runs {
   readonly form: string | null;
   readonly first: AuditLeaf;
   readonly last: AuditLeaf;
-  /** RFC 3339. */
   readonly firstTime: string;
   readonly lastTime: string;
   readonly count: number;
@@ -65,7 +63,6 @@ export class Windows {
     return this.#startedAt;
   }
 
-  /** ms between first and last run. */
   get spanMs(): number {
     return this.#startedAt === null ? 0 : this.#lastAt - this.#startedAt;
   }

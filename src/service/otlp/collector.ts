@@ -14,7 +14,6 @@ export interface OtlpSettings {
   readonly spansMs: number;
 }
 
-/** Timeout of a request, ms. */
 const TIMEOUT_MS = 10_000;
 
 /** OpenTelemetry collector (OTLP/HTTP, JSON). Failed deliveries are dropped. */
@@ -50,7 +49,6 @@ export class Collector {
     return why === null;
   }
 
-  /** Reason of a failure; null if delivered. */
   async #post(path: string, body: object): Promise<string | null> {
     const { endpoint, headers } = this.#settings;
     try {

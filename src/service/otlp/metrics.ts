@@ -1,6 +1,5 @@
 import { attribute, type Collector, nanoseconds, SCOPE } from './collector.js';
 
-/** JSON of `prom-client`. */
 interface MetricJson {
   readonly name: string;
   readonly help: string;

@@ -6,7 +6,6 @@ import { attribute, type Collector, nanoseconds, type OtlpSettings, SCOPE } from
 const MOST_WAITING = 2_048;
 const MOST_SENT = 256;
 
-/** OTLP span kinds and status code. */
 const SERVER = 2;
 const INTERNAL = 1;
 const ERROR = 2;
@@ -37,7 +36,6 @@ export class SpanExporter implements TraceSink {
     if (this.#waiting.length >= MOST_SENT) void this.#flush();
   }
 
-  /** Flushes the queue. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#sending;
@@ -132,15 +130,12 @@ function stagesOf(
     }));
 }
 
-/** Parsed `traceparent`. */
 interface Trace {
   readonly traceId: string;
-  /** Span of the caller. */
   readonly spanId: string;
   readonly sampled: boolean;
 }
 
-/** Null if malformed. */
 function traceOf(text: string): Trace | null {
   const [, traceId = '', spanId = '', flags = ''] =
     /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(text) ?? [];

@@ -1,3 +1,4 @@
+import { assertNever } from 'osl-compiler';
 import { compilingSnapshot } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
 import { StartProblem } from '../../base/start-problem.js';
@@ -6,19 +7,19 @@ import { compilePublishable, EMPTY_OVERLAY } from '../../model/manifest/index.js
 import type { Model, ServedModel } from '../../model/served-model.js';
 import type { PublicationStore } from '../../model/versions/index.js';
 import { engineConfig, type OpenEngine, renewal } from '../engines.js';
-import { type EventParts, preparedReload, recordEvent } from '../events.js';
 import { beginFollowing } from '../follow-control.js';
 import type { TenantKeys } from '../keys.js';
+import { readText } from '../keys.js';
 import { loadModel } from '../model.js';
 import { type PolicyParts, preparedPolicy } from '../policy-change.js';
-import { readText } from '../read-text.js';
+import type { ProcessFiles } from '../process-files.js';
 import type { Revocations } from '../revocations.js';
 import { requireRowSecurity } from '../row-security.js';
-import type { ProcessFiles } from '../seat.js';
 import type { Service } from '../service.js';
 import type { CurrentModel } from '../serving.js';
 import type { Settings } from '../settings.js';
 import type { PreparedChange, ReloadPart, ReloadResult } from './reload.js';
+import { type EventParts, preparedReload, recordEvent } from './reload.js';
 
 /** Ways to change the served model: a reload, a policy, versions of other processes. */
 export interface ModelChanges {
@@ -32,7 +33,6 @@ export interface ModelChanges {
   prepare(change: ModelChange, more?: readonly ReloadPart[]): Promise<PreparedChange>;
   /** The policy to serve has been unknown since `since`, ms since the epoch. */
   losePolicy(why: string, since: number): Promise<void>;
-  /** Rereads a draft changed by another process. */
   renewDraft(id: string): Promise<void>;
 }
 
@@ -42,11 +42,8 @@ export interface ChangingParts extends EventParts {
   readonly publishing: PublicationStore;
   readonly revocations: Revocations;
   readonly keys: TenantKeys;
-  /** By connector. */
   readonly opened: ReadonlyMap<string, OpenEngine>;
-  /** Reloads token keys. */
   readonly trust: ReloadPart;
-  /** Announces the served model to lineage. */
   announce(): Promise<void>;
 }
 
@@ -84,10 +81,8 @@ export function startChanges(
         return preparedReload(parts, [...reloadable, ...more], (fault) =>
           serving.losePolicy(fault, change.brokenSince),
         );
-      default: {
-        const unknown: never = change;
-        return unknown;
-      }
+      default:
+        return assertNever(change);
     }
   };
   const losePolicy = async (why: string, since: number): Promise<void> => {
@@ -140,7 +135,6 @@ function refuseOtherConnectors(next: Model, engines: ReadonlyMap<string, unknown
   );
 }
 
-/** Credentials of one connector. */
 function enginePart(name: string, engine: OpenEngine, serving: CurrentModel, settings: Settings): ReloadPart {
   return {
     prepare: async () => {

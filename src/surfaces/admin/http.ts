@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import type { RequestCall } from '../../ask/index.js';
-import type { InsightParts } from '../../ask/operating/look.js';
+import type { InsightParts } from '../../ask/operating/insight.js';
 import {
   command,
   drain,
@@ -10,7 +10,7 @@ import {
   revoke,
   sessions,
   shutDown,
-  standing,
+  controlVersions,
 } from '../../ask/operating/operate.js';
 import { addHooks } from '../http/hooks.js';
 import { ClientErrors, type HttpTls, listenerOf } from '../http/listener.js';
@@ -87,7 +87,7 @@ export function stateRoutes(
   schemas: SessionSchemas = OPERATIONS,
 ): void {
   const { show } = getRoutes(app, parts);
-  const views = (call: RequestCall) => standing(parts(), call);
+  const views = (call: RequestCall) => controlVersions(parts(), call);
   show('/admin/sessions', schemas.sessions, async (call) => ({ sessions: await sessions(parts(), call) }));
   show('/admin/standing', schemas.standing, async (call) => ({
     processes: (await views(call)).map(({ pools: _, caches: __, sessions: open, ...view }) => {

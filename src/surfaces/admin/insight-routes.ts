@@ -2,8 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } fro
 import { queryError } from 'osl-compiler';
 import type { RequestCall, RequestParts } from '../../ask/index.js';
 import { figures } from '../../ask/operating/figures.js';
-import type { JobName } from '../../ask/operating/insight.js';
-import type { InsightParts } from '../../ask/operating/look.js';
+import type { InsightParts, JobName } from '../../ask/operating/insight.js';
 import {
   accessRequests,
   beginJob,

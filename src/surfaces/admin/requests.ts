@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { AuditQuery } from '../../../audit/index.js';
 import { isName } from '../../../policy/is-name.js';
-import type { RevocationAsked } from '../../ask/operating/operate.js';
+import type { RevocationTarget } from '../../ask/operating/operate.js';
 import { type MatrixQuestion, MOST_ROWS, MOST_SUBJECTS } from '../../ask/why/matrix.js';
 import { VISIBILITIES, type Visibility } from '../../model/graph/index.js';
 import { jsonFields } from '../rest/bodies/json.js';
@@ -158,7 +158,7 @@ export const REVOCATIONS = {
 const read = readerOfOne(REVOCATIONS);
 
 /** @throws QueryError E4150, E0511 */
-export function readRevocation(request: FastifyRequest): RevocationAsked {
+export function readRevocation(request: FastifyRequest): RevocationTarget {
   const revocation = read(jsonFields(request));
   switch (revocation.kind) {
     case 'token_id':

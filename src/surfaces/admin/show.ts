@@ -1,4 +1,4 @@
-import type { ProcessView, SessionView } from '../../ask/operating/views.js';
+import type { ProcessView, SessionView } from '../../ask/operating/process-status.js';
 
 export interface TextTable {
   readonly columns: readonly string[];

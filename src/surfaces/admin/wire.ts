@@ -15,11 +15,11 @@ import type { RequestCall } from '../../ask/index.js';
 import {
   command,
   drain,
-  enter,
+  adminLogin,
   type OperatingParts,
   reload,
   shutDown,
-  standing,
+  controlVersions,
 } from '../../ask/operating/operate.js';
 import { login } from '../../ask/request/session.js';
 import {
@@ -71,7 +71,7 @@ function handlerOf(parts: OperatingParts, configured: ProcessConfiguration): Han
         const identity = await login(parts, call, user);
         if (database !== ADMIN_DATABASE)
           throw await refusedLogin(parts, call, identity, noDatabase(database, ADMIN_DATABASE));
-        await enter(parts, { ...callOf(identity), requestId: call.requestId });
+        await adminLogin(parts, { ...callOf(identity), requestId: call.requestId });
         return new AdminSession(parts, identity, configured);
       } catch (failure) {
         throw loginError(failure, call.requestId);
@@ -176,7 +176,7 @@ class AdminSession implements SessionHandler {
     const { columns } = show(known, [], this.#configured);
     return commandStatement(columns.map(textColumn), () =>
       this.#runRecorded(async (call) => {
-        const { rows } = show(known, await standing(this.#parts, call), this.#configured);
+        const { rows } = show(known, await controlVersions(this.#parts, call), this.#configured);
         return { tag: 'SHOW', rows };
       }),
     );
@@ -185,7 +185,7 @@ class AdminSession implements SessionHandler {
   #help(): WireStatement {
     return commandStatement([textColumn('command')], () =>
       this.#runRecorded(async (call) => {
-        await enter(this.#parts, call);
+        await adminLogin(this.#parts, call);
         return { tag: 'SHOW', rows: HELP.map((line) => [line]) };
       }),
     );

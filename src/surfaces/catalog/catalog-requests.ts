@@ -1,9 +1,9 @@
 import { type ParsedText, QueryError, queryError } from 'osl-compiler';
 import { type Identity, isEmpty } from '../../../policy/index.js';
-import { type Caller, consider, type DataQuestion, type RequestParts, respond } from '../../ask/index.js';
+import { authorize, type Caller, type DataQuestion, type RequestParts, respond } from '../../ask/index.js';
 import type { Origin } from '../../ask/request/call.js';
 import { Payment } from '../../ask/request/limit.js';
-import { isDenial } from '../../ask/request/told.js';
+import { isDenial } from '../../ask/request/public-error.js';
 import type { BoundValue, MemoryShare } from '../../engine/index.js';
 import type { DescribedColumn } from '../../engine/protocol/backend-messages.js';
 import type { StatementLane } from './classify.js';
@@ -56,7 +56,7 @@ export async function describeCatalog(
 ): Promise<PreparedCatalog> {
   const { text, parameterTypes, identity } = question;
   const call = callOf(question);
-  const considered = await consider<StatementDescription>(parts, call, {
+  const considered = await authorize<StatementDescription>(parts, call, {
     action: 'prepare',
     asked: call.body,
     bucket: 'catalog',
@@ -70,9 +70,9 @@ export async function describeCatalog(
       );
     },
   });
-  considered.rest();
+  considered.suspend();
   const { decided: described } = considered;
-  return Object.freeze({ described, payment: new Payment(), record: () => considered.settle() });
+  return Object.freeze({ described, payment: new Payment(), record: () => considered.finish() });
 }
 
 /**

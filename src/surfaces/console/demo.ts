@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { type QueryError, queryError } from 'osl-compiler';
 import { type RequestCall, type RequestParts, respond } from '../../ask/index.js';
-import { turnAway } from '../../ask/request/visit.js';
+import { refuseCall } from '../../ask/request/calls-without-data.js';
 import { isForwarded, LOCAL_HOSTS } from '../rest/call.js';
 import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
 import { privateHeaders } from '../rest/problem.js';
@@ -51,7 +51,7 @@ export function demoSignIn(
       app.post(PATH, { schema: HIDDEN_OPERATION }, async (request, reply) => {
         const { call } = request;
         const refuse = async (reason: QueryError): Promise<never> => {
-          throw await turnAway(service, call, ACTION, reason, 'anyone');
+          throw await refuseCall(service, call, ACTION, reason, 'anyone');
         };
         if (!isOwnPage(request)) return refuse(queryError('notFound', {}));
         const chain = chainIn(request);

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { QueryError, queryError } from 'osl-compiler';
 import { publicError, type RequestParts } from '../../ask/index.js';
-import { breakGlass, type GlassParts } from '../../ask/request/break-glass.js';
+import { breakGlass, type BreakGlassParts } from '../../ask/request/break-glass.js';
 import type { RequestCall } from '../../ask/request/call.js';
-import { turnAway } from '../../ask/request/visit.js';
+import { refuseCall } from '../../ask/request/calls-without-data.js';
 import { callOf, headerText } from '../rest/call.js';
 import type { Inflight } from '../rest/inflight.js';
 import { METHODS } from '../rest/openapi/document.js';
@@ -44,7 +44,7 @@ async function sendNotFound(
       ? queryError('notFound', path === '/' ? { elsewhere: rootHint(methods) } : {})
       : queryError('methodNotAllowed', { allowed });
   const who = /^\/(?:osl|admin)(?:\/|$)/.test(path) ? 'identified' : 'anyone';
-  const refusal = await turnAway(service, call, 'http', reason, who);
+  const refusal = await refuseCall(service, call, 'http', reason, who);
   if (refusal.entry === 'methodNotAllowed' && allowed !== undefined) reply.header('allow', allowed);
   return sendProblem(reply, refusal, call.requestId);
 }
@@ -73,7 +73,7 @@ export function addHooks(
       service.log.info('traced request', { request_id: request.call.requestId, traceparent });
     }
     if (!inflight.draining || ALWAYS_ANSWERED.has(request.url)) done();
-    else turnAway(service, request.call, 'http', queryError('shuttingDown', {}), 'anyone').then(done, done);
+    else refuseCall(service, request.call, 'http', queryError('shuttingDown', {}), 'anyone').then(done, done);
   });
   app.addHook('onResponse', (_request, _reply, done) => {
     if (inflight.draining) setImmediate(() => app.server.closeIdleConnections());
@@ -84,7 +84,7 @@ export function addHooks(
 }
 
 /** Activates break-glass access for requests with `OSL-Break-Glass`, before they are handled. */
-export function addBreakGlassHook(app: FastifyInstance, service: GlassParts): void {
+export function addBreakGlassHook(app: FastifyInstance, service: BreakGlassParts): void {
   app.addHook('preHandler', async (request) => {
     const reason = headerText(request.raw.rawHeaders, 'osl-break-glass');
     if (reason !== null) request.call = await inEmergency(service, request.call, reason, request.url);
@@ -93,7 +93,7 @@ export function addBreakGlassHook(app: FastifyInstance, service: GlassParts): vo
 
 /** Call with break-glass access. Calls with an invalid token are returned unchanged: the route refuses them. */
 async function inEmergency(
-  service: GlassParts,
+  service: BreakGlassParts,
   call: RequestCall,
   reason: string,
   url: string,
@@ -151,7 +151,7 @@ export async function sendRefusal(
   const action = ACTIONS.get(request.routeOptions.url ?? '');
   const refusal =
     action === undefined
-      ? await turnAway(service, call, 'http', fault, 'anyone')
-      : await turnAway(service, call, action, fault, 'identified');
+      ? await refuseCall(service, call, 'http', fault, 'anyone')
+      : await refuseCall(service, call, action, fault, 'identified');
   return sendProblem(reply, refusal, call.requestId);
 }

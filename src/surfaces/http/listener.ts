@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import type { TLSSocket, Server as TlsServer } from 'node:tls';
 import type { RequestCall, RequestParts } from '../../ask/index.js';
 import { refusedConnection } from '../../ask/request/session.js';
-import { turnAway } from '../../ask/request/visit.js';
+import { refuseCall } from '../../ask/request/calls-without-data.js';
 import { distrust } from '../rest/call.js';
 import { rawProblem } from '../rest/problem.js';
 import { HEAD_LIMIT, httpFault } from '../rest/request-errors.js';
@@ -144,7 +144,7 @@ export class ClientErrors {
     // A request whose body broke off is recorded by its handler.
     const reported = answering
       ? Promise.resolve(fault)
-      : turnAway(this.#service, call, 'http', fault, 'anyone');
+      : refuseCall(this.#service, call, 'http', fault, 'anyone');
     reported.then(
       (problem) => socket.end(rawProblem(problem, call.requestId), () => socket.destroy()),
       () => socket.destroy(),

@@ -2,8 +2,8 @@ import { setTimeout } from 'node:timers/promises';
 import { type FastifyInstance, fastify } from 'fastify';
 import { InternalError, queryError } from 'osl-compiler';
 import type { RequestParts } from '../../ask/index.js';
-import { turnAway } from '../../ask/request/visit.js';
-import { neighbours } from '../../base/networks.js';
+import { refuseCall } from '../../ask/request/calls-without-data.js';
+import { localOrIn } from '../../base/networks.js';
 import { CONSOLE_METHODS, type ConsoleOptions, consoleRoutes } from '../console/index.js';
 import { type McpOptions, mcpRoute } from '../mcp/route.js';
 import { callOf, isForwarded } from '../rest/call.js';
@@ -111,10 +111,10 @@ function metricsRoute(
   networks: readonly string[],
   gather?: () => Promise<readonly MetricsJson[]>,
 ): void {
-  const mayAsk = neighbours(networks);
+  const mayAsk = localOrIn(networks);
   app.get('/metrics', { schema: METRICS_OPERATION }, async (request, reply) => {
     if (isForwarded(request) || !mayAsk(request.socket.remoteAddress ?? '')) {
-      throw await turnAway(service, request.call, 'http', queryError('notFound', {}), 'anyone');
+      throw await refuseCall(service, request.call, 'http', queryError('notFound', {}), 'anyone');
     }
     const { registry } = telemetry;
     const text = gather === undefined ? await registry.metrics() : await pageOf(await gather());

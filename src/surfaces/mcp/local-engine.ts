@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { type QueryError, queryError } from 'osl-compiler';
 import { describe } from '../../ask/graph/describe.js';
 import { ask, publicError, type RequestCall } from '../../ask/index.js';
-import { turnAway } from '../../ask/request/visit.js';
+import { refuseCall } from '../../ask/request/calls-without-data.js';
 import { explainQuestion } from '../rest/answer-members.js';
 import { AT_ONCE_BYTES, inPortions } from '../rest/answer-stream.js';
 import { fieldsIn } from '../rest/bodies/json.js';
@@ -109,7 +109,7 @@ export class LocalEngine implements Engine {
 
   async refuse(action: 'query' | 'schema', fault: QueryError): Promise<EngineRefusal> {
     const call = this.#newCall();
-    return refusalOf(await turnAway(this.#service, call, action, fault, 'identified'), call.requestId);
+    return refusalOf(await refuseCall(this.#service, call, action, fault, 'identified'), call.requestId);
   }
 
   #read(call: RequestCall, question: QueryJson) {
@@ -128,7 +128,7 @@ export class LocalEngine implements Engine {
     const call = this.#newCall();
     try {
       if (this.#inflight.draining)
-        throw await turnAway(this.#service, call, 'http', queryError('shuttingDown', {}), 'anyone');
+        throw await refuseCall(this.#service, call, 'http', queryError('shuttingDown', {}), 'anyone');
       const about = { call, action: 'mcp', text: null };
       return await this.#inflight.run(this.#response, about, (left) =>
         run(call, AbortSignal.any([signal, left])),

@@ -4,7 +4,7 @@ import { TLSSocket } from 'node:tls';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { QueryError, queryError } from 'osl-compiler';
 import { publicError, type RequestCall } from '../../ask/index.js';
-import { admit, turnAway } from '../../ask/request/visit.js';
+import { admitCall, refuseCall } from '../../ask/request/calls-without-data.js';
 import { ambiguityOf, requirePlain } from '../rest/bodies/json.js';
 import { LOCAL_HOSTS } from '../rest/call.js';
 import type { Inflight } from '../rest/inflight.js';
@@ -128,12 +128,12 @@ async function enter(
 ): Promise<RequestCall | null> {
   const call: RequestCall = { ...request.call, surface: 'mcp' };
   if (!isAllowed(request.headers, options)) {
-    throw await turnAway(service, call, 'mcp', queryError('foreignOrigin', {}), 'anyone');
+    throw await refuseCall(service, call, 'mcp', queryError('foreignOrigin', {}), 'anyone');
   }
   try {
     const fault = faultIn(request.body);
-    if (fault !== null) throw await turnAway(service, call, 'mcp', fault, 'identified');
-    await admit(service, call, 'mcp', 'catalog');
+    if (fault !== null) throw await refuseCall(service, call, 'mcp', fault, 'identified');
+    await admitCall(service, call, 'mcp', 'catalog');
   } catch (error) {
     const refusal = publicError(service, call.requestId, error);
     if (refusal.entry !== 'missingToken' && refusal.entry !== 'invalidToken') throw refusal;

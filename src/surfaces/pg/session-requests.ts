@@ -5,8 +5,8 @@ import { type Awaitable, fatal, type RowWriter, WireError } from '../../../wire/
 import {
   breakGlass,
   ForeignFault,
-  type GlassParts,
-  heldNow,
+  type BreakGlassParts,
+  currentSession,
   type Origin,
   type RequestCall,
   type RequestParts,
@@ -22,7 +22,7 @@ import {
  * policy can change.
  */
 export class SessionCaller {
-  readonly #service: GlassParts;
+  readonly #service: BreakGlassParts;
   #identity: Identity;
   #tokenless: TokenlessSession | null;
   readonly #address: string;
@@ -35,7 +35,7 @@ export class SessionCaller {
    * @param purpose reads the current value of the session's purpose setting
    */
   constructor(
-    service: GlassParts,
+    service: BreakGlassParts,
     identity: Identity,
     tokenless: TokenlessSession | null,
     address: string,
@@ -102,7 +102,7 @@ export class SessionCaller {
 
   /** Refreshes the identity from the current policy; an error if the policy no longer has it. */
   #lookUp(held: TokenlessSession): WireError | null {
-    const now = heldNow(this.#service, held);
+    const now = currentSession(this.#service, held);
     if (now === null) return fatal('28000', IDENTITY_CHANGED[held.kind]);
     if (now !== held) this.#identity = now.identity;
     this.#tokenless = now;

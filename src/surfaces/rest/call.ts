@@ -7,7 +7,7 @@ import { QueryError } from 'osl-compiler';
 import { readClientCertificate } from '../../../policy/index.js';
 import type { RequestCall, RequestParts } from '../../ask/index.js';
 import type { PresentedCertificate } from '../../ask/request/call.js';
-import { turnAway } from '../../ask/request/visit.js';
+import { refuseCall } from '../../ask/request/calls-without-data.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -111,7 +111,7 @@ export async function readRequest<T>(
     return parse();
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;
-    throw await turnAway(service, call, action, error, 'identified');
+    throw await refuseCall(service, call, action, error, 'identified');
   }
 }
 

@@ -1,5 +1,5 @@
 import type { AuditLog } from '../../../audit/index.js';
-import type { PublishingParts } from '../../ask/authoring/author.js';
+import type { PublishingParts } from '../../ask/authoring/publish.js';
 import type { AnswerParts, DecidingParts, RunningParts } from '../../ask/index.js';
 import type { Probes } from '../../ask/request/probes.js';
 import type { AccessRequestParts } from '../../ask/why/request-access.js';

@@ -1,6 +1,6 @@
 import { emit } from 'osl-compiler';
 import t from 'tap';
-import { PermittedSets } from '../../../src/ask/data/runtime/permitted.js';
+import { PermittedSets } from '../../../src/ask/data/runtime/permitted-counts.js';
 import { generatedSql, sql } from '../../../src/base/sql.js';
 import type { Service } from '../../../src/service/service.js';
 import { replacing } from '../../support/replacing.js';

@@ -1,6 +1,6 @@
 import { oidOf, QueryError, type TypeName } from 'osl-compiler';
 import t from 'tap';
-import { textOfBinary } from '../../../src/ask/data/runtime/binary.js';
+import { textOfBinary } from '../../../src/ask/data/runtime/constants.js';
 import { sql } from '../../../src/base/sql.js';
 import { startFrontends, WireClient } from '../../support/frontends.js';
 import { startTestService } from '../../support/service.js';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { columnLineage, compile } from 'osl-compiler';
 import t from 'tap';
-import { accessOfChain } from '../../../src/service/lineage/caller.js';
+import { accessOfChain } from '../../../src/service/lineage/description.js';
 import { facetText, manifestText, policyText } from '../../support/model-text.js';
 import { call, connected } from '../../surfaces/mcp/support.js';
 import { at, type Forms, startForms } from './fixture.js';

@@ -1,6 +1,6 @@
 import { emit, type GovernedPlan } from 'osl-compiler';
 import t from 'tap';
-import { PermittedSets } from '../../../src/ask/data/runtime/permitted.js';
+import { PermittedSets } from '../../../src/ask/data/runtime/permitted-counts.js';
 import { generatedSql } from '../../../src/base/sql.js';
 import type { BoundValue, GovernedEngine } from '../../../src/engine/index.js';
 import type { Service } from '../../../src/service/service.js';

@@ -1,6 +1,6 @@
 import { ready } from 'osl-compiler';
 import { compileSnapshot, effectiveAccess, type IdentityClaims } from '../../../policy/index.js';
-import { GraphDocuments } from '../../../src/ask/graph/readings.js';
+import { GraphDocuments } from '../../../src/ask/graph/graph-documents.js';
 import { fullView, governedView, resolve } from '../../../src/model/graph/index.js';
 import { type Manifest, parseManifest, parsePolicyDocument } from '../../../src/model/manifest/index.js';
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import tap, { test } from 'tap';
 import type { Identity } from '../../../policy/index.js';
-import { openGlasses } from '../../../src/service/glasses.js';
+import { openBreakGlass } from '../../../src/service/break-glass.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { SHOP_POLICY } from '../../support/shop.js';
 import { call, newClient, transportTo } from '../../surfaces/mcp/support.js';
@@ -211,12 +211,12 @@ test('processes over one directory count together, also at the same moment and a
   const dir = t.testdir();
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
   const who = { tenant: 'shop', chain: ['user:eve'] } as unknown as Identity; // all that is looked at
-  const gates = Array.from({ length: 5 }, () => openGlasses(dir, null, log));
+  const gates = Array.from({ length: 5 }, () => openBreakGlass(dir, null, log));
   const taken = await Promise.all(
     gates.flatMap((g, i) => [0, 1, 2].map((n) => g.take(who, `reason ${i} ${n}`, 3))),
   );
   t.equal(taken.filter((x) => typeof x !== 'number').length, 3);
-  const after = openGlasses(dir, null, log);
+  const after = openBreakGlass(dir, null, log);
   t.type(await after.take(who, 'one more', 3), 'number');
   const [first] = taken.flatMap((x) => (typeof x === 'number' ? [] : [x]));
   const all = gates.flatMap((_, i) => [0, 1, 2].map((n) => after.running(who, `reason ${i} ${n}`, 30)));

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { FairSlots } from '../../../src/base/threads/turns.js';
+import { FairSlots } from '../../../src/base/threads/fair-slots.js';
 
 t.test('callers take turns, however many each has waiting', async (t) => {
   const turns = new FairSlots();

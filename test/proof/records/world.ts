@@ -7,7 +7,7 @@ import pg from 'pg';
 import { type AuditRecord, readRecords } from '../../../audit/index.js';
 import { type ListeningServer, openServer } from '../../../cli/serve/server.js';
 import { mintToken, tokenIdIn } from '../../../policy/index.js';
-import { aloneIn } from '../../../src/service/seat.js';
+import { singleProcessFiles } from '../../../src/service/process-files.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { makeScramVerifier } from '../../../wire/index.js';
 import { type Message, reportOf, WireClient } from '../../support/frontends.js';
@@ -155,7 +155,10 @@ export class World {
     const settings = settingsFrom(env, dir, { manifestFile, policyFile, dataDir: join(dir, 'data') });
     const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
     const progress = { step: () => undefined, end: () => undefined };
-    const server = await openServer({ settings, demo: null, log, progress }, aloneIn(settings.dataDir));
+    const server = await openServer(
+      { settings, demo: null, log, progress },
+      singleProcessFiles(settings.dataDir),
+    );
     await asOwner(
       postgres,
       `DROP TABLE shop.gone; REVOKE ALL ON shop.shut FROM "${reader}"; ALTER TABLE shop.other ALTER COLUMN id TYPE text`,

@@ -11,7 +11,7 @@ import {
   ready,
 } from 'osl-compiler';
 import t from 'tap';
-import { accessOfChain } from '../../../src/service/lineage/caller.js';
+import { accessOfChain } from '../../../src/service/lineage/description.js';
 import { loadModel } from '../../../src/service/model.js';
 import { ROOT } from '../../tools/cli/support.js';
 

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { compile, ready } from 'osl-compiler';
 import { openAuditLog } from '../../../audit/index.js';
-import { accessOfChain } from '../../../src/service/lineage/caller.js';
 import { loadLineageConfig } from '../../../src/service/lineage/config/load.js';
+import { accessOfChain } from '../../../src/service/lineage/description.js';
 import { openLineage } from '../../../src/service/lineage/index.js';
 import { endOf } from '../../../src/service/lineage/outbox/state.js';
 import { loadModel } from '../../../src/service/model.js';

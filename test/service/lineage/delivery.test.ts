@@ -6,8 +6,14 @@ import { join } from 'node:path';
 import t from 'tap';
 import type { LineageEndpoint } from '../../../src/service/lineage/config/load.js';
 import { AddressRule } from '../../../src/service/lineage/delivery/address.js';
-import { ATTEMPTS, pauseAfter, wishOf } from '../../../src/service/lineage/delivery/schedule.js';
-import { type EventSendOptions, type SendAttempt, send } from '../../../src/service/lineage/delivery/send.js';
+import {
+  ATTEMPTS,
+  type EventSendOptions,
+  pauseAfter,
+  type SendAttempt,
+  send,
+  wishOf,
+} from '../../../src/service/lineage/delivery/send.js';
 import { endpointAt, SECRET } from './endpoint.js';
 import { answering, startReceiver, verifiedWith } from './receiver.js';
 

@@ -5,16 +5,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { type AuditEntry, type AuditLog, openAuditLog } from '../../../audit/index.js';
 import type { LineageEndpoint } from '../../../src/service/lineage/config/load.js';
-import { ATTEMPTS } from '../../../src/service/lineage/delivery/schedule.js';
+import { ATTEMPTS } from '../../../src/service/lineage/delivery/send.js';
 import { Emitter, type EmitterSettings } from '../../../src/service/lineage/emitter.js';
 import { openJournal, readJournal } from '../../../src/service/lineage/outbox/journal.js';
+import { storeReplayRequest } from '../../../src/service/lineage/outbox/outbox.js';
 import {
   endOf,
   journalIn,
   type OutboxEntry,
   OutboxState,
 } from '../../../src/service/lineage/outbox/state.js';
-import { leaveRequest } from '../../../src/service/lineage/requests.js';
 import { endpointAt, SECRET } from './endpoint.js';
 import { memberIn } from './openlineage-schema.js';
 import { answering, type Receiver, runsIn, startReceiver, verifiedWith } from './receiver.js';
@@ -169,7 +169,7 @@ t.test('an event is tried at 0, 5 s, 5 m, 30 m, 2 h, 5 h and 10 h, and then is a
 
   receiver.behave(answering(200));
   await world.restart();
-  await leaveRequest(world.dir, { id: null, endpoint: null });
+  await storeReplayRequest(world.dir, { id: null, endpoint: null });
   await receiver.until(ATTEMPTS + 1);
   await until(() => endpoint()?.delivered === 1 && endpoint()?.pending === 0);
   t.equal(
@@ -216,7 +216,7 @@ t.test('410 turns an endpoint off, and replay turns it on', async (t) => {
   t.equal(receiver.received.length, 1, 'nothing more is sent, also not after a restart');
   t.match(world.emitter.stats().endpoints['a'], { pending: 0, dead: 2, disabled: true });
   receiver.behave(answering(200));
-  await leaveRequest(world.dir, { id: null, endpoint: 'a' });
+  await storeReplayRequest(world.dir, { id: null, endpoint: 'a' });
   await receiver.until(3);
   await until(() => world.emitter.stats().endpoints['a']?.pending === 0);
   t.match(world.emitter.stats().endpoints['a'], { pending: 0, dead: 0, disabled: false });

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LineageClock } from '../../../src/service/lineage/clock.js';
+import type { LineageClock } from '../../../src/service/lineage/delivery/delivery.js';
 
 /** A clock that runs as the system's does, and can be put forward. */
 export interface ShiftedClock extends LineageClock {

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { type GovernedPlan, ready } from 'osl-compiler';
 import t from 'tap';
 import { openAuditLog } from '../../../audit/index.js';
-import { PlanRecorder } from '../../../src/service/lineage/recorder.js';
+import { PlanRecorder } from '../../../src/service/lineage/description.js';
 import { SURFACES, startFrontends } from '../../support/frontends.js';
 import { startTestService } from '../../support/service.js';
 import { lineageYaml } from './endpoint.js';

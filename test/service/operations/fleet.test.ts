@@ -5,7 +5,7 @@ import { Client as McpClient, StreamableHTTPClientTransport } from '@modelcontex
 import pg from 'pg';
 import t from 'tap';
 import { readRecords } from '../../../audit/index.js';
-import { workerChains } from '../../../src/service/seat.js';
+import { workerChains } from '../../../src/service/process-files.js';
 import { SKIP, until } from '../../control/support.js';
 import { SEED } from '../../support/fast-check.js';
 import { osl } from '../../tools/cli/support.js';

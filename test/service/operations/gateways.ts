@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type pg from 'pg';
 import type { Test } from 'tap';
 import { mintToken } from '../../../policy/index.js';
-import { activatePolicy, pushPolicy, standing } from '../../../src/base/control/index.js';
+import { activatePolicy, controlVersions, pushPolicy } from '../../../src/base/control/index.js';
 import { tenantKeys } from '../../../src/service/keys.js';
 import { type ControlHouse, controlHouse, migrated, opened } from '../../control/support.js';
 import { type FaultProxy, startFaultProxy } from '../../support/fault-proxy.js';
@@ -160,7 +160,7 @@ export async function fleet(
   const activate = async (text: string): Promise<number> => {
     const by = { author: 'the test', comment: null };
     const { number } = await pushPolicy(author, 'demo', text, by);
-    const seen = await standing(author, 'demo');
+    const seen = await controlVersions(author, 'demo');
     await activatePolicy(author, 'demo', { version: number, action: 'activate', ...by }, seen);
     const [row] = await house.admin(
       'select extract(epoch from max(at)) * 1000 as at from osl_control.policy_activation',

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Test } from 'tap';
 import { WITNESS_SCHEMA } from '../../../audit/witness/table.js';
 import { mintToken } from '../../../policy/index.js';
-import { activatePolicy, pushPolicy, standing } from '../../../src/base/control/index.js';
+import { activatePolicy, controlVersions, pushPolicy } from '../../../src/base/control/index.js';
 import { tenantKeys } from '../../../src/service/keys.js';
 import { type ControlHouse, controlHouse, migrated, opened } from '../../control/support.js';
 import { KeyServer, type Signer, signer } from '../../identity/signers.js';
@@ -214,7 +214,7 @@ export async function surroundings(t: Pick<Test, 'teardown'>): Promise<Surroundi
       author,
       'demo',
       { version: number, action: 'activate', ...by },
-      await standing(author, 'demo'),
+      await controlVersions(author, 'demo'),
     );
   };
   await activate(SURROUNDED_POLICY);

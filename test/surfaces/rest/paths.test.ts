@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { ERRORS } from 'osl-compiler';
 import { test } from 'tap';
-import { neighbours, networkOf } from '../../../src/base/networks.js';
+import { localOrIn, networkOf } from '../../../src/base/networks.js';
 import { METHODS } from '../../../src/surfaces/rest/openapi/document.js';
 import { hasTitle } from '../../../src/surfaces/rest/problem.js';
 import { CONFORMANCE_LEVELS } from '../../../src/surfaces/rest/routes/conformance.js';
@@ -115,7 +115,7 @@ test('paths and methods', async (t) => {
 });
 
 test('who may read metrics: this machine, and the networks that are named', async (t) => {
-  const named = neighbours(['10.0.0.0/8', 'fd00::/8', '192.0.2.7']);
+  const named = localOrIn(['10.0.0.0/8', 'fd00::/8', '192.0.2.7']);
   for (const address of [
     '127.0.0.1',
     '::1',
@@ -128,7 +128,7 @@ test('who may read metrics: this machine, and the networks that are named', asyn
     t.ok(named(address), address);
   for (const address of ['11.0.0.1', '192.0.2.8', '2001:db8::1', '::ffff:11.0.0.1', '', 'localhost'])
     t.notOk(named(address), address);
-  const nobody = neighbours([]);
+  const nobody = localOrIn([]);
   t.ok(nobody('127.0.0.1'));
   t.notOk(nobody('10.1.2.3'));
   for (const text of ['10.0.0.0/33', '10.0.0', 'example.org', '10.0.0.0/', 'fd00::/129'])

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { verifyAuditLog } from '../../../audit/index.js';
-import { ownerSettings } from '../../../src/service/settings/owner.js';
+import { ownerSettings } from '../../../src/service/settings/groups.js';
 import { settingsReader } from '../../../src/service/settings/table.js';
 import { answering, startReceiver, verifiedWith } from '../../service/lineage/receiver.js';
 import { type Reply, type RestFixture, startRest } from './fixture.js';

@@ -8,7 +8,7 @@ import t from 'tap';
 import { watchIndex } from '../../../cli/commands/index-watch.js';
 import { sql } from '../../../src/base/sql.js';
 import { openEngine } from '../../../src/engine/index.js';
-import { IndexSignals } from '../../../src/service/indexing/index-signals.js';
+import { IndexSignals } from '../../../src/service/indexing/index-content.js';
 import { emptyDatabases } from '../../support/embedded-data.js';
 import { manifestText } from '../../support/model-text.js';
 import { startNativePostgres } from '../../support/native-postgres.js';

@@ -1,8 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'tap';
-import { connectFault, withoutPassword } from '../../../src/service/connect-fault.js';
-import { connectorUrl } from '../../../src/service/connector-url.js';
+import { connectFault, connectorUrl, withoutPassword } from '../../../src/service/connector-url.js';
 import { temporary } from '../cli/support.js';
 
 test("a connector's URL: the variable, else the file that NAME_FILE names", async (t) => {

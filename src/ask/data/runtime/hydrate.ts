@@ -1,11 +1,10 @@
 import { EVIDENCE, type GovernedRuntime, type GovernedStore, queryError } from 'osl-compiler';
-import type { RuntimeInput } from '../parts.js';
+import type { Clip, RuntimeInput, RuntimeRows } from '../parts.js';
 import { unlessStopped } from '../question.js';
 import { jsonValue } from './constants.js';
-import { type ByKey, chosenAttributes } from './derived.js';
+import { type ByKey, chosenAttributes } from './derived-attributes.js';
 import { citeOf, passageOf, typeNamed } from './passage.js';
 import { step } from './step.js';
-import type { Clip, RuntimeRows } from './types.js';
 
 type HydrationRuntime = Extract<GovernedRuntime, { kind: 'hydration' }>;
 

@@ -1,16 +1,14 @@
-import { type CapHandling, type GovernedRuntime, InternalError, QueryError, queryError } from 'osl-compiler';
+import { assertNever, type CapHandling, type GovernedRuntime, QueryError, queryError } from 'osl-compiler';
 import { objectsText, stopError } from '../../../engine/index.js';
-import type { RuntimeInput } from '../parts.js';
+import type { RuntimeInput, RuntimeRows } from '../parts.js';
 import { hydrate } from './hydrate.js';
 import { operate } from './operate.js';
 import { retrieve } from './retrieve.js';
 import { traverse } from './traverse.js';
-import type { RuntimeRows } from './types.js';
 
-export type { RuntimeInput } from '../parts.js';
+export type { RuntimeInput, RuntimeRows } from '../parts.js';
 export { slotValues } from './slot-values.js';
 export { engineOf } from './step.js';
-export type { RuntimeRows } from './types.js';
 
 /**
  * Computes the runtime relations of `plan`, in order.
@@ -61,9 +59,7 @@ function rowsOf(runtime: GovernedRuntime, input: RuntimeInput): Promise<RuntimeR
       return hydrate(runtime, input);
     case 'operated':
       return operate(runtime, input);
-    default: {
-      const unknown: never = runtime;
-      throw new InternalError(`unexpected runtime relation ${String(unknown)}`);
-    }
+    default:
+      return assertNever(runtime);
   }
 }

@@ -1,15 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
 import { type GovernedRuntime, ORDINAL, queryError } from 'osl-compiler';
-import type { TextRow } from '../collect.js';
 import type { OperatorCall } from '../content-plane.js';
 import type { RuntimeInput } from '../parts.js';
+import { NOTHING, type RuntimeRows } from '../parts.js';
 import { constantValue } from './constants.js';
-import { step } from './step.js';
-import { NOTHING, type RuntimeRows } from './types.js';
+import type { TextRow } from './step.js';
+import { operatorCallerOf, step } from './step.js';
 
 type OperatedRuntime = Extract<GovernedRuntime, { kind: 'operated' }>;
 
-/** Largest input of operators, in bytes. */
 const MOST_BYTES = 64 * 1_048_576;
 
 /**
@@ -21,7 +20,7 @@ export async function operate(
   { relation, rows: plan }: OperatedRuntime,
   input: RuntimeInput,
 ): Promise<RuntimeRows> {
-  const { content, caps } = input.parts;
+  const { content } = input.parts;
   const calls = relation.operators.map((use): OperatorCall => {
     const values = [...use.arguments].map(([name, e]) => [name, constantValue(e, input)] as const);
     return { use, values: new Map(values) };
@@ -31,9 +30,7 @@ export async function operate(
   if (rows.length > relation.most) throw queryError('stepCap', tooMany(relation.most));
   const names = plan.outputs.map((o) => o.name);
   const nameOf = (column: string): string => names[Number(column.slice(1)) - 1 - calls.length] ?? '';
-  const { signal, until, spending } = input;
-  const { subject } = input.caller.identity;
-  const by = { subject, timeoutMs: caps.timeoutMs, until, signal, spend: spending.add.bind(spending) };
+  const by = operatorCallerOf(input);
   const results = new Map<string, readonly unknown[]>();
   for (const [i, call] of calls.entries()) {
     const of = nameOf(relation.operators[i]?.of ?? '');
@@ -64,7 +61,6 @@ function namedByKey(value: unknown, rows: readonly TextRow[], key: string | null
 /** UTF-16 units between two yields to the event loop. */
 const A_TURN = 1_000_000;
 
-/** Rows as a JSON array of objects; values are in text format. */
 async function json(
   { columns }: OperatedRuntime['relation'],
   rows: readonly TextRow[],

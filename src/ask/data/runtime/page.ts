@@ -8,7 +8,6 @@ export interface PageValues {
   readonly topK: number;
   readonly skip: number;
   readonly minScore: number | null;
-  /** True if only the best passage of each document counts. */
   readonly ofDocuments: boolean;
   /** 0 to 1; null: sort by score only. */
   readonly diversity: number | null;
@@ -50,31 +49,30 @@ export function shownScore(score: number): number {
 }
 
 /** Drops passages whose shown score is below the minimum. */
-export function goodEnough<P extends { readonly score: number }>(
+export function aboveMinScore<P extends { readonly score: number }>(
   passages: readonly P[],
   { minScore }: PageValues,
 ): readonly P[] {
   return minScore === null ? passages : passages.filter((p) => shownScore(p.score) >= minScore);
 }
 
-export interface FoundPassage extends StoredPassage {
+export interface ScoredPassage extends StoredPassage {
   readonly why: ScoreExplanation;
 }
 
 type ScoreExplanation =
-  | ByWords
+  | LexicalScore
   | { readonly by: 'dense' }
   | { readonly by: 'hybrid'; readonly fuse: 'rank' | 'score'; readonly legs: readonly LegShare[] }
   /** `found`: the passage before reranking, and its rank, from 1. */
   | {
       readonly by: 'reranker';
       readonly reranker: string;
-      readonly found: { readonly passage: FoundPassage; readonly rank: number };
+      readonly found: { readonly passage: ScoredPassage; readonly rank: number };
     };
 
-export interface ByWords {
+export interface LexicalScore {
   readonly by: 'lexical';
-  /** Words of the query that occur in permitted passages. */
   readonly words: readonly WeighedTerm[];
   /** Sparse vector of this passage, as stored; null if not requested. */
   readonly weights: string | null;
@@ -90,6 +88,6 @@ export interface LegShare {
   readonly leg: 'lexical' | 'dense';
   readonly weight: number;
   /** Passage of this leg, or another one of the same document; null if the leg has none. */
-  readonly found: { readonly passage: FoundPassage; readonly rank: number } | null;
+  readonly found: { readonly passage: ScoredPassage; readonly rank: number } | null;
   readonly share: number;
 }

@@ -1,16 +1,20 @@
+import { setImmediate } from 'node:timers/promises';
 import {
   type GovernedStore,
   isStored,
   isVisibleFlag,
+  ORDINAL,
   REDACTED,
+  type Retrieval,
   type StoredName,
   stored,
   type TypeName,
   visibleColumnName,
 } from 'osl-compiler';
-import type { TextRow } from '../collect.js';
 import type { StoredPassage } from '../content-plane.js';
-import { elements } from './constants.js';
+import { elements, jsonValue } from './constants.js';
+import { shownScore } from './page.js';
+import type { TextRow } from './step.js';
 
 export function passageOf(row: TextRow, store: GovernedStore): StoredPassage {
   const text = (name: StoredName): string => row.get(stored(name)) ?? '';
@@ -64,4 +68,60 @@ export function typeNamed(
   name: string,
 ): TypeName {
   return columns.find((c) => c.name === name)?.type ?? 'text';
+}
+
+/** Passages between two yields to the event loop. */
+const SLICE = 250;
+
+/**
+ * JSON array of passages for the statement, with the columns that it uses.
+ *
+ * @param results computed columns, by column and chunk id
+ */
+export async function passagesJson(
+  { columns }: Retrieval,
+  store: GovernedStore,
+  passages: readonly StoredPassage[],
+  results: ReadonlyMap<string, ReadonlyMap<string, unknown>>,
+): Promise<string> {
+  const slices: string[] = [];
+  for (let from = 0; from < passages.length; from += SLICE) {
+    if (from > 0) await setImmediate();
+    const rows = passages.slice(from, from + SLICE).map((passage, i) => {
+      const values = columns.map(({ name, type }) => [
+        name,
+        cellOf(name, type, passage, from + i, store, results),
+      ]);
+      return Object.fromEntries(values);
+    });
+    slices.push(JSON.stringify(rows).slice(1, -1));
+  }
+  return `[${slices.join(',')}]`;
+}
+
+function cellOf(
+  name: string,
+  type: TypeName,
+  passage: StoredPassage,
+  place: number,
+  store: GovernedStore,
+  results: ReadonlyMap<string, ReadonlyMap<string, unknown>>,
+): unknown {
+  switch (name) {
+    case 'text':
+      return passage.text;
+    case 'score':
+      return shownScore(passage.score);
+    case 'cite':
+      return citeOf(passage, store);
+    case 'redacted_fields':
+      return passage.redactedFields;
+    case ORDINAL:
+      return place + 1;
+    default: {
+      const worked = results.get(name);
+      if (worked !== undefined) return worked.get(passage.chunkId) ?? null;
+      return jsonValue(passage.fields.get(name) ?? null, type);
+    }
+  }
 }

@@ -10,15 +10,14 @@ import {
 } from 'osl-compiler';
 import { stopError } from '../../../engine/index.js';
 import type { OperatorCall, StoredPassage } from '../content-plane.js';
-import type { RuntimeInput } from '../parts.js';
-import { best, indexName } from './best.js';
+import { NOTHING, type RuntimeInput, type RuntimeRows } from '../parts.js';
 import { constantValue, textValue, wholeNumber } from './constants.js';
-import { bestOfBoth } from './hybrid.js';
-import { type FoundPassage, goodEnough, type PageValues, pageValues } from './page.js';
-import { passagesJson } from './passage-json.js';
+import { defaultArguments } from './default-arguments.js';
+import { aboveMinScore, type PageValues, pageValues, type ScoredPassage } from './page.js';
+import { passagesJson } from './passage.js';
 import { scoreParts, type WrittenQuery } from './score-parts.js';
-import { NOTHING, type RuntimeRows } from './types.js';
-import { workedArguments } from './worked-arguments.js';
+import { best, bestOfBoth, indexName } from './search.js';
+import { operatorCallerOf } from './step.js';
 
 /**
  * Runs RETRIEVE: finds the passages, then applies the operators.
@@ -43,7 +42,7 @@ export async function retrieve(
   const from = rerank === null ? poolOf(page) : candidatesOf(page, rerank);
   const pool =
     lexical === null
-      ? goodEnough(await best(store, query, from, input), from)
+      ? aboveMinScore(await best(store, query, from, input), from)
       : await bestOfBoth(relation, { dense: store, lexical }, query, from, input);
   const passages =
     rerank === null
@@ -67,17 +66,15 @@ function requireClear(passages: readonly StoredPassage[], keys: ReadonlyMap<stri
 async function passageRows(
   relation: Retrieval,
   store: GovernedStore,
-  passages: readonly FoundPassage[],
+  passages: readonly ScoredPassage[],
   query: string,
   calls: readonly OperatorCall[],
   input: RuntimeInput,
 ): Promise<RuntimeRows> {
   const errors: { chunkId: string; reason: string }[] = [];
   const sorted = [...passages].sort((a, b) => (a.chunkId < b.chunkId ? -1 : a.chunkId > b.chunkId ? 1 : 0));
-  const { content, caps } = input.parts;
-  const { subject } = input.caller.identity;
-  const { signal, until, spending } = input;
-  const by = { subject, timeoutMs: caps.timeoutMs, until, signal, spend: spending.add.bind(spending) };
+  const { content } = input.parts;
+  const by = operatorCallerOf(input);
   const first = passages.slice(0, passagesWanted(relation, input));
   const wanted = new Set<StoredPassage>(first);
   const results = new Map(await askedColumns(relation, first, query, input));
@@ -105,7 +102,7 @@ function callOf(
 ): OperatorCall {
   const values = new Map([...use.arguments].map(([name, e]) => [name, constantValue(e, input)]));
   const labels = input.caller.manifest.facets.get(facet)?.labels ?? [];
-  for (const [name, value] of workedArguments(use.operator, query, labels)) {
+  for (const [name, value] of defaultArguments(use.operator, query, labels)) {
     if ((values.get(name) ?? null) === null) values.set(name, value);
   }
   return { use, values };
@@ -132,7 +129,7 @@ const NOTHING_WRITTEN: WrittenQuery['written'] = new Map();
  */
 async function askedColumns(
   { facet, asked, columns, page }: Retrieval,
-  passages: readonly FoundPassage[],
+  passages: readonly ScoredPassage[],
   query: string,
   input: RuntimeInput,
 ): Promise<ReadonlyMap<string, ReadonlyMap<string, unknown>>> {
@@ -157,7 +154,7 @@ async function askedColumns(
 
 function askedValue(
   name: Retrieval['asked'][number],
-  passage: FoundPassage,
+  passage: ScoredPassage,
   query: WrittenQuery,
   { per }: Retrieval['page'],
 ): unknown {
@@ -189,23 +186,23 @@ function candidatesOf(page: PageValues, { name, candidates }: Rerank): PageValue
  * the caller would see.
  */
 async function reranked(
-  pool: readonly FoundPassage[],
+  pool: readonly ScoredPassage[],
   page: PageValues,
   { name }: Rerank,
   query: string,
   input: RuntimeInput,
-): Promise<readonly FoundPassage[]> {
+): Promise<readonly ScoredPassage[]> {
   if (pool.length === 0) return pool;
   const { caller, signal, spending, parts } = input;
   const by = { subject: caller.identity.subject, signal, spend: spending.addReranked.bind(spending) };
   const texts = pool.map((p) => p.text);
   const scores = await parts.content.rerank(name, query, texts, by);
-  const scored = pool.map((passage, i): FoundPassage => {
+  const scored = pool.map((passage, i): ScoredPassage => {
     const found = { passage, rank: i + 1 };
     return { ...passage, score: scores[i] ?? 0, why: { by: 'reranker', reranker: name, found } };
   });
   const ordered = scored.sort((a, b) => b.score - a.score);
-  return goodEnough(ordered, page).slice(page.skip, page.skip + page.topK);
+  return aboveMinScore(ordered, page).slice(page.skip, page.skip + page.topK);
 }
 
 /** Pool size for diversification: `each` per wanted passage, at least `least`. */
@@ -226,18 +223,16 @@ function poolOf(page: PageValues): PageValues {
 
 /** Reorders `pool` by RANK, which penalizes passages similar to earlier ones, and takes the page. */
 async function diverse(
-  pool: readonly FoundPassage[],
+  pool: readonly ScoredPassage[],
   page: PageValues,
   store: GovernedStore,
   query: string,
   input: RuntimeInput,
-): Promise<readonly FoundPassage[]> {
+): Promise<readonly ScoredPassage[]> {
   if (page.diversity === null || pool.length === 0) return pool;
   const sorted = [...pool].sort((a, b) => (a.chunkId < b.chunkId ? -1 : a.chunkId > b.chunkId ? 1 : 0));
-  const { content, caps } = input.parts;
-  const { signal, until, spending, caller } = input;
-  const { subject } = caller.identity;
-  const by = { subject, timeoutMs: caps.timeoutMs, until, signal, spend: spending.add.bind(spending) };
+  const { content } = input.parts;
+  const by = operatorCallerOf(input);
   const { values } = await content.run(indexName(store), rankCall(1 - page.diversity), query, sorted, by);
   const places = new Map(sorted.map((p, i) => [p, Number(values[i])]));
   return [...sorted]

@@ -1,6 +1,6 @@
 import { assertNever } from 'osl-compiler';
 import type { LexicalQuery } from '../content-plane.js';
-import { type ByWords, type FoundPassage, type LegShare, shownScore } from './page.js';
+import { type LegShare, type LexicalScore, type ScoredPassage, shownScore } from './page.js';
 
 /** The tokenized query. */
 export interface WrittenQuery {
@@ -9,7 +9,7 @@ export interface WrittenQuery {
 }
 
 /** Breaks down the score of `passage`; at each level the parts add up to the shown score. */
-export function scoreParts(passage: FoundPassage, query: WrittenQuery, ofDocuments: boolean): object {
+export function scoreParts(passage: ScoredPassage, query: WrittenQuery, ofDocuments: boolean): object {
   const { why } = passage;
   const score = shownScore(passage.score);
   switch (why.by) {
@@ -52,7 +52,7 @@ function legPart({ leg, weight, found }: LegShare, part: number, query: WrittenQ
 }
 
 /** Matched query words, largest contribution first, then in query order. */
-function termParts({ text, score }: FoundPassage, { words, weights }: ByWords, query: WrittenQuery) {
+function termParts({ text, score }: ScoredPassage, { words, weights }: LexicalScore, query: WrittenQuery) {
   const inPassage = weightsOf(weights ?? '');
   const rarities = new Map(words.map(({ term, rarity }) => [term, rarity]));
   const { counts } = query.occurrences(text);

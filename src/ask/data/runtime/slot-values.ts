@@ -1,7 +1,6 @@
 import { InternalError, type Slot, valuesOf } from 'osl-compiler';
 import type { BoundValue } from '../../../engine/index.js';
-import type { StepInput } from '../parts.js';
-import type { RuntimeRows } from './types.js';
+import type { RuntimeRows, StepInput } from '../parts.js';
 
 /** Values of `slots`, in order: from the caller, the policy, and earlier steps. */
 export function slotValues(

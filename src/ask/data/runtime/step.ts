@@ -1,12 +1,22 @@
+import { setImmediate } from 'node:timers/promises';
 import { emit, type GovernedPlan, InternalError, queryError } from 'osl-compiler';
-import type { GovernedEngine, RowSink, StatementSettings } from '../../../engine/index.js';
+import {
+  type BoundValue,
+  eachDataRow,
+  type GovernedEngine,
+  type MemoryShare,
+  type RowSink,
+  type StatementSettings,
+  type TransactionSnapshot,
+  textValuesOf,
+} from '../../../engine/index.js';
 import { SETTING } from '../../../model/row-security/index.js';
 import type { Caller } from '../../request/caller.js';
 import { quotasFor } from '../../request/limit.js';
 import type { RequestParts } from '../../request/parts.js';
 import { SealedValue } from '../../request/sealed.js';
-import { type CollectLimits, collect } from '../collect.js';
-import type { RunningParts, StepInput } from '../parts.js';
+import type { OperatorCaller } from '../content-plane.js';
+import type { RunningParts, RuntimeInput, StepInput } from '../parts.js';
 import { slotValues } from './slot-values.js';
 
 /**
@@ -97,4 +107,103 @@ export function timeCharge(
   const { quotas } = SealedValue.open(means).limiter;
   const own = quotasFor(caller, 'query');
   return own.length === 0 ? {} : { spent: (ms) => quotas.charge(own, 'ms', Math.ceil(ms)) };
+}
+
+/** Values in Postgres' text format, by output name. */
+export type TextRow = ReadonlyMap<string, string | null>;
+
+export interface CollectLimits {
+  readonly subject: string;
+  readonly maxRows: number;
+  readonly maxBytes: number;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | null;
+  readonly settings?: StatementSettings | undefined;
+  readonly snapshot?: TransactionSnapshot | null;
+  readonly spent?: (ms: number) => void;
+  /** Rows count against it until it is released. */
+  readonly memory: MemoryShare;
+}
+
+/** Overhead of a row, in bytes; its texts have two bytes a character. */
+const ROW_BYTES = 200;
+
+/** Runs a governed plan and collects its rows, for the bounded steps before a statement. */
+export async function collect(
+  engine: GovernedEngine,
+  plan: GovernedPlan,
+  values: readonly BoundValue[],
+  { memory, ...limits }: CollectLimits,
+): Promise<{ readonly rows: readonly TextRow[]; readonly truncated: boolean }> {
+  const rows: TextRow[] = [];
+  const names = plan.outputs.map((o) => o.name);
+  const sink = {
+    write: (messages: Uint8Array, count: number): void | Promise<void> => {
+      memory.require(2 * messages.length + count * ROW_BYTES);
+      const read = (part: readonly Buffer[]): void => {
+        for (const row of part) {
+          const texts = textValuesOf(row);
+          rows.push(new Map(names.map((name, i) => [name, texts[i] ?? null])));
+        }
+      };
+      const all = [...eachDataRow(messages)];
+      return all.length <= AT_ONCE ? read(all) : readInTurns(all, read);
+    },
+  };
+  const { truncated } = await engine.execute(plan, values, { resultFormats: [], ...limits }, sink);
+  return { rows, truncated };
+}
+
+const AT_ONCE = 4_096;
+
+async function readInTurns(all: readonly Buffer[], read: (part: readonly Buffer[]) => void): Promise<void> {
+  for await (const part of slices(all)) read(part);
+}
+
+const SLICE = 4_096;
+
+/** Slices of `list`, yielding to the event loop between them. */
+export async function* slices<T>(list: readonly T[]): AsyncGenerator<readonly T[]> {
+  for (let from = 0; from < list.length; from += SLICE) {
+    if (from > 0) await setImmediate();
+    yield list.slice(from, from + SLICE);
+  }
+}
+
+/** Caller and limits of an operator call within `input`. */
+export function operatorCallerOf({ parts, caller, until, signal, spending }: RuntimeInput): OperatorCaller {
+  const { subject } = caller.identity;
+  const { timeoutMs } = parts.caps;
+  return { subject, timeoutMs, until, signal, spend: (usage) => spending.add(usage) };
+}
+
+/** Output of EXPLAIN for the generic plan. @param charged true: its time counts against the caller's quotas */
+export async function explainLines(
+  parts: RunningParts,
+  caller: Caller,
+  plan: GovernedPlan,
+  {
+    maxRows,
+    signal,
+    charged,
+  }: { readonly maxRows: number; readonly signal: AbortSignal | null; readonly charged: boolean },
+): Promise<{ readonly lines: readonly string[]; readonly truncated: boolean }> {
+  const { bytes, timeoutMs } = parts.caps;
+  const lines: string[] = [];
+  const sink = {
+    write: (messages: Uint8Array): void => {
+      for (const row of eachDataRow(messages)) lines.push(textValuesOf(row)[0] ?? '');
+    },
+  };
+  const options = {
+    subject: caller.identity.subject,
+    maxRows,
+    maxBytes: bytes,
+    timeoutMs,
+    signal,
+    settings: settingsFor(parts, caller, plan, undefined),
+    ...(charged && timeCharge(parts, caller)),
+  };
+  const { truncated } = await engineOf(parts, plan).explain(plan, options, sink);
+  return { lines, truncated };
 }

@@ -10,13 +10,12 @@ import {
   type TypeName,
   walkedKey,
 } from 'osl-compiler';
-import { slices, type TextRow } from '../collect.js';
 import type { RuntimeInput } from '../parts.js';
+import { type Clip, NOTHING, type RuntimeRows } from '../parts.js';
 import { arrayValue, elementsOrNull, jsonValue } from './constants.js';
 import { typeNamed } from './passage.js';
 import { textParameter } from './slot-values.js';
-import { step } from './step.js';
-import { type Clip, NOTHING, type RuntimeRows } from './types.js';
+import { slices, step, type TextRow } from './step.js';
 
 /** Text of a single-column key, or a JSON array of the columns of a composite one. */
 type KeyIdentity = string;

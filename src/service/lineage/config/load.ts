@@ -3,9 +3,9 @@ import { dirname, resolve } from 'node:path';
 import { StartProblem } from '../../../base/start-problem.js';
 import { messageOf } from '../../../base/thrown.js';
 import { shapeCheck } from '../../../model/manifest/schema/check.js';
+import { closed, DRAFT, named, some } from '../../../model/manifest/schema/parts.js';
 import { parseSource, raise, readText } from '../../../model/manifest/source.js';
-import { networkOf } from '../delivery/address.js';
-import { LINEAGE_SCHEMA } from './schema.js';
+import { networkIn } from '../delivery/address.js';
 import { readSecret, signingKey } from './secret.js';
 
 export type EventKind = 'run' | 'dataset';
@@ -20,7 +20,6 @@ export interface LineageEndpoint {
   readonly authorization: string | null;
   /** PEM; null: the system's certificates. */
   readonly ca: string | null;
-  /** CIDR. */
   readonly allowAddresses: readonly string[];
   readonly timeoutMs: number;
 }
@@ -29,7 +28,6 @@ export interface LineageConfig {
   /** Null: derived from the tenant. */
   readonly namespace: string | null;
   readonly windowMs: number;
-  /** Per endpoint. */
   readonly outboxBytes: number;
   readonly connectors: ReadonlyMap<string, { readonly namespace: string; readonly database: string | null }>;
   readonly endpoints: readonly LineageEndpoint[];
@@ -53,7 +51,6 @@ interface LineageFile {
   readonly endpoints: Readonly<Record<string, EndpointDocument>>;
 }
 
-const shape = shapeCheck(LINEAGE_SCHEMA);
 const MIB = 1_048_576;
 
 /**
@@ -94,7 +91,7 @@ function endpointOf(name: string, document: EndpointDocument, dir: string): Line
   try {
     for (const secret of keys) signingKey(readSecret(secret));
     if (bearer !== null) readSecret(bearer);
-    for (const network of allow_addresses ?? []) networkOf(network);
+    for (const network of allow_addresses ?? []) networkIn(network);
   } catch (error) {
     throw fault(messageOf(error));
   }
@@ -117,3 +114,103 @@ function pem(file: string, fault: (message: string) => StartProblem): string {
     throw fault(`its ca_file ${file} cannot be read`);
   }
 }
+
+const NAME = {
+  type: 'string',
+  pattern: '^[A-Za-z_][A-Za-z0-9_-]{0,62}$',
+  description: 'A letter or underscore, then letters, digits, underscores and hyphens, 63 at most.',
+} as const;
+
+const SECRET = {
+  type: 'string',
+  pattern: '^(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)$',
+  description: 'Where a secret is, never the secret: `env:NAME` or `file:/path`.',
+} as const;
+
+const URI = {
+  type: 'string',
+  pattern: '^[A-Za-z][A-Za-z0-9+.-]*://[^\\s/][^\\s]*$',
+  maxLength: 500,
+} as const;
+
+const endpoint = closed(
+  {
+    url: {
+      type: 'string',
+      pattern: '^https?://',
+      maxLength: 2000,
+      description: 'Where events are posted to.',
+    },
+    secrets: {
+      ...some(SECRET, 'Signing secrets (`whsec_…`), newest first; two while one replaces the other.'),
+      maxItems: 2,
+    },
+    events: some({ enum: ['run', 'dataset'] }, 'Kinds of events. Absent: both.'),
+    authorization: {
+      ...SECRET,
+      description: 'A value for the Authorization header: `env:NAME` or `file:/path`.',
+    },
+    ca_file: {
+      type: 'string',
+      minLength: 1,
+      description: 'Certificates to trust instead of the system’s, as PEM.',
+    },
+    allow_addresses: some(
+      { type: 'string', pattern: '^[0-9A-Fa-f.:]+/\\d{1,3}$' },
+      'Networks (CIDR) that may be reached though they are private, or without TLS.',
+    ),
+    timeout_ms: {
+      type: 'integer',
+      minimum: 100,
+      maximum: 120_000,
+      description: 'Of one attempt. Default: 15000.',
+    },
+  },
+  ['url', 'secrets'],
+  'A receiver of events.',
+);
+
+/** Schema of the file named by OSL_LINEAGE. */
+export const LINEAGE_SCHEMA = {
+  $schema: DRAFT,
+  ...closed(
+    {
+      version: { const: 1 },
+      namespace: { ...URI, description: 'Of the semantic graph’s datasets. Default: osl-gateway://TENANT.' },
+      window_seconds: {
+        type: 'integer',
+        minimum: 1,
+        maximum: 86_400,
+        description: 'Runs of one statement within it are one event. Default: 60.',
+      },
+      outbox_mib: {
+        type: 'integer',
+        minimum: 1,
+        maximum: 65_536,
+        description: 'What one endpoint’s undelivered events may take. Default: 64.',
+      },
+      connectors: named(
+        NAME,
+        closed(
+          {
+            namespace: { ...URI, description: 'e.g. postgres://db.example:5432' },
+            database: {
+              type: 'string',
+              minLength: 1,
+              maxLength: 200,
+              description: 'Put in front of schema.table.',
+            },
+          },
+          ['namespace'],
+          'How other producers of lineage call this database.',
+        ),
+        'Names of databases in events, by connector. Default: host, port and database of its URL.',
+      ),
+      endpoints: { ...named(NAME, endpoint, 'Receivers, by name.'), minProperties: 1, maxProperties: 16 },
+    },
+    ['version', 'endpoints'],
+    'Who is told of lineage.',
+  ),
+} as const;
+
+const shape = shapeCheck(LINEAGE_SCHEMA);

@@ -1,4 +1,5 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
+import { type Network, networkOf } from '../../../base/networks.js';
 
 /** Networks that webhooks may not reach: this host, private, shared, reserved and multicast networks. */
 const RESERVED: readonly string[] = [
@@ -26,25 +27,16 @@ const RESERVED: readonly string[] = [
 
 const PUBLIC_V6: readonly string[] = ['2000::/3'];
 
-interface NetworkRange {
-  readonly address: string;
-  readonly prefix: number;
-  readonly family: 'ipv4' | 'ipv6';
-}
-
 /** Parses CIDR notation. @throws Error if malformed */
-export function networkOf(text: string): NetworkRange {
-  const [address = '', bits = ''] = text.split('/');
-  const family = isIPv4(address) ? 'ipv4' : 'ipv6';
-  const prefix = Number(bits);
-  if (isIP(address) === 0 || !/^\d+$/.test(bits) || prefix > (family === 'ipv4' ? 32 : 128))
-    throw new Error(`\`${text}\` is no network, such as 10.0.0.0/8 or fd00::/8`);
-  return { address, prefix, family };
+export function networkIn(text: string): Network {
+  const network = text.includes('/') ? networkOf(text) : null;
+  if (network === null) throw new Error(`\`${text}\` is no network, such as 10.0.0.0/8 or fd00::/8`);
+  return network;
 }
 
 function listOf(networks: readonly string[]): BlockList {
   const list = new BlockList();
-  for (const { address, prefix, family } of networks.map(networkOf)) list.addSubnet(address, prefix, family);
+  for (const { address, prefix, family } of networks.map(networkIn)) list.addSubnet(address, prefix, family);
   return list;
 }
 

@@ -1,9 +1,9 @@
-import type { LineageClock } from '../clock.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { assertNever } from 'osl-compiler';
 import type { LineageEndpoint } from '../config/load.js';
 import type { Outbox } from '../outbox/outbox.js';
 import type { OutboxMessage } from '../outbox/state.js';
-import { pauseAfter } from './schedule.js';
-import { type SendAttempt, send } from './send.js';
+import { pauseAfter, type SendAttempt, send } from './send.js';
 
 export interface DeliveryOptions {
   readonly endpoint: LineageEndpoint;
@@ -11,18 +11,15 @@ export interface DeliveryOptions {
   readonly clock: LineageClock;
   readonly agent: string;
   readonly signal: AbortSignal;
-  /** Random number from 0 to 1. */
   readonly chance: () => number;
   readonly warn: (message: string, fields: Readonly<Record<string, unknown>>) => void;
 }
 
 export interface DeliveryCounts {
   delivered: number;
-  /** Failed attempts. */
   failed: number;
 }
 
-/** Concurrent deliveries per endpoint. */
 const AT_ONCE = 4;
 /** ms, unless woken earlier. */
 const LONGEST_NAP = 60_000;
@@ -42,7 +39,6 @@ export class EndpointDelivery {
     this.#options = options;
   }
 
-  /** Wakes the loop. */
   poke(): void {
     this.#wake.abort();
   }
@@ -122,10 +118,29 @@ export class EndpointDelivery {
           });
         break;
       }
-      default: {
-        const unknown: never = attempt;
-        throw new Error(`unknown attempt ${JSON.stringify(unknown)}`);
-      }
+      default:
+        return assertNever(attempt);
     }
   }
 }
+
+/** Clock of the emitter; replaced in tests. */
+export interface LineageClock {
+  /** ms since the epoch. */
+  now(): number;
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+/** Timers are limited to about 24 days. */
+const LONGEST = 2_000_000_000;
+
+export const systemClock: LineageClock = Object.freeze({
+  now: () => Date.now(),
+  sleep: async (ms: number, signal: AbortSignal) => {
+    try {
+      await sleep(Math.min(ms, LONGEST), undefined, { signal });
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  },
+});

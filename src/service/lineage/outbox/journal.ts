@@ -25,7 +25,6 @@ function groupOf(entries: readonly unknown[]): Buffer {
 const NOTHING = Buffer.alloc(0);
 
 export interface Journal<Entry> {
-  /** File size in bytes. */
   readonly size: number;
   /** Appends a group. If `durable`, it is on disk when this resolves. If it rejects, nothing was added. */
   append(entries: readonly Entry[], durable: boolean): Promise<void>;

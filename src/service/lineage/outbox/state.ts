@@ -1,12 +1,11 @@
 import { join } from 'node:path';
+import { assertNever } from 'osl-compiler';
 import type { AuditLog } from '../../../../audit/index.js';
 import type { EventKind } from '../config/load.js';
 
 /** Position in the audit log. */
 export interface LogPosition {
-  /** Writer of the log. */
   readonly writer: string;
-  /** Seq of the next record. */
   readonly seq: number;
   /** Segment of the previous record. */
   readonly segment: number;
@@ -65,7 +64,6 @@ export type OutboxEntry =
 
 export interface DeliveryState {
   readonly state: 'pending' | 'dead';
-  /** Failed attempts. */
   readonly attempts: number;
   /** ms since the epoch. For a dead letter: when it became one. */
   readonly due: number;
@@ -85,11 +83,9 @@ export interface OutboxMessage {
 export class OutboxState {
   cursor: LogPosition | null = null;
   announced: { readonly version: string; readonly datasets: Readonly<Record<string, string>> } | null = null;
-  /** In order of arrival. */
   readonly messages = new Map<string, OutboxMessage>();
   /** Endpoints that answered 410, with their URL. */
   readonly off = new Map<string, { readonly url: string; readonly at: number }>();
-  /** By endpoint, since the outbox was created. */
   readonly dropped = new Map<string, number>();
   readonly #queues = new Map<string, EndpointQueue>();
   #bytes = 0;
@@ -100,7 +96,6 @@ export class OutboxState {
     return state;
   }
 
-  /** Total bytes of bodies. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -152,10 +147,8 @@ export class OutboxState {
       case 'dropped':
         this.dropped.set(entry.to, (this.dropped.get(entry.to) ?? 0) + entry.count);
         break;
-      default: {
-        const unknown: never = entry;
-        throw new Error(`unknown entry ${JSON.stringify(unknown)}`);
-      }
+      default:
+        assertNever(entry);
     }
   }
 

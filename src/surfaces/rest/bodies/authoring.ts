@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { Wish } from '../../../ask/authoring/propose.js';
+import type { SuggestionTarget } from '../../../ask/authoring/propose.js';
 import type { ChangeRequest } from '../../../ask/authoring/publish.js';
 import type { Proposal } from '../../../model/authoring/index.js';
 import { LONGEST_TERM, malformed, termIn } from '../request-errors.js';
@@ -17,9 +17,9 @@ const SUGGESTIONS = {
 export const SUGGEST_REQUEST = { oneOf: Object.values(SUGGESTIONS), description: 'One of three.' };
 const readSuggestion = readerOfOne(SUGGESTIONS);
 
-export function readSuggestRequest(request: FastifyRequest): Wish {
+export function readSuggestRequest(request: FastifyRequest): SuggestionTarget {
   const { kind, read } = readSuggestion(jsonFields(request));
-  const members: Readonly<Partial<Record<Wish['kind'], string>>> = read;
+  const members: Readonly<Partial<Record<SuggestionTarget['kind'], string>>> = read;
   return { kind, name: termIn(kind, members[kind] ?? '') };
 }
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { RequestParts } from '../../../ask/index.js';
-import { admit } from '../../../ask/request/visit.js';
+import { admitCall } from '../../../ask/request/calls-without-data.js';
 import { readRequest } from '../call.js';
 import { CONFORMANCE_OPERATION } from '../openapi/operations.js';
 import { queryParameters } from '../parameters.js';
@@ -28,7 +28,7 @@ export function conformanceRoute(app: FastifyInstance, service: RequestParts): v
   app.get('/osl/conformance', { schema: CONFORMANCE_OPERATION }, async (request, reply) => {
     const { call } = request;
     await readRequest(service, request.call, 'conformance', () => queryParameters(request, []));
-    await admit(service, call, 'conformance', 'query');
+    await admitCall(service, call, 'conformance', 'query');
     return reply.headers(privateHeaders(call.requestId)).send(CONFORMANCE_LEVELS);
   });
 }

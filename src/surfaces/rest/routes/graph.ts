@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Description, describe, type GraphParts, resolveTerm } from '../../../ask/graph/describe.js';
-import type { GraphDocument } from '../../../ask/graph/readings.js';
+import type { GraphDocument } from '../../../ask/graph/graph-documents.js';
 import type { AnswerParts } from '../../../ask/index.js';
 import { explainAccess } from '../../../ask/why/explain-access.js';
 import { type AccessRequestParts, requestAccess } from '../../../ask/why/request-access.js';

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
-import type { PublishingParts } from '../../../ask/authoring/author.js';
+import type { PublishingParts } from '../../../ask/authoring/publish.js';
 import {
   discardDraft,
-  keepDraft,
+  storeDraft,
   publication,
   publications,
   validateDraft,
@@ -49,7 +49,7 @@ export function objectsRoutes(app: FastifyInstance, service: PublishingParts): v
   app.post('/osl/objects', { schema: PUBLISH_OPERATION }, async (request, reply) => {
     const change = await readRequest(service, request.call, 'publish', () => readObjectsRequest(request));
     if ('keep' in change) {
-      const draft = await keepDraft(service, request.call, change.keep);
+      const draft = await storeDraft(service, request.call, change.keep);
       return sendAnswer(request, reply, { state: draft.state, draft });
     }
     if ('discard' in change) {

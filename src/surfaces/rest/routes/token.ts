@@ -7,7 +7,7 @@ import {
   exchangeTokens,
   refuseExchangeRequest,
   type TokenExchange,
-} from '../../../ask/request/exchange.js';
+} from '../../../ask/request/token-exchange.js';
 import { TOKEN_OPERATION } from '../openapi/service-operations.js';
 import { privateHeaders, problemHeaders, problemOf } from '../problem.js';
 

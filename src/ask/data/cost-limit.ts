@@ -1,0 +1,53 @@
+import { type GovernedPlan, InternalError, queryError } from 'osl-compiler';
+import type { Caller } from '../request/caller.js';
+import type { RunningParts } from './parts.js';
+import { explainLines } from './runtime/step.js';
+
+/** Lifetime of an estimate, ms; it is shared by queries that differ only in values. */
+const HOLDS_MS = 60_000;
+
+interface Estimate {
+  readonly at: number;
+  readonly cost: number;
+}
+
+/** By statement: generic estimates do not depend on values. */
+const ESTIMATES = new WeakMap<GovernedPlan['query'], Estimate>();
+
+/** Lowest cost cap among the caller's data roles; null if none sets one. */
+function costCapOf({ access, snapshot }: Caller): number | null {
+  let least: number | null = null;
+  for (const role of access.dataRoles) {
+    const most = snapshot.roles.get(role)?.maxCost ?? null;
+    if (most !== null) least = Math.min(least ?? most, most);
+  }
+  return least;
+}
+
+/**
+ * Checks the database's generic cost estimate against the lowest cap of the caller's roles; undefined if there is none.
+ *
+ * @throws QueryError E0527 beyond the cap, and errors of `GovernedEngine.explain`
+ */
+export function withinCost(
+  parts: RunningParts,
+  caller: Caller,
+  plan: GovernedPlan,
+): Promise<void> | undefined {
+  const most = costCapOf(caller);
+  if (most === null) return undefined;
+  return estimateOf(parts, caller, plan).then((cost) => {
+    if (cost > most) throw queryError('costCap', {});
+  });
+}
+
+async function estimateOf(parts: RunningParts, caller: Caller, plan: GovernedPlan): Promise<number> {
+  const known = ESTIMATES.get(plan.query);
+  if (known !== undefined && performance.now() - known.at < HOLDS_MS) return known.cost;
+  const { lines } = await explainLines(parts, caller, plan, { maxRows: 0, signal: null, charged: true });
+  // The first line has the total: `Sort  (cost=1.10..2.20 rows=3 width=4)`.
+  const cost = Number(/\(cost=[\d.]+?\.\.([\d.]+) /.exec(lines[0] ?? '')?.[1] ?? Number.NaN);
+  if (Number.isNaN(cost)) throw new InternalError('the database gave no estimate');
+  ESTIMATES.set(plan.query, { at: performance.now(), cost });
+  return cost;
+}

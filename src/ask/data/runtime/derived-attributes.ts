@@ -1,0 +1,65 @@
+import { type StoredName, stored } from 'osl-compiler';
+import type { TextRow } from './step.js';
+
+interface DerivedValue {
+  readonly value: unknown;
+  readonly support: ReadonlySet<string>;
+}
+
+/** By entity key, then by attribute name. */
+export type ByKey = ReadonlyMap<string, ReadonlyMap<string, DerivedValue>>;
+
+interface DerivedCandidate {
+  readonly attribute: string;
+  readonly document: string;
+  readonly score: number;
+  readonly value: unknown;
+  readonly needed: number;
+  /** The visible ones of these chunks. */
+  readonly support: Set<string>;
+}
+
+/**
+ * Values of derived attributes by key. Each document offers one value, which counts only if the caller may see all its
+ * chunks; the highest score wins, then the first id. Hidden documents have no influence.
+ */
+export function chosenAttributes(rows: readonly TextRow[], keyColumn: string): ByKey {
+  const chosen = new Map<string, Map<string, DerivedValue>>();
+  for (const [key, candidates] of candidatesByKey(rows, keyColumn)) {
+    const whole = candidates.filter((c) => c.support.size === c.needed).sort(surestFirst);
+    const attributes = new Map<string, DerivedValue>();
+    for (const { attribute, value, support } of whole)
+      if (!attributes.has(attribute)) attributes.set(attribute, { value, support });
+    chosen.set(key, attributes);
+  }
+  return chosen;
+}
+
+function candidatesByKey(
+  rows: readonly TextRow[],
+  keyColumn: string,
+): ReadonlyMap<string, readonly DerivedCandidate[]> {
+  const byKey = new Map<string, Map<string, DerivedCandidate>>();
+  for (const row of rows) {
+    const text = (name: StoredName): string => row.get(stored(name)) ?? '';
+    const key = row.get(keyColumn) ?? '';
+    const ofKey = byKey.get(key) ?? new Map<string, DerivedCandidate>();
+    byKey.set(key, ofKey);
+    const name = JSON.stringify([text('attribute'), text('doc_id')]);
+    const candidate = ofKey.get(name) ?? {
+      attribute: text('attribute'),
+      document: text('doc_id'),
+      score: Number(text('score')),
+      value: JSON.parse(text('value')),
+      needed: Number(text('support')),
+      support: new Set(),
+    };
+    ofKey.set(name, candidate);
+    candidate.support.add(text('chunk_id'));
+  }
+  return new Map([...byKey].map(([key, candidates]) => [key, [...candidates.values()]]));
+}
+
+function surestFirst(a: DerivedCandidate, b: DerivedCandidate): number {
+  return b.score - a.score || (a.document < b.document ? -1 : a.document > b.document ? 1 : 0);
+}

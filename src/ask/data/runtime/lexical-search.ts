@@ -1,0 +1,144 @@
+import { type GovernedPlan, type GovernedStore, queryError, stored } from 'osl-compiler';
+import type { RuntimeInput } from '../parts.js';
+import type { LexicalScore, PageValues, ScoredPassage } from './page.js';
+import { passageOf } from './passage.js';
+import type { TextRow } from './step.js';
+import { step } from './step.js';
+
+/** Each word costs a look-up. */
+const MAX_TERMS = 128;
+
+/** An error, since an empty result would be mistaken for an answer. */
+const NO_WORD = Object.freeze({
+  detail: '`query` has no word to look for',
+  hint: 'signs alone, and words like `the` and `of`, lead to no passage',
+});
+
+/** Best permitted passages for the words of `query`, best first. */
+export async function bestByWords(
+  store: GovernedStore,
+  counts: NonNullable<GovernedStore['counts']>,
+  query: string,
+  page: PageValues,
+  epoch: string,
+  input: RuntimeInput,
+): Promise<readonly ScoredPassage[]> {
+  const { content, words } = input.parts;
+  const name = store.facet.indexedAs ?? store.facet.name;
+  const lexical = await content.lexicalQuery(name, query);
+  if (lexical.terms.length === 0) throw queryError('typeMismatch', NO_WORD);
+  if (lexical.terms.length > MAX_TERMS)
+    throw queryError('tooLarge', { what: 'the number of distinct words in `query`', limit: MAX_TERMS });
+  const once = async (): Promise<readonly ScoredPassage[] | null> => {
+    const found = await words.of(counts, lexical.terms, epoch, input);
+    const frequencies = lexical.terms.map((term) => found.frequencies.get(term) ?? 0);
+    const weighted = lexical.weighted(found.documents, frequencies);
+    if (weighted === null) return words.holds(name, counts, found, null, input) ? [] : null;
+    const weighed = weighted.terms.map(
+      (term, i): WeighedWord => ({
+        term,
+        frequency: found.frequencies.get(term) ?? 0,
+        most: weighted.mosts[i] ?? Number.POSITIVE_INFINITY,
+      }),
+    );
+    const rows = await new LexicalSearch(store, weighted.vector, page, input).best(weighed, found.documents);
+    const seen = rows[0]?.get(stored('snapshot')) ?? null;
+    if (!words.holds(name, counts, found, seen, input)) return null;
+    const rare = weighted.terms.map((term, i) => ({ term, rarity: weighted.rarities[i] ?? 0 }));
+    const why = (row: TextRow): LexicalScore => {
+      return { by: 'lexical', words: rare, weights: row.get(stored('weights')) ?? null };
+    };
+    return rows.map((row) => ({ ...passageOf(row, store), why: why(row) })).filter(({ score }) => score > 0);
+  };
+  // Outdated counts were dropped; those of this query are current.
+  return (await once()) ?? (await once()) ?? [];
+}
+
+class LexicalSearch {
+  readonly #store: GovernedStore;
+  readonly #vector: string;
+  readonly #page: PageValues;
+  readonly #input: RuntimeInput;
+
+  constructor(store: GovernedStore, vector: string, page: PageValues, input: RuntimeInput) {
+    this.#store = store;
+    this.#vector = vector;
+    this.#page = page;
+    this.#input = input;
+  }
+
+  /** Searches passages with a rare word if these provably include the best; otherwise all with any word. */
+  async best(words: readonly WeighedWord[], documents: number): Promise<readonly TextRow[]> {
+    const essential = essentialWords(words, documents, this.#page.skip + this.#page.topK);
+    if (essential !== null) {
+      const rows = await this.#run(this.#store.passages, essential.terms);
+      const last = rows[this.#page.topK - 1];
+      if (last !== undefined && -Number(last.get(stored('distance'))) > essential.rest) return rows;
+    }
+    const held = words.reduce((sum, { frequency }) => sum + frequency, 0);
+    const common = held > documents * COMMON ? this.#store.commonWords : null;
+    return this.#run(
+      common ?? this.#store.passages,
+      words.map(({ term }) => term),
+    );
+  }
+
+  async #run(plan: GovernedPlan, terms: readonly number[]): Promise<readonly TextRow[]> {
+    const given = new Map([
+      ['vector', this.#vector],
+      ['terms', `{${terms.join(',')}}`],
+      ['limit', String(this.#page.topK)],
+      ['offset', String(this.#page.skip)],
+    ]);
+    return (await step(plan, given, this.#input, this.#page.topK)).rows;
+  }
+}
+
+interface WeighedWord {
+  readonly term: number;
+  readonly frequency: number;
+  /** Upper bound of its contribution to a score. */
+  readonly most: number;
+}
+
+/** Words of which every best passage has at least one, if those found score more than `rest`. */
+interface EssentialWords {
+  readonly terms: readonly number[];
+  /** Upper bound of the score of a passage with none of them. */
+  readonly rest: number;
+}
+
+/** Above this share of all passages an index lookup only adds cost. */
+const COMMON = 0.2;
+
+/** Share of its maximum that a word adds if it occurs once in a passage of average length. */
+const USUAL = 1 / 2.2;
+
+/** Tolerance: scores are sums of 32-bit floats. */
+const ROUNDING = 1 + 1e-4;
+
+/**
+ * Selects the fewest rarest words that likely decide the best `wanted` passages; null if that saves little. Depends on
+ * permitted passages only, as the counts do.
+ */
+function essentialWords(
+  words: readonly WeighedWord[],
+  documents: number,
+  wanted: number,
+): EssentialWords | null {
+  const rarest = [...words].sort((a, b) => a.frequency - b.frequency || a.term - b.term);
+  const all = rarest.reduce((sum, word) => sum + word.frequency, 0);
+  let rest = rarest.reduce((sum, word) => sum + word.most, 0);
+  let held = 0;
+  // The last wanted passage likely has a word this rare.
+  let likely: number | null = null;
+  for (const [i, { frequency, most }] of rarest.entries()) {
+    held += frequency;
+    rest -= most;
+    if (held > Math.min(all / 2, documents * COMMON)) return null;
+    if (held >= wanted) likely ??= most * USUAL;
+    if (likely !== null && rest * ROUNDING < likely)
+      return { terms: rarest.slice(0, i + 1).map((word) => word.term), rest: Math.max(0, rest) * ROUNDING };
+  }
+  return null;
+}

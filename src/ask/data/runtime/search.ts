@@ -1,0 +1,172 @@
+import { arrayText, type GovernedStore, type Legs, queryError, type Retrieval } from 'osl-compiler';
+import type { StoredPassage } from '../content-plane.js';
+import type { RuntimeInput } from '../parts.js';
+import { unlessStopped } from '../question.js';
+import { arrayValue, elements } from './constants.js';
+import { bestByWords } from './lexical-search.js';
+import { aboveMinScore, type LegShare, type PageValues, type ScoredPassage } from './page.js';
+import { passageOf } from './passage.js';
+import { step } from './step.js';
+import { nearest } from './vector-search.js';
+
+interface Stores {
+  readonly dense: GovernedStore;
+  readonly lexical: GovernedStore;
+}
+
+/** Passages of one leg, best first. */
+interface LegResult extends Pick<LegShare, 'leg' | 'weight'> {
+  readonly passages: readonly ScoredPassage[];
+}
+
+/** Least number of passages of each leg to fuse. */
+const LEAST_DEPTH = 100;
+/** Pages further down would sort whole stores. */
+const MOST_SKIPPED = 1_000;
+/** Constant k of reciprocal rank fusion: larger values favour the first ranks less. */
+const RANK_CONSTANT = 60;
+
+/**
+ * Hybrid search: fuses the best 2 (`skip` + `topK`) passages of each leg, at least 100, into one order with ties by
+ * chunk id, and takes the page. Both legs return permitted passages only, so hidden ones change no rank or score.
+ * Returns passages of the dense store.
+ *
+ * @throws QueryError E0511
+ */
+export async function bestOfBoth(
+  { legs }: Retrieval,
+  stores: Stores,
+  query: string,
+  page: PageValues,
+  input: RuntimeInput,
+): Promise<readonly ScoredPassage[]> {
+  if (page.skip > MOST_SKIPPED) {
+    const detail = `\`skip\` is a whole number from 0 to ${MOST_SKIPPED} where two legs are fused`;
+    throw queryError('typeMismatch', { detail, hint: "mode => 'lexical' and mode => 'dense' go further" });
+  }
+  const [ofWords, ofMeaning] = weightsOf(legs, input);
+  const topK = Math.max(LEAST_DEPTH, 2 * (page.skip + page.topK));
+  const whole: PageValues = { ...page, topK, skip: 0, minScore: null };
+  const { name, indexedAs = name } = stores.lexical.facet;
+  const words = await input.parts.content.lexicalQuery(indexedAs, query);
+  const byWords = words.terms.length > 0 ? await best(stores.lexical, query, whole, input) : [];
+  const byMeaning = await best(stores.dense, query, whole, input);
+  const keyOf = (p: ScoredPassage): string => (page.ofDocuments ? p.docId : p.chunkId);
+  const found = [
+    { leg: 'lexical', passages: byWords, weight: ofWords },
+    { leg: 'dense', passages: byMeaning, weight: ofMeaning },
+  ] as const;
+  const ranked = aboveMinScore(fused(found, legs, keyOf), page).slice(page.skip, page.skip + page.topK);
+  return ofDense(ranked, byMeaning, stores.dense, query, input);
+}
+
+/** Weights of the lexical and dense leg. */
+function weightsOf(legs: Legs, input: RuntimeInput): readonly [number, number] {
+  if (legs.mode !== 'hybrid' || legs.weights === null) return [1, 1];
+  const [a = Number.NaN, b = Number.NaN, ...more] = elements(arrayValue(legs.weights, input)).map(Number);
+  if (more.length === 0 && [a, b].every((w) => w >= 0 && Number.isFinite(w)) && a + b > 0) return [a, b];
+  const detail = '`weights` are two numbers, 0 or more and not both 0: of the lexical leg and of the dense';
+  throw queryError('typeMismatch', { detail, hint: 'weights => array[0.3, 0.7]' });
+}
+
+/** Fuses the legs; of two passages with one key, keeps the one with the larger share. */
+function fused(
+  found: readonly LegResult[],
+  legs: Legs,
+  keyOf: (p: ScoredPassage) => string,
+): readonly ScoredPassage[] {
+  const fuse = legs.mode === 'hybrid' ? legs.fuse : 'rank';
+  const byKey = new Map<string, LegShare[]>();
+  for (const [at, { leg, passages, weight }] of found.entries()) {
+    const shares = fuse === 'score' ? byScores(passages) : byRanks(passages);
+    for (const [i, passage] of passages.entries()) {
+      const known = byKey.get(keyOf(passage)) ?? found.map(withoutShare);
+      known[at] = { leg, weight, found: { passage, rank: i + 1 }, share: weight * (shares[i] ?? 0) };
+      byKey.set(keyOf(passage), known);
+    }
+  }
+  return [...byKey.values()]
+    .flatMap((shares): readonly ScoredPassage[] => {
+      const score = shares.reduce((sum, { share }) => sum + share, 0);
+      const kept = passageOfMost(shares);
+      return kept === null ? [] : [{ ...kept, score, why: { by: 'hybrid', fuse, legs: shares } }];
+    })
+    .sort((a, b) => b.score - a.score || (a.chunkId < b.chunkId ? -1 : a.chunkId > b.chunkId ? 1 : 0));
+}
+function withoutShare({ leg, weight }: LegResult): LegShare {
+  return { leg, weight, found: null, share: 0 };
+}
+
+/** Passage of the leg with the larger share; ties: the first leg. */
+function passageOfMost(shares: readonly LegShare[]): ScoredPassage | null {
+  const [most] = shares.filter(({ found }) => found !== null).sort((a, b) => b.share - a.share);
+  return most?.found?.passage ?? null;
+}
+
+/** Reciprocal rank fusion. */
+function byRanks(passages: readonly ScoredPassage[]): readonly number[] {
+  return passages.map((_, i) => 1 / (RANK_CONSTANT + i + 1));
+}
+
+/** Min-max normalized scores; all 1 if they are equal. */
+function byScores(passages: readonly ScoredPassage[]): readonly number[] {
+  const [best, last] = [passages[0]?.score ?? 0, passages.at(-1)?.score ?? 0];
+  return passages.map(({ score }) => (best === last ? 1 : (score - last) / (best - last)));
+}
+
+/** Replaces passages by those of the dense store; drops those missing there. */
+async function ofDense(
+  ranked: readonly ScoredPassage[],
+  found: readonly ScoredPassage[],
+  store: GovernedStore,
+  query: string,
+  input: RuntimeInput,
+): Promise<readonly ScoredPassage[]> {
+  const known = new Map<string, StoredPassage>(found.map((p) => [p.chunkId, p]));
+  const ids = ranked.filter((p) => !known.has(p.chunkId)).map((p) => p.chunkId);
+  if (ids.length > 0 && store.named !== null) {
+    const given = new Map([
+      ['ids', arrayText(ids)],
+      ['vector', await embedded(store, query, input)],
+      ['limit', String(ids.length)],
+    ]);
+    const { rows } = await step(store.named, given, input, ids.length);
+    for (const row of rows) {
+      const passage = passageOf(row, store);
+      known.set(passage.chunkId, passage);
+    }
+  }
+  return ranked.flatMap(({ chunkId, score, why }) => {
+    const passage = known.get(chunkId);
+    return passage === undefined ? [] : [{ ...passage, score, why }];
+  });
+}
+
+const BY_DISTANCE = Object.freeze({ by: 'dense' } as const);
+
+/** Name of a facet, or of one of its legs, in the content plane. */
+export function indexName({ facet }: GovernedStore): string {
+  return facet.indexedAs ?? facet.name;
+}
+
+/** Best permitted passages of one store, best first. */
+export async function best(
+  store: GovernedStore,
+  query: string,
+  page: PageValues,
+  input: RuntimeInput,
+): Promise<readonly ScoredPassage[]> {
+  const { content } = input.parts;
+  const name = indexName(store);
+  const { epoch, indexedAt } = await unlessStopped(content.ready(name, store.version), input.signal);
+  input.indexes.add(store.facet.name, indexedAt);
+  const { counts } = store;
+  if (counts !== null) return bestByWords(store, counts, query, page, epoch, input);
+  const rows = await nearest(store, await embedded(store, query, input), page, epoch, input);
+  return rows.map((row) => ({ ...passageOf(row, store), why: BY_DISTANCE }));
+}
+
+/** Embedding of the query for a dense store. */
+export function embedded(store: GovernedStore, query: string, input: RuntimeInput): Promise<string> {
+  return unlessStopped(input.parts.content.embedQuery(indexName(store), query), input.signal);
+}

@@ -1,0 +1,98 @@
+import { type GovernedPlan, type GovernedStore, type StoredName, stored } from 'osl-compiler';
+import type { RuntimeInput } from '../parts.js';
+import type { PageValues } from './page.js';
+import type { TextRow } from './step.js';
+import { step } from './step.js';
+
+/** Candidates of a search by signs: minimum, per wanted passage, maximum. */
+const BY_SIGNS = { least: 1_000, each: 40, most: 40_000 };
+/** Candidates of an index search. If fewer are found, the index spent its budget on hidden passages. */
+const BY_INDEX = { least: 100, each: 4 };
+
+/**
+ * Passages nearest to `vector` (pgvector's text), best first: exactly min(`topK`, permitted − `skip`). The search
+ * method depends on the number of permitted passages only.
+ */
+export async function nearest(
+  store: GovernedStore,
+  vector: string,
+  page: PageValues,
+  epoch: string,
+  input: RuntimeInput,
+): Promise<readonly TextRow[]> {
+  const search = new NearestSearch(vector, page, input);
+  const steps = store.nearest;
+  if (steps !== null && (await input.parts.permitted.areMany(steps.some, epoch, input))) {
+    const found = (await search.byIndex(steps.byIndex)) ?? (await search.bySigns(steps.bySigns));
+    if (found !== null) return found;
+  }
+  return search.run(store.passages);
+}
+
+class NearestSearch {
+  readonly #vector: string;
+  readonly #page: PageValues;
+  /** `skip` + `topK`. */
+  readonly #k: number;
+  readonly #input: RuntimeInput;
+
+  constructor(vector: string, page: PageValues, input: RuntimeInput) {
+    this.#vector = vector;
+    this.#page = page;
+    this.#k = page.skip + page.topK;
+    this.#input = input;
+  }
+
+  async run(plan: GovernedPlan, candidates = 0): Promise<readonly TextRow[]> {
+    const given = new Map([
+      ['vector', this.#vector],
+      ['limit', String(this.#page.topK)],
+      ['offset', String(this.#page.skip)],
+      ['candidates', String(candidates)],
+    ]);
+    return (await step(plan, given, this.#input, this.#page.topK)).rows;
+  }
+
+  /** Null if the index returned too few candidates: permitted passages would be missing. */
+  async byIndex(plan: GovernedPlan | null): Promise<readonly TextRow[] | null> {
+    if (plan === null) return null;
+    const wanted = Math.max(BY_INDEX.least, BY_INDEX.each * this.#k);
+    const best = await this.run(plan, wanted);
+    return numberIn(best[0], 'candidates') >= wanted && !this.#lacks(best) ? best : null;
+  }
+
+  /** The candidates may belong to fewer documents than wanted. */
+  #lacks(best: readonly TextRow[]): boolean {
+    return this.#page.ofDocuments && best.length < this.#page.topK;
+  }
+
+  /** Null if a non-candidate could be among the best. */
+  async bySigns(plan: GovernedPlan): Promise<readonly TextRow[] | null> {
+    const { least, each, most } = BY_SIGNS;
+    const wanted = Math.max(least, Math.min(each * this.#k, most), this.#k);
+    const best = await this.run(plan, wanted);
+    const [first] = best;
+    // No rows: there are no candidates at all.
+    if (first === undefined && !this.#page.ofDocuments) return best;
+    if (first !== undefined && numberIn(first, 'candidates') < wanted) return best;
+    if (this.#lacks(best)) return null;
+    const far = farSigns(numberIn(best.at(-1), 'distance'), this.#vector.split(',').length);
+    return far <= numberIn(first, 'farthest') ? best : null;
+  }
+}
+
+function numberIn(row: TextRow | undefined, name: StoredName): number {
+  return Number(row?.get(stored(name)) ?? Number.NaN);
+}
+
+/** Tolerance in standard deviations. */
+const STRAY = 2.5;
+
+/**
+ * Upper bound (99 %) of the number of differing signs of two vectors with this cosine distance: each differs with
+ * probability angle / π.
+ */
+function farSigns(distance: number, width: number): number {
+  const p = Math.acos(Math.min(1, Math.max(-1, 1 - distance))) / Math.PI;
+  return width * p + STRAY * Math.sqrt(width * p * (1 - p));
+}

@@ -1,0 +1,200 @@
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { inTurns, mapInSteps } from '../../base/in-turns.js';
+import {
+  chosenOf,
+  domainMapSteps,
+  fullViewSteps,
+  type GraphView,
+  governedViewSteps,
+  objectsIn,
+  type SchemaChoice,
+  type SchemaWish,
+  schemaIndex,
+  schemaPart,
+  schemaSteps,
+} from '../../model/graph/index.js';
+import type { Manifest } from '../../model/manifest/index.js';
+import type { Caller } from '../request/caller.js';
+
+/** Serialized document about the graph. */
+export interface GraphDocument {
+  readonly body: Buffer;
+  /** Hash of the content: 43 characters, without quotes. */
+  readonly etag: string;
+}
+
+/**
+ * Documents for one set of rights, made on demand. For ten thousand entities this takes a second of CPU, so it is done
+ * in steps.
+ */
+export class GraphDocuments {
+  readonly view: GraphView;
+  readonly #version: string | null;
+  readonly #hasDecoder: boolean;
+  #objects: readonly string[] | null = null;
+  #schema: { readonly times: string; readonly reading: Promise<GraphDocument> } | null = null;
+  #map: Promise<GraphDocument> | null = null;
+
+  /** @param version of the manifest, for the full view; null for a governed one, which has its own */
+  constructor(view: GraphView, version: string | null, hasDecoder: boolean) {
+    this.view = view;
+    this.#version = version;
+    this.#hasDecoder = hasDecoder;
+  }
+
+  get objects(): readonly string[] {
+    this.#objects ??= objectsIn(this.view);
+    return this.#objects;
+  }
+
+  /** @param indexed by facet: when its texts were last read */
+  schemaAt(indexed: ReadonlyMap<string, string>): Promise<GraphDocument> {
+    const times = JSON.stringify([...indexed]);
+    if (this.#schema?.times !== times) this.#schema = { times, reading: inTurns(this.#schemaSteps(indexed)) };
+    return this.#schema.reading;
+  }
+
+  partAt(chosen: SchemaChoice, indexed: ReadonlyMap<string, string>): Promise<GraphDocument> {
+    return inTurns(serializeSteps(schemaPart(this.view, chosen, this.#version !== null, indexed)));
+  }
+
+  chosen(wish: Extract<SchemaWish, { kind: 'part' }>): SchemaChoice {
+    return chosenOf(this.view, wish, this.#hasDecoder);
+  }
+
+  /** A page of the schema's index, from its `from`th object. */
+  index(from: number): Promise<GraphDocument> {
+    return inTurns(serializeSteps(schemaIndex(this.view, from)));
+  }
+
+  get domainMap(): Promise<GraphDocument> {
+    this.#map ??= inTurns(this.#mapSteps());
+    return this.#map;
+  }
+
+  *#mapSteps(): Generator<void, GraphDocument> {
+    return yield* serializeSteps(yield* domainMapSteps(this.view));
+  }
+
+  /**
+   * INVARIANT: the bytes depend on the view only. The manifest's version would reveal changes of hidden objects, so a
+   * governed schema has a version of its own content. It excludes index times, so that clients' versions stay valid.
+   */
+  *#schemaSteps(indexed: ReadonlyMap<string, string>): Generator<void, GraphDocument> {
+    const members = yield* this.#members(indexed);
+    const version = this.#version ?? (yield* this.#ownVersion(indexed, members));
+    const start = Buffer.from(`{"version":"${version}",`);
+    const etag = (yield* digestSteps([start, ...members])).toString('base64url');
+    const startWithEtag = Buffer.from(`{"version":"${version}","etag":"${etag}",`);
+    return { etag, body: Buffer.concat([startWithEtag, ...members]) };
+  }
+
+  *#ownVersion(indexed: ReadonlyMap<string, string>, members: readonly Buffer[]): Generator<void, string> {
+    const timeless = indexed.size === 0 ? members : yield* this.#members(new Map());
+    return (yield* digestSteps(timeless)).toString('hex').slice(0, 32);
+  }
+
+  *#members(indexed: ReadonlyMap<string, string>): Generator<void, readonly Buffer[]> {
+    const full = this.#version !== null;
+    const schema = yield* schemaSteps(this.view, full, this.#hasDecoder, indexed);
+    const [first = Buffer.alloc(0), ...others] = yield* jsonSteps(schema);
+    return [first.subarray(1), ...others];
+  }
+}
+
+export function* serializeSteps(document: object): Generator<void, GraphDocument> {
+  const pieces = yield* jsonSteps(document);
+  const etag = (yield* digestSteps(pieces)).toString('base64url');
+  return { body: Buffer.concat(pieces), etag };
+}
+
+const PIECE = 65_536;
+
+/** Encodes `document` as JSON in UTF-8, in pieces; its lists may be long. */
+function* jsonSteps(document: object): Generator<void, readonly Buffer[]> {
+  const pieces: Buffer[] = [];
+  let text = '{';
+  const write = (more: string): void => {
+    text += more;
+    if (text.length < PIECE) return;
+    pieces.push(Buffer.from(text));
+    text = '';
+  };
+  let separator = '';
+  for (const [name, value] of Object.entries(document)) {
+    if (value === undefined) continue;
+    write(`${separator}${JSON.stringify(name)}:`);
+    separator = ',';
+    if (!Array.isArray(value)) {
+      write(JSON.stringify(value));
+      continue;
+    }
+    write('[');
+    let isFirst = true;
+    yield* mapInSteps(value, (member) => {
+      write(isFirst ? JSON.stringify(member) : `,${JSON.stringify(member)}`);
+      isFirst = false;
+    });
+    write(']');
+  }
+  pieces.push(Buffer.from(`${text}}`));
+  return pieces;
+}
+
+function* digestSteps(pieces: readonly Buffer[]): Generator<void, Buffer> {
+  const hash = createHash('sha256');
+  yield* mapInSteps(pieces, (piece) => hash.update(piece));
+  return hash.digest();
+}
+
+/** Cached columns, or their equivalent, per manifest: each takes about 1 KiB in all documents. */
+const MAX_WEIGHT = 100_000;
+
+function weightOf({ entities, facets, metrics, links }: GraphView): number {
+  const columns = [...entities, ...facets].reduce((sum, one) => sum + 1 + one.columns.length, 0);
+  return columns + metrics.length + links.length;
+}
+
+/** Documents per manifest, shared by callers with the same rights; LRU. */
+interface DocumentCache {
+  readonly made: LRUCache<string, GraphDocuments>;
+  readonly inTheMaking: Map<string, Promise<GraphDocuments>>;
+}
+
+const documentCaches = new WeakMap<Manifest, DocumentCache>();
+
+function documentCacheOf(manifest: Manifest): DocumentCache {
+  const known = documentCaches.get(manifest);
+  if (known !== undefined) return known;
+  const made = new LRUCache<string, GraphDocuments>({
+    maxSize: MAX_WEIGHT,
+    sizeCalculation: ({ view }) => 1 + weightOf(view),
+  });
+  const shelf = { made, inTheMaking: new Map<string, Promise<GraphDocuments>>() };
+  documentCaches.set(manifest, shelf);
+  return shelf;
+}
+
+/** Documents for `caller`: of the full graph, or of the objects that its grants show. */
+export async function graphDocumentsFor(
+  caller: Caller,
+  extent: 'full' | 'governed',
+  hasDecoder: boolean,
+): Promise<GraphDocuments> {
+  const { manifest, access } = caller;
+  const { made, inTheMaking } = documentCacheOf(manifest);
+  const key = extent === 'full' ? 'full' : `governed ${access.signature}`;
+  const known = made.get(key) ?? inTheMaking.get(key);
+  if (known !== undefined) return known;
+  const isFull = extent === 'full';
+  const view = inTurns(isFull ? fullViewSteps(manifest) : governedViewSteps(manifest, access));
+  const readings = view.then((v) => new GraphDocuments(v, isFull ? manifest.version : null, hasDecoder));
+  inTheMaking.set(key, readings);
+  try {
+    made.set(key, await readings);
+    return await readings;
+  } finally {
+    inTheMaking.delete(key);
+  }
+}

@@ -1,0 +1,243 @@
+import type { AuditStats } from '../../../audit/index.js';
+import type { Identity, RevocationKey, RevocationMade, RevokedTokens } from '../../../policy/index.js';
+import type { EnginePool } from '../../engine/index.js';
+import type { KeptPolicy } from '../../model/served-model.js';
+import type { AnswerParts, RequestCall } from '../index.js';
+import { redactStatement } from '../request/redacted-statement.js';
+
+/** A Postgres session. Times are ms since the epoch. */
+interface OpenWireSession {
+  readonly pid: number;
+  readonly user: string;
+  readonly chain: readonly string[];
+  readonly token_id: string;
+  readonly application_name: string;
+  readonly backend_start: number;
+  readonly state_change: number;
+  readonly state: string;
+  /** Running statement; empty if none. */
+  readonly query: string;
+  readonly objects: readonly string[] | null;
+}
+
+/** A running HTTP request. */
+interface HttpExecution {
+  readonly call: RequestCall;
+  readonly action: string;
+  readonly text: string | null;
+  readonly since: number;
+}
+
+export interface ViewedParts extends Pick<AnswerParts, 'model' | 'engines' | 'plans' | 'verifier'> {
+  readonly audit: { stats(): AuditStats };
+  keptPolicy(): KeptPolicy | null;
+  policyFault(): string | null;
+}
+
+/** State of a process outside its service. */
+export interface OwnState {
+  readonly process: string;
+  readonly draining: boolean;
+  readonly sessions: readonly OpenWireSession[];
+  readonly executions: readonly HttpExecution[];
+  readonly fastQuestions: number;
+}
+
+export function ownView(parts: ViewedParts, own: OwnState): ProcessView {
+  const { manifest, snapshot } = parts.model();
+  const { process: name } = own;
+  const kept = parts.keptPolicy();
+  const engines = [...parts.engines];
+  return {
+    process: name,
+    pid: process.pid,
+    since: instant(Date.now() - 1_000 * process.uptime()),
+    draining: own.draining,
+    manifest: manifest.version,
+    policy: snapshot?.version ?? null,
+    policy_kept_until: kept === null ? null : instant(kept.until),
+    policy_fault: parts.policyFault(),
+    audit: auditView(parts.audit.stats()),
+    sessions: [
+      ...own.sessions.map((session) => wireView(session, name, parts)),
+      ...own.executions.map((execution) => httpView(execution, name, parts)),
+    ],
+    pools: engines.flatMap(([connector, engine]) =>
+      engine.pools().map((pool): PoolView => ({ process: name, connector, ...pool })),
+    ),
+    caches: cachesOf(parts, own),
+    out_of_service: engines.flatMap(([, engine]) => [...engine.outOfService.keys()]),
+  };
+}
+
+function auditView({ records, durable, anchored, failure }: AuditStats): ProcessView['audit'] {
+  return {
+    records,
+    waiting: records - durable,
+    unanchored: records - anchored,
+    failing: failure === null ? null : failure.reason,
+  };
+}
+
+function wireView(session: OpenWireSession, process: string, parts: Pick<ViewedParts, 'model'>): SessionView {
+  const { pid, user, chain, query, objects } = session;
+  return {
+    id: String(pid),
+    process,
+    surface: 'wire',
+    user,
+    subject: chain.at(-1) ?? null,
+    chain,
+    token_id: session.token_id,
+    application: session.application_name === '' ? null : session.application_name.slice(0, 64),
+    since: instant(session.backend_start),
+    state: session.state,
+    state_since: instant(session.state_change),
+    ...shapeOf(query === '' ? null : query, parts),
+    objects: objects ?? [],
+  };
+}
+
+function httpView(
+  { call, text, since }: HttpExecution,
+  process: string,
+  parts: Pick<ViewedParts, 'model' | 'verifier'>,
+): SessionView {
+  const identity = identityOf(call, parts);
+  return {
+    id: call.requestId,
+    process,
+    surface: call.surface === 'mcp' ? 'mcp' : 'rest',
+    user: null,
+    subject: identity?.subject ?? null,
+    chain: identity?.chain ?? [],
+    token_id: identity?.tokenId ?? null,
+    application: null,
+    since: instant(since),
+    state: 'active',
+    state_since: instant(since),
+    ...shapeOf(text, parts),
+    objects: [],
+  };
+}
+
+/** Null until the token is verified. */
+function identityOf(
+  { credentials }: RequestCall,
+  { verifier }: Pick<ViewedParts, 'verifier'>,
+): Identity | null {
+  if (credentials.kind === 'session') return credentials.identity;
+  return credentials.token === null ? null : verifier.known(credentials.token);
+}
+
+function shapeOf(
+  text: string | null,
+  { model }: Pick<ViewedParts, 'model'>,
+): Pick<SessionView, 'shape' | 'fingerprint'> {
+  return text === null ? { shape: null, fingerprint: null } : redactStatement(text, model().manifest.catalog);
+}
+
+function cachesOf({ plans }: ViewedParts, { process, fastQuestions }: OwnState): readonly CacheView[] {
+  const { entries, bytes, hits, shapeHits, misses } = plans.stats();
+  return [
+    { process, cache: 'plans', entries, bytes, hits: hits + shapeHits, misses },
+    { process, cache: 'routes', entries: 0, bytes: 0, hits: fastQuestions, misses: 0 },
+  ];
+}
+
+function instant(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+/** Status of one process. Times are RFC 3339; it contains no literal of a query. */
+export interface ProcessView {
+  /** `server`, or `worker 2`. */
+  readonly process: string;
+  readonly pid: number;
+  readonly since: string;
+  /** True while it accepts no new sessions and is not ready. */
+  readonly draining: boolean;
+  readonly manifest: string;
+  /** Null: none, and every request is refused. */
+  readonly policy: string | null;
+  /** When the last valid policy expires, if it replaces an invalid newer one. */
+  readonly policy_kept_until: string | null;
+  /** Fault in the newest policy, with its place; null if it is in force. */
+  readonly policy_fault: string | null;
+  readonly audit: AuditView;
+  readonly sessions: readonly SessionView[];
+  readonly pools: readonly PoolView[];
+  readonly caches: readonly CacheView[];
+  /** Entities and bridges whose table or column is missing. */
+  readonly out_of_service: readonly string[];
+}
+
+/** A Postgres session, or a running HTTP request. */
+export interface SessionView {
+  /** Process id of the session, or request id. */
+  readonly id: string;
+  readonly process: string;
+  readonly surface: 'wire' | 'rest' | 'mcp';
+  /** Postgres user; null for HTTP. */
+  readonly user: string | null;
+  readonly subject: string | null;
+  readonly chain: readonly string[];
+  readonly token_id: string | null;
+  readonly application: string | null;
+  readonly since: string;
+  /** As in `pg_stat_activity`. */
+  readonly state: string;
+  readonly state_since: string;
+  /** Redacted text of the running statement; null if none. */
+  readonly shape: string | null;
+  readonly fingerprint: string | null;
+  /** Objects of a query on the fast path, whose text is not available. */
+  readonly objects: readonly string[];
+}
+
+export interface PoolView extends EnginePool {
+  readonly process: string;
+  readonly connector: string;
+}
+
+export interface CacheView {
+  readonly process: string;
+  readonly cache: string;
+  readonly entries: number;
+  readonly bytes: number;
+  readonly hits: number;
+  readonly misses: number;
+}
+
+interface AuditView {
+  readonly records: number;
+  readonly waiting: number;
+  /** Records not yet covered by a signed checkpoint. */
+  readonly unanchored: number;
+  /** Why the log refuses records; null if it works. */
+  readonly failing: string | null;
+}
+
+export type SessionCommand = 'cancel' | 'end';
+
+/** What is in force now, and changes that need a restart; or why nothing changed. */
+export type ReloadView =
+  | { readonly reloaded: true; readonly now: readonly string[]; readonly kept: readonly string[] }
+  | { readonly reloaded: false; readonly why: string };
+
+/** Operations on all processes of the server. */
+export interface ServerOperations {
+  views(): Promise<readonly ProcessView[]>;
+  command(id: string, what: SessionCommand): Promise<boolean>;
+  drain(on: boolean): Promise<void>;
+  reload(): Promise<ReloadView>;
+  stop(): void;
+}
+
+/** Revocation of tokens, for all gateways. */
+export interface RevokingParts {
+  readonly revocations: {
+    readonly revoked: Pick<RevokedTokens, 'all'>;
+    revoke(what: RevocationKey): Promise<RevocationMade>;
+  };
+}

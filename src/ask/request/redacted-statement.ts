@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto';
+import { type Catalog, FUNCTIONS } from 'osl-compiler';
+
+/** Redacted statement text, safe to log. */
+export interface RedactedStatement {
+  /** Without literals and comments; undeclared names are `_1`, `_2`, … */
+  readonly shape: string;
+  /** 16 hex digits: equal for queries that differ in literals, layout and aliases only. */
+  readonly fingerprint: string;
+}
+
+/** UTF-16 units of the text that are read, and of the shape that are returned. */
+const MOST_READ = 8_192;
+const MOST_TOLD = 1_024;
+
+/**
+ * Redacts `text` for operators: keeps keywords, punctuation and declared names. Anything else may be a value, pasted in
+ * the wrong place. Linear, for any text.
+ */
+export function redactStatement(text: string, catalog: Catalog): RedactedStatement {
+  const known = knownNames(catalog);
+  const strangers = new Map<string, string>();
+  const parts: string[] = [];
+  const read = text.slice(0, MOST_READ);
+  TOKEN.lastIndex = 0;
+  for (let match = TOKEN.exec(read); match !== null; match = TOKEN.exec(read)) {
+    const { dollar, literal, quoted, word, number, parameter, sign } = match.groups ?? {};
+    if (dollar !== undefined) TOKEN.lastIndex = endOfDollar(read, TOKEN.lastIndex, dollar);
+    if (dollar !== undefined || literal !== undefined || number !== undefined) parts.push('?');
+    else if (parameter !== undefined) parts.push(parameter);
+    else if (sign !== undefined) parts.push(sign);
+    const name = quoted === undefined ? word?.toLowerCase() : quoted.replace(/^"|"$/g, '');
+    if (name === undefined) continue;
+    const plain = quoted === undefined && (WORDS.has(name) || FUNCTION_NAMES.has(name));
+    if (plain || known.has(name)) parts.push(name);
+    else {
+      const told = strangers.get(name) ?? `_${strangers.size + 1}`;
+      strangers.set(name, told);
+      parts.push(told);
+    }
+  }
+  const whole = joined(parts);
+  const fingerprint = createHash('sha256').update(whole).digest('hex').slice(0, 16);
+  const cut = whole.length > MOST_TOLD || text.length > MOST_READ;
+  return { shape: cut ? `${whole.slice(0, MOST_TOLD)} …` : whole, fingerprint };
+}
+
+/** Unclosed literals, comments and quotes extend to the end, so that half a literal is redacted too. */
+const TOKEN = new RegExp(
+  [
+    String.raw`\s+`,
+    String.raw`--[^\n]*`,
+    String.raw`/\*(?:[^*]|\*(?!/))*(?:\*/)?`,
+    String.raw`(?<dollar>\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$)`,
+    String.raw`(?<parameter>\$\d{1,5})`,
+    String.raw`(?<literal>[eE]'(?:[^'\\]|\\[^]|'')*(?:'|$)|(?:[bBxXnN]|[uU]&)?'(?:[^']|'')*(?:'|$))`,
+    '(?<quoted>(?:[uU]&)?"(?:[^"]|"")*(?:"|$))',
+    String.raw`(?<number>\d[\w.]*|\.\d[\w.]*)`,
+    String.raw`(?<word>[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*)`,
+    String.raw`(?<sign>::|:=|=>|<=|>=|<>|!=|\|\||[^])`,
+  ].join('|'),
+  'g',
+);
+
+function endOfDollar(text: string, from: number, tag: string): number {
+  const end = text.indexOf(tag, from);
+  return end < 0 ? text.length : end + tag.length;
+}
+
+/** One space between words, none around dots and within parentheses. */
+function joined(parts: readonly string[]): string {
+  let out = '';
+  let before = '';
+  for (const part of parts) {
+    const tight =
+      before === '' || '.(['.includes(before) || '.,)(];'.includes(part) || before === '::' || part === '::';
+    out += tight ? part : ` ${part}`;
+    before = part;
+  }
+  return out;
+}
+
+const KNOWN = new WeakMap<Catalog, ReadonlySet<string>>();
+
+function knownNames(catalog: Catalog): ReadonlySet<string> {
+  const kept = KNOWN.get(catalog);
+  if (kept !== undefined) return kept;
+  const names = new Set(['osl', 'entities', 'metrics', 'facets']);
+  for (const relation of catalog.relations.values()) {
+    names.add(relation.name).add(relation.schema).add(relation.table);
+    for (const { name, physical } of relation.columns) names.add(name).add(physical);
+    for (const { name } of relation.computed ?? []) names.add(name);
+  }
+  for (const name of [...catalog.metrics.keys(), ...catalog.facets.keys()]) names.add(name);
+  KNOWN.set(catalog, names);
+  return names;
+}
+
+const FUNCTION_NAMES: ReadonlySet<string> = new Set(FUNCTIONS.map(({ name }) => name));
+
+const WORDS: ReadonlySet<string> = new Set(
+  `all analyze and any array as asc at begin between bigint bool boolean both by bytea case cast char character close
+  coalesce collate commit copy count cross csv cube current current_date current_role current_time current_timestamp
+  current_user cursor date day deallocate decimal declare desc discard distinct double else end except execute exists
+  explain extract false fetch filter first float float4 float8 following for format forward from full group grouping
+  groups having header hour ilike in inner int int2 int4 int8 integer intersect interval into is isnull isolation join
+  json jsonb last lateral left level like limit local measure metrics minute month move natural next no not notnull null
+  nullif nulls numeric of offset on only or order ordinality outer over overlaps partition per_hop position preceding
+  precision prepare range read real recursive release reset retrieve right rollback rollup row rows savepoint second
+  select session set sets show similar simple smallint some start stdout substring symmetric table tablesample text then
+  ties time timestamp timestamptz timetz to trailing transaction traverse trim true unbounded union unknown using uuid
+  values varchar varying verbose when where window with within without year zone evidence`.split(/\s+/),
+);

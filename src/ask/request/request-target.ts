@@ -1,0 +1,99 @@
+import {
+  assertNever,
+  type Catalog,
+  type ErrorName,
+  type MentionedNames,
+  type MetricsRequest,
+  mentionedNames,
+  QueryError,
+} from 'osl-compiler';
+
+/** The contract's three query bodies, and a statement of the Postgres protocol, which may be OSL-SQL or raw SQL. */
+export type QuestionBody =
+  | { readonly kind: 'osql'; readonly text: string }
+  | { readonly kind: 'sql'; readonly text: string }
+  | { readonly kind: 'wire'; readonly text: string }
+  | { readonly kind: 'metrics'; readonly request: MetricsRequest };
+
+/** What a request is about, for the log. */
+export type RequestTarget = QuestionBody | SampledObject | RecordedText;
+
+interface SampledObject {
+  readonly kind: 'table' | 'facet';
+  readonly name: string;
+}
+
+/** Recorded by its fingerprint, like a statement. */
+interface RecordedText {
+  readonly kind: 'term' | 'draft';
+  readonly text: string;
+}
+
+/** True if the request was read before it was refused with `error`. */
+export function wasRead(error: unknown): boolean {
+  return !(error instanceof QueryError && UNREAD.has(error.entry));
+}
+
+/** Refusals before the request was read completely. */
+const UNREAD: ReadonlySet<ErrorName> = new Set<ErrorName>([
+  'rateLimited',
+  'addressLimited',
+  'tooLarge',
+  'tooDeep',
+  'noSnapshot',
+]);
+
+/** Longest refused text, in UTF-16 units, that is parsed for its names. */
+const LONGEST_READ = 65_536;
+
+/** Objects named by a request; declared ones by full name. */
+export function mentionedBy(asked: RequestTarget, catalog: Catalog): MentionedNames {
+  if ('text' in asked && asked.text.length > LONGEST_READ) return { declared: [], undeclared: [] };
+  switch (asked.kind) {
+    case 'osql':
+      return mentionedNames(asked.text, 'semantic', catalog);
+    case 'sql':
+      return mentionedNames(asked.text, 'physical', catalog);
+    case 'wire':
+      return mentionedNames(asked.text, 'either', catalog);
+    case 'metrics':
+      return sorted(asked.request.metrics.map((m) => [m.name, catalog.metrics.has(m.name), 'metrics']));
+    case 'table':
+      return sorted([[asked.name, catalog.relations.has(asked.name), 'entities']]);
+    case 'facet':
+      return sorted([[asked.name, catalog.facets.has(asked.name), 'facets']]);
+    case 'term':
+    case 'draft':
+      return { declared: [], undeclared: [] };
+    default:
+      return assertNever(asked);
+  }
+}
+
+function sorted(
+  names: readonly (readonly [name: string, declared: boolean, room: string])[],
+): MentionedNames {
+  return {
+    declared: names.flatMap(([name, is, room]) => (is ? [`osl.${room}.${name}`] : [])).sort(),
+    undeclared: names.flatMap(([name, is]) => (is ? [] : [name])).sort(),
+  };
+}
+
+/** Text to fingerprint. */
+export function statementOf(asked: RequestTarget): string {
+  switch (asked.kind) {
+    case 'osql':
+    case 'sql':
+    case 'term':
+    case 'draft':
+    case 'wire':
+      return asked.text;
+    case 'metrics':
+      return JSON.stringify(asked.request);
+    case 'table':
+    case 'facet':
+      return JSON.stringify([asked.kind, asked.name]);
+    default:
+      return assertNever(asked);
+  }
+}

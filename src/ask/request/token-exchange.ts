@@ -1,0 +1,63 @@
+import { queryError } from 'osl-compiler';
+import type { ApprovedExchange, ExchangeRequest, PolicySnapshot } from '../../../policy/index.js';
+import type { RequestCall } from './call.js';
+import type { RequestParts } from './parts.js';
+import { publicError } from './public-error.js';
+import { refuseUnauthenticated, respond } from './respond.js';
+
+/** Exchanges issuers' tokens for actor tokens. */
+export interface TokenExchange {
+  /** Determines the subject by the rules of `snapshot`. @throws QueryError E3001, E5033 */
+  work(request: ExchangeRequest, snapshot: PolicySnapshot): Promise<ApprovedExchange>;
+}
+
+export interface ExchangeAnswer {
+  readonly token: string;
+  readonly lifetime: number;
+}
+
+/**
+ * Exchanges tokens for an actor token (RFC 8693). After its subject is determined, it is a request of that subject,
+ * recorded with rule, issuer and id of the new token.
+ *
+ * @throws QueryError E2001, E3001, E4290, E5030, E5033
+ */
+export async function exchangeTokens(
+  parts: RequestParts & { readonly exchange: TokenExchange },
+  call: RequestCall,
+  request: ExchangeRequest,
+): Promise<ExchangeAnswer> {
+  const worked = await workOut(parts, call, request);
+  const { identity, by } = worked;
+  const known: RequestCall = { ...call, credentials: { kind: 'session', identity } };
+  return respond<string, ExchangeAnswer>(parts, known, {
+    action: 'exchange',
+    bucket: 'catalog',
+    decide: () => worked.mint(),
+    answer: (token) => ({ token, lifetime: identity.expiresAt - identity.issuedAt }),
+    detail: () => JSON.stringify({ token_id: identity.tokenId, admin: identity.roles.length > 0, ...by }),
+  });
+}
+
+async function workOut(
+  parts: RequestParts & { readonly exchange: TokenExchange },
+  call: RequestCall,
+  request: ExchangeRequest,
+): Promise<ApprovedExchange> {
+  try {
+    const { snapshot } = parts.model();
+    if (snapshot === null) throw queryError('noSnapshot', {});
+    return await parts.exchange.work(request, snapshot);
+  } catch (error) {
+    throw await refuseUnauthenticated(parts, call, 'exchange', publicError(parts, call.requestId, error));
+  }
+}
+
+/** Records a malformed exchange request; returns the error for the client. */
+export function refuseExchangeRequest(
+  parts: RequestParts,
+  call: RequestCall,
+  detail: string,
+): Promise<ReturnType<typeof publicError>> {
+  return refuseUnauthenticated(parts, call, 'exchange', queryError('malformedBody', { detail }));
+}

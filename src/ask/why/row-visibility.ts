@@ -1,0 +1,164 @@
+import {
+  type Access,
+  ALL_FEATURES,
+  type Catalog,
+  compile,
+  identifier,
+  labelsOf,
+  queryError,
+  type Relation,
+  type RelationAccess,
+  type RelationGrant,
+} from 'osl-compiler';
+import { type EffectiveAccess, effectiveAccess, type IdentityClaims } from '../../../policy/index.js';
+import { eachDataRow, textValuesOf } from '../../engine/index.js';
+import { type CatalogName, isMore, type Visibility, widestVisibility } from '../../model/graph/index.js';
+import { run } from '../data/ask.js';
+import type { AnswerParts } from '../data/parts.js';
+import type { Caller } from '../request/caller.js';
+
+/** A subject of the chain that restricts visibility. */
+export interface TakenAway {
+  readonly subject: string;
+  readonly would_see: Visibility;
+}
+
+/** Visibility of an object; for a relation, of its most visible column. */
+export function sees(object: CatalogName, relation: Relation, catalog: Catalog, access: Access): Visibility {
+  return widestVisibility(relation, object.column, catalog, access);
+}
+
+/** Subjects of a chain without whom the object would be more visible. */
+export function takenAway(
+  object: CatalogName,
+  relation: Relation,
+  catalog: Catalog,
+  {
+    identity,
+    snapshot,
+    circumstances,
+  }: Pick<Caller, 'snapshot' | 'circumstances'> & { readonly identity: IdentityClaims },
+): readonly TakenAway[] {
+  const accessOf = (who: IdentityClaims): Access => effectiveAccess(who, snapshot, catalog, circumstances);
+  const now = sees(object, relation, catalog, accessOf(identity));
+  return withoutEach(identity).flatMap(({ subject, others }) => {
+    const then = sees(object, relation, catalog, accessOf(others));
+    return isMore(then, now) ? [{ subject, would_see: then }] : [];
+  });
+}
+
+/** The chain without each subject in turn; empty for a chain of one. */
+function withoutEach(
+  identity: IdentityClaims,
+): readonly { readonly subject: string; readonly others: IdentityClaims }[] {
+  const { chain } = identity;
+  if (chain.length < 2) return [];
+  return chain.map((subject) => {
+    const left = Object.freeze(chain.filter((s) => s !== subject));
+    return { subject, others: Object.freeze({ ...identity, chain: left, subject: left.at(-1) ?? '' }) };
+  });
+}
+
+/** Visibility of one row, with reasons. */
+export interface RowReason {
+  readonly key: readonly string[];
+  /** Also false if the row does not exist. */
+  readonly visible: boolean;
+  /** Grants that show it by themselves: `roles.sales.grants[0]`. */
+  readonly shown_by: readonly string[];
+  /** Subjects of the chain without whom it would be visible. */
+  readonly taken_away_by: readonly string[];
+}
+
+export interface RowQuestion {
+  readonly relation: Relation;
+  readonly key: readonly string[];
+  readonly rules: ReadonlyMap<string, string>;
+  readonly signal: AbortSignal;
+  /** Resolves once the decision is recorded; nothing is read before. */
+  readonly recorded: Promise<void>;
+}
+
+/**
+ * Checks if the chain in `caller.seenAs` sees the row, under its row filters and by the governed engine; only existence
+ * is read. Masked key columns are compared in the clear, since only callers who may know the policy may ask.
+ *
+ * @throws QueryError E0511 for a key of another length, or a relation without one; and as the statement fails
+ */
+export async function rowReason(
+  parts: AnswerParts,
+  caller: Caller,
+  question: RowQuestion,
+): Promise<RowReason> {
+  const { relation, key, rules } = question;
+  const keyColumns = relation.primaryKey;
+  if (keyColumns.length === 0 || keyColumns.length !== key.length)
+    throw queryError('malformedBody', { detail: keyFault(relation) });
+  const grants =
+    caller.access.relations.get(relation.name)?.grants.filter((g) => g.groups === undefined) ?? [];
+  const shown_by: string[] = [];
+  for (const grant of grants)
+    if (await isThere(parts, caller, [grant], question)) shown_by.push(rules.get(grant.id) ?? grant.id);
+  const visible = shown_by.length > 0;
+  const taken_away_by: string[] = [];
+  if (!visible)
+    for (const { subject, others } of withoutEach(caller.seenAs ?? caller.identity)) {
+      const access = effectiveAccess(others, caller.snapshot, caller.manifest.catalog, caller.circumstances);
+      const left = access.relations.get(relation.name)?.grants.filter((g) => g.groups === undefined) ?? [];
+      const without = { ...caller, seenAs: others, access };
+      if (left.length > 0 && (await isThere(parts, without, left, question))) taken_away_by.push(subject);
+    }
+  return { key, visible, shown_by, taken_away_by };
+}
+
+function keyFault({ name, primaryKey }: Relation): string {
+  return primaryKey.length === 0
+    ? `\`${name}\` has no primary key, so no row of it can be named`
+    : `\`row\` is the key of \`${name}\`: ${primaryKey.join(', ')}`;
+}
+
+async function isThere(
+  parts: AnswerParts,
+  caller: Caller,
+  grants: readonly RelationGrant[],
+  { relation, key, signal, recorded }: RowQuestion,
+): Promise<boolean> {
+  const { catalog } = caller.manifest;
+  const access = keysOnly(caller.access, relation, grants);
+  const where = relation.primaryKey.map((column, i) => `${identifier(column)} = $${i + 1}`).join(' and ');
+  const text = `select count(*) as n from osl.entities.${identifier(relation.name)} where ${where}`;
+  const plan = compile(text, catalog, access, { features: ALL_FEATURES });
+  let found = '0';
+  const sink = {
+    write: (messages: Uint8Array): void => {
+      for (const row of eachDataRow(messages)) found = textValuesOf(row)[0] ?? '0';
+    },
+  };
+  const parameters = key.map((value) => ({ format: 0 as const, bytes: Buffer.from(value, 'utf8') }));
+  const delivery = { parameters, resultFormats: [], maxRows: 1, signal };
+  await run(parts, { ...caller, access }, plan, delivery, recorded, () => sink);
+  return found !== '0';
+}
+
+/** `access` restricted to the rows of `grants`, with only the key columns, unmasked. */
+function keysOnly(
+  access: EffectiveAccess,
+  relation: Relation,
+  grants: readonly RelationGrant[],
+): EffectiveAccess {
+  const columns: ReadonlySet<string> = new Set(relation.primaryKey);
+  const unmask = labelsOf(relation);
+  const masks = access.relations.get(relation.name)?.masks ?? new Map();
+  const only: RelationAccess = Object.freeze({
+    grants: grants.map((grant) => Object.freeze({ ...grant, columns, unmask })),
+    masks,
+    denied: new Set<string>(),
+  });
+  const signature = `row of ${relation.name} by ${grants.map((g) => g.id).join(' ')}: ${access.signature}`;
+  return Object.freeze({
+    ...access,
+    signature,
+    relations: new Map([[relation.name, only]]),
+    denied: new Map(),
+  });
+}

@@ -1,2 +1,0 @@
-/** Search and verification of the audit log, in threads. */
-export { AuditReader, verifyJob } from './reader.js';

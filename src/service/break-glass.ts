@@ -1,0 +1,177 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { InternalError } from 'osl-compiler';
+import type { Emergency, Identity } from '../../policy/index.js';
+import type { BreakGlassRegistry, BreakGlassUse } from '../ask/request/break-glass.js';
+import { namesIn } from '../base/files.js';
+import type { ServiceLog } from '../base/log.js';
+import { messageOf } from '../base/thrown.js';
+
+const DAY_MS = 86_400_000;
+
+/** One of a subject's uses per 24 hours, as stored in its file. */
+interface BreakGlassSlot extends Emergency {
+  /** Hash; the reason itself is in the audit log. */
+  readonly reason: string;
+}
+
+/**
+ * Break-glass registry in files of `dir`: one file per slot of a subject, so that all processes of a data directory
+ * count together, also after a restart. Whoever creates the file has the slot.
+ *
+ * @param url receiver of alarms; null: log only
+ */
+export function openBreakGlass(dir: string, url: string | null, log: ServiceLog): BreakGlassRegistry {
+  return Object.freeze({
+    running: async (identity: Identity, reason: string, minutes: number) => {
+      const now = Date.now();
+      const said = digest([reason]);
+      for (const held of (await slotsOf(dir, identity)).values()) {
+        const { id, startedAt } = held.slot;
+        const runs = now >= startedAt && now < startedAt + minutes * 60_000;
+        if (held.slot.reason === said && runs) return { id, startedAt };
+      }
+      return null;
+    },
+    take: async (identity: Identity, reason: string, perDay: number) => {
+      await mkdir(dir, { recursive: true, mode: 0o700 });
+      for (;;) {
+        const slots = await slotsOf(dir, identity);
+        const now = Date.now();
+        const slot: BreakGlassSlot = { id: randomUUID(), startedAt: now, reason: digest([reason]) };
+        // INVARIANT: setting the clock back frees no slot.
+        const isFree = (held: SlotFile | undefined): boolean =>
+          held === undefined || now - held.slot.startedAt >= DAY_MS;
+        const free = Array.from({ length: perDay }, (_, i) => i).find((i) => isFree(slots.get(i)));
+        if (free === undefined) {
+          const first = Math.min(...[...slots.values()].map((held) => held.slot.startedAt));
+          return Math.max(1, Math.ceil((first + DAY_MS - now) / 1_000));
+        }
+        const turn = (slots.get(free)?.turn ?? 0) + 1;
+        // If another process was faster, try the next slot.
+        if (await create(slotFile(dir, identity, free, turn), JSON.stringify(slot)))
+          return { id: slot.id, startedAt: slot.startedAt };
+      }
+    },
+    alarm: (broken: BreakGlassUse) => {
+      const { id, subject, surface, requestId: request_id, endsAt } = broken;
+      const ends = new Date(endsAt).toISOString();
+      log.error('a subject broke the glass; the audit log has the reason', {
+        id,
+        subject,
+        surface,
+        request_id,
+        ends,
+      });
+      if (url !== null) void send(url, broken, log);
+    },
+  });
+}
+
+/** Current file of a slot: the one with the highest turn. */
+interface SlotFile {
+  readonly turn: number;
+  readonly slot: BreakGlassSlot;
+}
+
+/** Slots of one subject, by number; removes files of earlier turns. */
+async function slotsOf(dir: string, identity: Identity): Promise<ReadonlyMap<number, SlotFile>> {
+  const owner = ownerOf(identity);
+  const turns = new Map<number, number>();
+  for (const name of await namesIn(dir)) {
+    const [, number, turn] = /^[0-9a-f]{64}\.(\d+)\.(\d+)$/.exec(name) ?? [];
+    if (number === undefined || !name.startsWith(owner)) continue;
+    const [slot, known] = [Number(number), turns.get(Number(number)) ?? 0];
+    if (known > 0) await rm(slotFile(dir, identity, slot, Math.min(known, Number(turn))), { force: true });
+    turns.set(slot, Math.max(known, Number(turn)));
+  }
+  const slots = new Map<number, SlotFile>();
+  for (const [number, turn] of turns) {
+    const slot = await slotIn(slotFile(dir, identity, number, turn));
+    // It was replaced meanwhile.
+    if (slot === null) return slotsOf(dir, identity);
+    slots.set(number, { turn, slot });
+  }
+  return slots;
+}
+
+/** Creates the file atomically; false if it exists. */
+async function create(file: string, text: string): Promise<boolean> {
+  const draft = `${file}.${randomUUID()}`;
+  try {
+    await writeFile(draft, text, { mode: 0o600, flush: true });
+    await link(draft, file);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false; // only from `link`
+    throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+/** Null if there is none. @throws Error if it is damaged: then access is refused */
+async function slotIn(file: string): Promise<BreakGlassSlot | null> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    unlessAbsent(error);
+    return null;
+  }
+  const { id, startedAt, reason } = JSON.parse(text) as Partial<BreakGlassSlot>; // written by `take`
+  if (id === undefined || startedAt === undefined || reason === undefined)
+    throw new InternalError(`${file} is not as it was written`);
+  return { id, startedAt, reason };
+}
+
+function unlessAbsent(error: unknown): void {
+  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+}
+
+function slotFile(dir: string, identity: Identity, slot: number, turn: number): string {
+  return join(dir, `${ownerOf(identity)}.${slot}.${turn}`);
+}
+
+function ownerOf({ tenant, chain }: Identity): string {
+  return digest([tenant, ...chain]);
+}
+
+function digest(parts: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+}
+
+const TRIES_MS = [0, 1_000, 5_000, 30_000];
+const PATIENCE_MS = 5_000;
+
+/** Sends the alarm, with the reason, to the owner. */
+async function send(url: string, broken: BreakGlassUse, log: ServiceLog): Promise<void> {
+  const { id, subject, reason, surface, requestId, startedAt, endsAt } = broken;
+  const body = JSON.stringify({
+    type: 'osl.break_glass',
+    id,
+    subject,
+    reason,
+    surface,
+    request_id: requestId,
+    starts: new Date(startedAt).toISOString(),
+    ends: new Date(endsAt).toISOString(),
+  });
+  let fault = '';
+  for (const wait of TRIES_MS) {
+    await new Promise<void>((resolve) => {
+      setTimeout(resolve, wait).unref();
+    });
+    try {
+      const headers = { 'content-type': 'application/json' };
+      const signal = AbortSignal.timeout(PATIENCE_MS);
+      const { ok, status } = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'error' });
+      if (ok) return;
+      fault = `status ${status}`;
+    } catch (error) {
+      fault = messageOf(error);
+    }
+  }
+  log.error('an alarm was not delivered', { id, request_id: requestId, error: fault });
+}

@@ -1,0 +1,116 @@
+import { ready } from 'osl-compiler';
+import type { AuditLog } from '../../audit/index.js';
+import type { ServiceLog } from '../base/log.js';
+import { messageOf } from '../base/thrown.js';
+import { VersionStore } from '../model/versions/index.js';
+import { openAudit } from './audit.js';
+import { Control } from './control.js';
+import { reportCopy, reportRestore } from './directory-origin.js';
+import { joined } from './follow-control.js';
+import { tenantKeys } from './keys.js';
+import type { Lineage } from './lineage/index.js';
+import { endOf } from './lineage/outbox/state.js';
+import { type EndedChain, LINEAGE_CLOSE_MS, leftLineage } from './lineage.js';
+import { type FirstModel, loadFirst, publishedDir } from './model.js';
+import { singleProcessFiles, workerChain, workerLineage, workerNumbers } from './process-files.js';
+import type { Settings } from './settings.js';
+
+/**
+ * Prepares a data directory once its log is locked: reports copies and restores, and closes the chains of former
+ * workers, so that open requests get an outcome. Deferred if the log is not open yet.
+ *
+ * @param workers number of workers about to start
+ * @returns the closed chains
+ */
+export async function takeOver(
+  settings: Settings,
+  tenant: string,
+  audit: AuditLog,
+  log: ServiceLog,
+  workers = 0,
+): Promise<readonly EndedChain[]> {
+  if (audit.stats().failure === null) return takenOver(settings, tenant, audit, log, workers);
+  void audit.whenOpen
+    .then(() => takenOver(settings, tenant, audit, log, workers))
+    .catch((error: unknown) =>
+      log.error('the data directory was not looked after', { cause: messageOf(error) }),
+    );
+  return []; // only a log in tables is deferred, and lineage needs files
+}
+
+async function takenOver(
+  settings: Settings,
+  tenant: string,
+  audit: AuditLog,
+  log: ServiceLog,
+  workers: number,
+): Promise<readonly EndedChain[]> {
+  await reportRestore(settings.dataDir, tenant, audit, log);
+  await reportCopy(settings.dataDir, tenant, audit, log);
+  const ended: EndedChain[] = [];
+  for (const number of workerNumbers(settings.dataDir)) {
+    if (number <= workers) continue;
+    const chain = workerChain(settings.dataDir, number);
+    const { audit: left } = await openAudit(settings, chain, tenant, log);
+    await left.close();
+    ended.push({
+      auditDir: chain,
+      lineageDir: workerLineage(settings.dataDir, number),
+      end: endOf(left),
+    });
+  }
+  return ended;
+}
+
+/** A data directory opened by the supervisor of several workers, which serves no requests itself. */
+export interface SupervisorDirectory {
+  readonly first: FirstModel;
+  readonly audit: AuditLog;
+  /** Resolves with the reason when that chain can take no more records; else never. */
+  readonly over: Promise<string>;
+  close(): Promise<void>;
+}
+
+/**
+ * Locks the data directory, creates missing keys, and does what only one process may, before the first worker starts.
+ * Throws as `openService`.
+ */
+export async function openSupervisorDirectory(
+  settings: Settings,
+  first: FirstModel,
+  workers: number,
+  log: ServiceLog,
+  control: Control | null = null,
+): Promise<SupervisorDirectory> {
+  const keys = tenantKeys(settings.dataDir, settings.keysDir);
+  const { auditDir, lineageDir } = singleProcessFiles(settings.dataDir);
+  const { audit, over } = await openAudit(settings, auditDir, first.model.tenant, log);
+  const left: Lineage[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.all(left.map((lineage) => lineage.close(LINEAGE_CLOSE_MS)));
+    await audit.close();
+  };
+  try {
+    const ended = await takeOver(settings, first.model.tenant, audit, log, workers);
+    // The supervisor's chain may have been that of a single-process server.
+    const own = { auditDir, lineageDir, end: endOf(audit) };
+    left.push(...(await leftLineage(settings, first.model, [own, ...ended], log)));
+    await joined(control, keys, log);
+    await (await VersionStore.open(publishedDir(settings))).sweep();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return Object.freeze({ first, audit, over, close });
+}
+
+/** Loads the model without opening a service. Throws as `openService`. */
+export async function lookFirst(settings: Settings, log: ServiceLog): Promise<FirstModel> {
+  await ready();
+  const control = await Control.open(settings, log);
+  try {
+    return await loadFirst(settings, null, control?.read);
+  } finally {
+    await control?.close();
+  }
+}

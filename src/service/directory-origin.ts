@@ -1,0 +1,149 @@
+import { readFileSync, statSync } from 'node:fs';
+import { realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { AuditLog } from '../../audit/index.js';
+import { removeWhole, writeWhole } from '../base/files.js';
+import { isObject } from '../base/is-object.js';
+import type { ServiceLog } from '../base/log.js';
+
+const ORIGIN_FILE = 'place.json';
+
+/** Location of a data directory when a server last started in it. */
+interface DirectoryOrigin {
+  readonly path: string;
+  readonly inode: string;
+  /** Creation time, ms since the epoch; 0 if the file system has none. */
+  readonly born: number;
+  /** Null if an older version wrote it. */
+  readonly tenant: string | null;
+}
+
+/**
+ * Detects a copied data directory, and logs and records that: it has the original's keys, so tokens are valid at both,
+ * and its audit log continues the original's under the same writer.
+ */
+export async function reportCopy(
+  dataDir: string,
+  tenant: string,
+  audit: AuditLog,
+  log: ServiceLog,
+): Promise<void> {
+  const here = originAt(dataDir, await realpath(dataDir), tenant);
+  const before = readOrigin(dataDir);
+  if (before !== null && isCopy(before, here)) {
+    log.warn('this data directory is a copy: it has the keys and the audit log of the original', {
+      original: before.path,
+      dataDir,
+    });
+    await recordStart(audit, tenant, 'service.copied', { from: before.path, to: here.path });
+  }
+  if (before === null || JSON.stringify(before) !== JSON.stringify(here))
+    await writeWhole(join(dataDir, ORIGIN_FILE), Buffer.from(`${JSON.stringify(here)}\n`));
+}
+
+/** Writes the origin of a new directory that will be renamed to `path`. */
+export async function writeOrigin(dataDir: string, path: string, tenant: string | null): Promise<void> {
+  await writeWhole(
+    join(dataDir, ORIGIN_FILE),
+    Buffer.from(`${JSON.stringify(originAt(dataDir, path, tenant))}\n`),
+  );
+}
+
+/** Tenant of a data directory; null before the first start. */
+export function tenantIn(dataDir: string): string | null {
+  return readOrigin(dataDir)?.tenant ?? null;
+}
+
+/** A moved or remounted directory keeps its inode or its creation time. */
+function isCopy(before: DirectoryOrigin, here: DirectoryOrigin): boolean {
+  return before.inode !== here.inode && (before.born !== here.born || here.born === 0);
+}
+
+function originAt(dataDir: string, path: string, tenant: string | null): DirectoryOrigin {
+  const { ino, birthtimeMs } = statSync(dataDir, { bigint: true });
+  return { path, inode: String(ino), born: Number(birthtimeMs), tenant };
+}
+
+function readOrigin(dataDir: string): DirectoryOrigin | null {
+  try {
+    const value: Partial<Record<keyof DirectoryOrigin, unknown>> = JSON.parse(
+      readFileSync(join(dataDir, ORIGIN_FILE), 'utf8'),
+    );
+    const { path, inode, born, tenant } = value;
+    const whole = typeof path === 'string' && typeof inode === 'string' && typeof born === 'number';
+    return whole ? { path, inode, born, tenant: typeof tenant === 'string' ? tenant : null } : null;
+  } catch {
+    return null; // first start, or an invalid file, which is replaced
+  }
+}
+
+const RESTORE_FILE = 'restored.json';
+
+/** A restored chain, which nobody continues. */
+export interface RestoredChain {
+  /** Relative to the audit log's directory. */
+  readonly dir: string;
+  /** `osl-audit/<writer>`. */
+  readonly name: string;
+  readonly records: number;
+  /** Records covered by its newest checkpoint; null if there is none. */
+  readonly signed: number | null;
+}
+
+/** Note of a restore, recorded at the first start. */
+export interface RestoreNote {
+  /** Times of backup and restore, RFC 3339. */
+  readonly made: string;
+  readonly at: string;
+  /** True if the backup contained the keys. */
+  readonly keys: boolean;
+  readonly chains: readonly RestoredChain[];
+}
+
+export function writeRestoreNote(dataDir: string, restored: RestoreNote): Promise<void> {
+  return writeWhole(join(dataDir, RESTORE_FILE), Buffer.from(`${JSON.stringify(restored, null, 2)}\n`));
+}
+
+/**
+ * Logs and records that a data directory was restored: its audit log is a new chain, and later records of the old ones
+ * are lost or where the backup was made. Repeated if the start is killed meanwhile.
+ */
+export async function reportRestore(
+  dataDir: string,
+  tenant: string,
+  audit: AuditLog,
+  log: ServiceLog,
+): Promise<void> {
+  const restored = restoredIn(dataDir);
+  if (restored === null) return;
+  log.warn('this data directory was restored from a backup: its audit log begins a new chain', {
+    ...restored,
+  });
+  await recordStart(audit, tenant, 'service.restored', restored);
+  await removeWhole(join(dataDir, RESTORE_FILE));
+}
+
+function restoredIn(dataDir: string): Readonly<Record<string, unknown>> | null {
+  let text: string;
+  try {
+    text = readFileSync(join(dataDir, RESTORE_FILE), 'utf8');
+  } catch {
+    return null; // no such file
+  }
+  const value: unknown = JSON.parse(text);
+  return isObject(value) ? value : null;
+}
+
+/** Records an event of the start; `request_id` identifies the start itself. */
+async function recordStart(audit: AuditLog, tenant: string, action: string, detail: object): Promise<void> {
+  const { writer, epoch } = audit.stats();
+  const request_id = `${writer}.${epoch}`;
+  await audit.append({
+    kind: 'event',
+    request_id,
+    tenant,
+    surface: 'system',
+    action,
+    detail: JSON.stringify(detail),
+  });
+}

@@ -1,0 +1,182 @@
+import { readdirSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { createLimiter, type Limiter, type RateLimits, UsedTokens } from '../../policy/index.js';
+import { readManifestText } from '../model/manifest/index.js';
+import type { Control } from './control.js';
+import { newExchangeKey } from './keys.js';
+
+/** Files and shared services of a serving process: a single process, or one of several workers. */
+export interface ProcessFiles {
+  readonly auditDir: string;
+  readonly lineageDir: string;
+  /** True for the one process of a server that announces datasets to lineage receivers. */
+  readonly announces: boolean;
+  /** Directory of marks for long texts being compiled. */
+  readonly marksDir: string;
+  /** True if this process owns the directory; workers leave that to their supervisor. */
+  readonly keeps: boolean;
+  limiter(limits: RateLimits): Limiter;
+  /** Exchange key of all processes, PEM. */
+  exchangeKey(): Promise<string>;
+  /** True if no process has used this token: see `UsedTokens`. */
+  firstUse(token: string, issuedAt: number, endsAt: number): boolean | Promise<boolean>;
+  /** Reads a file consistently over all processes. Throws as `readManifestText`. */
+  read(file: string): Promise<string>;
+  /** Null for a worker, whose supervisor follows it, and without a control database. */
+  readonly control: Control | null;
+  /** Activation number in the control database; null if the gateway has its own policy. */
+  activation(): number | null;
+  /** True once the control database has answered, or if there is none. */
+  heard(): boolean;
+  exclusively<T>(work: () => Promise<T>): Promise<T>;
+  /** Resolves once every other process serves the published version, or is gone. */
+  published(): Promise<void>;
+  /** True if the server accepts requests: false while its processes crash repeatedly. */
+  steady(): boolean;
+  /** Resolves once every other process has reread the draft. */
+  draftChanged(id: string): Promise<void>;
+  /** Resolves once every other process has read the revocations, or is gone. */
+  revoked(): Promise<void>;
+}
+
+/** Services shared by workers. */
+export type SharedProcessFiles = Omit<
+  ProcessFiles,
+  'auditDir' | 'lineageDir' | 'announces' | 'marksDir' | 'keeps' | 'control'
+>;
+
+/** For a single process; a supervisor's audit log is there too. */
+export function singleProcessFiles(dataDir: string): ProcessFiles {
+  const used = new UsedTokens();
+  return Object.freeze({
+    auditDir: auditRoot(dataDir),
+    lineageDir: lineageRoot(dataDir),
+    announces: true,
+    marksDir: join(dataDir, 'compiling'),
+    keeps: true,
+    limiter: (limits: RateLimits) => createLimiter({ limits }),
+    exchangeKey: async () => newExchangeKey(),
+    firstUse: (token: string, issuedAt: number, endsAt: number) => used.first(token, issuedAt, endsAt),
+    control: null,
+    activation: () => null,
+    heard: () => true,
+    read: readManifestText,
+    exclusively: <T>(work: () => Promise<T>) => work(),
+    published: async () => undefined,
+    steady: () => true,
+    draftChanged: async () => undefined,
+    revoked: async () => undefined,
+  });
+}
+
+/** For one worker, by its number from 1; its replacement gets the same. */
+export function workerFiles(dataDir: string, number: number, shared: SharedProcessFiles): ProcessFiles {
+  return Object.freeze({
+    auditDir: workerChain(dataDir, number),
+    lineageDir: workerLineage(dataDir, number),
+    announces: number === 1,
+    marksDir: join(dataDir, `compiling-${WORKER}${number}`),
+    keeps: false,
+    limiter: (limits: RateLimits) => shared.limiter(limits),
+    exchangeKey: () => shared.exchangeKey(),
+    firstUse: (token: string, issuedAt: number, endsAt: number) => shared.firstUse(token, issuedAt, endsAt),
+    control: null,
+    activation: () => shared.activation(),
+    heard: () => shared.heard(),
+    read: (file: string) => shared.read(file),
+    exclusively: <T>(work: () => Promise<T>) => shared.exclusively(work),
+    published: () => shared.published(),
+    steady: () => shared.steady(),
+    draftChanged: (id: string) => shared.draftChanged(id),
+    revoked: () => shared.revoked(),
+  });
+}
+
+/** Adds the control database, if there is one. */
+export function withControl(seat: ProcessFiles, control: Control | null): ProcessFiles {
+  if (control === null) return seat;
+  return Object.freeze({
+    ...seat,
+    control,
+    activation: () => activationOf(control),
+    heard: () => control.heard,
+    read: control.read,
+  });
+}
+
+export function activationOf(control: Control | null): number | null {
+  return control?.settings.policySource === 'control' ? control.seen.activation : null;
+}
+
+export function workerChain(dataDir: string, number: number): string {
+  return join(auditRoot(dataDir), `${WORKER}${number}`);
+}
+
+export function workerLineage(dataDir: string, number: number): string {
+  return join(lineageRoot(dataDir), `${WORKER}${number}`);
+}
+
+/** Possible outbox directories: of the single process, then of workers by number. */
+export function lineageDirs(dataDir: string): readonly string[] {
+  const root = lineageRoot(dataDir);
+  return [root, ...workerChains(root).map(({ dir }) => dir)];
+}
+
+/** Numbers of present and former workers of this directory, ascending. */
+export function workerNumbers(dataDir: string): readonly number[] {
+  return workerChains(auditRoot(dataDir)).map(({ number }) => number);
+}
+
+/** Chains of workers below an audit log's directory, by number. */
+export function workerChains(auditDir: string): readonly { readonly number: number; readonly dir: string }[] {
+  return names(auditDir)
+    .flatMap((name) => {
+      const number = Number(name.slice(WORKER.length));
+      const is = name.startsWith(WORKER) && Number.isInteger(number) && number > 0;
+      return is ? [{ number, dir: join(auditDir, name) }] : [];
+    })
+    .sort((a, b) => a.number - b.number);
+}
+
+/** Restored chains below an audit log's directory, which nobody continues. */
+export function endedChains(auditDir: string): readonly string[] {
+  return names(auditDir)
+    .filter(isEnded)
+    .sort((a, b) => Number(a.slice(ENDED.length)) - Number(b.slice(ENDED.length)))
+    .map((name) => join(auditDir, name))
+    .flatMap((dir) => [dir, ...workerChains(dir).map((chain) => chain.dir)]);
+}
+
+/** True for the directory of an ended chain. */
+export function isEndedChain(dir: string): boolean {
+  return isEnded(basename(dir)) || isEnded(basename(dirname(dir)));
+}
+
+/** Directory name for the chains of the next restore. */
+export function endedName(auditNames: readonly string[]): string {
+  const numbers = auditNames.filter(isEnded).map((name) => Number(name.slice(ENDED.length)));
+  return `${ENDED}${Math.max(0, ...numbers) + 1}`;
+}
+
+function isEnded(name: string): boolean {
+  return /^before-[1-9]\d*$/.test(name);
+}
+
+const ENDED = 'before-';
+const WORKER = 'worker-';
+
+function auditRoot(dataDir: string): string {
+  return join(dataDir, 'audit');
+}
+
+function lineageRoot(dataDir: string): string {
+  return join(dataDir, 'lineage');
+}
+
+function names(dir: string): readonly string[] {
+  try {
+    return readdirSync(dir);
+  } catch {
+    return []; // first start
+  }
+}

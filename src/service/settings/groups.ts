@@ -1,0 +1,276 @@
+import { readFileSync } from 'node:fs';
+import type { Retention } from '../../../audit/index.js';
+import { type ControlPlace, controlUrl } from '../../base/control/url.js';
+import { StartProblem } from '../../base/start-problem.js';
+import { codeOf, messageOf } from '../../base/thrown.js';
+import type { AnswerBounds } from '../../engine/index.js';
+import type { LineageEndpoint } from '../lineage/config/load.js';
+import { readSecret, signingKey } from '../lineage/config/secret.js';
+import { networkIn } from '../lineage/delivery/address.js';
+import { type ReadSetting, SETTINGS, type SettingValue } from './table.js';
+import { totalmem } from 'node:os';
+
+/** Resource limits. */
+export interface LoadSettings {
+  /** Disk space for rows of slow readers, in bytes; 0: none. */
+  readonly spoolBytes: number;
+  /** Memory of answers in progress. */
+  readonly answers: AnswerBounds;
+  /** Memory limit of each embedded database, in bytes. */
+  readonly embeddedBytes: number;
+  /** Postgres sessions per client address. */
+  readonly addressSessions: number;
+  /** Shared store of rate limits; null: counted per gateway. */
+  readonly limits: LimitsPlace | null;
+}
+
+export type LimitsPlace =
+  | { readonly kind: 'postgres'; readonly at: ControlPlace }
+  | { readonly kind: 'redis'; readonly url: string };
+
+const MIB = 1_048_576;
+
+/** @throws StartProblem */
+export function loadSettings(read: ReadSetting): LoadSettings {
+  const control = databasePlace(read, 'OSL_CONTROL_URL');
+  return Object.freeze({
+    addressSessions: read('OSL_ADDRESS_SESSIONS'),
+    spoolBytes: read('OSL_SPOOL_MIB'),
+    answers: answersOf(
+      read('OSL_ANSWER_MEMORY_MIB') ??
+        Math.max(1, Math.floor(Math.min(usableMemory() / 4 / MIB, MOST_ANSWERS_MIB))) * MIB,
+      read('OSL_MAX_ROW_MIB'),
+    ),
+    embeddedBytes: Math.min(Math.max(usableMemory() / 2, LEAST_EMBEDDED), MOST_EMBEDDED),
+    limits: limitsPlace(read) ?? (control === null ? null : Object.freeze({ kind: 'postgres', at: control })),
+  });
+}
+
+/** An embedded database needs about 100 MiB, and supports at most 2 GiB. */
+const LEAST_EMBEDDED = 256 * MIB;
+const MOST_EMBEDDED = 2_048 * MIB;
+
+/** Largest default, for processes with at least four times as much memory. */
+const MOST_ANSWERS_MIB = 1_024;
+/** One subject may use half, and some readers need two copies of a row. */
+const LEAST_ROWS = 8;
+
+/** Ensures space for some of the largest rows. */
+export function answersOf(bytes: number, rowBytes: number): AnswerBounds {
+  return Object.freeze({ rowBytes, bytes: Math.max(bytes, LEAST_ROWS * rowBytes) });
+}
+
+/** From `OSL_LIMITS_URL`, or its file; null if neither is set. */
+function limitsPlace(read: ReadSetting): LimitsPlace | null {
+  const given = read('OSL_LIMITS_URL');
+  const file = read('OSL_LIMITS_URL_FILE');
+  const url = given ?? (file === null ? null : textOf(file));
+  if (url === null) return null;
+  if (/^postgres/.test(url)) {
+    const at: ControlPlace = given === null && file !== null ? { file } : { url };
+    controlUrl(at, 'OSL_LIMITS_URL');
+    return Object.freeze({ kind: 'postgres', at });
+  }
+  if (/^rediss?:/.test(url) && URL.canParse(url)) return Object.freeze({ kind: 'redis', url });
+  throw new StartProblem(`OSL_LIMITS_URL must be ${SETTINGS.OSL_LIMITS_URL.type.takes}`);
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new StartProblem(`OSL_LIMITS_URL_FILE: ${file} cannot be read (${codeOf(error) ?? 'unreadable'})`);
+  }
+}
+
+/** Database shared by several gateways. */
+export interface ControlSettings {
+  readonly place: ControlPlace;
+  readonly policySource: SettingValue<'OSL_POLICY_SOURCE'>;
+  /** Silence of the database after which nothing is served, unless `OSL_POLICY_FAILURE` is `keep`. */
+  readonly silenceMs: number;
+}
+
+/** Null for a stand-alone gateway. @throws StartProblem */
+export function controlSettings(read: ReadSetting): ControlSettings | null {
+  const place = databasePlace(read, 'OSL_CONTROL_URL');
+  const policySource = read('OSL_POLICY_SOURCE');
+  const silenceMs = read('OSL_CONTROL_SILENCE_SECONDS');
+  if (place === null && policySource === 'control')
+    throw new StartProblem('OSL_POLICY_SOURCE=control needs OSL_CONTROL_URL, or OSL_CONTROL_URL_FILE');
+  return place === null ? null : Object.freeze({ place, policySource, silenceMs });
+}
+
+/**
+ * Database URL in `variable`, or file in `…_FILE`; null if neither is set. A URL in the environment is checked here,
+ * one in a file when used.
+ *
+ * @throws StartProblem
+ */
+export function databasePlace(
+  read: ReadSetting,
+  variable: 'OSL_CONTROL_URL' | 'OSL_AUDIT_URL',
+): ControlPlace | null {
+  const url = read(variable);
+  if (url !== null) {
+    controlUrl({ url }, variable);
+    return Object.freeze({ url });
+  }
+  const file = read(`${variable}_FILE`);
+  return file === null ? null : { file };
+}
+
+/** Retention of records, and witnesses of checkpoints. */
+export interface AuditKeeping {
+  /** Null: forever. */
+  readonly retention: Retention | null;
+  /** `OSL_AUDIT_ARCHIVE`, even if nothing is ever removed. */
+  readonly archive: string | null;
+  /** As in the environment. */
+  readonly witnesses: readonly string[];
+  readonly witnessMs: number;
+}
+
+/** Storage of the audit log. Plain data, sent to workers. */
+export interface AuditSink {
+  /** Null: segment files; else the database with schema `osl_audit`. */
+  readonly table: { readonly place: ControlPlace; readonly variable: string | undefined } | null;
+}
+
+/** Reader of the database URL, whose file may change; null for files. */
+export function sinkUrl({ table }: AuditSink): (() => string) | null {
+  return table === null ? null : () => controlUrl(table.place, table.variable);
+}
+
+/** @throws StartProblem */
+export function auditKeeping(read: ReadSetting): AuditKeeping {
+  const ms = read('OSL_AUDIT_RETENTION_DAYS');
+  const archive = read('OSL_AUDIT_ARCHIVE');
+  return Object.freeze({
+    retention: ms === 0 ? null : { ms, archive },
+    archive,
+    witnesses: read('OSL_AUDIT_WITNESS'),
+    witnessMs: read('OSL_AUDIT_WITNESS_SECONDS'),
+  });
+}
+
+/** @throws StartProblem */
+export function auditSink(read: ReadSetting): AuditSink {
+  if (read('OSL_AUDIT_SINK') === 'files') return Object.freeze({ table: null });
+  if (read('OSL_LINEAGE') !== null)
+    throw new StartProblem(
+      'OSL_LINEAGE is read from segment files: it cannot be used with OSL_AUDIT_SINK=postgres',
+    );
+  const own = databasePlace(read, 'OSL_AUDIT_URL');
+  const place = own ?? databasePlace(read, 'OSL_CONTROL_URL');
+  if (place === null)
+    throw new StartProblem(
+      'OSL_AUDIT_SINK=postgres needs OSL_AUDIT_URL, OSL_AUDIT_URL_FILE or OSL_CONTROL_URL',
+    );
+  return Object.freeze({ table: { place, variable: own === null ? undefined : 'OSL_AUDIT_URL' } });
+}
+
+/** Webhook of the policy's owner; null if not configured. */
+export type OwnerSettings = LineageEndpoint | null;
+
+/** Timeout, ms; a caller waits for it. */
+const TIMEOUT_MS = 5_000;
+
+/** @throws StartProblem */
+export function ownerSettings(read: ReadSetting): OwnerSettings {
+  const url = read('OSL_OWNER_WEBHOOK');
+  if (url === null) return null;
+  const fault = (message: string): StartProblem => new StartProblem(`OSL_OWNER_WEBHOOK: ${message}`);
+  const { username, password } = new URL(url);
+  if (username !== '' || password !== '') throw fault('it must be an http or https URL without a user');
+  const file = read('OSL_OWNER_WEBHOOK_SECRET_FILE');
+  const secret = file === null ? 'env:OSL_OWNER_WEBHOOK_SECRET' : `file:${file}`;
+  const allowAddresses = read('OSL_OWNER_WEBHOOK_NETWORKS');
+  try {
+    signingKey(readSecret(secret));
+    allowAddresses.map(networkIn);
+  } catch (error) {
+    throw fault(messageOf(error));
+  }
+  return Object.freeze({
+    name: 'owner',
+    url,
+    secrets: [secret],
+    events: [],
+    authorization: null,
+    ca: null,
+    allowAddresses,
+    timeoutMs: TIMEOUT_MS,
+  });
+}
+
+/** Certificates of the server and authorities of its clients. Paths are absolute. */
+export interface ServerTls {
+  /** Certificate of the Postgres protocol; null: it serves loopback only. */
+  readonly wire: CertificateFiles | null;
+  /** Certificate of REST and MCP; null: plain HTTP. */
+  readonly http: CertificateFiles | null;
+  /** Null: clients are asked for no certificate. */
+  readonly clients: ClientAuthorities | null;
+  /** Interval at which to look for changed files; 0: only at SIGHUP. */
+  readonly watchMs: number;
+}
+
+/** PEM files of one certificate, with its chain, and of its key. */
+export interface CertificateFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
+}
+
+/** Authorities that sign certificates of clients. */
+export interface ClientAuthorities {
+  /** PEM with their certificates. */
+  readonly caFile: string;
+  /** PEM with their revocation lists; null: none is checked. */
+  readonly crlFile: string | null;
+  /** True: refuse clients without a certificate. */
+  readonly demanded: boolean;
+}
+
+/** @throws StartProblem */
+export function tlsSettings(read: ReadSetting): ServerTls {
+  const wire = certificateFiles(read, 'OSL_TLS_CERT', 'OSL_TLS_KEY');
+  const own = certificateFiles(read, 'OSL_HTTP_TLS_CERT', 'OSL_HTTP_TLS_KEY');
+  const http = read('OSL_HTTP_TLS') ? (own ?? wire) : null;
+  if (http === null && own !== null)
+    throw new StartProblem(
+      'OSL_HTTP_TLS is off, and OSL_HTTP_TLS_CERT names a certificate: remove one of them',
+    );
+  const clients = clientAuthorities(read);
+  if (clients !== null && wire === null && http === null)
+    throw new StartProblem('OSL_TLS_CLIENT_CA needs TLS: set OSL_TLS_CERT and OSL_TLS_KEY');
+  return Object.freeze({ wire, http, clients, watchMs: read('OSL_TLS_WATCH_SECONDS') });
+}
+
+function clientAuthorities(read: ReadSetting): ClientAuthorities | null {
+  const caFile = read('OSL_TLS_CLIENT_CA');
+  const crlFile = read('OSL_TLS_CLIENT_CRL');
+  const demanded = read('OSL_TLS_CLIENTS') === 'require';
+  if (caFile !== null) return Object.freeze({ caFile, crlFile, demanded });
+  if (crlFile !== null || demanded)
+    throw new StartProblem('OSL_TLS_CLIENTS and OSL_TLS_CLIENT_CRL need OSL_TLS_CLIENT_CA');
+  return null;
+}
+
+function certificateFiles(
+  read: ReadSetting,
+  certName: 'OSL_TLS_CERT' | 'OSL_HTTP_TLS_CERT',
+  keyName: 'OSL_TLS_KEY' | 'OSL_HTTP_TLS_KEY',
+): CertificateFiles | null {
+  const certFile = read(certName);
+  const keyFile = read(keyName);
+  if (certFile !== null && keyFile !== null) return Object.freeze({ certFile, keyFile });
+  if (certFile === keyFile) return null;
+  throw new StartProblem(`${certName} and ${keyName} go together: one of them is not set`);
+}
+
+/** Memory in bytes that this process may use: the limit of its cgroup, else that of the machine. */
+export function usableMemory(): number {
+  const limit = process.constrainedMemory() ?? 0;
+  return limit > 0 ? Math.min(limit, totalmem()) : totalmem();
+}
