@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs';
+import { codeOf } from './thrown.js';
+
 /** A problem that the operator can fix: one line on standard error, exit status 2. */
 export class StartProblem extends Error {
   override readonly name = 'StartProblem';
@@ -6,4 +9,13 @@ export class StartProblem extends Error {
 /** A resource is held by another process: one line on standard error, exit status 1. */
 export class InUse extends Error {
   override readonly name = 'InUse';
+}
+
+/** Reads a file that the operator named. @param what its purpose, for messages @throws StartProblem */
+export function readText(file: string, what: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new StartProblem(`${what} ${file} cannot be read (${codeOf(error) ?? 'unreadable'})`);
+  }
 }

@@ -125,14 +125,14 @@ class NextRead<T> {
 }
 
 /** Channel for data changes: `notify osl_data, 'order'`, or without payload for all entities. */
-export const DATA_CHANNEL = 'osl_data';
+const DATA_CHANNEL = 'osl_data';
 
 /** Interval and timeout of connection checks, ms. */
 const CHECK_MS = 5_000;
 const RETRY_MS = 1_000;
 
 /** LISTENs on a connector's database; null without system credentials. */
-export type ListenToDatabase = (
+type ListenToDatabase = (
   connector: string,
   heard: (text: string) => void,
   gone: () => void,
@@ -149,7 +149,7 @@ interface DatabaseChannel {
 }
 
 /** Counts data change notifications per entity. Connects on the first query about a database. */
-export class DataSignals {
+class DataSignals {
   readonly #listen: ListenToDatabase;
   readonly #log: ServiceLog;
   readonly #heard = new Map<string, DatabaseChannel>();

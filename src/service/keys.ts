@@ -15,8 +15,8 @@ import {
   type TrustedIssuer,
   type VerificationKey,
 } from '../../policy/index.js';
-import { StartProblem } from '../base/start-problem.js';
-import { codeOf, messageOf } from '../base/thrown.js';
+import { readText, StartProblem } from '../base/start-problem.js';
+import { messageOf } from '../base/thrown.js';
 import type { PublicKeyFile, Settings } from './settings.js';
 
 export interface TenantKeys {
@@ -82,16 +82,6 @@ function readKey(dir: string, name: string): Uint8Array {
   const key = Buffer.from(readFileSync(file, 'utf8').trim(), 'base64');
   if (key.length < 32) throw new StartProblem(`key file ${file} holds fewer than 32 bytes of base64`);
   return key;
-}
-
-/** Reads a file named by the settings. @param what name for messages @throws StartProblem */
-export function readText(file: string, what: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    const reason = codeOf(error) ?? 'unreadable';
-    throw new StartProblem(`${what} ${file} cannot be read (${reason})`);
-  }
 }
 
 /** Keys in an issuer's file: one PEM key, or the signing keys of a JSON Web Key Set. @throws StartProblem */

@@ -133,8 +133,8 @@ const PARTS: readonly Part[] = [
       ),
       file(
         'src/ask/data/runtime/slot-values.ts',
-        'values of a statement, each in its place',
-        'Values are given slot by slot in the order of `emit`, an attribute by the index of its subject, and what is missing is an error. Nothing found.',
+        'values of a statement, each in its place; keys of hash masks',
+        'Values are given slot by slot in the order of `emit`, an attribute by the index of its subject, and what is missing is an error. Keys: HKDF by tenant and domain, HMAC pads of 64 bytes as in RFC 2104. Nothing found.',
       ),
       file(
         'src/ask/data/runtime/derived-attributes.ts',
@@ -144,17 +144,7 @@ const PARTS: readonly Part[] = [
       file(
         'src/ask/data/runtime/retrieve.ts',
         'a redacted key of a passage joins nothing',
-        'Looked for a passage that is sent away without leave, and for a redacted key that joins: decoders and rerankers are judged by `model-egress.ts` before; keys are looked at after the last cut and before any operator. Nothing found.',
-      ),
-      file(
-        'src/ask/data/model-egress.ts',
-        'passages that may be sent to a model',
-        'A facet without a store sends nothing; every other needs `mayDecode`, which all grants together must give. Nothing found.',
-      ),
-      file(
-        'src/ask/data/mask-keys.ts',
-        'keys of hash masks',
-        'HKDF by tenant and domain, HMAC pads of 64 bytes as in RFC 2104. Nothing found.',
+        'Looked for a passage that is sent away without leave, and for a redacted key that joins: decoders and rerankers are judged by `requireModelAccess` in `ask.ts` before; keys are looked at after the last cut and before any operator. Nothing found.',
       ),
       file(
         'src/ask/routes/route.ts',

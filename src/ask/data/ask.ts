@@ -1,4 +1,4 @@
-import { EVIDENCE, emit, type GovernedPlan, PASSAGE_COLUMNS, queryError } from 'osl-compiler';
+import { EVIDENCE, emit, type GovernedPlan, OPERATORS, PASSAGE_COLUMNS, queryError } from 'osl-compiler';
 import { type ExecuteResult, MemoryShare, type RowSink } from '../../engine/index.js';
 import { type Caller, type ServedVersions, versionsOf } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
@@ -6,7 +6,6 @@ import { Payment } from '../request/limit.js';
 import { type AnswerSteps, authorize, type Decision, type Permits, respond } from '../request/respond.js';
 import { answerFromCache, cacheKeyOf } from './answer-cache.js';
 import { withinCost } from './cost-limit.js';
-import { requireModelAccess, sendsToModel } from './model-egress.js';
 import { IndexesRead, type IndexRead, ModelUsage } from './model-usage.js';
 import type { AnswerParts } from './parts.js';
 import { placedError, planOf, throwStepError } from './planning.js';
@@ -337,4 +336,30 @@ function questionTime(timeoutMs: number, signal: AbortSignal | null): QuestionTi
     signal: signal === null ? up.signal : AbortSignal.any([signal, up.signal]),
     end: () => clearTimeout(timer),
   };
+}
+
+/** True if the query sends passages to an external model, which cannot be undone. */
+function sendsToModel(plan: GovernedPlan): boolean {
+  return plan.runtime.length > 0 && egressOf(plan).length > 0;
+}
+
+/** Decoder operators and rerankers of a plan, with the facet that each reads. */
+function egressOf(plan: GovernedPlan) {
+  return plan.runtime.flatMap((r) => {
+    if (r.kind !== 'retrieval') return [];
+    const { operators, rerank, facet } = r.relation;
+    const decodes = operators.some((o) => OPERATORS[o.operator].class === 'decoder');
+    const from = { facet: facet.name, store: r.store };
+    return [
+      ...(decodes ? [{ ...from, to: 'a language model' as const }] : []),
+      ...(rerank === null ? [] : [{ ...from, to: 'a reranker' as const }]),
+    ];
+  });
+}
+
+/** Checks that the policy lets passages leave, before anything is retrieved. @throws QueryError E2101 */
+function requireModelAccess(plan: GovernedPlan): void {
+  for (const { facet, store, to } of egressOf(plan)) {
+    if (store !== null && !store.mayDecode) throw queryError('decodeDenied', { facet, to });
+  }
 }

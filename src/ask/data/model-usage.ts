@@ -7,24 +7,11 @@ export class ModelUsage {
   #cached: { readonly epoch: string; readonly age_ms: number } | null = null;
 
   add(spent: DecoderUsage): void {
-    const { passages = 0, requests = 0, promptTokens = 0, answerTokens = 0, known = 0 } = this.#all ?? {};
-    this.#all = {
-      passages: passages + spent.passages,
-      requests: requests + spent.requests,
-      promptTokens: promptTokens + spent.promptTokens,
-      answerTokens: answerTokens + spent.answerTokens,
-      known: known + spent.known,
-    };
+    this.#all = this.#all === null ? spent : summed(this.#all, spent);
   }
 
   addReranked(spent: RerankUsage): void {
-    const { passages = 0, requests = 0, tokens = 0, known = 0 } = this.#reranked ?? {};
-    this.#reranked = {
-      passages: passages + spent.passages,
-      known: known + spent.known,
-      requests: requests + spent.requests,
-      tokens: tokens + spent.tokens,
-    };
+    this.#reranked = this.#reranked === null ? spent : summed(this.#reranked, spent);
   }
 
   cachedAnswer(epoch: string, ageMs: number): void {
@@ -36,10 +23,20 @@ export class ModelUsage {
     if (this.#all === null && this.#reranked === null && this.#cached === null) return null;
     return JSON.stringify({
       ...(this.#all !== null && { decoded: decodedIn(this.#all) }),
-      ...(this.#reranked !== null && { reranked: this.#reranked }),
+      ...(this.#reranked !== null && { reranked: rerankedIn(this.#reranked) }),
       ...(this.#cached !== null && { cached: this.#cached }),
     });
   }
+}
+
+function summed<T extends DecoderUsage | RerankUsage>(a: T, b: T): T {
+  const total: Record<string, number> = { ...a };
+  for (const [name, count] of Object.entries(b)) total[name] = (total[name] ?? 0) + count;
+  return total as unknown as T; // the same counts
+}
+
+function rerankedIn({ passages, known, requests, tokens }: RerankUsage) {
+  return { passages, known, requests, tokens };
 }
 
 function decodedIn({ passages, requests, promptTokens, answerTokens, known }: DecoderUsage) {

@@ -15,11 +15,11 @@ import type { Caller } from '../request/caller.js';
 import type { SealedValue } from '../request/sealed.js';
 import type { AnswerCache, DataEpochs } from './answer-cache.js';
 import type { ContentPlane } from './content-plane.js';
-import type { MaskKeys } from './mask-keys.js';
 import type { IndexesRead, ModelUsage } from './model-usage.js';
 import type { PlanCache } from './plan-cache.js';
 import type { Snapshots } from './question.js';
 import type { RunningQueries } from './running-queries.js';
+import type { MaskKeys } from './runtime/slot-values.js';
 
 /** Limits of one result. */
 export interface Caps {

@@ -195,12 +195,12 @@ export interface SessionView {
   readonly objects: readonly string[];
 }
 
-export interface PoolView extends EnginePool {
+interface PoolView extends EnginePool {
   readonly process: string;
   readonly connector: string;
 }
 
-export interface CacheView {
+interface CacheView {
   readonly process: string;
   readonly cache: string;
   readonly entries: number;

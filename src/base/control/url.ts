@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { StartProblem } from '../start-problem.js';
-import { codeOf } from '../thrown.js';
+import { readText, StartProblem } from '../start-problem.js';
 
 /** Source of a database URL: the settings, or a mounted file. */
 export type ControlPlace = { readonly url: string } | { readonly file: string };
@@ -13,7 +11,7 @@ export type ControlPlace = { readonly url: string } | { readonly file: string };
  * @throws StartProblem
  */
 export function controlUrl(place: ControlPlace, variable = 'OSL_CONTROL_URL'): string {
-  const url = 'url' in place ? place.url : urlIn(place.file, variable);
+  const url = 'url' in place ? place.url : readText(place.file, `${variable}_FILE:`).trim();
   if (!URL.canParse(url) || !/^postgres(ql)?:$/.test(new URL(url).protocol))
     throw new StartProblem(`${variable} must be a postgres:// URL`);
   const { hostname, searchParams } = new URL(url);
@@ -29,12 +27,4 @@ function isThisMachine(host: string): boolean {
   if (host === '' || host.startsWith('/') || host === 'localhost') return true;
   const address = host.replace(/^\[|\]$/g, '');
   return isIP(address) === 4 ? address.startsWith('127.') : address === '::1';
-}
-
-function urlIn(file: string, variable: string): string {
-  try {
-    return readFileSync(file, 'utf8').trim();
-  } catch (error) {
-    throw new StartProblem(`${variable}_FILE: ${file} cannot be read (${codeOf(error) ?? 'unreadable'})`);
-  }
 }

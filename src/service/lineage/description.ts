@@ -39,7 +39,7 @@ const LONGEST = 48 * 1024;
 /**
  * Fingerprint of a plan without values, 22 characters of base64url: the same for queries that differ only in literals.
  */
-export function planFingerprint(plan: GovernedPlan): string {
+function planFingerprint(plan: GovernedPlan): string {
   const parts = [plan.form, emit(plan).sql, ...plan.runtime.map(shapeOf), JSON.stringify(namesOf(plan))];
   return createHash('sha256').update(parts.join('\u0000')).digest().subarray(0, 16).toString('base64url');
 }
@@ -76,7 +76,7 @@ function sqlOf(plan: GovernedPlan | null | undefined): string {
   return plan === null || plan === undefined ? '' : emit(plan).sql;
 }
 
-export function describePlan(plan: GovernedPlan): PlanDescription {
+function describePlan(plan: GovernedPlan): PlanDescription {
   const { outputs, rows } = columnLineage(plan);
   const names = namesOf(plan);
   const base = { form: plan.form, objects: plan.objects, masked: plan.maskedColumns };

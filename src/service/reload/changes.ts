@@ -1,7 +1,7 @@
 import { assertNever } from 'osl-compiler';
 import { compilingSnapshot } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
-import { StartProblem } from '../../base/start-problem.js';
+import { readText, StartProblem } from '../../base/start-problem.js';
 import { messageOf } from '../../base/thrown.js';
 import { compilePublishable, EMPTY_OVERLAY } from '../../model/manifest/index.js';
 import type { Model, ServedModel } from '../../model/served-model.js';
@@ -9,7 +9,6 @@ import type { PublicationStore } from '../../model/versions/index.js';
 import { engineConfig, type OpenEngine, renewal } from '../engines.js';
 import { beginFollowing } from '../follow-control.js';
 import type { TenantKeys } from '../keys.js';
-import { readText } from '../keys.js';
 import { loadModel } from '../model.js';
 import { type PolicyParts, preparedPolicy } from '../policy-change.js';
 import type { ProcessFiles } from '../process-files.js';

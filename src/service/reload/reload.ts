@@ -26,7 +26,7 @@ export interface ReloadResult {
 }
 
 /** Prepares all parts before any is applied; returns a function that applies them. */
-export async function prepareAll(parts: readonly ReloadPart[]): Promise<() => ReloadResult> {
+async function prepareAll(parts: readonly ReloadPart[]): Promise<() => ReloadResult> {
   const steps: ReloadStep[] = [];
   for (const part of parts) steps.push(await part.prepare());
   return () => {

@@ -1,28 +1,12 @@
-import { readFileSync } from 'node:fs';
-import type { Retention } from '../../../audit/index.js';
+import { totalmem } from 'node:os';
 import { type ControlPlace, controlUrl } from '../../base/control/url.js';
-import { StartProblem } from '../../base/start-problem.js';
-import { codeOf, messageOf } from '../../base/thrown.js';
+import { readText, StartProblem } from '../../base/start-problem.js';
+import { messageOf } from '../../base/thrown.js';
 import type { AnswerBounds } from '../../engine/index.js';
 import type { LineageEndpoint } from '../lineage/config/load.js';
 import { readSecret, signingKey } from '../lineage/config/secret.js';
 import { networkIn } from '../lineage/delivery/address.js';
 import { type ReadSetting, SETTINGS, type SettingValue } from './table.js';
-import { totalmem } from 'node:os';
-
-/** Resource limits. */
-export interface LoadSettings {
-  /** Disk space for rows of slow readers, in bytes; 0: none. */
-  readonly spoolBytes: number;
-  /** Memory of answers in progress. */
-  readonly answers: AnswerBounds;
-  /** Memory limit of each embedded database, in bytes. */
-  readonly embeddedBytes: number;
-  /** Postgres sessions per client address. */
-  readonly addressSessions: number;
-  /** Shared store of rate limits; null: counted per gateway. */
-  readonly limits: LimitsPlace | null;
-}
 
 export type LimitsPlace =
   | { readonly kind: 'postgres'; readonly at: ControlPlace }
@@ -30,17 +14,19 @@ export type LimitsPlace =
 
 const MIB = 1_048_576;
 
-/** @throws StartProblem */
-export function loadSettings(read: ReadSetting): LoadSettings {
+/** Resource limits. @throws StartProblem */
+export function loadSettings(read: ReadSetting) {
   const control = databasePlace(read, 'OSL_CONTROL_URL');
   return Object.freeze({
     addressSessions: read('OSL_ADDRESS_SESSIONS'),
     spoolBytes: read('OSL_SPOOL_MIB'),
+    /** Memory of answers in progress. */
     answers: answersOf(
       read('OSL_ANSWER_MEMORY_MIB') ??
         Math.max(1, Math.floor(Math.min(usableMemory() / 4 / MIB, MOST_ANSWERS_MIB))) * MIB,
       read('OSL_MAX_ROW_MIB'),
     ),
+    /** Memory limit of each embedded database. */
     embeddedBytes: Math.min(Math.max(usableMemory() / 2, LEAST_EMBEDDED), MOST_EMBEDDED),
     limits: limitsPlace(read) ?? (control === null ? null : Object.freeze({ kind: 'postgres', at: control })),
   });
@@ -64,7 +50,7 @@ export function answersOf(bytes: number, rowBytes: number): AnswerBounds {
 function limitsPlace(read: ReadSetting): LimitsPlace | null {
   const given = read('OSL_LIMITS_URL');
   const file = read('OSL_LIMITS_URL_FILE');
-  const url = given ?? (file === null ? null : textOf(file));
+  const url = given ?? (file === null ? null : readText(file, 'OSL_LIMITS_URL_FILE:').trim());
   if (url === null) return null;
   if (/^postgres/.test(url)) {
     const at: ControlPlace = given === null && file !== null ? { file } : { url };
@@ -73,14 +59,6 @@ function limitsPlace(read: ReadSetting): LimitsPlace | null {
   }
   if (/^rediss?:/.test(url) && URL.canParse(url)) return Object.freeze({ kind: 'redis', url });
   throw new StartProblem(`OSL_LIMITS_URL must be ${SETTINGS.OSL_LIMITS_URL.type.takes}`);
-}
-
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8').trim();
-  } catch (error) {
-    throw new StartProblem(`OSL_LIMITS_URL_FILE: ${file} cannot be read (${codeOf(error) ?? 'unreadable'})`);
-  }
 }
 
 /** Database shared by several gateways. */
@@ -121,15 +99,7 @@ export function databasePlace(
 }
 
 /** Retention of records, and witnesses of checkpoints. */
-export interface AuditKeeping {
-  /** Null: forever. */
-  readonly retention: Retention | null;
-  /** `OSL_AUDIT_ARCHIVE`, even if nothing is ever removed. */
-  readonly archive: string | null;
-  /** As in the environment. */
-  readonly witnesses: readonly string[];
-  readonly witnessMs: number;
-}
+export type AuditKeeping = ReturnType<typeof auditKeeping>;
 
 /** Storage of the audit log. Plain data, sent to workers. */
 export interface AuditSink {
@@ -143,11 +113,13 @@ export function sinkUrl({ table }: AuditSink): (() => string) | null {
 }
 
 /** @throws StartProblem */
-export function auditKeeping(read: ReadSetting): AuditKeeping {
+export function auditKeeping(read: ReadSetting) {
   const ms = read('OSL_AUDIT_RETENTION_DAYS');
   const archive = read('OSL_AUDIT_ARCHIVE');
   return Object.freeze({
+    /** Null: forever. */
     retention: ms === 0 ? null : { ms, archive },
+    /** Set even if nothing is ever removed. */
     archive,
     witnesses: read('OSL_AUDIT_WITNESS'),
     witnessMs: read('OSL_AUDIT_WITNESS_SECONDS'),
@@ -204,17 +176,8 @@ export function ownerSettings(read: ReadSetting): OwnerSettings {
   });
 }
 
-/** Certificates of the server and authorities of its clients. Paths are absolute. */
-export interface ServerTls {
-  /** Certificate of the Postgres protocol; null: it serves loopback only. */
-  readonly wire: CertificateFiles | null;
-  /** Certificate of REST and MCP; null: plain HTTP. */
-  readonly http: CertificateFiles | null;
-  /** Null: clients are asked for no certificate. */
-  readonly clients: ClientAuthorities | null;
-  /** Interval at which to look for changed files; 0: only at SIGHUP. */
-  readonly watchMs: number;
-}
+/** Certificates of the server and authorities of its clients. */
+export type ServerTls = ReturnType<typeof tlsSettings>;
 
 /** PEM files of one certificate, with its chain, and of its key. */
 export interface CertificateFiles {
@@ -233,7 +196,7 @@ export interface ClientAuthorities {
 }
 
 /** @throws StartProblem */
-export function tlsSettings(read: ReadSetting): ServerTls {
+export function tlsSettings(read: ReadSetting) {
   const wire = certificateFiles(read, 'OSL_TLS_CERT', 'OSL_TLS_KEY');
   const own = certificateFiles(read, 'OSL_HTTP_TLS_CERT', 'OSL_HTTP_TLS_KEY');
   const http = read('OSL_HTTP_TLS') ? (own ?? wire) : null;
@@ -270,7 +233,7 @@ function certificateFiles(
 }
 
 /** Memory in bytes that this process may use: the limit of its cgroup, else that of the machine. */
-export function usableMemory(): number {
+function usableMemory(): number {
   const limit = process.constrainedMemory() ?? 0;
   return limit > 0 ? Math.min(limit, totalmem()) : totalmem();
 }

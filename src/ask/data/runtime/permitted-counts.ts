@@ -41,7 +41,7 @@ export class PermittedSets implements PermittedCounts {
 }
 
 /** Hash of the statement and all its values, including those of the policy. */
-export function keyOf(plan: GovernedPlan, given: ReadonlyMap<string, string>, input: RuntimeInput): string {
+function keyOf(plan: GovernedPlan, given: ReadonlyMap<string, string>, input: RuntimeInput): string {
   const { sql, slots } = emit(plan);
   const hash = createHash('sha256').update(`${plan.connector} ${sql}`);
   for (const { format, bytes } of slotValues(slots, given, input)) {

@@ -167,6 +167,6 @@ export async function best(
 }
 
 /** Embedding of the query for a dense store. */
-export function embedded(store: GovernedStore, query: string, input: RuntimeInput): Promise<string> {
+function embedded(store: GovernedStore, query: string, input: RuntimeInput): Promise<string> {
   return unlessStopped(input.parts.content.embedQuery(indexName(store), query), input.signal);
 }

@@ -1,3 +1,4 @@
+import { hkdfSync } from 'node:crypto';
 import { InternalError, type Slot, valuesOf } from 'osl-compiler';
 import type { BoundValue } from '../../../engine/index.js';
 import type { RuntimeRows, StepInput } from '../parts.js';
@@ -31,4 +32,31 @@ export function slotValues(
 
 export function textParameter(value: string): BoundValue {
   return { format: 0, bytes: Buffer.from(value, 'utf8') };
+}
+
+/** Keys of `hash` masks, per tenant and key domain, as HMAC-SHA-256 pads (RFC 2104). */
+export interface MaskKeys {
+  /** 64 bytes, in hex. */
+  pad(pad: 'inner' | 'outer', domain: string): string;
+}
+
+const BLOCK = 64;
+const DOMAINS = 10_000;
+
+/** Derives keys from `secret` (≥ 32 bytes) with HKDF-SHA-256, so that hashes of different domains are unrelated. */
+export function maskKeys(secret: Uint8Array, tenant: string): MaskKeys {
+  const pads = new Map<string, { readonly inner: string; readonly outer: string }>();
+  return Object.freeze({
+    pad: (which: 'inner' | 'outer', domain: string) => {
+      const known = pads.get(domain) ?? padsOf(secret, tenant, domain);
+      if (pads.size < DOMAINS) pads.set(domain, known);
+      return known[which];
+    },
+  });
+}
+
+function padsOf(secret: Uint8Array, tenant: string, domain: string) {
+  const key = Buffer.from(hkdfSync('sha256', secret, tenant, `osl mask ${domain}`, BLOCK));
+  const xor = (byte: number): string => Buffer.from(key.map((b) => b ^ byte)).toString('hex');
+  return Object.freeze({ inner: xor(0x36), outer: xor(0x5c) });
 }

@@ -112,7 +112,7 @@ export function timeCharge(
 /** Values in Postgres' text format, by output name. */
 export type TextRow = ReadonlyMap<string, string | null>;
 
-export interface CollectLimits {
+interface CollectLimits {
   readonly subject: string;
   readonly maxRows: number;
   readonly maxBytes: number;
@@ -129,7 +129,7 @@ export interface CollectLimits {
 const ROW_BYTES = 200;
 
 /** Runs a governed plan and collects its rows, for the bounded steps before a statement. */
-export async function collect(
+async function collect(
   engine: GovernedEngine,
   plan: GovernedPlan,
   values: readonly BoundValue[],

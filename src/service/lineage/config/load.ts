@@ -171,7 +171,7 @@ const endpoint = closed(
 );
 
 /** Schema of the file named by OSL_LINEAGE. */
-export const LINEAGE_SCHEMA = {
+const LINEAGE_SCHEMA = {
   $schema: DRAFT,
   ...closed(
     {
