@@ -11,8 +11,7 @@ import {
   writeRowSecurity,
 } from '../src/model/row-security/index.js';
 import type { Model } from '../src/model/served-model.js';
-import { connectFault, withoutPassword } from '../src/service/connector-url.js';
-import { connectorUrl, urlInFile } from '../src/service/connector-url.js';
+import { connectFault, connectorUrl, urlInFile, withoutPassword } from '../src/service/connector-url.js';
 import { tenantKeys } from '../src/service/keys.js';
 import { loadServed } from '../src/service/model.js';
 import { rowSecurityDesign, rowSecurityKey } from '../src/service/row-security.js';

@@ -1,18 +1,21 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Insight, JobName, Jobs } from '../../src/ask/operating/insight.js';
-import type { InsightParts } from '../../src/ask/operating/insight.js';
+import type { Insight, InsightParts, JobName, Jobs } from '../../src/ask/operating/insight.js';
 import type { OperatingParts } from '../../src/ask/operating/operate.js';
+import type {
+  ProcessView,
+  ServerOperations,
+  SessionCommand,
+} from '../../src/ask/operating/process-status.js';
 import { ownView } from '../../src/ask/operating/process-status.js';
-import type { ProcessView, ServerOperations, SessionCommand } from '../../src/ask/operating/process-status.js';
 import type { ServiceLog } from '../../src/base/log.js';
 import { version } from '../../src/base/package-root.js';
 import { ThreadJob } from '../../src/base/threads/job.js';
 import { verifyJob } from '../../src/service/auditing/reader.js';
-import { insightOf } from '../../src/service/service.js';
 import type { OpenService } from '../../src/service/open.js';
 import type { ReloadResult } from '../../src/service/reload/reload.js';
 import type { Service } from '../../src/service/service.js';
+import { insightOf } from '../../src/service/service.js';
 import { isThisMachine, type Settings } from '../../src/service/settings.js';
 import type { ProcessConfiguration } from '../../src/surfaces/admin/index.js';
 import type { HttpServer, MoreRoutes } from '../../src/surfaces/http/server.js';

@@ -1,6 +1,6 @@
 import type { ServiceLog } from '../../src/base/log.js';
 import { Control } from '../../src/service/control.js';
-import { type SupervisorDirectory, openSupervisorDirectory } from '../../src/service/data-directory.js';
+import { openSupervisorDirectory, type SupervisorDirectory } from '../../src/service/data-directory.js';
 import type { FirstModel } from '../../src/service/model.js';
 import type { ReloadResult } from '../../src/service/reload/reload.js';
 import type { Settings } from '../../src/service/settings.js';
@@ -22,7 +22,11 @@ export interface RunningWorkers {
 }
 
 /** Starts `count` workers; resolves once all serve. Throws as `startServer`. */
-export async function startWorkers(given: Settings, first: FirstModel, count: number): Promise<RunningWorkers> {
+export async function startWorkers(
+  given: Settings,
+  first: FirstModel,
+  count: number,
+): Promise<RunningWorkers> {
   const log = operatorLog();
   const progress = await createProgress();
   await checkPorts(given);
@@ -32,7 +36,10 @@ export async function startWorkers(given: Settings, first: FirstModel, count: nu
     const settings = { ...given, ...(await portsOf(given)) };
     const control = await Control.open(settings, log);
     try {
-      const keeper = await asStartProblem(openSupervisorDirectory(settings, first, count, log, control), settings);
+      const keeper = await asStartProblem(
+        openSupervisorDirectory(settings, first, count, log, control),
+        settings,
+      );
       return await begun(settings, keeper, count, log, control);
     } catch (error) {
       await control?.close();

@@ -2,9 +2,8 @@ import type { Worker } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
 import { type Grammar, type ParsedText, prepareText, queryError } from 'osl-compiler';
 import type { ServiceLog } from '../../base/log.js';
-import { answerOf } from '../../base/threads/thread.js';
-import { startThread } from '../../base/threads/thread.js';
 import { FairSlots } from '../../base/threads/fair-slots.js';
+import { answerOf, startThread } from '../../base/threads/thread.js';
 
 /** The thread ended without an answer: timeout or failure. */
 class ParserEnded extends Error {

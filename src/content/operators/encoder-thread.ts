@@ -1,8 +1,7 @@
 import type { Worker } from 'node:worker_threads';
 import type { EncoderName } from 'osl-compiler';
-import { answerOf, type ThreadFailure } from '../../base/threads/thread.js';
-import { startThread } from '../../base/threads/thread.js';
 import { FairSlots } from '../../base/threads/fair-slots.js';
+import { answerOf, startThread, type ThreadFailure } from '../../base/threads/thread.js';
 import type { ArgumentValues } from '../../model/facets/arguments.js';
 
 /** Input of an encoder operator. */

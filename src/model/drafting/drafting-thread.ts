@@ -1,6 +1,5 @@
 import type { Worker } from 'node:worker_threads';
-import { answerOf, type ThreadFailure } from '../../base/threads/thread.js';
-import { startThread } from '../../base/threads/thread.js';
+import { answerOf, startThread, type ThreadFailure } from '../../base/threads/thread.js';
 import type { BaselineMessage, DraftTask, FromDrafter, ToDrafter } from './messages.js';
 import { inPortions, Portions } from './portions.js';
 

@@ -8,9 +8,9 @@ import {
   reload,
   revocations,
   revoke,
+  serverStatus,
   sessions,
   shutDown,
-  controlVersions,
 } from '../../ask/operating/operate.js';
 import { addHooks } from '../http/hooks.js';
 import { ClientErrors, type HttpTls, listenerOf } from '../http/listener.js';
@@ -87,7 +87,7 @@ export function stateRoutes(
   schemas: SessionSchemas = OPERATIONS,
 ): void {
   const { show } = getRoutes(app, parts);
-  const views = (call: RequestCall) => controlVersions(parts(), call);
+  const views = (call: RequestCall) => serverStatus(parts(), call);
   show('/admin/sessions', schemas.sessions, async (call) => ({ sessions: await sessions(parts(), call) }));
   show('/admin/standing', schemas.standing, async (call) => ({
     processes: (await views(call)).map(({ pools: _, caches: __, sessions: open, ...view }) => {

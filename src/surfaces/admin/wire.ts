@@ -13,13 +13,13 @@ import {
 } from '../../../wire/index.js';
 import type { RequestCall } from '../../ask/index.js';
 import {
+  adminLogin,
   command,
   drain,
-  adminLogin,
   type OperatingParts,
   reload,
+  serverStatus,
   shutDown,
-  controlVersions,
 } from '../../ask/operating/operate.js';
 import { login } from '../../ask/request/session.js';
 import {
@@ -176,7 +176,7 @@ class AdminSession implements SessionHandler {
     const { columns } = show(known, [], this.#configured);
     return commandStatement(columns.map(textColumn), () =>
       this.#runRecorded(async (call) => {
-        const { rows } = show(known, await controlVersions(this.#parts, call), this.#configured);
+        const { rows } = show(known, await serverStatus(this.#parts, call), this.#configured);
         return { tag: 'SHOW', rows };
       }),
     );

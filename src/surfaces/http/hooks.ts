@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { QueryError, queryError } from 'osl-compiler';
 import { publicError, type RequestParts } from '../../ask/index.js';
-import { breakGlass, type BreakGlassParts } from '../../ask/request/break-glass.js';
+import { type BreakGlassParts, breakGlass } from '../../ask/request/break-glass.js';
 import type { RequestCall } from '../../ask/request/call.js';
 import { refuseCall } from '../../ask/request/calls-without-data.js';
 import { callOf, headerText } from '../rest/call.js';

@@ -3,10 +3,10 @@ import { charactersBefore, hintOn, QueryError, queryError } from 'osl-compiler';
 import { type Identity, isExpired, REVOKED } from '../../../policy/index.js';
 import { type Awaitable, fatal, type RowWriter, WireError } from '../../../wire/index.js';
 import {
-  breakGlass,
-  ForeignFault,
   type BreakGlassParts,
+  breakGlass,
   currentSession,
+  ForeignFault,
   type Origin,
   type RequestCall,
   type RequestParts,

@@ -236,7 +236,11 @@ test('processes over one directory count together, also at the same moment and a
 
 test('a file of a broken glass that lacks a part lets nobody through', async (t) => {
   const dir = t.testdir();
-  const glasses = openGlasses(dir, null, { info: () => undefined, warn: () => undefined, error: () => undefined });
+  const glasses = openBreakGlass(dir, null, {
+    info: () => undefined,
+    warn: () => undefined,
+    error: () => undefined,
+  });
   const who = { tenant: 'shop', chain: ['user:eve'] } as unknown as Identity; // all that is looked at
   await glasses.take(who, 'a reason', 3);
   t.not(await glasses.running(who, 'a reason', 30), null);

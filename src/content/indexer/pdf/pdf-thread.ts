@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Worker } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
-import { answerOf, type ThreadFailure } from '../../../base/threads/thread.js';
-import { startThread } from '../../../base/threads/thread.js';
+import { answerOf, startThread, type ThreadFailure } from '../../../base/threads/thread.js';
 import { ContentError } from '../../content-error.js';
 
 /** Reason why a document has no text. */

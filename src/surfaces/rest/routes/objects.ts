@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify';
-import type { PublishingParts } from '../../../ask/authoring/publish.js';
 import {
   discardDraft,
-  storeDraft,
   publication,
   publications,
+  storeDraft,
   validateDraft,
 } from '../../../ask/authoring/drafts.js';
 import { candidates, suggest, validate } from '../../../ask/authoring/propose.js';
+import type { PublishingParts } from '../../../ask/authoring/publish.js';
 import { publish } from '../../../ask/authoring/publish.js';
 import { readObjectsRequest, readProposal, readSuggestRequest } from '../bodies/authoring.js';
 import { readRequest } from '../call.js';
