@@ -81,7 +81,7 @@ export async function createAdminHttp(
 }
 
 /** Routes about the state of the server. @param schemas their entries in the OpenAPI document */
-export function stateRoutes(
+function stateRoutes(
   app: FastifyInstance,
   parts: () => OperatingParts,
   schemas: SessionSchemas = OPERATIONS,
@@ -104,7 +104,7 @@ export function stateRoutes(
 
 type SessionSchemas = Readonly<Record<keyof typeof OPERATIONS, FastifySchema>>;
 
-export function sessionRoutes(
+function sessionRoutes(
   app: FastifyInstance,
   parts: () => OperatingParts,
   schemas: SessionSchemas = OPERATIONS,

@@ -139,7 +139,7 @@ export interface DemoSignIn {
   add(app: FastifyInstance, service: RequestParts): void;
 }
 
-export interface ConsoleFile {
+interface ConsoleFile {
   readonly type: string;
   /** True if its name contains a hash of its content. */
   readonly lasting: boolean;

@@ -280,7 +280,7 @@ export async function close(app: FastifyInstance, inflight: Inflight, deadlineMs
  * Routes below `/osl`, `/health`, `/ready`, and their OpenAPI document. They only translate: requests go to
  * `src/ask`, errors come from the catalogue. The app must set each request's `call` and an error handler.
  */
-export async function restRoutes(
+async function restRoutes(
   app: FastifyInstance,
   service: RestParts,
   inflight: Inflight,

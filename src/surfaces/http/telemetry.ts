@@ -243,7 +243,7 @@ function lineageGauges(
   );
 }
 
-export interface DeliveryStats {
+interface DeliveryStats {
   /** Null before the lineage thread has reported. */
   stats(): {
     readonly endpoints: Readonly<Record<string, Readonly<Record<DeliveryFigure, number | boolean>>>>;

@@ -269,7 +269,7 @@ const QUESTION_ARGUMENTS: Properties = {
 
 // The engine checks that exactly one of `osql`, `sql` and `metrics` is given: many clients do not support `oneOf`
 // here.
-export const QUESTION = input(QUESTION_ARGUMENTS);
+const QUESTION = input(QUESTION_ARGUMENTS);
 
 const NAMES: JsonShape = { type: 'array', items: { type: 'string' }, maxItems: MOST_NAMES };
 const SCHEMA_ARGUMENTS: Properties = {
@@ -290,10 +290,10 @@ const SCHEMA_ARGUMENTS: Properties = {
   },
 };
 
-export const SCHEMA_WISH = input(SCHEMA_ARGUMENTS);
+const SCHEMA_WISH = input(SCHEMA_ARGUMENTS);
 
-export const QUESTION_NAMES: readonly string[] = Object.keys(QUESTION_ARGUMENTS);
-export const SCHEMA_NAMES: readonly string[] = Object.keys(SCHEMA_ARGUMENTS);
+const QUESTION_NAMES: readonly string[] = Object.keys(QUESTION_ARGUMENTS);
+const SCHEMA_NAMES: readonly string[] = Object.keys(SCHEMA_ARGUMENTS);
 
 const HEAD = {
   request_id: { type: ['string', 'null'], description: 'The call in the audit log.' },
@@ -310,7 +310,7 @@ function output(properties: Properties) {
   });
 }
 
-export const ROWS = output({
+const ROWS = output({
   form: { type: 'string' },
   columns: { type: 'array', items: { type: 'object' } },
   rows: { type: 'array', items: { type: 'object' } },
@@ -319,9 +319,9 @@ export const ROWS = output({
     description: 'Rows that the engine answered, of which `rows` has what fits.',
   },
 });
-export const PLAN = output({
+const PLAN = output({
   plan: { type: 'object' },
   columns: { type: 'array' },
   objects: { type: 'array' },
 });
-export const SCHEMA = output({ schema: { type: 'object' } });
+const SCHEMA = output({ schema: { type: 'object' } });

@@ -256,7 +256,7 @@ export interface Motion {
  *
  * Positions as in Postgres: 0 is before the first row, the number of rows + 1 is after the last.
  */
-export class ScrolledRows {
+class ScrolledRows {
   readonly #read: (max: number, rows: RowWriter) => Promise<FetchResult>;
   #rows: Uint8Array[] = [];
   #bytes = 0;

@@ -231,7 +231,7 @@ function endNotices(answer: QueryAnswer): readonly WireNotice[] {
   return answer.errors.map((e) => notice(`an operator failed for passage ${e.chunkId}: ${e.reason}`));
 }
 
-export const NO_NOTICES: readonly WireNotice[] = Object.freeze([]);
+const NO_NOTICES: readonly WireNotice[] = Object.freeze([]);
 
 /** Notices about masks and other facts of the plan, sent with the first rows. */
 export function planNotices(plan: GovernedPlan): readonly WireNotice[] {
@@ -247,7 +247,7 @@ export function planNotices(plan: GovernedPlan): readonly WireNotice[] {
   ].map(notice);
 }
 
-export function notice(message: string): WireNotice {
+function notice(message: string): WireNotice {
   return { severity: 'NOTICE', sqlstate: '01000', message };
 }
 

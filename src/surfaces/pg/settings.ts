@@ -198,7 +198,7 @@ function accept(setting: SessionSetting, value: string, before: string, written:
 }
 
 /** Postgres' error for an invalid value of a setting. */
-export function invalid(
+function invalid(
   name: string,
   value: string,
   more: { readonly detail?: string | undefined; readonly hint?: string | undefined } = {},

@@ -112,7 +112,7 @@ const TEXTS: ReadonlySet<number> = new Set([25, 1042, 1043, NAME]);
 const PLAIN_TEXTS: ReadonlySet<number> = new Set([25, 1043]);
 
 /** Values of EXECUTE's arguments in text format; null is NULL. @throws WireError 42601, 42804, 0A000 and others */
-export function argumentsOf(
+function argumentsOf(
   name: string,
   given: readonly StatementNode[],
   types: readonly number[],
@@ -199,7 +199,7 @@ function otherType(place: number): WireError {
 type TypeNode = NonNullable<Extract<StatementNode, { TypeCast: unknown }>['TypeCast']['typeName']>;
 
 /** OID of a type name; 0 for types that the query determines. @throws WireError 0A000, 42704 */
-export function declaredTypeOf(node: StatementNode): number {
+function declaredTypeOf(node: StatementNode): number {
   if (!('TypeName' in node)) throw error('0A000', 'a type is a name');
   return oidOfName(node.TypeName);
 }

@@ -122,7 +122,7 @@ export function shapeOf(plan: GovernedPlan): RowShape {
 }
 
 /** The `columns` of one answer as JSON. @param redacted true for each column that is redacted in some row */
-export function answerColumns(plan: GovernedPlan, redacted: readonly boolean[]): string {
+function answerColumns(plan: GovernedPlan, redacted: readonly boolean[]): string {
   return shapeOf(plan).columns ?? columnsJson(columnsOf(plan), (_, i) => redacted[i] === true);
 }
 
@@ -140,10 +140,10 @@ const CLOSE = 0x7d;
 const NULL = Buffer.from('null');
 
 /** Elements of one array, or lines (NDJSON). */
-export type RowStyle = 'elements' | 'lines';
+type RowStyle = 'elements' | 'lines';
 
 /** Converts DataRow messages to JSON objects, directly from their bytes. */
-export class JsonRowWriter {
+class JsonRowWriter {
   readonly #fields: readonly RowField[];
   readonly #style: RowStyle;
   #first = true;

@@ -233,7 +233,7 @@ function unescaped(
   return { bytes: room.subarray(0, length), at: from };
 }
 
-export function arrayValue(element: ValueWriter): ValueWriter {
+function arrayValue(element: ValueWriter): ValueWriter {
   const token = (kind: ArrayToken, reader: ArrayReader, out: JsonBytes): void => {
     if (kind === 'open') out.byte(BRACKET);
     else if (kind === 'close') out.byte(END_BRACKET);

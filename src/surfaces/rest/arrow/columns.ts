@@ -195,7 +195,7 @@ const POINT = 0x2e;
  * Converts a numeric at `source[start …)` from Postgres' binary format (groups of four decimal digits) to its text:
  * all digits of its scale, no exponent.
  */
-export function numericText(source: Buffer, start: number, out: ArrowBytes): void {
+function numericText(source: Buffer, start: number, out: ArrowBytes): void {
   const groups = source.readUInt16BE(start);
   const weight = source.readInt16BE(start + 2);
   const sign = source.readUInt16BE(start + 4);

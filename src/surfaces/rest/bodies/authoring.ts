@@ -23,7 +23,7 @@ export function readSuggestRequest(request: FastifyRequest): SuggestionTarget {
   return { kind, name: termIn(kind, members[kind] ?? '') };
 }
 
-export type YamlOrJson = string | Readonly<Record<string, unknown>>;
+type YamlOrJson = string | Readonly<Record<string, unknown>>;
 const WRITTEN: JsonShape<YamlOrJson> = { type: ['string', 'object'], description: 'YAML text, or JSON.' };
 
 const PROPOSALS = {
@@ -55,7 +55,7 @@ export function readProposal(
   }
 }
 
-export function documentOf(written: YamlOrJson): { readonly text: string; readonly placed: boolean } {
+function documentOf(written: YamlOrJson): { readonly text: string; readonly placed: boolean } {
   // JSON inside JSON has no lines that the sender could look up.
   return typeof written === 'string'
     ? { text: written, placed: true }

@@ -62,7 +62,7 @@ const MOST_MEMBERS = 10_000;
 const DEEPEST_BODY = 1_000;
 
 /** Refuses a body with too many members or levels before it is parsed. @throws QueryError E0511, 54000 */
-export function requireFewMembers(text: string): void {
+function requireFewMembers(text: string): void {
   requireWithin(
     text,
     COLON,

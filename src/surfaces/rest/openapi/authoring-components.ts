@@ -1,8 +1,8 @@
 import { OBJECTS_REQUEST, SUGGEST_REQUEST, VALIDATE_REQUEST } from '../bodies/authoring.js';
 import { count, flag, type JsonShape, list, object, oneOf, text, textOrNull } from '../shape.js';
 
-export const VERSIONS = object({ manifest: text(), policy: text() }, 'What was served when this was judged.');
-export const REQUEST_ID = text('The call in the audit log.');
+const VERSIONS = object({ manifest: text(), policy: text() }, 'What was served when this was judged.');
+const REQUEST_ID = text('The call in the audit log.');
 
 const CANDIDATE = object({
   id: text('`connector.schema.table`'),
@@ -58,7 +58,7 @@ const CANDIDATES = object({
 
 const POSITION = object({ line: count(), column: count() });
 
-export const FINDING = object({
+const FINDING = object({
   code: text('M… of a manifest, P… of a policy.'),
   severity: oneOf('error', 'warning'),
   document: oneOf('manifest', 'policy'),
@@ -104,7 +104,7 @@ const ROLE_CHANGE = object({
   ),
 });
 
-export const DIFFERENCE = object({
+const DIFFERENCE = object({
   version: text('Of the manifest that would be served.'),
   changes: list(
     object({
