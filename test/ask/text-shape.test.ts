@@ -51,6 +51,33 @@ t.test('a text is of its own shape', async (t) => {
     );
 });
 
+t.test('a text whose literals two scans read differently has no shape', async (t) => {
+  const text = "select a from t where id = 5 and name = 'x'";
+  const shaped = shapeOf(text);
+  if (shaped === null) throw new Error('no shape');
+  const { literals } = shaped;
+  const read = (change: (literal: (typeof literals)[number]) => object): TextShape | null =>
+    TextShape.of(Buffer.from(text), {
+      ...shaped,
+      literals: literals.map((literal) => ({ ...literal, ...change(literal) })),
+    });
+  t.not(
+    read(() => ({})),
+    null,
+  );
+  t.equal(
+    read(({ value }) => ({ value: `${value}0` })),
+    null,
+    'another value',
+  );
+  t.equal(
+    read(({ start }) => ({ start: start + 1 })),
+    null,
+    'another place',
+  );
+  t.equal(TextShape.of(Buffer.from(text), { ...shaped, literals: literals.slice(1) }), null, 'fewer');
+});
+
 t.test('a text with other literals of the same classes is of the shape where shapeOf says so', async (t) => {
   const shape = shapeOfText("select a from t where id = 5 and name = 'x' and score < 1.5");
   if (shape === null) throw new Error('no shape');
