@@ -19,7 +19,6 @@ import type { IndexesRead, ModelUsage } from './model-usage.js';
 import type { PlanCache } from './plan-cache.js';
 import type { Snapshots } from './question.js';
 import type { RunningQueries } from './running-queries.js';
-import type { MaskKeys } from './runtime/slot-values.js';
 
 /** Limits of one result. */
 export interface Caps {
@@ -102,6 +101,12 @@ export interface RuntimeInput extends StepInput {
   readonly until: number;
   readonly spending: ModelUsage;
   readonly indexes: IndexesRead;
+}
+
+/** Keys of `hash` masks, per tenant and key domain, as HMAC-SHA-256 pads (RFC 2104). */
+export interface MaskKeys {
+  /** 64 bytes, in hex. */
+  pad(pad: 'inner' | 'outer', domain: string): string;
 }
 
 /** Dependencies of running plans. */

@@ -1,7 +1,7 @@
 import { hkdfSync } from 'node:crypto';
 import { InternalError, type Slot, valuesOf } from 'osl-compiler';
 import type { BoundValue } from '../../../engine/index.js';
-import type { RuntimeRows, StepInput } from '../parts.js';
+import type { MaskKeys, RuntimeRows, StepInput } from '../parts.js';
 
 /** Values of `slots`, in order: from the caller, the policy, and earlier steps. */
 export function slotValues(
@@ -32,12 +32,6 @@ export function slotValues(
 
 export function textParameter(value: string): BoundValue {
   return { format: 0, bytes: Buffer.from(value, 'utf8') };
-}
-
-/** Keys of `hash` masks, per tenant and key domain, as HMAC-SHA-256 pads (RFC 2104). */
-export interface MaskKeys {
-  /** 64 bytes, in hex. */
-  pad(pad: 'inner' | 'outer', domain: string): string;
 }
 
 const BLOCK = 64;
