@@ -11,6 +11,6 @@ interface Window {
 }
 
 interface ImportMeta {
-  /** Provided by Vite: the matching modules, each loaded on demand. */
+  /** Provided by Vite: matching modules, each loaded on demand. */
   glob<T>(pattern: string): Readonly<Record<string, () => Promise<T>>>;
 }

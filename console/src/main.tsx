@@ -15,7 +15,6 @@ applyTheme(storedTheme());
 const root = document.getElementById('console');
 if (root !== null) createRoot(root).render(<Shell />);
 
-/** The whole console: who has signed in, and the screen that the address names. */
 function Shell() {
   const [settings, setSettings] = useState<ServerSettings | null>(null);
   const [fault, setFault] = useState<string | null>(null);
@@ -64,7 +63,6 @@ function Shell() {
   return <Frame caller={signedIn.caller} settings={settings} signedIn={signedIn} />;
 }
 
-/** The name of the product, as a heading of the page. */
 function Brand() {
   return (
     <h1 className="brand">

@@ -1,7 +1,7 @@
 /**
- * The page's policy of markup, which the server's Content-Security-Policy demands: libraries may empty an element by
- * `innerHTML = ''`, and whatever else would become markup throws. A value of an answer is text, always. Threads are
- * begun from files of the console's own alone.
+ * Trusted Types policy required by the server's Content-Security-Policy: libraries may clear an element by `innerHTML
+ * = ''`; any other HTML throws, so values of an answer are always text. Workers may only be started from the
+ * console's own files.
  */
 export function refuseMarkup(): void {
   window.trustedTypes?.createPolicy('default', {

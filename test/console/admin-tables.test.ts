@@ -2,7 +2,7 @@ import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { agoOf, tookOf } from 'osl-console/parts/load/words';
+import { formatAge, formatDuration } from 'osl-console/parts/load/format';
 import { checkProof, proofsIn } from 'osl-console/screens/audit/proof';
 import { ALL, searchParameters } from 'osl-console/screens/audit/record-filter';
 import { quantileOf, quotaName } from 'osl-console/screens/operations/figures';
@@ -135,7 +135,7 @@ test('words', (t) => {
     quotaName({ ...quota, bucket: 'query', unit: 'ms', role: 'bi', each: true }),
     'seconds of the database a hour, role bi, each subject',
   );
-  t.equal(agoOf('2026-03-01T11:58:30Z', Date.parse('2026-03-01T12:00:00Z')), '90 s');
-  t.equal(tookOf(2_140), '2.1 ms');
+  t.equal(formatAge('2026-03-01T11:58:30Z', Date.parse('2026-03-01T12:00:00Z')), '90 s');
+  t.equal(formatDuration(2_140), '2.1 ms');
   t.end();
 });

@@ -1,13 +1,13 @@
 import { clustersOf } from 'osl-console/screens/map/graph/clusters';
 import { differenceOf } from 'osl-console/screens/map/graph/difference';
 import { graphOfSchema } from 'osl-console/screens/map/graph/graph-of-schema';
-import { type Graph, KINDS, packed } from 'osl-console/screens/map/graph/model';
+import { type Graph, KINDS, packBoxes, type ThingKind } from 'osl-console/screens/map/graph/model';
 import { MOST_DRAWN, pictureOf } from 'osl-console/screens/map/graph/picture';
 import { searchIn } from 'osl-console/screens/map/graph/search';
-import { towards } from 'osl-console/screens/map/graph/towards';
+import { towards } from 'osl-console/screens/map/picture/arrow-keys';
 import { mapPlaceOf, parametersOf, scopeOf } from 'osl-console/screens/map/place';
 import { questionFor } from 'osl-console/screens/map/words';
-import { MapStore } from 'osl-console/screens/map/worker/keeper';
+import { MapStore } from 'osl-console/screens/map/worker/map-store';
 import { test } from 'tap';
 import { column, entity, metric, relationship, schema } from './support/schema.js';
 
@@ -126,14 +126,14 @@ test('arrows go along the map', async (t) => {
 
 test('parts of a picture stand beside each other and never over each other', async (t) => {
   const boxes = [50, 400, 30, 120, 120, 90].map((n) => ({ width: n, height: n / 2 + 20 }));
-  const corners = packed(boxes, 1.5);
+  const corners = packBoxes(boxes, 1.5);
   for (const [i, [x, y]] of corners.entries())
     for (const [j, [x2, y2]] of corners.entries()) {
       const [a, b] = [boxes[i], boxes[j]];
       if (i === j || a === undefined || b === undefined) continue;
       t.ok(x + a.width < x2 || x2 + b.width < x || y + a.height < y2 || y2 + b.height < y, `${i} and ${j}`);
     }
-  t.strictSame(packed([], 1), []);
+  t.strictSame(packBoxes([], 1), []);
 });
 
 test('a small map is drawn whole; kinds that are off are not', async (t) => {
@@ -153,6 +153,14 @@ test('a small map is drawn whole; kinds that are off are not', async (t) => {
   const around = pictureOf(drawing, { kind: 'around', id: 'entity:customer' }, ALL);
   t.ok(around.nodes.some((n) => n.id === 'entity:order'));
   t.notOk(around.nodes.some((n) => n.id === 'metric:net'));
+});
+
+test('around a thing, kinds that are off stay off, also behind a hidden bridge', async (t) => {
+  const drawing = plain(graphOfSchema(SHOP));
+  const drawn = (...kinds: readonly ThingKind[]) =>
+    pictureOf(drawing, { kind: 'around', id: 'entity:order' }, new Set(kinds)).nodes.map(({ id }) => id);
+  t.strictSame(drawn('metric'), ['entity:order', 'metric:revenue']);
+  t.strictSame(drawn('entity'), ['entity:order', 'entity:customer', 'entity:product']);
 });
 
 /** So many entities, each of fifty leading to the first of them. */

@@ -2,7 +2,8 @@ import type { MetricsColumn, MetricsReading } from 'osl-console/screens/metrics/
 import { notesOf, readingOf, wordOf } from 'osl-console/screens/metrics/answer/columns';
 import { changeOf, numberOf, shownFigure } from 'osl-console/screens/metrics/answer/figure';
 import { drawingOf, MOST_BARS, MOST_LINES } from 'osl-console/screens/metrics/answer/plot';
-import { comparedOf, curlOf, daysOf, tableOf } from 'osl-console/screens/metrics/answer/table';
+import { compareAnswers, curlOf, daysOf, tableOf } from 'osl-console/screens/metrics/answer/table';
+import { dimensionsFor, entitiesIn } from 'osl-console/screens/metrics/catalog/dimensions';
 import { bodyOf, conditionOf, literalOf } from 'osl-console/screens/metrics/choice/body';
 import { type Choice, NOTHING, withGroups, withMetrics } from 'osl-console/screens/metrics/choice/choice';
 import { choiceOf, linkOf } from 'osl-console/screens/metrics/choice/link';
@@ -14,7 +15,6 @@ import {
   placeIn,
   shiftOf,
 } from 'osl-console/screens/metrics/choice/period';
-import { entitiesIn, offeredFor } from 'osl-console/screens/metrics/dimensions/offered';
 import { test } from 'tap';
 import { column, entity, relationship, schema } from './support/schema.js';
 
@@ -162,7 +162,7 @@ const SHOP = schema({
 });
 
 test('what a figure can be grouped by without being multiplied', async (t) => {
-  const names = (...of: string[]): readonly string[] => offeredFor(of, SHOP).map((o) => o.name);
+  const names = (...of: string[]): readonly string[] => dimensionsFor(of, SHOP).map((o) => o.name);
   t.ok(names('order').includes('customer__region'));
   t.ok(names('order').includes('city__country'), 'over any number of relationships');
   t.notOk(
@@ -184,11 +184,11 @@ test('what a figure can be grouped by without being multiplied', async (t) => {
   t.ok(names('person').includes('manager__role') && names('person').includes('person__role'));
   t.strictSame(names(), []);
   t.match(
-    offeredFor(['order'], SHOP).find((o) => o.column === 'placed_at'),
+    dimensionsFor(['order'], SHOP).find((o) => o.column === 'placed_at'),
     { isTime: true, filterable: true },
   );
   t.match(
-    offeredFor(['product'], SHOP).find((o) => o.column === 'odd name'),
+    dimensionsFor(['product'], SHOP).find((o) => o.column === 'odd name'),
     { filterable: false },
   );
   t.strictSame(entitiesIn(['osl.entities.order', 'metric:net', 'osl.metrics.net']), ['order']);
@@ -215,7 +215,7 @@ test('two periods are put together by the place of each row', async (t) => {
     ['2025-10-01', 7],
   ]);
   const days = { start: '2026-01-01', end: '2026-03-31' };
-  const { pairs } = comparedOf(now, days, before, { start: '2025-10-01', end: '2025-12-31' });
+  const { pairs } = compareAnswers(now, days, before, { start: '2025-10-01', end: '2025-12-31' });
   t.strictSame(
     pairs.map((p) => [p.now?.['metric_time__month'], p.before?.['revenue'] ?? null]),
     [

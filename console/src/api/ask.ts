@@ -4,7 +4,6 @@ import type { SignedInCaller } from './caller.js';
 import { ProblemError, postJson, send, UnreachedError } from './http.js';
 
 export type { Answer, Plan };
-/** Members of an answer other than its rows. */
 export type AnswerTrailer = Omit<Answer, 'rows'>;
 export type AnswerColumn = Answer['columns'][number];
 

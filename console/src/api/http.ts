@@ -3,7 +3,6 @@ import type { SignedInCaller } from './caller.js';
 
 export type { Problem };
 
-/** Refusal or failure reported by the gateway. */
 export class ProblemError extends Error {
   readonly problem: Problem;
   /** Seconds to wait before another try; null if the gateway names none. */

@@ -1,7 +1,6 @@
 /** Settings that the server sends to a page before sign-in. */
 export interface ServerSettings {
   readonly version: string;
-  /** True if admin screens are served. */
   readonly admin: boolean;
   readonly demo: { readonly callers: readonly DemoCaller[] } | null;
   readonly local_tokens: boolean;

@@ -12,7 +12,7 @@ export function CopyText({ label, text }: CopyTextProps) {
   const [said, setSaid] = useState('');
   const copy = (): void => {
     area.current?.select();
-    // Over plain HTTP of another machine a browser has no clipboard for pages.
+    // Browsers offer no clipboard to pages loaded over plain HTTP from another machine.
     const copied = navigator.clipboard?.writeText(text) ?? Promise.reject(new Error('no clipboard'));
     copied.then(
       () => setSaid('Copied.'),
@@ -41,7 +41,6 @@ export function CopyText({ label, text }: CopyTextProps) {
   );
 }
 
-/** Has the browser save `content` as a file of this name. */
 export function download(name: string, content: string | Blob, type: string): void {
   const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
   const link = document.createElement('a');

@@ -8,7 +8,7 @@ interface DialogProps {
   readonly children: ReactNode;
 }
 
-/** A dialogue above the page: Escape and a click beside it close it, and the keyboard stays within. */
+/** Modal dialog; Escape and a click outside close it. */
 export function Dialog({ title, open, onClose, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();

@@ -7,7 +7,7 @@ interface EmptyProps {
   readonly children?: ReactNode;
 }
 
-/** Says that there is nothing here, why, and what to do. */
+/** Placeholder for an empty view, with the reason and what to do. */
 export function Empty({ title, text, children }: EmptyProps) {
   return (
     <div className="empty">

@@ -2,7 +2,7 @@ import './parts.css';
 import { ProblemError } from '../api/http.js';
 import { caretOf } from './caret.js';
 
-/** Sentence of the gateway; names in backticks are shown as code. */
+/** Message of the gateway; names in backticks are shown as code. */
 export function Words({ text }: { readonly text: string }) {
   return text.split('`').map((part, i) =>
     // biome-ignore lint/suspicious/noArrayIndexKey: a part is its place.
@@ -14,7 +14,6 @@ interface ErrorBoxProps {
   readonly error: unknown;
   /** Query text that the error's position refers to. */
   readonly text?: string;
-  /** Action that would fix the error, if there is one. */
   readonly fix?: { readonly label: string; readonly take: () => void } | null;
 }
 
@@ -54,4 +53,23 @@ export function ErrorBox({ error, text, fix }: ErrorBoxProps) {
       <p className="quiet">request {request_id}</p>
     </div>
   );
+}
+
+/**
+ * Errors of loading a part of the console, as reported by Vite: its files have other names after an upgrade, and the
+ * server may be unreachable. Only reloading the page helps.
+ */
+const faults = new WeakSet<object>();
+
+addEventListener('vite:preloadError', (event) => {
+  const { payload } = event as Event & { readonly payload?: unknown }; // as Vite makes it
+  if (typeof payload === 'object' && payload !== null) faults.add(payload);
+});
+
+export const RELOAD_TITLE = 'The console has to be loaded again';
+export const RELOAD_WORDS =
+  'A part of it could not be loaded: the gateway was replaced by another version, or cannot be reached.';
+
+export function isLoadFault(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && faults.has(error);
 }

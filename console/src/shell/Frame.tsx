@@ -13,7 +13,7 @@ import type { SignedInCaller } from '../api/caller.js';
 import type { ServerSettings } from '../api/settings.js';
 import { Dialog } from '../parts/Dialog.js';
 import { Empty } from '../parts/Empty.js';
-import { isLoadFault, RELOAD_TITLE, RELOAD_WORDS } from '../parts/load-fault.js';
+import { isLoadFault, RELOAD_TITLE, RELOAD_WORDS } from '../parts/ErrorBox.js';
 import { ADMIN_SCREENS, hashOf, SCREENS, type ScreenName, TITLES, usePlace } from './routes.js';
 import { SignIn } from './SignIn.js';
 import { SessionContext } from './session.js';
@@ -38,7 +38,7 @@ export function Frame({ caller, settings, signedIn }: FrameProps) {
   useEndOf(caller, signedIn.end);
   const { entries } = signedIn;
   useEffect(() => {
-    // The sign-in form that had the focus is gone; after a reload the page starts at its top.
+    // The sign-in form that had the focus has been removed.
     if (entries > 0) toMain();
   }, [entries]);
   return (
@@ -126,7 +126,7 @@ interface BoundaryState {
   readonly fault: string | null;
 }
 
-/** Error boundary: confines an error to its screen. */
+/** Confines an error to its screen. */
 class Boundary extends Component<BoundaryProps, BoundaryState> {
   override state: BoundaryState = { title: '', fault: null };
 
@@ -176,7 +176,6 @@ interface HeaderProps {
   readonly onLeave: () => void;
 }
 
-/** Navigation, and the signed-in caller. */
 function Header({ caller, version, screen, screens, onSwitch, onLeave }: HeaderProps) {
   return (
     <header className="header">
@@ -247,7 +246,6 @@ function screenNamed(name: ScreenName): LazyExoticComponent<ComponentType> | nul
   return LOADED.get(name) ?? null;
 }
 
-/** Screens available to the caller. */
 function screensFor(isAdmin: boolean): readonly ScreenName[] {
   return SCREENS.filter((name) => LOADED.has(name) && (isAdmin || !ADMIN_SCREENS.has(name)));
 }

@@ -2,19 +2,19 @@ import { type FormEvent, useId, useState } from 'react';
 import type { SignedInCaller } from '../api/caller.js';
 import { ProblemError } from '../api/http.js';
 import type { IdentityProvider, ServerSettings } from '../api/settings.js';
-import { isLoadFault, RELOAD_TITLE, RELOAD_WORDS } from '../parts/load-fault.js';
-import type { SignedIn } from './kept.js';
+import { isLoadFault, RELOAD_TITLE, RELOAD_WORDS } from '../parts/ErrorBox.js';
+import type { SignedIn } from './sign-in.js';
 import { demoToken, signedInCaller } from './sign-in.js';
 
 export interface SignInProps {
   readonly settings: ServerSettings;
   readonly onCaller: (caller: SignedInCaller) => void;
-  /** True if the tab is to know the caller after a reload; another beside the first is not kept. */
+  /** True if the tab keeps the sign-in across a reload; a second caller is not kept. */
   readonly stored?: boolean;
   readonly ended?: () => void;
 }
 
-/** Ways to sign in: a choice in the demo, a provider, a token. */
+/** Sign-in by demo caller, identity provider, or token. */
 export function SignIn({ settings, onCaller, stored = true, ended }: SignInProps) {
   const [fault, setFault] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);
@@ -47,7 +47,7 @@ export function SignIn({ settings, onCaller, stored = true, ended }: SignInProps
         <Providers
           issuers={issuers}
           busy={busy}
-          onChoose={(issuer) => attempt(async () => (await import('./oidc.js')).leaveFor(issuer))}
+          onChoose={(issuer) => attempt(async () => (await import('./oidc.js')).redirectToProvider(issuer))}
         />
       )}
       <TokenForm

@@ -1,4 +1,4 @@
-/** Signing in with a provider, in the browser: authorisation code with PKCE (RFC 7636, RFC 9700), by oauth4webapi. */
+/** OIDC sign-in in the browser: authorization code with PKCE (RFC 7636, RFC 9700), by oauth4webapi. */
 import * as oauth from 'oauth4webapi';
 import type { IdentityProvider } from '../api/settings.js';
 
@@ -31,7 +31,7 @@ async function serverOf({ issuer }: IdentityProvider): Promise<oauth.Authorizati
 }
 
 /** Redirects to the provider. @throws Error if it cannot be reached */
-export async function leaveFor(issuer: IdentityProvider): Promise<void> {
+export async function redirectToProvider(issuer: IdentityProvider): Promise<void> {
   const server = await serverOf(issuer);
   if (server.authorization_endpoint === undefined) throw new Error('the provider says nowhere to sign in');
   const verifier = oauth.generateRandomCodeVerifier();
@@ -60,7 +60,7 @@ export interface ProviderReturn {
 }
 
 /** Completes a sign-in after the provider's redirect, and restores the address. @throws Error */
-export async function comeBack(): Promise<ProviderReturn> {
+export async function completeRedirect(): Promise<ProviderReturn> {
   const url = new URL(location.href);
   const kept = sessionStorage.getItem(KEY);
   sessionStorage.removeItem(KEY);

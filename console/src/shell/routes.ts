@@ -22,7 +22,7 @@ export const TITLES: Readonly<Record<ScreenName, string>> = {
 /** Screens that require an admin role. */
 export const ADMIN_SCREENS: ReadonlySet<ScreenName> = new Set(['policy', 'audit', 'operations']);
 
-/** Address that a hash names; the first screen if it names none. */
+/** Parses a hash; defaults to the first screen. */
 export function placeOf(hash: string): PageAddress {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?', 2);
   const screen = SCREENS.find((name) => name === path) ?? 'ask';
@@ -39,7 +39,6 @@ function subscribe(changed: () => void): () => void {
   return () => removeEventListener('hashchange', changed);
 }
 
-/** Current address of the page. */
 export function usePlace(): PageAddress {
   const hash = useSyncExternalStore(subscribe, () => location.hash);
   return placeOf(hash);

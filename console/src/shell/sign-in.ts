@@ -1,6 +1,6 @@
 import { callerOf, type SignedInCaller } from '../api/caller.js';
 import { faultOf } from '../api/http.js';
-import { keep, type SignedIn } from './kept.js';
+import type { IdentityProvider } from '../api/settings.js';
 
 /** Token of one of the demo's callers; only a demo on this machine issues it. @throws ProblemError, UnreachedError */
 export async function demoToken(chain: readonly string[]): Promise<string> {
@@ -56,5 +56,39 @@ function renewalOf(signedIn: SignedIn, admin: boolean): (() => Promise<string>) 
       const unknown: never = signedIn;
       throw new Error(`unexpected sign-in ${String(unknown)}`);
     }
+  }
+}
+
+/**
+ * Sign-in of a tab, kept in session storage: it survives a reload, is readable by this origin only, and ends with the
+ * tab.
+ */
+export type SignedIn =
+  | { readonly kind: 'pasted'; readonly token: string }
+  | { readonly kind: 'demo'; readonly token: string; readonly chain: readonly string[] }
+  | {
+      readonly kind: 'oidc';
+      readonly token: string;
+      readonly idToken: string;
+      readonly issuer: IdentityProvider;
+    };
+
+const KEY = 'osl.signed-in';
+
+/** Removes the sign-in and unfinished input. */
+export function forgetTab(): void {
+  sessionStorage.clear();
+}
+
+export function keep(signedIn: SignedIn): void {
+  sessionStorage.setItem(KEY, JSON.stringify(signedIn));
+}
+
+export function kept(): SignedIn | null {
+  try {
+    // written by this page
+    return JSON.parse(sessionStorage.getItem(KEY) ?? 'null') as SignedIn | null;
+  } catch {
+    return null;
   }
 }

@@ -1,4 +1,3 @@
-/** Light, dark, or as the system has it. */
 export const THEMES = ['system', 'light', 'dark'] as const;
 export type Theme = (typeof THEMES)[number];
 
@@ -19,13 +18,12 @@ export function nextTheme(theme: Theme): Theme {
   return THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'system';
 }
 
-/** True if the page is dark now. */
 export function isDark(): boolean {
   const set = document.documentElement.dataset['theme'];
   return set === undefined ? matchMedia('(prefers-color-scheme: dark)').matches : set === 'dark';
 }
 
-/** Calls `changed` whenever `isDark` may have changed; gives what ends that. */
+/** Calls `changed` whenever `isDark` may have changed; returns the unsubscribe function. */
 export function watchDark(changed: () => void): () => void {
   const media = matchMedia('(prefers-color-scheme: dark)');
   const observer = new MutationObserver(changed);

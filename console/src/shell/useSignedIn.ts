@@ -1,8 +1,7 @@
 import { useCallback, useEffect, useState } from 'react';
 import type { SignedInCaller } from '../api/caller.js';
 import type { ServerSettings } from '../api/settings.js';
-import { forgetTab, kept, type SignedIn } from './kept.js';
-import { exchangedToken, signedInCaller } from './sign-in.js';
+import { exchangedToken, forgetTab, kept, type SignedIn, signedInCaller } from './sign-in.js';
 
 /** Sign-in of this tab: its caller, null if nobody has signed in, and whether the token has expired. */
 export interface SignedInState {
@@ -46,7 +45,7 @@ export function useSignedIn(settings: ServerSettings | null): SignedInState {
       setCaller((now) => now ?? (known === null ? null : signedInCaller(known, options)));
       return;
     }
-    comeBack(admin)
+    completeSignIn(admin)
       .then((signedIn) => {
         const returned = signedInCaller(signedIn, options);
         if (returned !== null) enter(returned);
@@ -64,8 +63,8 @@ function isReturn(): boolean {
 }
 
 /** Completes the sign-in of a user who returns from a provider. @throws Error, ProblemError */
-async function comeBack(admin: boolean): Promise<SignedIn> {
+async function completeSignIn(admin: boolean): Promise<SignedIn> {
   const oidc = await import('./oidc.js');
-  const { issuer, idToken } = await oidc.comeBack();
+  const { issuer, idToken } = await oidc.completeRedirect();
   return { kind: 'oidc', issuer, idToken, token: await exchangedToken(idToken, admin) };
 }

@@ -74,7 +74,6 @@ function svgOf({ init }: ChartModule, spec: ChartSpec): string {
   return text;
 }
 
-/** Saves the chart as PNG at twice the pixel density. */
 function savePng({ init }: ChartModule, spec: ChartSpec, name: string): void {
   const place = document.createElement('div');
   const chart = init(place, null, { renderer: 'canvas', devicePixelRatio: 2, ...SAVED });

@@ -1,9 +1,7 @@
 import type { EChartsCoreOption } from 'echarts/core';
 
-/** A chart as plain data. */
 export interface ChartSpec {
   readonly kind: 'line' | 'bar' | 'scatter';
-  /** Name and scale of the x axis. */
   readonly x: { readonly name: string; readonly scale: 'time' | 'category' | 'value' };
   readonly y: { readonly name: string };
   readonly series: readonly ChartSeries[];
@@ -17,7 +15,6 @@ export interface ChartSeries {
   readonly points: readonly (readonly [x: number | string, y: number | null])[];
 }
 
-/** Current colours of the page. */
 export interface ChartColours {
   readonly text: string;
   readonly quiet: string;

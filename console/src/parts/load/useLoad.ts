@@ -46,7 +46,7 @@ export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Pr
 }
 
 /** `value`, updated once it has not changed for `ms` milliseconds; for typed input. */
-export function useLater<T>(value: T, ms = 250): T {
+export function useDebounced<T>(value: T, ms = 250): T {
   const [later, setLater] = useState(value);
   useEffect(() => {
     const timer = setTimeout(() => setLater(value), ms);

@@ -8,7 +8,7 @@ export interface ExampleQuestion {
 
 const MOST = 6;
 
-/** Questions of the schema's own, one of each kind first. */
+/** Example queries from the schema, one of each kind first. */
 export function examplesOf({
   entities,
   facets,

@@ -48,7 +48,6 @@ interface Word {
   readonly to: number;
 }
 
-/** Names and literals from `start` on. */
 function wordsIn(text: string, start: number): readonly Word[] {
   const found = text.slice(start).matchAll(/'((?:[^']|'')*)'|"((?:[^"]|"")*)"|[\p{L}_][\p{L}\p{N}_$]*/gu);
   return [...found].map(({ 0: all, 1: literal, 2: quoted, index }) => {

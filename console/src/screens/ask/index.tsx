@@ -17,7 +17,6 @@ import { useAnswer } from './useAnswer.js';
 import { type QuestionDraft, useDraft } from './useDraft.js';
 import './ask.css';
 
-/** A question as text, and its answer. */
 export function Screen() {
   const { caller } = useSession();
   const known = useSchema(caller);
@@ -122,7 +121,6 @@ type PlanState =
   | { readonly kind: 'explained'; readonly plan: Plan }
   | { readonly kind: 'failed'; readonly text: string; readonly error: unknown };
 
-/** The plan of one question at a time. */
 function usePlan(caller: SignedInCaller) {
   const [state, setState] = useState<PlanState>({ kind: 'idle' });
   const asking = useRef<AbortController | null>(null);

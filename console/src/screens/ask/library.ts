@@ -82,7 +82,6 @@ export function withoutSaved(library: Library, name: string): Library {
 export interface LibraryState {
   readonly library: Library;
   asked(kept: LibraryEntry): void;
-  /** Returns false if the browser cannot store it. */
   save(saved: SavedQuery): boolean;
   forget(name: string): void;
   forgetHistory(): void;

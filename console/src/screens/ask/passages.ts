@@ -40,7 +40,7 @@ function spansOf(highlights: unknown): readonly (readonly [number, number])[] {
   });
 }
 
-/** `text` parted at spans, which are ascending and apart and count code points. */
+/** Splits `text` at spans, which are ascending, disjoint, and in code points. */
 export function stretchesOf(text: string, spans: readonly (readonly [number, number])[]): readonly Stretch[] {
   const points = [...text];
   const out: Stretch[] = [];

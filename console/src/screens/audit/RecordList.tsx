@@ -3,7 +3,7 @@
 import { type KeyboardEvent, useId, useLayoutEffect, useRef, useState } from 'react';
 import type { AuditRecord } from '../../api/admin-types.js';
 import { scrollTo, windowOf } from '../../parts/grid/grid-data.js';
-import { counted, momentOf, shortName, tookOf } from '../../parts/load/words.js';
+import { formatCount, formatDuration, formatTime, shortName } from '../../parts/load/format.js';
 
 interface RecordListProps {
   readonly records: readonly AuditRecord[];
@@ -133,7 +133,7 @@ function Row({ id, record, index, isActive, isChosen, onClick }: RowProps) {
       onClick={onClick}
     >
       <div role="gridcell" className="records-time" title={record.ts}>
-        {momentOf(record.ts)}
+        {formatTime(record.ts)}
       </div>
       <div role="gridcell" title={whoOf(record)}>
         {whoOf(record)}
@@ -164,7 +164,7 @@ export function whoOf({ subject, chain }: AuditRecord): string {
 function aboutOf({ objects, objects_omitted }: AuditRecord): string {
   const first = objects.slice(0, 3).map(shortName).join(', ');
   const more = objects.length - 3 + objects_omitted;
-  return more > 0 ? `${first} and ${counted(more)} more` : first;
+  return more > 0 ? `${first} and ${formatCount(more)} more` : first;
 }
 
 export function resultOf({ kind, decision, outcome, code }: AuditRecord): {
@@ -189,8 +189,8 @@ export function sentenceOf(record: AuditRecord): string {
     }
     case 'outcome': {
       const result = outcome === 'ok' ? 'succeeded' : (outcome ?? 'ended');
-      const returned = rows === null ? '' : `, ${counted(rows)} ${rows === 1 ? 'row' : 'rows'} returned`;
-      const took = duration_us === null ? '' : ` in ${tookOf(duration_us)}`;
+      const returned = rows === null ? '' : `, ${formatCount(rows)} ${rows === 1 ? 'row' : 'rows'} returned`;
+      const took = duration_us === null ? '' : ` in ${formatDuration(duration_us)}`;
       return `${result}${code === null ? '' : ` with ${code}`}${returned}${took}`;
     }
     case 'event':

@@ -1,10 +1,9 @@
 import type { ChainVerdict, VerificationJob } from '../../api/admin-types.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
+import { formatCount, formatTime } from '../../parts/load/format.js';
 import { useJob } from '../../parts/load/useLoad.js';
-import { counted, momentOf } from '../../parts/load/words.js';
 import { useSession } from '../../shell/session.js';
 
-/** Verifies the whole log on the server, and shows the result. */
 export function Verify() {
   const { caller } = useSession();
   const { job, error, begin } = useJob<VerificationJob>(caller, '/admin/audit/verification');
@@ -48,7 +47,7 @@ function Standing({ job: { state, progress, ended_at, by } }: { readonly job: Ve
   if (ended_at === null) return <span className="quiet">Not verified since the server started.</span>;
   return (
     <span className="quiet">
-      {momentOf(ended_at).slice(0, 19)}
+      {formatTime(ended_at).slice(0, 19)}
       {by === null ? '' : ` by ${by}`}
     </span>
   );
@@ -61,7 +60,7 @@ function Progress({ progress }: { readonly progress: VerificationJob['progress']
     <span className="verify-progress">
       <progress aria-label="Verified" value={progress === null ? 0 : at('segments')} max={all} />
       <span role="status" className="quiet">
-        chain {at('chain')} of {at('chains')}, {counted(at('records'))} records
+        chain {at('chain')} of {at('chains')}, {formatCount(at('records'))} records
       </span>
     </span>
   );
@@ -73,7 +72,7 @@ function Chain({ chain }: { readonly chain: ChainVerdict }) {
   return (
     <article className={`chain ${isGood ? 'chain-good' : 'chain-bad'}`}>
       <h3>{chain.chain}</h3>
-      <p className="chain-figure">{counted(records)} records</p>
+      <p className="chain-figure">{formatCount(records)} records</p>
       <dl>
         <dt>integrity</dt>
         <dd>{integrity}</dd>
@@ -83,26 +82,26 @@ function Chain({ chain }: { readonly chain: ChainVerdict }) {
         <dd>
           {anchor === null
             ? 'by no checkpoint'
-            : `${counted(anchor.size)} records${anchor.time === null ? '' : `, ${momentOf(anchor.time).slice(0, 19)}`}`}
-          {unanchored > 0 && `; ${counted(unanchored)} newer ones not yet`}
+            : `${formatCount(anchor.size)} records${anchor.time === null ? '' : `, ${formatTime(anchor.time).slice(0, 19)}`}`}
+          {unanchored > 0 && `; ${formatCount(unanchored)} newer ones not yet`}
         </dd>
         {openDecisions > 0 && (
           <>
             <dt>under way</dt>
-            <dd>{counted(openDecisions)} requests</dd>
+            <dd>{formatCount(openDecisions)} requests</dd>
           </>
         )}
         {kept !== null && (
           <>
             <dt>kept</dt>
-            <dd>from record {counted(kept.from)} on</dd>
+            <dd>from record {formatCount(kept.from)} on</dd>
           </>
         )}
       </dl>
       {problem !== null && (
         <p className="chain-problem">
           <strong>{problem.kind}</strong>: {problem.message}, {problem.segment} at byte{' '}
-          {counted(problem.offset)}, record {counted(problem.seq)}
+          {formatCount(problem.offset)}, record {formatCount(problem.seq)}
         </p>
       )}
       {chain.verifier_key !== null && (

@@ -4,14 +4,14 @@ import type { AuditRecord, RecordPage } from '../../api/admin-types.js';
 import type { SignedInCaller } from '../../api/caller.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
-import { useLater } from '../../parts/load/useLoad.js';
-import { counted } from '../../parts/load/words.js';
+import { formatCount } from '../../parts/load/format.js';
+import { useDebounced } from '../../parts/load/useLoad.js';
 import { Tabs } from '../../parts/Tabs.js';
 import { useSession } from '../../shell/session.js';
-import { CheckFile } from './CheckFile.js';
+import { ProofFileCheck } from './ProofFileCheck.js';
 import { RecordList } from './RecordList.js';
+import { type ChosenRequest, RequestRecords } from './RequestRecords.js';
 import { ALL, type RecordFilter, SINCE, searchParameters } from './record-filter.js';
-import { type ChosenRequest, Story } from './Story.js';
 import { Verify } from './Verify.js';
 import './audit.css';
 
@@ -41,7 +41,7 @@ function Panel({ tab }: { readonly tab: AuditTab }) {
     case 'verify':
       return <Verify />;
     case 'check':
-      return <CheckFile />;
+      return <ProofFileCheck />;
     default: {
       const unknown: never = tab;
       return unknown;
@@ -49,12 +49,11 @@ function Panel({ tab }: { readonly tab: AuditTab }) {
   }
 }
 
-/** Records, and the story of the request of one of them. */
 function Search() {
   const { caller } = useSession();
   const [filter, setFilter] = useState<RecordFilter>(ALL);
   const [chosen, setChosen] = useState<ChosenRequest | null>(null);
-  const { records, isLoading, error, hasMore, more, again } = useSearch(caller, useLater(filter, 300));
+  const { records, isLoading, error, hasMore, more, again } = useSearch(caller, useDebounced(filter, 300));
   return (
     <div className={`audit-search${chosen === null ? '' : ' audit-with-story'}`}>
       <div className="audit-side">
@@ -77,7 +76,7 @@ function Search() {
         )}
         <p className="audit-foot quiet" role="status">
           <span>
-            {isLoading ? 'Loading …' : `${counted(records.length)} records${hasMore ? ' so far' : ''}`}
+            {isLoading ? 'Loading …' : `${formatCount(records.length)} records${hasMore ? ' so far' : ''}`}
           </span>
           {hasMore && !isLoading && (
             <button type="button" onClick={more}>
@@ -86,7 +85,7 @@ function Search() {
           )}
         </p>
       </div>
-      {chosen !== null && <Story key={chosen.id} request={chosen} onClose={() => setChosen(null)} />}
+      {chosen !== null && <RequestRecords key={chosen.id} request={chosen} onClose={() => setChosen(null)} />}
     </div>
   );
 }
@@ -105,7 +104,6 @@ const TEXTS = [
   { name: 'request', title: 'Request', hint: 'request ID' },
 ] as const;
 
-/** Filters of the audit log search. */
 function FilterBar({ filter, onChange, onAgain }: FilterBarProps) {
   const choose = <T extends string>(value: string, of: readonly T[]): T | undefined =>
     of.find((one) => one === value);

@@ -5,7 +5,6 @@ export const SINCE = [
   { name: 'week', ms: 604_800_000 },
 ] as const;
 
-/** Filters of a search. */
 export interface RecordFilter {
   readonly subject: string;
   readonly object: string;

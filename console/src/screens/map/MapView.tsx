@@ -2,7 +2,7 @@ import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } fro
 import type { SignedInCaller } from '../../api/caller.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
-import { useAnswer } from '../../parts/thread/useAnswer.js';
+import { useAnswer } from '../../parts/thread/queryable-thread.js';
 import { hashOf, usePlace } from '../../shell/routes.js';
 import { Differences, SecondCaller } from './callers/Differences.js';
 import { KINDS, type ThingKind } from './graph/model.js';
@@ -24,7 +24,6 @@ export interface MapViewProps {
   readonly onSecond: (caller: SignedInCaller | null) => void;
 }
 
-/** Rows that a list shows at first. */
 const FIRST = 100;
 const MOST_FOUND = 40;
 
@@ -223,12 +222,11 @@ const TYPED = 'input, textarea, select, [contenteditable], dialog[open]';
 
 interface CrumbsProps {
   readonly drawn: DrawnPicture;
-  /** The cluster or thing whose part of the map this is. */
+  /** Cluster or thing whose surroundings are shown. */
   readonly within: string | null;
   readonly onAll: () => void;
 }
 
-/** Position on the map, and how much of it is drawn. */
 function Crumbs({ drawn, within, onAll }: CrumbsProps) {
   const { nodes, inScope, total } = drawn;
   const isOverview = nodes.some((node) => node.kind === 'cluster');

@@ -11,7 +11,7 @@ export interface SearchBoxProps {
 
 const NONE: MapSearchResult = { found: [], total: 0 };
 
-/** Finds things and columns by name, synonym or description: a combobox, so that keys alone pick from it. */
+/** Search for things and columns by name, synonym or description: a combobox that can be used by keyboard alone. */
 export function SearchBox({ search, onPick, input }: SearchBoxProps) {
   const id = useId();
   const [term, setTerm] = useState('');

@@ -14,7 +14,6 @@ export interface ThingListProps {
 
 const GROUPS: readonly (ThingKind | 'cluster')[] = ['cluster', ...KINDS];
 
-/** Things in the picture as a list, in words. */
 export function ThingList({ nodes, open, onOpen, callers }: ThingListProps) {
   return (
     <nav className="map-list" aria-label="Things in the picture">

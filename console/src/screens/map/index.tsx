@@ -2,7 +2,7 @@ import { useState } from 'react';
 import type { SignedInCaller } from '../../api/caller.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
-import { useThread } from '../../parts/thread/useAnswer.js';
+import { useThread } from '../../parts/thread/queryable-thread.js';
 import { useSession } from '../../shell/session.js';
 import { MapView } from './MapView.js';
 import './map.css';
@@ -10,7 +10,6 @@ import { useMapOf } from './useMapOf.js';
 import { beginMapThread } from './worker/begin.js';
 import type { MapQuestions } from './worker/protocol.js';
 
-/** The semantic graph as this caller sees it, alone or beside another caller's. */
 export function Screen() {
   const { caller } = useSession();
   const [second, setSecond] = useState<SignedInCaller | null>(null);

@@ -1,12 +1,12 @@
 import { MOST_DRAWN, type PictureScope } from './graph/picture.js';
 
-/** Part of the map shown, as the address names it, so that a link shows it to anybody who may see it. */
+/** Part of the map shown; stored in the address so that links work. */
 export interface MapPlace {
-  /** The thing in the panel. */
+  /** Thing in the panel. */
   readonly at: string | null;
-  /** The column that was searched for. */
+  /** Column found by the search. */
   readonly column: string | null;
-  /** A cluster, or a thing whose surroundings are drawn; null for all. */
+  /** Cluster, or thing whose surroundings are drawn; null for all. */
   readonly within: string | null;
 }
 

@@ -10,7 +10,7 @@ export type MapState =
   | { readonly kind: 'failed'; readonly error: unknown; readonly again: () => void }
   | { readonly kind: 'ready'; readonly loaded: LoadedMap };
 
-/** Loads what `caller` may know of the graph into the map's thread, so that the page never parses it whole. */
+/** Loads the caller's graph into the worker thread, so that the page never parses it. */
 export function useMapOf(thread: MapThread | null, caller: SignedInCaller | null, side: MapSide): MapState {
   const [state, setState] = useState<MapState>({ kind: 'none' });
   const [tries, setTries] = useState(0);

@@ -1,8 +1,8 @@
 import { identifier } from 'osl-compiler/sql-text';
 import type { ViewerMark } from './graph/difference.js';
-import type { Sight, Thing, ThingKind } from './graph/model.js';
+import type { Thing, ThingKind, Visibility } from './graph/model.js';
 
-/** Names of things on this screen, in one place, so that list, picture and panel agree. */
+/** Names of kinds in list, picture and panel. */
 
 export const KIND_WORDS: Readonly<Record<ThingKind, { readonly one: string; readonly many: string }>> = {
   entity: { one: 'entity', many: 'entities' },
@@ -11,14 +11,14 @@ export const KIND_WORDS: Readonly<Record<ThingKind, { readonly one: string; read
   metric: { one: 'metric', many: 'metrics' },
 };
 
-export const SIGHT_WORDS: Readonly<Record<Sight, string>> = {
+export const SIGHT_WORDS: Readonly<Record<Visibility, string>> = {
   clear: 'in the clear',
   partly_masked: 'masked in some rows',
   masked: 'masked',
   aggregates: 'aggregates only',
 };
 
-export function sightWord(sight: Sight | null): string {
+export function sightWord(sight: Visibility | null): string {
   return sight === null ? 'not at all' : SIGHT_WORDS[sight];
 }
 

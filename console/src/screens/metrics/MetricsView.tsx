@@ -2,13 +2,13 @@ import { useMemo, useReducer, useState } from 'react';
 import type { SignedInCaller } from '../../api/caller.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
-import { goTo, isOwn, trust } from '../../parts/own-places.js';
-import { useAnswer } from '../../parts/thread/useAnswer.js';
+import { useAnswer } from '../../parts/thread/queryable-thread.js';
+import { goTo, isOwn, trust } from '../../parts/trusted-addresses.js';
 import { usePlace } from '../../shell/routes.js';
 import { AnswerBar } from './answer/AnswerBar.js';
 import { AnswerView } from './answer/AnswerView.js';
-import { type MetricsAnswerState, useMetricsAnswer } from './answer/useAsked.js';
-import { type CommonGroups, findCommonGroups } from './catalog/ground.js';
+import { type MetricsAnswerState, useMetricsAnswer } from './answer/useMetricsAnswer.js';
+import { type CommonGroups, findCommonGroups } from './catalog/common-groups.js';
 import type { CatalogMetric, CatalogThread } from './catalog/protocol.js';
 import { type Choice, keyOf, NOTHING, withGroups, withMetrics } from './choice/choice.js';
 import { choiceOf, linkOf } from './choice/link.js';
@@ -76,7 +76,7 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
         {mayAsk ? (
           <Answered state={state} />
         ) : (
-          <Brought
+          <LinkedQuestion
             choice={choice}
             onAsk={() => {
               trust(location.hash);
@@ -89,13 +89,13 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
   );
 }
 
-interface BroughtProps {
+interface LinkedQuestionProps {
   readonly choice: Choice;
   readonly onAsk: () => void;
 }
 
 /** Question from a link: it runs only when its reader confirms. */
-function Brought({ choice, onAsk }: BroughtProps) {
+function LinkedQuestion({ choice, onAsk }: LinkedQuestionProps) {
   const groups = choice.groups.map(keyOf);
   return (
     <Empty
@@ -142,7 +142,6 @@ interface MetricListProps {
 
 const MOST = 60;
 
-/** The metrics that the caller has. */
 function MetricList({ thread, picked, onToggle }: MetricListProps) {
   const [term, setTerm] = useState('');
   const find = useMemo(() => () => thread.ask('metrics', { term, most: MOST }), [thread, term]);
@@ -176,7 +175,6 @@ interface GalleryProps {
 
 const MOST_IN_GALLERY = 90;
 
-/** The metrics that there are, to begin with one. */
 function Gallery({ thread, onPick }: GalleryProps) {
   const [term, setTerm] = useState('');
   const find = useMemo(() => () => thread.ask('metrics', { term, most: MOST_IN_GALLERY }), [thread, term]);

@@ -3,14 +3,13 @@ import type { SignedInCaller } from '../../api/caller.js';
 import { send } from '../../api/http.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
-import { useThread } from '../../parts/thread/useAnswer.js';
+import { useThread } from '../../parts/thread/queryable-thread.js';
 import { useSession } from '../../shell/session.js';
 import { beginCatalogThread } from './catalog/begin.js';
 import type { CatalogQuestions, CatalogThread } from './catalog/protocol.js';
 import { MetricsView } from './MetricsView.js';
 import './metrics.css';
 
-/** Figures of the business, picked without typing, as a chart and a table. */
 export function Screen() {
   const { caller } = useSession();
   const catalog = useCatalog(caller);
@@ -48,7 +47,7 @@ export function Screen() {
   }
 }
 
-/** The schema of the caller, in a thread that can be asked about it. */
+/** Schema of the caller, loaded into the worker thread. */
 type CatalogState =
   | { readonly kind: 'loading' }
   | { readonly kind: 'failed'; readonly error: unknown; readonly again: () => void }

@@ -2,12 +2,11 @@ import { adminGet } from '../../api/admin.js';
 import type { Figures, Freshness } from '../../api/admin-types.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
+import { formatAge, formatCount, formatTime } from '../../parts/load/format.js';
 import { useLoad } from '../../parts/load/useLoad.js';
-import { agoOf, counted, momentOf } from '../../parts/load/words.js';
 import { useSession } from '../../shell/session.js';
 import { Scroll } from './Processes.js';
 
-/** Age of indexes and rollups, and the versions in use. */
 export function FreshnessPanel() {
   const { caller } = useSession();
   const { value, error, again } = useLoad('freshness', (signal) =>
@@ -37,7 +36,7 @@ export function FreshnessPanel() {
           <dd>
             {published === null
               ? 'nothing: the manifest file alone'
-              : `version ${published.number}, ${momentOf(published.at).slice(0, 16)}`}
+              : `version ${published.number}, ${formatTime(published.at).slice(0, 16)}`}
           </dd>
         </dl>
       </section>
@@ -51,7 +50,7 @@ export function FreshnessPanel() {
               {indexed_at === null ? (
                 <span className="warning-text">unknown: has it been indexed?</span>
               ) : (
-                <span title={indexed_at}>read {agoOf(indexed_at, now)} ago</span>
+                <span title={indexed_at}>read {formatAge(indexed_at, now)} ago</span>
               )}
             </li>
           ))}
@@ -68,7 +67,7 @@ export function FreshnessPanel() {
               <span className={state === 'ready' ? '' : 'warning-text'}>{state}</span>
               {built_at !== null && (
                 <span className="quiet">
-                  built {agoOf(built_at, now)} ago{rows === null ? '' : `, ${counted(rows)} rows`}
+                  built {formatAge(built_at, now)} ago{rows === null ? '' : `, ${formatCount(rows)} rows`}
                 </span>
               )}
             </li>
@@ -111,7 +110,7 @@ export function LineagePanel({ figures: { lineage, lineage_lag } }: { readonly f
                 <th scope="row">{one.endpoint}</th>
                 {COLUMNS.map((name) => (
                   <td key={name} className="number">
-                    {counted(one[name])}
+                    {formatCount(one[name])}
                   </td>
                 ))}
                 <td>
@@ -123,7 +122,7 @@ export function LineagePanel({ figures: { lineage, lineage_lag } }: { readonly f
         </table>
       </Scroll>
       {lineage_lag !== null && lineage_lag > 0 && (
-        <p className="quiet">{counted(lineage_lag)} records of the audit log are not events yet.</p>
+        <p className="quiet">{formatCount(lineage_lag)} records of the audit log are not events yet.</p>
       )}
     </>
   );

@@ -3,7 +3,7 @@ import type { Figures } from '../../api/admin-types.js';
 import { Chart } from '../../parts/chart/Chart.js';
 import type { ChartSpec } from '../../parts/chart/option.js';
 import { Empty } from '../../parts/Empty.js';
-import { counted } from '../../parts/load/words.js';
+import { formatCount } from '../../parts/load/format.js';
 import { type LatencyLine, latencyLines, msText } from './figures.js';
 import { Scroll } from './Processes.js';
 
@@ -34,7 +34,7 @@ export function Latency({ figures: { latency, refusals } }: { readonly figures: 
               <tr key={`${form} ${surface}`}>
                 <th scope="row">{form === '' ? 'other requests' : form}</th>
                 <td>{surface}</td>
-                <td className="number">{counted(count)}</td>
+                <td className="number">{formatCount(count)}</td>
                 {[mean, p50, p95, p99].map((ms, i) => (
                   // biome-ignore lint/suspicious/noArrayIndexKey: a column is its place.
                   <td key={i} className="number">
@@ -55,7 +55,7 @@ export function Latency({ figures: { latency, refusals } }: { readonly figures: 
           <ul className="codes">
             {refusals.map(({ code, count }) => (
               <li key={code}>
-                <code>{code}</code> {counted(count)}
+                <code>{code}</code> {formatCount(count)}
               </li>
             ))}
           </ul>

@@ -2,8 +2,8 @@ import { useState } from 'react';
 import { adminGet } from '../../api/admin.js';
 import type { Figures, Limits, QuotaView, SessionView } from '../../api/admin-types.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
-import { useLater, useLoad } from '../../parts/load/useLoad.js';
-import { counted } from '../../parts/load/words.js';
+import { formatCount } from '../../parts/load/format.js';
+import { useDebounced, useLoad } from '../../parts/load/useLoad.js';
 import { useSession } from '../../shell/session.js';
 import { amountText, quotaName } from './figures.js';
 
@@ -12,11 +12,11 @@ interface LimitsPanelProps {
   readonly figures: Figures;
 }
 
-/** The limits of the policy, and how much of them is used: by all, or by one subject. */
+/** Limits of the policy and their use, by all or by one subject. */
 export function LimitsPanel({ sessions, figures }: LimitsPanelProps) {
   const { caller } = useSession();
   const [subject, setSubject] = useState('');
-  const settled = useLater(subject.trim());
+  const settled = useDebounced(subject.trim());
   const { value, error, again } = useLoad(`limits ${settled}`, (signal) =>
     adminGet<Limits>(caller, '/admin/limits', { subject: settled }, signal),
   );
@@ -56,12 +56,12 @@ export function LimitsPanel({ sessions, figures }: LimitsPanelProps) {
             <ul className="codes">
               {value.per_second.map(({ bucket, most }) => (
                 <li key={bucket}>
-                  {bucket} <strong>{counted(most)}</strong>
+                  {bucket} <strong>{formatCount(most)}</strong>
                 </li>
               ))}
             </ul>
             <p className="quiet">
-              {counted(refused)} requests were refused for a limit since the start (E4290).
+              {formatCount(refused)} requests were refused for a limit since the start (E4290).
             </p>
           </section>
         </>
@@ -83,7 +83,7 @@ function Quota({ quota }: { readonly quota: QuotaView }) {
           <meter aria-label={name} value={Math.min(used, most)} max={most} high={most * 0.8} />
           {amountText(unit, used)} of {amountText(unit, most)}
           {used > 0 && ends_in_seconds !== null && (
-            <span className="quiet">for {counted(ends_in_seconds)} s more</span>
+            <span className="quiet">for {formatCount(ends_in_seconds)} s more</span>
           )}
         </span>
       )}

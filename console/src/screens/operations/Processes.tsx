@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import type { Figures, ProcessView } from '../../api/admin-types.js';
-import { agoOf, counted, inTimeOf } from '../../parts/load/words.js';
+import { formatAge, formatCount, formatTimeLeft } from '../../parts/load/format.js';
 
 interface ProcessesProps {
   readonly processes: readonly ProcessView[];
@@ -38,7 +38,7 @@ export function Processes({ processes, workers }: ProcessesProps) {
                 <th scope="row">
                   {one.process} <span className="quiet">pid {one.pid}</span>
                 </th>
-                <td>{agoOf(one.since, now)}</td>
+                <td>{formatAge(one.since, now)}</td>
                 <td>
                   <code>{one.policy === null ? 'none' : one.policy.slice(0, 10)}</code>
                 </td>
@@ -46,8 +46,10 @@ export function Processes({ processes, workers }: ProcessesProps) {
                   <code>{one.manifest.slice(0, 10)}</code>
                 </td>
                 <td className="number">
-                  {counted(one.audit.records)}
-                  {one.audit.waiting > 0 && <span className="quiet"> {counted(one.audit.waiting)} wait</span>}
+                  {formatCount(one.audit.records)}
+                  {one.audit.waiting > 0 && (
+                    <span className="quiet"> {formatCount(one.audit.waiting)} wait</span>
+                  )}
                 </td>
                 <td>{stateOf(one)}</td>
               </tr>
@@ -69,7 +71,7 @@ function PolicyWarning({ processes, now }: Pick<ProcessesProps, 'processes'> & {
       The newest policy is missing or invalid: <code>{one.policy_fault}</code>.{' '}
       {until === null
         ? 'Every request is refused.'
-        : `The last valid policy stays in force for ${inTimeOf(until, now)} more; then every request is refused.`}
+        : `The last valid policy stays in force for ${formatTimeLeft(until, now)} more; then every request is refused.`}
     </p>
   );
 }

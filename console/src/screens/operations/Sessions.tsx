@@ -4,19 +4,19 @@ import type { SessionView } from '../../api/admin-types.js';
 import { Dialog } from '../../parts/Dialog.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
-import { agoOf, shortName } from '../../parts/load/words.js';
+import { formatAge, shortName } from '../../parts/load/format.js';
 import { useSession } from '../../shell/session.js';
 import { Scroll } from './Processes.js';
 
 interface SessionsProps {
   readonly sessions: readonly SessionView[];
-  /** Something was done to one of them. */
+  /** Called after an action on a session. */
   readonly onDone: () => void;
 }
 
 type SessionAction = 'cancel' | 'end';
 
-/** Sessions of the wire and requests that are being answered, each with actions to it. */
+/** Sessions of the Postgres port and running requests, with actions. */
 export function Sessions({ sessions, onDone }: SessionsProps) {
   const [asked, setAsked] = useState<{ readonly session: SessionView; readonly what: SessionAction } | null>(
     null,
@@ -53,9 +53,9 @@ export function Sessions({ sessions, onDone }: SessionsProps) {
                 <td>
                   {session.surface} <span className="quiet">{session.application ?? ''}</span>
                 </td>
-                <td title={session.since}>{agoOf(session.since, now)}</td>
+                <td title={session.since}>{formatAge(session.since, now)}</td>
                 <td>
-                  {session.state} <span className="quiet">{agoOf(session.state_since, now)}</span>
+                  {session.state} <span className="quiet">{formatAge(session.state_since, now)}</span>
                 </td>
                 <td className="shape" title={session.shape ?? undefined}>
                   {session.shape ?? session.objects.map(shortName).join(', ')}

@@ -1,5 +1,5 @@
 import type { FormLatency, QuotaView } from '../../api/admin-types.js';
-import { counted } from '../../parts/load/words.js';
+import { formatCount } from '../../parts/load/format.js';
 
 /** Durations of requests of one form and surface, in milliseconds. */
 export interface LatencyLine {
@@ -33,7 +33,7 @@ export function quantileOf(buckets: FormLatency['buckets'], q: number): number {
   let [below, from] = [0, 0];
   for (const { le, count } of buckets) {
     if (count >= rank) {
-      if (le === null) return from; // beyond the last bound nothing is known
+      if (le === null) return from; // no upper bound
       return count === below ? le : from + ((le - from) * (rank - below)) / (count - below);
     }
     below = count;
@@ -67,7 +67,7 @@ export function quotaName({ unit, bucket, window_seconds, role, each }: QuotaVie
 
 /** Amount in the unit of a limit. */
 export function amountText(unit: QuotaView['unit'], amount: number): string {
-  if (unit === 'bytes' && amount >= 1_048_576) return `${counted(Math.round(amount / 1_048_576))} MiB`;
-  if (unit === 'ms') return `${counted(Math.round(amount / 1_000))} s`;
-  return counted(Math.round(amount));
+  if (unit === 'bytes' && amount >= 1_048_576) return `${formatCount(Math.round(amount / 1_048_576))} MiB`;
+  if (unit === 'ms') return `${formatCount(Math.round(amount / 1_000))} s`;
+  return formatCount(Math.round(amount));
 }

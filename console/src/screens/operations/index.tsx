@@ -2,8 +2,8 @@ import { useState } from 'react';
 import { adminGet } from '../../api/admin.js';
 import type { Figures, PoolView, ProcessView, SessionView } from '../../api/admin-types.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
+import { formatCount } from '../../parts/load/format.js';
 import { useLoad, usePolling } from '../../parts/load/useLoad.js';
-import { counted } from '../../parts/load/words.js';
 import { Tabs } from '../../parts/Tabs.js';
 import { useSession } from '../../shell/session.js';
 import { FreshnessPanel, LineagePanel } from './FreshnessPanel.js';
@@ -43,7 +43,7 @@ export function Screen() {
     const figures = await adminGet<Figures>(caller, '/admin/figures', {}, signal);
     return { processes, sessions, pools, figures };
   });
-  // One after the other: a slow server is not asked a second time before it has answered.
+  // Sequential, so that a slow server gets no second request before it has answered.
   usePolling(() => {
     if (!isLoading) again();
   }, EVERY_MS);
@@ -102,10 +102,10 @@ function Summary({ live: { processes, sessions, pools, figures } }: { readonly l
   const failing = processes.some(({ audit }) => audit.failing !== null);
   return (
     <div className="summary">
-      <Figure title="sessions and requests" value={counted(sessions.length)} />
-      <Figure title="requests since start" value={counted(asked)} />
-      <Figure title="refused" value={counted(refused)} />
-      <Figure title="waiting for the database" value={counted(waiting)} bad={waiting > 0} />
+      <Figure title="sessions and requests" value={formatCount(sessions.length)} />
+      <Figure title="requests since start" value={formatCount(asked)} />
+      <Figure title="refused" value={formatCount(refused)} />
+      <Figure title="waiting for the database" value={formatCount(waiting)} bad={waiting > 0} />
       <Figure title="audit log" value={failing ? 'failing' : 'healthy'} bad={failing} />
     </div>
   );
@@ -126,7 +126,7 @@ function Figure({ title, value, bad = false }: FigureProps) {
   );
 }
 
-/** Sessions with the databases: how many there may be, are open, run, and are waited for. */
+/** Connections to the databases: maximum, open, running, waited for. */
 function Pools({ pools }: { readonly pools: readonly PoolView[] }) {
   return (
     <Scroll label="Pools">

@@ -3,9 +3,9 @@ import { adminGet } from '../../api/admin.js';
 import type { AccessRequestView, Offer } from '../../api/admin-types.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
+import { formatTime } from '../../parts/load/format.js';
 import { useLoad } from '../../parts/load/useLoad.js';
-import { momentOf } from '../../parts/load/words.js';
-import { SightPill } from '../../parts/sight/Sight.js';
+import { VisibilityPill } from '../../parts/sight/Visibility.js';
 import { useSession } from '../../shell/session.js';
 import { grantText } from './grant-text.js';
 
@@ -14,7 +14,7 @@ interface AccessRequestPage {
   readonly next: string | null;
 }
 
-/** Requests for access, each with the grant that would allow it. Nothing is granted here: the policy must be edited. */
+/** Requests for access, each with the grant that would allow it. Read only: the policy must be edited. */
 export function AccessRequests() {
   const { caller } = useSession();
   const [from, setFrom] = useState<readonly string[]>([]);
@@ -67,7 +67,7 @@ function Request({ request }: { readonly request: AccessRequestView }) {
       <p>
         <strong>{chain.join(' → ')}</strong> asked for{' '}
         {object === null ? <em>an object that does not exist</em> : <code>{object}</code>}{' '}
-        <span className="quiet">{momentOf(at).slice(0, 19)}</span>
+        <span className="quiet">{formatTime(at).slice(0, 19)}</span>
       </p>
       {offer !== null && <Offered offer={offer} />}
       <p className="quiet">What for, the owner’s receiver was told. Request {request.request_id}</p>
@@ -80,7 +80,7 @@ function Offered({ offer: { declared, sees, roles, grant } }: { readonly offer: 
   return (
     <>
       <p>
-        Sees it now: <SightPill sight={sees} />
+        Sees it now: <VisibilityPill sight={sees} />
       </p>
       {sees !== 'clear' && grant !== null && (
         <div className="offer">
@@ -93,7 +93,7 @@ function Offered({ offer: { declared, sees, roles, grant } }: { readonly offer: 
           Or a role:{' '}
           {roles.map(({ role, sees: would, also }) => (
             <span key={role} className="offer-role">
-              <code>{role}</code> <SightPill sight={would} />
+              <code>{role}</code> <VisibilityPill sight={would} />
               {also.count > 0 && (
                 <span className="quiet" title={also.first.join(', ')}>
                   and {also.count} other {also.count === 1 ? 'object' : 'objects'}

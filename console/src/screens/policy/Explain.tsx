@@ -3,11 +3,10 @@ import type { AccessExplanation } from '../../../../clients/typescript/types.js'
 import { adminPost } from '../../api/admin.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
 import { useLoad } from '../../parts/load/useLoad.js';
-import { SightPill } from '../../parts/sight/Sight.js';
+import { VisibilityPill } from '../../parts/sight/Visibility.js';
 import { useSession } from '../../shell/session.js';
 
 export interface ExplainedCell {
-  /** Full name of a column. */
   readonly object: string;
   readonly chain: readonly string[];
 }
@@ -57,7 +56,7 @@ function Reasons({ value }: { readonly value: AccessExplanation }) {
   return (
     <>
       <p className="why-line">
-        <SightPill sight={sees} />
+        <VisibilityPill sight={sees} />
         {label !== null && (
           <span>
             label <code>{label}</code>
@@ -80,7 +79,7 @@ function Reasons({ value }: { readonly value: AccessExplanation }) {
           <ul className="why-taken">
             {taken_away_by.map(({ subject, would_see }) => (
               <li key={subject}>
-                <strong>{subject}</strong>: without it, it would be <SightPill sight={would_see} />
+                <strong>{subject}</strong>: without it, it would be <VisibilityPill sight={would_see} />
               </li>
             ))}
           </ul>

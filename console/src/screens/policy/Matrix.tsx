@@ -1,9 +1,9 @@
 import { useState } from 'react';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
-import { useLater } from '../../parts/load/useLoad.js';
-import { counted } from '../../parts/load/words.js';
-import { SIGHT_WORDS, SIGHTS } from '../../parts/sight/Sight.js';
+import { formatCount } from '../../parts/load/format.js';
+import { useDebounced } from '../../parts/load/useLoad.js';
+import { VISIBILITIES, VISIBILITY_WORDS } from '../../parts/sight/Visibility.js';
 import { useSession } from '../../shell/session.js';
 import { Explain, type ExplainedCell } from './Explain.js';
 import { MatrixGrid } from './MatrixGrid.js';
@@ -16,7 +16,7 @@ export function Matrix() {
   /** Starts of the pages of subjects, the current one last. */
   const [starts, setStarts] = useState<readonly string[]>([]);
   const [cell, setCell] = useState<ExplainedCell | null>(null);
-  const settled = useLater(filter);
+  const settled = useDebounced(filter);
   const state = useMatrix(caller, settled, starts.at(-1) ?? null);
   const { first, error } = state;
   const change = (next: MatrixFilter): void => {
@@ -45,7 +45,7 @@ export function Matrix() {
         {first !== null && (
           <p className="matrix-foot quiet" role="status">
             <span>
-              {counted(first.row_count)} columns, {counted(first.subject_count)} subjects
+              {formatCount(first.row_count)} columns, {formatCount(first.subject_count)} subjects
             </span>
             <span>
               {starts.length > 0 && (
@@ -72,7 +72,6 @@ interface MatrixFilterBarProps {
   readonly onChange: (filter: MatrixFilter) => void;
 }
 
-/** Filters for the columns and the subjects shown. */
 function MatrixFilterBar({ filter, onChange }: MatrixFilterBarProps) {
   return (
     <search className="bar" aria-label="Filter the matrix">
@@ -99,15 +98,17 @@ function MatrixFilterBar({ filter, onChange }: MatrixFilterBarProps) {
         <select
           value={filter.sees}
           onChange={(event) => {
-            const sees = (['', 'anything', ...SIGHTS] as const).find((one) => one === event.target.value);
+            const sees = (['', 'anything', ...VISIBILITIES] as const).find(
+              (one) => one === event.target.value,
+            );
             onChange({ ...filter, sees: sees ?? '' });
           }}
         >
           <option value="">all subjects</option>
           <option value="anything">in some way</option>
-          {SIGHTS.map((sight) => (
+          {VISIBILITIES.map((sight) => (
             <option key={sight} value={sight}>
-              {SIGHT_WORDS[sight].how}
+              {VISIBILITY_WORDS[sight].how}
             </option>
           ))}
         </select>

@@ -3,9 +3,9 @@
 import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef, useState } from 'react';
 import type { MatrixPage, Sight } from '../../api/admin-types.js';
 import { scrollTo, windowOf } from '../../parts/grid/grid-data.js';
-import { shortName } from '../../parts/load/words.js';
+import { shortName } from '../../parts/load/format.js';
 import '../../parts/sight/sight.css';
-import { SIGHT_WORDS } from '../../parts/sight/Sight.js';
+import { VISIBILITY_WORDS } from '../../parts/sight/Visibility.js';
 import type { ExplainedCell } from './Explain.js';
 import type { MatrixState } from './matrix-filter.js';
 import { rowAt } from './matrix-filter.js';
@@ -18,7 +18,7 @@ interface MatrixGridProps {
 }
 
 const ROW = 30;
-/** Pixels. Narrow cells show only a sign, under vertical names; roomy ones have the word too. */
+/** Sizes in pixels. Narrow cells show only a sign, under vertical names; wide cells also a word. */
 const NARROW = { cell: 46, head: 118 } as const;
 const ROOMY = { least: 112, most: 180, head: 38 } as const;
 
@@ -208,7 +208,7 @@ interface MatrixCellProps {
 }
 
 function MatrixCell({ id, sight, isActive, isChosen, onClick }: MatrixCellProps) {
-  const words = sight === null ? null : SIGHT_WORDS[sight];
+  const words = sight === null ? null : VISIBILITY_WORDS[sight];
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: Enter on the grid does the same.
     <div

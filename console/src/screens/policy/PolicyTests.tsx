@@ -3,11 +3,11 @@ import { adminGet } from '../../api/admin.js';
 import type { Freshness, PolicyTestsJob } from '../../api/admin-types.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
+import { formatCount, formatTime } from '../../parts/load/format.js';
 import { useJob, useLoad } from '../../parts/load/useLoad.js';
-import { counted, momentOf } from '../../parts/load/words.js';
 import { useSession } from '../../shell/session.js';
 
-/** The tests that lie beside the policy: what they came to, and which rules no test holds. */
+/** Results of the policy tests, and rules that no test covers. */
 export function PolicyTestsPanel() {
   const { caller } = useSession();
   const { job, error, begin } = useJob<PolicyTestsJob>(caller, '/admin/policy/tests');
@@ -49,15 +49,15 @@ function Standing({ job: { state, progress, ended_at, by } }: { readonly job: Po
     case 'running':
       return (
         <span role="status" className="quiet">
-          {counted(progress?.['tests'] ?? 0)} tests, {counted(progress?.['changes'] ?? 0)} changed rules so
-          far
+          {formatCount(progress?.['tests'] ?? 0)} tests, {formatCount(progress?.['changes'] ?? 0)} changed
+          rules so far
         </span>
       );
     case 'done':
     case 'failed':
       return (
         <span role="status" className="quiet">
-          {ended_at === null ? '' : momentOf(ended_at).slice(0, 19)}
+          {ended_at === null ? '' : formatTime(ended_at).slice(0, 19)}
           {by === null ? '' : ` by ${by}`}
         </span>
       );
@@ -74,7 +74,6 @@ function Standing({ job: { state, progress, ended_at, by } }: { readonly job: Po
 
 interface ResultsProps {
   readonly result: NonNullable<PolicyTestsJob['result']>;
-  /** Version of the policy that is served. */
   readonly serving: string | null;
 }
 
@@ -99,7 +98,7 @@ function Results({ result, serving }: ResultsProps) {
             figure={`${coverage.changes === 0 ? 100 : Math.floor((100 * coverage.held) / coverage.changes)} %`}
             good={coverage.unheld.length === 0}
           >
-            {counted(coverage.held)} of {counted(coverage.changes)} changed rules were caught
+            {formatCount(coverage.held)} of {formatCount(coverage.changes)} changed rules were caught
           </Card>
         )}
         <Card

@@ -1,4 +1,4 @@
-/** A grant as a policy file has it, on one line. */
+/** Grant as in a policy file, on one line. */
 export function grantText(grant: Readonly<Record<string, unknown>>): string {
   const members = Object.entries(grant).map(([name, value]) => `${name}: ${valueText(value)}`);
   return `- { ${members.join(', ')} }`;

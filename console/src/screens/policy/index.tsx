@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { Tabs } from '../../parts/Tabs.js';
 import { AccessRequests } from './AccessRequests.js';
-import { Drafts } from './DraftJudged.js';
+import { Drafts } from './DraftValidation.js';
 import { Matrix } from './Matrix.js';
 import './policy.css';
 import { PolicyTestsPanel } from './PolicyTests.js';

@@ -3,7 +3,6 @@ import { adminGet } from '../../api/admin.js';
 import type { MatrixPage, MatrixRow, Sight } from '../../api/admin-types.js';
 import type { SignedInCaller } from '../../api/caller.js';
 
-/** Filters of the matrix. */
 export interface MatrixFilter {
   readonly object: string;
   readonly subject: string;

@@ -1,4 +1,4 @@
-/** Words of OSL-SQL that are no names, as completion offers them and the editor colours them. */
+/** Keywords of OSL-SQL, for completion and highlighting. */
 export const KEYWORDS = [
   'select',
   'distinct',

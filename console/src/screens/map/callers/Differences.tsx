@@ -15,7 +15,6 @@ export interface DifferencesProps {
   readonly onMore: () => void;
 }
 
-/** Differences between what two callers see, in words. */
 export function Differences({ changes: { total, first }, callers, open, onOpen, onMore }: DifferencesProps) {
   return (
     <nav className="map-list map-differences" aria-label="Differences">
@@ -68,8 +67,8 @@ interface SecondCallerProps {
 }
 
 /**
- * Chooses a second caller to compare with, one whose token is available: nothing is shown here that the gateway does
- * not return for one of the two tokens, and only this screen knows the second one, until it is left.
+ * Dialog to choose a second caller, whose token is required. The comparison shows only what the gateway returns for
+ * one of the two tokens; the second one is kept by this screen only, until the user leaves it.
  */
 export function SecondCaller({ open, onClose, onCaller }: SecondCallerProps) {
   const { settings } = useSession();

@@ -2,11 +2,11 @@ import { type Graph, otherEnd, type Thing } from './model.js';
 
 /** Group of related things, for a map that is too large to draw whole. */
 export interface Cluster {
-  /** `cluster:0` … */
+  /** `cluster:0`, … */
   readonly id: string;
   /** Name of the member with the most ties. */
   readonly label: string;
-  /** Ids, those with the most ties first. */
+  /** Ids by number of ties, most first. */
   readonly members: readonly string[];
 }
 
@@ -15,10 +15,9 @@ const ROUNDS = 6;
 const ABOUT = 60;
 
 /**
- * Parts of the graph with many ties within and few between them: each thing repeatedly takes the label of most of its
- * neighbours, those with the fewest ties first, so that dependents stay with what they depend on, while the part fits
- * in a picture. Linear in the ties, and the same for the same graph. Small parts are merged by name, so that there are
- * never more than about twice `ABOUT`.
+ * Label propagation: each thing repeatedly takes the most frequent label of its neighbours, things with the fewest
+ * ties first, so that dependents join what they depend on, while the cluster fits in a picture. Linear in the ties,
+ * and deterministic. Small clusters are merged by name, so there are never more than about twice `ABOUT`.
  */
 export function clustersOf(graph: Graph): readonly Cluster[] {
   const ids = [...graph.things.keys()];
@@ -26,7 +25,7 @@ export function clustersOf(graph: Graph): readonly Cluster[] {
   const groups = groupsBy(ids, labelsOf(ids, graph, room));
   const large = groups.filter((g) => g.length >= room / 2);
   const small = groups.filter((g) => g.length < room / 2);
-  return [...large, ...packed(small, room, graph)].map((members, i) => clusterOf(members, i, graph));
+  return [...large, ...mergeSmall(small, room, graph)].map((members, i) => clusterOf(members, i, graph));
 }
 
 function labelsOf(ids: readonly string[], graph: Graph, room: number): ReadonlyMap<string, string> {
@@ -49,7 +48,7 @@ function labelsOf(ids: readonly string[], graph: Graph, room: number): ReadonlyM
   return labels;
 }
 
-/** Label of most neighbours that has room; of equally frequent ones the current one, then that of the most tied. */
+/** Most frequent label of the neighbours with room; ties are broken by the current label, then the most connected. */
 function mostAround(
   id: string,
   now: string,
@@ -89,7 +88,7 @@ function groupsBy(
 }
 
 /** Merges small groups in the order of their names, as many per group as have room. */
-function packed(
+function mergeSmall(
   groups: readonly (readonly string[])[],
   room: number,
   graph: Graph,

@@ -1,4 +1,4 @@
-import { type Graph, graphOf, type Sight, type Thing, type ThingColumn, type Tie } from './model.js';
+import { type Graph, graphOf, type Thing, type ThingColumn, type Tie, type Visibility } from './model.js';
 
 /** Visibility to two callers: the same to both, different, or visible to one of them only. */
 export type ViewerMark = 'same' | 'differs' | 'first' | 'second';
@@ -6,8 +6,8 @@ export type ViewerMark = 'same' | 'differs' | 'first' | 'second';
 /** Visibility of a column to each of the two callers; null if it is not visible. */
 export interface ColumnChange {
   readonly name: string;
-  readonly first: Sight | null;
-  readonly second: Sight | null;
+  readonly first: Visibility | null;
+  readonly second: Visibility | null;
 }
 
 export interface MapChange {
@@ -24,7 +24,9 @@ export interface MapDifference {
   readonly union: Graph;
   /** Marks, by id, of things and ties that are not the same for both callers. */
   readonly marks: ReadonlyMap<string, Exclude<ViewerMark, 'same'>>;
-  /** In the order of the maps: things of the first that differ or only it has, then those only the second has. */
+  /**
+   * In map order: things of the first map that differ or are missing in the second, then those only in the second.
+   */
   readonly changes: readonly MapChange[];
 }
 
@@ -79,7 +81,7 @@ function columnChanges(
     .filter(({ first, second }) => first !== second);
 }
 
-/** A thing with the columns that either caller sees. The visibility of each to the two is in the changes. */
+/** A thing with the columns that either caller sees. */
 function mergedThing(one: Thing, other: Thing | undefined): Thing {
   if (other === undefined) return one;
   const known = new Set(one.columns.map((c) => c.name));

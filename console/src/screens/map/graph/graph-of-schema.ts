@@ -4,10 +4,10 @@ import {
   type Graph,
   graphOf,
   idOf,
-  type Sight,
   type Thing,
   type ThingColumn,
   type Tie,
+  type Visibility,
 } from './model.js';
 
 type EntityOfSchema = Schema['entities'][number];
@@ -15,10 +15,10 @@ type FacetOfSchema = Schema['facets'][number];
 type MetricOfSchema = Schema['metrics'][number];
 type RelationshipOfSchema = Schema['relationships'][number];
 type BridgeOfSchema = NonNullable<RelationshipOfSchema['bridge']>;
-/** `from_columns` and its neighbours are members beyond the generated type: the answer has them, the contract does not name them. */
+/** `from_columns` and some other members are in the response but not in the generated type. */
 type ColumnOfSchema = EntityOfSchema['columns'][number];
 
-/** The map of a governed schema: what its caller may know of, and nothing else. */
+/** Graph of a governed schema, which contains only what its caller may see. */
 export function graphOfSchema(schema: Schema): Graph {
   const bridges = new Map(
     schema.relationships.flatMap((r) =>
@@ -146,7 +146,7 @@ function columnOf(column: ColumnOfSchema, key: readonly string[], joinable: read
   };
 }
 
-function sightOf({ masked, use }: ColumnOfSchema): Sight {
+function sightOf({ masked, use }: ColumnOfSchema): Visibility {
   if (use === 'aggregates') return 'aggregates';
   switch (masked) {
     case 'none':

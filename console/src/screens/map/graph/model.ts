@@ -1,15 +1,15 @@
-/** The kinds of things on the map, in the order in which lists show them. */
+/** Kinds of things, in display order. */
 export const KINDS = ['entity', 'bridge', 'facet', 'metric'] as const;
 export type ThingKind = (typeof KINDS)[number];
 
 /** Visibility of a column to a caller: in the clear, masked in some rows or in all, or in aggregates only. */
-export type Sight = 'clear' | 'partly_masked' | 'masked' | 'aggregates';
+export type Visibility = 'clear' | 'partly_masked' | 'masked' | 'aggregates';
 
 export interface ThingColumn {
   readonly name: string;
   readonly type: string;
   readonly description: string | null;
-  readonly sight: Sight;
+  readonly sight: Visibility;
   /** True if part of the primary key. */
   readonly isKey: boolean;
   /** True if joins may use it. */
@@ -27,13 +27,12 @@ export interface DerivedField {
   readonly synonyms: readonly string[];
 }
 
-/** Additional fact about a thing: its label and value. */
 export interface Fact {
   readonly what: string;
   readonly value: string;
 }
 
-/** Thing that a caller may know of: an entity, a bridge, a facet or a metric. */
+/** Entity, bridge, facet or metric. */
 export interface Thing {
   /** `entity:customer`: the kind and the name. */
   readonly id: string;
@@ -58,7 +57,6 @@ export type TieKind = 'to_one' | 'one_to_one' | 'across' | 'text' | 'figure';
 export interface Tie {
   readonly id: string;
   readonly kind: TieKind;
-  /** Ids of things. */
   readonly source: string;
   readonly target: string;
   readonly label: string;
@@ -69,7 +67,7 @@ export interface Tie {
 }
 
 export interface Graph {
-  /** Version of the caller's schema: equal for callers who see the same. */
+  /** Version of the caller's schema; equal for callers with the same rights. */
   readonly version: string;
   readonly things: ReadonlyMap<string, Thing>;
   readonly ties: readonly Tie[];
@@ -81,12 +79,10 @@ export function idOf(kind: ThingKind, name: string): string {
   return `${kind}:${name}`;
 }
 
-/** The other end of a tie. */
 export function otherEnd(tie: Tie, id: string): string {
   return tie.source === id ? tie.target : tie.source;
 }
 
-/** A graph of these things, with the ties whose two ends are among them. */
 export function graphOf(version: string, things: Iterable<Thing>, all: readonly Tie[]): Graph {
   const byId = new Map([...things].map((thing) => [thing.id, thing]));
   const ties = all.filter((tie) => byId.has(tie.source) && byId.has(tie.target));
@@ -107,14 +103,16 @@ interface Box {
   readonly height: number;
 }
 
-/** Room between two parts. */
 const GAP = 60;
 
 /**
  * Arranges boxes in rows, the highest first, so that the whole is about `ratio` times as wide as high. Returns the
  * upper left corner of each, in the order of `boxes`.
  */
-export function packed(boxes: readonly Box[], ratio: number): readonly (readonly [x: number, y: number])[] {
+export function packBoxes(
+  boxes: readonly Box[],
+  ratio: number,
+): readonly (readonly [x: number, y: number])[] {
   const order = boxes.map((box, i) => ({ ...box, i })).sort((a, b) => b.height - a.height || a.i - b.i);
   const area = boxes.reduce((sum, { width, height }) => sum + (width + GAP) * (height + GAP), 0);
   const across = Math.max(Math.sqrt(area * ratio), ...boxes.map((b) => b.width));

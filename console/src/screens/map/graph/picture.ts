@@ -15,7 +15,6 @@ export interface PictureNode {
   readonly id: string;
   readonly kind: ThingKind | 'cluster';
   readonly label: string;
-  /** In pixels of the picture. */
   readonly width: number;
   readonly height: number;
   readonly mark: ViewerMark;
@@ -31,13 +30,12 @@ export interface PictureEdge {
   readonly mark: ViewerMark;
 }
 
-/** Nodes and edges to draw, with the number of things that they stand for. */
+/** Nodes and edges to draw. */
 export interface Picture {
   readonly nodes: readonly PictureNode[];
   readonly edges: readonly PictureEdge[];
   /** Things in the scope, of the selected kinds; of all kinds in the overview of clusters. */
   readonly inScope: number;
-  /** Things of all kinds that the caller may know of. */
   readonly total: number;
 }
 
@@ -53,14 +51,14 @@ export function pictureOf(drawing: MapToDraw, scope: PictureScope, kinds: Readon
   const total = graph.things.size;
   switch (scope.kind) {
     case 'all': {
-      const all = wanted(graph.things.keys(), graph, kinds);
+      const all = ofKinds(graph.things.keys(), graph, kinds);
       return all.length <= MOST_DRAWN
         ? pictureOfThings(all, all.length, drawing, kinds)
         : { ...overview(drawing), inScope: total, total };
     }
     case 'cluster': {
       const members = clusters.find((c) => c.id === scope.id)?.members ?? [];
-      const all = wanted(members, graph, kinds);
+      const all = ofKinds(members, graph, kinds);
       return pictureOfThings(all.slice(0, MOST_DRAWN), all.length, drawing, kinds);
     }
     case 'around': {
@@ -74,7 +72,7 @@ export function pictureOf(drawing: MapToDraw, scope: PictureScope, kinds: Readon
   }
 }
 
-function wanted(ids: Iterable<string>, graph: Graph, kinds: ReadonlySet<ThingKind>): readonly string[] {
+function ofKinds(ids: Iterable<string>, graph: Graph, kinds: ReadonlySet<ThingKind>): readonly string[] {
   return [...ids].filter((id) => {
     const thing = graph.things.get(id);
     return thing !== undefined && kinds.has(thing.kind);
@@ -84,7 +82,7 @@ function wanted(ids: Iterable<string>, graph: Graph, kinds: ReadonlySet<ThingKin
 /** Number of drawn things up to which neighbours of the neighbours are added. */
 const FURTHER = 40;
 
-/** A thing, its neighbours, and theirs while there is room. A bridge of a hidden kind is skipped over. */
+/** A thing, its neighbours, and theirs while there is room. */
 function neighbourhood(
   start: string,
   graph: Graph,
@@ -99,18 +97,14 @@ function neighbourhood(
   return { ids: [...ids], reached: Math.max(ids.size, 1 + near.length) };
 }
 
+/** Neighbours of the selected kinds, including those behind a hidden bridge. */
 function steps(id: string, graph: Graph, kinds: ReadonlySet<ThingKind>): readonly string[] {
-  const found = new Set<string>();
-  for (const tie of graph.around.get(id) ?? []) {
-    const other = otherEnd(tie, id);
-    const kind = graph.things.get(other)?.kind;
-    if (kind === undefined) continue;
-    if (kinds.has(kind)) found.add(other);
-    else if (kind === 'bridge')
-      for (const beyond of graph.around.get(other) ?? []) found.add(otherEnd(beyond, other));
-  }
-  found.delete(id);
-  return byTies([...found], graph);
+  const neighbours = (of: string) => (graph.around.get(of) ?? []).map((tie) => otherEnd(tie, of));
+  const found = neighbours(id).flatMap((other) =>
+    graph.things.get(other)?.kind === 'bridge' && !kinds.has('bridge') ? neighbours(other) : [other],
+  );
+  const others = new Set(found.filter((other) => other !== id));
+  return byTies(ofKinds(others, graph, kinds), graph);
 }
 
 function pictureOfThings(
@@ -164,7 +158,7 @@ function overBridges(
   });
 }
 
-/** Clusters, and the number of ties from one to another. */
+/** Clusters, and the number of ties between them. */
 function overview({ graph, clusters, marks }: MapToDraw): Pick<Picture, 'nodes' | 'edges'> {
   const shown = clusters.slice(0, MOST_DRAWN);
   const home = new Map(shown.flatMap(({ id, members }) => members.map((member) => [member, id] as const)));
@@ -212,7 +206,7 @@ function nodeOf({ id, kind, name, deprecated }: Thing, mark: ViewerMark): Pictur
   return { id, kind, label, ...sizeOf(kind, `${sign}${label}`), mark, deprecated: deprecated !== null };
 }
 
-/** Room for the label within the shape, at the picture's 13 pixels. */
+/** Size for a label at 13 pixels. */
 function sizeOf(kind: ThingKind, label: string): { readonly width: number; readonly height: number } {
   const text = label.length * 7.4;
   switch (kind) {

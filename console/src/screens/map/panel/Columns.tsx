@@ -8,14 +8,14 @@ import { SIGHT_WORDS, sightWord } from '../words.js';
 
 export interface ColumnsProps {
   readonly thing: Thing;
-  /** For a comparison of two callers: differences in how they see columns, and their names. */
+  /** Differences between two compared callers. */
   readonly changes: readonly ColumnChange[];
   readonly callers: readonly [first: string, second: string] | null;
-  /** The column that was searched for. */
+  /** Column found by the search. */
   readonly wanted: string | null;
 }
 
-/** Number of columns listed before the user asks for more. */
+/** Columns listed at first. */
 const FIRST = 100;
 
 /** Columns of a thing: types, keys, and the caller's visibility of each, with the reason if it is not in the clear. */
@@ -66,7 +66,7 @@ function ColumnRow({ column, object, change, callers, isWanted }: ColumnRowProps
     if (isWanted) row.current?.scrollIntoView({ block: 'center' });
   }, [isWanted]);
   const { name, type, description, sight, isKey, joins, nullable } = column;
-  // The first caller's gateway answers nothing about a column that only the second caller sees.
+  // The gateway does not explain columns that only the second caller sees.
   const mayAsk = change === null || change.first !== null;
   return (
     <li ref={row} className={isWanted ? 'is-wanted' : ''} aria-current={isWanted ? true : undefined}>
@@ -125,7 +125,6 @@ interface WhyAnswer {
   readonly because: readonly string[];
 }
 
-/** Reason for a caller's visibility, requested from the gateway and shown in its words. */
 function Why({ object }: { readonly object: string }) {
   const { caller } = useSession();
   const [answer, setAnswer] = useState<WhyAnswer | null>(null);
@@ -153,7 +152,7 @@ function Why({ object }: { readonly object: string }) {
   );
 }
 
-/** The gateway quotes in backticks, as its terminal does. */
+/** Removes backticks around names. */
 function plain(text: string): string {
   return text.replaceAll('`', '');
 }

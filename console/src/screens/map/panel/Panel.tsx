@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'react';
-import { trust } from '../../../parts/own-places.js';
+import { trust } from '../../../parts/trusted-addresses.js';
 import { hashOf } from '../../../shell/routes.js';
 import type { Tie } from '../graph/model.js';
 import { Shape } from '../picture/Legend.js';
@@ -12,12 +12,11 @@ export interface PanelProps {
   readonly wanted: string | null;
   readonly callers: readonly [first: string, second: string] | null;
   readonly onOpen: (id: string) => void;
-  /** Draws the surroundings of the thing; null if they are already drawn. */
+  /** Draws the surroundings of the thing; null if already drawn. */
   readonly onAround: (() => void) | null;
   readonly onClose: () => void;
 }
 
-/** Everything the caller may know about one thing, and the actions on it. */
 export function Panel({ details, wanted, callers, onOpen, onAround, onClose }: PanelProps) {
   const { thing, mark, columns, neighbours } = details;
   const { id, kind, name, description, deprecated, facts, derived, examples, synonyms } = thing;

@@ -37,7 +37,6 @@ const OUTLINES: Readonly<Record<ThingKind, string>> = {
   metric: 'M7 3h10l5 5-5 5H7L2 8z',
 };
 
-/** The shape of a kind, as the picture draws it. */
 export function Shape({ kind }: { readonly kind: ThingKind }) {
   return (
     <svg

@@ -2,9 +2,9 @@ import type cytoscape from 'cytoscape';
 import { type KeyboardEvent, type RefObject, useEffect, useId, useRef } from 'react';
 import { watchDark } from '../../../shell/theme.js';
 import type { ViewerMark } from '../graph/difference.js';
-import { DIRECTIONS } from '../graph/towards.js';
 import { MARK_SIGNS } from '../words.js';
 import type { DrawnPicture, MapSide } from '../worker/protocol.js';
+import { DIRECTIONS } from './arrow-keys.js';
 import { MapCanvas } from './canvas.js';
 
 export interface PictureProps {

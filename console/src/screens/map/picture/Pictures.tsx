@@ -50,7 +50,7 @@ export function Pictures({ first, second, ...shared }: PicturesProps) {
   );
 }
 
-/** Shows of one picture what the other shows. */
+/** Shows the same section in the other picture. */
 function follow(moved: MapCanvas | null, other: MapCanvas | null): void {
   if (moved === null || other === null) return;
   const [zoom, pan] = [moved.cy.zoom(), moved.cy.pan()];
@@ -63,7 +63,6 @@ interface ZoomButtonsProps {
   readonly canvas: RefObject<MapCanvas | null>;
 }
 
-/** The picture nearer, farther, whole. */
 function ZoomButtons({ canvas }: ZoomButtonsProps) {
   return (
     <fieldset className="map-zoom">

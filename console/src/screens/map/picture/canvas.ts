@@ -1,5 +1,5 @@
 import cytoscape from 'cytoscape';
-import { type Direction, towards } from '../graph/towards.js';
+import { type Direction, towards } from './arrow-keys.js';
 import { paletteOf, styleOf } from './style.js';
 
 /** Maximum zoom when the whole picture is fitted: more on a wall, less on a desk. */
@@ -50,7 +50,6 @@ export class MapCanvas {
     this.cy.style(styleOf(paletteOf(this.#frame)));
   }
 
-  /** Adapts to a frame of another size. */
   resize(): void {
     if (this.#isMoved) this.cy.resize();
     else this.fit();

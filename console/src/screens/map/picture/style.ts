@@ -1,6 +1,5 @@
 import type cytoscape from 'cytoscape';
 
-/** Colours of the page, as the picture needs them. */
 export interface Palette {
   readonly ground: string;
   readonly panel: string;
@@ -11,7 +10,7 @@ export interface Palette {
   readonly masked: string;
 }
 
-/** The page's own colours now, by a probe within `frame`: a canvas reads no custom properties. */
+/** Current page colours, read from a probe element in `frame`, because a canvas cannot use custom properties. */
 export function paletteOf(frame: Element): Palette {
   const probe = frame.appendChild(document.createElement('span'));
   const read = (name: string): string => {

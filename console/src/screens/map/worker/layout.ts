@@ -1,6 +1,6 @@
 import cytoscape from 'cytoscape';
 import fcose from 'cytoscape-fcose';
-import { packed } from '../graph/model.js';
+import { packBoxes } from '../graph/model.js';
 import type { Picture } from '../graph/picture.js';
 
 cytoscape.use(fcose);
@@ -40,7 +40,7 @@ export function placesOf({ nodes, edges }: Picture, ratio: number): NodePosition
     styleEnabled: true,
     style: [{ selector: 'node', style: { width: 'data(width)', height: 'data(height)' } }],
     elements: {
-      // A name below its shape takes room too.
+      // The name below a shape takes space too.
       nodes: nodes.map(({ id, width, height, kind }) => ({
         data: { id, width: kind === 'bridge' ? 70 : width, height: kind === 'bridge' ? 54 : height },
       })),
@@ -61,7 +61,7 @@ export function placesOf({ nodes, edges }: Picture, ratio: number): NodePosition
     const parts = cy.elements().components();
     for (const part of parts) layOut(part, ratio >= 1);
     const boxes = parts.map((part) => part.boundingBox());
-    const corners = packed(
+    const corners = packBoxes(
       boxes.map(({ w, h }) => ({ width: w, height: h })),
       ratio,
     );

@@ -1,13 +1,11 @@
-import type { QueryableThread } from '../../../parts/thread/asked-thread.js';
+import type { QueryableThread } from '../../../parts/thread/queryable-thread.js';
 import type { ColumnChange, MapChange, ViewerMark } from '../graph/difference.js';
 import type { Thing, ThingKind, Tie } from '../graph/model.js';
 import type { Picture, PictureScope } from '../graph/picture.js';
 import type { MapSearchResult } from '../graph/search.js';
 
-/** One of the two callers compared. */
 export type MapSide = 'first' | 'second';
 
-/** Number of things by kind. */
 export type MapCounts = Readonly<Record<ThingKind, number>>;
 
 export interface LoadedMap {
@@ -23,7 +21,7 @@ export interface DrawnPicture extends Picture {
   readonly seen: Readonly<Record<MapSide, readonly string[]>>;
 }
 
-/** The other end of a tie, for a list. */
+/** Other end of a tie, for a list. */
 export interface Neighbour {
   readonly tie: Tie;
   readonly id: string;
@@ -31,7 +29,6 @@ export interface Neighbour {
   readonly kind: ThingKind;
 }
 
-/** Everything that the panel shows of a thing. */
 export interface Details {
   readonly thing: Thing;
   readonly mark: ViewerMark;
@@ -45,7 +42,7 @@ export interface MapChanges {
   readonly first: readonly MapChange[];
 }
 
-/** Questions that the map's thread answers, by name. */
+/** Requests to the worker thread, by name. */
 export type MapQuestions = {
   /** Loads a governed schema, as received. */
   readonly load: {

@@ -1,10 +1,10 @@
 import type { Schema } from '../../../../../clients/typescript/types.js';
-import { answerWith } from '../../../parts/thread/answering.js';
-import { MapStore } from './keeper.js';
+import { answerWith } from '../../../parts/thread/thread-answers.js';
 import { placesOf } from './layout.js';
+import { MapStore } from './map-store.js';
 import type { DrawnPicture, MapQuestions } from './protocol.js';
 
-// The thread of the map: it reads schemas of any size, searches, compares and lays out, so that the page never waits.
+// Worker thread of the map: parses schemas of any size, searches, compares and lays out.
 
 const keeper = new MapStore();
 

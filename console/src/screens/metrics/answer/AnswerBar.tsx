@@ -106,7 +106,6 @@ interface CopyDialogProps {
   readonly onClose: () => void;
 }
 
-/** Dialog with a text to copy. */
 function CopyDialog({ title, text, onClose }: CopyDialogProps) {
   return (
     <Dialog title={title} open onClose={onClose}>

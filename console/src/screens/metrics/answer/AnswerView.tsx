@@ -7,7 +7,7 @@ import { notesOf } from './columns.js';
 import { changeOf, shownFigure } from './figure.js';
 import { drawingOf, type Tile } from './plot.js';
 import { shownChange, tableOf } from './table.js';
-import type { MetricsAnswer } from './useAsked.js';
+import type { MetricsAnswer } from './useMetricsAnswer.js';
 
 export interface MetricsAnswerViewProps {
   readonly asked: MetricsAnswer;
@@ -54,7 +54,6 @@ function nameOf({ metrics }: Choice): string {
     .slice(0, 60);
 }
 
-/** Notes on an answer: what is masked or left out, and how old it is. */
 function Notes({ answer }: { readonly answer: Answer }) {
   return (
     <ul className="answer-notes">
@@ -66,7 +65,6 @@ function Notes({ answer }: { readonly answer: Answer }) {
   );
 }
 
-/** Figures shown on their own, without a chart. */
 function Tiles({ tiles }: { readonly tiles: readonly Tile[] }) {
   return (
     <ul className="tiles">

@@ -2,7 +2,7 @@ import type { Answer } from '../../../../../clients/typescript/types.js';
 import { type Choice, keyOf, type TimeGrain } from '../choice/choice.js';
 import type { FigureFormat } from './figure.js';
 
-/** A column of an answer as the server describes it. */
+/** Column of an answer, as described by the server. */
 export interface MetricsColumn {
   readonly name: string;
   readonly type: string;
@@ -14,7 +14,7 @@ export type MetricsRow = Readonly<Record<string, unknown>>;
 
 /** Roles of the columns of an answer: time, categories and figures. */
 export interface MetricsReading {
-  /** The first group that is a time. */
+  /** First group that is a time. */
   readonly time: { readonly column: MetricsColumn; readonly grain: TimeGrain } | null;
   readonly categories: readonly MetricsColumn[];
   readonly figures: readonly MetricsColumn[];

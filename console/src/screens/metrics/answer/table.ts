@@ -4,7 +4,7 @@ import { type Days, lastDayOf, periodOf, placeIn } from '../choice/period.js';
 import type { MetricsColumn, MetricsReading, MetricsRow } from './columns.js';
 import { changeOf, numberOf, shownFigure } from './figure.js';
 
-/** One column of the table: what it is called, and its cell of a pair of rows. */
+/** Column of the table, with its cell for a pair of rows. */
 interface PairColumn extends GridColumn {
   readonly cellOf: (pair: RowAndEarlier) => GridCell;
 }
@@ -83,12 +83,11 @@ const PERCENT = new Intl.NumberFormat('en', {
   signDisplay: 'exceptZero',
 });
 
-/** A change as a share, with its sign. */
 export function shownChange(change: number): string {
   return PERCENT.format(change);
 }
 
-/** The body as text, as it would be put into a file. */
+/** Request body as formatted JSON. */
 export function jsonOf(body: MetricsQuestion): string {
   return JSON.stringify(body, null, 2);
 }
@@ -104,7 +103,7 @@ export function curlOf(body: MetricsQuestion, origin: string): string {
   ].join('\n');
 }
 
-/** A row, and the one of the other period that belongs to it. Null on a side that has none. */
+/** A row and its counterpart in the other period; null on a side without one. */
 export interface RowAndEarlier {
   readonly now: MetricsRow | null;
   readonly before: MetricsRow | null;
@@ -118,10 +117,10 @@ export interface PeriodComparison {
 }
 
 /**
- * Pairs the rows of two answers: those of the same categories whose periods have the same index in their ranges.
- * Nothing is computed here that an answer does not have.
+ * Pairs the rows of two answers that have the same categories and the same index of their period in its range.
+ * Nothing is computed that is not in the answers.
  */
-export function comparedOf(
+export function compareAnswers(
   now: MetricsReading,
   days: Days,
   before: MetricsReading,

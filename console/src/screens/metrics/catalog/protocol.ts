@@ -1,6 +1,6 @@
-import type { QueryableThread } from '../../../parts/thread/asked-thread.js';
+import type { QueryableThread } from '../../../parts/thread/queryable-thread.js';
 import type { FigureFormat } from '../answer/figure.js';
-import type { DimensionChoice } from '../dimensions/offered.js';
+import type { DimensionChoice } from './dimensions.js';
 
 /** Metric as the schema describes it. */
 export interface CatalogMetric {
@@ -14,13 +14,12 @@ export interface CatalogMetric {
   readonly format: FigureFormat | null;
 }
 
-/** Part of a list, and the length of all of it. */
 export interface PartialList<T> {
   readonly first: readonly T[];
   readonly total: number;
 }
 
-/** Questions to the screen's worker thread, which holds the schema, of any size, so that the page need not. */
+/** Requests to the worker thread, which holds the schema. */
 export type CatalogQuestions = {
   readonly load: {
     readonly ask: { readonly body: ArrayBuffer };

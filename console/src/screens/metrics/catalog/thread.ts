@@ -1,9 +1,9 @@
 import type { Schema } from '../../../../../clients/typescript/types.js';
-import { answerWith } from '../../../parts/thread/answering.js';
-import { offeredFor } from '../dimensions/offered.js';
+import { answerWith } from '../../../parts/thread/thread-answers.js';
+import { dimensionsFor } from './dimensions.js';
 import type { CatalogMetric, CatalogQuestions, PartialList } from './protocol.js';
 
-// Worker thread of the metrics screen: it reads a schema of any size and finds what can be picked from it.
+// Worker thread of the metrics screen: parses schemas of any size and finds what can be picked.
 
 let schema: Schema | null = null;
 
@@ -25,10 +25,10 @@ answerWith<CatalogQuestions>({
     return names.flatMap((name) => all.get(name) ?? []);
   },
   offered: ({ entities, term, most }) =>
-    someFound(offeredFor(entities, loaded()), term, most, (o) => [o.name, o.description ?? '']),
+    someFound(dimensionsFor(entities, loaded()), term, most, (o) => [o.name, o.description ?? '']),
 });
 
-/** The metrics of a schema, those that should not be used any more last. */
+/** Metrics of a schema, deprecated ones last. */
 function metricsOf(schema: Schema): readonly CatalogMetric[] {
   const all = schema.metrics.map(
     ({ name, description, deprecated, entity, kind, type, format }): CatalogMetric => {

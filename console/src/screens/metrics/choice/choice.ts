@@ -35,7 +35,7 @@ export interface Order {
   readonly descending: boolean;
 }
 
-/** State of the screen: the whole question, and the period to compare with. */
+/** State of the screen: the query, and the period to compare with. */
 export interface Choice {
   readonly metrics: readonly string[];
   readonly groups: readonly Group[];

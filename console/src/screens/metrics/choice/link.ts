@@ -9,7 +9,7 @@ import {
   OPERATORS,
 } from './choice.js';
 
-/** The choice as the part of a link behind the `?`. It holds names and picked values, no figure and no right. */
+/** Encodes a choice for the part of a link after `?`: names and picked values only. */
 export function linkOf(choice: Choice): string {
   const params = new URLSearchParams();
   for (const metric of choice.metrics) params.append('metric', metric);
@@ -25,7 +25,7 @@ export function linkOf(choice: Choice): string {
   return params.toString();
 }
 
-/** The choice of a link, which anybody may have written: what is none of ours is left out. */
+/** Parses a link, which may come from anybody: unknown parts are ignored. */
 export function choiceOf(link: string): Choice {
   const params = new URLSearchParams(link);
   const order = params.get('order') ?? '';

@@ -1,7 +1,7 @@
 import { useId, useMemo, useState } from 'react';
-import { useAnswer } from '../../../parts/thread/useAnswer.js';
+import { useAnswer } from '../../../parts/thread/queryable-thread.js';
 import { wordOf } from '../answer/columns.js';
-import type { CommonGroups } from '../catalog/ground.js';
+import type { CommonGroups } from '../catalog/common-groups.js';
 import type { CatalogThread } from '../catalog/protocol.js';
 import type { DayRange, Filter } from '../choice/choice.js';
 import { namedRanges } from '../choice/period.js';

@@ -1,9 +1,9 @@
 import { type ReactNode, useId, useMemo, useState } from 'react';
-import { useAnswer } from '../../../parts/thread/useAnswer.js';
-import type { CommonGroups } from '../catalog/ground.js';
+import { useAnswer } from '../../../parts/thread/queryable-thread.js';
+import type { CommonGroups } from '../catalog/common-groups.js';
+import type { DimensionChoice } from '../catalog/dimensions.js';
 import type { CatalogThread } from '../catalog/protocol.js';
 import { GRAINS, type Group, type TimeGrain } from '../choice/choice.js';
-import type { DimensionChoice } from '../dimensions/offered.js';
 
 export interface GroupListProps {
   readonly thread: CatalogThread;
@@ -117,14 +117,12 @@ interface PickListProps<T> {
   readonly isPicked: (one: T) => boolean;
   readonly onToggle: (one: T) => void;
   readonly row: (one: T) => ReactNode;
-  /** Text shown if there is nothing to pick. */
   readonly none: string;
 }
 
 /** Lists longer than this have a search field. */
 const SEARCHED = 10;
 
-/** List with checkboxes. */
 export function PickList<T>(props: PickListProps<T>) {
   const { title, all, total, term, onTerm, nameOf, isPicked, onToggle, row, none } = props;
   const id = useId();

@@ -1,6 +1,6 @@
 import { type ChangeEvent, type DragEvent, useId, useState } from 'react';
 import { Empty } from '../../parts/Empty.js';
-import { momentOf } from '../../parts/load/words.js';
+import { formatTime } from '../../parts/load/format.js';
 import { checkProof, type ProofCheck, proofsIn } from './proof.js';
 
 interface ProofFile {
@@ -12,7 +12,7 @@ interface ProofFile {
 const MOST_BYTES = 4_000_000;
 
 /** Checks a proof from a file with a key that was kept elsewhere. Nothing is sent anywhere. */
-export function CheckFile() {
+export function ProofFileCheck() {
   const id = useId();
   const [keys, setKeys] = useState('');
   const [given, setGiven] = useState<ProofFile | null>(null);
@@ -92,7 +92,6 @@ export function CheckFile() {
   );
 }
 
-/** Result of checking one proof, step by step. */
 export function Verdict({ verdict }: { readonly verdict: ProofCheck }) {
   const { ok, steps, record, checkpoint } = verdict;
   return (
@@ -109,7 +108,7 @@ export function Verdict({ verdict }: { readonly verdict: ProofCheck }) {
       </ol>
       {checkpoint !== null && checkpoint.time !== null && (
         <p className="quiet">
-          Signed {momentOf(checkpoint.time)} over {checkpoint.size} records
+          Signed {formatTime(checkpoint.time)} over {checkpoint.size} records
         </p>
       )}
       {record !== null && (

@@ -1,7 +1,7 @@
 import type { Plan } from '../../../../../clients/typescript/types.js';
 import type { SignedInCaller } from '../../../api/caller.js';
 import { ProblemError, postJson } from '../../../api/http.js';
-import { entitiesIn } from '../dimensions/offered.js';
+import { entitiesIn } from './dimensions.js';
 import type { CatalogMetric, CatalogThread } from './protocol.js';
 
 /** Common basis of the picked metrics, which determines what they can be grouped by together. */

@@ -1,4 +1,6 @@
-/** Questions that a worker thread answers, by name: types of the question and of its answer. */
+import { useEffect, useState } from 'react';
+
+/** Requests to a worker thread by name: types of request and response. */
 export type ThreadQuestions = Readonly<Record<string, { readonly ask: unknown; readonly answer: unknown }>>;
 
 export interface ThreadMessage<Q extends ThreadQuestions> {
@@ -16,7 +18,7 @@ interface WaitingCall {
   readonly reject: (fault: Error) => void;
 }
 
-/** Page side of a worker thread that answers questions, so that long work never blocks the page. */
+/** Page side of a worker thread, so that long work never blocks the page. */
 export class QueryableThread<Q extends ThreadQuestions> {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, WaitingCall>();
@@ -58,4 +60,42 @@ export class QueryableThread<Q extends ThreadQuestions> {
     for (const { reject } of this.#waiting.values()) reject(fault);
     this.#waiting.clear();
   }
+}
+
+/** Worker thread of an open screen; null until it has started. `begin` must be the same function each time. */
+export function useThread<Q extends ThreadQuestions>(begin: () => Worker): QueryableThread<Q> | null {
+  const [thread, setThread] = useState<QueryableThread<Q> | null>(null);
+  useEffect(() => {
+    const begun = new QueryableThread<Q>(begin());
+    setThread(begun);
+    return () => begun.stop();
+  }, [begin]);
+  return thread;
+}
+
+/** Last answer to an asynchronous question; null before the first. Answers to superseded questions are dropped. */
+export function useAnswer<T>(ask: (() => Promise<T>) | null): {
+  readonly answer: T | null;
+  readonly fault: unknown;
+} {
+  const [state, setState] = useState<{ readonly answer: T | null; readonly fault: unknown }>({
+    answer: null,
+    fault: null,
+  });
+  useEffect(() => {
+    if (ask === null) return;
+    let isLatest = true;
+    ask().then(
+      (answer) => {
+        if (isLatest) setState({ answer, fault: null });
+      },
+      (fault: unknown) => {
+        if (isLatest) setState({ answer: null, fault });
+      },
+    );
+    return () => {
+      isLatest = false;
+    };
+  }, [ask]);
+  return state;
 }

@@ -3,21 +3,21 @@ import type { Judgement, Publications } from '../../../../clients/typescript/typ
 import { adminGet, adminPost } from '../../api/admin.js';
 import { Empty } from '../../parts/Empty.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
+import { formatCount, formatTime } from '../../parts/load/format.js';
 import { useLoad } from '../../parts/load/useLoad.js';
-import { counted, momentOf } from '../../parts/load/words.js';
 import { useSession } from '../../shell/session.js';
 
 export type PublicationDraft = Publications['drafts'][number];
 type JudgementDiff = NonNullable<Judgement['diff']>;
 type DraftAccessChange = JudgementDiff['access'][number]['changes'][number];
 
-interface DraftJudgedProps {
+interface DraftValidationProps {
   readonly draft: PublicationDraft;
   readonly name: string;
 }
 
 /** Validation of a draft: its diagnostics, its source, and who gains and loses access. */
-export function DraftJudged({ draft, name }: DraftJudgedProps) {
+export function DraftValidation({ draft, name }: DraftValidationProps) {
   const { caller } = useSession();
   const text = useLoad(`text ${draft.id}`, (signal) =>
     adminGet<{ readonly draft?: { readonly text: string } }>(caller, `/osl/objects/${draft.id}`, {}, signal),
@@ -75,7 +75,7 @@ function Gains({ diff: { access, changes } }: { readonly diff: JudgementDiff }) 
               <span className="quiet">
                 {subjects.first.join(', ')}
                 {subjects.count > subjects.first.length &&
-                  ` and ${counted(subjects.count - subjects.first.length)} more`}
+                  ` and ${formatCount(subjects.count - subjects.first.length)} more`}
               </span>
             </p>
             <ul>
@@ -117,7 +117,7 @@ function Change({ change: { object, effect, before, after } }: { readonly change
   );
 }
 
-/** Drafts of the graph, and who would gain and lose access by each. */
+/** Drafts of the manifest, and who would gain and lose access by each. */
 export function Drafts() {
   const { caller } = useSession();
   const [chosen, setChosen] = useState<string | null>(null);
@@ -153,7 +153,7 @@ export function Drafts() {
               <span className="item-title">{nameOf(one)}</span>
               <span className="item-state">{one.state}</span>
               <span className="quiet">
-                {one.author.subject}, {momentOf(one.at).slice(0, 16)}
+                {one.author.subject}, {formatTime(one.at).slice(0, 16)}
               </span>
             </button>
           </li>
@@ -166,7 +166,7 @@ export function Drafts() {
             text="The draft is validated as if it were published, and marked as valid if it could be. Nothing is published."
           />
         ) : (
-          <DraftJudged key={draft.id} draft={draft} name={nameOf(draft)} />
+          <DraftValidation key={draft.id} draft={draft} name={nameOf(draft)} />
         )}
       </div>
     </div>

@@ -1,6 +1,6 @@
 export interface NodePosition {
   readonly id: string;
-  /** In the picture: x to the right, y downwards. */
+  /** x to the right, y downwards. */
   readonly x: number;
   readonly y: number;
 }
@@ -16,8 +16,8 @@ const VECTORS: Readonly<Record<Direction, readonly [number, number]>> = {
 };
 
 /**
- * Node that an arrow key leads to from a place: the one of `others` that lies best in its direction, near ones before
- * far ones. Null if none lies on that side.
+ * Node that an arrow key leads to: the best of `others` in its direction, preferring near ones. Null if there is none
+ * on that side.
  */
 export function towards(
   direction: Direction,

@@ -3,26 +3,26 @@ import { adminGet } from '../../api/admin.js';
 import type { AuditRecord, RecordPage, RecordProof } from '../../api/admin-types.js';
 import { download } from '../../parts/CopyText.js';
 import { ErrorBox } from '../../parts/ErrorBox.js';
+import { formatTime } from '../../parts/load/format.js';
 import { useLoad } from '../../parts/load/useLoad.js';
-import { momentOf } from '../../parts/load/words.js';
 import { useSession } from '../../shell/session.js';
-import { Verdict } from './CheckFile.js';
+import { Verdict } from './ProofFileCheck.js';
 import { checkProof, type ProofCheck } from './proof.js';
 import { particularsOf, resultOf, sentenceOf, whoOf } from './RecordList.js';
 
 export interface ChosenRequest {
   readonly id: string;
-  /** A time at which there was a record of it. */
+  /** Time of one of its records. */
   readonly near: string;
 }
 
-interface StoryProps {
+interface RequestRecordsProps {
   readonly request: ChosenRequest;
   readonly onClose: () => void;
 }
 
-/** All records of one request, as what happened. */
-export function Story({ request, onClose }: StoryProps) {
+/** All records of one request as a timeline. */
+export function RequestRecords({ request, onClose }: RequestRecordsProps) {
   const { caller } = useSession();
   const { value, error, again } = useLoad(request.id, (signal) =>
     adminGet<RecordPage>(
@@ -64,7 +64,7 @@ function Happened({ record }: { readonly record: AuditRecord }) {
   const { tone } = resultOf(record);
   return (
     <li className={`happened happened-${tone}`}>
-      <p className="quiet">{momentOf(record.ts)}</p>
+      <p className="quiet">{formatTime(record.ts)}</p>
       <p>{sentenceOf(record)}</p>
       <details>
         <summary>Details</summary>

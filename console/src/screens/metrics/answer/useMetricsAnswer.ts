@@ -6,7 +6,7 @@ import { bodyOf } from '../choice/body.js';
 import type { Choice } from '../choice/choice.js';
 import { type Days, earlier, isClosed, shiftOf, stepOf } from '../choice/period.js';
 import { type MetricsReading, readingOf } from './columns.js';
-import { comparedOf, daysOf, type PeriodComparison } from './table.js';
+import { compareAnswers, daysOf, type PeriodComparison } from './table.js';
 
 /** Answer to a choice, and to the same choice for the other period if two are compared. */
 export interface MetricsAnswer {
@@ -63,7 +63,7 @@ async function ask(caller: SignedInCaller, choice: Choice, signal: AbortSignal):
   const other: Choice = { ...choice, range: before, order: null, limit: MOST_BEFORE };
   const body = { ...bodyOf(other), order_by: [] };
   const past = await postJson<Answer>(caller, '/osl/query', body, { signal });
-  const compared = comparedOf(reading, span.days, readingOf(other, past.columns, past.rows), before);
+  const compared = compareAnswers(reading, span.days, readingOf(other, past.columns, past.rows), before);
   return { ...plain, compared };
 }
 

@@ -1,7 +1,7 @@
 import './sight.css';
 import type { Sight } from '../../api/admin-types.js';
 
-interface SightWords {
+interface VisibilityWords {
   readonly sign: string;
   readonly word: string;
   /** Words that follow “sees it”. */
@@ -9,7 +9,7 @@ interface SightWords {
 }
 
 /** Sign and words of each visibility; the signs distinguish them without colour. */
-export const SIGHT_WORDS: Readonly<Record<Sight, SightWords>> = {
+export const VISIBILITY_WORDS: Readonly<Record<Sight, VisibilityWords>> = {
   clear: { sign: '●', word: 'clear', how: 'in the clear' },
   partly_masked: { sign: '◐', word: 'partly masked', how: 'masked in some rows' },
   masked: { sign: '▨', word: 'masked', how: 'masked' },
@@ -17,12 +17,10 @@ export const SIGHT_WORDS: Readonly<Record<Sight, SightWords>> = {
   nothing: { sign: '·', word: 'nothing', how: 'not at all' },
 };
 
-/** Widest first. */
-export const SIGHTS = Object.keys(SIGHT_WORDS) as readonly Sight[]; // exactly its own keys
+export const VISIBILITIES = Object.keys(VISIBILITY_WORDS) as readonly Sight[]; // exactly its own keys
 
-/** Visibility, as a sign and a word. */
-export function SightPill({ sight }: { readonly sight: Sight }) {
-  const { sign, word } = SIGHT_WORDS[sight];
+export function VisibilityPill({ sight }: { readonly sight: Sight }) {
+  const { sign, word } = VISIBILITY_WORDS[sight];
   return (
     <span className={`sight sight-${sight}`}>
       <span aria-hidden="true">{sign}</span> {word}

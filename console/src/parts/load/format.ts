@@ -1,10 +1,10 @@
 /** `12,345`. */
-export function counted(value: number): string {
+export function formatCount(value: number): string {
   return value.toLocaleString('en-US');
 }
 
-/** A moment of the log as a person reads it, in their own time; the tool tip has it whole. */
-export function momentOf(ts: string): string {
+/** Local time with milliseconds: `2026-01-31 14:03:05.120`. */
+export function formatTime(ts: string): string {
   const at = new Date(ts);
   if (Number.isNaN(at.getTime())) return ts;
   const two = (n: number): string => String(n).padStart(2, '0');
@@ -13,13 +13,13 @@ export function momentOf(ts: string): string {
   return `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.${ms}`;
 }
 
-/** So long before `now`: `3 s`, `12 min`, `5 h`, `9 d`. */
-export function agoOf(ts: string, now: number): string {
+/** Time before `now`: `3 s`, `12 min`, `5 h`, `9 d`. */
+export function formatAge(ts: string, now: number): string {
   return spanOf(now - Date.parse(ts));
 }
 
-/** So long after `now`, as `agoOf`. */
-export function inTimeOf(ts: string, now: number): string {
+/** Time after `now`, like `formatAge`. */
+export function formatTimeLeft(ts: string, now: number): string {
   return spanOf(Date.parse(ts) - now);
 }
 
@@ -32,7 +32,7 @@ function spanOf(ms: number): string {
 }
 
 /** Microseconds as a duration: `850 µs`, `2.1 ms`, `1.5 s`. */
-export function tookOf(us: number): string {
+export function formatDuration(us: number): string {
   if (us < 1_000) return `${Math.round(us)} µs`;
   if (us < 1_000_000) return `${(us / 1_000).toFixed(us < 10_000 ? 1 : 0)} ms`;
   return `${(us / 1_000_000).toFixed(1)} s`;

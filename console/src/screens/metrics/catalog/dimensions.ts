@@ -1,7 +1,7 @@
 import { isMoment } from 'osl-compiler/types';
 import type { Schema } from '../../../../../clients/typescript/types.js';
 
-/** Dimension that all picked metrics can be grouped by, according to the schema. The server has the last word. */
+/** Dimension that all picked metrics can be grouped by, according to the schema. The server decides. */
 export interface DimensionChoice {
   /** Name in a metrics body: `customer__region`. */
   readonly name: string;
@@ -20,7 +20,7 @@ export interface DimensionChoice {
 }
 
 /** Columns reachable from rows of all these entities, nearest first, keys last; none without entities. */
-export function offeredFor(entities: readonly string[], schema: Schema): readonly DimensionChoice[] {
+export function dimensionsFor(entities: readonly string[], schema: Schema): readonly DimensionChoice[] {
   const steps = stepsOf(schema);
   const [first, ...more] = entities.map((entity) => reachedFrom(entity, steps));
   if (first === undefined) return [];
@@ -129,7 +129,6 @@ function reachedFrom(
   return found.slice(0, MOST_REACHED);
 }
 
-/** A relationship of an entity with itself, such as a person's manager. */
 function isLoop(way: readonly RelationshipStep[]): boolean {
   return way.length === 1 && way[0]?.from === way[0]?.to;
 }

@@ -1,11 +1,11 @@
-import type { ThreadMessage, ThreadQuestions, ThreadReply } from './asked-thread.js';
+import type { ThreadMessage, ThreadQuestions, ThreadReply } from './queryable-thread.js';
 
-/** Functions with which a worker thread answers, by name of the question. */
+/** Handlers of a worker thread by request name. */
 export type ThreadAnswers<Q extends ThreadQuestions> = {
   readonly [Name in keyof Q]: (ask: Q[Name]['ask']) => Q[Name]['answer'];
 };
 
-/** Worker side of a thread: answers the questions of the page in order. */
+/** Worker side of a thread: handles requests in order. */
 export function answerWith<Q extends ThreadQuestions>(answers: ThreadAnswers<Q>): void {
   self.onmessage = ({ data }: MessageEvent<ThreadMessage<Q>>): void => {
     const { number, name, ask } = data;
