@@ -15,9 +15,12 @@ import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto';
  */
 
 export const CHECKPOINTS_FILE = 'checkpoints';
-/** The newest one alone, replaced each second while records are added; those of `checkpoints` stay. */
+/**
+ * File with the newest checkpoint, replaced every second while records are added; those in `checkpoints` are
+ * permanent.
+ */
 export const LATEST_FILE = 'checkpoint.latest';
-/** Name of the file with the signed note of segments that are no longer kept. */
+/** File with the signed note about deleted segments. */
 export const RETAINED_FILE = 'retained';
 export const PUBLIC_KEY_FILE = 'checkpoint.vkey';
 const ED25519 = 0x01;
@@ -31,25 +34,25 @@ export interface Checkpoint {
   readonly root: Buffer;
   /** RFC 3339, from the extension line `time`; null if the note has none. */
   readonly time: string | null;
-  /** The whole note, signatures included. */
+  /** Complete note including signatures. */
   readonly note: string;
 }
 
 /** Public half of the key that signs checkpoints. */
 export interface VerifierKey {
   readonly name: string;
-  /** First four bytes of SHA-256(name ‖ 0x0A ‖ 0x01 ‖ key), as signed-note asks. */
+  /** First four bytes of SHA-256(name ‖ 0x0A ‖ 0x01 ‖ key), as defined by C2SP signed-note. */
   readonly id: Buffer;
   readonly key: KeyObject;
 }
 
-/** `<name>+<key hash, hex>+<base64 of 0x01 ‖ public key>`, the form that other note tools read. */
+/** Formats a verifier key as `<name>+<key hash, hex>+<base64 of 0x01 ‖ public key>` (C2SP signed-note). */
 export function formatVerifierKey(name: string, publicKey: Uint8Array): string {
   const typed = Buffer.concat([Buffer.of(ED25519), publicKey]);
   return `${name}+${keyId(name, typed).toString('hex')}+${typed.toString('base64')}`;
 }
 
-/** Throws a TypeError on anything but one well-formed Ed25519 verifier key. */
+/** @throws TypeError if the text is not one well-formed Ed25519 verifier key */
 export function parseVerifierKey(text: string): VerifierKey {
   const [, name = '', id = '', encoded = ''] = /^([^\s+]+)\+([0-9a-f]{8})\+(\S+)\s*$/.exec(text) ?? [];
   const typed = Buffer.from(encoded, 'base64');
@@ -68,7 +71,7 @@ function keyId(name: string, typedKey: Uint8Array): Buffer {
   return hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), typedKey]), 'buffer').subarray(0, 4);
 }
 
-/** The text that is signed. @param more extension lines, each with its newline */
+/** Text to be signed. @param more extension lines, each with its newline */
 export function checkpointBody(origin: string, size: number, root: Buffer, time: string, more = ''): string {
   return `${origin}\n${size}\n${root.toString('base64')}\ntime ${time}\n${more}`;
 }
@@ -77,7 +80,7 @@ export function formatSignature(name: string, id: Buffer, signature: Buffer): st
   return `\u2014 ${name} ${Buffer.concat([id, signature]).toString('base64')}\n`;
 }
 
-/** The checkpoint in a note, or null unless it is well formed and `trusted` signed it under its own origin. */
+/** Parses a note; null unless it is well formed and `trusted` signed it under its own origin. */
 export function openCheckpoint(note: string, trusted: VerifierKey): Checkpoint | null {
   const groups = NOTE.exec(note)?.groups;
   if (!groups) return null;
@@ -96,7 +99,7 @@ function signs(line: string, body: string, trusted: VerifierKey): boolean {
   return verify(null, Buffer.from(body), trusted.key, blob.subarray(4));
 }
 
-/** Splits the file `checkpoints` into notes; `end` is the byte offset after the last whole one. */
+/** Splits concatenated notes; `end` is the byte offset after the last complete one. */
 export function splitNotes(file: Buffer): { notes: string[]; end: number } {
   const notes: string[] = [];
   let start = 0;
@@ -110,7 +113,7 @@ export function splitNotes(file: Buffer): { notes: string[]; end: number } {
   }
 }
 
-/** The notes of a text, as files and witnesses keep them one after another. */
+/** Splits text into notes. */
 export function checkpointNotes(text: string): readonly string[] {
   return splitNotes(Buffer.from(text)).notes;
 }

@@ -1,7 +1,9 @@
 import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 
-/** `fs.write`: the one door through which the writer's records, headers and checkpoints reach the disk. */
+/**
+ * Signature of `fs.write`. All records, headers and checkpoints are written through it, so tests can inject faults.
+ */
 export type WriteAt = (
   fd: number,
   data: Uint8Array,
@@ -11,7 +13,7 @@ export type WriteAt = (
   done: (error: NodeJS.ErrnoException | null, written: number) => void,
 ) => void;
 
-/** Writes all of `length` bytes, going on after short writes. An error is final: nothing is tried twice. */
+/** Writes exactly `length` bytes, continuing after short writes. Errors are final and never retried. */
 export function writeFully(
   write: WriteAt,
   fd: number,
@@ -42,10 +44,7 @@ export function writeFullyAsync(
   });
 }
 
-/**
- * Creates or replaces a file, whole or not at all, whatever kills the process; on disk when it returns (its directory
- * entry excepted).
- */
+/** Creates or replaces a file atomically and syncs its content, but not its directory entry. */
 export function writeDurably(path: string, data: Uint8Array, mode: number): void {
   const making = `${path}.new`;
   const fd = openSync(making, 'w', mode);
@@ -58,15 +57,15 @@ export function writeDurably(path: string, data: Uint8Array, mode: number): void
   renameSync(making, path);
 }
 
-/** Writes a file durably without holding the event loop: the disk may be slow. */
+/** Like `writeDurably`, without blocking the event loop. */
 export async function writeDurablyAsync(path: string, data: Uint8Array, mode: number): Promise<void> {
   const making = `${path}.new`;
-  await filled(making, mode, async (handle) => handle.writeFile(data));
+  await createFile(making, mode, async (handle) => handle.writeFile(data));
   await rename(making, path);
 }
 
-/** Makes a file and syncs what `fill` writes to it; one that cannot be filled is removed, so that it takes no room. */
-export async function filled(
+/** Creates a file, lets `fill` write it, and syncs it; removes it on failure. */
+export async function createFile(
   path: string,
   mode: number,
   fill: (handle: FileHandle) => Promise<void>,
@@ -83,7 +82,7 @@ export async function filled(
   }
 }
 
-/** Makes the names in a directory durable. */
+/** Syncs the entries of a directory. */
 export function syncDirectory(dir: string): void {
   const fd = openSync(dir, 'r');
   try {

@@ -1,42 +1,41 @@
-import { Anchors } from './anchors.js';
-import { AuditUnavailable, type UnavailableReason, unavailable } from './errors.js';
-import type { RecordForm } from './form.js';
+import { CheckpointWriter } from './checkpoint-writer.js';
+import { type AppendDone, type AppendRefusal, Chain, CommitGroup, type KeepOutcome } from './commit-group.js';
+import { AuditUnavailable, toAuditUnavailable, type UnavailableReason } from './errors.js';
 import type { Frontier, LogBase } from './frontier.js';
-import { type AppendDone, type AppendRefusal, Chain, CommitGroup, type KeepOutcome } from './group.js';
 import type { AuditLogOptions, AuditStats } from './interface.js';
+import type { RecordTemplate } from './record.js';
 import { type AuditEntry, encodeRecord, encodeShortened, type RecordPlace } from './record.js';
 import type { AcknowledgedTree, RecoveredLog } from './recover.js';
 import type { Signer } from './signer.js';
 import type { LogStore, SegmentStore } from './store.js';
 
-/** Input of a new epoch. */
 export interface EpochStart {
   readonly options: AuditLogOptions;
   readonly store: LogStore;
   readonly signer: Signer;
   readonly recovered: RecoveredLog;
-  /** Its first records; they are durable, and under a checkpoint, before it takes any other. */
+  /** First records of the epoch; durable and covered by a checkpoint before any other is accepted. */
   readonly first: (place: RecordPlace) => readonly AuditEntry[];
   /**
-   * Called once, at the moment when it takes nothing more because of the disk; `waiting` records are refused by it,
-   * but for the outcomes among them, if somebody keeps those.
+   * Called once when the disk fails. The failure refuses the `waiting` records, except outcomes if a callback to keep
+   * them is returned.
    */
   readonly failed: (failure: AuditUnavailable, waiting: number) => KeepOutcome | null;
-  /** Hears each checkpoint once it is durable. */
+  /** Called with each checkpoint once it is durable. */
   readonly signed: (note: string) => void;
-  /** Hears that a segment is complete, and another begun. */
+  /** Called after a new segment was begun. */
   readonly rotated: () => void;
 }
 
 /**
- * One opening of the log, from its first record to its close or its failure, which is final: who wants to go on
- * recovers the log and begins another.
+ * One opening of the log, from its first record to its close or failure. A failure is final: to continue, recover the
+ * log and start another epoch.
  *
- * Group commit: records that arrive while a sync runs share the next one; one sync at a time.
+ * Group commit: records that arrive during a sync share the next one; there is one sync at a time.
  */
 export class Epoch {
   readonly #segments: SegmentStore;
-  readonly #anchors: Anchors;
+  readonly #checkpoints: CheckpointWriter;
   readonly #tree: Frontier;
   readonly #place: { -readonly [K in keyof RecordPlace]: RecordPlace[K] };
   readonly #failed: EpochStart['failed'];
@@ -46,23 +45,28 @@ export class Epoch {
   #lingering = false;
   readonly #timers: readonly NodeJS.Timeout[];
   readonly #checkpointRecords: number;
-  /** Position before the segment that is being written. */
+  /** Position before the current segment. */
   #base: LogBase;
   #filling: CommitGroup;
   #syncing: CommitGroup;
   #busy = false;
-  /** Called when a write that was under way at the failure has come back. */
+  /** Called when a write that was in progress at the failure has returned. */
   #returned: () => void = () => undefined;
   #scheduled = false;
   #groups = 0;
   #failure: AuditUnavailable | null = null;
   #refusal: AuditUnavailable | null = null;
 
-  private constructor(start: EpochStart, segments: SegmentStore, anchors: Anchors, place: RecordPlace) {
+  private constructor(
+    start: EpochStart,
+    segments: SegmentStore,
+    checkpoints: CheckpointWriter,
+    place: RecordPlace,
+  ) {
     const { options, recovered, failed, rotated } = start;
     this.#rotated = rotated;
     this.#segments = segments;
-    this.#anchors = anchors;
+    this.#checkpoints = checkpoints;
     this.#place = { ...place };
     this.#failed = failed;
     this.#tree = recovered.frontier.copy();
@@ -76,29 +80,30 @@ export class Epoch {
     this.#deadline = setTimeout(() => this.#expire(deadlineMs), deadlineMs).unref();
     this.#linger = setTimeout(this.#lingered, LINGER_MS);
     this.#timers = [
-      setInterval(() => this.#anchor('lasting'), options.checkpointMs ?? 60_000).unref(),
-      setInterval(() => this.#anchor('newest'), options.renewMs ?? 1_000).unref(),
+      setInterval(() => this.#writeCheckpoint('lasting'), options.checkpointMs ?? 60_000).unref(),
+      setInterval(() => this.#writeCheckpoint('newest'), options.renewMs ?? 1_000).unref(),
     ];
   }
 
-  /** @throws AuditUnavailable if the disk does not take the first records */
+  /** @throws AuditUnavailable if the first records cannot be written */
   static async start(start: EpochStart): Promise<Epoch> {
     const { store, signer, recovered, signed: told } = start;
     const { signed } = recovered;
     const segments = store.segments(recovered);
     const place = { writer: signer.writer, epoch: recovered.epoch + 1, seq: recovered.seq };
-    let anchors: Anchors | null = null;
+    let checkpoints: CheckpointWriter | null = null;
     try {
-      anchors = new Anchors(await store.notes(signed.end), signer, signed, told);
-      // INVARIANT: the first checkpoint is older than the first segment, so a log without one is damaged.
-      if (signed.newest === -1) await anchors.write(recovered.frontier);
+      checkpoints = new CheckpointWriter(await store.notes(signed.end), signer, signed, told);
+      // INVARIANT: the first checkpoint is written before the first segment, so a log without a checkpoint is
+      // damaged.
+      if (signed.newest === -1) await checkpoints.write(recovered.frontier);
       await segments.begin({ ...place, firstSeq: place.seq, chain: recovered.chain }, recovered.frontier);
     } catch (error) {
       await segments.abandon();
-      await anchors?.close();
-      throw unavailable(error);
+      await checkpoints?.close();
+      throw toAuditUnavailable(error);
     }
-    const epoch = new Epoch(start, segments, anchors, place);
+    const epoch = new Epoch(start, segments, checkpoints, place);
     await epoch.#recordFirst(start.first(place));
     return epoch;
   }
@@ -107,9 +112,8 @@ export class Epoch {
     this.#add(entry, done, this.#refusal, entry.kind === 'outcome');
   }
 
-  /** As `append` of the whole entry; the same bytes. */
   appendForm(
-    form: RecordForm,
+    form: RecordTemplate,
     requestId: string,
     statementHmac: string | null,
     rows: number | null,
@@ -144,43 +148,43 @@ export class Epoch {
       epoch: this.#place.epoch,
       records: this.#place.seq,
       durable: this.#tree.size,
-      anchored: this.#anchors.size,
+      anchored: this.#checkpoints.size,
       groups: this.#groups,
       segment: this.#segments.number,
       failure: this.#failure,
     };
   }
 
-  /** Makes all that was appended durable with a last record, and signs a last checkpoint. Rejects if it failed. */
+  /** Makes all records durable, adds `last`, and writes a last checkpoint. Rejects after a failure. */
   async close(last: AuditEntry): Promise<void> {
     this.#refusal ??= new AuditUnavailable('closed', 'the audit log is closed');
     try {
       if (!this.#failure) {
         await this.#appendPromised(last, null);
-        await this.#anchors.write(this.#tree);
+        await this.#checkpoints.write(this.#tree);
       }
     } catch (error) {
-      this.#fail(unavailable(error));
+      this.#fail(toAuditUnavailable(error));
     }
     this.#stopTimers();
     if (this.#failure) throw this.#failure;
     await this.#segments.finish();
-    await this.#anchors.close();
+    await this.#checkpoints.close();
   }
 
-  /** Records that this process knows to be durable, whatever is later found on disk. */
+  /** Tree of all records acknowledged as durable. */
   get acknowledged(): AcknowledgedTree {
     return { size: this.#tree.size, root: this.#tree.root() };
   }
 
-  /** True if a write is under way that the disk has not answered. */
+  /** True if the disk has not answered a write. */
   get busy(): boolean {
     return this.#busy;
   }
 
   /**
-   * After a failure: waits until the disk has answered all that it was asked, however late, and lets go of the files.
-   * A write still under way could land in whatever reuses its descriptor, or in a successor's segment.
+   * After a failure: waits until the disk has answered every request, then closes the files. A pending write could
+   * otherwise hit a reused file descriptor or a successor's segment.
    */
   async leave(): Promise<LogBase> {
     this.#stopTimers();
@@ -189,10 +193,10 @@ export class Epoch {
         this.#returned = resolve;
       });
     }
-    await this.#anchors.settled();
-    // A disk that fails to close a file has failed already; recovery judges what is there.
+    await this.#checkpoints.settled();
+    // Errors on close add nothing: recovery decides what is valid.
     await this.#segments.abandon().catch(() => undefined);
-    await this.#anchors.close().catch(() => undefined);
+    await this.#checkpoints.close().catch(() => undefined);
     return this.#base;
   }
 
@@ -208,7 +212,7 @@ export class Epoch {
     });
   }
 
-  /** @param keep whether a failure of the disk may keep the entry, instead of refusing it */
+  /** @param keep true if a disk failure may queue the entry instead of refusing it */
   #add(entry: AuditEntry, done: AppendDone, refusal: AuditUnavailable | null, keep: boolean): void {
     if (refusal) {
       process.nextTick(done, refusal, -1);
@@ -224,7 +228,7 @@ export class Epoch {
     this.#added(refused, done, !keep);
   }
 
-  /** @param awaited whether an answer waits for the record */
+  /** @param awaited true if a response waits for the record */
   #added(refused: AppendRefusal | null, done: AppendDone, awaited: boolean): void {
     if (refused !== null) {
       process.nextTick(done, new AuditUnavailable(refused, REFUSALS[refused]), -1);
@@ -236,8 +240,9 @@ export class Epoch {
   }
 
   /**
-   * Waits for the end of the event loop's turn, so that all records of the turn share the sync. Outcomes alone wait for
-   * the next decision, if one comes soon: nobody's answer depends on them, and a sync for them would be in its way.
+   * Syncs at the end of the event loop's turn, so that all records of the turn share the sync. A group of outcomes
+   * only waits for the next decision for up to `LINGER_MS`: no response depends on it, and its own sync would delay
+   * decisions.
    */
   #schedule(): void {
     if (this.#busy || this.#scheduled || this.#filling.used === 0) return;
@@ -280,7 +285,7 @@ export class Epoch {
       () => {
         this.#base = base;
         this.#rotated();
-        // Whoever waits for the disk has been refused by now; the segment stays empty.
+        // After a failure all waiting records have been refused; the segment stays empty.
         if (this.#failure) this.#written(null);
         else this.#segments.append(group.buffer, group.used, this.#written);
       },
@@ -295,7 +300,7 @@ export class Epoch {
       return;
     }
     if (error) {
-      this.#fail(unavailable(error));
+      this.#fail(toAuditUnavailable(error));
       return;
     }
     const group = this.#syncing;
@@ -304,31 +309,33 @@ export class Epoch {
     const { waiting, firstSeq } = group;
     for (let i = 0; i < waiting.length; i += 1) waiting[i]?.(null, firstSeq + i);
     group.clear();
-    if (this.#tree.size - this.#anchors.lasting >= this.#checkpointRecords) this.#anchor('lasting');
+    if (this.#tree.size - this.#checkpoints.lasting >= this.#checkpointRecords)
+      this.#writeCheckpoint('lasting');
     this.#schedule();
   };
 
-  #anchor(which: 'lasting' | 'newest'): void {
+  #writeCheckpoint(which: 'lasting' | 'newest'): void {
     if (this.#failure) return;
-    const signing = which === 'lasting' ? this.#anchors.write(this.#tree) : this.#anchors.renew(this.#tree);
-    signing.catch((error: unknown) => this.#fail(unavailable(error)));
+    const signing =
+      which === 'lasting' ? this.#checkpoints.write(this.#tree) : this.#checkpoints.renew(this.#tree);
+    signing.catch((error: unknown) => this.#fail(toAuditUnavailable(error)));
   }
 
   /**
-   * The process may have stood still itself, and the disk's answer wait to be read; so what is still under way is
-   * given a moment of running time before it counts as hanging.
+   * The process itself may have been suspended with the answer unread, so wait a moment of running time before
+   * declaring a timeout.
    */
   #expire(deadlineMs: number): void {
     if (!this.#busy) return;
     const groups = this.#groups;
-    const judge = (): void => {
+    const failIfSilent = (): void => {
       if (!this.#busy || this.#groups !== groups) return;
       this.#fail(new AuditUnavailable('deadline', `the audit log's disk is silent for ${deadlineMs} ms`));
     };
-    setTimeout(judge, GRACE_MS).unref();
+    setTimeout(failIfSilent, GRACE_MS).unref();
   }
 
-  /** Final: a failed sync is never tried again, since the kernel may have dropped the pages. */
+  /** A failed sync is never retried: the kernel may have dropped the pages. */
   #fail(failure: AuditUnavailable): void {
     if (this.#failure) return;
     this.#failure = failure;
@@ -340,19 +347,19 @@ export class Epoch {
   async #recordFirst(entries: readonly AuditEntry[]): Promise<void> {
     try {
       await Promise.all(entries.map((entry) => this.#appendPromised(entry, null)));
-      await this.#anchors.write(this.#tree);
+      await this.#checkpoints.write(this.#tree);
     } catch (error) {
-      this.#fail(unavailable(error));
+      this.#fail(toAuditUnavailable(error));
       await this.leave();
-      throw unavailable(error);
+      throw toAuditUnavailable(error);
     }
   }
 }
 
-/** Longest that an outcome waits for a decision to share its sync with, ms. */
+/** Longest wait of an outcome for a decision to share its sync, ms. */
 const LINGER_MS = 2;
 
-/** Wait after the deadline, ms: many turns of the event loop. */
+/** Grace period after the deadline, ms. */
 const GRACE_MS = 100;
 
 const REFUSALS = {

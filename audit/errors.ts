@@ -1,15 +1,14 @@
-/** Reason why the log does not take a record. */
 export type UnavailableReason =
   | 'closed' // close() was called
-  | 'disk' // a write or sync failed; it is never tried again
-  | 'full' // the disk has no room (ENOSPC, EDQUOT)
+  | 'disk' // a write or sync failed; failed writes are never retried
+  | 'full' // no space left (ENOSPC, EDQUOT)
   | 'deadline' // the disk did not answer in time
-  | 'overloaded' // too much waits for the disk; this record alone is refused
-  | 'too_long'; // the record cannot fit an entry; this record alone is refused
+  | 'overloaded' // the queue of unwritten records is full; only this record is refused
+  | 'too_long'; // the record exceeds the size limit; only this record is refused
 
 /**
- * A record was not made durable, so whatever it was to allow must be refused; callers answer 503 or SQLSTATE 57P03.
- * After `disk`, `full` or `deadline` the log takes nothing until it has opened itself again.
+ * A record was not made durable, so the request that it belongs to must be refused; callers answer 503 or SQLSTATE
+ * 57P03. After `disk`, `full` or `deadline` the log accepts nothing until it has reopened itself.
  */
 export class AuditUnavailable extends Error {
   override readonly name = 'AuditUnavailable';
@@ -23,8 +22,8 @@ export class AuditUnavailable extends Error {
 
 const POSTGRES_DISK_FULL = '53100';
 
-/** Any failure of the disk as AuditUnavailable. */
-export function unavailable(error: unknown): AuditUnavailable {
+/** Converts any disk error to AuditUnavailable. */
+export function toAuditUnavailable(error: unknown): AuditUnavailable {
   if (error instanceof AuditUnavailable) return error;
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code === 'ENOSPC' || code === 'EDQUOT' || code === POSTGRES_DISK_FULL) {
@@ -33,7 +32,7 @@ export function unavailable(error: unknown): AuditUnavailable {
   return new AuditUnavailable('disk', 'the audit log could not be written', error);
 }
 
-/** The stored log is not what its writer left; the process must not go on writing to it. */
+/** The stored log differs from what its writer left; the process must not write to it. */
 export class AuditDamaged extends Error {
   override readonly name = 'AuditDamaged';
   readonly file: string;

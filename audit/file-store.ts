@@ -1,11 +1,20 @@
-import { constants, write as writeAt } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { constants, existsSync, write as writeAt } from 'node:fs';
 import { copyFile, type FileHandle, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CHECKPOINTS_FILE, LATEST_FILE, PUBLIC_KEY_FILE, RETAINED_FILE } from './checkpoint.js';
-import { filled, syncDirectoryAsync, type WriteAt, writeDurablyAsync, writeFullyAsync } from './disk.js';
+import {
+  createFile,
+  syncDirectoryAsync,
+  type WriteAt,
+  writeDurablyAsync,
+  writeFully,
+  writeFullyAsync,
+} from './disk.js';
 import { AuditDamaged } from './errors.js';
-import { keyName, segmentName, usedEnd } from './format.js';
-import { readingFiles } from './readings.js';
+import { Fingerprints } from './fingerprint.js';
+import { encodeHeader, keyName, type SegmentHeader, segmentName, usedEnd } from './format.js';
+import { readingFiles } from './read-events.js';
 import {
   beginningOf,
   type RecoveredLog,
@@ -15,34 +24,33 @@ import {
   type Tail,
 } from './recover.js';
 import type { RetirementPlan } from './retention.js';
-import { sealName } from './search/seal.js';
-import { Sealer } from './search/sealer.js';
-import { sealedBefore } from './search/seals.js';
-import { Segments, SPARE_FILE } from './segments.js';
+import { newestIndexedBase } from './search/index-files.js';
+import { indexName } from './search/segment-index.js';
+import { SegmentIndexer } from './search/segment-indexer.js';
 import type { Signer } from './signer.js';
 import { directorySource, type LogSource } from './source.js';
 import type { LogStore, NoteStore, ReadingQueue, SegmentStore } from './store.js';
 
 /**
- * Copies segments into a directory of their writer below `archive`, which is a log by itself that ends where the kept
- * one begins: its last checkpoint is what was signed of that place. The keys of fingerprints stay behind. `archive` itself is
- * never made: where a mount is away, its place must not fill the disk below it.
+ * Copies segments into `<archive>/<writer>`, which is then a verifiable log that ends at the retention checkpoint.
+ * Fingerprint keys are not copied. `archive` itself is never created: if its mount is missing, the copy must not fill
+ * the disk below.
  */
-async function archived(dir: string, archive: string, segments: readonly number[]): Promise<void> {
+async function archiveSegments(dir: string, archive: string, segments: readonly number[]): Promise<void> {
   const key = await readFile(join(dir, PUBLIC_KEY_FILE));
   const writer = /^osl-audit\/([\w.-]+)\+/.exec(key.toString())?.[1] ?? 'unknown';
   const place = join(archive, writer);
   await stat(archive);
   await mkdir(place, { recursive: true, mode: 0o700 });
   for (const segment of segments)
-    await copied(join(dir, segmentName(segment)), join(place, segmentName(segment)));
+    await copySegment(join(dir, segmentName(segment)), join(place, segmentName(segment)));
   await writeDurablyAsync(join(place, PUBLIC_KEY_FILE), key, 0o644);
   await writeDurablyAsync(join(place, CHECKPOINTS_FILE), await readFile(join(dir, RETAINED_FILE)), 0o644);
   await syncDirectoryAsync(place);
 }
 
-/** Whole or not at all, and on disk; a copy that is there already stays as it is. */
-async function copied(from: string, to: string): Promise<void> {
+/** Copies a file atomically and durably; skips an existing copy of the same size. */
+async function copySegment(from: string, to: string): Promise<void> {
   const there = await stat(to).catch(() => null);
   if (there !== null && there.size === (await stat(from)).size) return;
   await copyFile(from, `${to}.new`);
@@ -57,20 +65,19 @@ async function copied(from: string, to: string): Promise<void> {
 
 const COPY_FILE = 'recover.tmp';
 
-/** Segment files in a directory. */
 export class FileStore implements LogStore {
   readonly source: LogSource;
   readonly readings: ReadingQueue;
   readonly #dir: string;
   readonly #segmentBytes: number;
   readonly #write: WriteAt;
-  readonly #sealer: Sealer;
+  readonly #indexer: SegmentIndexer;
 
   constructor(dir: string, segmentBytes: number, write: WriteAt = writeAt) {
     this.source = directorySource(dir);
     this.readings = readingFiles(dir);
     this.#dir = dir;
-    this.#sealer = new Sealer(dir);
+    this.#indexer = new SegmentIndexer(dir);
     this.#segmentBytes = segmentBytes;
     this.#write = write;
   }
@@ -79,16 +86,16 @@ export class FileStore implements LogStore {
     const { recovered, tail } = await this.#read(signer, options);
     await rm(join(this.#dir, SPARE_FILE), { force: true });
     const cut = tail === null ? null : await this.#secure(tail);
-    await trimmed(this.#dir, CHECKPOINTS_FILE, recovered.signed.end);
+    await truncateNotes(this.#dir, CHECKPOINTS_FILE, recovered.signed.end);
     return { ...recovered, cut };
   }
 
-  /** From the newest seal that a checkpoint vouches for; if that leads nowhere, from the first record on. */
+  /** Recovers from the newest segment index covered by a checkpoint, or from the first record if that fails. */
   async #read(signer: Signer, options: RecoverOptions): ReturnType<typeof recoverLog> {
     if (options.base !== undefined) return recoverLog(this.source, signer, options);
     const size = await signedSize(this.source, signer);
     const { base: start } = await beginningOf(this.source, signer.verifier);
-    const base = await sealedBefore(this.#dir, start.segment + 1, size);
+    const base = await newestIndexedBase(this.#dir, start.segment + 1, size);
     if (base === null) return recoverLog(this.source, signer, options);
     try {
       return await recoverLog(this.source, signer, { ...options, base });
@@ -99,7 +106,7 @@ export class FileStore implements LogStore {
   }
 
   segments({ segment }: RecoveredLog): SegmentStore {
-    return new Segments(this.#dir, this.#segmentBytes, segment, this.#write);
+    return new SegmentFiles(this.#dir, this.#segmentBytes, segment, this.#write);
   }
 
   notes(signed: number): Promise<NoteStore> {
@@ -107,7 +114,7 @@ export class FileStore implements LogStore {
   }
 
   rotated(): void {
-    this.#sealer.soon();
+    this.#indexer.soon();
   }
 
   async retain(note: Buffer): Promise<void> {
@@ -115,24 +122,24 @@ export class FileStore implements LogStore {
     await syncDirectoryAsync(this.#dir);
   }
 
-  /** Deletes released segments; leftovers of a process that was killed here go with the next ones. */
+  /** Deletes up to the base, including leftovers of a run that was killed here. */
   async release({ base }: RetirementPlan, archive: string | null): Promise<void> {
     const gone = (await this.source.segments()).filter((segment) => segment <= base.segment);
-    if (archive !== null) await archived(this.#dir, archive, gone);
+    if (archive !== null) await archiveSegments(this.#dir, archive, gone);
     for (const segment of gone)
-      for (const name of [segmentName(segment), keyName(segment), sealName(segment)])
+      for (const name of [segmentName(segment), keyName(segment), indexName(segment)])
         await rm(join(this.#dir, name), { force: true });
     await syncDirectoryAsync(this.#dir);
   }
 
   async close(): Promise<void> {
-    await this.#sealer.close();
+    await this.#indexer.close();
   }
 
   /**
-   * Puts the valid part of the last segment on disk, without the torn tail. The page cache may show what a failed
-   * or interrupted sync never wrote, so the part is written anew, not merely synced; that also cuts off a
-   * write of a killed process that is still under way. A segment without unused room was closed in order.
+   * Rewrites the valid part of the last segment without its torn tail. Syncing it is not enough: the page cache may
+   * show data that a failed sync never wrote. Replacing the file also cuts off pending writes of a killed process. A
+   * segment without unused space was closed properly.
    */
   async #secure({ segment, bytes, end }: Tail): Promise<string | null> {
     if (end === bytes.length) return null;
@@ -145,7 +152,7 @@ export class FileStore implements LogStore {
   }
 }
 
-/** Checkpoints in files of the log's directory: those that stay in one, the newest alone in another. */
+/** Checkpoint files of a log: permanent ones in one file, the newest in another. */
 class NoteFiles implements NoteStore {
   readonly #dir: string;
   readonly #handle: FileHandle;
@@ -159,7 +166,7 @@ class NoteFiles implements NoteStore {
     this.#position = position;
   }
 
-  /** @param end length of the file of those that stay, in bytes */
+  /** @param end length of the valid part of the file, bytes */
   static async open(dir: string, write: WriteAt, end: number): Promise<NoteFiles> {
     const flags = constants.O_RDWR | constants.O_CREAT | constants.O_DSYNC;
     const handle = await open(join(dir, CHECKPOINTS_FILE), flags, 0o644);
@@ -173,7 +180,7 @@ class NoteFiles implements NoteStore {
 
   async replace(note: Buffer): Promise<void> {
     const path = join(this.#dir, LATEST_FILE);
-    await filled(`${path}.new`, 0o644, ({ fd }) => writeFullyAsync(this.#write, fd, note, 0));
+    await createFile(`${path}.new`, 0o644, ({ fd }) => writeFullyAsync(this.#write, fd, note, 0));
     await rename(`${path}.new`, path);
   }
 
@@ -182,8 +189,8 @@ class NoteFiles implements NoteStore {
   }
 }
 
-/** Cuts a file of notes to its whole ones. */
-async function trimmed(dir: string, name: string, end: number): Promise<void> {
+/** Truncates a file of notes to its complete ones. */
+async function truncateNotes(dir: string, name: string, end: number): Promise<void> {
   const handle = await open(join(dir, name), 'a', 0o644);
   try {
     await handle.truncate(end);
@@ -192,4 +199,128 @@ async function trimmed(dir: string, name: string, end: number): Promise<void> {
     await handle.close();
   }
   await syncDirectoryAsync(dir);
+}
+
+const SPARE_FILE = 'spare.tmp';
+const ZEROS = Buffer.alloc(1024 * 1024);
+
+/** Stores the HMAC key of a segment's fingerprints. */
+export function keepSegmentKey(dir: string, segment: number, key: Uint8Array): Promise<void> {
+  return writeDurablyAsync(join(dir, keyName(segment)), key, 0o600);
+}
+
+/**
+ * The segment being written, and the spare for the next one. Segments are filled with zeros and synced in advance and
+ * opened with O_DSYNC, so a write changes neither size nor block map and is durable when it returns. This is cheaper
+ * than append and fdatasync (0.14 against 0.22 ms).
+ */
+class SegmentFiles implements SegmentStore {
+  readonly #dir: string;
+  readonly #bytes: number;
+  readonly #write: WriteAt;
+  #handle: FileHandle | null = null;
+  #spare: Promise<void> | null = null;
+  #number: number;
+  #position = 0;
+  #start = 0;
+  #fingerprints: Fingerprints | null = null;
+
+  /** @param last number of the last existing segment, 0 if none */
+  constructor(dir: string, bytes: number, last: number, write: WriteAt) {
+    this.#dir = dir;
+    this.#bytes = bytes;
+    this.#number = last;
+    this.#write = write;
+  }
+
+  get number(): number {
+    return this.#number;
+  }
+
+  /** A group larger than a segment gets its own. */
+  fits(length: number): boolean {
+    return this.#position === this.#start || this.#position + length <= this.#bytes;
+  }
+
+  async begin(header: Omit<SegmentHeader, 'segment'>): Promise<void> {
+    const number = this.#number + 1;
+    await (this.#spare ?? this.#makeSpare());
+    this.#spare = null;
+    const key = randomBytes(32);
+    await keepSegmentKey(this.#dir, number, key);
+    const path = join(this.#dir, segmentName(number));
+    // INVARIANT: the header is on disk before the segment gets its name, so no header is ever torn.
+    if (existsSync(path)) throw new Error(`${path} exists already`);
+    const handle = await open(join(this.#dir, SPARE_FILE), constants.O_RDWR | constants.O_DSYNC);
+    const line = encodeHeader({ ...header, segment: number });
+    await writeFullyAsync(this.#write, handle.fd, line, 0);
+    await rename(join(this.#dir, SPARE_FILE), path);
+    await syncDirectoryAsync(this.#dir);
+    await this.#closeCurrent();
+    this.#handle = handle;
+    this.#number = number;
+    this.#start = line.length;
+    this.#position = line.length;
+    this.#fingerprints = new Fingerprints(key);
+  }
+
+  append(group: Buffer, length: number, done: (error: Error | null) => void): void {
+    const handle = this.#handle;
+    if (!handle) throw new Error('no segment is open');
+    writeFully(this.#write, handle.fd, group, length, this.#position, (error) => {
+      if (!error) this.#position += length;
+      done(error);
+    });
+    if (!this.#spare && this.#position + length > this.#bytes / 2) this.#prepareSpare();
+  }
+
+  /** Returns `<segment>.<base64url of HMAC-SHA-256>`. */
+  fingerprint(text: string): string {
+    return `${this.#number}.${this.#keyed().of(text)}`;
+  }
+
+  fingerprintOf(bytes: Uint8Array, start: number, end: number): string {
+    return `${this.#number}.${this.#keyed().ofBytes(bytes, start, end)}`;
+  }
+
+  #keyed(): Fingerprints {
+    if (!this.#fingerprints) throw new Error('no segment is open');
+    return this.#fingerprints;
+  }
+
+  /** Truncates unused space, closes the segment, and waits for a spare in progress. */
+  async finish(): Promise<void> {
+    await this.#closeCurrent();
+    await this.#spare?.catch(() => undefined);
+  }
+
+  async abandon(): Promise<void> {
+    await this.#spare?.catch(() => undefined);
+    await this.#handle?.close();
+    this.#handle = null;
+  }
+
+  async #closeCurrent(): Promise<void> {
+    const handle = this.#handle;
+    this.#handle = null;
+    if (!handle) return;
+    await handle.truncate(this.#position);
+    await handle.sync();
+    await handle.close();
+  }
+
+  #prepareSpare(): void {
+    this.#spare = this.#makeSpare();
+    // `begin` awaits the same promise and handles the error.
+    this.#spare.catch(() => undefined);
+  }
+
+  #makeSpare(): Promise<void> {
+    return createFile(join(this.#dir, SPARE_FILE), 0o600, async ({ fd }) => {
+      for (let at = 0; at < this.#bytes; at += ZEROS.length) {
+        const part = ZEROS.subarray(0, Math.min(ZEROS.length, this.#bytes - at));
+        await writeFullyAsync(this.#write, fd, part, at);
+      }
+    });
+  }
 }

@@ -2,14 +2,17 @@ import { hash } from 'node:crypto';
 
 const BLOCK = 64;
 const DIGEST = 32;
-/** Most bytes of a text that is copied byte by byte. */
+/** Longest text, in bytes, that is copied byte by byte. */
 const SHORT = 448;
 
-/** HMAC-SHA-256 under one key, as base64url: two hashes over buffers that are kept, where an Hmac is made each time. */
+/**
+ * HMAC-SHA-256 with one key, as base64url. Computes two plain hashes over reused buffers, which is faster than
+ * creating an Hmac per call.
+ */
 export class Fingerprints {
   #inner = Buffer.allocUnsafe(1_024);
   readonly #outer = Buffer.allocUnsafe(BLOCK + DIGEST);
-  /** As `#inner`, for short texts; views of it by their length, since to make one takes as long as to hash a block. */
+  /** Buffer for short texts, and its views by length: creating a view takes as long as hashing a block. */
   readonly #short = Buffer.allocUnsafe(BLOCK + SHORT);
   readonly #views = new Map<number, Buffer>();
 
@@ -32,7 +35,7 @@ export class Fingerprints {
     return this.#finished(inner.subarray(0, BLOCK + length));
   }
 
-  /** Of the bytes [start, end): what `of` gives of the text whose UTF-8 they are. */
+  /** Same result as `of` for the text whose UTF-8 bytes are [start, end). */
   ofBytes(bytes: Uint8Array, start: number, end: number): string {
     if (end - start <= SHORT) return this.#ofShort(bytes, start, end - start);
     const part = bytes.subarray(start, end);
@@ -52,7 +55,7 @@ export class Fingerprints {
     return this.#finished(view);
   }
 
-  /** The buffer that is kept, with room for `length` bytes behind the key; null where they are too many. */
+  /** Reusable buffer with room for `length` bytes after the key; null if `length` is too large. */
   #room(length: number): Buffer | null {
     const most = BLOCK + length;
     if (most > MAX_KEPT) return null;
@@ -74,5 +77,5 @@ export class Fingerprints {
   }
 }
 
-/** Texts that take more are copied for themselves, so that no large buffer stays behind. */
+/** Longest input, in bytes, for which the reusable buffer grows. */
 const MAX_KEPT = 262_144;

@@ -1,25 +1,27 @@
 import { hash } from 'node:crypto';
 
 /**
- * Bytes on disk. This and `checkpoint.ts` are all that the writer and the verifier share.
+ * Bytes on disk. Writer and verifier share only this file and `checkpoint.ts`.
  *
  * ```
- * segment   header line, frames, zeros (preallocated room not used yet)
- * header    osl-audit/1 <writer> <epoch> <segment> <first seq> <chain so far, hex> <check>\n
- * frame     mark 0xF7 | back u24 | length u16 | check u16 | 0x00 | record | chain hash 32 B | \n     (big endian)
+ * segment header line, frames, zeros (preallocated space)
+ * header osl-audit/1 <writer> <epoch> <segment> <first seq> <chain so far, hex> <check>\
+ *
+ * frame mark 0xF7 | back u24 | length u16 | check u16 | 0x00 | record | chain hash 32 B | \
+ *      (big endian)
  * ```
  *
- * `back` is the distance to the first frame of the same group commit; the zero byte and the record are the
- * RFC 6962 leaf input as it stands. The mark occurs in no UTF-8 text, and neither mark nor newline is zero, so a
- * frame that lost bytes (they read as zero) differs from one that was altered.
+ * `back` is the distance to the first frame of the same group commit; the zero byte and the record are the RFC 6962
+ * leaf input. The mark occurs in no UTF-8 text, and neither mark nor newline is zero, so a frame that lost bytes
+ * (they read as zero) differs from one that was altered.
  */
 
-/** Longest record, in UTF-8 bytes of its canonical JSON (the entry limit of C2SP tlog-tiles). */
+/** Longest record, UTF-8 bytes (the entry limit of C2SP tlog-tiles). */
 export const MAX_RECORD_BYTES = 65_535;
 export const HASH_BYTES = 32;
 export const FRAME_HEAD = 9;
 export const FRAME_TAIL = HASH_BYTES + 1;
-/** Largest group commit in bytes: `back` has 24 bits. */
+/** Largest group commit, bytes; below the 24 bits of `back`. */
 export const MAX_GROUP_BYTES = 8 * 1024 * 1024;
 /** Chain hash before the first record. */
 export const GENESIS: Buffer = Buffer.alloc(HASH_BYTES);
@@ -45,7 +47,7 @@ export interface RecordFrame {
   readonly next: number;
   /** Bytes from the first frame of the group to this one. */
   readonly back: number;
-  /** 0x00 and the record: what RFC 6962 hashes into the leaf. */
+  /** 0x00 and the record: the leaf input of RFC 6962. */
   readonly leafInput: Buffer;
   readonly record: Buffer;
   readonly chain: Buffer;
@@ -55,20 +57,20 @@ export function segmentName(segment: number): string {
   return `segment-${String(segment).padStart(8, '0')}.log`;
 }
 
-/** File with the HMAC key of a segment's fingerprints; destroying it makes them meaningless. */
+/** File with the HMAC key of a segment's fingerprints. */
 export function keyName(segment: number): string {
   return `segment-${String(segment).padStart(8, '0')}.key`;
 }
 
-/** Number of the segment that a file name stands for, or null for other files. */
+/** Segment number in a file name; null for other files. */
 export function segmentNumber(name: string): number | null {
   const match = /^segment-(\d{8})\.log$/.exec(name);
   return match ? Number(match[1]) : null;
 }
 
 /**
- * A SHA-256 digest with a character for each byte. A digest asked for as a buffer is one that the runtime allocates for
- * itself alone, at three times the cost of the hash; the writer, who makes three for each record, keeps characters.
+ * SHA-256 digest as latin1 characters. Allocating a digest buffer costs three times the hash itself, and the writer
+ * computes three digests per record.
  */
 export type Digest = string;
 
@@ -80,6 +82,12 @@ export function putDigest(target: Buffer, at: number, value: Digest): void {
   target.write(value, at, HASH_BYTES, 'latin1');
 }
 
+/** Splits concatenated hashes. */
+export function splitHashes(packed: Buffer): readonly Buffer[] {
+  const count = Math.floor(packed.length / HASH_BYTES);
+  return Array.from({ length: count }, (_, i) => packed.subarray(i * HASH_BYTES, (i + 1) * HASH_BYTES));
+}
+
 function sha256(data: Uint8Array): Buffer {
   return Buffer.from(digest(data), 'latin1');
 }
@@ -88,7 +96,6 @@ export function leafHash(leafInput: Uint8Array): Buffer {
   return sha256(leafInput);
 }
 
-/** h = SHA-256(previous h ‖ leaf hash). */
 export function chainHash(previous: Uint8Array, leaf: Uint8Array): Buffer {
   return sha256(Buffer.concat([previous, leaf]));
 }
@@ -99,7 +106,7 @@ export function encodeHeader(header: SegmentHeader): Buffer {
   return Buffer.from(`${line} ${headerCheck(line)}\n`);
 }
 
-/** The header and where the first frame starts, or null if the bytes are no header. */
+/** Header and offset of the first frame; null if there is no valid header. */
 export function decodeHeader(segment: Buffer): { header: SegmentHeader; end: number } | null {
   const text = segment.toString('latin1', 0, 256);
   const match = HEADER_LINE.exec(text);
@@ -120,7 +127,7 @@ function headerCheck(line: string): string {
   return hash('sha256', line, 'hex').slice(0, 16);
 }
 
-/** Writes mark, back, length, check and the leaf prefix before a record of `length` bytes at `at + FRAME_HEAD`. */
+/** Writes mark, back, length, check and leaf prefix before a record of `length` bytes at `at + FRAME_HEAD`. */
 export function putFrameHead(target: Buffer, at: number, back: number, length: number): void {
   const check = headCheck(back, length);
   target[at] = MARK;
@@ -134,7 +141,7 @@ export function putFrameHead(target: Buffer, at: number, back: number, length: n
   target[at + 8] = 0;
 }
 
-/** Length of the record whose frame head stands at `at`. */
+/** Record length of the frame at `at`. */
 export function frameLength(source: Buffer, at: number): number {
   return source.readUInt16BE(at + 4);
 }
@@ -144,7 +151,6 @@ export function putFrameTail(target: Buffer, at: number, length: number, chain: 
   target[at + FRAME_HEAD + length + HASH_BYTES] = NEWLINE;
 }
 
-/** A whole frame. */
 export function encodeFrame(record: string, back: number, chain: Uint8Array): Buffer {
   const length = Buffer.byteLength(record);
   const frame = Buffer.alloc(FRAME_HEAD + length + FRAME_TAIL);
@@ -155,7 +161,6 @@ export function encodeFrame(record: string, back: number, chain: Uint8Array): Bu
   return frame;
 }
 
-/** The frames of a group commit. */
 export function framesOf(group: Buffer, length: number): readonly RecordFrame[] {
   const frames: RecordFrame[] = [];
   for (let frame = frameAt(group, 0, length); frame; frame = frameAt(group, frame.next, length))
@@ -163,19 +168,19 @@ export function framesOf(group: Buffer, length: number): readonly RecordFrame[] 
   return frames;
 }
 
-/** Column parity: any single flipped bit of `back` or `length` shows. */
+/** Parity check that detects any single flipped bit of `back` or `length`. */
 function headCheck(back: number, length: number): number {
   return (back & 0xffff) ^ (back >>> 16) ^ length ^ 0x4f53;
 }
 
-/** Offset after the last byte that is not zero: what follows is unused room. */
+/** Offset after the last non-zero byte; the rest is unused. */
 export function usedEnd(segment: Buffer): number {
   let end = segment.length;
   while (end > 0 && segment[end - 1] === 0) end -= 1;
   return end;
 }
 
-/** The frame at `at`, by structure alone (the caller checks the chain), or null if none is whole before `end`. */
+/** Frame at `at`, checked by structure only (the caller checks the chain); null if none is complete before `end`. */
 export function frameAt(segment: Buffer, at: number, end: number): RecordFrame | null {
   const next = frameEnd(segment, at, end);
   if (next === null) return null;
@@ -190,7 +195,7 @@ export function frameAt(segment: Buffer, at: number, end: number): RecordFrame |
   };
 }
 
-/** End of the frame at `at`, found as by `frameAt` but without decoding it. */
+/** End of the frame at `at`, without decoding it; null like `frameAt`. */
 export function frameEnd(segment: Buffer, at: number, end: number): number | null {
   const length = headLength(segment, at, end);
   if (length === null) return null;
@@ -206,10 +211,10 @@ function headLength(segment: Buffer, at: number, end: number): number | null {
 }
 
 /**
- * True if the invalid frame at `at` is the torn end of a write that never finished, and so was never
- * acknowledged. Two things must hold. Bytes are *missing*: the data ends inside the frame, or a whole sector of
- * it is zero (a lost sector reads as zero; an altered one does not). And no later group exists: a group is
- * written only once the one before it is on disk.
+ * True if the invalid frame at `at` is the torn end of an unfinished, and so never acknowledged, write. Two
+ * conditions: bytes are *missing*, that is, the data ends inside the frame or a whole sector of it is zero (a lost
+ * sector reads as zero, an altered one does not); and no later group exists, because a group is written only after
+ * the previous one is on disk.
  */
 export function isTorn(segment: Buffer, at: number, end: number): boolean {
   if (hasLaterGroup(segment, at, end)) return false;
@@ -226,7 +231,7 @@ function hasLaterGroup(segment: Buffer, at: number, end: number): boolean {
   return false;
 }
 
-/** True if some sector's share of [from, to) is zero throughout. */
+/** True if [from, to) contains a sector, or part of one, that is all zero. */
 function hasZeroSector(segment: Buffer, from: number, to: number): boolean {
   for (let start = from; start < to; ) {
     const stop = Math.min(to, (Math.floor(start / SECTOR) + 1) * SECTOR);

@@ -1,7 +1,6 @@
 import { type Digest, digest, GENESIS, HASH_BYTES, putDigest } from './format.js';
 
-/** Root of the tree without leaves (RFC 6962: the hash of nothing). */
-const EMPTY_ROOT = digest(Buffer.alloc(0));
+const EMPTY_ROOT = digest(Buffer.alloc(0)); // RFC 6962: hash of the empty string
 
 const node = Buffer.alloc(1 + 2 * HASH_BYTES);
 node[0] = 0x01;
@@ -13,8 +12,8 @@ function nodeHash(left: Digest, right: Digest): Digest {
 }
 
 /**
- * The right edge of an RFC 6962 tree: one root per complete subtree, largest first, as the binary digits of the
- * size say. Enough to add leaves and to know the root; O(log n) memory.
+ * Right edge of an RFC 6962 Merkle tree: one root per complete subtree, largest first, one for each 1 bit of the
+ * size. Suffices to append leaves and compute the root; O(log n) memory.
  */
 export class Frontier {
   #roots: Digest[] = [];
@@ -24,12 +23,11 @@ export class Frontier {
     return this.#size;
   }
 
-  /** The roots of its complete subtrees, largest first. */
   get roots(): readonly Digest[] {
     return this.#roots;
   }
 
-  /** The frontier that has these roots. @throws RangeError where a tree of that size has more or fewer */
+  /** @throws RangeError if the number of roots does not fit `size` */
   static of(size: number, roots: readonly Digest[]): Frontier {
     const digits = [...size.toString(2)].filter((digit) => digit === '1').length;
     if (roots.length !== digits) throw new RangeError(`a tree of ${size} leaves has ${digits} roots`);
@@ -39,7 +37,6 @@ export class Frontier {
     return frontier;
   }
 
-  /** One that grows on its own from here. */
   copy(): Frontier {
     const copy = new Frontier();
     copy.#roots = [...this.#roots];
@@ -50,7 +47,7 @@ export class Frontier {
   push(leaf: Digest): void {
     let root = leaf;
     for (let digits = this.#size; digits % 2 === 1; digits = Math.floor(digits / 2)) {
-      // The lowest digits that are set name subtrees, so one is there.
+      // Each trailing 1 bit of the size has its subtree, so pop() returns a root.
       root = nodeHash(this.#roots.pop() ?? EMPTY_ROOT, root);
     }
     this.#roots.push(root);
@@ -64,7 +61,7 @@ export class Frontier {
   }
 }
 
-/** A place between two segments, with all that the records before it come to. */
+/** Position between two segments, with the state of all records before it. */
 export interface LogBase {
   /** Number of the segment before, 0 if none. */
   readonly segment: number;
@@ -74,7 +71,7 @@ export interface LogBase {
   readonly frontier: Frontier;
 }
 
-/** The place before the first record. */
+/** Position before the first record. */
 export const BEGINNING: LogBase = Object.freeze({
   segment: 0,
   epoch: 0,
@@ -83,12 +80,12 @@ export const BEGINNING: LogBase = Object.freeze({
   frontier: new Frontier(),
 });
 
-/** Checkpoints that are signed already. */
+/** Checkpoints that already exist. */
 export interface SignedState {
-  /** Length of the checkpoints that stay, in bytes. */
+  /** Length of the file of permanent checkpoints, bytes. */
   readonly end: number;
-  /** Tree size of the last checkpoint there, -1 if none. */
+  /** Tree size of the last permanent checkpoint, -1 if none. */
   readonly lasting: number;
-  /** Tree size of the newest one anywhere, -1 if none. */
+  /** Tree size of the newest checkpoint, -1 if none. */
   readonly newest: number;
 }

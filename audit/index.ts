@@ -1,4 +1,4 @@
-/** The audit log: durable, chained, signed. The design is in `docs/decisions`, the bytes are in `format.ts`. */
+/** The audit log: durable, hash-chained, signed. `format.ts` describes its bytes. */
 export {
   CHECKPOINTS_FILE,
   checkpointNotes,
@@ -6,9 +6,10 @@ export {
   PUBLIC_KEY_FILE,
   RETAINED_FILE,
 } from './checkpoint.js';
+export type { AppendDone } from './commit-group.js';
 export { AuditDamaged, AuditLocked, AuditUnavailable } from './errors.js';
+export { keepSegmentKey } from './file-store.js';
 export { Fingerprints } from './fingerprint.js';
-export type { RecordForm } from './form.js';
 export {
   encodeFrame,
   encodeHeader,
@@ -17,15 +18,15 @@ export {
   leafHash,
   type SegmentHeader,
   segmentName,
+  splitHashes,
 } from './format.js';
 export { Frontier } from './frontier.js';
-export { causeOf } from './gap.js';
-export type { AppendDone } from './group.js';
 export type { AuditGap, AuditLog, AuditLogOptions, AuditObserver, AuditStats } from './interface.js';
 export { openAuditLog } from './log.js';
+export { causeOf } from './outage.js';
 export { type AuditProof, checkProof, type ProofVerdict, type ProveOptions, prove } from './proof.js';
 export { readFrames, readRecords, recordIn, type StoredFrame } from './read.js';
-export { type AuditReadEvent, noteReading } from './readings.js';
+export { type AuditReadEvent, announceRead } from './read-events.js';
 export type {
   AuditDecision,
   AuditEntry,
@@ -34,6 +35,7 @@ export type {
   AuditRecord,
   AuditSurface,
   CommonEntry,
+  RecordTemplate,
 } from './record.js';
 export {
   beginningOf,
@@ -42,7 +44,6 @@ export {
   type RecoverOptions,
   recoverLog,
 } from './recover.js';
-
 export type { Retention, RetirementPlan } from './retention.js';
 export {
   type AuditFilter,
@@ -53,13 +54,11 @@ export {
   namesOf,
   undeclaredObject,
 } from './search/filter.js';
-export { type SearchStep, searchNewest } from './search/newest.js';
-export { byTime, searchRecords } from './search/search.js';
-export { keepSegmentKey } from './segments.js';
+export { byTime, type SearchStep, searchNewest, searchRecords } from './search/search.js';
 export type { Signer } from './signer.js';
 export {
   directorySource,
-  type KnownPlace,
+  type KnownBoundary,
   type LogIndex,
   type LogLeaf,
   type LogSource,

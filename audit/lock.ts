@@ -4,29 +4,30 @@ import { createConnection, createServer, type Server } from 'node:net';
 import { join, relative } from 'node:path';
 import { AuditLocked } from './errors.js';
 
-/** `lock.<kernel>.<pid>.<random>`: which run of which kernel, and a number for people. */
+/** `lock.<kernel boot>.<pid>.<random>`; the pid is informative only. */
 const LOCK = /^lock\.([\w-]+)\.(\d+)\.([0-9a-f]+)$/;
 
 /**
- * One writer a directory. A lock is a Unix socket that its owner listens on, so the kernel ends it with the process,
- * however that ends, and tells whoever asks, from whatever container, whether it is held: a pid could not.
+ * Ensures one writer per directory. A lock is a Unix socket on which its owner listens, so the kernel releases it
+ * with the process and answers contenders from any container; a pid could not.
  *
- * Every contender first makes a lock of its own, under a name that is never used again, and then asks the others: of
- * two at once at least one finds the other and withdraws (perhaps both, which is safe). One that nobody listens on is
- * removed. Only where machines may share the file system, a lock that another kernel made cannot be judged: it stands.
+ * Every contender first creates its own lock under a unique name and then probes the others. Of two simultaneous
+ * contenders at least one finds the other and withdraws (perhaps both, which is safe). Locks without a listener are
+ * removed, except locks of another kernel on a file system that machines may share: those cannot be probed and count
+ * as held.
  *
  * @returns release function
  * @throws AuditLocked
  */
 export async function lockDirectory(dir: string): Promise<() => void> {
   const own = `lock.${KERNEL}.${process.pid}.${randomBytes(4).toString('hex')}`;
-  const held = await hold(dir, own);
+  const held = await createLock(dir, own);
   const release = (): void => {
     held.close();
     remove(dir, own);
   };
   try {
-    for (const name of readdirSync(dir)) if (name !== own) await settle(dir, name);
+    for (const name of readdirSync(dir)) if (name !== own) await rejectIfHeld(dir, name);
     return release;
   } catch (error) {
     release();
@@ -34,8 +35,8 @@ export async function lockDirectory(dir: string): Promise<() => void> {
   }
 }
 
-/** Removes the lock of a process that is gone. @throws AuditLocked */
-async function settle(dir: string, name: string): Promise<void> {
+/** Removes a stale lock. @throws AuditLocked */
+async function rejectIfHeld(dir: string, name: string): Promise<void> {
   const [, kernel, pid] = LOCK.exec(name) ?? [];
   if (kernel === undefined) return;
   if (await isHeld(dir, name)) throw new AuditLocked(`the audit log in ${dir} is in use by process ${pid}`);
@@ -47,7 +48,7 @@ async function settle(dir: string, name: string): Promise<void> {
   remove(dir, name);
 }
 
-async function hold(dir: string, name: string): Promise<{ close(): void }> {
+async function createLock(dir: string, name: string): Promise<{ close(): void }> {
   const place = new ShortPath(dir, name);
   try {
     const server = await listening(place.path);
@@ -72,8 +73,8 @@ async function hold(dir: string, name: string): Promise<{ close(): void }> {
 function listening(path: string): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer((asking) => asking.destroy());
-    server.on('error', reject); // also of a connection that cannot be taken, later
-    // `exclusive`: in a worker of `node:cluster` its supervisor would listen in its place, and outlive it.
+    server.on('error', reject); // also handles later errors of accepting connections
+    // `exclusive`: otherwise the supervisor of `node:cluster` listens and outlives the worker.
     server.listen({ path, exclusive: true }, () => resolve(server.unref()));
   });
 }
@@ -86,13 +87,13 @@ function isHeld(dir: string, name: string): Promise<boolean> {
       resolve(true);
     });
     asking.on('error', (error: NodeJS.ErrnoException) => {
-      // ENOENT: another contender withdrew, or removed the same stale lock first. All else cannot be judged.
+      // ENOENT: another contender withdrew or removed the stale lock. Unknown errors count as held.
       resolve(error.code !== 'ECONNREFUSED' && error.code !== 'ENOENT' && error.code !== 'ENOTSOCK');
     });
   }).finally(() => place.close());
 }
 
-/** The path of a socket has room for some hundred bytes: a directory may be deeper than that. */
+/** Short path to a file in a deep directory: socket paths are limited to about 100 bytes. */
 class ShortPath {
   readonly path: string;
   readonly #fd: number | null;
@@ -118,18 +119,18 @@ function remove(dir: string, name: string): void {
   }
 }
 
-/** One run of one kernel; containers of a machine have it in common, two machines never. */
+/** Identifies one boot of one kernel; the same in all containers of a machine. */
 const KERNEL = kernel();
 
 function kernel(): string {
   try {
     return hash('sha256', readFileSync('/proc/sys/kernel/random/boot_id')).slice(0, 12);
   } catch {
-    return 'here'; // no Linux: a shared file system is not told apart there
+    return 'here'; // not Linux: shared file systems are not detected
   }
 }
 
-/** File systems that several machines may have mounted: NFS, SMB and CIFS, FUSE, 9P, Ceph, Lustre, GFS2, OCFS2, AFS. */
+/** statfs types of shared file systems: NFS, SMB and CIFS, FUSE, 9P, Ceph, Lustre, GFS2, OCFS2, AFS. */
 const SHARED: ReadonlySet<number> = new Set([
   0x6969, 0xfe534d42, 0xff534d42, 0x517b, 0x65735546, 0x01021997, 0x00c36400, 0x0bd00bd0, 0x01161970,
   0x7461636f, 0x5346414f,

@@ -1,37 +1,36 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { ClockWatch, jumpSince } from './clock.js';
+import type { AppendDone, KeepOutcome } from './commit-group.js';
 import { Epoch } from './epoch.js';
-import { AuditDamaged, type AuditUnavailable, unavailable } from './errors.js';
+import { AuditDamaged, type AuditUnavailable, toAuditUnavailable } from './errors.js';
 import { FileStore } from './file-store.js';
-import { RecordForm } from './form.js';
 import type { LogBase } from './frontier.js';
-import { LogOutage } from './gap.js';
-import type { AppendDone, KeepOutcome } from './group.js';
 import type { AuditGap, AuditLog, AuditLogOptions, AuditStats } from './interface.js';
-import { RetentionRunner } from './keeper.js';
 import { lockDirectory } from './lock.js';
-import { ReadEventRecorder } from './readings.js';
-import type { AuditEntry, AuditRecord, CommonEntry, RecordPlace } from './record.js';
+import { ClockWatch, gapEvent, logEvent, openingEvents, reopeningEvents } from './log-events.js';
+import { LogOutage } from './outage.js';
+import { ReadEventRecorder } from './read-events.js';
+import type { AuditEntry, CommonEntry, RecordPlace } from './record.js';
+import { RecordTemplate } from './record.js';
 import { type AcknowledgedTree, CLOSING, type RecoveredLog } from './recover.js';
+import { RetentionRunner } from './retention-runner.js';
 import { loadSigner, PRIVATE_KEY_FILE, type Signer } from './signer.js';
 import { directorySource } from './source.js';
 import type { LogStore } from './store.js';
 
-/** Longest wait between two tries to reopen, ms. */
 const REOPEN_MOST_MS = 5_000;
 const REOPEN_MS = 250;
 
 /**
- * Opens the audit log for writing: takes the lock, checks the whole log, cuts a torn tail, gives every allowed
- * decision without outcome an outcome `unknown`, and signs a checkpoint. The log's own records (`audit.open`,
+ * Opens the audit log for writing: takes the lock, verifies the log, cuts a torn tail, adds an outcome `unknown` for
+ * every allowed decision without outcome, and writes a checkpoint. The log's own records (`audit.open`,
  * `audit.recover`, `audit.gap`, `audit.close`) are events of the surface `system`.
  *
- * A log that waits opens without all that where its place does not answer, and does it once that answers.
+ * With `waits`, a log whose storage does not respond opens at once and does all this later.
  *
  * @throws AuditLocked if another process writes to the directory
- * @throws AuditDamaged if the log is not what its writer left (a torn tail excepted)
- * @throws AuditUnavailable if the disk does not take the first records
+ * @throws AuditDamaged if the log differs from what its writer left, except for a torn tail
+ * @throws AuditUnavailable if the first records cannot be written
  */
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
   mkdirSync(options.dir, { recursive: true, mode: 0o700 });
@@ -42,7 +41,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     const signer = loadSigner(options.dir, keyFile, options.writer, fresh);
     const bytes = options.segmentBytes ?? SEGMENT_BYTES;
     const store = options.store?.(bytes) ?? new FileStore(options.dir, bytes, options.write);
-    return await begun(options, store, signer, release);
+    return await begin(options, store, signer, release);
   } catch (error) {
     release();
     throw error;
@@ -51,16 +50,16 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
 
 const SEGMENT_BYTES = 32 * 1024 * 1024;
 
-async function begun(
+async function begin(
   options: AuditLogOptions,
   store: LogStore,
   signer: Signer,
   release: () => void,
 ): Promise<AuditLog> {
-  const log = new LastingLog(options, store, signer, release);
+  const log = new ReopeningLog(options, store, signer, release);
   try {
     const recovered = await store.recover(signer);
-    await log.begin(recovered, (place) => openingEntries(place, options, recovered));
+    await log.begin(recovered, (place) => openingEvents(place, options, recovered));
     log.attend();
     return log;
   } catch (error) {
@@ -68,12 +67,12 @@ async function begun(
       await store.close();
       throw error;
     }
-    log.awaitPlace(unavailable(error));
+    log.awaitPlace(toAuditUnavailable(error));
     return log;
   }
 }
 
-/** Of a log that waits for the place of its records. */
+/** Statistics of a log that waits for its storage. */
 const NOTHING_YET: Omit<AuditStats, 'writer' | 'gaps'> = Object.freeze({
   epoch: 0,
   records: 0,
@@ -84,20 +83,20 @@ const NOTHING_YET: Omit<AuditStats, 'writer' | 'gaps'> = Object.freeze({
   failure: null,
 });
 
-/** The log over its epochs: one after another, each begun after the disk had failed the one before. */
-class LastingLog implements AuditLog {
+/** The log across its epochs: each one begins after the disk failed the previous one. */
+class ReopeningLog implements AuditLog {
   readonly #options: AuditLogOptions;
   readonly #store: LogStore;
   readonly #signer: Signer;
   readonly #release: () => void;
   readonly whenOpen: Promise<void>;
   #opened: () => void = () => undefined;
-  /** Null before the first has begun only. */
+  /** Null until the first epoch has begun. */
   #epoch: Epoch | null = null;
   #outage: LogOutage | null = null;
   #gaps = 0;
   #timer: NodeJS.Timeout | null = null;
-  /** A try to reopen that is under way. */
+  /** Attempt to reopen in progress. */
   #attempt: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
   #readings: ReadEventRecorder | null = null;
@@ -116,7 +115,7 @@ class LastingLog implements AuditLog {
 
   async begin(recovered: RecoveredLog, first: (place: RecordPlace) => readonly AuditEntry[]): Promise<void> {
     const options = this.#options;
-    // A failure of the first records is the caller's to hear; later ones are the log's own.
+    // Failures of the first records are thrown to the caller; the log handles later ones itself.
     const begun = { yet: false };
     const failed = (failure: AuditUnavailable, waiting: number): KeepOutcome | null =>
       begun.yet ? this.#fail(failure, waiting) : null;
@@ -132,14 +131,14 @@ class LastingLog implements AuditLog {
     rotated();
   }
 
-  /** The place of the records does not answer at the start: what follows is as after a failure. */
+  /** The storage does not respond at the start: continue as after a failure. */
   awaitPlace(failure: AuditUnavailable): void {
     this.#outage = new LogOutage(failure, 0, false);
     this.#options.observer?.failed(failure);
     this.#tryAgain((outage) => this.#beginFirst(outage));
   }
 
-  /** It takes records: from now on those of who reads the log too. */
+  /** Starts the background tasks once the log accepts records. */
   attend(): void {
     this.#opened();
     const { tenant = '', retention } = this.#options;
@@ -148,7 +147,7 @@ class LastingLog implements AuditLog {
     this.#readings = new ReadEventRecorder({ tenant, queue, append });
     this.#clock = new ClockWatch((jump) => {
       const { writer, epoch } = this.stats();
-      const entry = event({ writer, epoch, seq: 0 }, this.#options, 'audit.clock');
+      const entry = logEvent({ writer, epoch, seq: 0 }, this.#options, 'audit.clock');
       this.append({ ...entry, detail: JSON.stringify(jump) }, () => undefined);
     });
     if (retention === undefined) return;
@@ -170,12 +169,12 @@ class LastingLog implements AuditLog {
     });
   }
 
-  form(common: CommonEntry): RecordForm {
-    return new RecordForm(common);
+  form(common: CommonEntry): RecordTemplate {
+    return new RecordTemplate(common);
   }
 
   appendForm(
-    form: RecordForm,
+    form: RecordTemplate,
     requestId: string,
     statementHmac: string | null,
     rows: number | null,
@@ -215,7 +214,7 @@ class LastingLog implements AuditLog {
     else this.#current().append(entry, done);
   }
 
-  /** From here on an outcome that is under way waits for the log to go on. */
+  /** From now on, outcomes wait until the log works again. */
   #fail(failure: AuditUnavailable, waiting: number): KeepOutcome {
     const lasting = this.#options.afterFailure === 'stay';
     const outage = new LogOutage(failure, waiting, lasting);
@@ -226,7 +225,7 @@ class LastingLog implements AuditLog {
     return (outcome, done) => outage.takeBack(outcome, done);
   }
 
-  /** Once the disk has answered what `epoch` asked, tries to begin the next one, until it is begun. */
+  /** Once the disk has answered all requests of `epoch`, retries until the next epoch has begun. */
   async #goOn(epoch: Epoch): Promise<void> {
     const { acknowledged } = epoch;
     const base = await epoch.leave();
@@ -246,7 +245,7 @@ class LastingLog implements AuditLog {
     tryIn(this.#options.reopenMs ?? REOPEN_MS);
   }
 
-  /** True if there is nothing more to try: the log goes on, or what the disk holds is damaged. */
+  /** True if retrying should end: the log works again, or the disk content is damaged. */
   async #reopen(begin: (outage: LogOutage) => Promise<AuditGap>): Promise<boolean> {
     const outage = this.#outage;
     if (outage === null) return true;
@@ -259,32 +258,32 @@ class LastingLog implements AuditLog {
       this.#options.observer?.reopened(gap);
       return true;
     } catch (error) {
-      if (!(error instanceof AuditDamaged)) return false; // the disk is not well yet
+      if (!(error instanceof AuditDamaged)) return false; // the disk still fails
       outage.giveUp();
       this.#options.observer?.lost(error);
       return true;
     }
   }
 
-  /** @throws AuditDamaged; anything else is the place's */
+  /** @throws AuditDamaged; other errors come from the storage */
   async #beginFirst(outage: LogOutage): Promise<AuditGap> {
     const recovered = await this.#store.recover(this.#signer);
     let gap: AuditGap = outage.gap();
     await this.begin(recovered, (place) => {
       gap = outage.gap();
-      const [open, ...rest] = openingEntries(place, this.#options, recovered);
-      return [...(open === undefined ? [] : [open]), gapEntry(place, this.#options, gap), ...rest];
+      const [open, ...rest] = openingEvents(place, this.#options, recovered);
+      return [...(open === undefined ? [] : [open]), gapEvent(place, this.#options, gap), ...rest];
     });
     return gap;
   }
 
-  /** @throws AuditDamaged; anything else is the disk's */
+  /** @throws AuditDamaged; other errors come from the storage */
   async #beginAfter(outage: LogOutage, base: LogBase, acknowledged: AcknowledgedTree): Promise<AuditGap> {
     const recovered = await this.#store.recover(this.#signer, { base: { base, open: [] }, acknowledged });
     let gap: AuditGap = outage.gap();
     await this.begin(recovered, (place) => {
       gap = outage.gap();
-      return reopeningEntries(place, this.#options, recovered, gap, acknowledged.size);
+      return reopeningEvents(place, this.#options, recovered, gap, acknowledged.size);
     });
     return gap;
   }
@@ -297,7 +296,7 @@ class LastingLog implements AuditLog {
     await this.#readings?.close();
     if (this.#outage !== null) {
       this.#outage.giveUp();
-      // A write that is still under way could reach a successor's log: then the lock ends with the process.
+      // A pending write could reach a successor's log, so keep the lock until the process ends.
       await this.#store.close();
       if (this.#epoch?.busy !== true) this.#release();
       throw this.#outage.failure;
@@ -305,92 +304,10 @@ class LastingLog implements AuditLog {
     const epoch = this.#current();
     const { writer, epoch: number } = epoch.stats();
     try {
-      await epoch.close(event({ writer, epoch: number, seq: 0 }, this.#options, CLOSING));
+      await epoch.close(logEvent({ writer, epoch: number, seq: 0 }, this.#options, CLOSING));
     } finally {
       await this.#store.close();
       if (!epoch.busy) this.#release();
     }
   }
-}
-
-/**
- * After a stop out of order the records that no checkpoint covered are proved by their chain alone, which holds no key:
- * whoever could write to the disk may have cut or made them. The checkpoint that follows covers them, so it is said
- * first, for good, which they are.
- */
-function openingEntries(
-  place: RecordPlace,
-  options: AuditLogOptions,
-  { cut, orphans, unclean, seq, signed, ts }: RecoveredLog,
-): readonly AuditEntry[] {
-  const from = Math.max(0, signed.newest);
-  const jump = ts === null ? null : jumpSince(ts);
-  return [
-    event(place, options, 'audit.open'),
-    ...(jump === null ? [] : [{ ...event(place, options, 'audit.clock'), detail: JSON.stringify(jump) }]),
-    ...(unclean || seq > from ? [recovery(place, options, cut, { from, to: seq })] : []),
-    ...orphans.map((decision) => outcomeOf(decision, 'unknown', null)),
-  ];
-}
-
-/**
- * First entries after a gap. Of the records that were under way when the disk failed some may have reached it: they
- * stay, and the allowed ones among them, which were refused after all, say so.
- */
-function reopeningEntries(
-  place: RecordPlace,
-  options: AuditLogOptions,
-  { cut, orphans, seq }: RecoveredLog,
-  gap: AuditGap,
-  durable: number,
-): readonly AuditEntry[] {
-  const refused = orphans.filter((decision) => decision.seq >= durable);
-  return [
-    gapEntry(place, options, gap),
-    // The writer itself vouches for what it acknowledged.
-    ...(cut !== null || seq > durable ? [recovery(place, options, cut, { from: durable, to: seq })] : []),
-    ...refused.map((decision) => outcomeOf(decision, 'error', REFUSED)),
-  ];
-}
-
-function gapEntry(place: RecordPlace, options: AuditLogOptions, gap: AuditGap): AuditEntry {
-  return { ...event(place, options, 'audit.gap'), detail: JSON.stringify(gap) };
-}
-
-/** Says which records were found that nothing had vouched for, and what was cut off after them. */
-function recovery(
-  place: RecordPlace,
-  options: AuditLogOptions,
-  cut: string | null,
-  unanchored: { readonly from: number; readonly to: number },
-): AuditEntry {
-  const objects = cut === null ? [] : [cut];
-  return { ...event(place, options, 'audit.recover'), objects, detail: JSON.stringify(unanchored) };
-}
-
-/** The code of the catalogue for what could not be recorded. */
-const REFUSED = 'E5030';
-
-function event({ writer, epoch }: RecordPlace, { tenant = '' }: AuditLogOptions, action: string): AuditEntry {
-  return { kind: 'event', request_id: `${writer}.${epoch}`, tenant, surface: 'system', action };
-}
-
-function outcomeOf(decision: AuditRecord, outcome: 'unknown' | 'error', code: string | null): AuditEntry {
-  const {
-    writer: _writer,
-    epoch: _epoch,
-    seq: _seq,
-    objects_omitted: _omitted,
-    ts: _ts,
-    ...request
-  } = decision;
-  return {
-    ...request,
-    kind: 'outcome',
-    decision: null,
-    outcome,
-    rows: null,
-    duration_us: null,
-    ...(code !== null && { code }),
-  };
 }

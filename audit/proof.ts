@@ -5,31 +5,39 @@ import {
   splitNotes,
   type VerifierKey,
 } from './checkpoint.js';
-import { leafHash } from './format.js';
+import { decodeHeader, frameAt, leafHash, type RecordFrame, usedEnd } from './format.js';
+import { recordIn } from './read.js';
 import type { AuditRecord } from './record.js';
-import { type RetentionCheckpoint, retainedIn } from './retained.js';
-import { sealsOf, segmentsIn } from './search/seals.js';
+import { parseRetentionNote, type RetentionCheckpoint } from './retention-note.js';
+import { segmentIndexes } from './search/index-files.js';
 import { candidates } from './search/search.js';
-import { type SegmentPlace, segmentIndex } from './segment-index.js';
-import { directorySource, type LogIndex, type LogSource } from './source.js';
-import { type LeafRange, pathRanges, RunningRoot, rootFromPath, subtreesOf } from './tree.js';
+import {
+  directorySource,
+  type KnownBoundary,
+  type LogIndex,
+  type LogLeaf,
+  type LogSource,
+  type StoredRecord,
+  segmentNumbers,
+} from './source.js';
+import { type LeafRange, leafOf, pathRanges, RunningRoot, rootFromPath, subtreesOf } from './tree.js';
 
-/** By the files beside the segments of a directory; those that are missing are made. */
+/** Index from the files beside the segments; missing ones are created. */
 function directoryIndex(source: LogSource, dir: string): LogIndex {
-  return segmentIndex(source, {
+  return logIndex(source, {
     segmentsOf: async (requestId) => {
       const found: number[] = [];
-      let sealed = 0;
-      for await (const seal of sealsOf(dir, true)) {
-        sealed = seal.segment;
-        if (candidates(seal, { requestId }).length > 0) found.push(seal.segment);
+      let lastIndexed = 0;
+      for await (const index of segmentIndexes(dir, true)) {
+        lastIndexed = index.segment;
+        if (candidates(index, { requestId }).length > 0) found.push(index.segment);
       }
-      const others = (await segmentsIn(dir)).filter((segment) => segment > sealed);
+      const others = (await segmentNumbers(dir)).filter((segment) => segment > lastIndexed);
       return [...found, ...others];
     },
     places: async () => {
-      const places: SegmentPlace[] = [];
-      for await (const { segment, end, frontier } of sealsOf(dir)) {
+      const places: SegmentBoundary[] = [];
+      for await (const { segment, end, frontier } of segmentIndexes(dir)) {
         const roots = frontier.map((root) => Buffer.from(root, 'hex'));
         places.push({ segment: segment + 1, size: end, roots });
       }
@@ -42,10 +50,10 @@ const FIRST_LINE = 'c2sp.org/tlog-proof@v1';
 const PROOF =
   /^c2sp\.org\/tlog-proof@v1\nextra (?<extra>[A-Za-z0-9+/]+={0,2})\nindex (?<index>0|[1-9]\d{0,15})\n(?<path>(?:[A-Za-z0-9+/]{43}=\n)*)\n(?<note>[\s\S]+)$/;
 
-/** Proof that one record is in the log that a checkpoint signs. */
+/** Inclusion proof of one record under a signed checkpoint. */
 export interface AuditProof {
   readonly seq: number;
-  /** C2SP tlog-proof: `extra` is the record itself, base64; ends in the checkpoint note. */
+  /** C2SP tlog-proof; `extra` is the record, base64; ends in the checkpoint note. */
   readonly text: string;
 }
 
@@ -57,18 +65,17 @@ export type ProofVerdict =
     }
   | { readonly ok: false; readonly reason: string };
 
-/** Source of the records to prove. */
 export interface ProveOptions {
-  /** Reads every record, and trusts no index. */
+  /** Reads every record instead of using an index. */
   readonly everything?: boolean;
 }
 
 /**
- * Inclusion proofs for all records of a request (decision, then outcome) under the newest checkpoint, in O(log n) memory.
- * With an index it reads the segments that the request may stand in and one for each level of the tree above a segment;
- * where a proof made with it does not check, the whole log.
+ * Inclusion proofs for all records of a request (decision, then outcome) under the newest checkpoint, in O(log n)
+ * memory. With an index it reads only the segments that may contain the request and one segment per tree level above
+ * a segment. If a proof from the index does not check, it reads the whole log.
  *
- * @returns empty if the request has no record that the newest checkpoint covers
+ * @returns empty if the request has no record covered by the newest checkpoint
  */
 export async function prove(
   log: string | LogSource,
@@ -80,20 +87,20 @@ export async function prove(
   if (vkey === null) throw new RangeError(`the audit log in ${source.place} has no verifier key`);
   const key = parseVerifierKey(vkey);
   const checkpoint = await newestCheckpoint(source, key);
-  const kept = retainedIn(await source.retained(), key);
+  const kept = parseRetentionNote(await source.retained(), key);
   const index = everything ? null : indexOf(source);
   if (index !== null) {
     const proofs = await proofsOf(index, kept, checkpoint, requestId).catch(unlessContradictory);
     if (proofs?.every(({ text }) => checkProof(text, vkey).ok)) return proofs;
   }
-  return proofsOf(segmentIndex(source, null), kept, checkpoint, requestId);
+  return proofsOf(logIndex(source, null), kept, checkpoint, requestId);
 }
 
 function indexOf(source: LogSource): LogIndex | null {
   return source.index ?? (source.dir === null ? null : directoryIndex(source, source.dir));
 }
 
-/** Null for an index that contradicts itself. */
+/** TypeError: the index contradicts itself. */
 function unlessContradictory(error: unknown): null {
   if (error instanceof TypeError) return null;
   throw error;
@@ -116,7 +123,7 @@ async function proofsOf(
   return wanted.map((proof) => ({ seq: proof.seq, text: proof.text(checkpoint) }));
 }
 
-/** The same leaves in ranges that are ascending and do not overlap. */
+/** Merges ranges into ascending, disjoint ones. */
 function merged(ranges: readonly LeafRange[]): readonly LeafRange[] {
   const all: { start: number; end: number }[] = [];
   for (const { start, end } of ranges.toSorted((a, b) => a.start - b.start)) {
@@ -127,15 +134,15 @@ function merged(ranges: readonly LeafRange[]): readonly LeafRange[] {
   return all;
 }
 
-/** A sibling on the path of a proof: its leaves before `from` are in `running`, the others have to be read. */
+/** Sibling on an inclusion path: leaves before `from` are already in `running`, the others must be read. */
 interface Sibling extends LeafRange {
   readonly from: number;
   readonly running: RunningRoot;
 }
 
 /**
- * The sibling with what is known of it: of all places the one whose complete subtrees cover most of it from its start on.
- * Behind the sibling's end they may have grown together with what stands before it; then another place knows more.
+ * Starts from the boundary whose complete subtrees cover the longest prefix of the sibling. Boundaries after its end
+ * do not always help: there its subtrees may be merged with earlier leaves.
  */
 function siblingOf(range: LeafRange, places: readonly KnownSubtrees[]): Sibling {
   let best: KnownSubtrees = [];
@@ -148,14 +155,14 @@ function siblingOf(range: LeafRange, places: readonly KnownSubtrees[]): Sibling 
   return { ...range, from: Math.max(range.start, endOf(best)), running };
 }
 
-/** The complete subtrees before a place, in order. */
+/** Complete subtrees before a boundary, in order. */
 type KnownSubtrees = ReturnType<typeof subtreesOf>;
 
 function endOf(subtrees: KnownSubtrees): number {
   return subtrees.at(-1)?.end ?? 0;
 }
 
-/** A proof in the making: one running root per sibling on the path. */
+/** Collects one root per sibling on the path. */
 class ProofBuilder {
   readonly seq: number;
   readonly #record: Buffer;
@@ -167,7 +174,7 @@ class ProofBuilder {
     this.#siblings = pathRanges(seq, size).map((range) => siblingOf(range, places));
   }
 
-  /** The leaves that have to be read. */
+  /** Leaves that must be read. */
   get unread(): readonly LeafRange[] {
     return this.#siblings.flatMap(({ from, end }) => (from < end ? [{ start: from, end }] : []));
   }
@@ -194,7 +201,7 @@ async function newestCheckpoint(source: LogSource, key: VerifierKey): Promise<Ch
 }
 
 /**
- * Checks a proof with nothing but the log's verifier key (the text of `checkpoint.vkey`): no log, no network.
+ * Checks a proof offline, with only the log's verifier key (text of `checkpoint.vkey`).
  *
  * @throws TypeError if the verifier key is malformed
  */
@@ -215,10 +222,77 @@ export function checkProof(text: string, verifierKey: string): ProofVerdict {
   if (!root?.equals(checkpoint.root))
     return { ok: false, reason: 'the path does not lead to the signed root' };
   const { origin, size, time } = checkpoint;
-  // Signed by the log's key, so it is a record of this format.
+  // signed by the log's key, so it has this format
   return {
     ok: true,
     record: JSON.parse(record.toString()) as AuditRecord,
     checkpoint: { origin, size, time },
   };
+}
+
+interface SegmentBoundary extends KnownBoundary {
+  readonly segment: number;
+}
+
+/** Lookup of the segments that contain a request, and of known tree states between segments. */
+interface SegmentLookup {
+  segmentsOf(requestId: string): Promise<readonly number[]>;
+  places(): Promise<readonly SegmentBoundary[]>;
+}
+
+/** Reads the segments that `guide` names; all segments if it is null. */
+function logIndex(source: LogSource, guide: SegmentLookup | null): LogIndex {
+  const places = async (): Promise<readonly SegmentBoundary[]> => (await guide?.places()) ?? [];
+  return Object.freeze({
+    places,
+    recordsOf: async (requestId: string) => {
+      const found: StoredRecord[] = [];
+      const numbers = (await guide?.segmentsOf(requestId)) ?? (await source.segments());
+      for await (const { seq, frame } of framesIn(source, numbers)) {
+        // Comparing bytes first avoids parsing most records.
+        if (!frame.record.includes(requestId) || recordIn(frame).request_id !== requestId) continue;
+        found.push({ seq, record: Buffer.from(frame.record) });
+      }
+      return found;
+    },
+    leaves: (ranges: readonly LeafRange[]) => leavesIn(source, places, ranges),
+  });
+}
+
+async function* leavesIn(
+  source: LogSource,
+  places: () => Promise<readonly SegmentBoundary[]>,
+  ranges: readonly LeafRange[],
+): AsyncGenerator<LogLeaf, void, void> {
+  const firstOf = new Map((await places()).map(({ segment, size }) => [segment, size]));
+  const numbers = (await source.segments()).filter((number) => {
+    const first = firstOf.get(number) ?? 0;
+    const end = firstOf.get(number + 1) ?? Number.POSITIVE_INFINITY;
+    return ranges.some((range) => range.start < end && first < range.end);
+  });
+  let at = 0;
+  for await (const { seq, frame } of framesIn(source, numbers)) {
+    while ((ranges[at]?.end ?? Number.POSITIVE_INFINITY) <= seq) at += 1;
+    const range = ranges[at];
+    if (range === undefined) return;
+    if (seq >= range.start) yield { seq, hash: leafOf(frame.leafInput) };
+  }
+}
+
+async function* framesIn(
+  source: LogSource,
+  numbers: readonly number[],
+): AsyncGenerator<{ readonly seq: number; readonly frame: RecordFrame }, void, void> {
+  const last = (await source.segments()).at(-1);
+  for (const number of numbers) {
+    const bytes = await source.segment(number, number === last);
+    const decoded = decodeHeader(bytes);
+    if (decoded === null) throw new RangeError(`segment ${number} of ${source.place} cannot be read`);
+    let seq = decoded.header.firstSeq;
+    const end = usedEnd(bytes);
+    for (let frame = frameAt(bytes, decoded.end, end); frame; frame = frameAt(bytes, frame.next, end)) {
+      yield { seq, frame };
+      seq += 1;
+    }
+  }
 }

@@ -1,26 +1,33 @@
-import { access, open, readdir } from 'node:fs/promises';
+import { access, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AuditDamaged } from './errors.js';
-import { decodeHeader, frameAt, type RecordFrame, segmentName, segmentNumber, usedEnd } from './format.js';
+import {
+  decodeHeader,
+  frameAt,
+  type RecordFrame,
+  type SegmentHeader,
+  segmentName,
+  usedEnd,
+} from './format.js';
 import type { AuditRecord } from './record.js';
+import { segmentNumbers } from './source.js';
 
 export interface ReadOptions {
   /** First seq to read; default 0. */
   readonly from?: number;
-  /** Segment to begin with, or the first that there is after it; default: the one that holds `from`. */
+  /** First segment to read, or the next existing one; default: the segment that contains `from`. */
   readonly segment?: number;
-  /** Wait for more at the end, as `tail -f` does; default false. */
+  /** Wait for new records like `tail -f`; default false. */
   readonly follow?: boolean;
-  /** Ends a follow; the iterator then finishes without an error. */
+  /** Ends following without an error. */
   readonly signal?: AbortSignal;
-  /** Poll interval of a follow, ms; default 200. */
+  /** Poll interval when following, ms; default 200. */
   readonly pollMs?: number;
 }
 
 export interface StoredFrame {
   readonly seq: number;
-  /** Number of the segment that it stands in. */
   readonly segment: number;
   readonly frame: RecordFrame;
 }
@@ -28,10 +35,9 @@ export interface StoredFrame {
 const CHUNK = 1024 * 1024;
 
 /**
- * The records in order, also while a writer adds to them. Reading checks the framing only: what is to be
- * relied on goes through `verifyAuditLog`.
+ * Records in order; safe beside a writer. Checks framing only; use `verifyAuditLog` to verify.
  *
- * @throws AuditDamaged where a segment before the last cannot be read to its end
+ * @throws AuditDamaged if a segment before the last cannot be read to its end
  */
 export async function* readRecords(
   dir: string,
@@ -42,12 +48,12 @@ export async function* readRecords(
   }
 }
 
-/** The record of a frame. @throws SyntaxError where it is no JSON */
+/** @throws SyntaxError if the frame holds no JSON */
 export function recordIn({ record }: RecordFrame): AuditRecord {
   return JSON.parse(record.toString()) as AuditRecord; // the writer's format
 }
 
-/** The records of a log as frames, unread; a frame's bytes are valid until the next one is asked for. */
+/** Frames of a log, not parsed; a frame's bytes are valid until the next iteration. */
 export async function* readFrames(
   dir: string,
   options: ReadOptions = {},
@@ -71,7 +77,7 @@ async function* readSegment(
 ): AsyncGenerator<StoredFrame, void, void> {
   const path = join(dir, segmentName(segment));
   let handle = await open(path, 'r');
-  /** True if the segment was complete when it was opened, so that what is there is final. */
+  /** True if the file was opened after its segment was complete. */
   let final = false;
   try {
     const chunk = Buffer.alloc(CHUNK);
@@ -81,7 +87,7 @@ async function* readSegment(
     let position = decoded.end;
     let seq = decoded.header.firstSeq;
     for (;;) {
-      // INVARIANT: asked before reading, so that nothing written before the next segment came is missed.
+      // INVARIANT: checked before reading, so that nothing written before the next segment began is missed.
       const isLast = !(await exists(dir, segment + 1));
       const read = await handle.read(chunk, 0, CHUNK, position);
       const bytes = chunk.subarray(0, read.bytesRead);
@@ -100,7 +106,7 @@ async function* readSegment(
       } else if (final) {
         throw new AuditDamaged(segmentName(segment), position, seq, 'no frame can be read here');
       } else {
-        // A writer whose disk failed has cut a torn tail by putting another file in this one's place.
+        // Recovery replaces a segment file to cut a torn tail, so open it again once.
         await handle.close();
         handle = await open(path, 'r');
         final = true;
@@ -111,37 +117,37 @@ async function* readSegment(
   }
 }
 
-/** The segment to begin with, or the first there is; null if there is none. */
+/** First segment to read; null if there is none. */
 async function firstSegment(dir: string, { from = 0, segment }: ReadOptions): Promise<number | null> {
-  const numbers = (await readdir(dir)).map(segmentNumber).filter((number) => number !== null);
-  numbers.sort((a, b) => b - a);
+  const numbers = (await segmentNumbers(dir)).toReversed();
   if (segment !== undefined) return numbers.findLast((n) => n >= segment) ?? null;
   for (const number of numbers) {
-    const firstSeq = await readFirstSeq(join(dir, segmentName(number)));
-    if (firstSeq !== null && firstSeq <= from) return number;
+    const header = await readHeader(join(dir, segmentName(number)));
+    if (header !== null && header.firstSeq <= from) return number;
   }
   return numbers.at(-1) ?? null;
 }
 
-async function readFirstSeq(path: string): Promise<number | null> {
+/** Null if the file has no valid header. */
+export async function readHeader(path: string): Promise<SegmentHeader | null> {
   const handle = await open(path, 'r');
   try {
     const head = Buffer.alloc(256);
     const { bytesRead } = await handle.read(head, 0, head.length, 0);
-    return decodeHeader(head.subarray(0, bytesRead))?.header.firstSeq ?? null;
+    return decodeHeader(head.subarray(0, bytesRead))?.header ?? null;
   } finally {
     await handle.close();
   }
 }
 
-/** Waits one poll if the reader follows; false once reading should end. */
+/** Waits one poll interval when following; false if reading should end. */
 async function mayWait({ follow, signal, pollMs }: ReadOptions): Promise<boolean> {
   if (!follow || signal?.aborted) return false;
   try {
     await sleep(pollMs ?? 200, undefined, signal ? { signal } : {});
     return true;
   } catch {
-    // Only the signal ends a sleep early.
+    // aborted by the signal
     return false;
   }
 }

@@ -23,38 +23,36 @@ import {
 } from './format.js';
 import { BEGINNING, Frontier, type LogBase, type SignedState } from './frontier.js';
 import type { AuditRecord } from './record.js';
-import { retainedIn } from './retained.js';
+import { parseRetentionNote } from './retention-note.js';
 import type { Signer } from './signer.js';
 import type { LogSource } from './source.js';
 
-/** The action of the record that a stop in order leaves last. */
+/** Action of the last record of a clean shutdown. */
 export const CLOSING = 'audit.close';
 
-/** Position from which the writer continues. */
 export interface RecoveredLog extends LogBase {
   readonly signed: SignedState;
-  /** Time of the last record that was read; null where none was. */
+  /** Time of the last record read; null if none. */
   readonly ts: string | null;
-  /** True if the last record is not the one that a stop in order leaves. */
+  /** True if the last record is not `audit.close`. */
   readonly unclean: boolean;
-  /** Allowed decisions that have no outcome. */
+  /** Allowed decisions without an outcome. */
   readonly orphans: readonly AuditRecord[];
   /** Torn bytes cut off, as `<file>:<offset>+<bytes>`; null if none. */
   readonly cut: string | null;
 }
 
-/** A place that a reading may begin at. */
+/** Position from which recovery may start. */
 export interface RecoverBase {
   readonly base: LogBase;
-  /** Allowed decisions before it that have no outcome. */
+  /** Allowed decisions before it without an outcome. */
   readonly open: readonly AuditRecord[];
 }
 
-/** Inputs of recovery. */
 export interface RecoverOptions {
-  /** Prefix that is proved already; default: none, so that the whole log is read. */
+  /** Verified prefix; default: none, so the whole log is read. */
   readonly base?: RecoverBase;
-  /** Records that the writer knows to be acknowledged: fewer records, or others, are damage. */
+  /** Records that the writer acknowledged: if the log has fewer or different ones, it is damaged. */
   readonly acknowledged?: AcknowledgedTree | null;
 }
 
@@ -66,19 +64,20 @@ export interface AcknowledgedTree {
 /** Frames between two turns of the event loop: about a millisecond. */
 const FRAMES_A_TURN = 256;
 
-/** The last segment as it was found. */
+/** Content of the last segment. */
 export interface Tail {
   readonly segment: number;
   readonly bytes: Buffer;
-  /** Offset after its last good frame. */
+  /** Offset after its last valid frame. */
   readonly end: number;
 }
 
 /**
- * Reads the log, or what follows `base`, and checks it against its chain and its last checkpoint. Nothing is changed.
+ * Reads the log, or the part after `base`, and verifies it against its chain and its last checkpoint. Changes
+ * nothing.
  *
- * @returns where the writer goes on, and the last segment, null where there is none after `base`
- * @throws AuditDamaged for anything that is wrong, but for a torn tail where the source may have one
+ * @returns where the writer continues, and the last segment (null if there is none after `base`)
+ * @throws AuditDamaged for any fault except a torn tail, if the source can have one
  */
 export async function recoverLog(
   source: LogSource,
@@ -115,15 +114,15 @@ export async function recoverLog(
   return { recovered, tail: walk.tail };
 }
 
-/** Records of the newest tree that is signed, -1 where none is. @throws AuditDamaged */
+/** Tree size of the newest checkpoint, -1 if none. @throws AuditDamaged */
 export async function signedSize(source: LogSource, signer: Signer): Promise<number> {
   return (await readCheckpoints(source, signer)).signed.newest;
 }
 
-/** The place from which a log is read: its first record, or the first that is kept. @throws AuditDamaged */
+/** Start of the log: its first record, or the first retained one. @throws AuditDamaged */
 export async function beginningOf(source: LogSource, key: VerifierKey): Promise<RecoverBase> {
   try {
-    const kept = retainedIn(await source.retained(), key);
+    const kept = parseRetentionNote(await source.retained(), key);
     if (kept === null) return { base: BEGINNING, open: [] };
     const { segment, epoch, chain, checkpoint, frontier } = kept;
     const roots = frontier.map((root) => root.toString('latin1'));
@@ -138,7 +137,7 @@ export async function beginningOf(source: LogSource, key: VerifierKey): Promise<
   }
 }
 
-/** The newest checkpoint, and where the file of those that stay goes on. */
+/** Newest checkpoint, and the end of the permanent ones. */
 async function readCheckpoints(
   source: LogSource,
   signer: Signer,
@@ -160,7 +159,7 @@ function openedNote(note: string, path: string, offset: number, signer: Signer):
   return checkpoint;
 }
 
-/** Reading position in the log: everything before it is proved. */
+/** Reading position in the log; everything before it is verified. */
 class LogCursor {
   seq: number;
   epoch: number;
@@ -171,7 +170,6 @@ class LogCursor {
   readonly #writer: string;
   readonly #roots: ReadonlyMap<number, Buffer>;
   ts: string | null = null;
-  /** Of the last record. */
   #action: string | null = null;
   #file = '';
   readonly #first: number;
@@ -179,7 +177,7 @@ class LogCursor {
   #bytes: Buffer = GENESIS;
   #end = 0;
 
-  /** @param known trees that the log must have had */
+  /** @param known trees that the log must contain */
   constructor(
     source: LogSource,
     writer: string,
@@ -259,7 +257,7 @@ class LogCursor {
     }
   }
 
-  /** Nothing that a checkpoint covers, or that was acknowledged, may be missing. */
+  /** Records that a checkpoint covers or that were acknowledged must not be missing. */
   requireRecords(checkpoint: Checkpoint | null, acknowledged: AcknowledgedTree | null): void {
     const size = checkpoint?.size ?? 0;
     if (this.seq < size)
@@ -285,7 +283,7 @@ class LogCursor {
 
 function parseRecord(bytes: Buffer): AuditRecord | null {
   try {
-    // The chain has proved that a writer of this format made these bytes.
+    // the chain proves that a writer of this format wrote it
     return JSON.parse(bytes.toString()) as AuditRecord;
   } catch {
     return null;

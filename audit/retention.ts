@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-
 import { openCheckpoint, splitNotes, type VerifierKey } from './checkpoint.js';
 import { AuditDamaged } from './errors.js';
 import {
@@ -14,37 +13,37 @@ import {
 import type { Frontier, LogBase } from './frontier.js';
 import type { AuditRecord } from './record.js';
 import { beginningOf } from './recover.js';
-import { retainedLines } from './retained.js';
+import { retentionLines } from './retention-note.js';
 import type { Signer } from './signer.js';
 import type { LogSource } from './source.js';
 
-/** For how long records are kept, and where those go that are kept no more. */
+/** Retention of records, and the archive of expired ones. */
 export interface Retention {
-  /** Age of the last record of a segment at which the segment goes, ms. */
+  /** Age of its last record at which a segment expires, ms. */
   readonly ms: number;
-  /** A directory that takes such segments of files; null: they are deleted. */
+  /** Directory that receives expired segment files; null: they are deleted. */
   readonly archive: string | null;
 }
 
-/** Segments about to be deleted: whole segments from the first on. */
+/** Segments to delete: complete segments from the first on. */
 export interface RetirementPlan {
   readonly segments: readonly number[];
-  /** The place after the last of them, proved by a signed checkpoint that follows it. */
+  /** Position after the last of them, proved by a later signed checkpoint. */
   readonly base: LogBase;
-  /** Time of the last record of them. */
+  /** Latest time among their last records. */
   readonly until: string;
 }
 
 const FRAMES_A_TURN = 256;
 
 /**
- * The complete segments whose records are all older than `before`. They are read once more and held against the
- * checkpoints, up to the first one behind them: what is signed of them is signed of what was signed before.
+ * Finds the complete segments whose records are all older than `before`. Reads them again and verifies them against
+ * the checkpoints, up to the first checkpoint after them, so that the retention note covers only signed records.
  *
- * @returns null where there is none yet
- * @throws AuditDamaged where they are not what was signed
+ * @returns null if there are none yet
+ * @throws AuditDamaged if they differ from what was signed
  */
-export async function retiring(
+export async function expiredSegments(
   source: LogSource,
   key: VerifierKey,
   before: string,
@@ -61,20 +60,20 @@ export async function retiring(
   }
   if (old.length === 0) return null;
   const roots = await signedRoots(source, key);
-  const walk = new ProvingWalk(source.place, start.base, roots);
+  const walk = new VerifyingReader(source.place, start.base, roots);
   let base: LogBase | null = null;
   for (const number of numbers) {
     await walk.read(number, await source.segment(number, number === numbers.at(-1)), base !== null);
     if (number === old.at(-1)) base = walk.place(number);
     if (base !== null && walk.vouched >= base.seq) return { segments: old, base, until };
   }
-  return null; // no checkpoint behind them yet
+  return null; // no checkpoint after them yet
 }
 
-/** Signed note about the deleted segments, with its empty line. */
-export function retainedNote(signer: Signer, { base }: RetirementPlan): Buffer {
+/** Signed retention note, including its trailing empty line. */
+export function retentionNote(signer: Signer, { base }: RetirementPlan): Buffer {
   const roots = base.frontier.roots.map((root) => Buffer.from(root, 'latin1'));
-  const lines = retainedLines(base.segment + 1, base.epoch, base.chain, roots);
+  const lines = retentionLines(base.segment + 1, base.epoch, base.chain, roots);
   return Buffer.from(`${signer.sign(base.seq, base.frontier.root(), new Date().toISOString(), lines)}\n`);
 }
 
@@ -85,8 +84,8 @@ async function signedRoots(source: LogSource, key: VerifierKey): Promise<Readonl
   return new Map(checkpoints.map(({ size, root }) => [size, root]));
 }
 
-class ProvingWalk {
-  /** Records under the last checkpoint that was met. */
+class VerifyingReader {
+  /** Records covered by the last checkpoint reached. */
   vouched: number;
   readonly #place: string;
   readonly #roots: ReadonlyMap<number, Buffer>;
@@ -103,7 +102,7 @@ class ProvingWalk {
     this.vouched = base.seq;
   }
 
-  /** @param briefly whether the first checkpoint is enough */
+  /** @param briefly stop at the first checkpoint */
   async read(number: number, bytes: Buffer, briefly: boolean): Promise<void> {
     const header = decodeHeader(bytes);
     const fits = header?.header.firstSeq === this.#tree.size && header.header.chain.equals(this.#chain);
@@ -146,7 +145,6 @@ class ProvingWalk {
   }
 }
 
-/** The last record of a segment. */
 function lastIn(bytes: Buffer): AuditRecord | null {
   const end = usedEnd(bytes);
   let last: RecordFrame | null = null;

@@ -23,22 +23,22 @@ export const PRIVATE_KEY_FILE = 'checkpoint.key';
 const ORIGIN = 'osl-audit/';
 const WRITER = /^[\w.-]{1,64}$/;
 
-/** Signs the tree heads of one writer; the key's name is the log's origin and ends in the writer id. */
+/** Signs the checkpoints of one writer. The key's name is the log's origin and ends in the writer id. */
 export interface Signer {
   readonly writer: string;
   readonly verifier: VerifierKey;
-  /** The same as text, as it lies beside the log. */
+  /** `verifier` as text, the content of `checkpoint.vkey`. */
   readonly verifierKey: string;
-  /** A checkpoint note, signature included. @param more extension lines, each with its newline */
+  /** Returns a signed checkpoint note. @param more extension lines, each with its newline */
   sign(size: number, root: Buffer, time: string, more?: string): string;
 }
 
 /**
- * Loads the key pair of the log in `dir`, or makes it at the first start: the private key as PKCS #8 PEM with
- * mode 0600, the public key as `checkpoint.vkey` next to the segments.
+ * Loads the key pair of the log in `dir`, or creates it at the first start: the private key as PKCS #8 PEM with mode
+ * 0600, the public key as `checkpoint.vkey` next to the segments.
  *
  * @param fresh true if the directory holds no segment yet
- * @throws AuditDamaged if a log exists but its keys are missing or do not belong together
+ * @throws AuditDamaged if a log exists but its keys are missing or do not match
  */
 export function loadSigner(dir: string, keyFile: string, writer: string | undefined, fresh: boolean): Signer {
   const publicFile = join(dir, PUBLIC_KEY_FILE);

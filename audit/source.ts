@@ -4,37 +4,33 @@ import { CHECKPOINTS_FILE, LATEST_FILE, PUBLIC_KEY_FILE, RETAINED_FILE } from '.
 import { segmentName, segmentNumber, usedEnd } from './format.js';
 import type { LeafRange } from './tree.js';
 
-/** A log as it is stored, to those who read it: in a directory, or in a table that gives the same bytes. */
+/** Read access to a stored log: a directory, or a table that yields the same bytes. */
 export interface LogSource {
-  /** Name used in messages. */
   readonly place: string;
-  /** The directory of its segment files; null where there are none. */
+  /** Directory of the segment files; null if the log is in a table. */
   readonly dir: string | null;
-  /** True if a write may end half way: of a file it may, of a transaction never. */
+  /** True if writes can be torn: possible in files, never in transactions. */
   readonly mayTear: boolean;
-  /** Null where there is none. */
   verifierKey(): Promise<string | null>;
-  /** The checkpoints that stay, one after another. */
+  /** Permanent checkpoints, concatenated. */
   checkpoints(): Promise<Buffer>;
-  /** The newest one alone. */
   latest(): Promise<Buffer>;
-  /** Signed notes of records that are no longer kept; empty if all are kept. */
+  /** Signed notes about deleted records; empty if none were deleted. */
   retained(): Promise<Buffer>;
   /** Numbers of the segments, ascending. */
   segments(): Promise<readonly number[]>;
-  /** Null where the files beside the segments serve. */
+  /** Null if the index files beside the segments are used. */
   readonly index: LogIndex | null;
-  /** The bytes of a segment. @param live whether it may be written to meanwhile */
+  /** Bytes of a segment. @param live true if a writer may append to it */
   segment(number: number, live: boolean): Promise<Buffer>;
 }
 
-/** Index that finds the inputs of proofs. It is not trusted: each proof is checked before it is returned. */
+/** Index that finds the inputs of proofs. Untrusted: each proof is checked before it is returned. */
 export interface LogIndex {
-  /** The records of a request, in their order. */
   recordsOf(requestId: string): Promise<readonly StoredRecord[]>;
-  /** Places between two segments, of which more is known than the records behind them say. */
-  places(): Promise<readonly KnownPlace[]>;
-  /** The leaves in these ranges, which are ascending and do not overlap; in their order. */
+  /** Segment boundaries with known tree states. */
+  places(): Promise<readonly KnownBoundary[]>;
+  /** Leaves in the given ranges, which are ascending and disjoint. */
   leaves(ranges: readonly LeafRange[]): AsyncIterable<LogLeaf>;
 }
 
@@ -43,21 +39,20 @@ export interface StoredRecord {
   readonly record: Buffer;
 }
 
-/** A place before a segment, with what the records before it come to. */
-export interface KnownPlace {
-  /** Records before it. */
+/** Known state of the tree at a segment boundary. */
+export interface KnownBoundary {
+  /** Number of records before it. */
   readonly size: number;
-  /** Roots of the complete subtrees of those records, largest first. */
+  /** Roots of their complete subtrees, largest first. */
   readonly roots: readonly Buffer[];
 }
 
 export interface LogLeaf {
   readonly seq: number;
-  /** As `leafOf` gives it. */
+  /** Leaf hash in the form of `leafOf`. */
   readonly hash: string;
 }
 
-/** The log in a directory. */
 export function directorySource(dir: string): LogSource {
   const file = (name: string): Promise<Buffer> => readIfThere(join(dir, name));
   return Object.freeze({
@@ -72,10 +67,7 @@ export function directorySource(dir: string): LogSource {
     checkpoints: () => file(CHECKPOINTS_FILE),
     latest: () => file(LATEST_FILE),
     retained: () => file(RETAINED_FILE),
-    segments: async () => {
-      const numbers = (await readdir(dir)).map(segmentNumber).filter((number) => number !== null);
-      return numbers.sort((a, b) => a - b);
-    },
+    segments: () => segmentNumbers(dir),
     segment: (number: number, live: boolean) => {
       const path = join(dir, segmentName(number));
       return live ? readLive(path) : readFile(path);
@@ -83,9 +75,15 @@ export function directorySource(dir: string): LogSource {
   });
 }
 
+/** Segment numbers in a directory, ascending. */
+export async function segmentNumbers(dir: string): Promise<readonly number[]> {
+  const numbers = (await readdir(dir)).map(segmentNumber).filter((number) => number !== null);
+  return numbers.sort((a, b) => a - b);
+}
+
 /**
- * A segment that may be written to meanwhile. One pass could see a later group but miss an earlier one; what the
- * first pass saw the end of is whole in the second, as groups are written one after another.
+ * Reads a segment that is being written. A single pass could see a later group but miss an earlier one. Groups are
+ * written one after another, so all groups before the end seen by the first pass are complete in the second.
  */
 async function readLive(path: string): Promise<Buffer> {
   const end = usedEnd(await readFile(path));

@@ -5,60 +5,61 @@ import type { RetirementPlan } from './retention.js';
 import type { Signer } from './signer.js';
 import type { LogSource } from './source.js';
 
-/** Storage of a log, as its writer uses it. */
+/** Storage of a log: segment files in a directory, or tables in Postgres. */
 export interface LogStore {
-  /** Stored records, for readers. */
   readonly source: LogSource;
   /**
-   * Reads what is there, checks it, and makes it ready to be written on.
+   * Reads and verifies the stored log and prepares it for writing.
    *
-   * @throws AuditDamaged, AuditLocked; anything else is that the place does not answer
+   * @throws AuditDamaged, AuditLocked; any other error means that the storage does not respond
    */
   recover(signer: Signer, options?: RecoverOptions): Promise<RecoveredLog>;
-  /** @param recovered where the writer goes on */
+  /** @param recovered position at which writing continues */
   segments(recovered: RecoveredLog): SegmentStore;
   notes(signed: number): Promise<NoteStore>;
-  /** Readings of the log by others. */
+  /** Announced reads of the log that are not recorded yet. */
   readonly readings: ReadingQueue;
-  /** A segment is complete, and another begun; also once at the start. */
+  /** Called after a new segment was begun, and once at the start. */
   rotated(): void;
-  /** Keeps what is signed of segments that are kept no more; durable when it resolves. @param note with its empty line */
+  /**
+   * Stores the signed note about expired segments; durable when it resolves. @param note including its trailing empty
+   * line
+   */
   retain(note: Buffer, old: RetirementPlan): Promise<void>;
-  /** Lets them go, after that. @param archive where they go; null: nowhere */
+  /** Deletes the expired segments afterwards. @param archive directory that receives a copy; null: none */
   release(old: RetirementPlan, archive: string | null): Promise<void>;
-  /** Lets go of it; the writer is done, or has given up. */
+  /** Releases the storage after the writer has finished or failed. */
   close(): Promise<void>;
 }
 
-/** The segment being written. */
 export interface SegmentStore {
   readonly number: number;
   /** True if a group of `length` bytes belongs into the current segment. */
   fits(length: number): boolean;
-  /** Makes the next segment the current one; the caller has nothing in flight. @param before the tree of what stands before */
+  /** Begins the next segment. No write may be in flight. @param before Merkle tree of all previous records */
   begin(header: Omit<SegmentHeader, 'segment'>, before: Frontier): Promise<void>;
   /** Appends the frames of one group; durable when `done` is called without an error. */
   append(group: Buffer, length: number, done: (error: Error | null) => void): void;
   fingerprint(text: string): string;
   fingerprintOf(bytes: Uint8Array, start: number, end: number): string;
-  /** Closes in order. */
+  /** Closes the segment after the last record. */
   finish(): Promise<void>;
-  /** Closes without touching anything: what a failed log left is for recovery to judge. */
+  /** Closes without changing anything; recovery decides what to keep. */
   abandon(): Promise<void>;
 }
 
 /** Storage of signed notes; each is durable when its promise resolves. */
 export interface NoteStore {
-  /** A checkpoint that stays. */
+  /** Adds a permanent checkpoint. */
   append(note: Buffer, size: number): Promise<void>;
-  /** The newest one, in the place of the one before. */
+  /** Replaces the newest checkpoint. */
   replace(note: Buffer, size: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Readings that the log has yet to record. */
+/** Queue of announced reads that the log has yet to record. */
 export interface ReadingQueue {
-  /** The oldest ones, or none. */
+  /** Oldest entries, at most 100. */
   waiting(): Promise<readonly { readonly id: string; readonly bytes: Buffer }[]>;
   recorded(id: string): Promise<void>;
 }

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 
 /**
- * RFC 6962 trees for those who check the log: nothing here is the writer's. A tree of n leaves splits at the
- * largest power of two below n.
+ * RFC 6962 Merkle trees for verifiers; independent of the writer's code. A tree of n leaves splits at the largest
+ * power of two below n.
  */
 
-/** A hash with a character for each byte: to make a buffer for each of a million costs more than to hash. */
+/** Hash bytes as latin1 characters: allocating a buffer costs more than hashing. */
 type Hash = string;
 
 const HASH_BYTES = 32;
@@ -18,22 +18,22 @@ function nodeHash(left: Hash, right: Hash): Hash {
   return hash('sha256', node, 'binary');
 }
 
-/** Hash of a leaf, of its input: a zero byte and the record. */
+/** Leaf hash. @param input zero byte and record */
 export function leafOf(input: Uint8Array): Hash {
   return hash('sha256', input, 'binary');
 }
 
-/** Root of leaves that come one by one, in O(log n) memory. */
+/** Computes the root of leaves added one by one, in O(log n) memory. */
 export class RunningRoot {
   readonly #leaves: number[] = [];
   readonly #roots: Hash[] = [];
 
-  /** @param leaf as `leafOf` gives it, or the same as bytes */
+  /** @param leaf result of `leafOf`, or its bytes */
   add(leaf: Hash | Uint8Array): void {
     this.addComplete(1, leaf);
   }
 
-  /** A whole subtree of so many leaves, a power of two, where one belongs. */
+  /** Adds a complete subtree. @param leaves a power of two that fits at this position */
   addComplete(leaves: number, subtree: Hash | Uint8Array): void {
     let [count, root] = [
       leaves,
@@ -67,9 +67,9 @@ function hashChildren(left: Buffer, right: Buffer): Buffer {
 }
 
 /**
- * The complete subtrees of `size` leaves, largest first, with their roots.
+ * Complete subtrees of a tree of `size` leaves, largest first.
  *
- * @throws TypeError where there are more or fewer roots
+ * @throws TypeError if the number of roots does not fit
  */
 export function subtreesOf(
   size: number,
@@ -88,13 +88,13 @@ export function subtreesOf(
   return subtrees;
 }
 
-/** Leaves [start, end) under one node of an inclusion path. */
+/** Leaves [start, end), such as those under one node of an inclusion path. */
 export interface LeafRange {
   readonly start: number;
   readonly end: number;
 }
 
-/** The siblings on the way from leaf `index` up to the root of `size` leaves, lowest first (PATH in RFC 6962). */
+/** Siblings on the path from leaf `index` to the root of `size` leaves, lowest first (PATH in RFC 6962). */
 export function pathRanges(index: number, size: number): LeafRange[] {
   const ranges: LeafRange[] = [];
   let start = 0;
@@ -118,7 +118,7 @@ function splitPoint(leaves: number): number {
   return power;
 }
 
-/** Root that an inclusion path leads to (RFC 9162, 2.1.3.2), or null if its length does not fit. */
+/** Root computed from an inclusion path (RFC 9162, 2.1.3.2); null if the path has the wrong length. */
 export function rootFromPath(
   index: number,
   size: number,

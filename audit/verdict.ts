@@ -1,5 +1,3 @@
-/** Kinds of problems that the verifier reports. */
-
 export type ProblemKind =
   | 'verifier_key' // missing or malformed
   | 'checkpoint' // missing, malformed, not signed by the key, or shrinking
@@ -7,15 +5,15 @@ export type ProblemKind =
   | 'gap' // records before a segment are gone
   | 'header' // a segment that does not follow the one before
   | 'frame' // framing broken before the end
-  | 'sequence' // another record stands where this one should: removed, inserted or moved
-  | 'chain' // the hash does not follow: altered, or added without the chain
-  | 'record' // well chained, but not canonical JSON of this writer
+  | 'sequence' // a different record is at this position: removed, inserted or moved
+  | 'chain' // wrong chain hash: altered or added
+  | 'record' // correct chain hash, but not canonical JSON of this writer
   | 'root' // records differ from those that a checkpoint signed: the chain was recomputed
   | 'cut'; // fewer records than a checkpoint covers
 
 export interface AuditProblem {
   readonly kind: ProblemKind;
-  /** Name of the file in the log's directory. */
+  /** File name in the log's directory. */
   readonly segment: string;
   /** Byte offset in that file. */
   readonly offset: number;
@@ -23,45 +21,47 @@ export interface AuditProblem {
   readonly message: string;
 }
 
-/** Separate verdicts: a log can be intact and still lack its end, or be whole and not anchored for days. */
+/**
+ * Integrity, completeness and anchoring are separate: a log can be intact but lack its end, or be complete but not
+ * anchored for days.
+ */
 export interface AuditVerdict {
-  /** `damaged`: what is there is not what was written. */
+  /** `damaged`: stored records differ from those written. */
   readonly integrity: 'intact' | 'damaged';
   /** `incomplete`: records or segments are missing; `unknown`: damage hides it. */
   readonly completeness: 'complete' | 'incomplete' | 'unknown';
-  /** The newest checkpoint, and its age in ms; nothing later is proved against the owner of the disk. */
+  /** Newest checkpoint, and its age in ms; later records could be forged by the owner of the disk. */
   readonly anchor: {
     readonly size: number;
     readonly time: string | null;
     readonly ageMs: number | null;
   } | null;
-  /** Records read and found good. */
+  /** Number of valid records. */
   readonly records: number;
-  /** Seq of the first record that is kept, and when its predecessors' note was signed; null if all are kept. */
+  /** Seq of the first retained record, and time of the retention note; null if nothing was deleted. */
   readonly kept: { readonly from: number; readonly since: string | null } | null;
-  /** Good records that no checkpoint covers. */
+  /** Valid records that no checkpoint covers. */
   readonly unanchored: number;
-  /** Records that nothing vouched for when a start recovered them, as the log itself says for good. */
+  /** Records that no checkpoint covered when a start recovered them, as recorded in the log. */
   readonly recovered: readonly Recovery[];
-  /** Allowed decisions without an outcome: requests under way, or a crash not yet followed by a restart. */
+  /** Allowed decisions without an outcome: requests in progress, or a crash without a restart. */
   readonly openDecisions: number;
-  /** Bytes of an unfinished last write; they were never acknowledged. */
+  /** Bytes of an unfinished last write, which was never acknowledged. */
   readonly tornBytes: number;
   readonly problem: AuditProblem | null;
 }
 
 /**
- * After a stop out of order: the records from `from` to before `to` were under no checkpoint, so they could have been
- * cut or made by whoever wrote to the disk in between. None where `to` is `from`; some may have been cut.
+ * After an unclean stop, the records [from, to) were covered by no checkpoint and could have been cut or forged by
+ * anyone with access to the disk. If `from` equals `to`, there are none, but some may have been cut.
  */
 export interface Recovery {
-  /** The opening of the log that found them. */
+  /** Epoch that recorded them. */
   readonly epoch: number;
   readonly from: number;
   readonly to: number;
 }
 
-/** Ends the reading at the first problem. */
 export class LogProblemError extends Error {
   readonly problem: AuditProblem;
 
@@ -71,7 +71,7 @@ export class LogProblemError extends Error {
   }
 }
 
-export function found(
+export function reportProblem(
   kind: ProblemKind,
   segment: string,
   offset: number,

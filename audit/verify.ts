@@ -12,28 +12,31 @@ import {
   type VerifierKey,
 } from './checkpoint.js';
 import { decodeHeader, frameAt, isTorn, type RecordFrame, segmentName, usedEnd } from './format.js';
-import { type RetentionCheckpoint, retainedIn } from './retained.js';
+import { parseRetentionNote, type RetentionCheckpoint } from './retention-note.js';
 import { directorySource, type LogSource } from './source.js';
 import { RunningRoot, subtreesOf } from './tree.js';
 import {
   type AuditProblem,
   type AuditVerdict,
-  found,
   LogProblemError,
   type ProblemKind,
   type Recovery,
+  reportProblem,
 } from './verdict.js';
-import type { VerifiedSegment } from './verifying/judge.js';
-import { SegmentVerifiers } from './verifying/judges.js';
+import { SegmentVerifiers } from './verifying/segment-verifiers.js';
+import type { VerifiedSegment } from './verifying/verify-segment.js';
 
 export interface VerifyOptions {
-  /** Verifier key from outside the directory; default: the directory's own `checkpoint.vkey`, which proves less. */
+  /** Verifier key from a trusted source; default: the log's own `checkpoint.vkey`, which proves less. */
   readonly verifierKey?: string;
-  /** Checkpoint notes kept elsewhere: they show a log that was cut back, or written anew, with its own checkpoints. */
+  /**
+   * Checkpoint notes stored elsewhere. They reveal a log that was truncated or rewritten together with its own
+   * checkpoints.
+   */
   readonly anchors?: readonly string[];
-  /** Hears how far it is, after each segment. */
+  /** Called after each segment. */
   readonly progress?: (progress: VerifyProgress) => void;
-  /** Clock for the anchor's age, ms since 1970; default now. */
+  /** Time from which the anchor's age is computed, ms since 1970; default now. */
   readonly now?: number;
 }
 
@@ -44,31 +47,34 @@ export interface VerifyProgress {
 }
 
 /**
- * Reads the whole log, segment by segment, and judges it; writes nothing and may run beside the writer. It shares
- * the format with the writer, not its code, and ends at the first problem.
+ * Verifies the whole log segment by segment and stops at the first problem. Writes nothing; safe beside a writer.
+ * Shares the format with the writer, but no other code.
  */
 export async function verifyAuditLog(
   log: string | LogSource,
   options: VerifyOptions = {},
 ): Promise<AuditVerdict> {
   const source = typeof log === 'string' ? directorySource(log) : log;
-  const check = new Check();
+  const state = new VerificationState();
   try {
     const key = await loadKey(source, options.verifierKey);
-    await loadCheckpoints(source, key, options.anchors ?? [], check);
-    await loadRetained(source, key, check);
-    await readLog(source, key, check, options.progress ?? (() => undefined));
+    await loadCheckpoints(source, key, options.anchors ?? [], state);
+    await loadRetained(source, key, state);
+    await readLog(source, key, state, options.progress ?? (() => undefined));
   } catch (error) {
     if (!(error instanceof LogProblemError)) throw error;
-    check.problem = error.problem;
+    state.problem = error.problem;
   }
-  return verdict(check, options.now ?? Date.now());
+  return verdict(state, options.now ?? Date.now());
 }
 
-/** The trusted key and the checkpoints are read before the records, so that a live writer is never ahead of them. */
+/**
+ * Key and checkpoints are read before the records, so that a concurrent writer cannot make them newer than the
+ * records read.
+ */
 async function loadKey(source: LogSource, given: string | undefined): Promise<VerifierKey> {
   const text = given ?? (await source.verifierKey());
-  if (text === null) found('verifier_key', PUBLIC_KEY_FILE, 0, 0, 'the verifier key cannot be read');
+  if (text === null) reportProblem('verifier_key', PUBLIC_KEY_FILE, 0, 0, 'the verifier key cannot be read');
   try {
     return parseVerifierKey(text);
   } catch (error) {
@@ -81,16 +87,17 @@ async function loadCheckpoints(
   source: LogSource,
   key: VerifierKey,
   anchors: readonly string[],
-  check: Check,
+  state: VerificationState,
 ): Promise<void> {
   const file = await source.checkpoints();
   let offset = 0;
   for (const note of splitNotes(file).notes) {
     const checkpoint = openCheckpoint(note, key);
-    if (!checkpoint) found('checkpoint', CHECKPOINTS_FILE, offset, 0, 'the checkpoint is not validly signed');
-    const previous = check.checkpoints.at(-1);
+    if (!checkpoint)
+      reportProblem('checkpoint', CHECKPOINTS_FILE, offset, 0, 'the checkpoint is not validly signed');
+    const previous = state.checkpoints.at(-1);
     if (previous && previous.size > checkpoint.size) {
-      found(
+      reportProblem(
         'checkpoint',
         CHECKPOINTS_FILE,
         offset,
@@ -98,78 +105,87 @@ async function loadCheckpoints(
         'the checkpoint covers less than the one before',
       );
     }
-    check.checkpoints.push(checkpoint);
+    state.checkpoints.push(checkpoint);
     offset += Buffer.byteLength(note) + 1;
   }
-  if (check.checkpoints.length === 0) found('checkpoint', CHECKPOINTS_FILE, 0, 0, 'there is no checkpoint');
+  if (state.checkpoints.length === 0)
+    reportProblem('checkpoint', CHECKPOINTS_FILE, 0, 0, 'there is no checkpoint');
   const [latest] = splitNotes(await source.latest()).notes;
   if (latest !== undefined) {
     const newest = openCheckpoint(latest, key);
-    if (!newest) found('checkpoint', LATEST_FILE, 0, 0, 'the checkpoint is not validly signed');
-    check.checkpoints.push(newest);
-    check.checkpoints.sort((a, b) => a.size - b.size);
+    if (!newest) reportProblem('checkpoint', LATEST_FILE, 0, 0, 'the checkpoint is not validly signed');
+    state.checkpoints.push(newest);
+    state.checkpoints.sort((a, b) => a.size - b.size);
   }
   for (const anchor of anchors) {
     const outside = openCheckpoint(anchor, key);
-    if (!outside) found('checkpoint', 'anchor', 0, 0, 'the given anchor is not a checkpoint of this log');
-    check.checkpoints.push(outside);
+    if (!outside)
+      reportProblem('checkpoint', 'anchor', 0, 0, 'the given anchor is not a checkpoint of this log');
+    state.checkpoints.push(outside);
   }
-  check.checkpoints.sort((a, b) => a.size - b.size);
+  state.checkpoints.sort((a, b) => a.size - b.size);
 }
 
-/** Loads the signed note that stands for records that are no longer kept. */
-async function loadRetained(source: LogSource, key: VerifierKey, check: Check): Promise<void> {
+/** Starts after deleted records, from their signed note. */
+async function loadRetained(source: LogSource, key: VerifierKey, state: VerificationState): Promise<void> {
   try {
-    const kept = retainedIn(await source.retained(), key);
+    const kept = parseRetentionNote(await source.retained(), key);
     if (kept === null) return;
     for (const { start, end, root } of subtreesOf(kept.checkpoint.size, kept.frontier)) {
-      check.tree.addComplete(end - start, root);
+      state.tree.addComplete(end - start, root);
     }
-    if (!check.tree.root().equals(kept.checkpoint.root)) {
+    if (!state.tree.root().equals(kept.checkpoint.root)) {
       throw new TypeError('what was signed of records that are not kept does not lead to its own root');
     }
-    check.begin(kept);
+    state.begin(kept);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    found('checkpoint', RETAINED_FILE, 0, 0, error.message);
+    reportProblem('checkpoint', RETAINED_FILE, 0, 0, error.message);
   }
 }
 
 async function readLog(
   source: LogSource,
   key: VerifierKey,
-  check: Check,
+  state: VerificationState,
   progress: (progress: VerifyProgress) => void,
 ): Promise<void> {
-  const first = check.kept?.segment ?? 1;
+  const first = state.kept?.segment ?? 1;
   const numbers = (await source.segments()).filter((number) => number >= first);
-  check.compareRoots('', 0);
-  const sizes = check.checkpoints.map(({ size }) => size);
-  const judges = source.dir === null ? null : new SegmentVerifiers(source.dir, numbers.slice(0, -1), sizes);
+  state.compareRoots('', 0);
+  const sizes = state.checkpoints.map(({ size }) => size);
+  const verifiers =
+    source.dir === null ? null : new SegmentVerifiers(source.dir, numbers.slice(0, -1), sizes);
   try {
     let expected = first;
     for (const number of numbers) {
       const name = segmentName(number);
       if (number !== expected) {
-        found('segment_missing', name, 0, check.records, `segment ${expected} is missing before this one`);
+        reportProblem(
+          'segment_missing',
+          name,
+          0,
+          state.records,
+          `segment ${expected} is missing before this one`,
+        );
       }
-      const judged = (await judges?.judged(number)) ?? null;
-      // What does not hold by itself, or does not follow, is read record by record, to say what it is.
-      if (judged === null || !check.follow(judged, number, key)) {
+      const verified = (await verifiers?.verified(number)) ?? null;
+      // If verification of the segment alone fails, read it record by record to find the problem.
+      if (verified === null || !state.follow(verified, number, key)) {
         const last = number === numbers.at(-1);
-        readSegment(name, await source.segment(number, last), number, last && source.mayTear, key, check);
+        readSegment(name, await source.segment(number, last), number, last && source.mayTear, key, state);
       }
       expected += 1;
-      progress({ records: check.records, segments: expected - first, allSegments: numbers.length });
+      progress({ records: state.records, segments: expected - first, allSegments: numbers.length });
     }
   } finally {
-    await judges?.close();
+    await verifiers?.close();
   }
-  const size = check.checkpoints.at(-1)?.size ?? 0;
-  if (check.records < size) {
-    const lost = size - check.records;
+  const size = state.checkpoints.at(-1)?.size ?? 0;
+  if (state.records < size) {
+    const lost = size - state.records;
     const message = `the last ${lost} of the ${size} records that a checkpoint covers are gone`;
-    found('cut', check.segment, check.offset, check.records, message);
+    reportProblem('cut', state.segment, state.offset, state.records, message);
   }
 }
 
@@ -179,61 +195,68 @@ function readSegment(
   number: number,
   last: boolean,
   key: VerifierKey,
-  check: Check,
+  state: VerificationState,
 ): void {
   const end = usedEnd(bytes);
-  let at = readHeader(name, bytes, number, key, check);
+  let at = readHeader(name, bytes, number, key, state);
   let group = at;
   while (at < end) {
     const frame = frameAt(bytes, at, end);
     const leaf = frame && createHash('sha256').update(frame.leafInput).digest();
-    const chain = leaf && createHash('sha256').update(check.chain).update(leaf).digest();
+    const chain = leaf && createHash('sha256').update(state.chain).update(leaf).digest();
     if (!frame || !leaf || !chain?.equals(frame.chain)) {
       if (last && isTorn(bytes, at, end)) {
-        check.tornBytes = end - at;
+        state.tornBytes = end - at;
         break;
       }
-      explain(name, at, frame, check);
+      explain(name, at, frame, state);
     }
     if (frame.back === 0) group = at;
     if (at - frame.back !== group)
-      found('frame', name, at, check.records, 'the frame does not belong to its group');
-    readRecord(name, frame, key, check);
-    check.chain = chain;
-    check.tree.add(leaf);
-    check.records += 1;
-    check.compareRoots(name, at);
+      reportProblem('frame', name, at, state.records, 'the frame does not belong to its group');
+    readRecord(name, frame, key, state);
+    state.chain = chain;
+    state.tree.add(leaf);
+    state.records += 1;
+    state.compareRoots(name, at);
     at = frame.next;
   }
-  check.segment = name;
-  check.offset = at;
+  state.segment = name;
+  state.offset = at;
 }
 
-function readHeader(name: string, bytes: Buffer, number: number, key: VerifierKey, check: Check): number {
+function readHeader(
+  name: string,
+  bytes: Buffer,
+  number: number,
+  key: VerifierKey,
+  state: VerificationState,
+): number {
   const decoded = decodeHeader(bytes);
-  if (!decoded) found('header', name, 0, check.records, 'the segment header is not readable');
+  if (!decoded) reportProblem('header', name, 0, state.records, 'the segment header is not readable');
   const { header, end } = decoded;
-  if (header.segment !== number || !key.name.endsWith(`/${header.writer}`) || header.epoch < check.epoch) {
-    found('header', name, 0, check.records, 'the segment is not the one that belongs here');
+  if (header.segment !== number || !key.name.endsWith(`/${header.writer}`) || header.epoch < state.epoch) {
+    reportProblem('header', name, 0, state.records, 'the segment is not the one that belongs here');
   }
-  if (header.firstSeq !== check.records) {
-    const message = `the segment starts with record ${header.firstSeq} where ${check.records} is next`;
-    found(header.firstSeq > check.records ? 'gap' : 'header', name, 0, check.records, message);
+  if (header.firstSeq !== state.records) {
+    const message = `the segment starts with record ${header.firstSeq} where ${state.records} is next`;
+    reportProblem(header.firstSeq > state.records ? 'gap' : 'header', name, 0, state.records, message);
   }
-  if (!header.chain.equals(check.chain)) {
-    found('header', name, 0, check.records, 'the segment does not continue the chain before it');
+  if (!header.chain.equals(state.chain)) {
+    reportProblem('header', name, 0, state.records, 'the segment does not continue the chain before it');
   }
-  check.epoch = header.epoch;
+  state.epoch = header.epoch;
   return end;
 }
 
-/** Says what a frame that does not follow most likely is. */
-function explain(name: string, at: number, frame: RecordFrame | null, check: Check): never {
-  const seq = check.records;
-  if (!frame) found('frame', name, at, seq, 'the bytes here are no frame, and no unfinished write either');
+/** Reports the most likely cause of an invalid frame. */
+function explain(name: string, at: number, frame: RecordFrame | null, state: VerificationState): never {
+  const seq = state.records;
+  if (!frame)
+    reportProblem('frame', name, at, seq, 'the bytes here are no frame, and no unfinished write either');
   const stored = parse(frame.record)?.['seq'];
   if (typeof stored === 'number' && stored !== seq) {
-    found(
+    reportProblem(
       'sequence',
       name,
       at,
@@ -241,44 +264,51 @@ function explain(name: string, at: number, frame: RecordFrame | null, check: Che
       `record ${stored} stands where ${seq} belongs: removed, inserted or moved`,
     );
   }
-  found('chain', name, at, seq, 'the record does not follow the chain: altered, or added by another hand');
+  reportProblem(
+    'chain',
+    name,
+    at,
+    seq,
+    'the record does not follow the chain: altered, or added by another hand',
+  );
 }
 
-function readRecord(name: string, frame: RecordFrame, key: VerifierKey, check: Check): void {
+function readRecord(name: string, frame: RecordFrame, key: VerifierKey, state: VerificationState): void {
   const text = frame.record.toString();
   const record = parse(frame.record);
-  const seq = check.records;
-  if (record?.['seq'] !== seq) found('sequence', name, frame.at, seq, 'the record carries another seq');
-  if (canonicalize(record) !== text) found('record', name, frame.at, seq, 'the record is not canonical JSON');
-  if (!key.name.endsWith(`/${record['writer']}`) || record['epoch'] !== check.epoch) {
-    found('record', name, frame.at, seq, 'the record is of another writer or epoch');
+  const seq = state.records;
+  if (record?.['seq'] !== seq)
+    reportProblem('sequence', name, frame.at, seq, 'the record carries another seq');
+  if (canonicalize(record) !== text)
+    reportProblem('record', name, frame.at, seq, 'the record is not canonical JSON');
+  if (!key.name.endsWith(`/${record['writer']}`) || record['epoch'] !== state.epoch) {
+    reportProblem('record', name, frame.at, seq, 'the record is of another writer or epoch');
   }
   const request = String(record['request_id']);
-  if (record['kind'] === 'decision' && record['decision'] === 'allow') check.open.add(request);
-  if (record['kind'] === 'outcome') check.open.delete(request);
-  if (record['kind'] === 'event' && record['action'] === 'audit.recover') readRecovery(record, check);
+  if (record['kind'] === 'decision' && record['decision'] === 'allow') state.open.add(request);
+  if (record['kind'] === 'outcome') state.open.delete(request);
+  if (record['kind'] === 'event' && record['action'] === 'audit.recover') readRecovery(record, state);
 }
 
-/** Range of records that a start recovered without a checkpoint; older logs do not state it. */
-function readRecovery(record: Record<string, unknown>, check: Check): void {
+/** Range of records that a start recovered without a checkpoint; old logs do not record it. */
+function readRecovery(record: Record<string, unknown>, state: VerificationState): void {
   const detail = typeof record['detail'] === 'string' ? parse(Buffer.from(record['detail'])) : null;
   const { from, to } = detail ?? {};
   if (typeof from === 'number' && typeof to === 'number')
-    check.recovered.push(Object.freeze({ epoch: check.epoch, from, to }));
+    state.recovered.push(Object.freeze({ epoch: state.epoch, from, to }));
 }
 
 function parse(bytes: Buffer): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(bytes.toString());
-    // Just checked to be an object; members are read as unknown.
+    // an object; its members are read as unknown
     return typeof value === 'object' ? (value as Record<string, unknown> | null) : null;
   } catch {
     return null;
   }
 }
 
-/** State of a verification. */
-class Check {
+class VerificationState {
   records = 0;
   epoch = 0;
   chain: Buffer = Buffer.alloc(32);
@@ -290,7 +320,7 @@ class Check {
   readonly checkpoints: Checkpoint[] = [];
   readonly recovered: Recovery[] = [];
   readonly open = new Set<string>();
-  /** Signed note of the records that are no longer kept. */
+  /** Signed note about deleted records. */
   kept: RetentionCheckpoint | null = null;
   #next = 0;
 
@@ -302,7 +332,7 @@ class Check {
     while ((this.checkpoints[this.#next]?.size ?? this.records) < this.records) this.#next += 1;
   }
 
-  /** Goes on with a segment that holds by itself; false, and nothing is changed, where it does not follow. */
+  /** Appends a segment that was verified alone. Returns false, without changes, if it does not follow. */
   follow(
     { header, chain, pieces, opened, closed, closedOdd, recovered }: VerifiedSegment,
     number: number,
@@ -338,14 +368,14 @@ class Check {
     return true;
   }
 
-  /** Compares with every checkpoint of the present size. */
+  /** Compares the tree with every checkpoint of its size. */
   compareRoots(name: string, offset: number): void {
     for (;;) {
       const checkpoint = this.checkpoints[this.#next];
       if (!checkpoint || checkpoint.size !== this.records) return;
       if (!checkpoint.root.equals(this.tree.root())) {
         const message = `the first ${this.records} records are not those that the checkpoint signed`;
-        found('root', name, offset, Math.max(0, this.records - 1), message);
+        reportProblem('root', name, offset, Math.max(0, this.records - 1), message);
       }
       this.#next += 1;
     }
@@ -354,9 +384,9 @@ class Check {
 
 const MISSING: ReadonlySet<ProblemKind> = new Set(['cut', 'gap', 'segment_missing']);
 
-function verdict(check: Check, now: number): AuditVerdict {
-  const { problem } = check;
-  const newest = check.checkpoints.at(-1);
+function verdict(state: VerificationState, now: number): AuditVerdict {
+  const { problem } = state;
+  const newest = state.checkpoints.at(-1);
   const time = newest?.time ?? null;
   const missing = problem !== null && MISSING.has(problem.kind);
   const damaged = problem !== null && problem.kind !== 'cut';
@@ -364,13 +394,13 @@ function verdict(check: Check, now: number): AuditVerdict {
     integrity: damaged ? 'damaged' : 'intact',
     completeness: missing ? 'incomplete' : problem ? 'unknown' : 'complete',
     anchor: newest ? { size: newest.size, time, ageMs: time === null ? null : now - Date.parse(time) } : null,
-    records: check.records - (check.kept?.checkpoint.size ?? 0),
+    records: state.records - (state.kept?.checkpoint.size ?? 0),
     kept:
-      check.kept === null ? null : { from: check.kept.checkpoint.size, since: check.kept.checkpoint.time },
-    unanchored: Math.max(0, check.records - (newest?.size ?? 0)),
-    recovered: check.recovered,
-    openDecisions: check.open.size,
-    tornBytes: check.tornBytes,
+      state.kept === null ? null : { from: state.kept.checkpoint.size, since: state.kept.checkpoint.time },
+    unanchored: Math.max(0, state.records - (newest?.size ?? 0)),
+    recovered: state.recovered,
+    openDecisions: state.open.size,
+    tornBytes: state.tornBytes,
     problem,
   };
 }

@@ -3,45 +3,52 @@ import { LRUCache } from 'lru-cache';
 import { type Access, type Catalog, InternalError } from 'osl-compiler';
 import { attributesIn } from './attribute-types.js';
 import { attributesOf } from './attributes.js';
-import { type BreakGlass, type Circumstances, type Conditions, type Hours, NOWHERE } from './conditions.js';
+import {
+  type BreakGlass,
+  type Circumstances,
+  type Conditions,
+  type Hours,
+  NO_CIRCUMSTANCES,
+  nextMinute,
+} from './conditions.js';
 import type { IdentityClaims } from './identity.js';
 import { LazyMap } from './lazy-map.js';
-import { nextMinute } from './local-time.js';
 import { type Rights, relationAccess, relationsOf } from './rights.js';
 import type { PolicySnapshot, SubjectPolicy } from './snapshot.js';
-import { subjectsOf } from './subjects-of.js';
+import { subjectsOf } from './subjects.js';
 import { refuse } from './tokens/token-fault.js';
 
 /** Rights of one caller, with the attribute values that its row filters use. Frozen. */
 export interface EffectiveAccess extends Access {
-  /** Data roles that count: claimed, and below the ceiling of every subject in the chain. */
+  /** Effective data roles: claimed, and below the ceiling of every subject in the chain. */
   readonly dataRoles: ReadonlySet<string>;
-  /** Conditions of grants that hold, by their keys, of those that bear on the caller. */
+  /** Keys of the grant conditions that hold, among those relevant to the caller. */
   readonly open: readonly string[];
-  /** Admin roles that count, likewise. */
+  /** Effective admin roles, determined likewise. */
   readonly adminRoles: ReadonlySet<string>;
-  /** Equal for callers whose tokens say the same of their attributes; empty where they say nothing of them. */
+  /** Equal for callers whose tokens state the same attributes; empty if the token states none. */
   readonly claimed: string;
-  /** Values of an attribute of the chain's subject `index` (root: 0); none where it is missing or `any`. */
+  /** Attribute values of subject `index` of the chain (root: 0); empty if missing or `any`. */
   attributeValues(index: number, name: string): readonly string[];
 }
 
 /**
- * Evaluates `identity` over its whole chain (contract, Authentication 4), for a request in these circumstances: without
- * them no grant with a condition counts. A caller who may see nothing gets an access without relations: see `isEmpty`.
- * Throws E3001 for another tenant's identity, InternalError where `snapshot` was not compiled against `catalog`.
+ * Evaluates `identity` over its whole chain (contract, Authentication 4) in the given circumstances; without
+ * circumstances, grants with conditions do not count. A caller without any rights gets an access without relations:
+ * see `isEmpty`. Throws E3001 for another tenant's identity, InternalError if `snapshot` was not compiled against
+ * `catalog`.
  */
 export function effectiveAccess(
   identity: IdentityClaims,
   snapshot: PolicySnapshot,
   catalog: Catalog,
-  circumstances: Circumstances = NOWHERE,
+  circumstances: Circumstances = NO_CIRCUMSTANCES,
 ): EffectiveAccess {
   if (identity.tenant !== snapshot.tenant) refuse('tenant');
   if (snapshot.catalogVersion !== catalog.version) {
     throw new InternalError('the policy snapshot was compiled against another catalog');
   }
-  const known = knownOf(identity, snapshot);
+  const known = callerRights(identity, snapshot);
   const open = known.conditions
     .filter((conditions) => holds(conditions, identity, snapshot, circumstances))
     .map(({ key }) => key);
@@ -55,8 +62,8 @@ export function effectiveAccess(
 }
 
 /**
- * Until when `effectiveAccess` says the same of a caller in circumstances that differ in the time alone: ms since the
- * epoch, later than theirs. What is kept of a caller's rights is kept no longer.
+ * Time until which `effectiveAccess` stays the same if only the time changes: ms since the epoch, later than
+ * `circumstances.now`. Cached rights must expire then.
  */
 export function accessUntil(
   identity: IdentityClaims,
@@ -64,7 +71,7 @@ export function accessUntil(
   circumstances: Circumstances,
 ): number {
   let until = Number.POSITIVE_INFINITY;
-  for (const conditions of knownOf(identity, snapshot).conditions)
+  for (const conditions of callerRights(identity, snapshot).conditions)
     until = Math.min(until, holdsUntil(conditions, circumstances));
   return until;
 }
@@ -72,7 +79,7 @@ export function accessUntil(
 /** Break-glass limits of the caller: the longest duration and the fewest uses in 24 hours; null if not allowed. */
 export function mayBreakGlass(identity: IdentityClaims, snapshot: PolicySnapshot): BreakGlass | null {
   if (identity.chain.length !== 1) return null;
-  const found = knownOf(identity, snapshot).conditions.flatMap(({ breakGlass }) => breakGlass ?? []);
+  const found = callerRights(identity, snapshot).conditions.flatMap(({ breakGlass }) => breakGlass ?? []);
   if (found.length === 0) return null;
   return {
     minutes: Math.max(...found.map(({ minutes }) => minutes)),
@@ -80,12 +87,12 @@ export function mayBreakGlass(identity: IdentityClaims, snapshot: PolicySnapshot
   };
 }
 
-/** True if nothing at all is granted to the caller; then the answer is `noAccess`, once the limiter has counted it. */
+/** True if nothing is granted; the response is then `noAccess`, after the limiter has counted the request. */
 export function isEmpty(access: Access): boolean {
   return access.relations.size === 0 && (access.denied?.size ?? 0) === 0;
 }
 
-/** Values of an attribute for each subject of the chain, root first; empty if it is missing or `any`. */
+/** Attribute values of one subject of the chain (root: 0); empty if missing or `any`. */
 export function attributeValues(
   identity: IdentityClaims,
   snapshot: PolicySnapshot,
@@ -97,8 +104,8 @@ export function attributeValues(
 }
 
 /**
- * Access of a subject that has this one role and every attribute that its filters name: which columns, whatever
- * the rows. For judging a policy, never for answering anybody.
+ * Access of a hypothetical subject with this one role and every attribute that its filters name, regardless of
+ * conditions. For checking a policy, never for requests.
  */
 export function roleAccess(role: string, snapshot: PolicySnapshot, catalog: Catalog): Access {
   const policy = snapshot.roles.get(role);
@@ -138,7 +145,7 @@ function evaluate(
     open,
     dataRoles: new Set(rights.roles),
     adminRoles: new Set(identity.roles.filter((r) => chain.every((s) => s.adminCeiling.has(r)))),
-    claimed: claimedOf(identity),
+    claimed: claimedAttributes(identity),
     attributeValues: (index: number, name: string) => {
       const value = chain[index]?.attributes.get(name);
       return value === undefined || value === 'any' ? [] : value;
@@ -148,7 +155,7 @@ function evaluate(
 
 type RelationAccesses = Required<Pick<Access, 'relations' | 'denied'>>;
 
-/** Access to each relation that `rights` name, computed on first use. */
+/** Access to each relation in `rights`, computed on first use. */
 function relationAccesses(rights: Rights, snapshot: PolicySnapshot, catalog: Catalog): RelationAccesses {
   const { seen, denied } = relationsOf(rights, snapshot, catalog);
   const made = (names: ReadonlySet<string>) =>
@@ -157,8 +164,8 @@ function relationAccesses(rights: Rights, snapshot: PolicySnapshot, catalog: Cat
 }
 
 /**
- * Roles that grant must be below every ceiling. Roles that deny count as soon as one subject could have them: if a
- * ceiling could take a role's deny rules away, a longer chain would see more than a shorter one.
+ * Granting roles must be below every ceiling. Denying roles count as soon as one subject could have them: otherwise a
+ * ceiling could remove a role's deny rules, and a longer chain would see more than a shorter one.
  */
 export function rightsOf(
   identity: IdentityClaims,
@@ -187,10 +194,10 @@ function denying(
 }
 
 /**
- * Tells callers apart who have the same rights, and to whom their tokens give different values of attributes; empty where
- * the token says nothing of them, and the policy alone does.
+ * Distinguishes callers with the same rights but different attribute values in their tokens; empty if only the policy
+ * states attributes.
  */
-function claimedOf({ members }: IdentityClaims): string {
+function claimedAttributes({ members }: IdentityClaims): string {
   const said = (members ?? []).map(({ rule, attributes }) => [
     rule,
     [...attributes].sort(([a], [b]) => (a < b ? -1 : 1)),
@@ -198,7 +205,7 @@ function claimedOf({ members }: IdentityClaims): string {
   return said.length > 0 ? JSON.stringify(said) : '';
 }
 
-/** Equal for callers whose governed plans are equal; says nothing of attribute values, which are parameters. */
+/** Equal for callers whose governed plans are equal. Attribute values are parameters and not part of it. */
 function signatureOf(rights: Rights, snapshot: PolicySnapshot): string {
   const named = attributesIn(snapshot);
   const patterns = rights.patterns.map((p) =>
@@ -219,24 +226,23 @@ function signatureOf(rights: Rights, snapshot: PolicySnapshot): string {
 }
 
 interface Caches {
-  /** One verified token, one identity object. */
+  /** A verified token has one identity object. */
   readonly byIdentity: WeakMap<IdentityClaims, CallerRights>;
-  /** Callers with the same rights share what is worked out for them. */
+  /** Shared by callers with the same rights. */
   readonly bySignature: LRUCache<string, RelationAccesses>;
 }
 
-/** Cached rights of one caller. */
 interface CallerRights {
-  /** Those of the grants of its roles that count; most callers have none. Sorted by key. */
+  /** Conditions of the grants of its effective roles, sorted by key; usually empty. */
   readonly conditions: readonly Conditions[];
-  /** By which of them hold. */
+  /** Access by the keys of the conditions that hold. */
   readonly byOpen: Map<string, EffectiveAccess>;
 }
 
-/** More sets of conditions that hold than one token ever meets. */
+/** Larger than the number of condition sets that one token meets in practice. */
 const OPEN_SETS = 64;
 
-function knownOf(identity: IdentityClaims, snapshot: PolicySnapshot): CallerRights {
+function callerRights(identity: IdentityClaims, snapshot: PolicySnapshot): CallerRights {
   const { byIdentity } = cachesOf(snapshot);
   const known = byIdentity.get(identity);
   if (known !== undefined) return known;
@@ -251,7 +257,6 @@ function knownOf(identity: IdentityClaims, snapshot: PolicySnapshot): CallerRigh
 const SIGNATURES = 1_000;
 const CACHES = new WeakMap<PolicySnapshot, Caches>();
 
-/** A snapshot's caches live and end with it. */
 function cachesOf(snapshot: PolicySnapshot): Caches {
   let caches = CACHES.get(snapshot);
   if (caches === undefined) {
@@ -261,7 +266,7 @@ function cachesOf(snapshot: PolicySnapshot): Caches {
   return caches;
 }
 
-/** True if all of `conditions` holds for a request of `identity`. What is not known does not hold. */
+/** True if all of `conditions` hold. Unknown values do not hold. */
 function holds(
   conditions: Conditions,
   identity: IdentityClaims,
@@ -279,13 +284,13 @@ function holds(
   }
   const purpose = purposes === null ? null : purposeOf(identity, snapshot, stated);
   if (purposes !== null && (purpose === null || !purposes.has(purpose))) return false;
-  return breakGlass === null || isBroken(breakGlass, identity, now, emergency);
+  return breakGlass === null || isGlassBroken(breakGlass, identity, now, emergency);
 }
 
 const NONE: readonly string[] = Object.freeze([]);
 
-/** A glass is broken by a person, who answers for it: one who acts for another does not. */
-function isBroken(
+/** Only a person can use break-glass, so a delegated caller cannot. */
+function isGlassBroken(
   { minutes }: BreakGlass,
   { chain }: IdentityClaims,
   now: number,
@@ -303,10 +308,7 @@ function isWithin({ clock, from, to, days }: Hours, now: number): boolean {
   return (days.has(day) && minute >= from) || (days.has((day + 6) % 7) && minute < to);
 }
 
-/**
- * Until when what `holds` says of `conditions` cannot change by itself: ms since the epoch, later than `now`. Whatever is
- * kept of a caller's rights is kept no longer.
- */
+/** Time until which the result of `holds` cannot change by itself: ms since the epoch, later than `now`. */
 function holdsUntil(
   { startsAt, endsAt, hours, breakGlass }: Conditions,
   { now, emergency }: Circumstances,
@@ -317,12 +319,12 @@ function holdsUntil(
   return Math.min(...moments, hours === null ? Number.POSITIVE_INFINITY : nextMinute(now));
 }
 
-/** The claim of a token that says what it may be used for: a text, or a list of them. */
+/** Token claim with the purposes it may be used for: a string or a list of strings. */
 export const PURPOSE_CLAIM = 'purpose';
 
 /**
- * Purpose of a request of `identity`: the one its caller states; else the one of its token, where that is one purpose. Null
- * where nobody says, or where policy or token do not allow it.
+ * Purpose of a request: the stated one, else the token's if it has exactly one. Null if there is none, or if policy
+ * or token do not allow it.
  */
 export function purposeOf(
   identity: IdentityClaims,
@@ -334,7 +336,9 @@ export function purposeOf(
   return allowsPurpose(identity, snapshot, said) ? said : null;
 }
 
-/** A purpose counts as a role does: below every subject's ceiling; and where the token names some, among those. */
+/**
+ * Like a role, a purpose must be below every subject's ceiling; it must also be among the token's purposes, if any.
+ */
 function allowsPurpose(
   identity: IdentityClaims,
   snapshot: PolicySnapshot,

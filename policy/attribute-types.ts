@@ -2,7 +2,6 @@ import { couldBe, type Expr, isNumber, type TypeName } from 'osl-compiler';
 import { type AttributeScalar, attributesOf, matchesIn } from './attributes.js';
 import type { Fault } from './problems.js';
 
-/** The filters of roles, by role and relation. */
 type RoleFilters = ReadonlyMap<
   string,
   { readonly grants: ReadonlyMap<string, readonly { readonly filter: Expr | null }[]> }
@@ -10,7 +9,7 @@ type RoleFilters = ReadonlyMap<
 
 const NAMED = new WeakMap<RoleFilters, ReadonlySet<string>>();
 
-/** Names of the attributes that some filter of a policy refers to: no other decides what anybody sees. */
+/** Names of the attributes that any filter of a policy refers to; only these affect rights. */
 export function attributesIn({ roles }: { readonly roles: RoleFilters }): ReadonlySet<string> {
   const known = NAMED.get(roles);
   if (known !== undefined) return known;
@@ -22,15 +21,15 @@ export function attributesIn({ roles }: { readonly roles: RoleFilters }): Readon
   return found;
 }
 
-/** Comparison of a value with a type that it cannot have. */
+/** Comparison of an attribute value with a type that it cannot have. */
 export interface TypeMismatch {
   readonly relation: string;
   readonly type: TypeName;
 }
 
-/** The types that filters compare attributes with. */
+/** Types with which filters compare attributes. */
 export class AttributeTypes {
-  /** By attribute and type: the roles whose filters compare them, each with a relation of such a filter. */
+  /** Attribute → type → role whose filters compare them → a relation of such a filter. */
   readonly #compared = new Map<string, Map<TypeName, Map<string, string>>>();
 
   constructor(roles: RoleFilters) {
@@ -42,8 +41,8 @@ export class AttributeTypes {
               this.#add(attribute, arg.type, role, relation);
   }
 
-  /** Comparisons of `value` of `attribute`, for holders of `roles`, with a type that it cannot have. */
-  misfit(roles: ReadonlySet<string>, attribute: string, value: AttributeScalar): TypeMismatch | null {
+  /** Finds a filter of `roles` that compares the attribute with a type that `value` cannot have. */
+  mismatch(roles: ReadonlySet<string>, attribute: string, value: AttributeScalar): TypeMismatch | null {
     for (const [type, comparing] of this.#compared.get(attribute) ?? []) {
       if (fits(value, type)) continue;
       const role =
@@ -63,15 +62,17 @@ export class AttributeTypes {
   }
 }
 
-/** A text may be of any type whose texts look so; a number is no text, so that `007` and `1.10` are not taken for others. */
+/**
+ * A string fits any type that can be written so. A number does not fit strings, so that `007` and `1.10` are not
+ * confused with others.
+ */
 function fits(value: AttributeScalar, type: TypeName): boolean {
   if (typeof value === 'boolean') return type === 'bool';
   if (typeof value === 'number' && !isNumber(type)) return false;
   return couldBe(String(value), type);
 }
 
-/** Error and hint for a value of the wrong type. */
-export function misfitFault(
+export function mismatchFault(
   attribute: string,
   value: AttributeScalar,
   { relation, type }: TypeMismatch,

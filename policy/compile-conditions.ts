@@ -1,10 +1,10 @@
 import { BlockList, isIP } from 'node:net';
 import type { Conditions, Hours } from './conditions.js';
+import { clockIn, DAYS, MINUTES_OF_DAY, minutesOf } from './conditions.js';
 import type { GrantDocument } from './document.js';
-import { clockIn, DAYS, MINUTES_OF_DAY, minutesOf } from './local-time.js';
 import type { DocumentPath, ProblemList } from './problems.js';
 
-/** `10.0.0.0/8`, `fd00::/8`, or one address; null for anything else. */
+/** Parses `10.0.0.0/8`, `fd00::/8`, or one address; null for anything else. */
 function networkOf(text: string): { readonly address: string; readonly prefix: number } | null {
   const [, address = '', bits] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const most = isIP(address) === 4 ? 32 : 128;
@@ -13,8 +13,8 @@ function networkOf(text: string): { readonly address: string; readonly prefix: n
 }
 
 /**
- * Predicate for addresses in one of `networks`; instead a text: the first network that is invalid. An IPv4 address
- * that a socket of IPv6 shows (`::ffff:10.0.0.1`) is the IPv4 address.
+ * Returns a predicate for addresses in one of `networks`, or the first invalid network. An IPv4-mapped IPv6 address
+ * (`::ffff:10.0.0.1`) counts as the IPv4 address.
  */
 function networksOf(networks: readonly string[]): ((address: string) => boolean) | string {
   const list = new BlockList();
@@ -35,14 +35,13 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
 
 export interface ConditionsContext {
   readonly problems: ProblemList;
-  /** Purposes that the policy declares. */
   readonly purposes: ReadonlySet<string>;
 }
 
 /**
- * Conditions of a grant; null if it always counts.
+ * Conditions of a grant; null if unconditional.
  *
- * INVARIANT: a grant that names a condition never becomes one that has none; a fault in it refuses the whole policy.
+ * INVARIANT: a grant that names a condition never becomes unconditional; a fault in it rejects the whole policy.
  */
 export function compileConditions(
   grant: GrantDocument,
@@ -88,14 +87,14 @@ type FaultAt = (at: readonly string[], message: string, hint?: string | null) =>
 
 const nobody = (): boolean => false;
 
-/** A list of texts is a set; the order of keys is nobody's. */
+/** Canonical form: lists are sets, and the order of keys does not matter. */
 function sorted(_key: string, value: unknown): unknown {
   if (Array.isArray(value)) return [...(value as readonly unknown[])].map(String).sort();
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** A moment with its offset; one without would be another moment on every machine. */
+/** Parses a time with UTC offset; without one it would depend on the machine. */
 function momentOf(text: string | undefined, at: string, absent: number, fault: FaultAt): number {
   if (text === undefined) return absent;
   const has = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/.test(text);
@@ -105,7 +104,7 @@ function momentOf(text: string | undefined, at: string, absent: number, fault: F
   return moment;
 }
 
-/** 30 February is a day of March to JavaScript. */
+/** JavaScript parses 30 February as a day in March. */
 function isOnCalendar(text: string): boolean {
   const day = text.slice(0, 10);
   const parsed = new Date(`${day}T00:00:00Z`);

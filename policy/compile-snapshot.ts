@@ -1,40 +1,40 @@
 import { createHash } from 'node:crypto';
 import { attributePattern, type Catalog, isComparable, type MaskKind } from 'osl-compiler';
-import { AttributeTypes, misfitFault } from './attribute-types.js';
+import { AttributeTypes, mismatchFault } from './attribute-types.js';
 import { type AttributeValue, attributeScalars, attributeTexts } from './attributes.js';
 import type { PolicyDocument, SubjectDocument } from './document.js';
 import { compileExchange } from './exchange/rule.js';
-import { isName } from './is-name.js';
 import { LIMIT_BUCKETS, limitsOf } from './limits/limit.js';
 import { compileQuotas } from './limits/quotas.js';
 import { NameResolver, type RelationNames } from './names.js';
-import { Predicates } from './predicates.js';
+import { PredicateBinder } from './predicates.js';
 import { type DocumentPath, type Fault, ProblemList } from './problems.js';
-import { compilingRole } from './role.js';
+import { compileRoleInSteps } from './role.js';
 import { compileServiceAccount } from './service-account.js';
 import type { PolicySnapshot, RolePolicy, SubjectPolicy } from './snapshot.js';
 import { compileCertificateRule } from './tokens/certificate.js';
+import { isName } from './tokens/token-fault.js';
 
 /**
  * Compiles a policy against a catalog: resolves role, relation, column and label names, and binds every `rows`
- * predicate. `ready()` of osl-compiler must have been awaited. Throws `PolicyProblems` with all that is wrong.
+ * predicate. `ready()` of osl-compiler must have been awaited. Throws `PolicyProblems` with all faults.
  *
- * @param tenant whose the manifest says it is; null where it says nothing
+ * @param tenant tenant of the manifest; null if it names none
  */
 export function compileSnapshot(
   document: PolicyDocument,
   catalog: Catalog,
   tenant: string | null = null,
 ): PolicySnapshot {
-  const steps = compilingSnapshot(document, catalog, tenant);
+  const steps = compileSnapshotInSteps(document, catalog, tenant);
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
   }
 }
 
-/** Compiles a snapshot in steps, between which others may be served. */
-export function* compilingSnapshot(
+/** Compiles a snapshot in steps, so that other requests can be served in between. */
+export function* compileSnapshotInSteps(
   document: PolicyDocument,
   catalog: Catalog,
   tenant: string | null = null,
@@ -45,7 +45,7 @@ export function* compilingSnapshot(
   const masks = compileMasks(document, problems);
   const names = new NameResolver(catalog, Object.keys(document.roles), masks.keys(), problems);
   yield;
-  const predicates = new Predicates(problems);
+  const predicates = new PredicateBinder(problems);
   if (!isName(document.tenant))
     problems.add('name', ['tenant'], { message: 'the tenant has no usable name' });
   else if (tenant !== null && tenant !== document.tenant)
@@ -62,7 +62,7 @@ export function* compilingSnapshot(
   const roles = new Map<string, RolePolicy>();
   for (const [name, r] of Object.entries(document.roles)) {
     const context = { names, catalog, predicates, problems, purposes, units, idKey: hash.slice(32) };
-    roles.set(name, yield* compilingRole(name, r, context));
+    roles.set(name, yield* compileRoleInSteps(name, r, context));
   }
   const serviceAccounts = mapEntries(document.service_accounts ?? {}, (a, login) =>
     compileServiceAccount(login, a, document, names, problems),
@@ -71,7 +71,7 @@ export function* compilingSnapshot(
     compileCertificateRule(name, rule, document, names, problems),
   );
   const types = new AttributeTypes(roles);
-  yield* checkingAttributes(document, subjects, types, problems);
+  yield* checkAttributesInSteps(document, subjects, types, problems);
   const exchange = compileExchange(document.exchange ?? [], names, purposes, types, problems);
   yield;
   checkLimits(document, problems);
@@ -94,8 +94,8 @@ export function* compilingSnapshot(
   });
 }
 
-/** Holds the attributes of subjects against what filters of their roles compare them with. */
-function* checkingAttributes(
+/** Checks subjects' attributes against the types with which filters compare them. */
+function* checkAttributesInSteps(
   document: PolicyDocument,
   subjects: ReadonlyMap<string, SubjectPolicy>,
   types: AttributeTypes,
@@ -106,19 +106,18 @@ function* checkingAttributes(
     const ceiling = subjects.get(name)?.ceiling ?? new Set();
     for (const [attribute, value] of Object.entries(attributes))
       for (const scalar of attributeScalars(value) ?? []) {
-        const misfit = types.misfit(ceiling, attribute, scalar);
+        const misfit = types.mismatch(ceiling, attribute, scalar);
         if (misfit !== null)
           problems.add(
             'attribute',
             ['subjects', name, 'attributes', attribute],
-            misfitFault(attribute, scalar, misfit),
+            mismatchFault(attribute, scalar, misfit),
           );
       }
     if (++checked % SUBJECTS === 0) yield;
   }
 }
 
-/** Subjects that are compiled in one step. */
 const SUBJECTS = 256;
 
 function anotherTenant(document: PolicyDocument, tenant: string): Fault {
@@ -128,7 +127,7 @@ function anotherTenant(document: PolicyDocument, tenant: string): Fault {
   };
 }
 
-/** 64 hex digits. The first half is public, as the version; grant ids are keyed with the second. */
+/** 64 hex digits. The first half is the public version; the second is the key of grant ids. */
 function contentHash(document: PolicyDocument): string {
   return createHash('sha256').update(JSON.stringify(document, sortedKeys)).digest('hex');
 }
@@ -138,7 +137,7 @@ function sortedKeys(_key: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Names come from YAML, where `__proto__` is a key like any other; in a Map it is. */
+/** Builds a Map, because YAML names may be `__proto__`. */
 function mapEntries<A, B>(
   record: Readonly<Record<string, A>>,
   f: (value: A, name: string) => B,
@@ -173,7 +172,7 @@ function masksOf(
   return new Map([...relation.labels].map((label) => [label, masks.get(label) ?? 'deny']));
 }
 
-/** The column by which entities of each relation are counted, where that is not their key. */
+/** Columns by which entities are counted, if not by key. */
 function compileUnits(
   document: PolicyDocument,
   names: NameResolver,
@@ -251,7 +250,7 @@ function purposesOf(
   return new Set(names);
 }
 
-/** Null where `value` is none; a value is never guessed from something else. */
+/** Null if `value` is not a valid attribute; nothing is coerced. */
 function readAttribute(value: unknown): AttributeValue | null {
   const scalars = attributeScalars(value);
   if (scalars !== null) return attributeTexts(scalars);

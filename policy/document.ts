@@ -1,8 +1,8 @@
 import type { MaskKind } from 'osl-compiler';
 import type { AttributeScalar } from './attributes.js';
-import type { Day } from './local-time.js';
+import type { Day } from './conditions.js';
 
-/** Kinds of requests, each of which counts by itself. */
+/** Kinds of requests with separate limits. */
 export type LimitBucket = 'query' | 'sample' | 'schema' | 'authoring' | 'catalog';
 
 export const LIMIT_BUCKETS: readonly LimitBucket[] = Object.freeze([
@@ -13,74 +13,74 @@ export const LIMIT_BUCKETS: readonly LimitBucket[] = Object.freeze([
   'catalog',
 ]);
 
-/** The policy as its YAML file states it, after the schema check. Names may still be wrong; `snapshot` says. */
+/** Policy file after the schema check. Names are not resolved yet; see `compileSnapshot`. */
 export interface PolicyDocument {
   readonly version: 1;
   readonly tenant: string;
   readonly subjects: Readonly<Record<string, SubjectDocument>>;
   readonly roles: Readonly<Record<string, RoleDocument>>;
-  /** Mask of each sensitivity label. A label that is not named here is `deny`. */
+  /** Mask of each sensitivity label; default `deny`. */
   readonly masks: Readonly<Record<string, MaskKind>>;
-  /** Entities and bridges of whose rows answers have a total order. */
+  /** Entities and bridges whose results are totally ordered. */
   readonly order?: Readonly<Record<string, 'by_key'>>;
   readonly limits?: LimitsDocument;
-  /** By entity or bridge: the column that tells whose a row is, by which `min_group_size` counts. */
+  /** By entity or bridge: column that identifies the data subject, counted by `min_group_size`. */
   readonly privacy_units?: Readonly<Record<string, string>>;
   /** Purposes for which data may be requested, by name. */
   readonly purposes?: Readonly<Record<string, { readonly description?: string }>>;
-  /** Logins of the wire that prove a password instead of bringing a token, by login name. */
+  /** Password logins of the Postgres port, by login name. */
   readonly service_accounts?: Readonly<Record<string, ServiceAccountDocument>>;
   /** Rules that map client certificates to subjects, by name. */
   readonly certificates?: Readonly<Record<string, CertificateDocument>>;
-  /** Rules that map identities of an issuer to subjects; the first rule that matches a token decides. */
+  /** Rules that map identities of an issuer to subjects; the first matching rule decides. */
   readonly exchange?: readonly ExchangeRuleDocument[];
 }
 
 /** Conditions on a certificate; all must hold. */
 export interface CertificateDocument {
-  /** One of `subjects`: who its holder is. */
+  /** Subject of its holder; one of `subjects`. */
   readonly subject: string;
-  /** Data roles that it claims; the subject's whole ceiling unless told. */
+  /** Claimed data roles; default: the subject's whole ceiling. */
   readonly acl_roles?: readonly string[];
-  /** The subject, as RFC 2253 writes it. */
+  /** Distinguished name of the subject (RFC 2253). */
   readonly dn?: string;
-  /** The one common name of the subject. */
+  /** Common name of the subject, which must be the only one. */
   readonly cn?: string;
-  /** One of its alternative names. */
+  /** One of the alternative names. */
   readonly dns?: string;
   readonly uri?: string;
   readonly email?: string;
-  /** Distinguished name of the issuer, as RFC 2253 writes it. */
+  /** Distinguished name of the issuer (RFC 2253). */
   readonly issuer?: string;
 }
 
 export interface ExchangeRuleDocument {
   readonly name: string;
-  /** The `iss` of an issuer of identity tokens. */
+  /** `iss` of identity tokens. */
   readonly issuer: string;
-  /** Claims that a token must have: one of these values, or a list with one of them. All must hold. */
+  /** Required claims: one of these values, or a list that contains one. All must hold. */
   readonly when?: Readonly<Record<string, string | boolean | readonly string[]>>;
   /** Template of the subject: text with claims between braces, such as `user:{sub}`. */
   readonly subject: string;
-  /** Data roles that such a subject can ever have. */
+  /** Upper bound of the subject's data roles. */
   readonly ceiling: readonly string[];
-  /** Admin roles that such a subject can ever have, where it asks for them. */
+  /** Upper bound of the subject's admin roles, granted only on request. */
   readonly admin?: readonly string[];
-  /** Data roles by values of a claim; default: the whole ceiling of the subject. */
+  /** Data roles by claim value; default: the whole ceiling. */
   readonly roles?: {
     readonly claim: string;
     readonly map: Readonly<Record<string, string | readonly string[]>>;
   };
   readonly attributes?: Readonly<Record<string, AttributeSource>>;
-  /** Purposes that such a subject may name. */
+  /** Purposes that the subject may state. */
   readonly purposes?: readonly string[];
-  /** Claims that conditions of grants may look at: they are taken over as they are. */
+  /** Claims copied for use in conditions of grants. */
   readonly claims?: readonly string[];
-  /** An access token is good as it is, without an exchange beforehand. */
+  /** True if access tokens are accepted directly, without an exchange. */
   readonly direct?: boolean;
 }
 
-/** An attribute as of a subject, or taken from a claim, where `among` bounds what it may say. */
+/** Fixed attribute, or one taken from a claim and bounded by `among`. */
 type AttributeSource =
   | AttributeScalar
   | readonly AttributeScalar[]
@@ -88,20 +88,20 @@ type AttributeSource =
   | { readonly claim: string; readonly among?: readonly AttributeScalar[] };
 
 export interface ServiceAccountDocument {
-  /** One of `subjects`: whose rights a session has. */
+  /** Subject of a session; one of `subjects`. */
   readonly subject: string;
   /** Password verifier as Postgres stores it: `SCRAM-SHA-256$<iterations>:<salt>$<stored key>:<server key>`. */
   readonly scram: string;
-  /** Data roles that a session claims; the subject's whole ceiling unless told. */
+  /** Claimed data roles; default: the subject's whole ceiling. */
   readonly acl_roles?: readonly string[];
 }
 
 export interface SubjectDocument {
-  /** Data roles that the subject can ever have; what a token claims beyond them counts for nothing. */
+  /** Upper bound of data roles; claims beyond it are ignored. */
   readonly ceiling: readonly string[];
-  /** Admin roles that the subject can ever have. */
+  /** Upper bound of admin roles. */
   readonly admin?: readonly string[];
-  /** Purposes that the subject can ever ask for; what a token or a request says beyond them counts for nothing. */
+  /** Upper bound of purposes; claims beyond it are ignored. */
   readonly purposes?: readonly string[];
   /** A value, a list of values, or `{any: true}`. A missing attribute makes a filter false. */
   readonly attributes?: Readonly<
@@ -112,81 +112,80 @@ export interface SubjectDocument {
 export interface RoleDocument {
   readonly description?: string;
   readonly grants: readonly GrantDocument[];
-  /** Highest planner cost of one query of a member. */
+  /** Highest estimated cost of a member's query. */
   readonly max_cost?: number;
-  /** Quotas of its members, together or each. */
+  /** Quotas of its members, shared or each. */
   readonly limits?: readonly QuotaDocument[];
-  /** Columns that members may not use at all, whatever other roles grant. No columns: the whole relation. */
+  /** Columns that members may not use, whatever other roles grant. Without columns: the whole relation. */
   readonly deny?: readonly { readonly on: string; readonly columns?: readonly string[] }[];
 }
 
 export interface GrantDocument {
   /** An entity or a bridge. */
   readonly on: string;
-  /** `*` means every column, also those that a later manifest adds. */
+  /** `*`: all columns, including those of later manifests. */
   readonly columns: '*' | readonly string[];
   /** A predicate over the relation's columns; `attribute('name')` refers to the caller's attributes. */
   readonly rows?: string;
   /** Sensitivity labels shown in the clear. */
   readonly unmask?: readonly string[];
-  /** On a facet: its passages may be sent to a language model. */
+  /** Facets only: passages may be sent to a language model. */
   readonly decode?: boolean;
-  /** The grant gives no row output: only aggregates over at least so many entities. */
+  /** Only aggregates over at least this many entities, no rows. */
   readonly min_group_size?: number;
-  /** The grant is for these metrics of the entity alone; `columns` may be filtered and grouped by. */
+  /** Restricts the grant to these metrics; `columns` may be used in filters and grouping. */
   readonly metrics?: readonly string[];
-  /** By column: how many values of it a group must have. */
+  /** Minimum number of distinct values per group, by column. */
   readonly distinct?: Readonly<Record<string, number>>;
-  /** Percent of a figure that one row may contribute at most. */
+  /** Largest contribution of one row to a result, percent. */
   readonly dominance?: number;
-  /** A moment with its offset: the grant counts from then on. */
+  /** Start of validity, with UTC offset. */
   readonly starts?: string;
-  /** A moment with its offset: the grant counts until then. */
+  /** End of validity, with UTC offset. */
   readonly ends?: string;
-  /** The grant counts for requests of which all of this holds. */
+  /** Conditions on the request; all must hold. */
   readonly when?: WhenDocument;
-  /** The grant counts for requests with one of these purposes. */
+  /** Required purposes: one of them. */
   readonly for?: readonly string[];
-  /** The grant counts for who has broken the glass, and only for a while. */
+  /** Valid only under break-glass. */
   readonly break_glass?: { readonly minutes: number; readonly per_day: number };
 }
 
-/** Conditions on a request. */
 interface WhenDocument {
-  /** `08:00` to `18:00` on the clock of `zone`; a window that ends before it begins goes on over midnight. */
+  /** `08:00` to `18:00` in `zone`; a window that ends before it begins spans midnight. */
   readonly hours?: { readonly from: string; readonly to: string };
   /** Days on which a window begins. */
   readonly days?: readonly Day[];
-  /** Of the IANA database. */
+  /** IANA time zone. */
   readonly zone?: string;
   readonly surfaces?: readonly ('rest' | 'wire' | 'mcp')[];
-  /** The peer's address is in one of these. */
+  /** Networks that contain the peer's address. */
   readonly networks?: readonly string[];
-  /** Each claim of the token that is named here has one of these values. */
+  /** Required token claims with their accepted values. */
   readonly claims?: Readonly<Record<string, ClaimValue | readonly ClaimValue[]>>;
 }
 
 type ClaimValue = string | number | boolean;
 
-/** Quota in one window, which begins with its first request. */
+/** Quota per window; a window begins with its first request. */
 export interface QuotaDocument {
   readonly per: 'second' | 'minute' | 'hour' | 'day';
-  /** Of which requests; `query` unless told. */
+  /** Default `query`. */
   readonly bucket?: LimitBucket;
-  /** Of a role: each member has it for itself. */
+  /** In a role: each member separately. */
   readonly each?: 'subject';
   readonly requests?: number;
   readonly rows?: number;
   readonly bytes?: number;
-  /** Of the database's time. */
+  /** Database time. */
   readonly seconds?: number;
 }
 
-/** Requests a second and subject. */
+/** Requests per second and subject, and quotas. */
 export interface LimitsDocument {
-  /** Of each subject, beside those. */
+  /** Quotas of each subject. */
   readonly subject?: readonly QuotaDocument[];
-  /** Of all subjects together. */
+  /** Quotas shared by all subjects. */
   readonly tenant?: readonly QuotaDocument[];
   readonly query?: number;
   readonly sample?: number;

@@ -9,14 +9,14 @@ interface GroupsContext {
   readonly names: NameResolver;
   readonly catalog: Catalog;
   readonly problems: ProblemList;
-  /** By relation: the column by which its entities are counted. */
+  /** Column by which entities are counted, by relation. */
   readonly units: ReadonlyMap<string, string>;
 }
 
 /**
- * Compiled `min_group_size` and `metrics` of a grant; null for a grant that shows rows.
+ * Compiled group rules of a grant; null if it grants rows.
  *
- * INVARIANT: a grant that says anything of groups never becomes one that shows rows; the whole policy is refused.
+ * INVARIANT: a grant with group rules never becomes one that grants rows; faults reject the whole policy.
  */
 export function compileGroups(
   grant: GrantDocument,

@@ -2,34 +2,34 @@ import { InternalError } from 'osl-compiler/errors';
 
 let make: (claims: IdentityClaims) => Identity;
 
-/** Who asks, as claims say it (contract, Authentication). It proves nothing: an `Identity` does. */
+/** Claims about a caller (contract, Authentication). They prove nothing; an `Identity` does. */
 export interface IdentityClaims {
   readonly tenant: string;
   /** The last element of `chain`. */
   readonly subject: string;
   /** Delegation chain, root to leaf: 1–16 distinct names. */
   readonly chain: readonly string[];
-  /** Control permissions as claimed; admin operations only, and only below every subject's admin ceiling. */
+  /** Claimed admin roles; effective only below every subject's admin ceiling. */
   readonly roles: readonly string[];
-  /** Data permissions as claimed; they count only below every subject's ceiling. */
+  /** Claimed data roles; effective only below every subject's ceiling. */
   readonly aclRoles: readonly string[];
   /** Seconds since the epoch. */
   readonly issuedAt: number;
-  /** Seconds since the epoch; the identity is good until this plus the clock skew. */
+  /** Seconds since the epoch; valid until this plus the clock skew. */
   readonly expiresAt: number;
-  /** Of the issuer's clock; 30 s unless told. */
+  /** Tolerated skew of the issuer's clock; default 30. */
   readonly skewSeconds?: number;
-  /** Results of the exchange for each subject of `chain`; absent for tokens that no exchange made. */
+  /** Results of the exchange for each subject of `chain`; absent for other tokens. */
   readonly members?: readonly ExchangedMember[];
   /** The `jti` claim. */
   readonly tokenId: string;
-  /** The tokens that it was made from; absent for one that says itself who asks. */
+  /** Tokens from which an exchange made it. */
   readonly sources?: readonly ParentToken[];
-  /** Other claims of the token, for conditions of grants; absent if there are none. */
+  /** Other claims, for conditions of grants; absent if there are none. */
   readonly claims?: ReadonlyMap<string, readonly string[]>;
 }
 
-/** A caller whose token, password or certificate was verified; nothing else of a request is ever consulted. Frozen. */
+/** Caller whose token, password or certificate was verified. Frozen. */
 export class Identity implements IdentityClaims {
   declare readonly tenant: string;
   declare readonly subject: string;
@@ -43,7 +43,7 @@ export class Identity implements IdentityClaims {
   declare readonly tokenId: string;
   declare readonly sources?: readonly ParentToken[];
   declare readonly claims?: ReadonlyMap<string, readonly string[]>;
-  /** Keeps a look-alike and a copy with other claims from being an identity. */
+  /** Prevents structurally equal objects and altered copies from counting as an identity. */
   readonly #verified = true;
 
   private constructor(claims: IdentityClaims, key: symbol) {
@@ -56,7 +56,7 @@ export class Identity implements IdentityClaims {
     make = (claims) => new Identity(claims, KEY);
   }
 
-  /** INVARIANT: the type can be cast away; the private field cannot. */
+  /** INVARIANT: checks the private field, which a type cast cannot forge. */
   static is(claims: IdentityClaims): claims is Identity {
     return #verified in claims;
   }
@@ -73,16 +73,16 @@ export function mintIdentity(claims: IdentityClaims): Identity {
   return make(claims);
 }
 
-/** A token from which another was made, as far as it can be revoked. */
+/** Fields of a source token that are needed for revocation. */
 export type ParentToken = Pick<IdentityClaims, 'chain' | 'tokenId' | 'issuedAt' | 'skewSeconds'>;
 
-/** Result of an exchange for one subject of a chain, as stored in the token that it made. */
+/** Result of an exchange for one subject, as stored in the token. */
 export interface ExchangedMember {
-  /** The rule that made a subject of its claims, by its id; null for one that brought an actor token. */
+  /** Id of the rule that mapped the claims; null if the subject brought an actor token. */
   readonly rule: string | null;
-  /** Data roles that it brings; it has no others in this chain. */
+  /** Data roles of the subject; it has no others in this chain. */
   readonly roles: readonly string[];
   readonly attributes: ReadonlyMap<string, readonly string[]>;
-  /** Ids of the tokens by which it was found out; absent where that is not known. */
+  /** Ids of the source tokens; absent if unknown. */
   readonly from?: readonly string[];
 }

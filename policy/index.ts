@@ -10,8 +10,8 @@ export {
   roleAccess,
 } from './access.js';
 export { attributesOf } from './attributes.js';
-export { compileSnapshot, compilingSnapshot } from './compile-snapshot.js';
-export { type Circumstances, type Emergency, NOWHERE } from './conditions.js';
+export { compileSnapshot, compileSnapshotInSteps } from './compile-snapshot.js';
+export { type Circumstances, type Emergency, NO_CIRCUMSTANCES } from './conditions.js';
 export type * from './document.js';
 export { LIMIT_BUCKETS, type LimitBucket } from './document.js';
 export {
@@ -20,13 +20,12 @@ export {
   type ExchangeParts,
   type ExchangeRequest,
   exchange,
-  type GivenToken,
+  type PresentedToken,
   withDirectTokens,
 } from './exchange/exchange.js';
 export type { IdentityIssuer } from './exchange/identity-token.js';
 export { tokenIdIn } from './exchange/identity-token.js';
 export { Identity, type IdentityClaims } from './identity.js';
-export { addressGroup, createGuesses, type Guesses, type GuessOptions } from './limits/guesses.js';
 export { type Lease, monotonicMs } from './limits/leases.js';
 export {
   createLeasedLimiter,
@@ -41,6 +40,12 @@ export {
   PER_ADDRESS,
   type RateLimits,
 } from './limits/limit.js';
+export {
+  addressGroup,
+  createPasswordGuesses,
+  type GuessOptions,
+  type PasswordGuesses,
+} from './limits/password-guesses.js';
 export { type Charge, QuotaBook, type QuotaCount } from './limits/quota-counts.js';
 export { type Quota, type QuotaUnit, quotaOf, quotasOf } from './limits/quotas.js';
 export type { LimitResult } from './limits/window.js';
@@ -48,9 +53,9 @@ export { type PolicyProblem, PolicyProblems } from './problems.js';
 export {
   type GrantReason,
   type HypotheticalCaller,
+  hypotheticalClaims,
   type Reasons,
   reasonsFor,
-  supposedIdentity,
 } from './reasons.js';
 export { accountIdentity, type ServiceAccount } from './service-account.js';
 export { roleIn, type SessionRights, sessionRights } from './session-rights.js';
@@ -81,7 +86,7 @@ export {
   type Revocation,
   type RevocationCheck,
   type RevocationKey,
-  type RevocationMade,
+  type RevocationResult,
   RevokedTokens,
 } from './tokens/revocation.js';
 export { type JsonTextFault, jsonTextFault } from './tokens/strict-json.js';

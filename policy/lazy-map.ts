@@ -1,6 +1,6 @@
 /**
- * A read-only map whose keys are known and whose values are made when first asked for. A caller may see ten
- * thousand relations; a query touches three.
+ * Read-only map with known keys whose values are computed on first access. A caller may have ten thousand relations;
+ * a query uses three.
  */
 export class LazyMap<K, V> implements ReadonlyMap<K, V> {
   readonly #keys: ReadonlySet<K>;

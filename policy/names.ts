@@ -2,15 +2,14 @@ import { type Catalog, labelsOf, type MaskKind, type Metric, nearest, type Relat
 import type { DocumentPath, ProblemList, ProblemName } from './problems.js';
 import { MAX_ROLES } from './tokens/token-fault.js';
 
-/** A relation and what grants say about it, computed once. */
+/** A relation with the names that grants may refer to. */
 export interface RelationNames {
   readonly relation: Relation;
   readonly columns: ReadonlySet<string>;
-  /** Sensitivity labels of its columns. */
   readonly labels: ReadonlySet<string>;
 }
 
-/** Resolves the names of a policy document. A name that does not resolve becomes a problem, and null. */
+/** Resolves names of a policy document. An unknown name adds a problem. */
 export class NameResolver {
   readonly #problems: ProblemList;
   readonly #relations: ReadonlyMap<string, RelationNames>;
@@ -37,7 +36,7 @@ export class NameResolver {
     return null;
   }
 
-  /** The set of `names`, each a column of `relation`. */
+  /** Adds a problem for each name that is not a column of `relation`. */
   columns(names: readonly string[], relation: RelationNames, path: DocumentPath): ReadonlySet<string> {
     for (const [i, name] of names.entries()) {
       if (relation.columns.has(name)) continue;
@@ -57,7 +56,7 @@ export class NameResolver {
     return new Set(names);
   }
 
-  /** Those of `names` that are metrics of `relation`. */
+  /** Metrics of `relation` among `names`. */
   metrics(names: readonly string[], relation: RelationNames, path: DocumentPath): readonly Metric[] {
     const own = [...this.#metrics.values()].filter((m) => m.entity === relation.relation.name);
     return names.flatMap((name, i) => {
@@ -69,7 +68,7 @@ export class NameResolver {
     });
   }
 
-  /** The roles of a ceiling: no more than one token can claim, which claims all of them unless told. */
+  /** Roles of a ceiling, at most as many as a token can claim, because it claims all of them by default. */
   ceiling(names: readonly string[], path: DocumentPath): ReadonlySet<string> {
     const roles = this.roles(names, path);
     if (roles.size > MAX_ROLES)
@@ -87,7 +86,7 @@ export class NameResolver {
     return new Set(names);
   }
 
-  /** A mask for a label that no column has is a slip if a label that does occur is near and has no mask. */
+  /** A mask for an unused label is reported as a typo if a similar label is in use and has no mask. */
   maskedLabels(masks: ReadonlyMap<string, MaskKind>, path: DocumentPath): void {
     const occurring = new Set([...this.#relations.values()].flatMap((r) => [...r.labels]));
     const unmasked = [...occurring].filter((l) => !masks.has(l));

@@ -1,14 +1,11 @@
 import { bindPredicate, type Expr, QueryError, type Relation } from 'osl-compiler';
 import type { DocumentPath, ProblemList } from './problems.js';
 
-/**
- * Binds the `rows` predicates of a policy: each text once for all relations with the same columns, however many
- * grants share it.
- */
-export class Predicates {
+/** Binds `rows` predicates, each text once for all relations with the same columns. */
+export class PredicateBinder {
   readonly #problems: ProblemList;
   readonly #bound = new Map<Relation, Map<string, Expr | QueryError>>();
-  /** By what the columns of a relation are, then by text. */
+  /** Bound predicates by column signature, then by text. */
   readonly #alike = new Map<string, Map<string, Expr>>();
   readonly #likeness = new Map<Relation, Map<string, Expr>>();
 
@@ -16,7 +13,7 @@ export class Predicates {
     this.#problems = problems;
   }
 
-  /** The predicate, not yet tied to a chain; null, and a problem, where it is wrong. */
+  /** Returns the predicate, not yet bound to a chain; null, and a problem, if it is invalid. */
   bind(text: string, relation: Relation, path: DocumentPath): Expr | null {
     const found = this.#lookUp(text, relation);
     if (!(found instanceof QueryError)) return found;
@@ -37,7 +34,7 @@ export class Predicates {
   }
 
   #bind(text: string, relation: Relation): Expr | QueryError {
-    // Behind a dot, or in a message, the relation's own name counts.
+    // A qualified name depends on the relation's own name, so it is not shared.
     const alike = text.includes('.') ? null : this.#like(relation);
     const known = alike?.get(text);
     if (known !== undefined) return known;

@@ -1,4 +1,4 @@
-/** Keys and indices from the top of the policy document to the value at fault. */
+/** Keys and indices from the root of the policy document to the faulty value. */
 export type DocumentPath = readonly (string | number)[];
 
 export interface PolicyProblem {
@@ -7,11 +7,11 @@ export interface PolicyProblem {
   readonly code: string;
   readonly message: string;
   readonly hint: string | null;
-  /** Position of the fault in a predicate's text, UTF-16 units from 0. Null if the whole value is at fault. */
+  /** Offset of the fault in a predicate's text, UTF-16 units; null if the whole value is at fault. */
   readonly offset: number | null;
 }
 
-/** Problems of a policy that satisfies its schema. A retired code is never used again. */
+/** Codes of problems beyond the schema. Retired codes are never reused. */
 const PROBLEM_CODES = Object.freeze({
   unknownRole: 'P0101',
   unknownRelation: 'P0102',
@@ -37,7 +37,7 @@ const PROBLEM_CODES = Object.freeze({
 
 export type ProblemName = keyof typeof PROBLEM_CODES;
 
-/** Everything that is wrong with a policy, in document order; the policy then does not serve at all. */
+/** All problems of a policy, in document order. Such a policy is not used at all. */
 export class PolicyProblems extends Error {
   readonly problems: readonly PolicyProblem[];
 
@@ -54,7 +54,7 @@ export interface Fault {
   readonly offset?: number | null;
 }
 
-/** Collects problems while a document is read, and throws them together. */
+/** Collects problems to throw them together. */
 export class ProblemList {
   readonly #problems: PolicyProblem[] = [];
 
@@ -70,7 +70,7 @@ export class ProblemList {
     );
   }
 
-  /** A reader of names gives suggestions for the first problems only; they cost a pass over all names each. */
+  /** Suggestions are made for the first problems only: each costs a pass over all names. */
   get few(): boolean {
     return this.#problems.length < 100;
   }

@@ -5,48 +5,48 @@ import { attributesOf } from './attributes.js';
 import type { GrantDocument } from './document.js';
 import { type Identity, type IdentityClaims, mintIdentity } from './identity.js';
 import type { PolicySnapshot } from './snapshot.js';
-import { subjectsOf } from './subjects-of.js';
+import { subjectsOf } from './subjects.js';
 
-/** State of a role that a caller claims. */
+/** Claimed role and its effect. */
 interface RoleReason {
   readonly role: string;
   readonly counts: boolean;
-  /** True if the policy has it. */
+  /** True if the policy declares it. */
   readonly declared: boolean;
-  /** Subjects of the chain whose ceiling does not have it. */
+  /** Subjects of the chain without it in their ceiling. */
   readonly beyond: readonly string[];
 }
 
-/** A grant on one relation, of a role that the caller claims, and what it comes to. */
+/** A grant on one relation, of a claimed role, and its effect. */
 export interface GrantReason {
-  /** As the policy file has it: `roles.sales.grants[0]`. */
+  /** Path in the policy file: `roles.sales.grants[0]`. */
   readonly rule: string;
-  /** Opaque; the same that explained plans and the caller are shown. */
+  /** Opaque id, also shown in explained plans. */
   readonly id: string;
   readonly role: string;
   readonly columns: '*' | readonly string[];
   readonly rows: string | null;
   readonly unmask: readonly string[];
   readonly min_group_size: number | null;
-  /** Conditions as in the policy file: `starts`, `ends`, `when`, `for`, `break_glass`; null: always. */
+  /** Conditions from the policy file: `starts`, `ends`, `when`, `for`, `break_glass`; null if unconditional. */
   readonly conditions: Readonly<Record<string, unknown>> | null;
-  /** True if it is part of the caller's rights now. */
+  /** True if currently effective. */
   readonly counts: boolean;
-  /** Attributes that its filter names and a subject of the chain lacks: it shows no row then. */
+  /** Attributes required by its filter that a subject lacks; it then grants no row. */
   readonly lacking: readonly { readonly subject: string; readonly attribute: string }[];
 }
 
-/** A deny rule on one relation, of a role that the caller claims. */
+/** A deny rule on one relation, of a claimed role. */
 interface DenyReason {
   readonly rule: string;
   readonly role: string;
-  /** Null: all of the relation. */
+  /** Null: the whole relation. */
   readonly columns: readonly string[] | null;
-  /** Subjects of the chain who can have the role; the rule counts as soon as one can. */
+  /** Subjects with the role in their ceiling; one is enough for the rule to count. */
   readonly held_by: readonly string[];
 }
 
-/** Parts of a policy that affect one caller and one relation. */
+/** Parts of a policy that concern one caller and one relation. */
 export interface Reasons {
   readonly roles: readonly RoleReason[];
   readonly grants: readonly GrantReason[];
@@ -54,8 +54,8 @@ export interface Reasons {
 }
 
 /**
- * The rules that decide how the caller sees `relation`, those that come to nothing included: for whoever may know the
- * policy. `access` is the caller's own, which says what counts.
+ * Rules that decide how the caller sees `relation`, including ineffective ones. Reveals the policy, so only for those
+ * who may know it.
  */
 export function reasonsFor(
   relation: string,
@@ -123,24 +123,21 @@ function written(
   };
 }
 
-/** Caller to explain or test a policy for. No token proves it. */
+/** Unauthenticated caller for explaining or testing a policy. */
 export interface HypotheticalCaller {
-  /** Root first; the last asks. */
+  /** Root first; the last one is the caller. */
   readonly chain: readonly string[];
-  /** Data roles that the token claims; null for all that the last of the chain can have. */
+  /** Claimed data roles; null: the whole ceiling of the last subject. */
   readonly roles: readonly string[] | null;
-  /** Other claims of the token; absent: none. */
+  /** Other claims of the token. */
   readonly claims?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Seconds. */
+/** seconds */
 const LIFETIME = 300;
 
-/**
- * The claims that a token for `supposed` would bring. It proves nothing: for judging a policy, never for answering
- * whoever asked for it.
- */
-export function supposedIdentity(
+/** Claims of a hypothetical token. For checking a policy, never for requests. */
+export function hypotheticalClaims(
   { chain, roles, claims }: HypotheticalCaller,
   snapshot: PolicySnapshot,
 ): IdentityClaims {
@@ -159,7 +156,7 @@ export function supposedIdentity(
   });
 }
 
-/** An identity that nothing proves, for `osl policy test`: it asks databases that were made for the test. */
+/** Identity without proof for `osl policy test`, which queries databases made for the test. */
 export function testIdentity(supposed: HypotheticalCaller, snapshot: PolicySnapshot): Identity {
-  return mintIdentity(supposedIdentity(supposed, snapshot));
+  return mintIdentity(hypotheticalClaims(supposed, snapshot));
 }

@@ -11,36 +11,36 @@ import { attributesOf } from './attributes.js';
 import { joinDenied } from './role.js';
 import type { DeniedColumns, PolicyGrant, PolicySnapshot, RolePolicy } from './snapshot.js';
 
-/** All that decides which rows and cells a caller sees, save the values of attributes. */
+/** Determines which rows and cells a caller sees, except for attribute values. */
 export interface Rights {
-  /** Roles whose grants count, sorted. */
+  /** Roles with effective grants, sorted. */
   readonly roles: readonly string[];
-  /** Roles whose deny rules count, sorted. */
+  /** Roles with effective deny rules, sorted. */
   readonly denying: readonly string[];
   /** One per subject of the chain, root first. */
   readonly patterns: readonly AttributePattern[];
-  /** Conditions of grants that hold, by their keys, sorted; null: whatever they are, which nobody is answered with. */
+  /** Keys of the grant conditions that hold, sorted; null: all count, for checks of a policy only. */
   readonly open: readonly string[] | null;
 }
 
-/** Grants of `role` on a relation that count: those without conditions, and those whose conditions hold. */
+/** Effective grants of `role` on a relation: unconditional ones, and those whose conditions hold. */
 function countingGrants(role: RolePolicy, name: string, { open }: Rights): readonly PolicyGrant[] {
   const grants = role.grants.get(name) ?? [];
   if (role.conditions.size === 0 || open === null) return grants;
   return grants.filter(({ conditions }) => conditions === null || open.includes(conditions.key));
 }
 
-/** Relations that some grant of `role` which counts is on. */
+/** Relations with an effective grant of `role`. */
 function countingRelations(role: RolePolicy, rights: Rights): readonly string[] {
   const names = [...role.grants.keys()];
   if (role.conditions.size === 0) return names;
   return names.filter((name) => countingGrants(role, name, rights).length > 0);
 }
 
-/** Names of the relations that some grant covers. A relation in neither set does not exist for the caller. */
+/** Names of granted relations. A relation in neither set does not exist for the caller. */
 export interface NamedRelations {
   readonly seen: ReadonlySet<string>;
-  /** Those that a deny rule takes away whole, and the facets of such entities. */
+  /** Relations denied entirely, and the facets of such entities. */
   readonly denied: ReadonlySet<string>;
 }
 
@@ -60,7 +60,7 @@ function rolesOf({ roles }: Rights, snapshot: PolicySnapshot): readonly RolePoli
   return roles.flatMap((name) => snapshot.roles.get(name) ?? []);
 }
 
-/** Access to one relation under the grants and deny rules of `rights`; some grant covers it. */
+/** Access to one relation that has at least one effective grant. */
 export function relationAccess(
   name: string,
   rights: Rights,
@@ -84,11 +84,11 @@ export function relationAccess(
   });
 }
 
-/** A relation that is denied as a whole has no rows either, should anything read it. */
+/** Row filter of a relation that is denied entirely, in case anything reads it. */
 const FALSE: Expr = Object.freeze({ kind: 'boolean', value: false, type: 'bool' });
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** Columns that the deny rules remove from a relation; rules that name every column remove all of it. */
+/** Denied columns of a relation; `all` if the rules name every column. */
 function deniedOf(name: string, rights: Rights, snapshot: PolicySnapshot, catalog: Catalog): DeniedColumns {
   let denied: DeniedColumns = NOTHING;
   for (const role of rights.denying) {
@@ -100,7 +100,7 @@ function deniedOf(name: string, rights: Rights, snapshot: PolicySnapshot, catalo
   return all ? 'all' : denied;
 }
 
-/** Ties predicates to the chain, each once: grants that share a text share its tied form. */
+/** Binds predicates to the chain, caching the result for grants that share a text. */
 function tieTo(patterns: readonly AttributePattern[]): (filter: Expr | null) => Expr | null {
   const tied = new Map<Expr, Expr>();
   return (filter) => {
@@ -112,8 +112,8 @@ function tieTo(patterns: readonly AttributePattern[]): (filter: Expr | null) => 
 }
 
 /**
- * INVARIANT: an attribute that one subject lacks makes the whole filter false, not only the comparison that names
- * it, which a NOT above it would turn into "every row".
+ * INVARIANT: an attribute that one subject lacks makes the whole filter false, not only the comparison, because a NOT
+ * above it would turn that into "every row".
  */
 function tie(filter: Expr, patterns: readonly AttributePattern[]): Expr {
   const needed = [...attributesOf(filter)];

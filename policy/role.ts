@@ -4,25 +4,24 @@ import { compileConditions } from './compile-conditions.js';
 import type { GrantDocument, RoleDocument } from './document.js';
 import { compileGroups } from './groups.js';
 import type { NameResolver } from './names.js';
-import type { Predicates } from './predicates.js';
+import type { PredicateBinder } from './predicates.js';
 import type { DocumentPath, ProblemList } from './problems.js';
 import type { DeniedColumns, PolicyGrant, RolePolicy } from './snapshot.js';
 
 export interface RoleContext {
   readonly names: NameResolver;
   readonly catalog: Catalog;
-  readonly predicates: Predicates;
+  readonly predicates: PredicateBinder;
   readonly problems: ProblemList;
-  /** By relation: the column by which its entities are counted. */
+  /** Column by which entities are counted, by relation. */
   readonly units: ReadonlyMap<string, string>;
-  /** Purposes that the policy declares. */
   readonly purposes: ReadonlySet<string>;
-  /** Secret text without which grant ids cannot be traced back to role names. */
+  /** Secret that prevents tracing grant ids back to role names. */
   readonly idKey: string;
 }
 
-/** In steps of some grants each. */
-export function* compilingRole(
+/** Compiles a role in steps of `GRANTS` grants. */
+export function* compileRoleInSteps(
   name: string,
   document: RoleDocument,
   context: RoleContext,
@@ -49,7 +48,7 @@ export function* compilingRole(
   });
 }
 
-/** A role that may read a facet, of which no version hides all that the role may not read, would be told of no passage. */
+/** Reports facets of which the role may read no version. */
 function requireVersions(
   role: string,
   grants: ReadonlyMap<string, readonly PolicyGrant[]>,
@@ -66,7 +65,6 @@ function requireVersions(
   }
 }
 
-/** Grants that are compiled in one step. */
 const GRANTS = 32;
 
 function compileGrant(
@@ -99,7 +97,7 @@ function compileGrant(
   const shape = grant.decode === true ? { ...plain, decode: true } : plain;
   if (grant.rows === undefined) return Object.freeze({ ...shape, filter: null });
   const filter = predicates.bind(grant.rows, found.relation, [...path, 'rows']);
-  // INVARIANT: a filter that does not bind never becomes "every row"; the whole policy is refused besides.
+  // INVARIANT: a filter that does not bind never becomes "every row"; the whole policy is rejected as well.
   return filter === null ? null : Object.freeze({ ...shape, filter });
 }
 

@@ -1,18 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import type { PolicyDocument, ServiceAccountDocument } from './document.js';
 import type { Identity } from './identity.js';
-import { isName } from './is-name.js';
 import type { NameResolver } from './names.js';
 import type { DocumentPath, ProblemList } from './problems.js';
 import { checkTime, readClaims } from './tokens/claims.js';
-import { DEFAULT_ISSUER, MAX_LIFETIME_SECONDS, TOKEN_VERSION } from './tokens/token-fault.js';
+import { DEFAULT_ISSUER, isName, MAX_LIFETIME_SECONDS, TOKEN_VERSION } from './tokens/token-fault.js';
 
-/** A login of the wire that proves a password. It acts for one subject, below that subject's ceiling. */
+/** Password login of the Postgres port. It acts for one subject, below that subject's ceiling. */
 export interface ServiceAccount {
   readonly login: string;
   readonly subject: string;
   readonly aclRoles: readonly string[];
-  /** The verifier as the policy writes it. */
+  /** SCRAM verifier from the policy. */
   readonly scram: string;
 }
 
@@ -38,8 +37,8 @@ export function compileServiceAccount(
 }
 
 /**
- * The identity of who proved a password, or showed a certificate: the claims of an actor token for `subject`, good for 300 s
- * from `now` (ms since the epoch), which pass the same checks as a token's.
+ * Identity after password or certificate authentication: claims of an actor token for `subject`, valid for 300 s from
+ * `now` (ms since the epoch), which pass the same checks as a token's.
  *
  * @throws QueryError E3001
  */

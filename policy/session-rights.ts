@@ -3,23 +3,24 @@ import { rightsOf } from './access.js';
 import { attributesIn } from './attribute-types.js';
 import type { IdentityClaims } from './identity.js';
 import type { PolicySnapshot } from './snapshot.js';
-import { subjectsOf } from './subjects-of.js';
+import { subjectsOf } from './subjects.js';
 
-/** Values of one attribute of one subject; true where it matches everything. */
+/** Attribute values of one subject; true if `any`. */
 type RightsValue = true | readonly string[];
 
-/** All of one caller that decides which rows it sees, for a judge outside: it needs nothing of the compiler. */
+/** Rights of one caller for row security in the database; independent of the compiler. */
 export interface SessionRights {
-  /** Roles whose grants count. */
+  /** Roles with effective grants. */
   readonly roles: readonly string[];
-  /** Roles whose deny rules count. */
+  /** Roles with effective deny rules. */
   readonly denying: readonly string[];
-  /** One per subject of the chain, root first; an attribute that is not here is missing. */
+  /** Attributes of each subject of the chain, root first; absent ones are missing. */
   readonly chain: readonly ReadonlyMap<string, RightsValue>[];
 }
 
 /**
- * Rights of `identity` under `snapshot` while these conditions hold, with the attributes that its filters use. A grant with conditions counts under a name of its own (`roleIn`).
+ * Rights of `identity` while the conditions `open` hold, with the attributes that filters use. A conditional grant
+ * counts under its own role name (`roleIn`).
  */
 export function sessionRights(
   identity: IdentityClaims,
@@ -44,7 +45,7 @@ export function sessionRights(
   return Object.freeze({ roles, denying, chain });
 }
 
-/** Name of a role whose grants with conditions of this key count; no declared role has such a name. */
+/** Role name for the grants with conditions of this key; no declared role has such a name. */
 export function roleIn(role: string, key: string | null): string {
   if (key === null) return role;
   const digest = createHash('sha256').update(key).digest('hex').slice(0, 16);

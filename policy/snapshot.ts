@@ -8,28 +8,26 @@ import type { QuotaRule } from './limits/quotas.js';
 import type { ServiceAccount } from './service-account.js';
 import type { CertificateRule } from './tokens/certificate.js';
 
-/** A policy whose every name resolved and whose every predicate is bound. Frozen; serves whole or not at all. */
+/** Compiled policy: all names resolved, all predicates bound. Frozen; used as a whole or not at all. */
 export interface PolicySnapshot {
-  /** Hash of the document's content: equal documents, equal versions, whatever the order of their keys. */
+  /** Hash of the document's content, independent of the order of keys. */
   readonly version: string;
-  /** The catalog that it was compiled against, and the only one that it may be used with. */
+  /** Version of the catalog it was compiled against, the only one it may be used with. */
   readonly catalogVersion: string;
   readonly tenant: string;
   readonly subjects: ReadonlyMap<string, SubjectPolicy>;
   readonly roles: ReadonlyMap<string, RolePolicy>;
-  /** By relation: the mask of every label that occurs in it; `deny` where the policy names none. */
+  /** By relation: mask of every label that occurs in it; default `deny`. */
   readonly masks: ReadonlyMap<string, ReadonlyMap<string, MaskKind>>;
-  /** Relations of whose rows answers have a total order. */
+  /** Relations whose results are totally ordered. */
   readonly ordered: ReadonlySet<string>;
   readonly limits: RateLimits;
   readonly quotas: readonly QuotaRule[];
-  /** By login name. */
   readonly serviceAccounts: ReadonlyMap<string, ServiceAccount>;
-  /** By the name of the rule. */
+  /** By rule name. */
   readonly certificates: ReadonlyMap<string, CertificateRule>;
-  /** Rules that map identities of an issuer to subjects. */
   readonly exchange: ExchangeRules;
-  /** As written: a manifest that is only proposed is judged by it. */
+  /** Source document, for checking a proposed manifest against it. */
   readonly document: PolicyDocument;
 }
 
@@ -38,26 +36,26 @@ export interface SubjectPolicy {
   readonly adminCeiling: ReadonlySet<string>;
   readonly purposes: ReadonlySet<string>;
   readonly attributes: ReadonlyMap<string, AttributeValue>;
-  /** Roles whose deny rules count, whatever a token claims; none unless told. */
+  /** Roles whose deny rules always count, whatever a token claims; default none. */
   readonly imposed?: ReadonlySet<string>;
-  /** Pattern of `attributes` that `forChain` uses. */
+  /** Pattern of `attributes` for `forChain`. */
   readonly pattern: AttributePattern;
 }
 
 export interface RolePolicy {
-  /** By relation; filters are not yet tied to a chain. */
+  /** By relation; filters are not yet bound to a chain. */
   readonly grants: ReadonlyMap<string, readonly PolicyGrant[]>;
-  /** Those of its grants, by key; most roles have none. */
+  /** Conditions of its grants, by key. */
   readonly conditions: ReadonlyMap<string, Conditions>;
-  /** By relation: the columns that members may not use, or all of it. */
+  /** By relation: denied columns, or `all`. */
   readonly denied: ReadonlyMap<string, DeniedColumns>;
   /** Highest estimated cost of one query of a member; null: unlimited. */
   readonly maxCost: number | null;
 }
 
-/** A grant as the policy has it: the compiler is told of those whose conditions hold, and of no condition. */
+/** Grant with its conditions; the compiler only gets grants whose conditions hold. */
 export interface PolicyGrant extends RelationGrant {
-  /** Null: it always counts. */
+  /** Null: unconditional. */
   readonly conditions: Conditions | null;
 }
 

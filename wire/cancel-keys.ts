@@ -4,23 +4,23 @@ const LONGEST_KEY = 32;
 const NOBODY = randomBytes(LONGEST_KEY);
 
 export interface CancelKey {
-  /** Random too, so that even a 4-byte key of protocol 3.0 is one of 2⁶³. */
+  /** Random as well: together with the 4-byte key of protocol 3.0 it is one of 2⁶³. */
   readonly processId: number;
   readonly key: Buffer;
 }
 
-/** Owner of a cancel key, if several servers share a port. */
+/** Routes cancel requests between servers that share a port. */
 export interface CancelDirectory {
-  /** Of this server, from 1 to 64. It stands in the process ids of its sessions. */
+  /** Number of this server, 1 to 64, encoded in the process ids of its sessions. */
   readonly server: number;
-  /** Passes a request on to the server of that number. False if the key is not its session's, or nobody is there. */
+  /** Forwards a request to that server. False if the key is wrong or the server does not exist. */
   cancel(server: number, processId: number, key: Buffer): Promise<boolean>;
 }
 
-/** Bits of a process id that are random where it names its server: seven are left for that. */
+/** Random bits of a process id if its upper seven bits contain the server number. */
 const RANDOM_BITS = 24;
 
-/** Session that a CancelRequest addresses. A wrong guess takes as long as a right one and reveals nothing. */
+/** Cancel keys of sessions. Keys are compared in constant time. */
 export class CancelKeys {
   readonly #directory: CancelDirectory | null;
   readonly #targets = new Map<number, { key: Buffer; padded: Buffer; cancel: () => void }>();
@@ -29,7 +29,7 @@ export class CancelKeys {
     this.#directory = directory;
   }
 
-  /** `length` in bytes: 4 for protocol 3.0, 32 for 3.2. */
+  /** @param length key length in bytes: 4 for protocol 3.0, 32 for 3.2 */
   issue(length: 4 | 32, cancel: () => void): CancelKey {
     let processId: number;
     do processId = this.#number();
@@ -43,7 +43,7 @@ export class CancelKeys {
     this.#targets.delete(processId);
   }
 
-  /** Of whatever server the session is. False if the key is not that session's. */
+  /** Cancels a session of any server. False if the key is wrong. */
   cancel(processId: number, key: Buffer): boolean | Promise<boolean> {
     const directory = this.#directory;
     const server = processId >> RANDOM_BITS;
@@ -56,7 +56,6 @@ export class CancelKeys {
     return this.#directory.server * 2 ** RANDOM_BITS + randomInt(2 ** RANDOM_BITS);
   }
 
-  /** Of this server's own. */
   cancelOwn(processId: number, key: Buffer): boolean {
     const target = this.#targets.get(processId);
     const same = timingSafeEqual(pad(key), target?.padded ?? NOBODY);

@@ -5,20 +5,20 @@ import type { ScramVerifier } from './handler.js';
 const FORM = /^SCRAM-SHA-256\$(\d{1,7}):([A-Za-z0-9+/]+=*)\$([A-Za-z0-9+/]{43}=):([A-Za-z0-9+/]{43}=)$/;
 const LEAST_ITERATIONS = 4_096;
 
-/** Reads a verifier as Postgres writes it: `SCRAM-SHA-256$<iterations>:<salt>$<stored key>:<server key>`. */
+/** Parses a verifier in the form of Postgres: `SCRAM-SHA-256$<iterations>:<salt>$<stored key>:<server key>`. */
 export function readScramVerifier(text: string): ScramVerifier | null {
   const [, iterations = '', salt = '', storedKey = '', serverKey = ''] = FORM.exec(text) ?? [];
   if (Number(iterations) < LEAST_ITERATIONS) return null;
   return Object.freeze({ iterations: Number(iterations), salt, storedKey, serverKey });
 }
 
-/** Makes the verifier of a password, which cannot be turned back into it. */
+/** Creates the verifier of a password. */
 export async function makeScramVerifier(password: string, iterations = LEAST_ITERATIONS): Promise<string> {
   const data = await createScramSha256Data(password.normalize('NFKC'), iterations);
   return `SCRAM-SHA-256$${data.iterations}:${data.salt}$${data.storedKey}:${data.serverKey}`;
 }
 
-/** Digests by the object identifiers of signature algorithms, as dotted numbers. MD5 and SHA-1 count as SHA-256. */
+/** Digest by OID of the signature algorithm. MD5 and SHA-1 count as SHA-256. */
 const DIGESTS: ReadonlyMap<string, string> = new Map([
   ['1.2.840.113549.1.1.4', 'sha256'],
   ['1.2.840.113549.1.1.5', 'sha256'],
@@ -34,8 +34,8 @@ const DIGESTS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The channel binding `tls-server-end-point` of a server that shows this certificate (RFC 5929, 4.1): its hash by the
- * digest of its signature. Null where that is not one digest, as with Ed25519 or RSA-PSS: clients cannot bind to it.
+ * Channel binding `tls-server-end-point` (RFC 5929, 4.1): hash of the server certificate by the digest of its
+ * signature. Null if the signature has no single digest (Ed25519, RSA-PSS); clients cannot bind to it then.
  */
 export function serverEndPoint(certificate: X509Certificate): Buffer | null {
   const digest = DIGESTS.get(signatureAlgorithm(certificate.raw) ?? '');
@@ -58,10 +58,10 @@ function signatureAlgorithm(der: Buffer): string | null {
   const signed = certificate?.tag === SEQUENCE ? elementAt(der, certificate.start) : null;
   const algorithm = signed === null ? null : elementAt(der, signed.end);
   const name = algorithm?.tag === SEQUENCE ? elementAt(der, algorithm.start) : null;
-  return name?.tag === OBJECT_IDENTIFIER ? dotted(der.subarray(name.start, name.end)) : null;
+  return name?.tag === OBJECT_IDENTIFIER ? oidOf(der.subarray(name.start, name.end)) : null;
 }
 
-/** The element of DER that begins at `at`; null where there is none whole. */
+/** DER element at `at`; null if incomplete. */
 function elementAt(der: Buffer, at: number): Element | null {
   const tag = der[at];
   const first = der[at + 1];
@@ -73,7 +73,7 @@ function elementAt(der: Buffer, at: number): Element | null {
   return start + length > der.length ? null : { tag, start, end: start + length };
 }
 
-function dotted(bytes: Buffer): string {
+function oidOf(bytes: Buffer): string {
   const [first = 0] = bytes;
   const numbers = [Math.floor(first / 40), first % 40];
   let number = 0;

@@ -5,7 +5,7 @@ import type { CancelKeys } from './cancel-keys.js';
 import { serverEndPoint } from './channel-binding.js';
 import { fatal, internalError, WireError, wrongPassword } from './errors.js';
 import type { Handler, RefusedEvent, SessionControl, SessionHandler, WireLogin } from './handler.js';
-import { type HandshakeSide, handshake, type TlsHandshake } from './handshake.js';
+import { type HandshakeConnection, handshake, type TlsHandshake } from './handshake.js';
 import { SocketReader } from './input.js';
 import {
   checkScramFinal,
@@ -28,20 +28,19 @@ import { exchangePassword, exchangeScram, type ScramSteps } from './password-exc
 import { WireSession } from './session.js';
 import { identityOf, type StartupIdentity } from './startup-parameters.js';
 
-/** State shared by the connections of one server. */
-export interface Host {
+export interface ConnectionHost {
   readonly settings: WireSettings;
   readonly handler: Handler;
   readonly cancelKeys: CancelKeys;
   readonly tls: TlsHandshake | null;
 }
 
-/** One socket's life: handshake, password, session. */
-export class Connection implements HandshakeSide {
+/** One connection: handshake, authentication, session. */
+export class Connection implements HandshakeConnection {
   readonly input = new SocketReader(() => this.#session?.cancel());
   readonly output: SocketWriter;
   readonly remoteAddress: string;
-  readonly #host: Host;
+  readonly #host: ConnectionHost;
   #socket: Socket;
   #encrypted = false;
   /** Client certificate verified by an authority. */
@@ -49,19 +48,19 @@ export class Connection implements HandshakeSide {
   #session: WireSession | null = null;
   #processId = 0;
   #user: string | null = null;
-  /** Counter to increment if the connection fails now. */
+  /** Kind of refusal to record if the connection fails now. */
   #phase: RefusedEvent['kind'] = 'startup';
-  /** No whole packet has come: whoever connects and sends none, or something else, learns nothing here. */
+  /** True until a complete packet has arrived; before that, refusals are not explained to the client. */
   #awaitsPacket = true;
-  /** `end` was called by the handler before there was a session. */
+  /** Set if the handler called `end` before the session existed. */
   #ending: WireError | null = null;
 
-  constructor(socket: Socket, host: Host) {
+  constructor(socket: Socket, host: ConnectionHost) {
     this.#socket = socket;
     this.#host = host;
     this.remoteAddress = socket.remoteAddress ?? '';
     this.output = new SocketWriter(socket, host.settings.writeStallTimeoutMs);
-    // Every error is followed by 'close', which ends the session; there is nobody left to tell.
+    // Every error is followed by 'close', which ends the session.
     socket.on('error', () => {});
   }
 
@@ -81,7 +80,7 @@ export class Connection implements HandshakeSide {
     return this.#host.cancelKeys;
   }
 
-  /** Serves the connection to its end. `onAuthenticated` is called when the session begins. Never throws. */
+  /** Serves the connection until it ends. `onAuthenticated` is called when the session begins. Never throws. */
   async run(onAuthenticated: () => void): Promise<void> {
     this.input.attach(this.#socket);
     const timer = setTimeout(() => this.#refuseLate(), this.#host.settings.authenticationTimeoutMs);
@@ -101,7 +100,7 @@ export class Connection implements HandshakeSide {
     }
   }
 
-  /** Ends a connection that has no session yet, and records why. Once. */
+  /** Ends a connection without a session and records the reason. Only the first call has an effect. */
   refuse(kind: RefusedEvent['kind'], reason: WireError): void {
     if (this.output.closed) return;
     const told = !this.#awaitsPacket && kind !== 'tls';
@@ -145,7 +144,7 @@ export class Connection implements HandshakeSide {
     this.#certificate = certificate;
   }
 
-  /** Other authorities vouch for clients from now on: who came by a certificate must come again. */
+  /** Called when the certificate authorities change: ends sessions authenticated by certificate. */
   distrust(): void {
     if (this.#certificate !== null)
       this.drain(fatal('57P01', 'terminating connection: client certificates are of other authorities now'));
@@ -177,7 +176,7 @@ export class Connection implements HandshakeSide {
     await this.#runSession(handler, startup);
   }
 
-  /** Null if the client has gone or was refused by the handler. */
+  /** Null if the client has disconnected or the handler refused it. */
   async #authenticate(identity: StartupIdentity): Promise<SessionHandler | null> {
     let handler: SessionHandler | null = null;
     let refusal: WireError | null = null;
@@ -194,7 +193,7 @@ export class Connection implements HandshakeSide {
       return handler !== null;
     };
     const ask = (request: Uint8Array): void => {
-      this.output.messages.finished(request);
+      this.output.messages.append(request);
       this.output.flush();
     };
     if (certified) {
@@ -224,7 +223,7 @@ export class Connection implements HandshakeSide {
       if (wrong || (verifier !== null && refusal === null && !this.input.ended)) throw wrongPassword(user);
       return null;
     }
-    this.output.messages.finished(ok);
+    this.output.messages.append(ok);
     return handler;
   }
 
@@ -234,11 +233,11 @@ export class Connection implements HandshakeSide {
     } catch (cause) {
       this.#host.settings.onInternalError(cause);
     }
-    // The client is gone: there is no refusal to record.
+    // A disconnected client gets no refusal that would be recorded.
     if (this.output.closed) this.#record('password', null, 'wrong password of a client that has gone');
   }
 
-  /** SCRAM messages; the exchange behind knows nothing of channel binding. FATAL 08P01, 28000. */
+  /** Adds channel binding to the SCRAM exchange, which does not support it. FATAL 08P01, 28000. */
   #scram(ask: ScramSteps['ask']): Pick<ScramSteps, 'ask' | 'answer'> {
     const endPoint = this.#endPoint();
     let offered = false;
@@ -263,13 +262,13 @@ export class Connection implements HandshakeSide {
     };
   }
 
-  /** Data for channel binding: the certificate that the client was shown. */
+  /** Channel binding data of the server certificate in use. */
   #endPoint(): Buffer | null {
     const shown = this.#socket instanceof TLSSocket ? this.#socket.getX509Certificate() : undefined;
     return shown === undefined ? null : serverEndPoint(shown);
   }
 
-  /** The password: FATAL 08P01, 22021, 28P01. */
+  /** Next password message. FATAL 08P01, 22021, 28P01. */
   async #passwordMessage(): Promise<Uint8Array<ArrayBuffer> | null> {
     const body = await this.#passwordBody();
     if (body === null) return null;
@@ -277,7 +276,7 @@ export class Connection implements HandshakeSide {
     return encodePassword(Frontend.password, body);
   }
 
-  /** The next message, which must be a PasswordMessage; null if the client has gone. FATAL 08P01. */
+  /** Body of the next message, which must be a PasswordMessage; null if the client has disconnected. FATAL 08P01. */
   async #passwordBody(): Promise<Buffer | null> {
     for (;;) {
       if (this.input.ended) return null;
@@ -342,7 +341,7 @@ export class Connection implements HandshakeSide {
     );
   }
 
-  /** The client left before it was refused. A port probe that sent nothing is not worth a record. */
+  /** Records a client that left before authentication, unless it sent nothing (a port probe). */
   #recordAbandoned(): void {
     if (this.output.closed || !this.input.ended || this.input.received === 0) return;
     this.#record('abandoned', null, 'connection closed by the client before it was authenticated');
@@ -358,7 +357,7 @@ export class Connection implements HandshakeSide {
   }
 }
 
-/** 127.0.0.0/8 and ::1, also written as IPv4 in IPv6. */
+/** True for 127.0.0.0/8 and ::1, including IPv4-mapped IPv6 addresses. */
 export function isLoopback(address: string): boolean {
   return address === '::1' || /^(::ffff:)?127(\.\d{1,3}){3}$/i.test(address);
 }

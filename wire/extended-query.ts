@@ -1,4 +1,3 @@
-import type { ResultShape } from './encoded-rows.js';
 import { error } from './errors.js';
 import type { Awaitable, NamedPortal, Portal, SessionHandler } from './handler.js';
 import type { MessageWriter } from './message-writer.js';
@@ -19,9 +18,10 @@ import {
   type OpenPortal,
   type Portals,
 } from './prepared.js';
+import type { ResultShape } from './recode.js';
 import { runPortal } from './simple-query.js';
 
-/** Parse, Bind, Describe, Execute and Close. Each answers its message or throws `WireError`. */
+/** Handlers of Parse, Bind, Describe, Execute and Close. Each writes its response or throws `WireError`. */
 export class ExtendedQuery {
   readonly #handler: SessionHandler;
   readonly #output: SocketWriter;
@@ -110,7 +110,6 @@ export class ExtendedQuery {
     return closing === undefined ? closed() : closing.then(closed);
   }
 
-  /** The cursor of SQL that a portal message names. */
   #cursor(name: string): NamedPortal | undefined {
     return name === '' ? undefined : this.#handler.cursor?.(name);
   }
@@ -132,7 +131,7 @@ function describeRows(
   else rowDescription(out, columns, formats);
 }
 
-/** Result of executing a finished portal again, as in Postgres: a query gives no rows again; a command cannot be run twice. */
+/** Re-executing a finished portal, as in Postgres: a query returns no more rows; a command fails. */
 function tagOfFinished(open: OpenPortal, tag: string, name: string): string {
   if (open.statement?.columns === null) throw cannotRun(name);
   return tag.replace(/^(SELECT|FETCH) \d+$/, '$1 0');

@@ -10,55 +10,51 @@ import type {
   WireNotice,
   WireStatement,
 } from './handler.js';
-import { noticeResponse } from './messages/error-response.js';
 import { bindComplete, decodeBind, parseComplete } from './messages/extended.js';
-import { commandComplete, rowDescription } from './messages/results.js';
+import { commandComplete, noticeResponse, rowDescription } from './messages/results.js';
 import { Frontend } from './messages/types.js';
 import type { SocketWriter } from './output.js';
 import type { NamedStatements } from './prepared.js';
 import { fitBind } from './prepared.js';
 
-/** Dependencies of fast series on their session. */
-export interface FastHost {
+export interface FastSession {
   readonly decoder: FrameDecoder;
   readonly output: SocketWriter;
   readonly statements: NamedStatements;
-  /** As `SessionHandler.prepare`. */
   prepare(text: string, parameterTypes: readonly number[]): Awaitable<WireStatement | null>;
-  /** A series was taken, and is answered up to, and without, ReadyForQuery. `failure`: the error that ends it, or null. */
+  /** Called when a series has been answered, except for ReadyForQuery. `failure`: error that ended it, or null. */
   onAnswered(failure: { readonly cause: unknown } | null): void;
 }
 
-/** A longer message is no point question. */
+/** Longest message for the fast lane; point queries are short. */
 const MAX_MESSAGE = 8_192;
 const HEADER = 5;
 
 /**
- * Series of messages that the handler's fast lane answers: a Query, or Bind, Describe, Execute and Sync of a statement by
- * its name or after its Parse. Each is taken whole, in the turn in which its last byte came, or left where it is.
+ * Recognizes series of messages that the handler's fast lane can answer: a Query, or Bind, Describe, Execute and Sync
+ * of a statement named earlier or in a preceding Parse. A series is either taken completely, synchronously when its
+ * last byte arrives, or left in the buffer.
  */
 export class FastSeries implements FastAnswer {
-  readonly #host: FastHost;
+  readonly #host: FastSession;
   readonly #lane: FastLane;
   #busy = false;
-  /** Wakes who waits for the end of the series. */
   #wake: (() => void) | null = null;
   #parsed = false;
   #bound = false;
   #described = false;
   #formats: readonly FormatCode[] = ALL_TEXT;
 
-  constructor(host: FastHost, laneOf: (answer: FastAnswer) => FastLane) {
+  constructor(host: FastSession, laneOf: (answer: FastAnswer) => FastLane) {
     this.#host = host;
     this.#lane = laneOf(this);
   }
 
-  /** A series is being answered. */
   get busy(): boolean {
     return this.#busy;
   }
 
-  /** Takes the series that has come, where it is whole and the lane takes it. */
+  /** Takes the buffered series if it is complete and the lane accepts it. */
   take(): boolean {
     const type = this.#host.decoder.peek();
     if (type === Frontend.query) this.#busy = this.#takeQuery();
@@ -71,7 +67,7 @@ export class FastSeries implements FastAnswer {
     this.#lane.cancel();
   }
 
-  /** Resolves when the series that is being answered has ended, and is on record. */
+  /** Resolves when the current series has been answered and recorded. */
   async ended(): Promise<void> {
     if (!this.#busy) return;
     await new Promise<void>((resolve) => {
@@ -86,7 +82,7 @@ export class FastSeries implements FastAnswer {
     notices: readonly WireNotice[],
   ): void {
     this.#begin(columns);
-    if (rows.length > 0) this.#host.output.messages.finished(rows);
+    if (rows.length > 0) this.#host.output.messages.append(rows);
     this.#finish(tag, notices);
   }
 
@@ -117,7 +113,6 @@ export class FastSeries implements FastAnswer {
     this.#wake?.();
   }
 
-  /** Messages before the rows. */
   #begin(columns: readonly ColumnDescription[]): void {
     const out = this.#host.output.messages;
     if (this.#parsed) parseComplete(out);
@@ -136,11 +131,10 @@ export class FastSeries implements FastAnswer {
     this.#formats = ALL_TEXT;
     if (!this.#lane.query(bytes, start + HEADER, end - 1)) return false;
     decoder.skip(end - start);
-    this.#host.statements.delete(''); // as any Query does
+    this.#host.statements.delete('');
     return true;
   }
 
-  /** Bind, and what follows it. */
   #takeBound(): boolean {
     const { decoder, statements } = this.#host;
     const series = boundSeries(decoder, decoder.start);
@@ -154,7 +148,6 @@ export class FastSeries implements FastAnswer {
     });
   }
 
-  /** Parse of the unnamed statement, and Bind and what follows it. */
   #takeParsed(): boolean {
     const { decoder, statements, prepare } = this.#host;
     const { bytes, start } = decoder;
@@ -190,7 +183,7 @@ export class FastSeries implements FastAnswer {
     return true;
   }
 
-  /** A malformed message is left to the regular path, which reports it. */
+  /** Malformed messages are left to the regular path, which reports them. */
   #unlessWrong(take: () => boolean): boolean {
     try {
       return take();
@@ -201,7 +194,7 @@ export class FastSeries implements FastAnswer {
   }
 }
 
-/** Ends of the messages of a series: Bind, Describe (at `bound` if there is none), Execute, Sync. */
+/** End offsets of the messages of a series: Bind, Describe (equal to `bound` if absent), Execute, Sync. */
 interface BoundSeries {
   readonly bound: number;
   readonly described: number;
@@ -209,7 +202,7 @@ interface BoundSeries {
   readonly end: number;
 }
 
-/** The series that begins with the Bind at `start`; null where there is another, or it has not come whole. */
+/** Series that begins with the Bind at `start`; null if it has another shape or is incomplete. */
 function boundSeries(decoder: FrameDecoder, start: number): BoundSeries | null {
   const { bytes } = decoder;
   const bound = messageEnd(decoder, start);
@@ -223,7 +216,7 @@ function boundSeries(decoder: FrameDecoder, start: number): BoundSeries | null {
 const UNNAMED_PORTAL = Buffer.from('P\0');
 const TO_THE_END = Buffer.alloc(5);
 
-/** True if a series describes the unnamed portal, if any, and runs that to its end. */
+/** True if the series runs the unnamed portal to its end, and describes no other portal. */
 function isWholeRun(bytes: Buffer, { bound, described, executed }: BoundSeries): boolean {
   const isDescribed = described === bound || UNNAMED_PORTAL.equals(bytes.subarray(bound + HEADER, described));
   return isDescribed && TO_THE_END.equals(bytes.subarray(described + HEADER, executed));

@@ -1,12 +1,12 @@
 import { fatal } from './errors.js';
 
-/** One typed message: its type byte and its body without the header. The body is a view, valid as long as held. */
+/** Message type and body without header. The body is a view that stays valid. */
 export interface MessageFrame {
   readonly type: number;
   readonly body: Buffer;
 }
 
-/** The largest length field that a message type may carry; throws for a type that must not come now. */
+/** Largest length field of a message type; throws for a type that is not allowed now. */
 export type LengthLimit = (type: number) => number;
 
 const EMPTY = Buffer.alloc(0);
@@ -15,25 +15,24 @@ const HEADER = 5;
 const MAX_STARTUP_PACKET = 10_000;
 
 /**
- * Cuts a byte stream into messages, whatever the chunks. Memory follows the bytes that have come, never the
- * length that a header claims: room grows by doubling. A message within one chunk is not copied.
+ * Splits a byte stream into messages. Memory grows with received bytes (by doubling), never with the length in a
+ * header. A message within one chunk is not copied.
  */
 export class FrameDecoder {
   #bytes: Buffer = EMPTY;
   #start = 0;
   #end = 0;
 
-  /** Bytes received and not yet taken. */
   get buffered(): number {
     return this.#end - this.#start;
   }
 
-  /** The next byte without taking it; null if there is none. */
+  /** Next byte, without taking it; null if none. */
   peek(): number | null {
     return this.buffered === 0 ? null : this.#bytes.readUInt8(this.#start);
   }
 
-  /** Received bytes from `start` to `end`, for a look ahead; valid until the next `push`. */
+  /** Buffer with the received bytes from `start` to `end`; valid until the next `push`. */
   get bytes(): Buffer {
     return this.#bytes;
   }
@@ -46,7 +45,6 @@ export class FrameDecoder {
     return this.#end;
   }
 
-  /** Takes `length` bytes that were looked at. */
   skip(length: number): void {
     this.#take(Math.min(length, this.buffered));
   }
@@ -63,12 +61,11 @@ export class FrameDecoder {
     this.#end += chunk.length;
   }
 
-  /** Takes all bytes, whatever they are: a TLS record that came first belongs to TLS. */
   takeAll(): Buffer {
     return this.#take(this.buffered);
   }
 
-  /** An untyped packet (before authentication), its length included, or null until it is whole. FATAL 08P01. */
+  /** Next untyped packet (before authentication) including its length; null until complete. FATAL 08P01. */
   packet(): Buffer | null {
     if (this.buffered < 4) return null;
     const length = this.#bytes.readUInt32BE(this.#start);
@@ -76,12 +73,11 @@ export class FrameDecoder {
     return this.buffered < length ? null : this.#take(length);
   }
 
-  /** The body of an untyped packet. FATAL 08P01. */
   startup(): Buffer | null {
     return this.packet()?.subarray(4) ?? null;
   }
 
-  /** The next typed message, header included, or null until it is whole. FATAL 08P01 as soon as a header is wrong. */
+  /** Next typed message including its header; null until complete. FATAL 08P01 as soon as a header is invalid. */
   message(limit: LengthLimit): Buffer | null {
     if (this.buffered === 0) return null;
     const type = this.#bytes.readUInt8(this.#start);
@@ -94,7 +90,7 @@ export class FrameDecoder {
     return this.#take(length + 1);
   }
 
-  /** The next typed message, taken apart into type and body; null until it is whole. FATAL 08P01. */
+  /** Next typed message as type and body; null until complete. FATAL 08P01. */
   next(limit: LengthLimit): MessageFrame | null {
     const message = this.message(limit);
     return message === null ? null : { type: message.readUInt8(0), body: message.subarray(HEADER) };
@@ -112,7 +108,7 @@ export class FrameDecoder {
     return taken;
   }
 
-  /** Moves what is unread to new room; the old stays untouched for the bodies that were handed out. */
+  /** Moves unread bytes to a larger buffer; the old one stays valid for bodies already returned. */
   #grow(extra: number): void {
     const unread = this.#bytes.subarray(this.#start, this.#end);
     const roomier = Buffer.allocUnsafe(Math.max(2 * unread.length, unread.length + extra));

@@ -1,32 +1,31 @@
 import type { X509Certificate } from 'node:crypto';
 import type { WireError } from './errors.js';
 
-/** The value now, or a promise of it. Work that is done at once need not pay for a promise. */
+/** Value or promise; avoids promises for synchronous results. */
 export type Awaitable<T> = T | Promise<T>;
 
-/** Implementation behind the protocol. The wire asks it everything and decides nothing itself. */
+/** Implementation behind the protocol, which makes all decisions. */
 export interface Handler {
   /**
-   * Asked first, where the client showed a certificate that an authority vouches for: true where that is enough for
-   * `user`, who is asked for no password then. Throws `WireError` to refuse, as `authenticate` does.
+   * Called first if the client presented a certificate signed by a trusted authority: true if it authenticates `user`
+   * without a password. Throws `WireError` to refuse.
    */
   certified?(user: string, certificate: X509Certificate): boolean;
   /**
-   * Asked before the password is: a verifier makes the exchange SCRAM-SHA-256, null (or no such method) asks for a
-   * cleartext password. Throws `WireError` to refuse, as `authenticate` does.
+   * Called before the password is requested: a verifier selects SCRAM-SHA-256; null (or no such method) a cleartext
+   * password. Throws `WireError` to refuse.
    */
   scram?(user: string): ScramVerifier | null;
-  /**
-   * A client answered SCRAM with a wrong password. Told at once, whether or not the client waits to hear so; the client
-   * hears it once this has resolved.
-   */
+  /** Called for a wrong SCRAM password, before the client learns of it and even if it has disconnected. */
   noteWrongPassword?(user: string, remoteAddress: string): Awaitable<void>;
   /**
-   * Called once per connection, after the password arrived. Throws `WireError` to refuse (sent as FATAL).
-   * If the client has gone by the time this resolves, the session is closed without having been used.
+   * Called once per connection, after the password arrived. Throws `WireError` to refuse (sent as FATAL). If the
+   * client has disconnected when this resolves, the session is closed unused.
    */
   authenticate(login: WireLogin, control: SessionControl): Promise<SessionHandler>;
-  /** Something failed before there was a session; for the audit log. What `authenticate` threw is not repeated. */
+  /**
+   * A connection failed before the session began; for the audit log. Errors of `authenticate` are not reported again.
+   */
   recordRefusal(event: RefusedEvent): void;
 }
 
@@ -39,57 +38,55 @@ export interface ScramVerifier {
 }
 
 export interface WireLogin {
-  /** Startup parameter `user`, never empty. */
   readonly user: string;
-  /** Startup parameter `database`; the user's name if the client sent none, as in Postgres. */
+  /** Startup parameter `database`; default: the user's name, as in Postgres. */
   readonly database: string;
-  /** Null where the client proved by SCRAM that it knows it, or its certificate was enough. */
+  /** Null after SCRAM or certificate authentication. */
   readonly password: string | null;
-  /** The certificate that was enough; null where a password was asked for. */
+  /** Certificate that authenticated the client; null after password authentication. */
   readonly certificate: X509Certificate | null;
-  /** The other startup parameters, under their canonical names (`DateStyle`, `application_name`, …). */
+  /** Other startup parameters by canonical name (`DateStyle`, `application_name`, …). */
   readonly parameters: ReadonlyMap<string, string>;
   readonly remoteAddress: string;
-  /** True over TLS. A false one is from loopback: anything else was refused before the password was asked. */
+  /** True over TLS. False only for loopback connections. */
   readonly encrypted: boolean;
 }
 
 export interface RefusedEvent {
   readonly kind: 'startup' | 'tls' | 'password' | 'timeout' | 'capacity' | 'cancel' | 'abandoned';
-  /** The SQLSTATE that the client was sent, or null if it was told nothing. */
+  /** SQLSTATE sent to the client; null if it got no error. */
   readonly sqlstate: string | null;
-  /** One lower-case sentence; holds no password and no key. */
+  /** One lower-case sentence, without password or key. */
   readonly reason: string;
-  /** Claimed and unproved; null before the startup packet was read. */
+  /** Unverified user name; null before the startup packet. */
   readonly user: string | null;
   readonly remoteAddress: string;
 }
 
-/** Operations of a session's handler on the protocol side. */
+/** Operations that the protocol side offers to a session's handler. */
 export interface SessionControl {
-  /** As in BackendKeyData; 0 before that is sent. */
+  /** Process id of BackendKeyData; 0 before it is sent. */
   readonly processId: number;
-  /** DEALLOCATE: forgets a prepared statement of the extended protocol. False if there is none of that name. */
+  /** DEALLOCATE. False if there is no such statement. */
   deallocate(name: string): boolean;
-  /** The prepared statement of this name, whether Parse or PREPARE made it; undefined where there is none. */
+  /** Statement prepared by Parse or PREPARE; undefined if there is none. */
   statement(name: string): WireStatement | undefined;
-  /** All that have names. */
   statements(): readonly PreparedStatement[];
-  /** PREPARE: keeps a statement as Parse does, with the text that made it. Throws `WireError` 42P05, 53400. */
+  /** PREPARE: stores a statement like Parse, with its text. Throws `WireError` 42P05, 53400. */
   keep(name: string, statement: WireStatement, text: string): void;
   /** DEALLOCATE ALL, DISCARD ALL. */
   deallocateAll(): void;
-  /** Closes all portals: COMMIT and ROLLBACK end them even if the next transaction begins at once. */
+  /** Closes all portals, as COMMIT and ROLLBACK do even if another transaction begins at once. */
   closePortals(): void;
-  /** The portal of this name that Bind opened: FETCH, MOVE and CLOSE name it as they name a cursor. */
+  /** Portal opened by Bind; FETCH, MOVE and CLOSE can name it like a cursor. */
   portal(name: string): NamedPortal | undefined;
-  /** Cancels what the session runs, as a CancelRequest does. */
+  /** Cancels the running statement, as a CancelRequest does. */
   cancel(): void;
-  /** Ends the session with a FATAL error: now if it is idle, else after the statement that runs. */
+  /** Ends the session with a FATAL error, after the running statement if there is one. */
   end(error: WireError): void;
 }
 
-/** Time that a session may wait for its client, in ms, and the FATAL error that ends it then. */
+/** Longest idle time, ms, and the FATAL error that follows it. */
 export interface IdleLimit {
   readonly ms: number;
   readonly reason: WireError;
@@ -98,58 +95,57 @@ export interface IdleLimit {
 /** `I` idle, `T` in a transaction block, `E` in a failed transaction block. */
 export type TransactionStatus = 'I' | 'T' | 'E';
 
-/** State of a session between two series of messages. */
+/** State of a session after a series of messages. */
 export interface SeriesEnd {
   /** Transaction status in ReadyForQuery. */
   readonly status: TransactionStatus;
-  /** Changes reported by ParameterStatus before it. */
+  /** Parameter changes to report before it. */
   readonly changes: readonly (readonly [name: string, value: string])[];
-  /** Time that it may wait for its client now; null for the server's limit. */
+  /** Idle limit from now on; null: the server's limit. */
   readonly idleLimit: IdleLimit | null;
 }
 
-/** One authenticated session. Calls never overlap, except `cancel`, `expiry` and `close`. */
+/** One authenticated session. Calls never overlap, except for `cancel`, `expiry` and `close`. */
 export interface SessionHandler {
   /** ParameterStatus pairs to send after AuthenticationOk. */
   readonly parameters: ReadonlyMap<string, string>;
-  /** Asked when the session begins, and at the end of each series of messages. */
+  /** Called when the session begins and after each series of messages. */
   endSeries(): Awaitable<SeriesEnd>;
-  /** Splits the text of a simple query. None: EmptyQueryResponse. Throws `WireError`. */
+  /** Splits the text of a simple query; no statements: EmptyQueryResponse. Throws `WireError`. */
   split(text: string): Awaitable<readonly SimpleStatement[]>;
   /**
-   * One statement; null if the text holds none. `parameterTypes` are the OIDs that the client declared, 0 where
-   * it left the choice to us. Throws `WireError`, also 42601 for a text with several statements.
+   * Prepares one statement; null if the text contains none. `parameterTypes` are declared OIDs, 0 if unspecified.
+   * Throws `WireError`, including 42601 for several statements.
    */
   prepare(text: string, parameterTypes: readonly number[]): Awaitable<WireStatement | null>;
-  /** The SQL cursor of this name: clients describe, run and close one as a portal. */
+  /** SQL cursor with this name; clients can describe, run and close it like a portal. */
   cursor?(name: string): NamedPortal | undefined;
   /**
-   * `error` was reported to the client: a transaction block is now failed. The protocol's own errors come here too, and
-   * what ends the session with FATAL, just before `close`.
+   * Called after an error was reported to the client, including protocol errors and a FATAL error just before
+   * `close`; a transaction block is now failed.
    */
   noteFailure(error: WireError): void;
-  /** A CancelRequest with the right key, or the client has gone, while a statement runs. */
+  /** Called for a valid CancelRequest, or when the client disconnects, while a statement runs. */
   cancel(): void;
-  /** Asked before every statement; non-null ends the session with that error as FATAL. */
+  /** Called before every statement; non-null ends the session with that error as FATAL. */
   expiry(): WireError | null;
   /** Called exactly once, after every portal is closed. */
   close(): Awaitable<void>;
-  /** Asked once, when the session begins: what answers series of messages at once. Absent: nothing does. */
   fastLane?(answer: FastAnswer): FastLane;
 }
 
 /**
- * Answers whole series of messages that need no look at anything but themselves. It takes one only between two series,
- * where nothing else is under way; what it does not take goes the way of all messages, so a refusal costs nothing.
+ * Answers complete series of messages without the regular path. Takes a series only when nothing else is in progress;
+ * series that it declines take the regular path.
  */
 export interface FastLane {
-  /** A Query whose text is bytes [start, end). The bytes are good for the call. */
+  /** Query with the text in bytes [start, end), valid during the call. */
   query(bytes: Buffer, start: number, end: number): boolean;
-  /** Bind, Execute to the end, and Sync of a prepared statement. */
+  /** Bind, complete Execute, and Sync of a prepared statement. */
   execute(statement: WireStatement, bind: Bind): boolean;
   /**
-   * Parse of the text that is bytes [start, end) with these OIDs, Bind, Execute to the end, and Sync. `bindTo` gives the
-   * values to a statement so described, and throws `WireError` where they do not fit it.
+   * Parse of the text in bytes [start, end), Bind, complete Execute, and Sync. `bindTo` fits the values to the
+   * described statement and throws `WireError` if they do not match.
    */
   parse(
     bytes: Buffer,
@@ -158,13 +154,12 @@ export interface FastLane {
     parameterTypes: readonly number[],
     bindTo: (described: Pick<WireStatement, 'parameterTypes' | 'columns'>) => Bind,
   ): boolean;
-  /** As `SessionHandler.cancel`, of the series that it took. */
   cancel(): void;
 }
 
-/** Takes the answer to a series: once, and never before the call that took the series has returned. */
+/** Receives the answer to a series: exactly once, and after the call that took the series has returned. */
 export interface FastAnswer {
-  /** `rows`: whole DataRow messages; `tag`: of CommandComplete. */
+  /** `rows`: complete DataRow messages; `tag`: for CommandComplete. */
   answered(
     columns: readonly ColumnDescription[],
     rows: Uint8Array,
@@ -175,7 +170,7 @@ export interface FastAnswer {
   failed(columns: readonly ColumnDescription[], cause: unknown): void;
 }
 
-/** An answer whose rows come one after the other. Ended once, by `finished` or by `failed`. */
+/** Streamed answer, ended by one call of `finished` or `failed`. */
 export interface FastStream extends RowWriter {
   finished(tag: string, notices: readonly WireNotice[]): void;
   failed(cause: unknown): void;
@@ -183,43 +178,42 @@ export interface FastStream extends RowWriter {
 
 export interface SimpleStatement {
   readonly text: string;
-  /** Offset of `text` in the whole query, in UTF-16 units; error positions are moved by it. */
+  /** Offset of `text` in the whole query, UTF-16 units; error positions are shifted by it. */
   readonly start: number;
 }
 
 export interface WireStatement {
   /** OIDs. */
   readonly parameterTypes: readonly number[];
-  /** Null for a statement that returns no rows. */
+  /** Null if the statement returns no rows. */
   readonly columns: readonly ColumnDescription[] | null;
-  /** Set for COPY … TO STDOUT; `columns` is null then and the portal writes CopyData messages. */
+  /** Set for COPY … TO STDOUT; `columns` is then null, and the portal writes CopyData messages. */
   readonly copy?: CopyFormat | null;
   /** Throws `WireError`. */
   open(bind: Bind): Awaitable<Portal>;
 }
 
-/** Source of a prepared statement. */
 export interface StatementSource {
   readonly text: string;
   /** ms since the epoch. */
   readonly preparedAt: number;
-  /** PREPARE made it, not Parse. */
+  /** True for PREPARE, false for Parse. */
   readonly fromSql: boolean;
 }
 
-/** A prepared statement as `pg_prepared_statements` tells of it. */
+/** Row of `pg_prepared_statements`. */
 export interface PreparedStatement extends StatementSource {
   readonly name: string;
   readonly statement: WireStatement;
 }
 
-/** The table's OID and attribute number are always sent as 0. */
+/** Table OID and attribute number are always sent as 0. */
 export interface ColumnDescription {
   readonly name: string;
   readonly typeOid: number;
-  /** Bytes, or −1 for a type of variable length. */
+  /** Bytes; −1 for variable length. */
   readonly typeLength: number;
-  /** −1 where there is none. */
+  /** −1 if none. */
   readonly typeModifier: number;
 }
 
@@ -235,8 +229,8 @@ export interface Bind {
   /** One per parameter, already expanded. */
   readonly parameterFormats: readonly FormatCode[];
   /**
-   * One per parameter; null is NULL. Text values are valid UTF-8 without NUL. They are views of the receive
-   * buffer, and stay valid, but keep it in memory: copy what has to live longer than the call.
+   * One per parameter; null is NULL. Text values are valid UTF-8 without NUL. They are views of the receive buffer:
+   * they stay valid but keep it in memory, so copy long-lived ones.
    */
   readonly parameters: readonly (Uint8Array | null)[];
   /** One per result column, already expanded. */
@@ -245,29 +239,31 @@ export interface Bind {
 
 export interface Portal {
   /**
-   * Writes DataRow messages (whole ones, header included) to `rows`, at most `maxRows` of them; 0 is all.
-   * Not called again once it returned `suspended: false` or threw.
+   * Writes at most `maxRows` complete DataRow messages; 0: all. Not called again after it returned `suspended: false`
+   * or threw.
    */
   fetch(maxRows: number, rows: RowWriter): Awaitable<FetchResult>;
   /** Called exactly once. */
   close(): Awaitable<void>;
 }
 
-/** A portal, or a cursor of SQL, as the other side names it: both have their names from one set. */
+/** Portal or SQL cursor; both share one namespace. */
 export interface NamedPortal {
   /** Null for a statement without rows. */
   readonly columns: readonly ColumnDescription[] | null;
-  /** Formats of its values, one per column; none: text. */
+  /** One per column; empty: text. */
   readonly formats: readonly FormatCode[];
-  /** Writes rows as a portal does, but after the last row it gives none again. Throws `WireError` 55000 while it runs already. */
+  /**
+   * Like `Portal.fetch`, but may be called again after the last row. Throws `WireError` 55000 while it is running.
+   */
   fetch(maxRows: number, rows: RowWriter): Promise<FetchResult>;
   close(): Awaitable<void>;
 }
 
 export interface FetchResult {
-  /** True if `maxRows` was reached and more rows may remain. */
+  /** True if `maxRows` was reached and more rows may follow. */
   readonly suspended: boolean;
-  /** The tag of CommandComplete, for example `SELECT 5`; unused while suspended. */
+  /** Tag of CommandComplete, such as `SELECT 5`; unused while suspended. */
   readonly tag: string;
   readonly notices?: readonly WireNotice[];
   /** Sent as ParameterStatus before CommandComplete. */
@@ -284,11 +280,10 @@ export interface WireNotice {
 
 export interface RowWriter {
   /**
-   * Any number of whole messages; they reach the client unmodified. The bytes belong to the wire from here on.
-   * A promise means that the client reads too slowly: await it before writing more. Throws `WireError` 08006
-   * once the client has gone.
+   * Sends complete messages unmodified; takes ownership of the bytes. A promise means backpressure: await it before
+   * writing more. Throws `WireError` 08006 once the client has disconnected.
    */
   write(messages: Uint8Array): Awaitable<void>;
-  /** Copies of a large row that it makes until the row has left; absent: none. */
+  /** Number of copies made of a large row while it is sent; default: none. */
   readonly copies?: number;
 }

@@ -24,30 +24,31 @@ export interface TlsHandshake {
   readonly clients: 'asked' | 'demanded' | null;
 }
 
-/** Dependencies of the handshake on its connection. */
-export interface HandshakeSide {
+export interface HandshakeConnection {
   readonly input: SocketReader;
   readonly output: SocketWriter;
   readonly tls: TlsHandshake | null;
   readonly cancelKeys: CancelKeys;
   readonly socket: Socket;
   readonly encrypted: boolean;
-  /** From now on a packet is waited for, or it has come whole. Until it has, the client is told nothing. */
+  /**
+   * Called with true while waiting for a packet, with false once it is complete; until then, errors are not explained
+   * to the client.
+   */
   awaitPacket(yes: boolean): void;
-  /** From now on everything goes through this socket. */
   useTls(socket: TLSSocket): void;
-  /** The client has this certificate, and an authority vouches for it. */
+  /** Called with a certificate verified by a trusted authority. */
   useCertificate(certificate: X509Certificate): void;
-  /** A CancelRequest with a wrong key: closed without an answer, and recorded. */
+  /** Records a CancelRequest with a wrong key, which gets no answer. */
   recordWrongCancelKey(): void;
 }
 
 /**
- * Everything before the startup message: encryption requests (one of each at most, CVE-2026-6479), direct TLS,
- * cancel requests. Resolves to the startup message, or to null when there is nothing more to say. Throws FATAL
- * 08P01 and 0A000. As with Postgres, whoever sends no whole packet is told nothing, and a cancel request has no answer.
+ * Handles everything before the startup message: encryption requests (at most one of each, CVE-2026-6479), direct
+ * TLS, cancel requests. Resolves to the startup message, or null if the connection is finished. As in Postgres,
+ * incomplete packets get no error and cancel requests no answer. Throws FATAL 08P01 and 0A000.
  */
-export async function handshake(side: HandshakeSide): Promise<StartupMessage | null> {
+export async function handshake(side: HandshakeConnection): Promise<StartupMessage | null> {
   if (!(await acceptDirectTls(side))) return null;
   let sslAsked = side.encrypted;
   let gssAsked = side.encrypted;
@@ -76,7 +77,7 @@ export async function handshake(side: HandshakeSide): Promise<StartupMessage | n
   }
 }
 
-async function nextPacket(side: HandshakeSide): Promise<StartupPacket | null> {
+async function nextPacket(side: HandshakeConnection): Promise<StartupPacket | null> {
   const { input } = side;
   side.awaitPacket(true);
   for (;;) {
@@ -90,8 +91,8 @@ async function nextPacket(side: HandshakeSide): Promise<StartupPacket | null> {
   }
 }
 
-/** True if the connection is encrypted now. */
-async function answerSslRequest(side: HandshakeSide): Promise<boolean> {
+/** True if the connection is now encrypted. */
+async function answerSslRequest(side: HandshakeConnection): Promise<boolean> {
   if (side.tls === null) {
     refuseEncryption(side);
     return false;
@@ -103,18 +104,18 @@ async function answerSslRequest(side: HandshakeSide): Promise<boolean> {
   return true;
 }
 
-function refuseEncryption(side: HandshakeSide): void {
+function refuseEncryption(side: HandshakeConnection): void {
   requireNothingBuffered(side.input);
   side.socket.write('N');
 }
 
-/** Unencrypted bytes in the same segment may be an attacker's (CVE-2021-23214) and are never processed. */
+/** Unencrypted bytes in the same segment may come from an attacker (CVE-2021-23214) and are never processed. */
 function requireNothingBuffered(input: SocketReader): void {
   if (input.decoder.buffered > 0) throw fatal('08P01', 'received unencrypted data after encryption request');
 }
 
-/** False if the connection is over. */
-async function acceptDirectTls(side: HandshakeSide): Promise<boolean> {
+/** False if the connection has ended. */
+async function acceptDirectTls(side: HandshakeConnection): Promise<boolean> {
   const { input, tls } = side;
   while (input.decoder.peek() === null) {
     if (input.ended) return false;
@@ -125,19 +126,19 @@ async function acceptDirectTls(side: HandshakeSide): Promise<boolean> {
   input.detach();
   side.socket.unshift(hello);
   const secure = await upgrade(side, tls);
-  // As in Postgres 17: without ALPN another protocol's client could be steered here.
+  // As in Postgres 17: without ALPN, a client of another protocol could be redirected here.
   if (secure.alpnProtocol !== ALPN)
     throw fatal('08P01', 'direct TLS requires the ALPN protocol `postgresql`');
   return true;
 }
 
-async function upgrade(side: HandshakeSide, { context, clients }: TlsHandshake): Promise<TLSSocket> {
+async function upgrade(side: HandshakeConnection, { context, clients }: TlsHandshake): Promise<TLSSocket> {
   const secure = new TLSSocket(side.socket, {
     isServer: true,
     secureContext: context,
     ALPNProtocols: [ALPN],
     requestCert: clients !== null,
-    rejectUnauthorized: false, // judged below, so that the client can be told
+    rejectUnauthorized: false, // checked below, so that the client gets an error message
   });
   side.useTls(secure);
   await new Promise<void>((resolve, reject) => {
@@ -146,36 +147,39 @@ async function upgrade(side: HandshakeSide, { context, clients }: TlsHandshake):
     secure.once('error', fail);
     secure.once('close', fail);
   });
-  if (clients !== null) requireVouched(side, secure, clients);
+  if (clients !== null) requireValidCertificate(side, secure, clients);
   return secure;
 }
 
-/** A certificate that nobody vouches for is refused, not overlooked: whoever shows one means to be somebody. */
-function requireVouched(side: HandshakeSide, secure: TLSSocket, clients: 'asked' | 'demanded'): void {
+/** Refuses an invalid certificate instead of ignoring it. */
+function requireValidCertificate(
+  side: HandshakeConnection,
+  secure: TLSSocket,
+  clients: 'asked' | 'demanded',
+): void {
   const shown = secure.getPeerX509Certificate();
   if (shown === undefined) {
     if (clients === 'demanded') throw fatal('28000', 'connection requires a valid client certificate');
     return;
   }
-  const fault = verdictOn(secure);
+  const fault = certificateFault(secure);
   if (fault !== null) throw fatal('28000', `the client certificate is not valid: ${fault}`);
   side.useCertificate(shown);
 }
 
-/** Node tells servers of its own alone what OpenSSL made of the peer's certificate; this is where it has that from. */
+/** Internal Node handle with OpenSSL's verification result, which Node exposes only through its own TLS server. */
 interface VerifyingSocket {
   readonly _handle?: { readonly verifyError?: () => Error | null };
 }
 
-/** Null where an authority vouches for it. */
-function verdictOn(secure: TLSSocket): string | null {
+function certificateFault(secure: TLSSocket): string | null {
   const handle = (secure as unknown as VerifyingSocket)._handle;
   if (handle?.verifyError === undefined) return 'it could not be checked';
   const error = handle.verifyError();
   return error === null ? null : error.message;
 }
 
-/** Versions 3.3 and up and unknown `_pq_.` options: says what is spoken here, and goes on. */
+/** For versions above 3.2 and unknown `_pq_.` options: sends the supported version and continues. */
 function negotiateVersion(output: SocketWriter, startup: StartupMessage): void {
   if (startup.minor <= NEWEST_MINOR && startup.protocolOptions.length === 0) return;
   negotiateProtocolVersion(output.messages, startup.protocolOptions);

@@ -1,4 +1,4 @@
-/** The Postgres protocol, version 3.0 to 3.2, for whatever implements `Handler`. Knows no SQL and no policy. */
+/** Postgres protocol, version 3.0 to 3.2, for implementations of `Handler`. Independent of SQL and policy. */
 
 export type { CancelDirectory } from './cancel-keys.js';
 export { makeScramVerifier, readScramVerifier } from './channel-binding.js';

@@ -1,31 +1,31 @@
 import type { Socket } from 'node:net';
 import { FrameDecoder } from './frame-decoder.js';
 
-/** Beyond this many unread bytes the socket is not read while earlier messages are worked on. */
+/** Number of unread bytes at which the socket is paused. */
 const HIGH_WATER = 64 * 1024;
 
-/** The receiving half of a connection: bytes into the decoder, and the socket paused while nobody wants them. */
+/** Receiving half of a connection: feeds the decoder and pauses the socket if data is not consumed. */
 export class SocketReader {
   readonly decoder = new FrameDecoder();
   readonly #onGone: () => void;
   #socket: Socket | null = null;
   #ended = false;
   #wake: (() => void) | null = null;
-  /** True if what has come is answered without anybody being woken. */
+  /** Returns true if the fast lane takes the received data, so that the session loop need not wake. */
   #isTaken: () => boolean = () => false;
   #received = 0;
 
-  /** `onGone` is called once when the client has closed its side or the socket broke. */
+  /** @param onGone called once when the client closes its side or the socket fails */
   constructor(onGone: () => void) {
     this.#onGone = onGone;
   }
 
-  /** No more bytes will come, or none is wanted. */
+  /** True if no more bytes will be received or accepted. */
   get ended(): boolean {
     return this.#ended;
   }
 
-  /** Bytes since accept; 0 is a port probe. */
+  /** Bytes received since accept; 0 for a port probe. */
   get received(): number {
     return this.#received;
   }
@@ -37,7 +37,7 @@ export class SocketReader {
     socket.on('close', this.#gone);
   }
 
-  /** Lets go of the socket, so that TLS can take it over. */
+  /** Releases the socket for TLS. */
   detach(): void {
     const socket = this.#socket;
     if (socket === null) return;
@@ -48,19 +48,22 @@ export class SocketReader {
     this.#socket = null;
   }
 
-  /** From now on `isTaken` is asked first when bytes come that somebody waits for. Where they are, nobody is woken. */
-  offer(isTaken: () => boolean): void {
+  /**
+   * Registers the fast lane: called when bytes arrive while the session loop waits; if it returns true, the loop is
+   * not woken.
+   */
+  setFastLane(isTaken: () => boolean): void {
     this.#isTaken = isTaken;
   }
 
-  /** Offers what has come and was not taken when it came; wakes who waits for it where it is not taken now. */
-  offerAgain(): void {
+  /** Offers buffered bytes to the fast lane again; wakes the session loop if they are not taken. */
+  retryFastLane(): void {
     if (this.#ended || this.#wake === null) return;
     if (this.decoder.buffered < HIGH_WATER && this.#socket?.isPaused() === true) this.#socket.resume();
     if (this.decoder.buffered > 0 && !this.#isTaken()) this.#awake();
   }
 
-  /** Resolves when more bytes came or none will. */
+  /** Resolves when more bytes have arrived or none will. */
   more(): Promise<void> {
     if (this.#ended) return Promise.resolve();
     return new Promise((resolve) => {
@@ -69,7 +72,7 @@ export class SocketReader {
     });
   }
 
-  /** Reads on without keeping anything, so that what we sent last is not lost to a reset. */
+  /** Reads and discards input, so that a reset does not lose the last bytes sent. */
   discard(): void {
     this.#ended = true;
     this.decoder.takeAll();

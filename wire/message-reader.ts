@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { error, protocolViolation } from './errors.js';
 
-/** Reads the fields of one message body. Every read is checked against the bytes that are left: 08P01. */
+/** Reads the fields of a message body. Reads beyond its end throw 08P01. */
 export class MessageReader {
   readonly #body: Buffer;
   #at = 0;
@@ -30,7 +30,7 @@ export class MessageReader {
     return this.#body.readUInt32BE(this.#skip(4));
   }
 
-  /** A count of entries that take at least `entryBytes` each; more than can follow is refused before any loop. */
+  /** Reads the count of entries of at least `entryBytes` each; rejects counts that cannot fit. */
   count(entryBytes: number): number {
     const count = this.#body.readUInt16BE(this.#skip(2));
     if (count * entryBytes > this.left) throw insufficient();
@@ -42,12 +42,12 @@ export class MessageReader {
     return this.#body.subarray(start, start + length);
   }
 
-  /** A NUL-terminated string. 08P01 without terminator, 22021 if it is not UTF-8. */
+  /** NUL-terminated string. 08P01 without terminator, 22021 if it is not UTF-8. */
   cstring(): string {
     return utf8(this.untilNul());
   }
 
-  /** The bytes before the next NUL, which is passed over. 08P01 where there is none. */
+  /** Bytes before the next NUL, which is skipped. 08P01 if there is none. */
   untilNul(): Buffer {
     const end = this.#body.indexOf(0, this.#at);
     if (end < 0) throw protocolViolation('invalid string in message');
@@ -56,7 +56,7 @@ export class MessageReader {
     return bytes;
   }
 
-  /** Everything must have been read: what trails is refused, not ignored. */
+  /** Rejects trailing bytes. */
   end(): void {
     if (this.left !== 0) throw protocolViolation('invalid message format');
   }

@@ -3,58 +3,51 @@ import type { TextEncoding } from './text-encoding.js';
 const EMPTY = Buffer.alloc(0);
 const FIRST_CHUNK = 512;
 const NEXT_CHUNK = 16 * 1024;
-/** Finished messages up to this size are copied next to each other; larger ones travel as they are. */
+/** Complete messages up to this size are copied; larger ones are passed on as they are. */
 const COPY_LIMIT = 4 * 1024;
-/** Type byte and length. */
 const HEADER = 5;
 
-/** Field writers of a message. Each throws RangeError for a value that its field cannot hold. */
+/** Field writers of a message. Each throws RangeError if the value does not fit. */
 export interface MessageFields {
   byte(value: number): void;
-  /** Lengths of types, and formats. */
   int16(value: number): void;
-  /** Counts: up to 65,535 parameters and columns. */
   uint16(value: number): void;
   int32(value: number): void;
-  /** OIDs. */
   uint32(value: number): void;
-  /** NUL-terminated; a NUL inside would let a text forge the next field, so it becomes U+FFFD. */
+  /** NUL-terminated; NUL inside the text becomes U+FFFD, so that a text cannot forge the next field. */
   cstring(text: string): void;
   bytes(bytes: Uint8Array): void;
 }
 
 /**
- * Encodes messages one after the other into few large pieces. It keeps nothing between two `take`s, so an idle
- * connection costs no buffer.
+ * Encodes messages into few large chunks. Keeps no buffer between two calls of `take`, so idle connections use none.
  *
- * INVARIANT: every byte below `#at` has been written, and what is taken ends with a whole message: memory that the
- * process used for something else never leaves it.
+ * INVARIANT: every byte below `#at` has been written, and the result of `take` ends with a complete message, so
+ * uninitialized memory is never sent.
  */
 export class MessageWriter implements MessageFields {
-  /** In which its texts are written; null for UTF-8. */
   encoding: TextEncoding | null = null;
   #pieces: Uint8Array[] = [];
   #pieceBytes = 0;
   #chunk: Buffer = EMPTY;
-  /** First byte of the chunk that is in no piece yet. */
+  /** Start of the bytes in the chunk that are in no piece yet. */
   #from = 0;
   #at = 0;
   /** Start of the unfinished message, or −1. */
   #message = -1;
 
-  /** Bytes that wait to be taken. */
   get size(): number {
     return this.#pieceBytes + this.#at - this.#from;
   }
 
-  /** Appends a message, whose fields `write` gives in order. Where it throws, nothing of the message is kept. */
+  /** Appends a message with the fields that `write` writes. Discards the message if it throws. */
   message(type: number, write: (fields: MessageFields) => void = noFields): void {
     this.#requireBetweenMessages();
     this.#reserve(HEADER);
     this.#message = this.#at;
     try {
       this.#chunk[this.#at++] = type;
-      this.uint32(0); // until the length is known
+      this.uint32(0); // placeholder for the length
       write(this);
       this.#chunk.writeInt32BE(this.#at - this.#message - 1, this.#message + 1);
     } catch (cause) {
@@ -107,8 +100,7 @@ export class MessageWriter implements MessageFields {
     this.#append(bytes);
   }
 
-  /** Finished messages, passed on byte for byte. */
-  finished(messages: Uint8Array): void {
+  append(messages: Uint8Array): void {
     this.#requireBetweenMessages();
     if (messages.length <= COPY_LIMIT) {
       this.#reserve(messages.length);
@@ -120,7 +112,6 @@ export class MessageWriter implements MessageFields {
     this.#pieceBytes += messages.length;
   }
 
-  /** All messages, in order. */
   take(): Uint8Array[] {
     this.#requireBetweenMessages();
     this.#cut(this.#at);
@@ -137,7 +128,6 @@ export class MessageWriter implements MessageFields {
     if (this.#message >= 0) throw new Error('a message is being written');
   }
 
-  /** Makes room for a field of the message that is being written. */
   #room(bytes: number): void {
     if (this.#message < 0) throw new Error('a field stands in no message');
     this.#reserve(bytes);
@@ -155,7 +145,7 @@ export class MessageWriter implements MessageFields {
     this.#from = end;
   }
 
-  /** Makes room, moving an unfinished message whole to the new chunk. */
+  /** Reserves space, moving an unfinished message to the new chunk. */
   #reserve(bytes: number): void {
     if (this.#chunk.length - this.#at >= bytes) return;
     const begun = this.#message < 0 ? this.#at : this.#message;
@@ -171,13 +161,13 @@ export class MessageWriter implements MessageFields {
   }
 }
 
-/** Bytes that `write` writes, for messages that are sent repeatedly. */
-export function writtenOnce(write: (out: MessageWriter) => void): Uint8Array {
+/** Encoded bytes of messages that are sent repeatedly. */
+export function encodeOnce(write: (out: MessageWriter) => void): Uint8Array {
   const out = new MessageWriter();
   write(out);
   return Buffer.concat(out.take());
 }
 
 function noFields(): void {
-  // Many messages are their type alone.
+  // message without a body
 }

@@ -2,42 +2,47 @@ import type { SecureContextOptions } from 'node:tls';
 import type { CancelDirectory } from './cancel-keys.js';
 
 export interface WireOptions {
-  /** Without it SSLRequest is answered `N`, and passwords are taken from loopback only. */
+  /** Without TLS, SSLRequest is answered `N` and passwords are accepted from loopback only. */
   readonly tls?: WireTls | undefined;
-  /** Time limit of a login in ms, from accept to ReadyForQuery. Default 60,000, as Postgres's `authentication_timeout`. */
+  /**
+   * Time limit of a login, from accept to ReadyForQuery, ms. Default 60,000, like Postgres's
+   * `authentication_timeout`.
+   */
   readonly authenticationTimeoutMs?: number | undefined;
-  /** Time in ms that a session may wait for its client; 57P05 ends it. Default 0: for ever. */
+  /** Idle time after which a session ends with 57P05, ms. Default 0: no limit. */
   readonly idleTimeoutMs?: number | undefined;
-  /** Time in ms for which a client may refuse to read before it is disconnected. Default 60,000. */
+  /** Time for which a client may not read before it is disconnected, ms. Default 60,000. */
   readonly writeStallTimeoutMs?: number | undefined;
-  /** Connections that have not authenticated yet; beyond, the one that has waited longest gets 53300. Default 1,000. */
+  /** Most unauthenticated connections; beyond that the oldest one gets 53300. Default 1,000. */
   readonly maxUnauthenticated?: number | undefined;
-  /** Length field of one message. Default 16 MiB. */
+  /** Largest message length. Default 16 MiB. */
   readonly maxMessageBytes?: number | undefined;
-  /** Prepared statements of one session; 53400 beyond. Default 5,000. */
+  /** Most prepared statements of a session; 53400 beyond. Default 5,000. */
   readonly maxStatements?: number | undefined;
-  /** Their texts together, in bytes of UTF-8. Default 32 MiB. */
+  /** Total size of their texts, UTF-8 bytes. Default 32 MiB. */
   readonly maxStatementBytes?: number | undefined;
-  /** Portals of one session. Default 1,000. */
+  /** Most portals of a session. Default 1,000. */
   readonly maxPortals?: number | undefined;
-  /** Their bound values together. Default 32 MiB. */
+  /** Total size of their bound values, bytes. Default 32 MiB. */
   readonly maxPortalBytes?: number | undefined;
-  /** Startup parameters, beside user and database, that a client may send. Default: those that drivers send unasked. */
+  /** Accepted startup parameters besides user and database. Default: those that drivers send by default. */
   readonly startupParameters?: readonly string[] | undefined;
   /** Routes cancel requests if other servers share the port. */
   readonly cancels?: CancelDirectory | undefined;
-  /** Told about every exception that is not a `WireError`. The client sees only XX000. */
+  /** Called for every exception that is not a `WireError`. The client only sees XX000. */
   onInternalError(error: unknown): void;
 }
 
 export interface WireTls extends SecureContextOptions {
   /** Also accept TLS without SSLRequest (ALPN `postgresql`), as Postgres 17 does. Default true. */
   readonly direct?: boolean | undefined;
-  /** True if clients are asked for a certificate of an authority in `ca`, and refused without. Default: not asked. */
+  /**
+   * `asked`: client certificates of an authority in `ca` are optional; `demanded`: required. Default: not requested.
+   */
   readonly clients?: 'asked' | 'demanded' | undefined;
 }
 
-/** Options with every default filled in. Times are milliseconds. */
+/** Options with defaults. Times in milliseconds. */
 export type WireSettings = {
   readonly [K in Exclude<keyof WireOptions, 'tls' | 'cancels'>]-?: NonNullable<WireOptions[K]>;
 };

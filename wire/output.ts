@@ -2,16 +2,16 @@ import type { Socket } from 'node:net';
 import { fatal, type WireError } from './errors.js';
 import type { RowWriter } from './handler.js';
 import { MessageWriter } from './message-writer.js';
-import { errorResponse } from './messages/error-response.js';
+import { errorResponse } from './messages/results.js';
 
-/** Rows are handed to the socket whenever this many bytes wait. */
+/** Number of buffered bytes at which rows are written to the socket. */
 const FLUSH_BYTES = 32 * 1024;
-/** Time that a client may take to read a last message and close. */
+/** Time for a client to read the last message and close. */
 const GOODBYE_MS = 1_000;
 
 /**
- * The sending half of a connection. Messages gather in `messages` and leave in one write; whoever produces many
- * waits for `drained`, so a client that does not read stops what feeds it.
+ * Sending half of a connection. Messages are collected in `messages` and sent in one write. Producers of many
+ * messages await the returned promises, so a client that does not read stops them.
  */
 export class SocketWriter implements RowWriter {
   readonly messages = new MessageWriter();
@@ -21,7 +21,7 @@ export class SocketWriter implements RowWriter {
   #flushing: NodeJS.Immediate | null = null;
   #draining: { promise: Promise<void>; done: () => void } | null = null;
 
-  /** `stallMs`: how long the client may read nothing before it is disconnected. */
+  /** @param stallMs time without reading after which the client is disconnected */
   constructor(socket: Socket, stallMs: number) {
     this.#socket = socket;
     this.#stallMs = stallMs;
@@ -32,12 +32,11 @@ export class SocketWriter implements RowWriter {
     return this.#closed;
   }
 
-  /** True while what was written fills the socket's buffer. */
   get stalled(): boolean {
     return !this.#closed && this.#socket.writableNeedDrain;
   }
 
-  /** Writes to this socket from now on: the TLS one over the plain one. */
+  /** Switches to this socket, such as the TLS socket over the plain one. */
   attach(socket: Socket): void {
     this.#socket = socket;
     socket.on('drain', () => this.#draining?.done());
@@ -46,17 +45,16 @@ export class SocketWriter implements RowWriter {
 
   write(messages: Uint8Array): void | Promise<void> {
     if (this.#closed) throw gone();
-    this.messages.finished(messages);
+    this.messages.append(messages);
     return this.relieve();
   }
 
-  /** Hands over what waits if it is much. A promise means that the client reads too slowly. */
+  /** Flushes if much is buffered. A promise means that the client reads too slowly. */
   relieve(): void | Promise<void> {
     if (this.messages.size >= FLUSH_BYTES) this.flush();
     if (this.stalled) return this.waitUntilRead();
   }
 
-  /** One write for all that waits. */
   flush(): void {
     if (this.#flushing !== null) {
       clearImmediate(this.#flushing);
@@ -74,7 +72,7 @@ export class SocketWriter implements RowWriter {
     this.#socket.uncork();
   }
 
-  /** Flushes at the end of this turn of the event loop, together with the answers that are ready by then. */
+  /** Flushes at the end of this turn of the event loop, together with later messages of the turn. */
   flushSoon(): void {
     this.#flushing ??= setImmediate(() => this.flush());
   }
@@ -86,7 +84,7 @@ export class SocketWriter implements RowWriter {
     if (this.#closed) throw gone();
   }
 
-  /** Sends what waits, then `error` if there is one, and closes. Further writes throw. */
+  /** Sends buffered messages, then `error` if any, and closes. Further writes throw. */
   end(error: WireError | null): void {
     if (this.#closed) return;
     try {
@@ -118,7 +116,7 @@ export class SocketWriter implements RowWriter {
   }
 }
 
-/** Written bytes may take `stallMs` to be read; then the client has a moment to close its side. */
+/** Allows `stallMs` for sending buffered bytes, then `GOODBYE_MS` for the client to close. */
 function closeGently(socket: Socket, stallMs: number): void {
   if (socket.destroyed) return;
   if (socket.readableEnded) {
@@ -133,7 +131,7 @@ function closeGently(socket: Socket, stallMs: number): void {
   socket.once('end', () => socket.destroySoon());
   socket.once('close', () => clearTimeout(timer));
   socket.end();
-  // Unread bytes would turn the close into a reset, and the client might lose our last words.
+  // Unread input would turn the close into a reset, which could lose the last message.
   socket.resume();
 }
 

@@ -4,28 +4,25 @@ import type { ScramVerifier } from './handler.js';
 import { encodeStartupMessage } from './messages/startup.js';
 
 interface ExchangeSteps {
-  /** Sends what the server says to the client. */
   ask(request: Uint8Array): void;
-  /** The client's next PasswordMessage, whole and checked; null if it has gone. */
+  /** Next PasswordMessage, validated; null if the client has disconnected. */
   answer(): Promise<Uint8Array<ArrayBuffer> | null>;
 }
 
 export interface PasswordSteps extends ExchangeSteps {
-  /** Must not throw. */
   verify(password: string): Promise<boolean>;
 }
 
 export interface ScramSteps extends ExchangeSteps {
-  /** The client knows the password. Must not throw. */
+  /** Called for a correct password. Must not throw. */
   proved(): Promise<boolean>;
-  /** The client does not. Must not throw. */
+  /** Called for a wrong password. Must not throw. */
   disproved(): Promise<void>;
 }
 
 /**
- * The startup and password exchange, done by `pg-gateway` over streams in memory. It is fed the messages that we
- * checked, one at a time, and is then let go: it sees neither the socket nor anything later. Resolves to its
- * AuthenticationOk, or to null if the client was refused or has gone.
+ * Password exchange by `pg-gateway` over in-memory streams. It only receives messages that we have validated, never
+ * the socket or later messages. Resolves to AuthenticationOk, or null if the client was refused or has disconnected.
  */
 export function exchangePassword(user: string, steps: PasswordSteps): Promise<Uint8Array | null> {
   let verified = false;
@@ -44,7 +41,7 @@ export function exchangePassword(user: string, steps: PasswordSteps): Promise<Ui
   });
 }
 
-/** Proves a password by SCRAM-SHA-256 (RFC 5802): the password itself never comes. */
+/** SCRAM-SHA-256 exchange (RFC 5802); the password is never sent. */
 export function exchangeScram(
   user: string,
   verifier: ScramVerifier,
@@ -69,8 +66,8 @@ export function exchangeScram(
     },
   } as const;
   return converse(user, auth, async (gateway) => {
-    if (!(await gateway.turn(steps))) return null; // AuthenticationSASL, and the client's first message
-    if (!(await gateway.turn(steps))) return null; // AuthenticationSASLContinue, and its final one
+    if (!(await gateway.turn(steps))) return null; // AuthenticationSASL, client-first message
+    if (!(await gateway.turn(steps))) return null; // AuthenticationSASLContinue, client-final message
     const final = await gateway.said();
     if (!verified || final === null) return null;
     steps.ask(final);
@@ -79,13 +76,14 @@ export function exchangeScram(
 }
 
 interface Gateway {
-  /** Next message; null if there is none. */
   said(): Promise<Uint8Array | null>;
-  /** Passes on what it says, and the client's answer. False if there is no more. */
+  /** Forwards one server message and the client's answer. False at the end. */
   turn(steps: ExchangeSteps): Promise<boolean>;
 }
 
-/** Its own `createDuplexPair` polls a timer for ever, also after the exchange; these streams wait for events. */
+/**
+ * Runs `pg-gateway`. Its own `createDuplexPair` polls with a timer that never stops; these streams are event-driven.
+ */
 async function converse(
   user: string,
   auth: PostgresConnectionOptions['auth'],
@@ -119,7 +117,7 @@ async function converse(
       },
     });
   } finally {
-    // Ends its loop; the ReadyForQuery that it has written by now stays unread.
+    // Ends its loop; its ReadyForQuery is not read.
     await writer.close();
   }
 }

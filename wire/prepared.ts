@@ -18,7 +18,7 @@ interface SizedEntry {
   readonly bytes: number;
 }
 
-/** Counts and sizes of what a session keeps by name; the unnamed entry counts too. */
+/** Limits number and size of entries, including the unnamed one. */
 class PreparedBudget {
   readonly #what: string;
   readonly #maxCount: number;
@@ -31,7 +31,7 @@ class PreparedBudget {
     this.#maxBytes = maxBytes;
   }
 
-  /** 53400 if one more entry of `bytes` does not fit beside the `count` there are. */
+  /** Throws 53400 if another entry of `bytes` does not fit. */
   require(count: number, bytes: number): void {
     if (count >= this.#maxCount) throw error('53400', `too many ${this.#what}: at most ${this.#maxCount}`);
     if (this.#bytes + bytes > this.#maxBytes) {
@@ -39,7 +39,6 @@ class PreparedBudget {
     }
   }
 
-  /** True if `require` would let one more in. */
   admits(count: number, bytes: number): boolean {
     return count < this.#maxCount && this.#bytes + bytes <= this.#maxBytes;
   }
@@ -53,15 +52,15 @@ class PreparedBudget {
   }
 }
 
-/** `statement` is null for a text that holds none, or that nobody has needed yet: then `deferred` prepares it. */
+/** `statement` is null for an empty text, or if not prepared yet: `deferred` then prepares it. */
 export interface NamedStatement extends SizedEntry {
   readonly statement: WireStatement | null;
   readonly deferred?: () => Awaitable<WireStatement | null>;
-  /** Of one with a name. */
+  /** Set for named statements. */
   readonly source?: StatementSource;
 }
 
-/** The prepared statements of one session by name, `''` being the unnamed one. */
+/** Prepared statements of one session by name; `''` is the unnamed one. */
 export class NamedStatements {
   readonly #byName = new Map<string, NamedStatement>();
   readonly #budget: PreparedBudget;
@@ -70,7 +69,7 @@ export class NamedStatements {
     this.#budget = new PreparedBudget('prepared statements', maxCount, maxBytes);
   }
 
-  /** Makes way for a new statement: 42P05 if the name is taken, 53400. */
+  /** Prepares for adding a statement. Throws 42P05 if the name is in use, 53400. */
   reserve(name: string, bytes: number): void {
     if (name === '') this.delete('');
     else if (this.#byName.has(name)) throw error('42P05', `prepared statement "${name}" already exists`);
@@ -83,17 +82,16 @@ export class NamedStatements {
     this.#budget.add(entry);
   }
 
-  /** True if there is room for one more statement, beside the unnamed one. */
   admits(bytes: number): boolean {
     return this.#budget.admits(this.#byName.size, bytes);
   }
 
-  /** Keeps an unnamed statement that is prepared once it is needed, after `admits`. */
+  /** Sets the unnamed statement, to be prepared when needed. Call `admits` first. */
   defer(bytes: number, deferred: () => Awaitable<WireStatement | null>): void {
     this.add('', { statement: null, bytes, deferred });
   }
 
-  /** 26000 if there is none; what preparing it throws. */
+  /** Throws 26000 if there is none, and errors of preparing it. */
   prepared(name: string): Awaitable<NamedStatement> {
     const entry = this.get(name);
     const { bytes, deferred } = entry;
@@ -107,7 +105,7 @@ export class NamedStatements {
     return statement instanceof Promise ? statement.then(keep) : keep(statement);
   }
 
-  /** 26000 if there is none. */
+  /** Throws 26000 if there is none. */
   get(name: string): NamedStatement {
     const entry = this.#byName.get(name);
     if (entry !== undefined) return entry;
@@ -115,14 +113,13 @@ export class NamedStatements {
     throw error('26000', `${what} does not exist`);
   }
 
-  /** Those with names, in the order in which they were made. */
   list(): readonly PreparedStatement[] {
     return [...this.#byName].flatMap(([name, { statement, source }]) =>
       statement === null || source === undefined ? [] : [{ name, statement, ...source }],
     );
   }
 
-  /** Null where there is none, or it is of a text that holds none. */
+  /** Null if there is none or its text is empty. */
   find(name: string): WireStatement | null {
     return this.#byName.get(name)?.statement ?? null;
   }
@@ -143,13 +140,13 @@ export interface OpenPortal extends SizedEntry {
   readonly statement: WireStatement | null;
   readonly portal: Portal | null;
   readonly resultFormats: readonly FormatCode[];
-  /** The tag it completed with; null while it has rows to give. */
+  /** Completion tag; null until finished. */
   finished: string | null;
-  /** Something runs it: it must not be run by itself. */
+  /** True while running, to prevent recursion. */
   running: boolean;
 }
 
-/** The portals of one session by name, `''` being the unnamed one. */
+/** Portals of one session by name; `''` is the unnamed one. */
 export class Portals {
   readonly #byName = new Map<string, OpenPortal>();
   readonly #budget: PreparedBudget;
@@ -159,7 +156,7 @@ export class Portals {
     this.#budget = new PreparedBudget('portals', maxCount, maxBytes);
   }
 
-  /** Makes way for a new portal: 42P03 if the name is taken, 53400. */
+  /** Prepares for adding a portal. Throws 42P03 if the name is in use, 53400. */
   reserve(name: string, bytes: number): void {
     if (name === '') this.drop('');
     else if (this.#byName.has(name)) throw error('42P03', `cursor "${name}" already exists`);
@@ -172,14 +169,14 @@ export class Portals {
     this.#budget.add(entry);
   }
 
-  /** 34000 if there is none. */
+  /** Throws 34000 if there is none. */
   get(name: string): OpenPortal {
     const entry = this.#byName.get(name);
     if (entry !== undefined) return entry;
     throw error('34000', `portal "${name}" does not exist`);
   }
 
-  /** The portal `name` as SQL sees it; undefined where there is none. The unnamed one cannot be named. */
+  /** Portal for use by SQL statements; undefined if there is none. The unnamed portal has no SQL name. */
   named(name: string): NamedPortal | undefined {
     const open = name === '' ? undefined : this.#byName.get(name);
     if (open === undefined) return undefined;
@@ -194,7 +191,7 @@ export class Portals {
     };
   }
 
-  /** Runs a portal that is not finished. One that fails is forgotten. 55000 where it would run itself. */
+  /** Runs an unfinished portal; drops it on failure. Throws 55000 if it is already running. */
   async fetch(name: string, open: OpenPortal, maxRows: number, rows: RowWriter): Promise<FetchResult> {
     if (open.portal === null || open.running) throw cannotRun(name);
     open.running = true;
@@ -210,7 +207,7 @@ export class Portals {
     }
   }
 
-  /** Forgets a portal; `sweep` closes it. */
+  /** Removes a portal; `sweep` closes it. */
   drop(name: string): void {
     const entry = this.#byName.get(name);
     if (entry === undefined) return;
@@ -223,12 +220,12 @@ export class Portals {
     for (const name of [...this.#byName.keys()]) this.drop(name);
   }
 
-  /** True if something was dropped and not closed yet. */
+  /** True if dropped portals must be closed. */
   get dirty(): boolean {
     return this.#dropped.length > 0;
   }
 
-  /** Closes what was dropped, each exactly once. A failure is a bug of the handler and stops nothing. */
+  /** Closes dropped portals exactly once. Failures are bugs of the handler and only reported. */
   async sweep(onFailure: (failure: unknown) => void): Promise<void> {
     for (let entry = this.#dropped.shift(); entry !== undefined; entry = this.#dropped.shift()) {
       try {
@@ -242,14 +239,14 @@ export class Portals {
 
 const NOTHING_LEFT: FetchResult = Object.freeze({ suspended: false, tag: 'SELECT 0' });
 
-/** The error for running a command that ran, or a portal that runs. */
+/** Error for re-running a command or a running portal. */
 export function cannotRun(name: string) {
   return error('55000', `portal "${name}" cannot be run`);
 }
 
 /**
- * Fits a Bind message to its statement: no format means text for all, one stands for all, else one each.
- * 08P01 where a count does not fit, 22021 for a text value that is not UTF-8 or holds a NUL.
+ * Fits a Bind message to its statement. No format means text for all, a single one applies to all. Throws 08P01 for
+ * wrong counts, 22021 for a text value that is not UTF-8 or contains NUL.
  */
 export function fitBind(
   message: BindMessage,

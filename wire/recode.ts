@@ -1,29 +1,109 @@
 import { isAscii } from 'node:buffer';
-import type { FormatCode, WireStatement } from './handler.js';
+import { error } from './errors.js';
+import type {
+  Awaitable,
+  ColumnDescription,
+  CopyFormat,
+  FormatCode,
+  RowWriter,
+  WireStatement,
+} from './handler.js';
 import { MessageReader } from './message-reader.js';
 import { Frontend } from './messages/types.js';
 import type { TextEncoding } from './text-encoding.js';
 
-/** OIDs of the types whose binary form is their text: "char", name, text, json, xml, unknown, char(n), varchar, cstring. */
+const DATA_ROW = 0x44;
+const HEADER = 5;
+/** Copies made of each run: converted values, and the messages that contain them. */
+const COPIES = 2;
+
+export interface ResultShape {
+  readonly columns: readonly ColumnDescription[];
+  readonly formats: readonly FormatCode[];
+  readonly copy: CopyFormat | null;
+}
+
+/**
+ * Wraps `rows` to convert text to `encoding`. Not possible for binary COPY, whose messages have no known structure.
+ *
+ * @throws WireError 0A000, and 22P05 for a row that cannot be converted
+ */
+export function recodeRows(
+  rows: RowWriter,
+  { columns, formats, copy }: ResultShape,
+  encoding: TextEncoding,
+): RowWriter {
+  if (copy?.format === 1)
+    throw error('0A000', `COPY in binary is not supported with client_encoding ${encoding.name}`, {
+      hint: 'set client_encoding to UTF8, or copy in text',
+    });
+  const parts = columns.map(({ typeOid }, i) => textPart(typeOid, formats[i] ?? 0));
+  const encoded = (utf8: Buffer): Promise<Buffer> => encoding.encode(utf8);
+  const row = async (body: Buffer): Promise<readonly Buffer[]> => {
+    const pieces = [body.subarray(0, 2)];
+    for (let i = 0, at = 2; i < body.readUInt16BE(0); i++) {
+      const length = body.readInt32BE(at);
+      const end = at + 4 + Math.max(0, length);
+      if (length < 0) pieces.push(body.subarray(at, end));
+      else
+        pieces.push(
+          ...withLength(await convertPart(body.subarray(at + 4, end), parts[i] ?? 'none', encoded)),
+        );
+      at = end;
+    }
+    return pieces;
+  };
+  const run = async (bytes: Buffer): Promise<void> => {
+    const out: Buffer[] = [];
+    for (let at = 0; at < bytes.length; ) {
+      const end = at + 1 + bytes.readInt32BE(at + 1);
+      const body = bytes.subarray(at + HEADER, end);
+      const type = bytes[at] ?? 0;
+      const pieces = type === DATA_ROW ? await row(body) : [await convertPart(body, 'whole', encoded)];
+      out.push(header(type, pieces), ...pieces);
+      at = end;
+    }
+    await rows.write(Buffer.concat(out));
+  };
+  return {
+    copies: (rows.copies ?? 0) + COPIES,
+    write: (messages): Awaitable<void> => {
+      const bytes = Buffer.from(messages.buffer, messages.byteOffset, messages.byteLength);
+      return isAscii(bytes) ? rows.write(messages) : run(bytes);
+    },
+  };
+}
+
+function header(type: number, body: readonly Buffer[]): Buffer {
+  const head = Buffer.alloc(HEADER);
+  head[0] = type;
+  head.writeInt32BE(
+    body.reduce((sum, piece) => sum + piece.length, 4),
+    1,
+  );
+  return head;
+}
+
+/** Types whose binary format is text: "char", name, text, json, xml, unknown, char(n), varchar, cstring. */
 const TEXT_IN_BINARY: ReadonlySet<number> = new Set([18, 19, 25, 114, 142, 705, 1042, 1043, 2275]);
-/** jsonb in binary is a version and its text. */
+/** In binary, jsonb is a version byte followed by text. */
 const JSONB = 3802;
 
-/** Place of text in a value's bytes: whole, behind one byte, or not at all. */
-export type TextPart = 'whole' | 'behind a byte' | 'none';
+/** Position of text in a value's bytes. */
+type TextPart = 'whole' | 'behind a byte' | 'none';
 
-export function textPart(typeOid: number, format: FormatCode): TextPart {
+function textPart(typeOid: number, format: FormatCode): TextPart {
   if (format === 0 || TEXT_IN_BINARY.has(typeOid)) return 'whole';
   return typeOid === JSONB ? 'behind a byte' : 'none';
 }
 
 /**
- * The body of a message that a client wrote in `encoding`, as it would be in UTF-8. `typesOf` tells the parameter types of
- * a prepared statement, for values in binary.
+ * Converts a message body from `encoding` to UTF-8. `typesOf` returns the parameter types of a prepared statement,
+ * for binary values.
  *
- * @throws WireError 22021, and 08P01 where the message is broken
+ * @throws WireError 22021, and 08P01 if the message is malformed
  */
-export async function recoded(
+export async function recodeMessage(
   type: number,
   body: Buffer,
   encoding: TextEncoding,
@@ -48,7 +128,7 @@ export async function recoded(
       return Buffer.concat([
         portal,
         statement,
-        ...(await recodedValues(reader, types, encoding)),
+        ...(await recodeValues(reader, types, encoding)),
         reader.bytes(reader.left),
       ]);
     }
@@ -57,8 +137,7 @@ export async function recoded(
   }
 }
 
-/** The formats and values of a Bind. */
-async function recodedValues(
+async function recodeValues(
   reader: MessageReader,
   types: readonly number[],
   encoding: TextEncoding,
@@ -78,14 +157,13 @@ async function recodedValues(
     if (length < 0) pieces.push(head);
     else {
       const part = textPart(types[i] ?? 0, formatOf(i));
-      pieces.push(...sized(await inPart(reader.bytes(length), part, inUtf8)));
+      pieces.push(...withLength(await convertPart(reader.bytes(length), part, inUtf8)));
     }
   }
   return pieces;
 }
 
-/** `value` with the text in it converted. */
-export async function inPart(
+async function convertPart(
   value: Buffer,
   part: TextPart,
   convert: (text: Buffer) => Promise<Buffer>,
@@ -98,8 +176,7 @@ export async function inPart(
   return from === 0 ? converted : Buffer.concat([value.subarray(0, from), converted]);
 }
 
-/** A value behind its length. */
-export function sized(value: Buffer): readonly [Buffer, Buffer] {
+function withLength(value: Buffer): readonly [Buffer, Buffer] {
   const head = Buffer.alloc(4);
   head.writeInt32BE(value.length);
   return [head, value];

@@ -2,33 +2,36 @@ import { constants } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { CancelKeys } from './cancel-keys.js';
-import { Connection, type Host } from './connection.js';
+import { Connection, type ConnectionHost } from './connection.js';
 import { fatal } from './errors.js';
 import type { Handler } from './handler.js';
 import type { TlsHandshake } from './handshake.js';
 import { settingsOf, type WireOptions, type WireTls } from './options.js';
 
-/** Bytes that may wait in a socket before its writer has to. */
+/** Socket buffer size at which writers must wait. */
 const SOCKET_BUFFER = 64 * 1024;
-/** So that a client whose host vanished does not hold a session for ever. */
+/** Detects clients whose host has vanished. */
 const KEEP_ALIVE_MS = 60_000;
-/** After the deadline of `stop`, for last words to be read and sessions to close. */
+/** Additional time after the deadline of `stop` for sending errors and closing sessions. */
 const GIVE_UP_MS = 1_500;
 
 export interface WireServer {
-  /** Port 0 takes a free one. Rejects if the address cannot be had. */
+  /** Port 0 selects a free port. Rejects if the address is not available. */
   listen(port: number, host: string): Promise<{ readonly port: number }>;
   /**
-   * Accepts nothing more, ends idle sessions with 57P01, lets running ones end, and ends what still runs after
-   * `deadlineMs` (default 10,000). Resolves when every socket and every session is closed, or at the latest
-   * 1.5 s after the deadline.
+   * Stops accepting connections, ends idle sessions with 57P01, lets running series finish, and ends them after
+   * `deadlineMs` (default 10,000). Resolves when all sockets and sessions are closed, at the latest 1.5 s after the
+   * deadline.
    */
   stop(deadlineMs?: number): Promise<void>;
-  /** Takes other certificates, from the next connection on; where other authorities vouch for clients, ends the sessions of those that came by a certificate. @throws Error where they do not fit together */
+  /**
+   * Uses other certificates for new connections. If the client authorities change, sessions authenticated by
+   * certificate end. @throws Error if key and certificates do not match
+   */
   secure(tls: WireTls): void;
-  /** A cancel request that another server of the same port was sent. False if the key is not a session's of this one. */
+  /** Handles a cancel request forwarded by another server. False if the key is wrong. */
   cancel(processId: number, key: Buffer): boolean;
-  /** Connections, authenticated or not, whose socket or session is not closed yet. */
+  /** Number of connections whose socket or session is still open. */
   readonly connections: number;
 }
 
@@ -36,7 +39,7 @@ export function createWireServer(options: WireOptions, handler: Handler): WireSe
   const settings = settingsOf(options);
   let tls = tlsOf(options.tls);
   let authorities = authoritiesOf(options.tls);
-  const host: Host = {
+  const host: ConnectionHost = {
     settings,
     handler,
     cancelKeys: new CancelKeys(options.cancels),
@@ -49,7 +52,7 @@ export function createWireServer(options: WireOptions, handler: Handler): WireSe
 
   const server = createServer(
     {
-      // A client that has closed its side is gone; until it is told so, what it was sent must still arrive.
+      // A client that closed its side has left, but data already sent must still arrive.
       allowHalfOpen: true,
       noDelay: true,
       keepAlive: true,
@@ -75,17 +78,21 @@ export function createWireServer(options: WireOptions, handler: Handler): WireSe
   };
 }
 
-/** Each connection with the promise that its socket is closed and its session too. */
 type Connections = Map<Connection, Promise<void>>;
 
-function accept(socket: Socket, host: Host, all: Connections, unauthenticated: Set<Connection>): void {
+function accept(
+  socket: Socket,
+  host: ConnectionHost,
+  all: Connections,
+  unauthenticated: Set<Connection>,
+): void {
   const connection = new Connection(socket, host);
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   socket.once('close', () => unauthenticated.delete(connection));
   if (unauthenticated.size >= host.settings.maxUnauthenticated) makeRoom(unauthenticated);
   unauthenticated.add(connection);
   const served = connection.run(() => unauthenticated.delete(connection));
-  remember(
+  track(
     connection,
     served.then(() => closed),
     all,
@@ -93,8 +100,8 @@ function accept(socket: Socket, host: Host, all: Connections, unauthenticated: S
 }
 
 /**
- * Refuses the connection that has waited for longest: honest ones authenticate in a moment, so that those which only hold
- * their place cannot keep everybody else out.
+ * Refuses the oldest unauthenticated connection: honest clients authenticate quickly, so idle ones cannot block
+ * others.
  */
 function makeRoom(unauthenticated: Set<Connection>): void {
   for (const oldest of unauthenticated) {
@@ -104,17 +111,17 @@ function makeRoom(unauthenticated: Set<Connection>): void {
   }
 }
 
-function remember(connection: Connection, done: Promise<void>, all: Connections): void {
+function track(connection: Connection, done: Promise<void>, all: Connections): void {
   all.set(connection, done);
   void done.then(() => all.delete(connection));
 }
 
 function listen(server: Server, port: number, host: string): Promise<{ port: number }> {
   return new Promise((resolve, reject) => {
-    server.on('error', reject); // also of a connection that cannot be taken, later: nobody is to be told then
+    server.on('error', reject); // also handles later accept errors, after which `reject` has no effect
     server.listen(port, host, () => {
       const address = server.address();
-      // A string only for a pipe, null only before `listen`.
+      // A string only for pipes, null only before `listen`.
       resolve({ port: typeof address === 'object' && address !== null ? address.port : port });
     });
   });
@@ -139,7 +146,7 @@ async function stop(server: Server, connections: Connections, deadlineMs: number
   clearTimeout(last);
 }
 
-/** Authorities for client certificates, as text that can be compared. */
+/** Client authorities and CRLs as comparable text. */
 function authoritiesOf(tls: WireTls | undefined): string {
   return [tls?.ca, tls?.crl].flat().map(String).join('\n');
 }
@@ -147,7 +154,7 @@ function authoritiesOf(tls: WireTls | undefined): string {
 function tlsOf(tls: WireTls | undefined): TlsHandshake | null {
   if (tls === undefined) return null;
   const { direct = true, clients = null, ...context } = tls;
-  // A session that is taken up again would bring along what was made of its certificate under other authorities.
+  // TLS session resumption would reuse a verification by other authorities.
   const whole =
     clients === null ? {} : { secureOptions: constants.SSL_OP_NO_TICKET, sessionIdContext: 'osl' };
   return {

@@ -13,28 +13,27 @@ import type {
   WireStatement,
 } from './handler.js';
 import type { SocketReader } from './input.js';
-import { errorResponse } from './messages/error-response.js';
 import { decodeEmpty } from './messages/extended.js';
-import { readyForQuery } from './messages/query.js';
+import { errorResponse, readyForQuery } from './messages/results.js';
 import { parameterStatus } from './messages/startup.js';
 import { Frontend, sessionLimits } from './messages/types.js';
 import type { WireSettings } from './options.js';
 import type { SocketWriter } from './output.js';
 import { NamedStatements, Portals } from './prepared.js';
-import { recoded } from './recode.js';
+import { recodeMessage } from './recode.js';
 import { simpleQuery } from './simple-query.js';
 import { textEncoding } from './text-encoding.js';
 
 /**
- * - `Idle`: ReadyForQuery was sent and nothing came since.
+ * - `Idle`: ReadyForQuery was sent; nothing received since.
  * - `Simple`: a Query is being answered.
  * - `Extended`: inside a series of extended messages, before its Sync.
- * - `AwaitingSync`: one of them failed; everything up to Sync is discarded.
- * - `Ended`: the last word has been said.
+ * - `AwaitingSync`: one of them failed; messages up to Sync are discarded.
+ * - `Ended`: nothing more is sent.
  */
 type ProtocolState = 'Idle' | 'Simple' | 'Extended' | 'AwaitingSync' | 'Ended';
 
-/** Handles the messages of one authenticated connection, strictly one after the other. */
+/** Handles the messages of an authenticated connection, one at a time. */
 export class WireSession implements Omit<SessionControl, 'processId'> {
   readonly #input: SocketReader;
   readonly #output: SocketWriter;
@@ -45,16 +44,14 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
   readonly #extended: ExtendedQuery;
   readonly #fast: FastSeries | null;
   #state: ProtocolState = 'Idle';
-  /** True while a message is being served, that is while the handler may be at work. */
   #serving = false;
-  /** Set: the session ends after the statement that runs. */
+  /** If set, the session ends after the running statement. */
   #ending: WireError | null = null;
-  /** Set: the session ends at the next ReadyForQuery. */
+  /** If set, the session ends at the next ReadyForQuery. */
   #draining: WireError | null = null;
   #idleTimer: NodeJS.Timeout | null = null;
-  /** Time that the session itself lets its client wait between two series of messages. */
   #idleLimit: IdleLimit | null = null;
-  /** Time at which the last series was answered without waking the loop. */
+  /** Time since which the client has been idle (`performance.now`). */
   #restingSince = 0;
 
   constructor(input: SocketReader, output: SocketWriter, handler: SessionHandler, settings: WireSettings) {
@@ -82,11 +79,11 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     return new FastSeries(host, (answer) => fastLane.call(handler, answer));
   }
 
-  /** Serves messages until one side has had enough. Never throws. */
+  /** Handles messages until the session ends. Never throws. */
   async run(): Promise<void> {
     const limit = sessionLimits(this.#settings.maxMessageBytes);
     const fast = this.#fast;
-    if (fast !== null) this.#input.offer(() => this.#takeFast(fast));
+    if (fast !== null) this.#input.setFastLane(() => this.#takeFast(fast));
     this.#speak(this.#handler.parameters.get(ENCODING));
     try {
       await this.#endSeries();
@@ -102,7 +99,7 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     }
   }
 
-  /** A CancelRequest came, or the client has gone. Without a statement that runs there is nothing to cancel. */
+  /** Called for a CancelRequest or a disconnect; has no effect unless a statement runs. */
   cancel(): void {
     if (!this.#serving) return;
     try {
@@ -113,7 +110,7 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     }
   }
 
-  /** Lets a running series of messages end, then says `reason`. */
+  /** Ends the session with `reason` after the running series. */
   drain(reason: WireError): void {
     this.#draining = reason;
     const resting = this.#state === 'Idle' || this.#state === 'AwaitingSync';
@@ -125,7 +122,6 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     if (!this.#serving) this.#finish(reason);
   }
 
-  /** Ends at once, whatever runs. */
   kill(reason: WireError): void {
     this.cancel();
     this.#finish(reason);
@@ -162,12 +158,13 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     return this.#portals.named(name);
   }
 
-  /** True if the fast lane answers what has come, or what has come waits behind what it answers. */
+  /** True if the fast lane takes the received data, or is still answering earlier data. */
   #takeFast(fast: FastSeries): boolean {
-    // Nobody waits for bytes while the loop serves: what is served now is a fast series, or the error that ends one.
+    // While the session loop handles a message, `offer` is not called. So this is a running fast series or the error
+    // that ends it.
     if (this.#serving) return true;
     const free = this.#state === 'Idle' && this.#ending === null && this.#draining === null;
-    // A route's bytes are in UTF-8.
+    // The fast lane only writes UTF-8.
     if (!free || this.#output.stalled || this.#output.messages.encoding !== null) return false;
     try {
       if (!fast.take()) return false;
@@ -194,7 +191,7 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     this.#serving = false;
     this.#restingSince = performance.now();
     if (this.#ending !== null) this.#finish(this.#ending);
-    this.#input.offerAgain();
+    this.#input.retryFastLane();
   }
 
   async #wait(): Promise<void> {
@@ -205,7 +202,7 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
   }
 
-  /** Ends the session once it has rested long enough; what the fast lane answers meanwhile sets no timer. */
+  /** Ends an idle session. Series answered by the fast lane only update `#restingSince`. */
   #watchIdle(resting: IdleLimit, ms: number): void {
     this.#idleTimer = setTimeout(() => {
       const left = this.#serving ? resting.ms : this.#restingSince + resting.ms - performance.now();
@@ -214,7 +211,7 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     }, ms);
   }
 
-  /** The shorter of what the server and the session itself allow; the latter only between two series of messages. */
+  /** Shorter of the limits of server and handler; the latter applies only between series. */
   #shorterLimit(): IdleLimit | null {
     const { idleTimeoutMs: ms } = this.#settings;
     const own = this.#state === 'Idle' ? this.#idleLimit : null;
@@ -223,7 +220,7 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
   }
 
   async #serve(frame: MessageFrame): Promise<void> {
-    if (this.#state === 'AwaitingSync' && !endsDiscarding(frame.type)) return;
+    if (this.#state === 'AwaitingSync' && !endsAwaitingSync(frame.type)) return;
     this.#serving = true;
     try {
       const work = this.#dispatch(frame);
@@ -244,12 +241,11 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     if (needsIdentity(type)) this.#requireAlive();
     const { encoding } = this.#output.messages;
     if (encoding === null) return this.#answer(type, body);
-    return recoded(type, body, encoding, (name) => this.statement(name)).then((utf8) =>
+    return recodeMessage(type, body, encoding, (name) => this.statement(name)).then((utf8) =>
       this.#answer(type, utf8),
     );
   }
 
-  /** Answers a message whose body is in UTF-8. */
   #answer(type: number, body: Buffer): Awaitable<void> {
     switch (type) {
       case Frontend.query:
@@ -278,7 +274,7 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
       case Frontend.copyData:
       case Frontend.copyDone:
       case Frontend.copyFail:
-        // Postgres ignores them outside of COPY: a client may send them before it has seen COPY fail.
+        // As in Postgres, ignored outside COPY: a client may send them before it sees that COPY failed.
         return;
       default:
         throw fatal('08P01', `invalid frontend message type ${type}`);
@@ -293,7 +289,6 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     if (ending !== undefined) await ending;
   }
 
-  /** Ends a series of messages. Outside a transaction block no portal outlives it. */
   #endSeries(): Awaitable<void> {
     const end = this.#handler.endSeries();
     return end instanceof Promise ? end.then((e) => this.#sendReady(e)) : this.#sendReady(end);
@@ -309,12 +304,11 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     readyForQuery(this.#output.messages, status);
     this.#state = 'Idle';
     if (this.#draining !== null) this.#finish(this.#draining);
-    // Answers to messages that have already come leave in one write, but wait for no later statement.
+    // If more messages are buffered, their answers can share one write.
     else if (this.#input.decoder.buffered > 0) this.#output.flushSoon();
     else this.#output.flush();
   }
 
-  /** From now on texts are of this encoding, both ways. */
   #speak(encoding = 'UTF8'): void {
     this.#output.messages.encoding = textEncoding(encoding);
   }
@@ -325,7 +319,7 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
   }
 
   async #fail(cause: unknown, type: number): Promise<void> {
-    // With the client gone, what unwinds a running statement is no news.
+    // Errors caused by the disconnect itself are not reported.
     if (this.#output.closed && cause instanceof WireError) return;
     const shown = this.#presentable(cause, 'ERROR');
     if (shown.severity === 'FATAL') {
@@ -342,7 +336,7 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     }
   }
 
-  /** Ends the session for a fault of what the client sent; the handler hears of it as of any other. */
+  /** Ends the session with a FATAL error and notifies the handler. */
   #failForGood(reason: WireError): void {
     const heard = !this.#output.closed;
     this.#finish(reason);
@@ -380,12 +374,12 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
   }
 }
 
-/** The parameter by whose value both sides know how texts are written. */
+/** Session parameter with the text encoding. */
 const ENCODING = 'client_encoding';
 
 const NO_CHANGES: SeriesEnd['changes'] = Object.freeze([]);
 
-function endsDiscarding(type: number): boolean {
+function endsAwaitingSync(type: number): boolean {
   return type === Frontend.sync || type === Frontend.terminate;
 }
 
@@ -403,7 +397,7 @@ function isExtended(type: number): boolean {
   }
 }
 
-/** Everything that reads or makes something in the session's name. */
+/** Messages for which the identity must still be valid. */
 function needsIdentity(type: number): boolean {
   return type === Frontend.query || (isExtended(type) && type !== Frontend.flush);
 }

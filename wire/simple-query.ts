@@ -1,19 +1,19 @@
-import { encodedRows, type ResultShape } from './encoded-rows.js';
 import { error, WireError } from './errors.js';
 import type { FetchResult, Portal, SessionHandler, SimpleStatement } from './handler.js';
-import { noticeResponse } from './messages/error-response.js';
-import { decodeQuery } from './messages/query.js';
 import {
   commandComplete,
   copyDone,
   copyOutResponse,
+  decodeQuery,
   emptyQueryResponse,
+  noticeResponse,
   rowDescription,
 } from './messages/results.js';
 import { parameterStatus } from './messages/startup.js';
 import type { SocketWriter } from './output.js';
+import { type ResultShape, recodeRows } from './recode.js';
 
-/** Everything an execution sends between RowDescription and CommandComplete. COPY gives all rows at once. */
+/** Sends everything between RowDescription and CommandComplete. COPY always fetches all rows. */
 export async function runPortal(
   shape: ResultShape,
   fetch: Portal['fetch'],
@@ -22,7 +22,7 @@ export async function runPortal(
 ): Promise<FetchResult> {
   const out = output.messages;
   const { copy } = shape;
-  const rows = out.encoding === null ? output : encodedRows(output, shape, out.encoding);
+  const rows = out.encoding === null ? output : recodeRows(output, shape, out.encoding);
   if (copy !== null) copyOutResponse(out, copy);
   const result = await fetch(copy === null ? maxRows : 0, rows);
   if (copy !== null) copyDone(out);
@@ -32,9 +32,8 @@ export async function runPortal(
 }
 
 /**
- * Answers a Query up to, and without, ReadyForQuery: its statements in order, all results as text, stopping at
- * the first error. `requireAlive` throws where the session must not go on to another statement; that it may go on to
- * the first one is known.
+ * Answers a Query, except for ReadyForQuery: runs its statements in order, with text results, and stops at the first
+ * error. `requireAlive` is called before each statement but the first and throws if the session must end.
  */
 export async function simpleQuery(
   body: Buffer,
@@ -75,7 +74,7 @@ async function answer(text: string, handler: SessionHandler, output: SocketWrite
   }
 }
 
-/** In Unicode code points, the unit of error positions. */
+/** Number of Unicode code points, the unit of error positions. */
 function charactersBefore(statement: SimpleStatement, text: string): number {
   let characters = 0;
   for (const _ of text.slice(0, statement.start)) characters++;

@@ -5,19 +5,19 @@ import { encodingName } from './text-encoding.js';
 export interface StartupIdentity {
   readonly user: string;
   readonly database: string;
-  /** Canonical names; neither user nor database. */
+  /** Other parameters by canonical name. */
   readonly parameters: ReadonlyMap<string, string>;
 }
 
 const FALSE = new Set(['', '0', 'false', 'off', 'no']);
 
 /**
- * Requested user, database and settings of a startup message. `permitted` names the parameters that a client may send, in `options` too:
- * everything else is refused, not ignored. A client that asked for `search_path` must not believe that it got one, and
- * `options=-c…` is the way around every list that forgets it (CVE-2025-12819).
+ * User, database and settings of a startup message. `permitted` lists the accepted parameters, in `options` too;
+ * others are refused instead of ignored: a client must not believe that its `search_path` applies, and `options=-c…`
+ * must not bypass the list (CVE-2025-12819).
  *
- * FATAL 28000 without user, 0A000 for replication, 42501 for a parameter off the list, 42601 for options that are no
- * settings, 22023 for the encoding.
+ * FATAL 28000 without user, 0A000 for replication, 42501 for a parameter not on the list, 42601 for malformed
+ * options, 22023 for an unknown encoding.
  */
 export function identityOf(startup: StartupMessage, permitted: readonly string[]): StartupIdentity {
   const canonical = new Map(permitted.map((name) => [name.toLowerCase(), name]));
@@ -30,7 +30,7 @@ export function identityOf(startup: StartupMessage, permitted: readonly string[]
     else if (name === 'replication') refuseReplication(value);
     else if (name !== 'options') parameters.set(allowed(name, canonical), value);
   }
-  // As in Postgres, where a parameter of its own and one in `options` disagree, its own counts.
+  // As in Postgres, a startup parameter overrides the same one in `options`.
   for (const [name, value] of settingsIn(startup.parameters.get('options') ?? '')) {
     const own = allowed(name, canonical);
     if (!parameters.has(own)) parameters.set(own, value);
@@ -48,7 +48,7 @@ function allowed(name: string, canonical: ReadonlyMap<string, string>): string {
   });
 }
 
-/** `-c name=value` and `--name=value`, as a command line has them: a backslash keeps the space after it. */
+/** Parses `-c name=value` and `--name=value`; a backslash escapes the next character. */
 function settingsIn(options: string): readonly (readonly [name: string, value: string])[] {
   const words = [...options.matchAll(/(?:\\[\s\S]|\S)+/g)].map(([word]) => word.replace(/\\([\s\S])/g, '$1'));
   const settings: (readonly [string, string])[] = [];

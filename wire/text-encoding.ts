@@ -2,29 +2,28 @@ import { createRequire } from 'node:module';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { error } from './errors.js';
 
-/** Encoding of a client that does not write UTF-8. */
+/** Client encoding other than UTF-8. */
 export interface TextEncoding {
-  /** As Postgres calls it: `LATIN1`. */
+  /** Postgres name: `LATIN1`. */
   readonly name: string;
-  /** @throws WireError 22021 for bytes that are no text of this encoding, 22P05 for a byte that is no character of it */
+  /** @throws WireError 22021 for an invalid byte sequence, 22P05 for a byte without a character */
   decode(bytes: Buffer): Promise<string>;
-  /** Takes UTF-8. @throws WireError 22P05 for a character that it does not have */
+  /** Converts from UTF-8. @throws WireError 22P05 for a character without equivalent */
   encode(utf8: Buffer): Promise<Buffer>;
-  /** With `?` for what it does not have: of names and messages something must be told. */
+  /** Replaces characters without equivalent by `?`; for names and messages. */
   encodeLossy(text: string): Buffer;
 }
 
 interface Iconv {
   encode(text: string, encoding: string): Buffer;
   decode(bytes: Buffer, encoding: string): string;
-  /** Of bytes that come in pieces, which may end within a character. */
   getDecoder(encoding: string): { write(bytes: Buffer): string; end(): string | undefined };
 }
 
-/** Bytes that are converted in one turn of the event loop: some milliseconds. */
+/** Bytes converted per turn of the event loop; takes some milliseconds. */
 const SLICE = 131_072;
 
-/** By Postgres' names, those of the conversions' library. In each of them ASCII is itself. */
+/** Names in iconv-lite by Postgres name. All encodings are supersets of ASCII. */
 const LIBRARY_NAMES: ReadonlyMap<string, string> = new Map([
   ['LATIN1', 'iso88591'],
   ['LATIN2', 'iso88592'],
@@ -55,7 +54,7 @@ const LIBRARY_NAMES: ReadonlyMap<string, string> = new Map([
   ['UHC', 'cp949'],
 ]);
 
-/** Of them several bytes make a character: bytes may be no text at all. In the others each byte is a character, or none. */
+/** Multibyte encodings, in which byte sequences can be invalid. */
 const MULTIBYTE: ReadonlySet<string> = new Set([
   'EUC_JP',
   'SJIS',
@@ -67,10 +66,10 @@ const MULTIBYTE: ReadonlySet<string> = new Set([
   'UHC',
 ]);
 
-/** Other names that clients send, as Postgres knows them. */
+/** Alternative names accepted by Postgres. */
 const ALIASES: ReadonlyMap<string, string> = new Map([
   ['UNICODE', 'UTF8'],
-  // It asks for no conversion, which is what UTF-8 gets.
+  // SQL_ASCII means no conversion, as for UTF-8.
   ['SQLASCII', 'UTF8'],
   ['ISO88591', 'LATIN1'],
   ['ISO88592', 'LATIN2'],
@@ -104,19 +103,23 @@ const BY_BARE_NAME: ReadonlyMap<string, string> = new Map(
   ['UTF8', ...LIBRARY_NAMES.keys()].map((name) => [bare(name), name]),
 );
 
-/** Postgres' name of the encoding that a client calls `name`; null where there is none, or it cannot be served. */
+/** Postgres name of a client encoding; null if unknown or not supported. */
 export function encodingName(name: string): string | null {
   const asked = bare(name);
   return BY_BARE_NAME.get(asked) ?? ALIASES.get(asked) ?? null;
 }
 
-/** The encoding of this name, as `encodingName` gives it; null for UTF8, which nothing converts. */
+/** Encoding by Postgres name; null for UTF8, which needs no conversion. */
 export function textEncoding(name: string): TextEncoding | null {
   const inLibrary = LIBRARY_NAMES.get(name);
-  return inLibrary === undefined ? null : converted(name, inLibrary, iconv());
+  return inLibrary === undefined ? null : createEncoding(name, inLibrary, iconv());
 }
 
-function converted(name: string, inLibrary: string, { encode, decode, getDecoder }: Iconv): TextEncoding {
+function createEncoding(
+  name: string,
+  inLibrary: string,
+  { encode, decode, getDecoder }: Iconv,
+): TextEncoding {
   const encodeLossy = (text: string): Buffer => encode(text, inLibrary);
   return Object.freeze({
     name,
@@ -149,7 +152,6 @@ function converted(name: string, inLibrary: string, { encode, decode, getDecoder
   });
 }
 
-/** Not within a character. */
 function sliceEnd(utf8: Buffer, start: number): number {
   let end = Math.min(start + SLICE, utf8.length);
   while (end < utf8.length && ((utf8[end] ?? 0) & 0xc0) === 0x80) end--;
@@ -165,7 +167,7 @@ function unreadable(bytes: Buffer, text: string, name: string): Error {
   );
 }
 
-/** Names the first character that has no equivalent, as Postgres does. `back`: what is left of the text there and back. */
+/** Error for the first character without equivalent, worded like Postgres. `back`: text after a round trip. */
 function untranslatable(text: string, back: string, name: string): Error {
   let at = 0;
   while (text[at] === back[at]) at++;
@@ -177,7 +179,7 @@ function untranslatable(text: string, back: string, name: string): Error {
   );
 }
 
-/** Loaded with the first client that needs it: nearly all speak UTF-8. */
+/** Loaded on demand, because nearly all clients use UTF-8. */
 function iconv(): Iconv {
   return createRequire(import.meta.url)('iconv-lite') as Iconv;
 }

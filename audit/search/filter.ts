@@ -4,17 +4,17 @@ import { Fingerprints } from '../fingerprint.js';
 import { keyName } from '../format.js';
 import type { AuditDecision, AuditOutcome, AuditRecord, AuditSurface } from '../record.js';
 
-/** Search filter: a record matches if it has every value named here. */
+/** A record matches if it has all given values. */
 export interface AuditFilter {
-  /** Subject of the record, or anybody in its delegation chain. */
+  /** Subject of the record, or a member of its delegation chain. */
   readonly subject?: string;
-  /** Object of the record: `osl.entities.order`, or `order`. */
+  /** Object name: `osl.entities.order` or `order`. */
   readonly object?: string;
-  /** A name that no catalog had when it was asked for, as each key of the log fingerprints it: see `fingerprintsOf`. */
+  /** Fingerprints of an undeclared name: see `fingerprintsOf`. */
   readonly fingerprints?: readonly string[];
-  /** RFC 3339, UTC: records from here … */
+  /** RFC 3339, UTC, inclusive. */
   readonly since?: string;
-  /** … to before here. */
+  /** RFC 3339, UTC, exclusive. */
   readonly until?: string;
   readonly kind?: AuditRecord['kind'];
   readonly action?: string;
@@ -25,25 +25,24 @@ export interface AuditFilter {
   readonly requestId?: string;
 }
 
-/** A filter as it is asked for. */
 export interface AuditQuery extends Omit<AuditFilter, 'fingerprints'> {
-  /** A name that was asked for and declared nowhere; the log has its fingerprints alone. */
+  /** Undeclared name; the log contains only its fingerprints. */
   readonly name?: string;
 }
 
 const ENTITIES = 'osl.entities.';
 
-/** The names by which records may list an object. */
+/** Names under which records may list an object. */
 export function namesOf(object: string): readonly string[] {
   return object.startsWith(ENTITIES) ? [object] : [object, `${ENTITIES}${object}`];
 }
 
-/** Everybody who had a part in a record. */
+/** Subject and delegation chain of a record. */
 export function partiesOf({ subject, chain }: AuditRecord): readonly string[] {
   return subject === null || chain.includes(subject) ? chain : [...chain, subject];
 }
 
-/** A record whose list of objects was cut counts as one that may have touched any: nobody who did is left out. */
+/** A record with a shortened object list matches every object, so that no access is missed. */
 export function matches(record: AuditRecord, filter: AuditFilter): boolean {
   const { subject, object, fingerprints, since, until } = filter;
   if (subject !== undefined && !partiesOf(record).includes(subject)) return false;
@@ -63,7 +62,10 @@ export function matches(record: AuditRecord, filter: AuditFilter): boolean {
   );
 }
 
-/** An outcome decides nothing but a denial; one that a restart made up in older versions repeats what was decided before. */
+/**
+ * Decision that a record states. Outcomes count only if denied: in older versions, outcomes added by a restart repeat
+ * the decision.
+ */
 export function decisionIn({ kind, decision }: AuditRecord): AuditDecision | null {
   return kind === 'outcome' && decision !== 'deny' ? null : decision;
 }
@@ -80,17 +82,17 @@ function same<T>(wanted: T | undefined, is: T): boolean {
   return wanted === undefined || wanted === is;
 }
 
-/** Prefix of the fingerprint of a name that no catalog had, among the objects of a record. */
+/** Prefix of the fingerprint of an undeclared name in `objects`. */
 const UNDECLARED = 'undeclared:';
 
-/** Among the objects of a record: a name that no catalog had, by its fingerprint. */
+/** Entry of `objects` for an undeclared name. */
 export function undeclaredObject(fingerprint: string): string {
   return `${UNDECLARED}${fingerprint}`;
 }
 
 /**
- * `name` as records of a log list it that was asked for and declared nowhere: one object for each key of fingerprints
- * that is in the directory. A key that was destroyed gives none, so what it hid stays hidden.
+ * Entries of `objects` that an undeclared name may have: one for each segment key in the directory. Names under
+ * destroyed keys cannot be found.
  */
 export async function fingerprintsOf(dir: string, name: string): Promise<readonly string[]> {
   const numbers = (await readdir(dir)).map(keyNumber).filter((number) => number !== null);

@@ -1,22 +1,26 @@
-import { open, readFile, stat } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { decodeHeader, frameAt, segmentName, usedEnd } from '../format.js';
+import { AuditDamaged } from '../errors.js';
+import { decodeHeader, frameAt, frameEnd, segmentName, usedEnd } from '../format.js';
 import { readFrames, recordIn } from '../read.js';
 import { type AuditRecord, isPlain } from '../record.js';
+import { segmentNumbers } from '../source.js';
 import { type AuditFilter, matches, namesOf } from './filter.js';
-import { mayHaveRequest, OMITTED, type Postings, type Seal, type SealBlock } from './seal.js';
-import { sealsOf } from './seals.js';
+import { segmentIndexes, storedIndex } from './index-files.js';
+import {
+  type IndexBlock,
+  mayHaveRequest,
+  OMITTED,
+  type Postings,
+  type SegmentIndex,
+} from './segment-index.js';
 
-/** Options of a search. */
 export interface SearchOptions {
-  /** Reads every record, whatever the indexes beside the segments say: they are files that somebody could have changed. */
+  /** Reads every record instead of trusting the index files. */
   readonly everything?: boolean;
 }
 
-/**
- * The records of one chain that a filter describes, in their order. Complete segments are read where their index says
- * that something may stand; what it points at is judged like any other record.
- */
+/** Matching records of one chain, in order. Uses indexes to skip parts of complete segments. */
 export async function* searchRecords(
   dir: string,
   filter: AuditFilter,
@@ -24,13 +28,13 @@ export async function* searchRecords(
 ): AsyncGenerator<AuditRecord, void, void> {
   let from = 0;
   if (!everything) {
-    for await (const seal of sealsOf(dir, filter.requestId !== undefined)) {
-      yield* recordsIn(dir, seal, filter);
-      from = seal.end;
+    for await (const index of segmentIndexes(dir, filter.requestId !== undefined)) {
+      yield* inIndexedSegment(dir, index, filter);
+      from = index.end;
     }
   }
   const { requestId } = filter;
-  // A look at the bytes costs less than a parse; an id that a record has to escape is not looked for so.
+  // Comparing bytes is cheaper than parsing; ids with escapes are not compared this way.
   const needle = requestId !== undefined && isPlain(requestId) ? requestId : '';
   for await (const { frame } of readFrames(dir, { from })) {
     if (!frame.record.includes(needle)) continue;
@@ -39,58 +43,184 @@ export async function* searchRecords(
   }
 }
 
-async function* recordsIn(
+async function* inIndexedSegment(
   dir: string,
-  seal: Seal,
+  index: SegmentIndex,
   filter: AuditFilter,
 ): AsyncGenerator<AuditRecord, void, void> {
-  const wanted = candidates(seal, filter);
-  if (wanted.length === 0) return;
-  const path = join(dir, segmentName(seal.segment));
-  const few = wanted.length <= seal.blocks.length / 2 ? await inBlocks(path, seal, wanted, filter) : null;
-  yield* few ?? framesIn(await readFile(path)).records.filter((record) => matches(record, filter));
+  const blocks = candidates(index, filter);
+  if (blocks.length === 0) return;
+  const runs = (await readBlocks(dir, index, blocks)) ?? [await readComplete(dir, index)];
+  for (const { bytes, starts, end } of runs)
+    for (const start of starts) {
+      const frame = frameAt(bytes, start, end);
+      const record = frame === null ? null : recordIn(frame);
+      if (record !== null && matches(record, filter)) yield record;
+    }
 }
 
-/** Matches in some blocks of a segment; null if the records are not where the index says. */
-async function inBlocks(
-  path: string,
-  { blocks, end }: Seal,
-  wanted: readonly number[],
+/** Progress of a backward search: a match, or null with the position reached. */
+export interface SearchStep {
+  readonly seq: number;
+  readonly record: AuditRecord | null;
+}
+
+/** Records searched between two steps without a match. */
+const STRIDE = 2_048;
+
+/**
+ * Matching records of one chain, newest first, before seq `before`. Also yields progress, so that a caller can stop
+ * and continue there later.
+ *
+ * @throws AuditDamaged if a complete segment cannot be read to its end
+ */
+export async function* searchNewest(
+  dir: string,
   filter: AuditFilter,
-): Promise<readonly AuditRecord[] | null> {
-  const found: AuditRecord[] = [];
-  const { size } = await stat(path);
-  const handle = await open(path, 'r');
+  before: number | null,
+): AsyncGenerator<SearchStep, void, void> {
+  const segments = await segmentNumbers(dir);
+  const least = before ?? Number.POSITIVE_INFINITY;
+  // Indexes of older versions lack request hashes: rebuild them once.
+  if (filter.requestId !== undefined)
+    for await (const _ of segmentIndexes(dir, true))
+      yield { seq: before ?? Number.MAX_SAFE_INTEGER, record: null };
+  for (const segment of segments.toReversed()) {
+    const isLast = segment === segments.at(-1);
+    const index = isLast ? null : await storedIndex(dir, segment);
+    if (index !== null && index.first >= least) continue;
+    const found = index === null ? null : await inBlocks(dir, index, filter, least);
+    if (found !== null) yield* found;
+    else yield* inSegment(dir, segment, isLast, filter, least);
+  }
+}
+
+/** Matches in the blocks that the index names; null if the whole segment must be read. */
+async function inBlocks(
+  dir: string,
+  index: SegmentIndex,
+  filter: AuditFilter,
+  least: number,
+): Promise<Iterable<SearchStep> | null> {
+  const blocks = candidates(index, filter).filter((n) => (index.blocks[n]?.seq ?? 0) < least);
+  if (blocks.length === 0) return [{ seq: index.first, record: null }];
+  const runs = await readBlocks(dir, index, blocks);
+  return runs === null ? null : backThrough(runs, filter, least, index.first);
+}
+
+async function* inSegment(
+  dir: string,
+  segment: number,
+  isLast: boolean,
+  filter: AuditFilter,
+  least: number,
+): AsyncGenerator<SearchStep, void, void> {
+  const name = segmentName(segment);
+  const bytes = await readFile(join(dir, name)).catch((error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null; // expired
+    throw error;
+  });
+  if (bytes === null) return;
+  const decoded = decodeHeader(bytes);
+  if (decoded === null) {
+    if (isLast) return; // the writer is creating it
+    throw new AuditDamaged(name, 0, -1, 'the segment header is not readable');
+  }
+  const run = runOf(bytes, decoded.end, decoded.header.firstSeq);
+  if (!isLast && !run.whole) {
+    const seq = run.first + run.starts.length;
+    throw new AuditDamaged(name, run.starts.at(-1) ?? decoded.end, seq, 'no frame can be read here');
+  }
+  yield* backThrough([run], filter, least, run.first);
+}
+
+/** Consecutive frames. */
+interface FrameRun {
+  readonly bytes: Buffer;
+  readonly first: number;
+  readonly starts: readonly number[];
+  readonly end: number;
+  /** True if the bytes contain nothing else. */
+  readonly whole: boolean;
+}
+
+function runOf(bytes: Buffer, start: number, first: number): FrameRun {
+  const end = usedEnd(bytes);
+  const starts: number[] = [];
+  let at = start;
+  for (let next = frameEnd(bytes, at, end); next !== null; next = frameEnd(bytes, at, end)) {
+    starts.push(at);
+    at = next;
+  }
+  return { bytes, first, starts, end, whole: at >= end };
+}
+
+/** Reads blocks of a segment; null if they contradict the index, or if reading the whole segment is cheaper. */
+async function readBlocks(
+  dir: string,
+  { segment, blocks, end }: SegmentIndex,
+  numbers: readonly number[],
+): Promise<readonly FrameRun[] | null> {
+  if (numbers.length > blocks.length / 2) return null;
+  const runs: FrameRun[] = [];
+  const handle = await open(join(dir, segmentName(segment)), 'r');
   try {
-    for (const number of wanted) {
+    const { size } = await handle.stat();
+    for (const number of numbers) {
       const [block, next] = [blocks[number], blocks[number + 1]];
-      const from = block?.at ?? 0;
-      const bytes = Buffer.alloc(Math.max(0, Math.min(size, next?.at ?? size) - from));
-      await handle.read(bytes, 0, bytes.length, from);
-      const { records, whole } = framesIn(bytes, 0);
-      const last = records.at(-1);
-      if (!whole || records[0]?.seq !== block?.seq || last?.seq !== (next?.seq ?? end) - 1) return null;
-      found.push(...records.filter((record) => matches(record, filter)));
+      if (block === undefined || block.at > size) return null;
+      const bytes = Buffer.alloc(Math.max(0, Math.min(size, next?.at ?? size) - block.at));
+      await handle.read(bytes, 0, bytes.length, block.at);
+      const run = runOf(bytes, 0, block.seq);
+      const first = frameAt(bytes, 0, run.end);
+      if (!run.whole || first === null || recordIn(first).seq !== block.seq) return null;
+      if (run.first + run.starts.length !== (next?.seq ?? end)) return null;
+      runs.push(run);
     }
   } finally {
     await handle.close();
   }
-  return found;
+  return runs;
 }
 
-/** The blocks in which a record of the filter may stand, ascending. */
+async function readComplete(dir: string, { segment, first }: SegmentIndex): Promise<FrameRun> {
+  const bytes = await readFile(join(dir, segmentName(segment)));
+  return runOf(bytes, decodeHeader(bytes)?.end ?? 0, first);
+}
+
+function* backThrough(
+  runs: readonly FrameRun[],
+  filter: AuditFilter,
+  least: number,
+  last: number,
+): Generator<SearchStep> {
+  let looked = 0;
+  for (const { bytes, first, starts, end } of runs.toReversed()) {
+    for (let i = Math.min(starts.length, least - first) - 1; i >= 0; i -= 1) {
+      const frame = frameAt(bytes, starts[i] ?? 0, end);
+      if (frame === null) continue;
+      const record = recordIn(frame);
+      looked += 1;
+      if (matches(record, filter)) yield { seq: first + i, record };
+      else if (looked % STRIDE === 0) yield { seq: first + i, record: null };
+    }
+  }
+  yield { seq: last, record: null };
+}
+
+/** Blocks that may contain a match, ascending. */
 export function candidates(
-  seal: Seal,
+  index: SegmentIndex,
   { subject, object, since, until, requestId, fingerprints }: AuditFilter,
 ): readonly number[] {
-  const inTime = ({ since: first, until: last }: SealBlock): boolean =>
+  const inTime = ({ since: first, until: last }: IndexBlock): boolean =>
     (since === undefined || last >= since) && (until === undefined || first < until);
-  const ofSubject = subject === undefined ? null : blocksOf(seal.subjects, [subject]);
-  const ofObject = object === undefined ? null : blocksOf(seal.objects, [...namesOf(object), OMITTED]);
-  const ofName = fingerprints === undefined ? null : blocksOf(seal.objects, [...fingerprints, OMITTED]);
-  const ofRequest = (block: SealBlock): boolean =>
+  const ofSubject = subject === undefined ? null : blocksOf(index.subjects, [subject]);
+  const ofObject = object === undefined ? null : blocksOf(index.objects, [...namesOf(object), OMITTED]);
+  const ofName = fingerprints === undefined ? null : blocksOf(index.objects, [...fingerprints, OMITTED]);
+  const ofRequest = (block: IndexBlock): boolean =>
     requestId === undefined || mayHaveRequest(block, requestId);
-  return seal.blocks.flatMap((block, number) => {
+  return index.blocks.flatMap((block, number) => {
     const posted = [ofSubject, ofObject, ofName].every((blocks) => blocks?.has(number) ?? true);
     return posted && inTime(block) && ofRequest(block) ? [number] : [];
   });
@@ -101,22 +231,7 @@ function blocksOf(postings: Postings, names: readonly string[]): ReadonlySet<num
   return new Set(postings.flatMap(([name, blocks]) => (wanted.has(name) ? blocks : [])));
 }
 
-/** @param start of the first frame; default: after the header */
-function framesIn(
-  bytes: Buffer,
-  start: number = decodeHeader(bytes)?.end ?? 0,
-): { readonly records: readonly AuditRecord[]; readonly whole: boolean } {
-  const records: AuditRecord[] = [];
-  const end = usedEnd(bytes);
-  let at = start;
-  for (let frame = frameAt(bytes, at, end); frame; frame = frameAt(bytes, at, end)) {
-    records.push(JSON.parse(frame.record.toString()) as AuditRecord); // the writer's format
-    at = frame.next;
-  }
-  return { records, whole: at === end };
-}
-
-/** Records of several chains, each in its own order, the earliest first. */
+/** Merges several chains by time; each keeps its own order. */
 export async function* byTime(
   chains: readonly AsyncGenerator<AuditRecord, void, void>[],
 ): AsyncGenerator<AuditRecord, void, void> {

@@ -1,8 +1,8 @@
 /**
- * The tables of the log, made by their owner and never by the gateway, which may insert and select:
- * `writer` and `segment` are small and stay; `record` has a partition for each day.
+ * Tables of the log. The owner creates them; the gateway may only insert and select. `record` has a partition for
+ * each day.
  *
- * INVARIANT: all that is searched by is derived from the record by the database, so that it cannot say otherwise.
+ * INVARIANT: the database derives all search columns from the record, so they cannot contradict it.
  */
 export const SCHEMA = `
 CREATE SCHEMA osl_audit;
@@ -129,7 +129,7 @@ GRANT EXECUTE ON FUNCTION osl_audit.make_partitions(integer) TO ${role};
 `;
 }
 
-/** Statements that grant readers SELECT and the recording of their readings. */
+/** Statements that grant readers SELECT, and INSERT for announcing their reads. */
 export function readerGrants(role: string): string {
   return `
 GRANT USAGE ON SCHEMA osl_audit TO ${role};

@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { type AuditFilter, type AuditReadEvent, type AuditRecord, matches, namesOf } from '../index.js';
-import type { ResultRow, TableSession } from './session.js';
+import type { ResultRow, TableSession } from './source.js';
 import { foundByRequest, text } from './source.js';
 
-/** Rows asked for at a time. */
 const PAGE = 2_000;
 
-/** Cursor of a search: the row after which it continues. */
+/** Last row seen. */
 type SearchCursor = readonly [ts: string, writer: string, seq: string];
 
-/** The records of all writers that a filter describes, the earliest first. What the index finds is judged again. */
+/** Matching records of all writers, earliest first. Rows found by the index are checked again. */
 export async function* searchTable(
   session: TableSession,
   filter: AuditFilter,
@@ -31,7 +30,7 @@ export async function* searchTable(
   }
 }
 
-/** The newest records of a tenant that match, those before `from` alone; `next` where there may be more after so long. */
+/** Newest matching records of a tenant before `from`; `next` is null if there are no more. Stops after `ms`. */
 export async function newestInTable(
   session: TableSession,
   filter: AuditFilter,
@@ -58,12 +57,12 @@ export async function newestInTable(
   }
 }
 
-/** After every row. */
+/** Sorts after every row. */
 const NEWEST: SearchCursor = ['~', '~', '9223372036854775807'];
-/** Rows asked for at a time: most pages want few. */
+/** Page size; most requests want few records. */
 const NEWEST_PAGE = 500;
 
-/** The newest records, of all writers or of one, the earliest of them first. */
+/** Newest records of all writers or one, in ascending order. */
 export async function tailTable(
   session: TableSession,
   count: number,
@@ -78,7 +77,7 @@ export async function tailTable(
   return rows.map(recordIn).reverse();
 }
 
-/** Records of a writer after `seq`, some thousands at most. */
+/** Records of a writer after `seq`, at most `PAGE`. */
 export async function recordsAfter(
   session: TableSession,
   writer: string,
@@ -91,8 +90,8 @@ export async function recordsAfter(
   return rows.map(recordIn);
 }
 
-/** Says who reads, for a gateway to record. @throws where that cannot be said; then nothing should be read */
-export async function noteTableReading(session: TableSession, reading: AuditReadEvent): Promise<void> {
+/** Announces a read access for a gateway to record. @throws if that fails; then nothing should be read */
+export async function announceTableRead(session: TableSession, reading: AuditReadEvent): Promise<void> {
   await session.query('INSERT INTO osl_audit.reading (id, reading) VALUES ($1, $2)', [
     randomUUID(),
     JSON.stringify(reading),

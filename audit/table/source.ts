@@ -1,22 +1,19 @@
+import { openSession, type PostgresSession, type ResultRow } from '../../src/base/postgres/index.js';
 import {
   encodeFrame,
   encodeHeader,
-  type KnownPlace,
+  type KnownBoundary,
   type LeafRange,
   type LogIndex,
   type LogLeaf,
   type LogSource,
   type StoredRecord,
+  splitHashes,
 } from '../index.js';
-import type { ResultRow, TableSession } from './session.js';
 
-/** Rows asked for at a time. */
 const PAGE = 5_000;
 
-/**
- * The log of one writer as rows: the bytes of the segments that they would be on disk, so that whoever checks those
- * checks these.
- */
+/** Log of one writer in tables, converted to the bytes of segment files, so that the same verifier reads both. */
 export function tableSource(session: TableSession, writer: string): LogSource {
   const notes = async (where: string): Promise<Buffer> => {
     const rows = await session.query(`SELECT note FROM osl_audit.checkpoint WHERE writer = $1 AND ${where}`, [
@@ -47,7 +44,7 @@ export function tableSource(session: TableSession, writer: string): LogSource {
   });
 }
 
-/** By the indexes of the table; leaves are hashed where they are. */
+/** Uses the table's indexes; the database hashes the leaves. */
 function tableIndex(session: TableSession, writer: string): LogIndex {
   return Object.freeze({
     recordsOf: async (requestId: string) => {
@@ -68,9 +65,9 @@ function tableIndex(session: TableSession, writer: string): LogIndex {
         [writer],
       );
       return rows.map(
-        ({ first_seq: size, frontier }): KnownPlace => ({
+        ({ first_seq: size, frontier }): KnownBoundary => ({
           size: Number(size),
-          roots: rootsIn(bytes(frontier)),
+          roots: splitHashes(bytes(frontier)),
         }),
       );
     },
@@ -94,19 +91,12 @@ async function* leavesIn(
     }
 }
 
-function rootsIn(frontier: Buffer): readonly Buffer[] {
-  const count = Math.floor(frontier.length / HASH_BYTES);
-  return Array.from({ length: count }, (_, i) => frontier.subarray(i * HASH_BYTES, (i + 1) * HASH_BYTES));
-}
-
-const HASH_BYTES = 32;
-
-/** `found`, the rows of one request, by their own index whatever else is asked of them: they are few. */
+/** CTE `found`: the rows of one request, materialized so that the planner uses the index on request_id. */
 export function foundByRequest(parameter: string): string {
   return `WITH found AS MATERIALIZED (SELECT * FROM osl_audit.record WHERE request_id = ${parameter})`;
 }
 
-/** Writers of the table, the oldest first. */
+/** Writers in the table, oldest first. */
 export async function writersIn(session: TableSession): Promise<readonly string[]> {
   const rows = await session.query('SELECT writer FROM osl_audit.writer ORDER BY since, writer');
   return rows.map(({ writer }) => text(writer));
@@ -148,4 +138,29 @@ export function text(value: ResultRow[string]): string {
 export function bytes(value: ResultRow[string]): Buffer {
   if (Buffer.isBuffer(value)) return value;
   throw new TypeError('the table of the audit log has other columns than its schema says');
+}
+
+export type { ResultRow };
+
+/** Connection to the log's database. */
+export type TableSession = Pick<PostgresSession, 'query' | 'open' | 'cut' | 'end'>;
+
+/** Connection URL, read again for each connection because the password may change. */
+export type TableUrl = () => string;
+
+const CONNECT_MS = 5_000;
+/** Wait beyond the statement timeout for the server's own timeout error, ms. */
+const GRACE_MS = 1_000;
+
+/** @throws errors of `pg` if the database does not answer or rejects the login */
+export async function connectTable(url: TableUrl, statementMs: number): Promise<TableSession> {
+  return openSession({
+    connectionString: url(),
+    application_name: 'osl audit',
+    connectionTimeoutMillis: CONNECT_MS,
+    statement_timeout: statementMs,
+    silenceMs: statementMs + GRACE_MS,
+    // The search path excludes user-defined functions; synchronous_commit makes answered commits durable.
+    options: '-c search_path=pg_catalog -c synchronous_commit=on -c client_encoding=UTF8',
+  });
 }

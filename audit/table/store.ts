@@ -21,29 +21,37 @@ import {
   type SegmentHeader,
   type SegmentStore,
   type Signer,
+  splitHashes,
 } from '../index.js';
-import { connectTable, type ResultRow, type TableSession, type TableUrl } from './session.js';
-import { bytes, tableSource, text } from './source.js';
+import {
+  bytes,
+  connectTable,
+  type ResultRow,
+  type TableSession,
+  type TableUrl,
+  tableSource,
+  text,
+} from './source.js';
 
 export interface TableOptions {
   readonly url: TableUrl;
-  /** Directory for the keys of fingerprints. */
+  /** Directory of the fingerprint keys. */
   readonly dir: string;
   readonly segmentBytes: number;
-  /** After which a statement that is not answered is given up, ms. */
+  /** Statement timeout, ms. */
   readonly deadlineMs: number;
 }
 
 /**
- * The log in tables of a Postgres. The lock is of the connection that inserts, so nobody who has lost it can insert:
- * the database ends both together.
+ * Audit log in Postgres tables. The connection that inserts holds the lock, so losing the lock also ends the ability
+ * to insert.
  */
 export class TableStore implements LogStore {
   readonly readings: ReadingQueue = tableReadings(() => this.#connected());
   readonly #options: TableOptions;
   #session: TableSession | null = null;
   #writer = '';
-  #standing: LogState = { epoch: 0, open: new Map() };
+  #state: LogState = { epoch: 0, open: new Map() };
 
   constructor(options: TableOptions) {
     this.#options = options;
@@ -75,21 +83,21 @@ export class TableStore implements LogStore {
     await this.#register(session, signer);
     const base = options.base ?? (await this.#base(session, signer));
     const { recovered } = await recoverLog(source, signer, { ...options, base }).catch((error: unknown) => {
-      // The place was not vouched for after all: then from the first record on.
+      // The base is not valid: recover from the first record.
       if (options.base !== undefined || !(error instanceof AuditDamaged)) throw error;
       return recoverLog(source, signer, options);
     });
-    if (options.base !== undefined && recovered.epoch > this.#standing.epoch) {
+    if (options.base !== undefined && recovered.epoch > this.#state.epoch) {
       const why = `another writer has written as ${signer.writer} meanwhile`;
       throw new AuditDamaged(source.place, 0, recovered.seq, why);
     }
     const open = new Map(recovered.orphans.map((record) => [record.request_id, record]));
-    this.#standing = { epoch: recovered.epoch, open };
+    this.#state = { epoch: recovered.epoch, open };
     return { ...recovered, cut: null };
   }
 
   segments(recovered: RecoveredLog): SegmentStore {
-    return new TableSegments(this.#connected(), this.#writer, this.#options, recovered, this.#standing);
+    return new TableSegments(this.#connected(), this.#writer, this.#options, recovered, this.#state);
   }
 
   async notes(): Promise<NoteStore> {
@@ -97,7 +105,7 @@ export class TableStore implements LogStore {
   }
 
   rotated(): void {
-    // Each segment says in its row what stood before it.
+    // The segment's row already contains the state before it.
   }
 
   async retain(note: Buffer, { base }: RetirementPlan): Promise<void> {
@@ -108,7 +116,7 @@ export class TableStore implements LogStore {
   }
 
   async release(): Promise<void> {
-    // The gateway may not delete: `osl_audit.prune()` drops the partitions that nobody keeps a record in.
+    // The gateway may not delete; `osl_audit.prune()` drops expired partitions.
   }
 
   async close(): Promise<void> {
@@ -154,7 +162,7 @@ export class TableStore implements LogStore {
     }
   }
 
-  /** The beginning of the newest segment that a checkpoint covers: what stood before it, it says itself. */
+  /** State before the newest segment covered by a checkpoint, as its row contains it. */
   async #base(session: TableSession, signer: Signer): Promise<RecoverBase> {
     const [row] = await session.query(
       `SELECT segment, first_seq, chain, frontier, unanswered,
@@ -171,26 +179,23 @@ export class TableStore implements LogStore {
   }
 }
 
-/** State of the log beside its end. */
+/** Mutable state shared with the current segment. */
 interface LogState {
-  /** The newest that we began. */
+  /** Newest epoch begun by this process. */
   epoch: number;
-  /** Allowed decisions without an outcome, as they stand at the end of what was appended. */
+  /** Allowed decisions without an outcome. */
   readonly open: Map<string, AuditRecord>;
 }
 
-/** The place before a segment, as its row has it; null where it contradicts itself. */
+/** State before a segment, from its row; null if it contradicts itself. */
 function baseIn(row: ResultRow): RecoverBase | null {
-  const packed = bytes(row['frontier']);
-  const roots = Array.from({ length: packed.length / 32 }, (_, i) =>
-    packed.toString('latin1', 32 * i, 32 * i + 32),
-  );
+  const roots = splitHashes(bytes(row['frontier'])).map((root) => root.toString('latin1'));
   const seq = Number(row['first_seq']);
   try {
     const frontier = Frontier.of(seq, roots);
     const [segment, epoch] = [Number(row['segment']) - 1, Number(row['before'] ?? 0)];
     const open: unknown = row['unanswered'];
-    // What a gateway put there; an outcome is all that comes of it.
+    // written by a gateway; used only to add outcomes
     return {
       base: { segment, epoch, seq, chain: bytes(row['chain']), frontier },
       open: open as AuditRecord[],
@@ -200,17 +205,17 @@ function baseIn(row: ResultRow): RecoverBase | null {
   }
 }
 
-/** Records, one statement for each group commit. */
+/** Inserts one group commit per statement. */
 class TableSegments implements SegmentStore {
   readonly #session: TableSession;
   readonly #writer: string;
   readonly #options: TableOptions;
-  readonly #standing: LogState;
+  readonly #state: LogState;
   #number: number;
   #used = 0;
   #seq: number;
   #chain: Buffer;
-  /** Day of the partition, as the database said it, and by our own clock. */
+  /** Day of the partition by the database's clock; `#today` is by our clock. */
   #day = '';
   #today = '';
   #fingerprints: Fingerprints | null = null;
@@ -220,12 +225,12 @@ class TableSegments implements SegmentStore {
     writer: string,
     options: TableOptions,
     { segment, seq, chain }: RecoveredLog,
-    standing: LogState,
+    state: LogState,
   ) {
     this.#session = session;
     this.#writer = writer;
     this.#options = options;
-    this.#standing = standing;
+    this.#state = state;
     this.#number = segment;
     this.#seq = seq;
     this.#chain = chain;
@@ -254,12 +259,12 @@ class TableSegments implements SegmentStore {
         firstSeq,
         chain,
         Buffer.concat(before.roots.map((root) => Buffer.from(root, 'latin1'))),
-        JSON.stringify([...this.#standing.open.values()]),
+        JSON.stringify([...this.#state.open.values()]),
       ],
     );
     this.#day = text(row?.['day']);
     this.#today = today();
-    this.#standing.epoch = epoch;
+    this.#state.epoch = epoch;
     this.#number = segment;
     this.#used = 0;
     this.#seq = firstSeq;
@@ -302,7 +307,7 @@ class TableSegments implements SegmentStore {
   }
 
   async finish(): Promise<void> {
-    // The connection is the store's.
+    // The store closes the connection.
   }
 
   async abandon(): Promise<void> {
@@ -314,13 +319,13 @@ class TableSegments implements SegmentStore {
     return this.#fingerprints;
   }
 
-  /** Keeps in mind which allowed decisions have no outcome: the next segment says so. */
+  /** Tracks allowed decisions without an outcome for the next segment's row. */
   #follow(record: string): void {
     const [, kind, request = ''] = KIND.exec(record) ?? [];
-    if (kind === 'outcome') this.#standing.open.delete(JSON.parse(`"${request}"`) as string); // a string of canonical JSON
+    if (kind === 'outcome') this.#state.open.delete(JSON.parse(`"${request}"`) as string); // JSON string
     if (kind !== 'decision' || !record.includes('"decision":"allow"')) return;
-    const decision = JSON.parse(record) as AuditRecord; // our own
-    if (decision.decision === 'allow') this.#standing.open.set(decision.request_id, decision);
+    const decision = JSON.parse(record) as AuditRecord; // written by us
+    if (decision.decision === 'allow') this.#state.open.set(decision.request_id, decision);
   }
 }
 
@@ -332,7 +337,7 @@ SELECT $1::date, $2, $3::bigint, $4::bigint + n - 1, $4::bigint, decode(previous
   FROM unnest(string_to_array($5, E'\\n'), string_to_array($6, E'\\n'), string_to_array($7, E'\\n'))
        WITH ORDINALITY AS u (record, previous, chain, n)`;
 
-/** Canonical JSON has no line end in it. */
+/** Canonical JSON contains no newline. */
 function lines(records: readonly string[]): string {
   return records.join('\n');
 }
@@ -359,7 +364,7 @@ function tableNotes(session: TableSession, writer: string): NoteStore {
   };
 }
 
-/** Of all gateways that are connected the one that has the lock records what was read. */
+/** Reads are recorded by the one gateway that holds the advisory lock. */
 function tableReadings(connected: () => TableSession): ReadingQueue {
   const recorders = new WeakSet<TableSession>();
   const records = async (session: TableSession): Promise<boolean> => {

@@ -1,6 +1,4 @@
-/** Those who keep checkpoints of the audit log beside it. */
-export { objectStoreWitness } from './object-store.js';
-export { witnessAt } from './places.js';
-export { signedHeaders } from './sigv4.js';
-export { WITNESS_SCHEMA, witnessGrants } from './table.js';
-export { Witnesses, witnessed } from './witness.js';
+/** External witnesses that store checkpoints of the audit log. */
+export { objectStoreWitness, signedHeaders } from './object-store.js';
+export { WITNESS_SCHEMA, witnessAt, witnessGrants } from './places.js';
+export { parseCheckpointNote, Witnesses } from './witness.js';

@@ -1,21 +1,21 @@
-import { type S3Credentials, signedHeaders } from './sigv4.js';
+import { createHash, createHmac } from 'node:crypto';
 import { nameOf, WITNESS_MS, type Witness } from './witness.js';
 
 export interface ObjectStore {
-  /** Such as https://s3.eu-central-1.amazonaws.com; buckets stand in the path. */
+  /** Base URL such as https://s3.eu-central-1.amazonaws.com; path-style access. */
   readonly endpoint: string;
   readonly region: string;
   readonly bucket: string;
-  /** Before each name; empty, or with a slash at its end. */
+  /** Prefix of object names: empty, or ending in a slash. */
   readonly prefix: string;
   readonly credentials: S3Credentials;
 }
 
 const EMPTY = new Uint8Array();
-/** Answer where an object of that name is there already. */
+/** Status if the object already exists. */
 const THERE = 412;
 
-/** A bucket of an S3-compatible store. Give it object lock, or a role that may put and not delete. */
+/** Witness in an S3-compatible bucket. Protect it with object lock or a role that may put but not delete. */
 export function objectStoreWitness(store: ObjectStore): Witness {
   const { bucket, prefix } = store;
   return {
@@ -81,4 +81,73 @@ function ask(
     signal: AbortSignal.timeout(WITNESS_MS),
     ...sent,
   });
+}
+
+export interface S3Credentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken: string | null;
+}
+
+export interface S3Request {
+  readonly method: 'GET' | 'PUT';
+  readonly url: URL;
+  readonly region: string;
+  /** Additional headers to sign; lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+}
+
+/** Adds AWS Signature Version 4 to the headers of a request. */
+export function signedHeaders(
+  { method, url, region, headers, body }: S3Request,
+  { accessKeyId, secretAccessKey, sessionToken }: S3Credentials,
+  now: Date,
+): Readonly<Record<string, string>> {
+  const time = now.toISOString().replace(/[-:]|\.\d{3}/g, '');
+  const day = time.slice(0, 8);
+  const digest = createHash('sha256').update(body).digest('hex');
+  const all: Record<string, string> = {
+    ...headers,
+    host: url.host,
+    'x-amz-content-sha256': digest,
+    'x-amz-date': time,
+    ...(sessionToken !== null && { 'x-amz-security-token': sessionToken }),
+  };
+  const names = Object.keys(all).sort();
+  const query = [...url.searchParams]
+    .map(([name, value]) => `${escaped(name)}=${escaped(value)}`)
+    .sort()
+    .join('&');
+  const canonical = [
+    method,
+    url.pathname
+      .split('/')
+      .map((part) => escaped(decodeURIComponent(part)))
+      .join('/'),
+    query,
+    ...names.map((name) => `${name}:${all[name]?.trim()}`),
+    '',
+    names.join(';'),
+    digest,
+  ].join('\n');
+  const scope = `${day}/${region}/s3/aws4_request`;
+  const text = `AWS4-HMAC-SHA256\n${time}\n${scope}\n${createHash('sha256').update(canonical).digest('hex')}`;
+  const key = [day, region, 's3', 'aws4_request'].reduce<string | Buffer>(hmac, `AWS4${secretAccessKey}`);
+  const signature = createHmac('sha256', key).update(text).digest('hex');
+  return {
+    ...all,
+    authorization: `AWS4-HMAC-SHA256 Credential=${accessKeyId}/${scope},SignedHeaders=${names.join(';')},Signature=${signature}`,
+  };
+}
+
+function hmac(key: string | Buffer, text: string): Buffer {
+  return createHmac('sha256', key).update(text).digest();
+}
+
+function escaped(text: string): string {
+  return encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
 }

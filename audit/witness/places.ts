@@ -3,11 +3,11 @@ import { link, mkdir, open, readdir, readFile, rm } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { StartProblem } from '../../src/base/start-problem.js';
+import { connectTable, type TableSession, type TableUrl } from '../table/index.js';
 import { objectStoreWitness } from './object-store.js';
-import { tableWitness } from './table.js';
-import { nameOf, WITNESS_MS, type Witness, type WitnessedSize } from './witness.js';
+import { nameOf, WITNESS_MS, type Witness, type WitnessedCheckpoint } from './witness.js';
 
-/** A receiver that is sent each checkpoint; what it keeps is handed to `osl audit verify --anchor` by whoever runs it. */
+/** Sends each checkpoint to a webhook. Its operator passes stored notes to `osl audit verify --anchor`. */
 export function webhookWitness(url: string, secret: string | null): Witness {
   return {
     name: new URL(url).origin,
@@ -20,7 +20,7 @@ export function webhookWitness(url: string, secret: string | null): Witness {
 async function send(
   url: string,
   secret: string | null,
-  { writer, size, note }: WitnessedSize,
+  { writer, size, note }: WitnessedCheckpoint,
 ): Promise<void> {
   const signature = secret === null ? null : createHmac('sha256', secret).update(note).digest('hex');
   const answer = await fetch(url, {
@@ -39,7 +39,7 @@ async function send(
   if (!answer.ok) throw new Error(`it answered ${answer.status}`);
 }
 
-/** A directory, as of another machine or of a medium that is written once. */
+/** Directory, for example on another machine or on write-once media. */
 function directoryWitness(dir: string): Witness {
   return {
     name: dir,
@@ -57,8 +57,8 @@ function directoryWitness(dir: string): Witness {
   };
 }
 
-/** Written whole under a name that is given once. */
-async function keep(dir: string, checkpoint: WitnessedSize): Promise<void> {
+/** Writes atomically; an existing note stays. */
+async function keep(dir: string, checkpoint: WitnessedCheckpoint): Promise<void> {
   const path = join(dir, nameOf(checkpoint));
   await mkdir(dirname(path), { recursive: true });
   const making = `${path}.${randomBytes(4).toString('hex')}`;
@@ -81,11 +81,11 @@ async function keep(dir: string, checkpoint: WitnessedSize): Promise<void> {
 type WitnessEnvironment = Readonly<Record<string, string | undefined>>;
 
 /**
- * A witness by where it is: a directory (`/mnt/witness`, `file:///mnt/witness`), `s3://bucket/prefix?endpoint=…`,
- * `postgres://…`, or a webhook, `https://…`.
+ * Creates a witness from a directory (`/mnt/witness`, `file:///mnt/witness`), `s3://bucket/prefix?endpoint=…`,
+ * `postgres://…`, or a webhook `https://…`.
  *
- * @param env holds the credentials of an object store, by the names of AWS
- * @param secret signs what a webhook receives
+ * @param env contains the AWS credentials of an object store
+ * @param secret signs webhook requests
  * @throws StartProblem
  */
 export function witnessAt(place: string, env: WitnessEnvironment, secret: string | null = null): Witness {
@@ -125,4 +125,46 @@ function objectStore(url: URL, env: WitnessEnvironment): Witness {
     prefix: path === '' || path.endsWith('/') ? path : `${path}/`,
     credentials: { accessKeyId, secretAccessKey, sessionToken: env['AWS_SESSION_TOKEN'] ?? null },
   });
+}
+
+/** Schema of a witness database; the gateway may insert and select. */
+export const WITNESS_SCHEMA = `
+CREATE SCHEMA osl_witness;
+CREATE TABLE osl_witness.checkpoint (
+  writer text NOT NULL,
+  size bigint NOT NULL,
+  note text NOT NULL,
+  at timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (writer, size, at)
+);`;
+
+export function witnessGrants(role: string): string {
+  return `
+GRANT USAGE ON SCHEMA osl_witness TO ${role};
+GRANT SELECT, INSERT ON osl_witness.checkpoint TO ${role};`;
+}
+
+/** Witness in a table of another database. */
+function tableWitness(url: TableUrl): Witness {
+  let session: TableSession | null = null;
+  const connected = async (): Promise<TableSession> => {
+    if (!session?.open) session = await connectTable(url, WITNESS_MS);
+    return session;
+  };
+  return {
+    name: 'the witness database',
+    keep: async ({ writer, size, note }) => {
+      await (await connected()).query(
+        'INSERT INTO osl_witness.checkpoint (writer, size, note) VALUES ($1, $2, $3)',
+        [writer, size, note],
+      );
+    },
+    kept: async () => {
+      const rows = await (await connected()).query('SELECT note FROM osl_witness.checkpoint ORDER BY at');
+      return rows.map(({ note }) => String(note));
+    },
+    close: async () => {
+      await session?.end();
+    },
+  };
 }

@@ -1,41 +1,40 @@
 import type { ServiceLog } from '../../src/base/log.js';
 
-/** Somebody else who keeps checkpoints: what the owner of the log's disk and key cannot take back. */
+/** Stores checkpoints outside the control of whoever owns the log's disk and key. */
 export interface Witness {
   /** Name used in messages; contains no secret. */
   readonly name: string;
-  /** Keeps a checkpoint of a log; one that is there already stays as it is. */
-  keep(checkpoint: WitnessedSize): Promise<void>;
-  /** All that it keeps; null where it cannot be asked. */
+  /** Stores a checkpoint; an existing one stays unchanged. */
+  keep(checkpoint: WitnessedCheckpoint): Promise<void>;
+  /** All stored notes; null if the witness cannot be queried. */
   kept(): Promise<readonly string[]> | null;
   close(): Promise<void>;
 }
 
-export interface WitnessedSize {
-  /** Id of the log's writer. */
+export interface WitnessedCheckpoint {
   readonly writer: string;
   readonly size: number;
-  /** The signed note, without its empty line. */
+  /** Signed note without the trailing empty line. */
   readonly note: string;
 }
 
-/** Log and size that a note is about; null if the text is not a note. */
-export function witnessed(note: string): WitnessedSize | null {
+/** Null if the text is not a note. */
+export function parseCheckpointNote(note: string): WitnessedCheckpoint | null {
   const [, writer = '', size] = /^osl-audit\/([\w.-]{1,64})\n(0|[1-9]\d{0,15})\n/.exec(note) ?? [];
   return size === undefined ? null : { writer, size: Number(size), note };
 }
 
-/** Name of a note where names sort by size. */
-export function nameOf({ writer, size }: WitnessedSize): string {
+/** File name of a note; names sort by size. */
+export function nameOf({ writer, size }: WitnessedCheckpoint): string {
   return `${writer}/${String(size).padStart(16, '0')}.note`;
 }
 
-/** For an answer of a witness, ms. */
+/** Timeout of a witness, ms. */
 export const WITNESS_MS = 10_000;
 
 /**
- * Hands the newest checkpoint to each witness, at intervals and at the end. A witness that does not take it delays
- * nobody's answer: the operator hears it once, and the next checkpoint covers all that it missed.
+ * Sends the newest checkpoint to each witness at intervals and on close. A failing witness delays no request: it is
+ * logged once, and the next checkpoint covers all missed ones.
  */
 export class Witnesses {
   readonly #witnesses: readonly Witness[];
@@ -52,14 +51,14 @@ export class Witnesses {
     this.#timer = setInterval(() => this.#give(), intervalMs).unref();
   }
 
-  /** A checkpoint is durable in the log. */
+  /** Called when a checkpoint is durable. */
   signed(note: string): void {
     const first = this.#newest === null;
     this.#newest = note;
     if (first) this.#give();
   }
 
-  /** Hands out the last one. */
+  /** Sends the last checkpoint, then closes the witnesses. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#give();
@@ -76,7 +75,7 @@ export class Witnesses {
   }
 
   async #giveTo(witness: Witness, note: string): Promise<void> {
-    const checkpoint = witnessed(note);
+    const checkpoint = parseCheckpointNote(note);
     if (checkpoint === null || this.#given.get(witness) === note) return;
     try {
       await witness.keep(checkpoint);

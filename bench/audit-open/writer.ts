@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openAuditLog } from '../../audit/index.js';
-import { segmentsIn, storedSeal } from '../../audit/search/seals.js';
+import { storedIndex } from '../../audit/search/index-files.js';
+import { segmentNumbers } from '../../audit/source.js';
 import { TableStore } from '../../audit/table/index.js';
 import { questionAbout } from '../support/audit-entry.js';
 
@@ -49,9 +50,9 @@ await Promise.all(Array.from({ length: CALLERS }, () => new Promise<void>((resol
 while (log.stats().anchored < log.stats().records) await sleep(20);
 // As a server that has run for a while leaves it: all complete segments but the newest are sealed.
 for (;;) {
-  const complete = url === null ? (await segmentsIn(dir)).slice(0, -1) : [];
+  const complete = url === null ? (await segmentNumbers(dir)).slice(0, -1) : [];
   const newest = complete.at(-2);
-  if (newest === undefined || (await storedSeal(dir, newest)) !== null) break;
+  if (newest === undefined || (await storedIndex(dir, newest)) !== null) break;
   await sleep(100);
 }
 process.stdout.write(`${log.stats().records}\n`);

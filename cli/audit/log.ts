@@ -3,11 +3,11 @@ import { hostname, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import {
   type AuditRecord,
+  announceRead,
   byTime,
   directorySource,
   fingerprintsOf,
   type LogSource,
-  noteReading,
   PUBLIC_KEY_FILE,
   readRecords,
   searchRecords,
@@ -67,7 +67,7 @@ function directoryLog(dir: string): ReadLog {
       return count === 0 ? [] : sorted.slice(-count);
     },
     follow: (after, signal) => dirs.map((chain) => followChain(chain, after, signal)),
-    note: (reading) => noteReading(dir, reading),
+    note: (reading) => announceRead(dir, reading),
   };
 }
 

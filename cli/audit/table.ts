@@ -8,10 +8,10 @@ import {
   type LogSource,
 } from '../../audit/index.js';
 import {
+  announceTableRead,
   connectTable,
   gatewayGrants,
   maintenanceGrants,
-  noteTableReading,
   readerGrants,
   recordsAfter,
   SCHEMA,
@@ -91,7 +91,7 @@ function tableLog(session: TableSession, writers: readonly string[], keyDirs: re
     },
     newest: (count) => tailTable(session, count),
     follow: (after, signal) => [followed(session, writers, after, signal)],
-    note: (reading) => noteTableReading(session, reading),
+    note: (reading) => announceTableRead(session, reading),
   };
 }
 

@@ -1,5 +1,10 @@
 import { type Access, compile, QueryError } from 'osl-compiler';
-import { effectiveAccess, NOWHERE, type PolicySnapshot, supposedIdentity } from '../../policy/index.js';
+import {
+  effectiveAccess,
+  hypotheticalClaims,
+  NO_CIRCUMSTANCES,
+  type PolicySnapshot,
+} from '../../policy/index.js';
 import type { FunctionEntry } from '../../src/model/graph/language.js';
 import { everythingIn } from '../../src/model/graph/visible.js';
 import {
@@ -157,6 +162,6 @@ function faultOf(
 
 function accessOf({ manifest: { catalog }, snapshot }: ValidModel, subject: string | null): Access {
   if (subject === null || snapshot === null) return everythingIn(catalog);
-  const identity = supposedIdentity({ chain: [subject], roles: null }, snapshot);
-  return effectiveAccess(identity, snapshot, catalog, { ...NOWHERE, now: Date.now() });
+  const identity = hypotheticalClaims({ chain: [subject], roles: null }, snapshot);
+  return effectiveAccess(identity, snapshot, catalog, { ...NO_CIRCUMSTANCES, now: Date.now() });
 }

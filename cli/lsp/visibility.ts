@@ -2,10 +2,10 @@ import type { Catalog, Relation } from 'osl-compiler';
 import {
   effectiveAccess,
   type GrantReason,
-  NOWHERE,
+  hypotheticalClaims,
+  NO_CIRCUMSTANCES,
   type PolicySnapshot,
   reasonsFor,
-  supposedIdentity,
 } from '../../policy/index.js';
 import {
   type CatalogName,
@@ -70,9 +70,9 @@ function* visibilities(
   snapshot: PolicySnapshot,
   catalog: Catalog,
 ): Generator<SubjectVisibility> {
-  const circumstances = { ...NOWHERE, now: Date.now() };
+  const circumstances = { ...NO_CIRCUMSTANCES, now: Date.now() };
   for (const subject of [...snapshot.subjects.keys()].slice(0, MOST_SUBJECTS)) {
-    const identity = supposedIdentity({ chain: [subject], roles: null }, snapshot);
+    const identity = hypotheticalClaims({ chain: [subject], roles: null }, snapshot);
     const access = effectiveAccess(identity, snapshot, catalog, circumstances);
     const visibility = widestVisibility(relation, object.column, catalog, access);
     const { grants } = reasonsFor(relation.name, identity, access, snapshot, catalog);

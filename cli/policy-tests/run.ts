@@ -2,11 +2,11 @@ import type { Relation } from 'osl-compiler';
 import {
   compileSnapshot,
   type GrantDocument,
+  hypotheticalClaims,
   type PolicyDocument,
   PolicyProblems,
   type PolicySnapshot,
   type RoleDocument,
-  supposedIdentity,
 } from '../../policy/index.js';
 import type { Manifest } from '../../src/model/manifest/index.js';
 import type { PolicyTest, PolicyTests } from './document.js';
@@ -105,7 +105,7 @@ async function isNoticed(
   const changed = compiled(stand, snapshot, document);
   if (changed === null) return true;
   for (const test of tests) {
-    if (!supposedIdentity(test, snapshot).aclRoles.includes(role)) continue;
+    if (!hypotheticalClaims(test, snapshot).aclRoles.includes(role)) continue;
     if ((await faultsOf(stand, changed, test)).length > 0) return true;
   }
   return false;

@@ -1,8 +1,8 @@
 import { InternalError } from 'osl-compiler';
 import {
-  createGuesses,
   createLeasedLimiter,
   createLimitBooks,
+  createPasswordGuesses,
   type LeasedLimiter,
   LIMIT_BUCKETS,
   LIMIT_COUNTERS,
@@ -229,7 +229,7 @@ type LimitMessage = 'lease' | 'charge' | 'handBack' | 'limits' | 'wrongPassword'
 export class SharedLimits {
   readonly #books;
   readonly #quotas = new QuotaBook();
-  readonly #guesses = createGuesses();
+  readonly #guesses = createPasswordGuesses();
   #known = false;
 
   /** @param peerOf channel to a serving worker; null if none serves */

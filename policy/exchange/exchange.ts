@@ -7,10 +7,9 @@ import { isExpired } from '../tokens/claims.js';
 import { mintToken, type SigningKey } from '../tokens/mint.js';
 import type { TokenVerifier } from '../tokens/token.js';
 import { MAX_LIFETIME_SECONDS, MAX_TOKEN_BYTES } from '../tokens/token-fault.js';
-import { refuseExchange } from './fault.js';
-import { type IdentityTokenKind, verifyIdentityToken } from './identity-token.js';
+import { type IdentityTokenKind, refuseExchange, verifyIdentityToken } from './identity-token.js';
 import {
-  delegated,
+  delegate,
   type ExchangeParty,
   identityParty,
   isActorToken,
@@ -19,39 +18,39 @@ import {
   ruleFor,
 } from './party.js';
 
-/** Value of `iss` in tokens that the exchange makes. */
+/** `iss` of exchanged tokens. */
 export const EXCHANGE_ISSUER = 'osl-exchange';
 
-/** A token that came with an exchange, and what it was given as. */
-export interface GivenToken {
+/** Token presented for an exchange, and its declared type. */
+export interface PresentedToken {
   readonly token: string;
   /** `jwt`: an actor token. */
   readonly kind: IdentityTokenKind | 'jwt';
 }
 
 export interface ExchangeRequest {
-  readonly subject: GivenToken;
-  /** Token of the actor; null if there is none. */
-  readonly actor: GivenToken | null;
-  /** True if admin roles are claimed, as far as the rule has them. */
+  readonly subject: PresentedToken;
+  /** Null without an actor. */
+  readonly actor: PresentedToken | null;
+  /** True if the admin roles that the rule allows are claimed. */
   readonly admin: boolean;
 }
 
 export interface ExchangeParts extends PartyReader {
   readonly tenant: string;
-  /** An Ed25519 private key. */
+  /** Ed25519 private key. */
   readonly key: () => KeyObject;
 }
 
-/** Result of an exchange before its token is made. */
+/** Result of an exchange before its token is signed. */
 export interface ApprovedExchange {
   readonly identity: Identity;
   readonly by: ExchangeParty['by'];
-  /** Signs the token of `identity`. @throws QueryError E3001 where it would be too large */
+  /** Signs the token of `identity`. @throws QueryError E3001 if it would be too large */
   mint(): Promise<string>;
 }
 
-/** Works out whom a request for an exchange is, by the rules of `snapshot`. @throws QueryError E3001, E5033 */
+/** Evaluates an exchange request by the rules of `snapshot`. @throws QueryError E3001, E5033 */
 export async function exchange(
   { subject, actor, admin }: ExchangeRequest,
   snapshot: PolicySnapshot,
@@ -59,12 +58,12 @@ export async function exchange(
 ): Promise<ApprovedExchange> {
   const first = await partyOf(subject.token, subject.kind, snapshot, parts);
   const second = actor === null ? null : await partyOf(actor.token, actor.kind, snapshot, parts);
-  const party = second === null ? first : delegated(first, second);
+  const party = second === null ? first : delegate(first, second);
   const identity = identityOf(party, admin ? party.roles : [], parts);
-  return Object.freeze({ identity, by: party.by, mint: () => minted(identity, parts.key()) });
+  return Object.freeze({ identity, by: party.by, mint: () => signToken(identity, parts.key()) });
 }
 
-/** Identity of a party for the next 300 s, or until its token ends. @throws QueryError E3001 */
+/** Identity valid for 300 s or until the party's token ends. @throws QueryError E3001 */
 function identityOf(
   party: ExchangeParty,
   roles: readonly string[],
@@ -89,7 +88,7 @@ function identityOf(
   });
 }
 
-async function minted(identity: Identity, privateKey: KeyObject): Promise<string> {
+async function signToken(identity: Identity, privateKey: KeyObject): Promise<string> {
   const key: SigningKey = { algorithm: 'EdDSA', privateKey };
   const {
     tenant,
@@ -125,8 +124,8 @@ interface DirectParts extends PartyReader {
 const CACHE_SIZE = 10_000;
 
 /**
- * A verifier that takes access tokens too, where a rule of the policy says that they are good as they are: each stands
- * for what it would be exchanged for, under the policy of now, without admin roles.
+ * Verifier that also accepts access tokens directly, if a rule of the policy allows it. The identity is the one that
+ * an exchange under the current policy would give, without admin roles.
  */
 export function withDirectTokens(actor: TokenVerifier, parts: DirectParts): TokenVerifier {
   const verified = new LRUCache<string, { readonly snapshot: PolicySnapshot; readonly identity: Identity }>({
@@ -135,9 +134,9 @@ export function withDirectTokens(actor: TokenVerifier, parts: DirectParts): Toke
 
   function knownDirect(token: string): Identity | null {
     if (!parts.any() || token.length > MAX_TOKEN_BYTES) return null;
-    const found = verified.get(nameOf(token));
+    const found = verified.get(cacheKeyOf(token));
     if (found === undefined || found.snapshot !== parts.snapshot()) return null;
-    // Another identity in time: the one of before is good for as long as a token.
+    // A new identity is made once the cached one has reached the lifetime of a token.
     return parts.now() < found.identity.expiresAt * 1_000 && !isExpired(found.identity, parts.now())
       ? found.identity
       : null;
@@ -153,9 +152,9 @@ export function withDirectTokens(actor: TokenVerifier, parts: DirectParts): Toke
     const claims = await verifyIdentityToken(token, 'access_token', parts.issuerOf, parts.now());
     const rule = ruleFor(claims, snapshot);
     if (!rule.direct) refuseExchange('direct');
-    // It is the token itself that is shown: by its own id it is revoked.
+    // Keeps the id of the presented token, so that it can be revoked by it.
     const identity = identityOf(identityParty(claims, rule), [], parts, claims.tokenId);
-    verified.set(nameOf(token), { snapshot, identity });
+    verified.set(cacheKeyOf(token), { snapshot, identity });
     return identity;
   }
 
@@ -169,6 +168,6 @@ export function withDirectTokens(actor: TokenVerifier, parts: DirectParts): Toke
   });
 }
 
-function nameOf(token: string): string {
+function cacheKeyOf(token: string): string {
   return hash('sha256', token, 'base64');
 }

@@ -1,18 +1,18 @@
 import { hash } from 'node:crypto';
-import { isName } from '../is-name.js';
+import { queryError } from 'osl-compiler/errors';
 import { checkTime } from '../tokens/claims.js';
 import type { KeySource } from '../tokens/keys.js';
 import type { JsonObject } from '../tokens/strict-json.js';
 import { readCompact, readObject, readSigningHeader, verifySignature } from '../tokens/token.js';
-import { type ExchangeFault, refuseExchange } from './fault.js';
+import { isName } from '../tokens/token-fault.js';
 
-/** Somebody who says who people are: an OIDC provider. */
+/** OIDC provider. */
 export interface IdentityIssuer {
-  /** Values of `iss` in its tokens. The policy's rules use the first. */
+  /** Values of `iss` in its tokens; rules of the policy use the first. */
   readonly issuers: readonly string[];
-  /** Of which an access token must name one: this service. */
+  /** Names of this service, one of which an access token must name. */
   readonly audiences: readonly string[];
-  /** Clients whose ID tokens are taken, by their ids. */
+  /** Ids of clients whose ID tokens are accepted. */
   readonly clients: readonly string[];
   readonly skewSeconds: number;
   readonly maxLifetimeSeconds: number;
@@ -22,19 +22,19 @@ export interface IdentityIssuer {
 export type IdentityTokenKind = 'id_token' | 'access_token';
 
 /** Claims of a verified token of an issuer. */
-export interface IdentityClaims {
-  /** As the policy's rules call it. */
+export interface IssuerClaims {
+  /** Issuer name used in rules of the policy. */
   readonly issuer: string;
   readonly claims: JsonObject;
   /** Seconds since the epoch. */
   readonly issuedAt: number;
   readonly expiresAt: number;
   readonly skewSeconds: number;
-  /** Its `jti`; of a token without one, a hash of it. */
+  /** `jti`, else a hash of the token. */
   readonly tokenId: string;
 }
 
-/** RFC 9068 names access tokens; OIDC leaves ID tokens without a name of their own. */
+/** Access token types of RFC 9068; OIDC defines none for ID tokens. */
 const ACCESS_TYPES: readonly unknown[] = ['at+jwt', 'application/at+jwt'];
 const PLAIN_TYPES: readonly unknown[] = [undefined, 'JWT', 'jwt'];
 /** Claims that only ID tokens have (OpenID Connect Core 1.0, 2 and 3.3.2.11). */
@@ -42,8 +42,8 @@ const ID_CLAIMS = ['nonce', 'at_hash', 'c_hash'] as const;
 const MAX_AUDIENCES = 64;
 
 /**
- * Verifies a token that says who somebody is, as strictly as an actor token: form, header, signature, issuer, audience,
- * times. `iss` is read before the signature, and picks among configured issuers alone.
+ * Verifies an identity token as strictly as an actor token: form, header, signature, issuer, audience, times. `iss`
+ * is read before the signature, but only selects among configured issuers.
  *
  * @param now ms since the epoch
  * @throws QueryError E3001, E5033
@@ -53,7 +53,7 @@ export async function verifyIdentityToken(
   kind: IdentityTokenKind,
   issuerOf: (issuer: unknown) => IdentityIssuer | null,
   now: number,
-): Promise<IdentityClaims> {
+): Promise<IssuerClaims> {
   const compact = readCompact(token);
   const typ = compact.header.get('typ');
   const named = ACCESS_TYPES.includes(typ);
@@ -88,7 +88,7 @@ function checkAudience(
   const list: readonly unknown[] = Array.isArray(value) ? value : [value];
   if (list.length > MAX_AUDIENCES || !list.every(isName)) refuseExchange('audience');
   if (!wanted.some((name) => list.includes(name))) refuseExchange('audience');
-  // OpenID Connect Core 1.0, 3.1.3.7: of several audiences, whom the token was made for.
+  // OpenID Connect Core 1.0, 3.1.3.7: `azp` is required with several audiences.
   const party = claims.get('azp');
   if (kind !== 'id_token' || (party === undefined && list.length === 1)) return;
   if (!clients.some((client) => client === party)) refuseExchange('party');
@@ -113,12 +113,42 @@ function seconds(value: unknown, fault: ExchangeFault): number {
   return value;
 }
 
-/** By what a token is revoked: its `jti`, or where it has none that serves, a hash of it. */
+/** Id for revocation: a valid `jti`, else a hash of the token. */
 function tokenIdOf(token: string, jti: unknown): string {
   return isName(jti) ? jti : `sha256:${hash('sha256', token, 'base64url')}`;
 }
 
-/** As `tokenIdOf`, of a token that nobody has verified. @throws QueryError E3001 for a text that is none */
+/** Revocation id of an unverified token. @throws QueryError E3001 if it is malformed */
 export function tokenIdIn(token: string): string {
   return tokenIdOf(token, readObject(readCompact(token).payload, 'payload').get('jti'));
+}
+
+/** Reasons for refusing an identity token. They name the rule and contain nothing from the token. */
+const EXCHANGE_FAULTS = Object.freeze({
+  type: 'header `typ` is not that of an ID or access token',
+  secretAlgorithm: 'it must be signed with a key of its issuer: RS256, ES256 or EdDSA',
+  kind: 'it is not a token of the kind that it is given as',
+  issuer: 'claim `iss` is no issuer whose tokens are exchanged here',
+  audience: 'claim `aud` does not name this service',
+  party: 'claim `azp` does not name a client of this service',
+  subject: 'claim `sub` must be a name',
+  issuedAt: 'claim `iat` must be a whole number of seconds',
+  expiry: 'claim `exp` must be a whole number of seconds',
+  notBefore: 'claim `nbf` must be a whole number of seconds',
+  order: 'claim `exp` must be later than `iat`',
+  lifetime: 'it lives longer than its issuer may have it',
+  rule: 'no rule of the policy takes it',
+  name: 'the rule that takes it finds no subject in its claims',
+  attribute: 'a claim has a value that is not of the type which policy compares it with',
+  chain: 'the chain of the two tokens is too long, or names somebody twice',
+  mayAct: 'its claim `may_act` names another actor',
+  direct: 'the rule that takes it wants it exchanged first',
+  large: 'what it would become is larger than a token may be',
+});
+
+export type ExchangeFault = keyof typeof EXCHANGE_FAULTS;
+
+/** @throws QueryError E3001 */
+export function refuseExchange(fault: ExchangeFault): never {
+  throw queryError('invalidToken', { reason: EXCHANGE_FAULTS[fault] });
 }

@@ -1,12 +1,11 @@
 import type { ExchangedMember } from '../identity.js';
-import { isName } from '../is-name.js';
-import { refuse } from '../tokens/token-fault.js';
+import { isName, refuse } from '../tokens/token-fault.js';
 
-/** Of one subject: attributes, and values of each. */
+/** Limits per subject: attributes, and values of each. */
 const MAX_ATTRIBUTES = 64;
 const MAX_VALUES = 256;
 
-/** Claim `exchange` of an exchanged token: one entry for each subject of its chain. */
+/** Claim `exchange` of an exchanged token: one entry per subject of the chain. */
 export function membersClaim(members: readonly ExchangedMember[]): readonly object[] {
   return members.map(({ rule, roles, attributes, from = [] }) => ({
     ...(rule !== null && { rule }),
@@ -16,7 +15,7 @@ export function membersClaim(members: readonly ExchangedMember[]): readonly obje
   }));
 }
 
-/** Reads it, of a token that the exchange signed. Throws E3001. */
+/** Parses claim `exchange` of a token that the exchange signed. Throws E3001. */
 export function readMembers(value: unknown, chainLength: number): readonly ExchangedMember[] {
   if (!Array.isArray(value) || value.length !== chainLength) refuse('exchange');
   const members: readonly unknown[] = value;

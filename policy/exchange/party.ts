@@ -4,20 +4,20 @@ import type { PolicySnapshot } from '../snapshot.js';
 import type { JsonObject } from '../tokens/strict-json.js';
 import { readCompact } from '../tokens/token.js';
 import { TOKEN_TYPE } from '../tokens/token-fault.js';
-import { refuseExchange } from './fault.js';
 import {
-  type IdentityClaims,
   type IdentityIssuer,
   type IdentityTokenKind,
+  type IssuerClaims,
+  refuseExchange,
   verifyIdentityToken,
 } from './identity-token.js';
 import type { ExchangeRule } from './rule.js';
 
-/** Party of an exchange: whom one of its tokens speaks for, and the rights it brings. */
+/** Party of an exchange: subject and rights of one of its tokens. */
 export interface ExchangeParty {
   /** Root to leaf. */
   readonly chain: readonly string[];
-  /** One for each of `chain`. */
+  /** One per element of `chain`. */
   readonly members: readonly ExchangedMember[];
   readonly aclRoles: readonly string[];
   /** Admin roles that it may claim. */
@@ -26,19 +26,18 @@ export interface ExchangeParty {
   readonly expiresAt: number;
   /** Claims that conditions of grants may use. */
   readonly claims: ClaimValues;
-  /** The rule that took it; null for an actor token. */
+  /** Matching rule; null for an actor token. */
   readonly by: { readonly rule: string; readonly issuer: string } | null;
-  /** The only actor that may act for it, as its issuer names it; null for anybody. */
+  /** `sub` of the only permitted actor; null if unrestricted. */
   readonly mayAct: string | null;
-  /** Issuer's name of it; null for an actor token. */
+  /** `sub` claim; null for an actor token. */
   readonly sub: string | null;
-  /** The tokens that say so: as they can be revoked. */
+  /** Source tokens, for revocation. */
   readonly sources: readonly ParentToken[];
 }
 
 type ClaimValues = ReadonlyMap<string, readonly string[]>;
 
-/** Reader of the tokens of an exchange. */
 export interface PartyReader {
   readonly issuerOf: (issuer: unknown) => IdentityIssuer | null;
   readonly verifyActor: (token: string) => Promise<Identity>;
@@ -46,7 +45,7 @@ export interface PartyReader {
   readonly now: () => number;
 }
 
-/** True if a token says that it is an actor token; nothing of it is verified. @throws QueryError E3001 */
+/** True if the header declares an actor token; nothing is verified. @throws QueryError E3001 */
 export function isActorToken(token: string): boolean {
   return readCompact(token).header.get('typ') === TOKEN_TYPE;
 }
@@ -67,13 +66,13 @@ export async function partyOf(
   return identityParty(claims, ruleFor(claims, snapshot));
 }
 
-/** The first rule that takes the claims. @throws QueryError E3001 */
-export function ruleFor(claims: IdentityClaims, { exchange }: PolicySnapshot): ExchangeRule {
+/** First matching rule. @throws QueryError E3001 if none matches */
+export function ruleFor(claims: IssuerClaims, { exchange }: PolicySnapshot): ExchangeRule {
   return exchange.rules.find((rule) => rule.takes(claims)) ?? refuseExchange('rule');
 }
 
 /** @throws QueryError E3001 */
-export function identityParty(from: IdentityClaims, rule: ExchangeRule): ExchangeParty {
+export function identityParty(from: IssuerClaims, rule: ExchangeRule): ExchangeParty {
   const subject = rule.subjectOf(from) ?? refuseExchange('name');
   const member = rule.memberOf(from);
   return Object.freeze({
@@ -120,7 +119,7 @@ function actorParty(identity: Identity): ExchangeParty {
   });
 }
 
-/** RFC 8693, 4.4: whom the issuer lets act for the subject. What is there and names nobody lets nobody. */
+/** Permitted actor from claim `may_act` (RFC 8693, 4.4); empty, which permits nobody, if malformed. */
 function mayAct(claims: JsonObject): string | null {
   const value = claims.get('may_act');
   if (value === undefined) return null;
@@ -128,15 +127,15 @@ function mayAct(claims: JsonObject): string | null {
   return typeof sub === 'string' ? sub : '';
 }
 
-/** The two as one: whom the first is, and the second acting for it. @throws QueryError E3001 */
-export function delegated(subject: ExchangeParty, actor: ExchangeParty): ExchangeParty {
+/** Combines two parties: `actor` acts for `subject`. @throws QueryError E3001 */
+export function delegate(subject: ExchangeParty, actor: ExchangeParty): ExchangeParty {
   if (subject.mayAct !== null && subject.mayAct !== actor.sub) refuseExchange('mayAct');
   const chain = [...subject.chain, ...actor.chain];
   if (chain.length > 16 || new Set(chain).size < chain.length) refuseExchange('chain');
   return Object.freeze({
     chain,
     members: [...subject.members, ...actor.members],
-    // Each member's own roles bound the chain; a role that denies counts whoever brings it.
+    // The union is safe: each member's own roles bound the chain, and denying roles count whoever brings them.
     aclRoles: [...new Set([...subject.aclRoles, ...actor.aclRoles])],
     roles: subject.roles.filter((role) => actor.roles.includes(role)),
     expiresAt: Math.min(subject.expiresAt, actor.expiresAt),
@@ -148,7 +147,7 @@ export function delegated(subject: ExchangeParty, actor: ExchangeParty): Exchang
   });
 }
 
-/** Those of whom it is done for; a purpose counts where neither token leaves it out. */
+/** Claims of the subject; a purpose must be allowed by both tokens. */
 function claimsOfBoth(subject: ClaimValues, actor: ClaimValues): ClaimValues {
   const [mine, theirs] = [subject.get(PURPOSE_CLAIM), actor.get(PURPOSE_CLAIM)];
   if (theirs === undefined) return subject;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type AttributeTypes, misfitFault } from '../attribute-types.js';
+import { type AttributeTypes, mismatchFault } from '../attribute-types.js';
 import {
   type AttributeScalar,
   type AttributeValue,
@@ -8,18 +8,18 @@ import {
 } from '../attributes.js';
 import type { ExchangeRuleDocument } from '../document.js';
 import type { ExchangedMember } from '../identity.js';
-import { isName } from '../is-name.js';
 import type { NameResolver } from '../names.js';
 import type { DocumentPath, ProblemList } from '../problems.js';
 import { OWN_CLAIMS, scalarsIn } from '../tokens/claims.js';
 import type { JsonObject } from '../tokens/strict-json.js';
-import { refuseExchange } from './fault.js';
-import type { IdentityClaims } from './identity-token.js';
+import { isName } from '../tokens/token-fault.js';
+import type { IssuerClaims } from './identity-token.js';
+import { refuseExchange } from './identity-token.js';
 
-/** Values of one claim that are looked at; who is in more groups than that is in none of them here. */
+/** Longest list of values read from a claim; longer lists are ignored. */
 const MAX_VALUES = 256;
 
-/** The claim of this name, or, where it begins with `/`, what the JSON pointer leads to (`/realm_access/roles`). */
+/** Claim by name, or by JSON pointer if `path` begins with `/` (`/realm_access/roles`). */
 function claimAt(claims: JsonObject, path: string): unknown {
   if (!path.startsWith('/')) return claims.get(path);
   const [first = '', ...rest] = path
@@ -34,7 +34,7 @@ function memberOf(value: unknown, key: string): unknown {
   return Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined;
 }
 
-/** The texts of a claim: one, or a list of them. Null for anything else: no value is made of what is none. */
+/** Strings of a claim that is a name or a list of names; null for anything else. */
 function textsOf(value: unknown): readonly string[] | null {
   if (typeof value === 'string') return isName(value) ? [value] : null;
   if (!Array.isArray(value) || value.length > MAX_VALUES) return null;
@@ -42,19 +42,19 @@ function textsOf(value: unknown): readonly string[] | null {
   return list.every(isName) ? [...new Set(list)] : null;
 }
 
-/** The values of a claim as an attribute has them: numbers and truth values are written out. Null for anything else. */
+/** Attribute values of a claim, with numbers and booleans as strings; null for anything else. */
 function attributeIn(value: unknown): readonly string[] | null {
   const scalars = attributeScalars(value);
   return scalars === null ? null : textsOf(attributeTexts(scalars));
 }
 
-/** The text of a claim that has one; a whole number is written out. */
+/** String or whole number as text; null for anything else. */
 function valueIn(value: unknown): string | null {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? String(value) : null;
   return isName(value) ? value : null;
 }
 
-/** True if `text` holds at least one claim between braces, and no brace beside. */
+/** True if `text` contains at least one claim in braces and no other brace. */
 function isTemplate(text: string): boolean {
   return /\{[^{}]+\}/.test(text) && !/[{}]/.test(text.replaceAll(/\{[^{}]+\}/g, ''));
 }
@@ -63,23 +63,22 @@ function isTemplate(text: string): boolean {
 export interface ExchangeRule {
   readonly id: string;
   readonly name: string;
-  /** True if an access token is good as it is, without an exchange beforehand. */
+  /** True if access tokens are accepted directly, without an exchange. */
   readonly direct: boolean;
   readonly ceiling: ReadonlySet<string>;
   readonly adminCeiling: ReadonlySet<string>;
   readonly purposes: ReadonlySet<string>;
-  /** Claims that are taken over, for conditions of grants. */
-  claimsOf(claims: IdentityClaims): ReadonlyMap<string, readonly string[]>;
-  /** Attributes of a subject of which a token says these. */
-  attributes(said: ReadonlyMap<string, readonly string[]>): ReadonlyMap<string, AttributeValue>;
-  takes(claims: IdentityClaims): boolean;
-  /** Null where the claims name nobody. */
-  subjectOf(claims: IdentityClaims): string | null;
-  /** @throws QueryError E3001 where a claim cannot be of the type that filters compare its attribute with */
-  memberOf(claims: IdentityClaims): ExchangedMember;
+  /** Claims copied for conditions of grants. */
+  claimsOf(claims: IssuerClaims): ReadonlyMap<string, readonly string[]>;
+  /** Attributes of a subject whose token states `said`. */
+  attributes(claimedAttributes: ReadonlyMap<string, readonly string[]>): ReadonlyMap<string, AttributeValue>;
+  takes(claims: IssuerClaims): boolean;
+  /** Null if the claims yield no valid name. */
+  subjectOf(claims: IssuerClaims): string | null;
+  /** @throws QueryError E3001 if a claim does not fit the type that filters compare its attribute with */
+  memberOf(claims: IssuerClaims): ExchangedMember;
 }
 
-/** The rules of a policy, in their order. */
 export interface ExchangeRules {
   readonly rules: readonly ExchangeRule[];
   readonly byId: ReadonlyMap<string, ExchangeRule>;
@@ -144,7 +143,7 @@ function compileRule(
         message: `claim \`${claim}\` is one that every actor token has of its own`,
       });
   const roleMap = new Map(mapped);
-  const rolesOf = ({ claims }: IdentityClaims): readonly string[] => {
+  const rolesOf = ({ claims }: IssuerClaims): readonly string[] => {
     if (roles === undefined) return [...ceiling];
     const found = textsOf(claimAt(claims, roles.claim)) ?? [];
     return [...new Set(found.flatMap((value) => roleMap.get(value) ?? []))];
@@ -156,13 +155,13 @@ function compileRule(
     ceiling,
     adminCeiling: new Set(document.admin ?? []),
     purposes: new Set(document.purposes ?? []),
-    claimsOf: ({ claims }: IdentityClaims) => takenOver(document.claims ?? [], claims),
+    claimsOf: ({ claims }: IssuerClaims) => copiedClaims(document.claims ?? [], claims),
     attributes: (said: ReadonlyMap<string, readonly string[]>) => attributesOf(attributes, said),
-    takes: (from: IdentityClaims) =>
+    takes: (from: IssuerClaims) =>
       from.issuer === issuer &&
       Object.entries(when).every(([claim, wanted]) => holds(claimAt(from.claims, claim), wanted)),
-    subjectOf: ({ claims }: IdentityClaims) => subjectIn(subject, claims),
-    memberOf: (from: IdentityClaims) =>
+    subjectOf: ({ claims }: IssuerClaims) => subjectIn(subject, claims),
+    memberOf: (from: IssuerClaims) =>
       Object.freeze({
         rule: idOf(document),
         roles: rolesOf(from),
@@ -190,16 +189,16 @@ function checkSources(
           'an attribute is text, a number, true or false, a list of these, `{any: true}`, or `{claim: …}`, with `among` or without',
       });
     for (const value of fixed ?? []) {
-      const misfit = types.misfit(ceiling, attribute, value);
+      const misfit = types.mismatch(ceiling, attribute, value);
       if (misfit !== null)
-        problems.add('exchange', [...path, attribute], misfitFault(attribute, value, misfit));
+        problems.add('exchange', [...path, attribute], mismatchFault(attribute, value, misfit));
     }
   }
 }
 
 type ClaimedAttribute = AttributeRules[string];
 
-/** The values that the rule itself gives; null where a claim does, or anything will do. */
+/** Fixed values in the rule; null if they come from a claim or are `any`. */
 function fixedValues(source: ClaimedAttribute): readonly AttributeScalar[] | null {
   return isSource(source) ? null : attributeScalars(source);
 }
@@ -210,7 +209,7 @@ function isSource(
   return typeof source === 'object' && !Array.isArray(source);
 }
 
-/** Attributes that the rule takes from the claims. */
+/** Attributes taken from the claims. */
 function said(
   attributes: AttributeRules,
   claims: JsonObject,
@@ -221,13 +220,14 @@ function said(
     Object.entries(attributes).flatMap(([name, source]) => {
       if (!isSource(source) || !('claim' in source)) return [];
       const values = attributeIn(claimAt(claims, source.claim));
-      if (values?.some((v) => types.misfit(ceiling, name, v) !== null) === true) refuseExchange('attribute');
+      if (values?.some((v) => types.mismatch(ceiling, name, v) !== null) === true)
+        refuseExchange('attribute');
       return values === null ? [] : [[name, values] as const];
     }),
   );
 }
 
-function takenOver(names: readonly string[], claims: JsonObject): ReadonlyMap<string, readonly string[]> {
+function copiedClaims(names: readonly string[], claims: JsonObject): ReadonlyMap<string, readonly string[]> {
   return new Map(
     names.flatMap((name) => {
       const values = claims.has(name) ? scalarsIn(claims.get(name)) : null;
@@ -236,7 +236,7 @@ function takenOver(names: readonly string[], claims: JsonObject): ReadonlyMap<st
   );
 }
 
-/** INVARIANT: what the token says is bounded by the rule of now, not by what stood in it when the token was made. */
+/** INVARIANT: attributes are bounded by the current rule, not by the rule at the time of the exchange. */
 function attributesOf(
   attributes: AttributeRules,
   told: ReadonlyMap<string, readonly string[]>,
@@ -257,14 +257,14 @@ function listed(value: string | readonly string[]): readonly string[] {
   return typeof value === 'string' ? [value] : value;
 }
 
-/** A claim that is one of the wanted values, or a list that has one. */
+/** True if the claim is one of the wanted values or a list that contains one. */
 function holds(found: unknown, wanted: string | boolean | readonly string[]): boolean {
   if (typeof wanted === 'boolean') return found === wanted;
   const values = textsOf(found);
   return values !== null && listed(wanted).some((value) => values.includes(value));
 }
 
-/** `email` counts only where the issuer has verified it: people write what they like into theirs. */
+/** `email` counts only if verified: users can set it freely otherwise. */
 function subjectIn(template: string, claims: JsonObject): string | null {
   const parts = template.split(/\{([^{}]+)\}/);
   const texts = parts.map((part, i) => {
@@ -276,7 +276,7 @@ function subjectIn(template: string, claims: JsonObject): string | null {
   return isName(subject) ? subject : null;
 }
 
-/** Another id for a rule that was changed in anything: what it made before is nobody's any more. */
+/** Id that changes with any change of the rule, so that earlier tokens no longer match it. */
 function idOf(document: ExchangeRuleDocument): string {
   return createHash('sha256').update(JSON.stringify(document, sortedKeys)).digest('base64url').slice(0, 22);
 }

@@ -1,29 +1,27 @@
-import type { LimitResult } from './window.js';
+import { ALLOWED, type LimitResult, refusal } from './window.js';
 
-/**
- * Uses of one key that a holder may take by itself. Without any, all are spent until the window ends.
- */
+/** Uses of one key that a holder may take without asking. 0 tokens: all uses are spent until the window ends. */
 export interface Lease {
   readonly tokens: number;
-  /** The end of the window, on the clock of `monotonicMs`. */
+  /** End of the window, on the clock of `monotonicMs`. */
   readonly endsAt: number;
 }
 
 export interface LeaseBookOptions {
-  /** Uses of a key that one window lets through. */
+  /** Uses per key and window. */
   readonly perWindow: number;
-  /** Keys that are counted at a time; the surplus shares one count, and gets one use at a time. */
+  /** Most keys counted at a time; others share one count and get one use at a time. */
   readonly maxKeys: number;
-  /** Number of lease holders: a new one takes a part that leaves as much for each of the others. */
+  /** Number of holders; bounds the portion that one of them gets. */
   readonly holders: number;
-  /** Asks a holder for what it has not used of its lease of `key`; 0 from one that has gone. */
+  /** Reclaims the unused uses of a holder's lease; 0 if the holder is gone. */
   reclaim(holder: number, key: string, endsAt: number): Promise<number>;
   readonly now?: () => number;
 }
 
 interface LeaseWindow {
   readonly endsAt: number;
-  /** Uses that are given out, used or not. */
+  /** Uses lent out, used or not. */
   granted: number;
   readonly holders: Set<number>;
 }
@@ -32,17 +30,17 @@ const WINDOW_MS = 1_000;
 const SURPLUS = 'surplus';
 
 /**
- * The one count of a limit that several processes hold to: uses are lent to them in portions, and asked back when
- * another runs out. So all of them together never take more than the limit in one window, and nobody is refused while
- * another holds what it has not used. What a holder has that dies counts as used.
+ * Counts a limit for several processes. Uses are lent in portions and reclaimed when another process runs out, so
+ * together they never exceed the limit in one window, and no request is refused while another process has unused
+ * uses. Uses lent to a process that dies count as used.
  */
 export class LeaseBook {
   perWindow: number;
   readonly #options: LeaseBookOptions;
   readonly #now: () => number;
-  /** In the order in which their windows end. */
+  /** Ordered by end of window. */
   readonly #windows = new Map<string, LeaseWindow>();
-  /** Last request by key: a new request waits until the previous one is answered. */
+  /** Last request by key; requests for one key are answered one after another. */
   readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor(options: LeaseBookOptions) {
@@ -51,7 +49,7 @@ export class LeaseBook {
     this.#now = options.now ?? monotonicMs;
   }
 
-  /** Some of what is left of `key`, or none until its window ends. */
+  /** Lends a portion of the remaining uses; none left until the window ends. */
   lease(key: string, holder: number): Promise<Lease> {
     const before = this.#turns.get(key) ?? Promise.resolve();
     const turn = before.then(() => this.#lease(key, holder));
@@ -63,13 +61,12 @@ export class LeaseBook {
     return turn;
   }
 
-  /** Takes back what a holder does not use. */
+  /** Takes back unused uses. */
   handBack(key: string, { tokens, endsAt }: Lease): void {
     const window = this.#windows.get(`k${key}`);
     if (window?.endsAt === endsAt) window.granted -= tokens;
   }
 
-  /** A holder has gone. */
   forget(holder: number): void {
     for (const window of this.#windows.values()) window.holders.delete(holder);
   }
@@ -100,10 +97,10 @@ export class LeaseBook {
     window.granted -= unused.reduce((sum, tokens) => sum + tokens, 0);
   }
 
-  /** True if `own` has a count of its own, or may have one. */
+  /** True if the key has or may get a count of its own. */
   #has(own: string): boolean {
     const now = this.#now();
-    let most = 4; // more than one use can begin
+    let most = 4; // removes more windows than one use can add
     for (const [old, { endsAt }] of this.#windows) {
       if (endsAt > now || most-- === 0) break;
       this.#windows.delete(old);
@@ -122,18 +119,16 @@ export class LeaseBook {
   }
 }
 
-const OK: LimitResult = Object.freeze({ ok: true });
-
-/** Asks the book for a lease. `arrived` is called in the very turn in which the answer comes, before what comes after it. */
+/** Requests a lease. `arrived` is called synchronously with the answer, before later messages are processed. */
 export type AskLease = (key: string, arrived: (lease: Lease) => void) => Promise<unknown>;
 
-/** The holder's side of a `LeaseBook`: takes from its lease at once, and asks for another where there is none. */
+/** Holder's side of a `LeaseBook`: takes from its lease at once and requests another if it is empty. */
 export class LeasedCounter {
   readonly #ask: AskLease;
   readonly #now: () => number;
-  /** In the order in which they came, so that those that have ended are found first. */
-  readonly #leases = new Map<string, HeldLease>();
-  /** Callers that wait for a requested lease, first come, first served. */
+  /** Ordered by arrival, so that expired ones come first. */
+  readonly #leases = new Map<string, CurrentLease>();
+  /** Callers waiting for a requested lease, in order. */
   readonly #waiting = new Map<string, LeaseWaiter[]>();
 
   constructor(ask: AskLease, now: () => number = monotonicMs) {
@@ -145,7 +140,7 @@ export class LeasedCounter {
     return this.#known(key) ?? new Promise((resolve, reject) => this.#wait(key, { resolve, reject }));
   }
 
-  /** Takes one use, if one is here. */
+  /** Takes one use if the current lease has one. */
   takeIfLeft(key: string): boolean {
     const lease = this.#leases.get(key);
     if (lease === undefined || lease.tokens === 0 || lease.endsAt <= this.#now()) return false;
@@ -153,7 +148,7 @@ export class LeasedCounter {
     return true;
   }
 
-  /** Gives up what is not used of the lease that ends then. */
+  /** Gives up the unused part of the lease that ends at `endsAt`. */
   reclaim(key: string, endsAt: number): number {
     const lease = this.#leases.get(key);
     if (lease === undefined || lease.endsAt !== endsAt) return 0;
@@ -161,20 +156,19 @@ export class LeasedCounter {
     return lease.tokens;
   }
 
-  /** Gives up everything, as where the limit changes. */
+  /** Gives up all leases. */
   giveUp(): readonly (readonly [key: string, lease: Lease])[] {
     const unused = [...this.#leases].filter(([, { tokens }]) => tokens > 0);
     this.#leases.clear();
     return unused;
   }
 
-  /** Result from the current lease of `key`; null if another lease must be requested. */
+  /** Result from the current lease; null if another lease must be requested. */
   #known(key: string): LimitResult | null {
-    if (this.takeIfLeft(key)) return OK;
+    if (this.takeIfLeft(key)) return ALLOWED;
     const lease = this.#leases.get(key);
     const left = lease?.spent === true ? lease.endsAt - this.#now() : 0;
-    if (left <= 0) return null;
-    return Object.freeze({ ok: false, retryAfterSeconds: Math.max(1, Math.ceil(left / 1_000)) });
+    return left > 0 ? refusal(left) : null;
   }
 
   #wait(key: string, waiter: LeaseWaiter): void {
@@ -195,7 +189,7 @@ export class LeasedCounter {
     });
   }
 
-  /** Each lease that comes lets one through at least, or says that all are spent: so everybody hears an answer. */
+  /** Every lease admits at least one waiter, or is empty and refuses all, so every waiter gets an answer. */
   #arrived(key: string, { tokens, endsAt }: Lease): void {
     this.#forgetEnded();
     this.#leases.delete(key);
@@ -212,7 +206,7 @@ export class LeasedCounter {
     this.#waiting.delete(key);
   }
 
-  /** A few that have ended, more than one answer can add. */
+  /** Removes up to four expired leases, more than one answer can add. */
   #forgetEnded(): void {
     const now = this.#now();
     let most = 4;
@@ -228,14 +222,14 @@ interface LeaseWaiter {
   reject(error: unknown): void;
 }
 
-interface HeldLease {
+interface CurrentLease {
   tokens: number;
   readonly endsAt: number;
-  /** It came empty: nothing is left of the window, for anybody. */
+  /** True if it arrived empty: the window is used up for all. */
   readonly spent: boolean;
 }
 
-/** Milliseconds on the clock that all processes of a machine share, and that nobody sets. */
+/** Milliseconds on the monotonic clock, which all processes of a machine share. */
 export function monotonicMs(): number {
   const [seconds, nanoseconds] = process.hrtime();
   return seconds * 1_000 + nanoseconds / 1_000_000;

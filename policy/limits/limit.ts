@@ -2,20 +2,25 @@ import { queryError } from 'osl-compiler';
 import type { LimitsDocument } from '../document.js';
 import { LIMIT_BUCKETS, type LimitBucket } from '../document.js';
 import type { Identity } from '../identity.js';
-import { addressGroup, createGuesses, type Guesses, type OwnGuesses } from './guesses.js';
 import { type AskLease, type Lease, LeaseBook, LeasedCounter } from './leases.js';
+import {
+  addressGroup,
+  createPasswordGuesses,
+  type LocalPasswordGuesses,
+  type PasswordGuesses,
+} from './password-guesses.js';
 import { type Charge, createQuotas, type QuotaCount, type Quotas } from './quota-counts.js';
 import { SharedQuotas } from './shared-quotas.js';
 import { type LimitResult, WindowCounter } from './window.js';
 
 export { LIMIT_BUCKETS };
 
-/** Requests a second of one subject of a tenant. */
+/** Requests per second of one subject. */
 export type RateLimits = Readonly<Record<LimitBucket, number>>;
 
 /**
- * The contract's intended defaults; `authoring` (drafts and what is published) and `catalog` (statements of BI tools
- * about the catalog) are ours.
+ * Defaults of the contract; `authoring` (drafts and publications) and `catalog` (catalog queries of BI tools) are
+ * ours.
  */
 export const DEFAULT_LIMITS: RateLimits = Object.freeze({
   query: 60,
@@ -25,43 +30,49 @@ export const DEFAULT_LIMITS: RateLimits = Object.freeze({
   catalog: 200,
 });
 
-/** Requests a second of one address that sends no valid token. */
+/** Requests per second of one address without a valid token. */
 export const PER_ADDRESS = 20;
 const MAX_SUBJECTS = 100_000;
 const MAX_ADDRESSES = 65_536;
 
 export interface Limiter {
   /**
-   * Counts one request of the leaf subject of `identity` against `bucket`. A promise where others count too.
+   * Counts one request of the leaf subject of `identity`; asynchronous if another process counts.
    *
-   * @throws QueryError E5038 while it is not known how many do
+   * @throws QueryError E5038 while the number of processes is unknown
    */
   take(bucket: LimitBucket, identity: Identity): LimitResult | Promise<LimitResult>;
-  /** As `take`, where that lets the request through at once. Where it would not, nothing is counted. */
+  /** Like `take`, but counts nothing unless it admits the request at once. */
   takeIfLeft(bucket: LimitBucket, identity: Identity): boolean;
-  /** Counts one unauthenticated request of a peer (an IP address as text), before it reaches the log. */
+  /** Counts one unauthenticated request of an IP address, before it is logged. */
   takeAddress(address: string): LimitResult | Promise<LimitResult>;
-  /** Quotas beside the rate: rows, bytes and time, and windows of more than a second. */
+  /** Quotas of rows, bytes and time, and of windows longer than a second. */
   readonly quotas: Quotas;
-  /** Of the passwords of service accounts. */
-  readonly guesses: Guesses;
-  /** Takes over the limits of a newly loaded policy; counts go on. */
+  /** Limits on password guessing. */
+  readonly guesses: PasswordGuesses;
+  /** Applies the limits of a new policy; counts continue. */
   configure(limits: RateLimits): void;
 }
 
-/** The limiter of a process that counts alone: it answers at once. */
-export interface OwnLimiter extends Limiter {
+/** Synchronous limiter of a process that counts alone. */
+export interface LocalLimiter extends Limiter {
   take(bucket: LimitBucket, identity: Identity): LimitResult;
   takeAddress(address: string): LimitResult;
-  readonly guesses: OwnGuesses;
+  readonly guesses: LocalPasswordGuesses;
 }
 
 export interface LimiterOptions {
   readonly limits?: RateLimits;
   readonly perAddress?: number;
-  /** Bounds on what is counted at a time; the surplus shares one count. */
+  /** Most keys counted at a time; others share one count. */
   readonly maxSubjects?: number;
   readonly maxAddresses?: number;
+}
+
+/** Builds a value for each bucket. */
+function perBucket<T>(f: (bucket: LimitBucket) => T): Readonly<Record<LimitBucket, T>> {
+  // LIMIT_BUCKETS lists every bucket.
+  return Object.fromEntries(LIMIT_BUCKETS.map((bucket) => [bucket, f(bucket)])) as Record<LimitBucket, T>;
 }
 
 const KEYS = new WeakMap<Identity, string>();
@@ -75,18 +86,11 @@ function keyOf(identity: Identity): string {
   return key;
 }
 
-/** Limits within this process. */
-export function createLimiter(options: LimiterOptions = {}): OwnLimiter {
+export function createLimiter(options: LimiterOptions = {}): LocalLimiter {
   const initial = options.limits ?? DEFAULT_LIMITS;
-  const counter = (perSecond: number): WindowCounter =>
-    new WindowCounter(perSecond, options.maxSubjects ?? MAX_SUBJECTS);
-  const counters: Readonly<Record<LimitBucket, WindowCounter>> = {
-    query: counter(initial.query),
-    sample: counter(initial.sample),
-    schema: counter(initial.schema),
-    authoring: counter(initial.authoring),
-    catalog: counter(initial.catalog),
-  };
+  const counters = perBucket(
+    (bucket) => new WindowCounter(initial[bucket], options.maxSubjects ?? MAX_SUBJECTS),
+  );
   const addresses = new WindowCounter(
     options.perAddress ?? PER_ADDRESS,
     options.maxAddresses ?? MAX_ADDRESSES,
@@ -96,49 +100,41 @@ export function createLimiter(options: LimiterOptions = {}): OwnLimiter {
     takeIfLeft: (bucket: LimitBucket, identity: Identity) => counters[bucket].takeIfLeft(keyOf(identity)),
     takeAddress: (address: string) => addresses.take(addressGroup(address)),
     quotas: createQuotas(),
-    guesses: createGuesses(),
+    guesses: createPasswordGuesses(),
     configure: (limits: RateLimits) => {
       for (const bucket of LIMIT_BUCKETS) counters[bucket].perWindow = limits[bucket];
     },
   });
 }
 
-/** Counters shared by several processes: a bucket of subjects, or addresses. */
+/** Counter shared by several processes: a bucket, or addresses. */
 export type LimitCounter = LimitBucket | 'address';
 
 export const LIMIT_COUNTERS: readonly LimitCounter[] = Object.freeze([...LIMIT_BUCKETS, 'address']);
 
-/** Channel from a process to the one that counts for all. */
+/** Channel to the process that counts for all. */
 export interface LimitShare {
   lease(counter: LimitCounter, ...asked: Parameters<AskLease>): Promise<unknown>;
   handBack(counter: LimitCounter, key: string, lease: Lease): void;
-  /** Adds to the quotas of all; gives how each stands. */
+  /** Adds to the shared quotas and returns their state. */
   charge(charges: readonly Charge[]): Promise<readonly QuotaCount[]>;
-  /** Number of processes that count together; null until it is known. */
+  /** Number of processes that count together; null while unknown. */
   peers(): number | null;
-  /** The limits that serve from now on. */
+  /** Announces new limits. */
   limits(limits: RateLimits): void;
-  readonly guesses: Guesses;
+  readonly guesses: PasswordGuesses;
 }
 
-/** A limiter of one process of several, which lives on leases. */
+/** Limiter of one of several processes, based on leases. */
 export interface LeasedLimiter extends Limiter {
-  /** Gives up what is not used of a lease. */
+  /** Gives up the unused part of a lease. */
   reclaim(counter: LimitCounter, key: string, endsAt: number): number;
 }
 
-/** The limits of one process of several that share them. */
 export function createLeasedLimiter(share: LimitShare, limits: RateLimits): LeasedLimiter {
   const counter = (name: LimitCounter): LeasedCounter =>
     new LeasedCounter((...asked) => share.lease(name, ...asked));
-  const counters: Readonly<Record<LimitCounter, LeasedCounter>> = {
-    query: counter('query'),
-    sample: counter('sample'),
-    schema: counter('schema'),
-    authoring: counter('authoring'),
-    catalog: counter('catalog'),
-    address: counter('address'),
-  };
+  const counters = { ...perBucket(counter), address: counter('address') };
   share.limits(limits);
   return Object.freeze({
     take: (bucket: LimitBucket, identity: Identity) => {
@@ -159,10 +155,10 @@ export function createLeasedLimiter(share: LimitShare, limits: RateLimits): Leas
   });
 }
 
-/** Asks a holder for what it has not used of a lease. */
+/** Reclaims the unused part of a holder's lease. */
 export type Reclaim = (holder: number, counter: LimitCounter, key: string, endsAt: number) => Promise<number>;
 
-/** Counts for `holders` processes together. */
+/** Lease books for `holders` processes. */
 export function createLimitBooks(
   holders: number,
   reclaim: Reclaim,
@@ -174,25 +170,13 @@ export function createLimitBooks(
       holders,
       reclaim: (holder, key, endsAt) => reclaim(holder, name, key, endsAt),
     });
-  const bucket = (name: LimitBucket): LeaseBook => book(name, DEFAULT_LIMITS[name], MAX_SUBJECTS);
   return Object.freeze({
-    query: bucket('query'),
-    sample: bucket('sample'),
-    schema: bucket('schema'),
-    authoring: bucket('authoring'),
-    catalog: bucket('catalog'),
+    ...perBucket((name) => book(name, DEFAULT_LIMITS[name], MAX_SUBJECTS)),
     address: book('address', PER_ADDRESS, MAX_ADDRESSES),
   });
 }
 
-/** The defaults with what a policy sets instead. */
+/** Limits of a policy, with defaults. */
 export function limitsOf(document: LimitsDocument | undefined): RateLimits {
-  const limit = (bucket: LimitBucket): number => document?.[bucket] ?? DEFAULT_LIMITS[bucket];
-  return Object.freeze({
-    query: limit('query'),
-    sample: limit('sample'),
-    schema: limit('schema'),
-    authoring: limit('authoring'),
-    catalog: limit('catalog'),
-  });
+  return Object.freeze(perBucket((bucket) => document?.[bucket] ?? DEFAULT_LIMITS[bucket]));
 }

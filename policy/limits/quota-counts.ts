@@ -1,35 +1,35 @@
 import { monotonicMs } from './leases.js';
 import type { Quota, QuotaUnit } from './quotas.js';
-import type { LimitResult } from './window.js';
+import { ALLOWED, type LimitResult, refusal } from './window.js';
 
 /** Amount to add to a count. */
 export interface Charge {
   readonly key: string;
   readonly windowMs: number;
-  /** 0 only asks. */
+  /** 0 only queries the count. */
   readonly amount: number;
 }
 
 /** State of a count. */
 export interface QuotaCount {
   readonly used: number;
-  /** Until its window ends, ms. */
+  /** Remaining time of the window, ms. */
   readonly endsInMs: number;
 }
 
-/** Quotas of requests beside the limits of each second. */
+/** Quotas, in addition to the limits per second. */
 export interface Quotas {
-  /** Counts one request, where something is left of every quota. A promise where others count too. */
+  /** Counts one request if every quota has something left; asynchronous if another process counts. */
   take(quotas: readonly Quota[]): LimitResult | Promise<LimitResult>;
-  /** True if `take` would let a request through at once; counts nothing. */
+  /** True if `take` would admit a request at once; counts nothing. */
   mayTake(quotas: readonly Quota[]): boolean;
-  /** Counts what an answer took. */
+  /** Charges the cost of a response. */
   charge(quotas: readonly Quota[], unit: QuotaUnit, amount: number): void;
-  /** State of each quota, for operators; counts nothing. */
-  standing(quotas: readonly Quota[]): Promise<readonly QuotaCount[]>;
+  /** Current state, for operators; counts nothing. */
+  state(quotas: readonly Quota[]): Promise<readonly QuotaCount[]>;
 }
 
-/** Counts that are held at a time; the surplus of one length of window shares one. */
+/** Most counts held per window length; others share one. */
 const MAX_KEYS = 100_000;
 const SURPLUS = 'surplus';
 
@@ -38,11 +38,11 @@ interface QuotaWindow {
   used: number;
 }
 
-/** Sums of what is charged, each in fixed windows that begin with its first charge. */
+/** Sums of charges in fixed windows that begin with the first charge. */
 export class QuotaBook {
   readonly #now: () => number;
   readonly #maxKeys: number;
-  /** By the length of their windows; each in the order in which those end. */
+  /** By window length, each ordered by end of window. */
   readonly #windows = new Map<number, Map<string, QuotaWindow>>();
 
   constructor(now: () => number = monotonicMs, maxKeys = MAX_KEYS) {
@@ -65,7 +65,7 @@ export class QuotaBook {
     return { used: window.used, endsInMs: window.endsAt - now };
   }
 
-  /** A few that have ended are forgotten, more than one charge can begin. */
+  /** Also removes up to four expired windows, more than one charge can add. */
   #of(windowMs: number, now: number): Map<string, QuotaWindow> {
     let windows = this.#windows.get(windowMs);
     if (windows === undefined) {
@@ -81,20 +81,14 @@ export class QuotaBook {
   }
 }
 
-const OK: LimitResult = Object.freeze({ ok: true });
-
-/** True if `count` leaves something of `quota` for one more request. */
+/** True if the quota admits one more request. */
 export function leaves({ unit, most }: Quota, used: number): boolean {
   return unit === 'requests' ? used + 1 <= most : used < most;
 }
 
-export function refusal(endsInMs: number): LimitResult {
-  return Object.freeze({ ok: false, retryAfterSeconds: Math.max(1, Math.ceil(endsInMs / 1_000)) });
-}
-
-/** The quotas of a process that counts alone: it answers at once. */
+/** Synchronous quotas of a process that counts alone. */
 export function createQuotas(book: QuotaBook = new QuotaBook()): Quotas {
-  /** 0 where something is left of each; otherwise how long it takes until there is again, ms. */
+  /** Time until every quota has something left, ms; 0 if it has now. */
   const waitOf = (quotas: readonly Quota[]): number => {
     let wait = 0;
     for (const quota of quotas) {
@@ -107,13 +101,13 @@ export function createQuotas(book: QuotaBook = new QuotaBook()): Quotas {
     const wait = waitOf(quotas);
     if (wait > 0) return refusal(wait);
     charge(quotas, 'requests', 1);
-    return OK;
+    return ALLOWED;
   };
   const charge = (quotas: readonly Quota[], unit: QuotaUnit, amount: number): void => {
     for (const quota of quotas) if (quota.unit === unit) book.add({ ...quota, amount });
   };
-  const standing = async (quotas: readonly Quota[]): Promise<readonly QuotaCount[]> =>
+  const state = async (quotas: readonly Quota[]): Promise<readonly QuotaCount[]> =>
     quotas.map((quota) => book.add({ ...quota, amount: 0 }));
   const mayTake = (quotas: readonly Quota[]): boolean => waitOf(quotas) === 0;
-  return Object.freeze({ take, mayTake, charge, standing });
+  return Object.freeze({ take, mayTake, charge, state });
 }

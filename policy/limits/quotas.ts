@@ -3,24 +3,24 @@ import { LIMIT_BUCKETS, type LimitBucket } from '../document.js';
 import type { Identity } from '../identity.js';
 import type { ProblemList } from '../problems.js';
 
-/** Unit of a quota: requests, rows, bytes as the database sends them, or database time in ms. */
+/** Unit of a quota; bytes as sent by the database, `ms` of database time. */
 export type QuotaUnit = 'requests' | 'rows' | 'bytes' | 'ms';
 
-/** So much of one thing in one window. */
+/** Limit of one unit per window. */
 export interface Quota {
-  /** Key of sharers and unit; without the amount, so that a count survives a change of it. */
+  /** Identifies subjects and unit, but not the amount, so that a count survives a change of it. */
   readonly key: string;
   readonly unit: QuotaUnit;
   readonly most: number;
   readonly windowMs: number;
 }
 
-/** A line of the policy's limits, for one unit. */
+/** One unit of a `limits` entry of the policy. */
 export interface QuotaRule extends Omit<Quota, 'key'> {
   readonly bucket: LimitBucket;
   /** Role whose members have the quota; null for everybody. */
   readonly role: string | null;
-  /** True if each subject has it for itself; otherwise all of them have it together. */
+  /** True if each subject is counted separately. */
   readonly each: boolean;
 }
 
@@ -33,7 +33,7 @@ const WINDOWS: Readonly<Record<QuotaDocument['per'], number>> = Object.freeze({
 
 const MOST = Number.MAX_SAFE_INTEGER;
 
-/** The quotas of a policy; what is wrong with them is added to `problems`. */
+/** Compiles the quotas of a policy; adds faults to `problems`. */
 export function compileQuotas(document: PolicyDocument, problems: ProblemList): readonly QuotaRule[] {
   const { limits, roles } = document;
   const lists: readonly (readonly [
@@ -88,7 +88,6 @@ function faultOf(said: readonly (readonly [QuotaUnit, number])[], bucket: LimitB
   return null;
 }
 
-/** Quota of a subject of a tenant under a rule. */
 export function quotaOf(
   { unit, bucket, most, windowMs, role, each }: QuotaRule,
   tenant: string,
@@ -105,7 +104,7 @@ const KNOWN = new WeakMap<
   WeakMap<Identity, Partial<Record<LimitBucket, readonly Quota[]>>>
 >();
 
-/** Quotas of a request of `identity`, who has `roles`. The leaf of its chain counts, as for every limit. */
+/** Quotas of a request of `identity` with these roles, counted for the leaf of its chain. */
 export function quotasOf(
   rules: readonly QuotaRule[],
   identity: Identity,

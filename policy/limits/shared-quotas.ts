@@ -1,48 +1,46 @@
 import { monotonicMs } from './leases.js';
-import { type Charge, leaves, type QuotaCount, type Quotas, refusal } from './quota-counts.js';
+import { type Charge, leaves, type QuotaCount, type Quotas } from './quota-counts.js';
 import type { Quota, QuotaUnit } from './quotas.js';
-import type { LimitResult } from './window.js';
+import { ALLOWED, type LimitResult, refusal } from './window.js';
 
 export interface SharedQuotaOptions {
-  /** Adds to the counts of all; gives how each stands. Rejects where they cannot be reached. */
+  /** Adds to the shared counts and returns their state. Rejects if they cannot be reached. */
   readonly add: (charges: readonly Charge[]) => Promise<readonly QuotaCount[]>;
-  /** Number of processes that count together, this one included, as far as is known. */
+  /** Number of processes that count together, including this one, as far as known. */
   readonly peers: () => number;
   readonly now?: () => number;
 }
 
-/** Count of all processes, as this one knows it. */
+/** Shared count as last reported. */
 interface SharedCount {
   readonly windowMs: number;
   used: number;
   endsAt: number;
   /** Time of the last report. */
   asOf: number;
-  /** Charged here, and not told yet. */
+  /** Charged here but not reported yet. */
   unsent: number;
 }
 
-/** Age in ms after which a count is requested again before the next request. */
+/** Age after which a count is refreshed before the next request, ms. */
 const FRESH_MS = 1_000;
-/** After a count of all could not be reached, this long passes before the next request waits for it, ms. */
+/** After a failure, time for which requests do not wait for the shared counts, ms. */
 const REST_MS = 1_000;
-/** Between two messages to the counts of all, ms. */
+/** Pause between two messages, ms. */
 const PAUSE_MS = 10;
 const MAX_KEYS = 100_000;
-/** A window may end while it is asked for. */
+/** A window may end during the request. */
 const TRIES = 3;
 
-const OK: LimitResult = Object.freeze({ ok: true });
-
 /**
- * The quotas of one process of several. What it charges it tells within some milliseconds, and hears how the counts of all
- * stand; so together they let through what all of them charge in that time, and no more. While nobody can be told, each
- * takes the others to charge as much as itself.
+ * Quotas of one of several processes. Charges are reported within milliseconds and answered with the shared counts,
+ * so together the processes overshoot by at most what they charge in that time. While the shared counts cannot be
+ * reached, each process assumes that the others charge as much as itself.
  */
 export class SharedQuotas implements Quotas {
   readonly #options: SharedQuotaOptions;
   readonly #now: () => number;
-  /** In the order in which they were last asked for. */
+  /** Ordered by last use. */
   readonly #known = new Map<string, SharedCount>();
   readonly #due = new Set<string>();
   #sending: Promise<void> | null = null;
@@ -63,7 +61,7 @@ export class SharedQuotas implements Quotas {
     return this.#isFresh(quotas) && this.#waitOf(quotas) === 0;
   }
 
-  async standing(quotas: readonly Quota[]): Promise<readonly QuotaCount[]> {
+  async state(quotas: readonly Quota[]): Promise<readonly QuotaCount[]> {
     if (!this.#isFresh(quotas)) await this.#ask(quotas);
     const now = this.#now();
     return quotas.map((quota) => {
@@ -86,10 +84,10 @@ export class SharedQuotas implements Quotas {
     const wait = this.#waitOf(quotas);
     if (wait > 0) return refusal(wait);
     this.charge(quotas, 'requests', 1);
-    return OK;
+    return ALLOWED;
   }
 
-  /** 0 where something is left of each; otherwise how long it takes until there is again, ms. */
+  /** Time until every quota has something left, ms; 0 if it has now. */
   #waitOf(quotas: readonly Quota[]): number {
     const now = this.#now();
     let wait = 0;
@@ -101,7 +99,7 @@ export class SharedQuotas implements Quotas {
     return wait;
   }
 
-  /** Charged by all, as far as this process can know. */
+  /** Estimate of the shared count. */
   #usedOf(known: SharedCount, now: number): number {
     if (known.endsAt <= now) {
       known.used = 0;
@@ -113,14 +111,14 @@ export class SharedQuotas implements Quotas {
 
   #isFresh(quotas: readonly Quota[]): boolean {
     const now = this.#now();
-    if (now - this.#failedAt < REST_MS) return true; // nobody can be asked
+    if (now - this.#failedAt < REST_MS) return true; // unreachable: do not wait
     return quotas.every((quota) => {
       const { known } = this.#of(quota);
       return known.endsAt > now && now - known.asOf < FRESH_MS;
     });
   }
 
-  /** Hears how `quotas` stand, or that nobody can be asked. */
+  /** Refreshes the counts of `quotas` until they are fresh or unreachable. */
   async #ask(quotas: readonly Quota[]): Promise<void> {
     for (let tries = 0; tries < TRIES && !this.#isFresh(quotas); tries++) {
       for (const quota of quotas) this.#due.add(this.#of(quota).key);
@@ -137,7 +135,7 @@ export class SharedQuotas implements Quotas {
   }
 
   async #send(): Promise<void> {
-    await Promise.resolve(); // so that what is charged in this turn goes along
+    await Promise.resolve(); // includes charges made in the same turn
     const due = [...this.#due].map((key) => ({ key, known: this.#known.get(key) }));
     this.#due.clear();
     const told = due.flatMap(({ key, known }) => {
@@ -154,7 +152,7 @@ export class SharedQuotas implements Quotas {
       const now = this.#now();
       for (const [i, { known }] of told.entries()) this.#hear(known, counts[i], now);
     } catch {
-      // Whoever keeps the counts says so to the operator.
+      // The counting side reports this to the operator.
       rest = REST_MS;
       this.#failedAt = this.#now();
       for (const { key, known, amount } of told) {
@@ -166,7 +164,7 @@ export class SharedQuotas implements Quotas {
     this.#pause = setTimeout(() => this.#goOn(), rest).unref();
   }
 
-  /** Sends in one message what was gathered during a pause. */
+  /** Sends in one message what accumulated during the pause. */
   #goOn(): void {
     this.#pause = null;
     if (this.#due.size > 0 && this.#sending === null) this.#begin();

@@ -1,25 +1,31 @@
 export type LimitResult = { readonly ok: true } | { readonly ok: false; readonly retryAfterSeconds: number };
 
-const OK: LimitResult = Object.freeze({ ok: true });
-/** The one key that all beyond `maxKeys` share; every other begins with `k`. */
+export const ALLOWED: LimitResult = Object.freeze({ ok: true });
+
+/** @param waitMs time until the next use is allowed, ms */
+export function refusal(waitMs: number): LimitResult {
+  return Object.freeze({ ok: false, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)) });
+}
+
+/** Key shared by all keys beyond `maxKeys`; all others begin with `k`. */
 const SURPLUS = 'surplus';
 
 interface WindowCount {
-  /** On the clock of `performance.now`, which nobody sets. */
+  /** On the clock of `performance.now`. */
   readonly endsAt: number;
   used: number;
 }
 
 /**
- * Counts uses of each key in fixed windows of `seconds`, each starting with the key's first use. Beyond `maxKeys` keys
- * whose windows run, all others share one count, so that memory is bounded and a flood limits itself.
+ * Counts uses per key in fixed windows of `seconds`, each starting with the key's first use. Beyond `maxKeys` active
+ * keys, all others share one count, which bounds memory.
  */
 export class WindowCounter {
-  /** Uses of a key that one window lets through. */
+  /** Uses per key and window. */
   perWindow: number;
   readonly #maxKeys: number;
   readonly #windowMs: number;
-  /** In the order in which their windows end. */
+  /** Ordered by end of window. */
   readonly #counts = new Map<string, WindowCount>();
 
   constructor(perWindow: number, maxKeys: number, seconds = 1) {
@@ -32,13 +38,12 @@ export class WindowCounter {
     const now = performance.now();
     const count = this.#countOf(key, now) ?? this.#begin(key, now);
     count.used++;
-    if (count.used <= this.perWindow) return OK;
-    // No more than the window, beyond which fractions of the clock may round.
-    const left = Math.min(count.endsAt - now, this.#windowMs);
-    return Object.freeze({ ok: false, retryAfterSeconds: Math.max(1, Math.ceil(left / 1_000)) });
+    if (count.used <= this.perWindow) return ALLOWED;
+    // Bounded by the window, because clock fractions may round up.
+    return refusal(Math.min(count.endsAt - now, this.#windowMs));
   }
 
-  /** Counts one use where the window lets it through; where it does not, counts nothing. */
+  /** Counts one use only if it is admitted. */
   takeIfLeft(key: string): boolean {
     const now = performance.now();
     const count = this.#countOf(key, now);
@@ -52,7 +57,7 @@ export class WindowCounter {
     return (this.#countOf(key, performance.now())?.used ?? 0) >= this.perWindow;
   }
 
-  /** The count of `key` in a window that runs. A few that have ended are forgotten, more than one use can begin. */
+  /** Count of the current window. Also removes up to four expired windows, more than one use can add. */
   #countOf(key: string, now: number): WindowCount | undefined {
     let most = 4;
     for (const [old, { endsAt }] of this.#counts) {

@@ -3,15 +3,15 @@ import type { CertificateDocument, PolicyDocument } from '../document.js';
 import type { NameResolver } from '../names.js';
 import type { DocumentPath, ProblemList } from '../problems.js';
 
-/** Client certificate that an authority has verified. Frozen. */
+/** Verified client certificate. Frozen. */
 export interface ClientCertificate {
-  /** The subject as RFC 2253 writes it, the innermost name first: `CN=maria,OU=People,O=Corp`. */
+  /** Distinguished name of the subject (RFC 2253): `CN=maria,OU=People,O=Corp`. */
   readonly dn: string;
-  /** Distinguished name of the issuer, written likewise. */
+  /** Distinguished name of the issuer (RFC 2253). */
   readonly issuer: string;
-  /** The common name; null where there is none, or more than one. */
+  /** Common name; null if there is none or more than one. */
   readonly cn: string | null;
-  /** The alternative names, as `dns:`, `uri:` or `email:` and the name. */
+  /** Alternative names, prefixed with `dns:`, `uri:` or `email:`. */
   readonly names: ReadonlySet<string>;
   /** End of validity, ms since the epoch. */
   readonly endsAt: number;
@@ -25,7 +25,7 @@ export interface CertificateRule {
   readonly fits: (certificate: ClientCertificate) => boolean;
 }
 
-/** Conditions of a rule beside the issuer; at least one is required. */
+/** Conditions other than the issuer; at least one is required. */
 const NAMING = ['dn', 'cn', 'dns', 'uri', 'email'] as const;
 
 export function compileCertificateRule(
@@ -62,7 +62,7 @@ function fitting({ dn, cn, dns, uri, email, issuer }: CertificateDocument) {
     wanted.every((name) => certificate.names.has(name));
 }
 
-/** The one rule that fits; null for none, and for several: nobody could say which of them was meant. */
+/** The single matching rule; null if there is none, or several, which would be ambiguous. */
 export function ruleFor(
   rules: ReadonlyMap<string, CertificateRule>,
   certificate: ClientCertificate,
@@ -76,7 +76,7 @@ export function ruleFor(
   return found;
 }
 
-/** Reads what a certificate says; whether an authority vouches for it was settled before. */
+/** Reads an already verified certificate. */
 export function readClientCertificate(certificate: X509Certificate): ClientCertificate {
   const { CN: cn } = certificate.toLegacyObject().subject;
   return Object.freeze({
@@ -88,7 +88,7 @@ export function readClientCertificate(certificate: X509Certificate): ClientCerti
   });
 }
 
-/** Node has a line for each name, the outermost first, escaped as RFC 2253 wants it. */
+/** Node returns one line per name, outermost first, escaped as in RFC 2253. */
 function distinguished(lines: string | undefined): string {
   return (lines ?? '').split('\n').reverse().join(',');
 }
@@ -99,7 +99,7 @@ const KINDS: ReadonlyMap<string, 'dns' | 'uri' | 'email'> = new Map([
   ['email', 'email'],
 ]);
 
-/** `DNS:a.example, URI:"a, b"`: Node quotes, as JSON does, a name that has a sign of this list's own. */
+/** `DNS:a.example, URI:"a, b"`: Node quotes names that contain a separator, like JSON. */
 const ENTRY = /\s*([^:,"]+):("(?:[^"\\]|\\.)*"|[^,]*)(?:,|$)/y;
 
 function alternativeNames(text: string): ReadonlySet<string> {
@@ -124,6 +124,6 @@ function unquoted(text: string): string | null {
     const value: unknown = JSON.parse(text);
     return typeof value === 'string' ? value : null;
   } catch {
-    return null; // no name that a policy could have
+    return null; // matches no rule
   }
 }

@@ -1,10 +1,10 @@
 import { readMembers } from '../exchange/members-claim.js';
 import { type Identity, mintIdentity } from '../identity.js';
-import { isName } from '../is-name.js';
 import type { JsonObject } from './strict-json.js';
 import {
   CLOCK_SKEW_SECONDS,
   DEFAULT_ISSUER,
+  isName,
   MAX_CHAIN,
   MAX_LIFETIME_SECONDS,
   MAX_ROLES,
@@ -16,22 +16,22 @@ import {
 /** Requirements on the claims of a token. */
 export interface ClaimRules {
   readonly tenant: string;
-  /** Configured: required, and one of these. Not configured: a token may leave it out, else it must say `service`. */
+  /** If set, `iss` is required and must be one of these; otherwise it may be absent, or `service`. */
   readonly issuers?: readonly string[];
-  /** Configured: required, and one of these is among the token's. Not configured: any. */
+  /** If set, `aud` is required and must contain one of these. */
   readonly audiences?: readonly string[];
-  /** Tolerated difference from the issuer's clock, in seconds; default 30. */
+  /** Tolerated clock difference, seconds; default 30. */
   readonly skewSeconds?: number;
-  /** True if its tokens say what an exchange found out: those of the gateway's own exchange alone. */
+  /** True for the gateway's own exchange, the only issuer whose `exchange` claim is used. */
   readonly exchanged?: boolean;
 }
 
-/** Times between which claims are valid, in seconds since the epoch. */
+/** Validity of claims, seconds since the epoch. */
 export interface TokenValidity {
   readonly issuedAt: number;
   readonly expiresAt: number;
   readonly notBefore: number | null;
-  /** Tolerated difference of the clocks, either way. */
+  /** Tolerated clock difference in either direction. */
   readonly skewSeconds: number;
 }
 
@@ -40,8 +40,8 @@ export interface Claims extends TokenValidity {
 }
 
 /**
- * Reads the payload of an actor token, version 2: every claim typed, bounded and consistent with the others.
- * Time is not looked at; see `checkTime`. Throws E3001. Source: contract, Authentication 3.
+ * Reads the payload of an actor token, version 2: every claim is typed, bounded and consistent with the others. Time
+ * is not checked; see `checkTime`. Throws E3001. Source: contract, Authentication 3.
  */
 export function readClaims(payload: JsonObject, rules: ClaimRules): Claims {
   if (payload.get('version') !== TOKEN_VERSION) refuse('version');
@@ -70,16 +70,13 @@ export function readClaims(payload: JsonObject, rules: ClaimRules): Claims {
   return Object.freeze({ ...validity, identity });
 }
 
-/**
- * Holds claims against the clock (`now`: ms since the epoch), with their skew either way. Written so that a clock that
- * is not a number refuses. Throws E3001.
- */
+/** Checks validity at `now` (ms since the epoch), with the tolerated skew. Refuses if `now` is NaN. Throws E3001. */
 export function checkTime(validity: TokenValidity, now: number): void {
   const fault = timeFault(validity, now);
   if (fault !== null) refuse(fault);
 }
 
-/** True if `checkTime` lets `validity` pass. */
+/** True if `checkTime` would not throw. */
 export function isTimely(validity: TokenValidity, now: number): boolean {
   return timeFault(validity, now) === null;
 }
@@ -94,7 +91,7 @@ function timeFault(
   return now >= start * 1_000 - skew ? null : 'notYet';
 }
 
-/** True if `identity` is over at `now` (ms since the epoch); a session that carries it then ends. */
+/** True if `identity` has expired at `now` (ms since the epoch); its sessions then end. */
 export function isExpired(identity: Identity, now: number): boolean {
   return !(now < (identity.expiresAt + (identity.skewSeconds ?? CLOCK_SKEW_SECONDS)) * 1_000);
 }
@@ -120,12 +117,12 @@ function readChain(value: unknown): readonly string[] {
   return Object.freeze([...names]);
 }
 
-/** Claims of every actor token: what they say is looked at by itself. */
+/** Standard claims of an actor token, which conditions of grants cannot name. */
 export const OWN_CLAIMS: ReadonlySet<string> = new Set(
   'version tenant_id iss aud chain sub jti roles acl_roles iat exp nbf exchange'.split(' '),
 );
 
-/** Claims that conditions of grants may name: texts, numbers and truth values, and lists of them. The rest is nobody's. */
+/** Other claims, for conditions of grants: strings, numbers and booleans, and lists of these. Others are ignored. */
 function readOthers(payload: JsonObject): Pick<Identity, 'claims'> {
   const found = new Map<string, readonly string[]>();
   for (const [name, value] of payload) {
@@ -136,7 +133,7 @@ function readOthers(payload: JsonObject): Pick<Identity, 'claims'> {
   return found.size === 0 ? {} : { claims: found };
 }
 
-/** Texts, numbers and truth values, as texts; null for anything else. */
+/** Strings, numbers and booleans, as strings; null for anything else. */
 export function scalarsIn(value: unknown): readonly string[] | null {
   const values: readonly unknown[] = Array.isArray(value) ? value : [value];
   return values.every(isScalar) ? Object.freeze(values.map(String)) : null;
@@ -146,7 +143,7 @@ function isScalar(value: unknown): value is string | number | boolean {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 }
 
-/** The members of the chain, by the exchange, and the tokens that it was given. */
+/** Members of the chain and source tokens, from claim `exchange`. */
 function exchangedFrom(
   payload: JsonObject,
   length: number,
@@ -154,11 +151,11 @@ function exchangedFrom(
 ): Pick<Identity, 'members' | 'sources'> {
   const members = readMembers(payload.get('exchange'), length);
   const from = new Set(members.flatMap((member) => member.from ?? []));
-  // Revoked by their ids alone: whoever revokes by a subject revokes what was made from its tokens too.
+  // Source tokens are revoked by id only; revoking a subject already covers the exchanged token.
   return { members, sources: [...from].map((tokenId) => ({ chain: [], tokenId, issuedAt })) };
 }
 
-/** A claim that is left out gives no roles. */
+/** An absent claim means no roles. */
 function readRoles(value: unknown, fault: TokenFault): readonly string[] {
   if (value === undefined) return Object.freeze([]);
   if (!Array.isArray(value) || value.length > MAX_ROLES) refuse(fault);

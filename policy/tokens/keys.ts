@@ -1,6 +1,6 @@
 import { createPublicKey, createSecretKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 
-/** HS256 is for the gateway's own secret alone; the others are of public keys. */
+/** HS256 is only for the gateway's own secret; the others use public keys. */
 export type TokenAlgorithm = 'HS256' | PublicAlgorithm;
 export type PublicAlgorithm = 'RS256' | 'ES256' | 'EdDSA';
 
@@ -10,47 +10,47 @@ export function isTokenAlgorithm(value: unknown): value is TokenAlgorithm {
   return value === 'HS256' || PUBLIC_ALGORITHMS.some((algorithm) => algorithm === value);
 }
 
-/** A key and the one algorithm that it may be used with. */
+/** A key and the only algorithm it may be used with. */
 export interface VerificationKey {
   readonly algorithm: TokenAlgorithm;
-  /** Null for a key that tokens use without naming it. */
+  /** Null for a key without an id. */
   readonly kid: string | null;
   readonly key: KeyObject;
 }
 
 /**
- * Source of verification keys. `candidates` gives the keys that a token with this header may be signed
- * with, none where there are none; it never makes a key from the token itself.
+ * Source of verification keys. `candidates` returns the keys that a token with this header may be signed with; a key
+ * is never taken from the token itself.
  */
 export interface KeySource {
   candidates(
     algorithm: TokenAlgorithm,
     kid: string | null,
   ): readonly VerificationKey[] | Promise<readonly VerificationKey[]>;
-  /** Algorithms of its keys, if known without a request. */
+  /** Algorithms of its keys, if known locally. */
   readonly algorithms?: () => readonly TokenAlgorithm[] | null;
 }
 
 export interface KeyConfiguration {
-  /** The tenant's signing secrets, at least 32 bytes each; two during rotation. */
+  /** Signing secrets of the tenant, at least 32 bytes each; two during rotation. */
   readonly secrets?: readonly { readonly kid?: string; readonly secret: Uint8Array }[];
-  /** Issuers' public keys as PEM (SPKI): RSA of at least 2,048 bits, P-256 or Ed25519. */
+  /** Public keys of issuers, PEM (SPKI): RSA of at least 2,048 bits, P-256 or Ed25519. */
   readonly publicKeys?: readonly { readonly kid?: string; readonly pem: string }[];
-  /** Keys that were read before, as of a key set. */
+  /** Already parsed keys, such as those of a key set. */
   readonly keys?: readonly VerificationKey[];
 }
 
 const MIN_SECRET_BYTES = 32;
 const MIN_MODULUS_BITS = 2_048;
 const MAX_KEYS = 16;
-/** Form of key ids: names, dates, thumbprints in either base64, URNs. They are only compared. */
+/** Key ids: names, dates, base64 thumbprints, URNs. They are only compared. */
 const KEY_ID = /^(?!.*\.\.)[\w.+/=:~-]{1,128}$/;
 
 export function isKeyId(value: unknown): value is string {
   return typeof value === 'string' && KEY_ID.test(value);
 }
 
-/** Keys fixed by configuration. Throws RangeError for a key that is too weak, unfit or named twice. */
+/** Keys from the configuration. Throws RangeError for a weak, unsuitable or duplicate key. */
 export function configuredKeys(configuration: KeyConfiguration): KeySource {
   const keys = [
     ...(configuration.secrets ?? []).map((s) => secretKey(s.secret, s.kid ?? null)),
@@ -67,7 +67,7 @@ export function configuredKeys(configuration: KeyConfiguration): KeySource {
   });
 }
 
-/** Those of `keys` that a token with this header may be signed with. */
+/** Keys that may have signed a token with this header. */
 export function keysFor(
   keys: readonly VerificationKey[],
   algorithm: TokenAlgorithm,
@@ -76,11 +76,11 @@ export function keysFor(
   const fit = keys.filter((k) => k.algorithm === algorithm);
   if (kid === null) return fit;
   const named = fit.filter((k) => k.kid === kid);
-  // Issuers name their keys in every token; a key that was configured without its name is tried too.
+  // Issuers name their keys in every token, so keys configured without an id are candidates too.
   return named.length > 0 ? named : fit.filter((k) => k.kid === null);
 }
 
-/** A source that another can take the place of. Whoever replaces it has the verifier forget what it knows. */
+/** Replaceable key source. After `replace`, the verifier's cache must be cleared. */
 export interface KeyRing extends KeySource {
   replace(next: KeySource): void;
 }
@@ -103,14 +103,14 @@ export function secretKey(secret: Uint8Array, kid: string | null): VerificationK
   return Object.freeze({ algorithm: 'HS256', kid: checkedKeyId(kid), key: createSecretKey(secret) });
 }
 
-/** A public key in PEM, with the one algorithm that a key of its kind has here. Throws RangeError for any other. */
+/** Public key in PEM; its type determines the algorithm. Throws RangeError for an unsupported key. */
 export function pemKey(pem: string, kid: string | null): VerificationKey {
   if (pem.includes('PRIVATE KEY'))
     throw new RangeError('a verifier takes the public key only, not the private one');
   return publicKey(createPublicKey(pem), kid);
 }
 
-/** Throws RangeError for a key that is weak or of another kind. */
+/** @throws RangeError for a weak or unsupported key */
 function publicKey(key: KeyObject, kid: string | null): VerificationKey {
   return Object.freeze({ algorithm: algorithmOf(key), kid: checkedKeyId(kid), key });
 }
@@ -142,13 +142,10 @@ export function checkedKeyId(kid: string | null): string | null {
   return kid;
 }
 
-/** Keys of one set that are looked at; sets of issuers hold two or three. */
+/** Largest accepted key set; issuers usually have two or three keys. */
 const MAX_SET = 64;
 
-/**
- * The keys of a JSON Web Key Set (RFC 7517) that sign tokens which are taken here, each with one algorithm: a set may
- * hold others, for other readers, which are passed over. Null where `text` is no such set.
- */
+/** Supported signing keys of a JSON Web Key Set (RFC 7517); others are skipped. Null if `text` is not a key set. */
 export function readKeySet(text: string): readonly VerificationKey[] | null {
   const listed = listIn(text);
   if (listed === null || listed.length > MAX_SET) return null;
@@ -160,7 +157,7 @@ function listIn(text: string): readonly unknown[] | null {
     const set: unknown = JSON.parse(text);
     if (typeof set === 'object' && set !== null && 'keys' in set && Array.isArray(set.keys)) return set.keys;
   } catch {
-    // no JSON is no set
+    // not JSON
   }
   return null;
 }
@@ -171,13 +168,13 @@ function keyOf(entry: unknown): VerificationKey | null {
   const operations = jwk['key_ops'];
   if (jwk['use'] !== undefined && jwk['use'] !== 'sig') return null;
   if (Array.isArray(operations) && !operations.includes('verify')) return null;
-  // A private or a secret key in a public set is a mistake that nothing is built on.
+  // Private and secret keys in a public set are a mistake and ignored.
   if (jwk['d'] !== undefined || jwk['kty'] === 'oct') return null;
   try {
     const kid = isKeyId(jwk['kid']) ? jwk['kid'] : null;
     const key = publicKey(createPublicKey({ key: jwk, format: 'jwk' }), kid);
     return jwk['alg'] === undefined || jwk['alg'] === key.algorithm ? key : null;
   } catch {
-    return null; // weak, of another kind, or for another reader of the set
+    return null; // weak or unsupported
   }
 }

@@ -7,22 +7,22 @@ import { DEFAULT_ISSUER, MAX_LIFETIME_SECONDS, TOKEN_TYPE, TOKEN_VERSION } from 
 
 export interface MintClaims {
   readonly tenant: string;
-  /** Root to leaf; the last is the token's `sub`. */
+  /** Root to leaf; the last element is `sub`. */
   readonly chain: readonly string[];
   readonly roles?: readonly string[];
   readonly aclRoles?: readonly string[];
-  /** Seconds since the epoch; the clock's now unless told. */
+  /** Seconds since the epoch; default: now. */
   readonly issuedAt?: number;
-  /** 1–300; 300 unless told. */
+  /** 1–300; default 300. */
   readonly lifetimeSeconds?: number;
-  /** A random UUID unless told. */
+  /** Default: a random UUID. */
   readonly tokenId?: string;
-  /** `service` unless told. */
+  /** Default: `service`. */
   readonly issuer?: string;
   readonly audience?: string;
-  /** Claims beside those of every actor token, for conditions of grants; they replace none of these. */
+  /** Additional claims for conditions of grants; standard claims take precedence. */
   readonly others?: Readonly<Record<string, unknown>>;
-  /** Results of the exchange for each of `chain`: only the gateway's own exchange may state them. */
+  /** Results of the exchange per element of `chain`; only the gateway's own exchange sets them. */
   readonly members?: readonly ExchangedMember[];
 }
 
@@ -31,8 +31,8 @@ export type SigningKey =
   | { readonly algorithm: 'RS256' | 'EdDSA'; readonly privateKey: KeyObject; readonly kid?: string };
 
 /**
- * Signs an actor token, version 2, as a compact JWS. The claims pass the verifier's own reader first, so a token
- * that this service would refuse is never made: E3001 names the rule. RangeError for an unfit key.
+ * Signs an actor token, version 2, as a compact JWS. The claims first pass the verifier's own checks (E3001), so no
+ * unusable token is made. RangeError for an unsuitable key.
  */
 export async function mintToken(claims: MintClaims, key: SigningKey): Promise<string> {
   const payload = payloadOf(claims);
@@ -51,7 +51,7 @@ function encoded(value: object): string {
   return Buffer.from(JSON.stringify(value), 'utf8').toString('base64url');
 }
 
-/** Source: RFC 7518, 3.2 and 3.3; RFC 8037, 3.1. Node signs all; the library that verifies takes five times as long to load. */
+/** RFC 7518, 3.2 and 3.3; RFC 8037, 3.1. Uses node:crypto because `jose` takes five times as long to load. */
 function signatureOf(text: string, key: SigningKey): Buffer {
   if (key.algorithm === 'HS256') return createHmac('sha256', signingKey(key)).update(text).digest();
   return sign(key.algorithm === 'EdDSA' ? null : 'sha256', Buffer.from(text), signingKey(key));

@@ -1,40 +1,39 @@
 import type { Identity, ParentToken } from '../identity.js';
 import { CLOCK_SKEW_SECONDS } from './token-fault.js';
 
-/** One token by its id, or all tokens that name a subject in their chain and were issued up to a moment. */
+/** One token by id, or all tokens that contain a subject in their chain and were issued up to a time. */
 export interface RevocationKey {
   readonly kind: 'token' | 'subject';
   readonly name: string;
 }
 
-/** Something that was revoked. Times are ms since the epoch. */
+/** A revocation. Times are ms since the epoch. */
 export interface Revocation extends RevocationKey {
-  /** A UUID. */
+  /** UUID. */
   readonly id: string;
   readonly at: number;
-  /** From then on every token that it is about has ended by itself. */
+  /** Time at which all affected tokens have expired. */
   readonly until: number;
 }
 
-/** Reason in the error for a revoked token. */
+/** Reason in the error message. */
 export const REVOKED = 'it was revoked';
 
-/** The result of a revocation. */
-export interface RevocationMade {
+export interface RevocationResult {
   readonly revocation: Revocation;
-  /** False where other gateways are yet to hear of it; null where there are none. */
+  /** False if other gateways have not been notified yet; null without other gateways. */
   readonly shared: boolean | null;
 }
 
-/** The revocations in force: of tokens that have not ended by themselves yet. */
+/** Revocations in force. */
 export class RevokedTokens {
   readonly #all = new Map<string, Revocation>();
   readonly #tokens = new Set<string>();
-  /** Of each subject the last moment, ms since the epoch. */
+  /** Latest revocation per subject, ms since the epoch. */
   readonly #subjects = new Map<string, number>();
   readonly #followers = new Set<() => void>();
 
-  /** Those that were not known are in force from now on; gives them. */
+  /** Adds revocations and returns the new ones. */
   add(revocations: Iterable<Revocation>): readonly Revocation[] {
     const added: Revocation[] = [];
     for (const revocation of revocations) {
@@ -47,13 +46,16 @@ export class RevokedTokens {
     return added;
   }
 
-  /** @param heard is called when more was revoked. Gives what ends that. */
+  /**
+   * @param heard called after new revocations
+   * @returns function that unsubscribes
+   */
   follow(heard: () => void): () => void {
     this.#followers.add(heard);
     return () => void this.#followers.delete(heard);
   }
 
-  /** Forgets what has ended by itself. @param now ms since the epoch */
+  /** Removes expired revocations. @param now ms since the epoch */
   prune(now: number): void {
     const ended = [...this.#all.values()].filter(({ until }) => until <= now);
     if (ended.length === 0) return;
@@ -63,12 +65,12 @@ export class RevokedTokens {
     for (const revocation of this.#all.values()) this.#put(revocation);
   }
 
-  /** In the order in which they became known. */
+  /** In order of arrival. */
   all(): readonly Revocation[] {
     return [...this.#all.values()];
   }
 
-  /** True if the token of `identity`, or one that it was made from, was revoked. Free while nothing is. */
+  /** True if the token of `identity`, or one of its source tokens, was revoked. */
   has(identity: ParentToken & Pick<Identity, 'sources'>): boolean {
     if (this.#all.size === 0) return false;
     return this.#holds(identity) || identity.sources?.some((source) => this.#holds(source)) === true;
@@ -77,7 +79,7 @@ export class RevokedTokens {
   #holds({ chain, tokenId, issuedAt, skewSeconds = CLOCK_SKEW_SECONDS }: ParentToken): boolean {
     if (this.#tokens.has(tokenId)) return true;
     if (this.#subjects.size === 0) return false;
-    // INVARIANT: an issuer whose clock is ahead has issued before the moment what says that it was issued after it.
+    // INVARIANT: the issuer's clock may be ahead, so `issuedAt` minus the skew is compared.
     const issued = (issuedAt - skewSeconds) * 1_000;
     return chain.some((member) => issued <= (this.#subjects.get(member) ?? Number.NEGATIVE_INFINITY));
   }
@@ -88,10 +90,10 @@ export class RevokedTokens {
   }
 }
 
-/** Revocation check for logins and for open sessions. */
+/** Revocation check for logins and open sessions. */
 export type RevocationCheck = Pick<RevokedTokens, 'has' | 'follow'>;
 
-/** Revocation check that revokes nothing. */
+/** Check without any revocations. */
 export const NOTHING_REVOKED: RevocationCheck = Object.freeze({
   has: () => false,
   follow: () => () => undefined,

@@ -1,17 +1,17 @@
-/** A JSON object whose keys are all different, at every depth. */
+/** JSON object without duplicate keys at any depth. */
 export type JsonObject = ReadonlyMap<string, unknown>;
 
 export type JsonFault = 'not an object' | 'duplicate key';
 
-/** Fault of a JSON text, and its UTF-16 offset. */
+/** Fault in a JSON text, and its UTF-16 offset. */
 export interface JsonTextFault {
   readonly kind: 'duplicate key' | 'lone surrogate';
   readonly offset: number;
 }
 
 /**
- * Parses the UTF-8 bytes of one JSON object. `JSON.parse` keeps the last of two equal keys where another reader
- * keeps the first, so an object that names a key twice, at any depth, is a fault.
+ * Parses one JSON object from UTF-8. Rejects duplicate keys at any depth: `JSON.parse` keeps the last of two equal
+ * keys, other parsers the first.
  */
 export function parseJsonObject(bytes: Uint8Array): JsonObject | JsonFault {
   const text = decodeUtf8(bytes);
@@ -43,8 +43,8 @@ const OPEN = 0x7b;
 const CLOSE = 0x7d;
 
 /**
- * The first thing in `json`, which `JSON.parse` has taken, that two readers would understand differently: a key that
- * an object names twice, or an escape that is half of a surrogate pair. In time linear in the text.
+ * First fault in `json`, valid for `JSON.parse`, that two parsers could read differently: a duplicate key, or an
+ * escape that is half of a surrogate pair. Linear time.
  */
 export function jsonTextFault(json: string): JsonTextFault | null {
   const open: Set<string>[] = [];
@@ -62,7 +62,7 @@ export function jsonTextFault(json: string): JsonTextFault | null {
   return null;
 }
 
-/** The closing quote of the string that begins at `start`. */
+/** Offset of the closing quote of the string at `start`. */
 function endOfString(json: string, start: number): number {
   let i = start + 1;
   while (json.charCodeAt(i) !== QUOTE) i += json[i] === '\\' ? 2 : 1;

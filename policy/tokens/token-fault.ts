@@ -3,7 +3,7 @@ import { queryError } from 'osl-compiler/errors';
 export const MAX_TOKEN_BYTES = 8_192;
 export const MAX_CHAIN = 16;
 export const MAX_ROLES = 256;
-/** UTF-16 units of a subject, a role, a token id, an issuer or an audience. */
+/** Longest subject, role, token id, issuer or audience, UTF-16 units. */
 export const MAX_NAME_LENGTH = 256;
 export const MAX_LIFETIME_SECONDS = 300;
 export const CLOCK_SKEW_SECONDS = 30;
@@ -11,7 +11,7 @@ export const TOKEN_TYPE = 'service-actor+jwt';
 export const TOKEN_VERSION = 2;
 export const DEFAULT_ISSUER = 'service';
 
-/** Every rule that a token can break. The texts name the rule and never hold anything of the token. */
+/** Reasons for refusing a token. They name the rule and contain nothing from the token. */
 export const TOKEN_FAULTS = Object.freeze({
   size: `it is larger than ${MAX_TOKEN_BYTES} bytes`,
   parts: 'it is not a JWT (expected header.payload.signature, each in base64url)',
@@ -46,7 +46,7 @@ export const TOKEN_FAULTS = Object.freeze({
 
 export type TokenFault = keyof typeof TOKEN_FAULTS;
 
-/** Refuses a token that is signed with an algorithm that no key of its issuer has. */
+/** Refuses a token whose algorithm no key of its issuer uses. */
 export function refuseAlgorithm(accepted: readonly string[]): never {
   throw queryError('invalidToken', {
     reason: `${TOKEN_FAULTS.otherAlgorithm}; accepted here: ${accepted.join(', ') || 'none'}`,
@@ -56,4 +56,14 @@ export function refuseAlgorithm(accepted: readonly string[]): never {
 /** Refuses a token: always E3001, never a downgrade to anonymous. */
 export function refuse(fault: TokenFault): never {
   throw queryError('invalidToken', { reason: TOKEN_FAULTS[fault] });
+}
+
+/** Control characters and lone surrogates: logs and databases could not distinguish such names. */
+const FORBIDDEN = /[\p{Cc}\p{Cs}]/u;
+
+/** True for a valid name of a tenant, subject, role or token: 1–256 UTF-16 units. */
+export function isName(value: unknown): value is string {
+  return (
+    typeof value === 'string' && value.length > 0 && value.length <= MAX_NAME_LENGTH && !FORBIDDEN.test(value)
+  );
 }

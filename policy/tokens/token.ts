@@ -14,15 +14,15 @@ import {
 import { type JsonFault, type JsonObject, parseJsonObject } from './strict-json.js';
 import { MAX_TOKEN_BYTES, refuse, refuseAlgorithm, TOKEN_TYPE } from './token-fault.js';
 
-/** The parts of a compact JWS, decoded; nothing in it is verified. */
+/** Decoded parts of a compact JWS; nothing is verified. */
 interface CompactToken {
   readonly header: JsonObject;
   readonly payload: Uint8Array;
 }
 
 /**
- * Takes a compact JWS apart. Stricter than the RFC's readers: one spelling per token, so that its hash is its
- * name (no padding, no white space, no spare bits in a last character, no key twice).
+ * Splits a compact JWS. Stricter than the RFC: each token has exactly one spelling (no padding, white space, spare
+ * bits or duplicate keys), so its hash identifies it.
  */
 export function readCompact(token: string): CompactToken {
   if (token.length > MAX_TOKEN_BYTES) refuse('size');
@@ -46,7 +46,7 @@ function decodeCanonical(part: string): Buffer {
   return bytes;
 }
 
-/** An issuer with keys, audiences and a clock of its own. */
+/** Issuer with its own keys, audiences and clock. */
 export interface TrustedIssuer extends Omit<ClaimRules, 'tenant' | 'issuers'> {
   /** Accepted values of `iss`. */
   readonly issuers: readonly string[];
@@ -54,23 +54,23 @@ export interface TrustedIssuer extends Omit<ClaimRules, 'tenant' | 'issuers'> {
 }
 
 export interface VerifierOptions extends ClaimRules {
-  /** Of tokens whose `iss` no issuer of `trusted` has. */
+  /** Keys for tokens whose `iss` is not one of `trusted`. */
   readonly keys: KeySource;
-  /** The issuer whose tokens say this; null for what nobody says. A token that names one is verified by its keys alone. */
+  /** Trusted issuer with this `iss`, or null. Its tokens are verified by its keys only. */
   readonly trusted?: (issuer: unknown) => TrustedIssuer | null;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Verified tokens that are remembered; 10,000 unless told. */
+  /** Most cached tokens; default 10,000. */
   readonly cacheSize?: number;
 }
 
 /** Verifies actor tokens (contract, Authentication). Every failure is E3001. */
 export interface TokenVerifier {
-  /** `token` is the compact JWS, without `Bearer`. */
+  /** @param token compact JWS without `Bearer` */
   verify(token: string): Promise<Identity>;
-  /** Identity of a `token` that was verified before and is still valid; null otherwise. */
+  /** Identity of a cached token that is still valid, else null. */
   known(token: string): Identity | null;
-  /** Forgets verified tokens; call it when a key is withdrawn. */
+  /** Clears the cache; required when a key is withdrawn. */
   forget(): void;
 }
 
@@ -81,20 +81,20 @@ export function createVerifier(options: VerifierOptions): TokenVerifier {
   let generation = 0;
 
   function known(token: string): Identity | null {
-    const claims = token.length > MAX_TOKEN_BYTES ? undefined : verified.get(nameOf(token));
+    const claims = token.length > MAX_TOKEN_BYTES ? undefined : verified.get(cacheKeyOf(token));
     return claims !== undefined && isTimely(claims, options.now()) ? claims.identity : null;
   }
 
   async function verify(token: string): Promise<Identity> {
     if (token.length > MAX_TOKEN_BYTES) refuse('size');
-    const name = nameOf(token);
+    const name = cacheKeyOf(token);
     const known = verified.get(name);
     if (known !== undefined) {
       checkTime(known, options.now());
       return known.identity;
     }
     const started = generation;
-    const claims = await verifyAfresh(token, options);
+    const claims = await verifyUncached(token, options);
     if (started === generation) verified.set(name, claims);
     return claims.identity;
   }
@@ -107,16 +107,16 @@ export function createVerifier(options: VerifierOptions): TokenVerifier {
   return Object.freeze({ known, verify, forget });
 }
 
-/** Cache key of a verified token: a hash, so that reading the memory yields no usable token. */
-function nameOf(token: string): string {
+/** Cache key: a hash, so that memory contains no usable token. */
+function cacheKeyOf(token: string): string {
   return hash('sha256', token, 'base64');
 }
 
 /**
- * The whole check: form, header, signature, claims, time. Before the signature, `iss` of the payload says which issuer's
- * keys are tried; nothing else of it is looked at.
+ * Full check: form, header, signature, claims, time. Before the signature is verified, only `iss` of the payload is
+ * used, to select the issuer's keys.
  */
-async function verifyAfresh(token: string, options: VerifierOptions): Promise<Claims> {
+async function verifyUncached(token: string, options: VerifierOptions): Promise<Claims> {
   const { algorithm, kid, compact } = readActorToken(token);
   const payload = readObject(compact.payload, 'payload');
   const issuer = options.trusted?.(payload.get('iss')) ?? options;
@@ -126,7 +126,7 @@ async function verifyAfresh(token: string, options: VerifierOptions): Promise<Cl
   return claims;
 }
 
-/** The keys that the token may be signed with. Throws E3001 for an algorithm that no key signs with. */
+/** Throws E3001 if no key uses the algorithm. */
 async function candidatesFor(
   keys: KeySource,
   algorithm: TokenAlgorithm,
@@ -154,7 +154,7 @@ function readActorToken(token: string): SigningHeader & { readonly compact: Comp
   return { ...readSigningHeader(compact.header), compact };
 }
 
-/** Parameters that bring a key along or change how the token is read. */
+/** Header parameters that supply a key or change how the token is read. */
 const REFUSED_PARAMETERS = ['crit', 'b64', 'jwk', 'jku', 'x5u', 'x5c', 'zip', 'enc'] as const;
 
 interface SigningHeader {
@@ -173,7 +173,7 @@ export function readSigningHeader(header: JsonObject): SigningHeader {
   return { algorithm, kid };
 }
 
-/** Throws E3001 where none of `keys` has signed `token`. */
+/** @throws QueryError E3001 if none of `keys` has signed `token` */
 export async function verifySignature(
   token: string,
   algorithm: TokenAlgorithm,
@@ -181,7 +181,7 @@ export async function verifySignature(
 ): Promise<void> {
   if (keys.length === 0) refuse('unknownKey');
   for (const candidate of keys) {
-    // INVARIANT: a key is used with its own algorithm only, whatever the source answers.
+    // INVARIANT: a key is only used with its own algorithm, whatever the source returns.
     if (candidate.algorithm !== algorithm) continue;
     try {
       await compactVerify(token, candidate.key, { algorithms: [candidate.algorithm] });

@@ -1,7 +1,7 @@
-/** Tokens that are remembered at a time; they are those of admins, for some minutes each. */
+/** Most remembered tokens; they belong to admins and live some minutes. */
 const MOST = 100_000;
 
-/** One-time tokens that were used. */
+/** Used one-time tokens. */
 export class UsedTokens {
   readonly #now: () => number;
   readonly #since: number;
@@ -14,11 +14,11 @@ export class UsedTokens {
   }
 
   /**
-   * True if this is the first use of a token; whoever asks has used it. What was used before this process began is not
-   * known, so a token that is older counts as used; and where no more can be remembered, each does.
+   * True for the first use of a token, and marks it as used. Tokens issued before this process started count as used,
+   * as do all new ones while the memory is full.
    *
    * @param issuedAt seconds since the epoch
-   * @param endsAt ms since the epoch: it is good for nothing then
+   * @param endsAt end of validity, ms since the epoch
    */
   first(token: string, issuedAt: number, endsAt: number): boolean {
     if ((issuedAt + 1) * 1_000 <= this.#since || this.#ends.has(token)) return false;

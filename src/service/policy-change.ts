@@ -1,4 +1,4 @@
-import { compilingSnapshot, PolicyProblems, type PolicySnapshot } from '../../policy/index.js';
+import { compileSnapshotInSteps, PolicyProblems, type PolicySnapshot } from '../../policy/index.js';
 import { inTurns } from '../base/in-turns.js';
 import type { ServiceLog } from '../base/log.js';
 import { messageOf } from '../base/thrown.js';
@@ -96,13 +96,13 @@ async function modelOver(
 /** Recompiles the current policy against another manifest. */
 function policyAgain({ snapshot }: ServedModel, { catalog, tenant }: Manifest): Promise<PolicySnapshot> {
   if (snapshot === null) throw new TypeError('no policy serves');
-  return inTurns(compilingSnapshot(snapshot.document, catalog, tenant));
+  return inTurns(compileSnapshotInSteps(snapshot.document, catalog, tenant));
 }
 
 async function policyOf(text: string, file: string, { catalog, tenant }: Manifest): Promise<PolicySnapshot> {
   const source = parsePolicyDocument(text, file);
   try {
-    return await inTurns(compilingSnapshot(source.document, catalog, tenant));
+    return await inTurns(compileSnapshotInSteps(source.document, catalog, tenant));
   } catch (error) {
     if (!(error instanceof PolicyProblems)) throw error;
     throw new ManifestProblems(source.diagnostics(error.problems), text);

@@ -5,7 +5,7 @@ import { queryError } from 'osl-compiler';
 import {
   type Revocation,
   type RevocationKey,
-  type RevocationMade,
+  type RevocationResult,
   RevokedTokens,
 } from '../../policy/index.js';
 import { bytesOf, namesIn, removeWhole, syncNames, writeWhole } from '../base/files.js';
@@ -138,7 +138,7 @@ export class Revocations {
    *
    * @throws QueryError E0511 if too many are in force
    */
-  async revoke(what: RevocationKey): Promise<RevocationMade> {
+  async revoke(what: RevocationKey): Promise<RevocationResult> {
     const { files, share, told, lifetimeMs } = this.#parts;
     if (this.revoked.all().length >= MOST)
       throw queryError('tooLarge', { what: 'the number of revocations in force', limit: MOST });

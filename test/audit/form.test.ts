@@ -1,8 +1,7 @@
 import t from 'tap';
-import { RecordForm } from '../../audit/form.js';
 import { MAX_RECORD_BYTES } from '../../audit/format.js';
 import { type AuditEntry, openAuditLog, verifyAuditLog } from '../../audit/index.js';
-import { encodeRecord, encodeShortened } from '../../audit/record.js';
+import { encodeRecord, encodeShortened, RecordTemplate } from '../../audit/record.js';
 import { fc } from '../support/fast-check.js';
 import { anyEntry } from './arbitrary.js';
 import { entry, parted, readSegmentFile, segmentPaths, tempDir, WAYS } from './fixture.js';
@@ -10,7 +9,7 @@ import { entry, parted, readSegmentFile, segmentPaths, tempDir, WAYS } from './f
 const place = { writer: 'w', epoch: 1, seq: 7 };
 
 /** The record of an entry through a form, or null where the form leaves it to `append`. */
-function throughForm(whole: AuditEntry, form = new RecordForm(parted(whole).common)): string | null {
+function throughForm(whole: AuditEntry, form = new RecordTemplate(parted(whole).common)): string | null {
   const { requestId, statementHmac, rows, durationUs } = parted(whole);
   const record = form.record(place, requestId, statementHmac, rows, durationUs);
   return record === null ? null : Buffer.from(record, 'latin1').toString();
@@ -47,7 +46,7 @@ t.test('what could end its member is left to the way that escapes it', async (t)
 });
 
 t.test('a form is encoded anew for another epoch or writer', async (t) => {
-  const form = new RecordForm(parted(entry(1)).common);
+  const form = new RecordTemplate(parted(entry(1)).common);
   const at = (writer: string, epoch: number) =>
     JSON.parse(form.record({ writer, epoch, seq: 1 }, 'id', null, 1, 2) ?? '');
   t.match(at('w', 1), { writer: 'w', epoch: 1 });

@@ -11,7 +11,7 @@ import {
   searchRecords,
   verifyAuditLog,
 } from '../../audit/index.js';
-import { sealMissing } from '../../audit/search/seals.js';
+import { buildMissingIndexes } from '../../audit/search/index-files.js';
 import { eventually } from '../surfaces/rest/fixture.js';
 import { entry, rechain, segmentPaths, tempDir, writtenLog } from './fixture.js';
 
@@ -26,7 +26,7 @@ async function killed(fill: (log: AuditLog) => Promise<void>): Promise<string> {
   const copy = tempDir();
   cpSync(dir, copy, { recursive: true, filter: (path) => !path.includes('lock.') });
   await log.close();
-  await sealMissing(copy);
+  await buildMissingIndexes(copy);
   return copy;
 }
 
@@ -203,7 +203,7 @@ t.test('what is not what was signed is not signed away', async (t) => {
   const log = await openAuditLog({ dir, ...OPTIONS, checkpointRecords: 40 });
   for (let n = 0; n < 300; n += 1) await log.append(old(n));
   await log.close();
-  await sealMissing(dir);
+  await buildMissingIndexes(dir);
   const [first = ''] = segmentPaths(dir);
   const bytes = readFileSync(first);
   bytes[600] = (bytes[600] ?? 0) ^ 1;

@@ -4,15 +4,15 @@ import t from 'tap';
 import {
   type AuditEntry,
   type AuditFilter,
+  announceRead,
   fingerprintsOf,
-  noteReading,
   openAuditLog,
   readRecords,
   searchRecords,
   undeclaredObject,
 } from '../../audit/index.js';
 import { matches } from '../../audit/search/filter.js';
-import { sealsOf } from '../../audit/search/seals.js';
+import { segmentIndexes } from '../../audit/search/index-files.js';
 import { candidates } from '../../audit/search/search.js';
 import { tempDir } from './fixture.js';
 
@@ -130,10 +130,10 @@ t.test('a reading is recorded by the log that is open, or by the next one', asyn
       if (action === 'audit.read') details.push(JSON.parse(detail));
     return details;
   };
-  await noteReading(dir, reading);
+  await announceRead(dir, reading);
   t.same(await readings(), []);
   const next = await openAuditLog({ dir });
-  await noteReading(dir, { ...reading, command: 'tail' });
+  await announceRead(dir, { ...reading, command: 'tail' });
   writeFileSync(
     join(dir, 'readings', `${'0'.repeat(8)}-0000-4000-8000-${'0'.repeat(12)}.json`),
     'x'.repeat(9_000),
@@ -154,7 +154,7 @@ t.test('the records of one request are read where they stand, by indexes of any 
   const seqs = async (request: number) => found(dir, { requestId: `req-${request}` });
   const blocksRead = async (request: number): Promise<number> => {
     let blocks = 0;
-    for await (const seal of sealsOf(dir, true))
+    for await (const seal of segmentIndexes(dir, true))
       blocks += candidates(seal, { requestId: `req-${request}` }).length;
     return blocks;
   };

@@ -2,7 +2,7 @@ import { ready } from 'osl-compiler';
 import t from 'tap';
 import { accessUntil, effectiveAccess } from '../../policy/access.js';
 import { compileSnapshot } from '../../policy/compile-snapshot.js';
-import { type Circumstances, NOWHERE } from '../../policy/conditions.js';
+import { type Circumstances, NO_CIRCUMSTANCES } from '../../policy/conditions.js';
 import type { GrantDocument } from '../../policy/document.js';
 import { PolicyProblems } from '../../policy/problems.js';
 import { sessionRights } from '../../policy/session-rights.js';
@@ -31,7 +31,7 @@ const snapshotOf = (terms: Terms) =>
   );
 const ADA = identity({ chain: ['ada'], aclRoles: ['r'], claims: new Map([['amr', ['mfa']]]) });
 const HERE: Circumstances = {
-  ...NOWHERE,
+  ...NO_CIRCUMSTANCES,
   now: Date.parse('2026-03-27T11:30:00Z'),
   surface: 'rest',
   address: '10.0.0.7',

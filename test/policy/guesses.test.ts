@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { createGuesses, type GuessOptions } from '../../policy/index.js';
+import { createPasswordGuesses, type GuessOptions } from '../../policy/index.js';
 
 type Step = readonly ['wrong' | 'right', account: string, address: string, opens?: boolean];
 
@@ -54,7 +54,7 @@ const CASES: Readonly<Record<string, readonly Step[]>> = {
 test('guesses are counted by account and address', async (t) => {
   const options: GuessOptions = { perAddress: 2, perAccount: 5 };
   for (const [name, steps] of Object.entries(CASES)) {
-    const guesses = createGuesses(options);
+    const guesses = createPasswordGuesses(options);
     for (const [i, [what, account, address, opens]] of steps.entries()) {
       if (what === 'wrong') guesses.wrong(account, address);
       else t.equal(guesses.right(account, address), opens, `${name}: step ${i + 1}`);
@@ -63,13 +63,13 @@ test('guesses are counted by account and address', async (t) => {
 });
 
 test('guesses that come at once are counted before any answer', async (t) => {
-  const guesses = createGuesses({ perAddress: 2 });
+  const guesses = createPasswordGuesses({ perAddress: 2 });
   for (let i = 0; i < 50; i++) guesses.wrong('a', '10.0.0.1');
   t.equal(guesses.right('a', '10.0.0.1'), false);
 });
 
 test('a flood of addresses shares one count, which those that logged in before do not', async (t) => {
-  const guesses = createGuesses({ perAddress: 2, perAccount: 1_000_000, maxCounted: 3 });
+  const guesses = createPasswordGuesses({ perAddress: 2, perAccount: 1_000_000, maxCounted: 3 });
   t.equal(guesses.right('a', '10.1.0.1'), true);
   for (let i = 0; i < 1_000; i++) guesses.wrong('a', `10.0.${i >> 8}.${i & 255}`);
   t.equal(guesses.right('a', '10.2.0.1'), false, 'a stranger waits');

@@ -3,7 +3,7 @@ import t from 'tap';
 import type { AttributeScalar } from '../../policy/attributes.js';
 import { compileSnapshot } from '../../policy/compile-snapshot.js';
 import type { GrantDocument, PolicyDocument, RoleDocument } from '../../policy/document.js';
-import { Predicates } from '../../policy/predicates.js';
+import { PredicateBinder } from '../../policy/predicates.js';
 import { type PolicyProblem, PolicyProblems, ProblemList } from '../../policy/problems.js';
 import { CATALOG, catalog, column, policy, relation } from './fixtures.js';
 
@@ -497,7 +497,7 @@ t.test('a row filter that two relations share is bound for each whose column is 
     primaryKey: [],
     sealedKeys: [],
   });
-  const predicates = new Predicates(new ProblemList());
+  const predicates = new PredicateBinder(new ProblemList());
   const bound = (of: Relation): string => JSON.stringify(predicates.bind("state = 'open'", of, []));
   t.notMatch(bound(over('texts')), '"stored"');
   t.match(bound(over('enums', 'enum s.state')), '"stored":"enum s.state"');

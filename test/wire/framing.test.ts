@@ -76,12 +76,12 @@ test('a message writer keeps order across small, large and growing messages', (t
   const long = 'y'.repeat(40_000);
   const row = message('D', Buffer.alloc(9_000, 0x61));
   for (let i = 0; i < 300; i++) out.message(67, (fields) => fields.cstring(`tag ${i}`));
-  out.finished(row);
+  out.append(row);
   out.message(67, (fields) => {
     fields.cstring('head');
     fields.cstring(long);
   });
-  out.finished(message('Z', 'I'));
+  out.append(message('Z', 'I'));
   const size = out.size;
   const bytes = Buffer.concat(out.take());
   const small = [...Array(300).keys()].map((i) => message('C', text(`tag ${i}`)));

@@ -1,10 +1,15 @@
 import { test } from 'tap';
 import { WireError } from '../../wire/index.js';
 import { MessageWriter } from '../../wire/message-writer.js';
-import { errorResponse, noticeResponse } from '../../wire/messages/error-response.js';
 import { parameterDescription, parseComplete } from '../../wire/messages/extended.js';
-import { readyForQuery } from '../../wire/messages/query.js';
-import { commandComplete, copyOutResponse, rowDescription } from '../../wire/messages/results.js';
+import {
+  commandComplete,
+  copyOutResponse,
+  errorResponse,
+  noticeResponse,
+  readyForQuery,
+  rowDescription,
+} from '../../wire/messages/results.js';
 import { backendKeyData, negotiateProtocolVersion, parameterStatus } from '../../wire/messages/startup.js';
 import { int16, int32, join, message, text } from './support/bytes.js';
 
@@ -156,7 +161,7 @@ function conversation(seed: number, out: MessageWriter): Buffer[] {
     const [, write, expected] = BOUNDS[roll(BOUNDS.length)] ?? BOUNDS[0] ?? [];
     if (roll(4) === 0) {
       const rows = message('D', Buffer.alloc(roll(9_000), i));
-      out.finished(rows);
+      out.append(rows);
       wanted.push(rows);
     }
     try {
@@ -202,7 +207,7 @@ test('a message cannot be taken, or followed, before it is whole', (t) => {
   out.message(0x58, (fields) => {
     fields.byte(1);
     t.throws(() => out.take());
-    t.throws(() => out.finished(Buffer.alloc(5)));
+    t.throws(() => out.append(Buffer.alloc(5)));
     t.throws(() => out.message(0x59));
   });
   t.same(Buffer.concat(out.take()), message('X', Buffer.from([1])));

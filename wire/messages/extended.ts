@@ -20,7 +20,7 @@ export function decodeParse(body: Buffer): Parse {
   return { name, text, parameterTypes };
 }
 
-/** Bind as sent: formats not yet expanded. Values are views of the body. */
+/** Bind message with unexpanded formats. Values are views of the body. */
 export interface BindMessage {
   readonly portal: string;
   readonly statement: string;
@@ -29,7 +29,7 @@ export interface BindMessage {
   readonly resultFormats: readonly FormatCode[];
 }
 
-/** 08P01 for counts and lengths that the bytes do not bear out, 22023 for a format other than 0 and 1. */
+/** Throws 08P01 for counts and lengths beyond the message, 22023 for a format other than 0 and 1. */
 export function decodeBind(body: Buffer): BindMessage {
   const reader = new MessageReader(body);
   const portal = reader.cstring();
@@ -43,7 +43,7 @@ export function decodeBind(body: Buffer): BindMessage {
 
 export interface Execute {
   readonly portal: string;
-  /** 0 is all; a negative number means the same. */
+  /** 0: all. */
   readonly maxRows: number;
 }
 
@@ -55,7 +55,7 @@ export function decodeExecute(body: Buffer): Execute {
   return { portal, maxRows };
 }
 
-/** Describe and Close name what they are about in the same way. */
+/** Target of Describe and Close. */
 export interface StatementOrPortal {
   readonly kind: 'statement' | 'portal';
   readonly name: string;
@@ -71,7 +71,6 @@ export function decodeTarget(body: Buffer, message: 'DESCRIBE' | 'CLOSE'): State
   throw protocolViolation(`invalid ${message} message subtype ${subtype}`);
 }
 
-/** Sync, Flush and Terminate have no body. */
 export function decodeEmpty(body: Buffer): void {
   new MessageReader(body).end();
 }
@@ -108,7 +107,7 @@ function format(reader: MessageReader): FormatCode {
   throw error('22023', `unsupported format code: ${code}`);
 }
 
-/** −1 is NULL; any other negative length is refused, and so is one beyond the message. */
+/** −1 is NULL; other negative lengths and lengths beyond the message are refused. */
 function value(reader: MessageReader): Buffer | null {
   const length = reader.int32();
   if (length === -1) return null;

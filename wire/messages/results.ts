@@ -1,8 +1,10 @@
-import type { ColumnDescription, CopyFormat, FormatCode } from '../handler.js';
-import { type MessageWriter, writtenOnce } from '../message-writer.js';
+import type { WireError } from '../errors.js';
+import type { ColumnDescription, CopyFormat, FormatCode, TransactionStatus, WireNotice } from '../handler.js';
+import { MessageReader } from '../message-reader.js';
+import { encodeOnce, type MessageFields, type MessageWriter } from '../message-writer.js';
 import { Backend } from './types.js';
 
-/** Written once, in UTF-8, where all columns are text: statements of one shape share their columns. */
+/** Encoded RowDescriptions in UTF-8 with text format; statements of one shape share their columns. */
 const ALL_TEXT = new WeakMap<readonly ColumnDescription[], Uint8Array>();
 
 export function rowDescription(
@@ -16,13 +18,13 @@ export function rowDescription(
   }
   let written = ALL_TEXT.get(columns);
   if (written === undefined) {
-    written = writtenOnce((once) => describe(once, columns, []));
+    written = encodeOnce((once) => describe(once, columns, []));
     ALL_TEXT.set(columns, written);
   }
-  out.finished(written);
+  out.append(written);
 }
 
-/** Table OID and attribute number are always 0: a physical table behind a column is nobody's business. */
+/** Table OID and attribute number are 0, because physical tables are not disclosed. */
 function describe(
   out: MessageWriter,
   columns: readonly ColumnDescription[],
@@ -49,16 +51,16 @@ export function noData(out: MessageWriter): void {
 export function commandComplete(out: MessageWriter, tag: string): void {
   const known = TAGS.get(tag);
   if (known !== undefined) {
-    out.finished(known);
+    out.append(known);
     return;
   }
   const write = (to: MessageWriter): void =>
     to.message(Backend.commandComplete, (fields) => fields.cstring(tag));
-  if (TAGS.size < MOST_TAGS) TAGS.set(tag, writtenOnce(write));
+  if (TAGS.size < MOST_TAGS) TAGS.set(tag, encodeOnce(write));
   write(out);
 }
 
-/** Tags that have been written before. */
+/** Encoded CommandComplete messages by tag. */
 const TAGS = new Map<string, Uint8Array>();
 const MOST_TAGS = 1_000;
 
@@ -80,4 +82,58 @@ export function copyOutResponse(out: MessageWriter, copy: CopyFormat): void {
 
 export function copyDone(out: MessageWriter): void {
   out.message(Backend.copyDone);
+}
+
+export function decodeQuery(body: Buffer): string {
+  const reader = new MessageReader(body);
+  const text = reader.cstring();
+  reader.end();
+  return text;
+}
+
+export function readyForQuery(out: MessageWriter, status: TransactionStatus): void {
+  out.append(READY[status]);
+}
+
+const READY: Readonly<Record<TransactionStatus, Uint8Array>> = {
+  I: written('I'),
+  T: written('T'),
+  E: written('E'),
+};
+
+function written(status: TransactionStatus): Uint8Array {
+  return encodeOnce((out) =>
+    out.message(Backend.readyForQuery, (fields) => fields.byte(status.charCodeAt(0))),
+  );
+}
+
+export function errorResponse(out: MessageWriter, error: WireError): void {
+  out.message(Backend.errorResponse, (fields) => {
+    report(fields, error);
+    if (error.position !== undefined) field(fields, 'P', String(error.position));
+    if (error.routine !== undefined) field(fields, 'R', error.routine);
+    fields.byte(0);
+  });
+}
+
+export function noticeResponse(out: MessageWriter, notice: WireNotice): void {
+  out.message(Backend.noticeResponse, (fields) => {
+    report(fields, notice);
+    fields.byte(0);
+  });
+}
+
+/** S is for display (localized in Postgres), V for programs. */
+function report(fields: MessageFields, said: WireError | WireNotice): void {
+  field(fields, 'S', said.severity);
+  field(fields, 'V', said.severity);
+  field(fields, 'C', said.sqlstate);
+  field(fields, 'M', said.message);
+  if (said.detail !== undefined) field(fields, 'D', said.detail);
+  if (said.hint !== undefined) field(fields, 'H', said.hint);
+}
+
+function field(fields: MessageFields, code: string, value: string): void {
+  fields.byte(code.charCodeAt(0));
+  fields.cstring(value);
 }

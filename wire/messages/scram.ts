@@ -3,7 +3,7 @@ import { MessageReader } from '../message-reader.js';
 import type { MessageWriter } from '../message-writer.js';
 import { Backend, type Frontend } from './types.js';
 
-/** PasswordMessage: one NUL-terminated string and nothing behind it. 08P01, 22021. */
+/** Decodes a PasswordMessage: one NUL-terminated string without trailing bytes. 08P01, 22021. */
 export function decodePassword(body: Buffer): string {
   const reader = new MessageReader(body);
   const password = reader.cstring();
@@ -11,7 +11,7 @@ export function decodePassword(body: Buffer): string {
   return password;
 }
 
-/** The whole message again, in memory of its own, for the exchange behind the guard. */
+/** Encodes a message with this body into its own buffer. */
 export function encodePassword(type: typeof Frontend.password, body: Buffer): Uint8Array<ArrayBuffer> {
   const message = new Uint8Array(5 + body.length);
   message[0] = type;
@@ -26,21 +26,20 @@ const SASL = 10;
 /** Longest message of either side, in bytes. */
 const LONGEST = 1_024;
 
-/** The one kind of channel binding that Postgres' clients know (RFC 5929, 4). */
+/** The only channel binding type of Postgres clients (RFC 5929, 4). */
 const END_POINT = 'p=tls-server-end-point';
-/** Client-first message: channel binding flag, no name to act for, then user and nonce. */
+/** Client-first message: channel binding flag, no authzid, user, nonce. */
 const FIRST = /^(n|y|p=[A-Za-z0-9.-]{1,64}),,n=[^,]*,r=[\x21-\x2b\x2d-\x7e]{1,256}$/;
 const FINAL = /^c=([A-Za-z0-9+/]+={0,2}),r=[\x21-\x2b\x2d-\x7e]{1,512},p=[A-Za-z0-9+/]{43}=$/;
 
-/** Mechanism chosen by the client. */
 export interface ScramChoice {
-  /** The `c=` of its final message, in base64. */
+  /** Expected `c=` of the client-final message, base64. */
   readonly binding: string;
-  /** Its first message as the exchange behind reads it, which knows no channel binding. */
+  /** Client-first message for an exchange without channel binding. */
   readonly plain: Buffer;
 }
 
-/** AuthenticationSASL: what a client may choose from. With channel binding first, which is the stronger. */
+/** AuthenticationSASL with the available mechanisms, channel binding first. */
 export function offerScram(out: MessageWriter, endPoint: Buffer | null): void {
   out.message(Backend.authentication, (fields) => {
     fields.int32(SASL);
@@ -50,9 +49,10 @@ export function offerScram(out: MessageWriter, endPoint: Buffer | null): void {
 }
 
 /**
- * Reads a SASLInitialResponse: FATAL 08P01, 28000. `endPoint` is what a client can bind to; null: nothing was offered.
+ * Reads a SASLInitialResponse: FATAL 08P01, 28000. `endPoint`: channel binding data; null if not offered.
  *
- * A client that could bind and says that we did not offer it was told another list than ours: somebody stands between.
+ * A client that supports channel binding but reports that it was not offered received a manipulated mechanism list: a
+ * man in the middle.
  */
 export function readScramFirst(body: Buffer, endPoint: Buffer | null): ScramChoice {
   const end = body.indexOf(0);
@@ -77,7 +77,7 @@ export function readScramFirst(body: Buffer, endPoint: Buffer | null): ScramChoi
   return { binding: Buffer.concat([Buffer.from(`${END_POINT},,`), endPoint]).toString('base64'), plain };
 }
 
-/** Checks a SASLResponse: FATAL 08P01, and 28000 where it is bound to another channel than this one. */
+/** Checks a SASLResponse: FATAL 08P01, and 28000 if it is bound to another channel. */
 export function checkScramFinal(body: Buffer, { binding }: ScramChoice): void {
   const said = body.length > LONGEST ? null : FINAL.exec(body.toString('latin1'));
   if (said === null) throw fatal('08P01', 'malformed SCRAM message');

@@ -3,7 +3,7 @@ import { MessageReader } from '../message-reader.js';
 import type { MessageWriter } from '../message-writer.js';
 import { Backend } from './types.js';
 
-/** Messages before authentication, none of which has a type byte. */
+/** Messages before authentication, which have no type byte. */
 export type StartupPacket = SslRequest | GssEncRequest | CancelRequest | StartupMessage;
 
 interface SslRequest {
@@ -17,27 +17,30 @@ interface GssEncRequest {
 interface CancelRequest {
   readonly kind: 'cancel';
   readonly processId: number;
-  /** 4 to 256 bytes; none of a request that is malformed, which is answered as little as any. */
+  /** 4 to 256 bytes; empty for a malformed request. */
   readonly key: Buffer;
 }
 
 export interface StartupMessage {
   readonly kind: 'startup';
   readonly minor: number;
-  /** Names as sent; of a repeated name the last value, as in Postgres. Without the `_pq_.` options. */
+  /** Names as sent; the last value of a repeated name, as in Postgres. Without `_pq_.` options. */
   readonly parameters: ReadonlyMap<string, string>;
-  /** The `_pq_.` options, by full name. */
+  /** Full names of the `_pq_.` options. */
   readonly protocolOptions: readonly string[];
 }
 
-/** The newest version that is spoken: 3.2, with cancel keys of 32 bytes. */
+/** Newest supported version: 3.2, with cancel keys of 32 bytes. */
 export const NEWEST_MINOR = 2;
 
 const CANCEL_REQUEST = (1234 << 16) | 5678;
 const SSL_REQUEST = (1234 << 16) | 5679;
 const GSSENC_REQUEST = (1234 << 16) | 5680;
 
-/** `body` is the packet without its length. FATAL 08P01 (malformed), 0A000 (version). */
+/**
+ * @param body packet without its length
+ * @throws WireError FATAL 08P01 (malformed), 0A000 (version)
+ */
 export function decodeStartupPacket(body: Buffer): StartupPacket {
   const reader = new MessageReader(body);
   const code = reader.uint32();
@@ -89,7 +92,7 @@ function badLayout() {
   return fatal('08P01', 'invalid startup packet layout: expected terminator as last byte');
 }
 
-/** The StartupMessage, version 3.0, that the authentication exchange behind the guard gets to see. */
+/** StartupMessage, version 3.0, for the internal authentication exchange. */
 export function encodeStartupMessage(user: string): Uint8Array<ArrayBuffer> {
   const name = Buffer.from(user, 'utf8');
   const packet = new Uint8Array(4 + 4 + 5 + name.length + 1 + 1);
@@ -100,7 +103,7 @@ export function encodeStartupMessage(user: string): Uint8Array<ArrayBuffer> {
   return packet;
 }
 
-/** Tells the client the newest version and the options that are not supported. libpq wants the full version. */
+/** Reports the newest supported version and the unsupported options. libpq expects the full version number. */
 export function negotiateProtocolVersion(out: MessageWriter, unsupported: readonly string[]): void {
   out.message(Backend.negotiateProtocolVersion, (fields) => {
     fields.int32((3 << 16) | NEWEST_MINOR);
@@ -116,7 +119,6 @@ export function parameterStatus(out: MessageWriter, name: string, value: string)
   });
 }
 
-/** AuthenticationOk: nothing more is asked. */
 export function authenticationOk(out: MessageWriter): void {
   out.message(Backend.authentication, (fields) => fields.int32(0));
 }

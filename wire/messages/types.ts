@@ -3,7 +3,7 @@ import type { LengthLimit } from '../frame-decoder.js';
 
 const code = (letter: string) => letter.charCodeAt(0);
 
-/** Type bytes of the messages a client sends. */
+/** Type bytes of client messages. */
 export const Frontend = Object.freeze({
   bind: code('B'),
   close: code('C'),
@@ -21,7 +21,7 @@ export const Frontend = Object.freeze({
   terminate: code('X'),
 });
 
-/** Type bytes of the messages that we send. */
+/** Type bytes of server messages. */
 export const Backend = Object.freeze({
   authentication: code('R'),
   backendKeyData: code('K'),
@@ -47,13 +47,13 @@ export const Backend = Object.freeze({
 const SMALL_MESSAGE = 10_000;
 const MAX_AUTH_TOKEN = 65_535;
 
-/** Only a password message may come, of at most 65,535 bytes. */
+/** Accepts only password messages, of at most 65,535 bytes. */
 export const passwordOnly: LengthLimit = (type) => {
   if (type === Frontend.password) return MAX_AUTH_TOKEN;
   throw fatal('08P01', `expected password response, got message type ${type}`);
 };
 
-/** The limits within a session, per type as in Postgres. An unknown type is refused before its length is read. */
+/** Length limits within a session, per type as in Postgres. Unknown types are refused before their length is read. */
 export function sessionLimits(maxMessageBytes: number): LengthLimit {
   const small = Math.min(SMALL_MESSAGE, maxMessageBytes);
   return (type) => {

@@ -1,5 +1,5 @@
 import { assertNever, QueryError, queryError, WAYS } from 'osl-compiler';
-import { compilingSnapshot, type PolicySnapshot } from '../../../policy/index.js';
+import { compileSnapshotInSteps, type PolicySnapshot } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
 import type { DraftFinding, ManifestDifference, PublishStep } from '../../model/authoring/index.js';
 import type { DraftBaseline, DraftCompiler, StepResult } from '../../model/drafting/index.js';
@@ -96,7 +96,7 @@ export async function publish(
         }
         const { manifest, diff } = stepped;
         const { document } = caller.snapshot;
-        const snapshot = await inTurns(compilingSnapshot(document, manifest.catalog, manifest.tenant));
+        const snapshot = await inTurns(compileSnapshotInSteps(document, manifest.catalog, manifest.tenant));
         const worked = { ...stepped, snapshot };
         if (made !== null) requireSameRowSecurity(parts, caller, worked);
         record.touches({ form: null, objects: objectsOf(diff, manifest) });

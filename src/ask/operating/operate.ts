@@ -1,5 +1,5 @@
 import { queryError } from 'osl-compiler';
-import type { Revocation, RevocationKey, RevocationMade } from '../../../policy/index.js';
+import type { Revocation, RevocationKey, RevocationResult } from '../../../policy/index.js';
 import { type RequestCall, type RequestParts, respond, type SingleUse, useUp } from '../index.js';
 import { OPERATING } from './insight.js';
 import type {
@@ -33,7 +33,7 @@ export function revoke(
   parts: OperatingParts,
   call: RequestCall,
   read: () => RevocationTarget,
-): Promise<RevocationView & Pick<RevocationMade, 'shared'>> {
+): Promise<RevocationView & Pick<RevocationResult, 'shared'>> {
   const about: Record<string, string> = {};
   return operate(parts, call, {
     action: 'admin_revoke',

@@ -1,11 +1,11 @@
 import type { AuditQuery, AuditRecord } from '../../../audit/index.js';
 import {
   effectiveAccess,
+  hypotheticalClaims,
   LIMIT_BUCKETS,
   type LimitBucket,
   type QuotaUnit,
   quotaOf,
-  supposedIdentity,
 } from '../../../policy/index.js';
 import type { JobState } from '../../base/threads/job.js';
 import { type Caller, type RequestCall, type ServedVersions, versionsOf } from '../index.js';
@@ -57,7 +57,7 @@ async function viewOf(record: AuditRecord, caller: Caller): Promise<AccessReques
   const view = { request_id, at, subject, chain, object };
   if (object === null) return { ...view, offer: null };
   const { manifest, snapshot, circumstances } = caller;
-  const identity = supposedIdentity({ chain, roles: null }, snapshot);
+  const identity = hypotheticalClaims({ chain, roles: null }, snapshot);
   const from = { ...circumstances, purpose: null, emergency: null };
   const access = effectiveAccess(identity, snapshot, manifest.catalog, from);
   return { ...view, offer: await offerOf({ access, manifest, snapshot }, object) };

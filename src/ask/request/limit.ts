@@ -92,8 +92,8 @@ function takeQuotas({ quotas }: Pick<Limiter, 'quotas'>, asked: readonly Quota[]
 export function quotaCounts(
   { means }: Pick<RequestParts, 'means'>,
   quotas: readonly Quota[],
-): ReturnType<Limiter['quotas']['standing']> {
-  return SealedValue.open(means).limiter.quotas.standing(quotas);
+): ReturnType<Limiter['quotas']['state']> {
+  return SealedValue.open(means).limiter.quotas.state(quotas);
 }
 
 /** Window of the limiter: allows at most twice the permitted runs. */

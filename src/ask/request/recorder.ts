@@ -4,7 +4,7 @@ import type {
   AuditDecision,
   AuditEntry,
   AuditOutcome,
-  RecordForm,
+  RecordTemplate,
 } from '../../../audit/index.js';
 import type { Caller } from './caller.js';
 import type { EndedRequest, Meter, StageTimes } from './meters.js';
@@ -19,9 +19,9 @@ export interface Permit {
   readonly caller: Caller;
   readonly plan: GovernedPlan | null;
   /** Encoded decision record, without the fields that differ. */
-  readonly decision: RecordForm;
+  readonly decision: RecordTemplate;
   /** Encoded record of a successful outcome, likewise. */
-  readonly ok: RecordForm;
+  readonly ok: RecordTemplate;
   readonly outcome: AuditEntry;
   readonly meter: Meter;
   /** Fingerprint of the statement's shape; null if it has none. */

@@ -1,5 +1,5 @@
 import { QueryError, queryError } from 'osl-compiler';
-import type { ClientCertificate, Guesses, Identity } from '../../../policy/index.js';
+import type { ClientCertificate, Identity, PasswordGuesses } from '../../../policy/index.js';
 import { CLOCK_SKEW_SECONDS } from '../../../policy/tokens/token-fault.js';
 import type { RequestCall } from './call.js';
 import {
@@ -186,8 +186,8 @@ class SurfaceFault extends ForeignFault {
 
 export function noteWrongPassword(
   { means }: Pick<RequestParts, 'means'>,
-  ...guess: Parameters<Guesses['wrong']>
-): ReturnType<Guesses['wrong']> {
+  ...guess: Parameters<PasswordGuesses['wrong']>
+): ReturnType<PasswordGuesses['wrong']> {
   return SealedValue.open(means).limiter.guesses.wrong(...guess);
 }
 

@@ -3,11 +3,11 @@ import {
   type Circumstances,
   effectiveAccess,
   type HypotheticalCaller,
+  hypotheticalClaims,
   type IdentityClaims,
   type PolicySnapshot,
   type Reasons,
   reasonsFor,
-  supposedIdentity,
 } from '../../../policy/index.js';
 import {
   type CatalogName,
@@ -127,7 +127,7 @@ function contextOf({ manifest: { catalog }, snapshot }: Caller, question: Access
     throw queryError('unknownColumn', { column: object.column, near: nearest(object.column, columns) });
   if (question.row !== null && relation.kind !== 'entity')
     throw queryError('malformedBody', { detail: NO_ROWS[relation.kind] });
-  const identity = supposedIdentity(question, snapshot);
+  const identity = hypotheticalClaims(question, snapshot);
   const circumstances = circumstancesIn(question);
   const access = effectiveAccess(identity, snapshot, catalog, circumstances);
   return {

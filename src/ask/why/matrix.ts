@@ -2,8 +2,8 @@ import { queryError, type Relation } from 'osl-compiler';
 import {
   type Circumstances,
   effectiveAccess,
+  hypotheticalClaims,
   type PolicySnapshot,
-  supposedIdentity,
 } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
 import { objectName, type Visibility, visibilities } from '../../model/graph/index.js';
@@ -179,7 +179,7 @@ class VisibilityEvaluator {
   *sights(chain: readonly string[]): Generator<void, readonly Visibility[]> {
     const { catalog } = this.#manifest;
     yield;
-    const identity = supposedIdentity({ chain, roles: null }, this.#snapshot);
+    const identity = hypotheticalClaims({ chain, roles: null }, this.#snapshot);
     const access = effectiveAccess(identity, this.#snapshot, catalog, this.#circumstances);
     const sights: Visibility[] = [];
     let last: Relation | null = null;

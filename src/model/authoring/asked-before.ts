@@ -1,9 +1,9 @@
 import type { Relation } from 'osl-compiler';
 import {
   effectiveAccess,
+  hypotheticalClaims,
   type IdentityClaims,
   type PolicySnapshot,
-  supposedIdentity,
 } from '../../../policy/index.js';
 import { objectName, objectNamed, VISIBILITIES, type Visibility, visibilities } from '../graph/index.js';
 import type { Manifest } from '../manifest/index.js';
@@ -97,7 +97,7 @@ function seenBy(
   snapshot: PolicySnapshot,
   { catalog }: Manifest,
 ): RoleView {
-  const identity = supposedIdentity({ chain, roles: null }, snapshot);
+  const identity = hypotheticalClaims({ chain, roles: null }, snapshot);
   const access = effectiveAccess(identity, snapshot, catalog);
   const rights = access.relations.get(relation.name);
   const columns = new Map(visibilities(relation, catalog, access).map(({ name, sees }) => [name, sees]));

@@ -1,11 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
 import {
   type Charge,
-  type Guesses,
   type Lease,
   type LimitCounter,
   type LimitShare,
   monotonicMs,
+  type PasswordGuesses,
   PER_ADDRESS,
   type QuotaCount,
   type RateLimits,
@@ -66,7 +66,7 @@ export class SharedCounts {
   }
 
   /** Adapter for a limiter; `guesses` are counted elsewhere. */
-  share(guesses: Guesses): LimitShare {
+  share(guesses: PasswordGuesses): LimitShare {
     return {
       guesses,
       lease: (counter, key, arrived) => this.#lease(counter, key, arrived),

@@ -1,5 +1,5 @@
 import { assertNever } from 'osl-compiler';
-import { compilingSnapshot } from '../../../policy/index.js';
+import { compileSnapshotInSteps } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
 import { readText, StartProblem } from '../../base/start-problem.js';
 import { messageOf } from '../../base/thrown.js';
@@ -212,6 +212,6 @@ async function composed(
   const worked = await drafting.workOut({ action: 'rollback', to: head }, ground, 'service');
   if (!worked.ok) throw new Error('what another worker published does not compile here');
   const next = worked.manifest;
-  const steps = compilingSnapshot(snapshot.document, next.catalog, next.tenant);
+  const steps = compileSnapshotInSteps(snapshot.document, next.catalog, next.tenant);
   return { manifest: next, snapshot: await inTurns(steps) };
 }

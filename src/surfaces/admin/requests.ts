@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { AuditQuery } from '../../../audit/index.js';
-import { isName } from '../../../policy/is-name.js';
+import { isName } from '../../../policy/tokens/token-fault.js';
 import type { RevocationTarget } from '../../ask/operating/operate.js';
 import { type MatrixQuestion, MOST_ROWS, MOST_SUBJECTS } from '../../ask/why/matrix.js';
 import { VISIBILITIES, type Visibility } from '../../model/graph/index.js';

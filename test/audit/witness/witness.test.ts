@@ -5,10 +5,10 @@ import t from 'tap';
 import { openAuditLog } from '../../../audit/index.js';
 import {
   objectStoreWitness,
+  parseCheckpointNote,
   signedHeaders,
   WITNESS_SCHEMA,
   witnessAt,
-  witnessed,
   witnessGrants,
 } from '../../../audit/witness/index.js';
 import { until } from '../../control/support.js';
@@ -93,7 +93,7 @@ t.test(
         ),
     );
     t.match(await verify(dir, '--witness', kept), { code: 0, stdout: /the chain holds/ });
-    const size = witnessed(received.at(-1)?.note ?? '')?.size ?? 0;
+    const size = parseCheckpointNote(received.at(-1)?.note ?? '')?.size ?? 0;
 
     const anew = await writtenAnew(dir, size + 20);
     t.match(await verify(anew), { code: 0 }, 'by itself it holds');
@@ -102,7 +102,7 @@ t.test(
     writeFileSync(hooked, received.map(({ note }) => `${note}\n`).join(''));
     t.match(await verify(anew, '--anchor', hooked), { code: 4, stdout: /problem +root/ });
     // As long as the first checkpoint at least, so that its root is compared, and shorter than the last.
-    const short = await writtenAnew(dir, witnessed(received[0]?.note ?? '')?.size ?? 0);
+    const short = await writtenAnew(dir, parseCheckpointNote(received[0]?.note ?? '')?.size ?? 0);
     t.match(await verify(short, '--witness', kept), { code: 4, stdout: /problem +root/ });
     const cut = join(temporary(), 'audit');
     cpSync(dir, cut, { recursive: true });
@@ -125,7 +125,7 @@ function cutBack(dir: string): void {
     .sort();
   const notes = readFileSync(join(dir, 'checkpoints'), 'utf8').split(/(?<=\n\n[^\n]+\n)\n/);
   const [, second = ''] = notes.filter((note) => note.includes('osl-audit'));
-  const size = witnessed(second)?.size ?? 0;
+  const size = parseCheckpointNote(second)?.size ?? 0;
   const bytes = readFileSync(join(dir, first));
   let at = bytes.indexOf(0x0a) + 1;
   for (let record = 0; record < size; record += 1) at += 9 + bytes.readUInt16BE(at + 4) + 33;
@@ -158,7 +158,8 @@ t.test('another database keeps them, and its role cannot take one back', async (
   await owner.query(`${WITNESS_SCHEMA}${witnessGrants('osl_reader')}`);
   const witness = witnessAt(postgres.readerUrl, {});
   const notes = ['osl-audit/w\n7\nroot\n', 'osl-audit/w\n9\nroot\n'];
-  for (const note of notes) await witness.keep({ writer: 'w', size: witnessed(note)?.size ?? 0, note });
+  for (const note of notes)
+    await witness.keep({ writer: 'w', size: parseCheckpointNote(note)?.size ?? 0, note });
   t.same(await witness.kept(), notes);
   const reader = new Client({ connectionString: postgres.readerUrl });
   await reader.connect();

@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import type { AuditEntry, AuditLog } from '../../../audit/index.js';
-import { createGuesses } from '../../../policy/index.js';
+import { createPasswordGuesses } from '../../../policy/index.js';
 import { type OpenedEngine, openEngine } from '../../../src/engine/index.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { makeScramVerifier } from '../../../wire/index.js';
@@ -86,7 +86,7 @@ export async function openWorld(options: WorldOptions): Promise<World | null> {
       audit: watch.log,
       limiter: {
         ...sealed.limiter,
-        guesses: createGuesses(),
+        guesses: createPasswordGuesses(),
         takeAddress: () => ({ ok: true as const }),
       },
     }),

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { WITNESS_SCHEMA } from '../../../audit/witness/table.js';
+import { WITNESS_SCHEMA } from '../../../audit/witness/places.js';
 import { mintToken } from '../../../policy/index.js';
 import { activatePolicy, controlVersions, pushPolicy } from '../../../src/base/control/index.js';
 import { tenantKeys } from '../../../src/service/keys.js';

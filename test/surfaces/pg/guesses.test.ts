@@ -1,5 +1,5 @@
 import tap, { test } from 'tap';
-import { createGuesses } from '../../../policy/index.js';
+import { createPasswordGuesses } from '../../../policy/index.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { makeScramVerifier } from '../../../wire/index.js';
 import { sealedParts, sealing } from '../../support/sealed-parts.js';
@@ -24,7 +24,7 @@ const shop = await startTestService({
 /** A frontend whose guesses begin at nothing. What one address may write into the log is another test's matter. */
 async function fresh(): Promise<{ readonly port: number; stop(): Promise<void> }> {
   const takeAddress = () => ({ ok: true as const });
-  const limiter = { ...sealedParts(shop.service).limiter, takeAddress, guesses: createGuesses() };
+  const limiter = { ...sealedParts(shop.service).limiter, takeAddress, guesses: createPasswordGuesses() };
   const frontend = createPgFrontend(sealing(shop.service, { limiter }), {});
   const { port } = await frontend.listen(0, '127.0.0.1');
   return { port, stop: () => frontend.stop() };

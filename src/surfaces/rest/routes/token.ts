@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { QueryError } from 'osl-compiler';
-import type { ExchangeRequest, GivenToken } from '../../../../policy/index.js';
+import type { ExchangeRequest, PresentedToken } from '../../../../policy/index.js';
 import type { RequestCall, RequestParts } from '../../../ask/index.js';
 import {
   type ExchangeAnswer,
@@ -25,7 +25,7 @@ export interface TokenParts extends RequestParts {
 const TOKEN_PATH = '/oauth/token';
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
-const TYPES: ReadonlyMap<string, GivenToken['kind']> = new Map([
+const TYPES: ReadonlyMap<string, PresentedToken['kind']> = new Map([
   ['urn:ietf:params:oauth:token-type:id_token', 'id_token'],
   ['urn:ietf:params:oauth:token-type:access_token', 'access_token'],
   ['urn:ietf:params:oauth:token-type:jwt', 'jwt'],
@@ -96,7 +96,7 @@ function tokenExpected(party: 'subject' | 'actor'): string {
   return `${party}_token must be a token, and ${party}_token_type one of ${[...TYPES.keys()].join(', ')}`;
 }
 
-function givenIn(form: ReadonlyMap<string, string>, party: 'subject' | 'actor'): GivenToken | null {
+function givenIn(form: ReadonlyMap<string, string>, party: 'subject' | 'actor'): PresentedToken | null {
   const token = form.get(`${party}_token`) ?? '';
   const kind = TYPES.get(form.get(`${party}_token_type`) ?? '');
   return token === '' || kind === undefined ? null : { token, kind };

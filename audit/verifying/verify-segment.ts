@@ -11,35 +11,34 @@ import {
 } from '../format.js';
 import type { Recovery } from '../verdict.js';
 
-/** A complete segment that holds by itself; what stands before it is for others to know. */
+/** Result of verifying a complete segment independently of its predecessors. */
 export interface VerifiedSegment {
   readonly header: SegmentHeader;
-  /** Chain hash after the last record. */
   readonly chain: Uint8Array;
-  /** Its part of the tree, parted where a checkpoint is. */
+  /** Its part of the Merkle tree, split at checkpoints. */
   readonly pieces: readonly SubtreeRun[];
-  /** Requests whose last record here is an allowed decision. */
+  /** Requests whose last record in this segment is an allowed decision. */
   readonly opened: readonly string[];
-  /** Requests with an outcome here: lines of one text, which goes from thread to thread as a whole. */
+  /** Requests with an outcome in this segment, one per line: one string is cheaper to transfer between threads. */
   readonly closed: string;
-  /** Those of them whose id is not plain text. */
+  /** Those whose id is not plain text. */
   readonly closedOdd: readonly string[];
   readonly recovered: readonly Recovery[];
 }
 
-/** Complete subtrees, one after another, up to the record `end`. */
+/** Consecutive complete subtrees up to record `end`. */
 interface SubtreeRun {
   readonly end: number;
   readonly subtrees: readonly { readonly leaves: number; readonly root: Uint8Array }[];
 }
 
 /**
- * Judges a complete segment by itself.
+ * Verifies a complete segment independently of its predecessors.
  *
- * @param cuts sizes of trees that were signed, ascending
- * @returns null where anything is not as it should be: what, the one who reads record after record says
+ * @param cuts tree sizes of checkpoints, ascending
+ * @returns null for any fault; the sequential pass finds out which
  */
-export function judgeSegment(bytes: Buffer, cuts: ArrayLike<number>): VerifiedSegment | null {
+export function verifySegment(bytes: Buffer, cuts: ArrayLike<number>): VerifiedSegment | null {
   const decoded = decodeHeader(bytes);
   if (decoded === null) return null;
   const { header, end: start } = decoded;
@@ -73,7 +72,7 @@ const MAYBE = `(?:null|${TEXT})`;
 const WHOLE = '(?:0|[1-9]\\d{0,14})';
 const LIST = `\\[(?:${TEXT}(?:,${TEXT})*)?\\]`;
 
-/** A record of plain texts and whole numbers in canonical form; all others are parsed. */
+/** Matches canonical records of plain strings and integers; all others are parsed. */
 const CANONICAL = new RegExp(
   `^\\{"action":${TEXT},"chain":${LIST},"code":${MAYBE},"decision":(null|${TEXT}),"duration_us":(?:null|${WHOLE}),` +
     `"epoch":(${WHOLE}),"form":${MAYBE},"kind":"(${PLAIN})","objects":${LIST},"objects_omitted":${WHOLE},` +
@@ -82,7 +81,6 @@ const CANONICAL = new RegExp(
     `"versions":(?:null|\\{"manifest":${MAYBE},"policy":${MAYBE}\\}),"writer":"(${PLAIN})"\\}$`,
 );
 
-/** Contents of the records of a segment. */
 class Records {
   readonly #writer: string;
   readonly #epoch: number;
@@ -100,7 +98,7 @@ class Records {
     this.#seq = firstSeq;
   }
 
-  /** True if the record in [start, end) is the one that belongs here, in canonical form. */
+  /** True if the record in [start, end) is canonical and belongs at this position. */
   take(bytes: Buffer, start: number, end: number): boolean {
     const match = CANONICAL.exec(bytes.toString('latin1', start, end));
     if (match === null) return this.#parse(bytes.subarray(start, end));
@@ -147,14 +145,14 @@ class Records {
 function objectIn(text: string): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(text);
-    // Just checked to be an object; members are read as unknown.
+    // an object; its members are read as unknown
     return typeof value === 'object' ? (value as Record<string, unknown> | null) : null;
   } catch {
     return null;
   }
 }
 
-/** Complete subtrees over leaves whose places in the whole tree are known, though not what stands before them. */
+/** Builds complete subtrees of leaves with known positions, without the leaves before them. */
 class SubtreeBuilder {
   readonly #cuts: ArrayLike<number>;
   readonly #pieces: SubtreeRun[] = [];
@@ -176,7 +174,7 @@ class SubtreeBuilder {
     const leaves = this.#leaves;
     let [root, count] = [leaf, 1];
     this.#seq += 1;
-    // The left neighbour is of the same size, and the two begin where a subtree of their size does.
+    // Merge with a left neighbour of the same size if the pair is aligned.
     while (leaves.at(-1) === count && this.#seq % (2 * count) === 0) {
       leaves.pop();
       this.#node.write(roots.pop() ?? '', 1, HASH_BYTES, 'latin1');

@@ -6,48 +6,48 @@ import type { AuditRecord } from '../record.js';
 import { partiesOf } from './filter.js';
 
 /**
- * Index of a complete segment, in a file beside it: where its subjects, objects, requests and times stand,
- * and the place after it, so that an opening need not read it. It is made of the records, anew where it is missing, and trusted
- * for nothing: what it points at is read and judged, and what it says of the tree must lead to a signed root.
+ * Index of a complete segment, in a file beside it: blocks in which subjects, objects, requests and times occur, and
+ * the log state after the segment, so that a start need not read it. Derived from the records, rebuilt if missing,
+ * and never trusted: records that it points at are checked, and its tree state must lead to a signed root.
  */
-export interface Seal {
+export interface SegmentIndex {
   readonly format: 1;
   readonly segment: number;
   readonly writer: string;
   readonly epoch: number;
   readonly first: number;
-  /** Seq after its last record. */
+  /** Seq after the last record. */
   readonly end: number;
-  /** Chain hash after it, hex. */
+  /** Chain hash after the segment, hex. */
   readonly chain: string;
-  /** Roots of the complete subtrees of all records up to here, hex. */
+  /** Roots of the complete subtrees of all records so far, hex. */
   readonly frontier: readonly string[];
-  /** Allowed decisions up to here that have no outcome yet. */
+  /** Allowed decisions so far without an outcome. */
   readonly open: readonly AuditRecord[];
-  /** Parts of the segment, `BLOCK_RECORDS` records each. */
-  readonly blocks: readonly SealBlock[];
-  /** The blocks in which a subject, or a member of a chain, occurs. */
+  /** Blocks of `BLOCK_RECORDS` records. */
+  readonly blocks: readonly IndexBlock[];
+  /** Blocks by subject or member of a delegation chain. */
   readonly subjects: Postings;
-  /** The same of objects; `*` are the blocks with records whose list of objects was cut. */
+  /** Blocks by object; `*`: blocks with shortened object lists. */
   readonly objects: Postings;
 }
 
-export interface SealBlock {
+export interface IndexBlock {
   /** Byte offset in the segment. */
   readonly at: number;
   /** Seq of its first record. */
   readonly seq: number;
-  /** Least and greatest time, whichever way the clock went. */
+  /** Least and greatest time; the clock may run backwards. */
   readonly since: string;
   readonly until: string;
-  /** Four bytes of a hash of each request id that occurs in it, in base64; absent in indexes of older versions. */
+  /** First four hash bytes of each request id, base64; absent in indexes of older versions. */
   readonly requests?: string;
 }
 
 const REQUEST_BYTES = 4;
 
-/** True if a record of the request may stand in the block. */
-export function mayHaveRequest({ requests }: SealBlock, requestId: string): boolean {
+/** True if the block may contain the request. */
+export function mayHaveRequest({ requests }: IndexBlock, requestId: string): boolean {
   if (requests === undefined) return true;
   const known = Buffer.from(requests, 'base64');
   const wanted = requestHash(requestId);
@@ -55,8 +55,8 @@ export function mayHaveRequest({ requests }: SealBlock, requestId: string): bool
   return false;
 }
 
-/** False for an index that an older version made, which says nothing of requests. */
-export function hasRequests({ blocks }: Seal): boolean {
+/** False for indexes of older versions, which lack request hashes. */
+export function hasRequests({ blocks }: SegmentIndex): boolean {
   return blocks.every(({ requests }) => requests !== undefined);
 }
 
@@ -74,51 +74,54 @@ function requestsText(hashes: ReadonlySet<number>): string {
 export type Postings = readonly (readonly [name: string, blocks: readonly number[]])[];
 
 const BLOCK_RECORDS = 512;
-/** Stands for objects that the records left out. */
+/** Posting name for omitted objects. */
 export const OMITTED = '*';
 
-/** File beside a segment; may be deleted at any time. */
-export function sealName(segment: number): string {
+/** Index file of a segment; may be deleted at any time. */
+export function indexName(segment: number): string {
   return segmentName(segment).replace(/\.log$/, '.index');
 }
 
 /**
- * Of the bytes of a complete segment.
+ * Builds the index of a complete segment.
  *
- * @param before what stands before it
- * @param open allowed decisions before it that have no outcome yet
- * @returns null where the segment does not hold by itself, or does not follow `before`
+ * @param before state before the segment
+ * @param open allowed decisions before it without an outcome
+ * @returns null if the segment is invalid or does not follow `before`
  */
-export function sealOf(bytes: Buffer, before: LogBase, open: readonly AuditRecord[]): Seal | null {
+export function buildIndex(
+  bytes: Buffer,
+  before: LogBase,
+  open: readonly AuditRecord[],
+): SegmentIndex | null {
   const decoded = decodeHeader(bytes);
   if (decoded === null) return null;
   const { header, end: start } = decoded;
   if (header.firstSeq !== before.seq || !header.chain.equals(before.chain)) return null;
-  const made = new SealMaker(before, open);
+  const made = new IndexBuilder(before, open);
   const end = usedEnd(bytes);
   for (let at = start; at < end; ) {
     const frame = frameAt(bytes, at, end);
     if (frame === null) return null;
     const leaf = leafHash(frame.leafInput);
     if (!made.follows(chainHash(made.chain, leaf), frame.chain)) return null;
-    made.take(at, JSON.parse(frame.record.toString()) as AuditRecord, leaf); // the chain has proved whose format it is
+    made.take(at, JSON.parse(frame.record.toString()) as AuditRecord, leaf); // the chain proves the format
     at = frame.next;
   }
   const { writer, epoch, segment } = header;
   return { format: 1, segment, writer, epoch, first: header.firstSeq, ...made.rest() };
 }
 
-/** A block in the making. */
 interface BlockDraft {
   readonly at: number;
   readonly seq: number;
   since: string;
   until: string;
-  /** Of its request ids. */
+  /** Hashes of its request ids. */
   readonly hashes: Set<number>;
 }
 
-class SealMaker {
+class IndexBuilder {
   chain: Buffer;
   readonly #frontier: Frontier;
   readonly #open: Map<string, AuditRecord>;
@@ -182,19 +185,19 @@ function post(postings: Map<string, number[]>, name: string, block: number): voi
   else if (blocks.at(-1) !== block) blocks.push(block);
 }
 
-/** The place after a sealed segment. @throws RangeError where the seal contradicts itself */
-export function baseOf({ segment, epoch, end, chain, frontier }: Seal): LogBase {
+/** State after the indexed segment. @throws RangeError if the index contradicts itself */
+export function baseOf({ segment, epoch, end, chain, frontier }: SegmentIndex): LogBase {
   const roots = frontier.map((root) => Buffer.from(root, 'hex').toString('latin1'));
   return { segment, epoch, seq: end, chain: Buffer.from(chain, 'hex'), frontier: Frontier.of(end, roots) };
 }
 
-/** A seal as it was stored, or null where the bytes are none. */
-export function parseSeal(text: string): Seal | null {
+/** Null if the text is not an index. */
+export function parseIndex(text: string): SegmentIndex | null {
   try {
-    const seal: unknown = JSON.parse(text);
-    // Told by its format; what it says is judged against the records wherever it is used.
-    return typeof seal === 'object' && seal !== null && Reflect.get(seal, 'format') === 1
-      ? (seal as Seal)
+    const index: unknown = JSON.parse(text);
+    // Only `format` is checked; the content is verified against records on use.
+    return typeof index === 'object' && index !== null && Reflect.get(index, 'format') === 1
+      ? (index as SegmentIndex)
       : null;
   } catch {
     return null;

@@ -1,25 +1,24 @@
 import { AuditUnavailable } from './errors.js';
 import type { AuditEntry } from './record.js';
-import { type Retention, retainedNote, retiring } from './retention.js';
+import { expiredSegments, type Retention, retentionNote } from './retention.js';
 import type { Signer } from './signer.js';
 import type { LogStore } from './store.js';
 
 const LOOK_MS = 3_600_000;
 
-/** Operations of the log that retention needs. */
 interface RetentionLog {
   readonly store: LogStore;
   readonly signer: Signer;
   readonly retention: Retention;
   readonly tenant: string;
   append(entry: AuditEntry): Promise<number>;
-  /** True if the clock can be believed. */
+  /** True if the wall clock has not jumped. */
   steady(): boolean;
-  /** Hears why older records could not be let go. */
+  /** Called if expired records could not be deleted. */
   refused(why: Error): void;
 }
 
-/** Lets whole segments go that are older than a log keeps: signed first, recorded second, gone last. */
+/** Deletes expired segments in three steps: sign a note about them, record the deletion, delete the files. */
 export class RetentionRunner {
   readonly #log: RetentionLog;
   readonly #timer: NodeJS.Timeout;
@@ -49,10 +48,10 @@ export class RetentionRunner {
     const { store, signer, retention, append, tenant } = this.#log;
     try {
       const before = new Date(Date.now() - retention.ms).toISOString();
-      const old = await retiring(store.source, signer.verifier, before);
+      const old = await expiredSegments(store.source, signer.verifier, before);
       if (old === null) return;
       const { segments, base, until } = old;
-      await store.retain(retainedNote(signer, old), old);
+      await store.retain(retentionNote(signer, old), old);
       const detail = {
         from: base.seq,
         segments: [segments[0], segments.at(-1)],
@@ -68,7 +67,7 @@ export class RetentionRunner {
       await append({ ...place, action: 'audit.retain', detail: JSON.stringify(detail) });
       await store.release(old, retention.archive);
     } catch (error) {
-      // What was not done is done next time. A log that takes no record says so itself.
+      // The next run repeats failed steps. A log that accepts no record reports that itself.
       if (!(error instanceof AuditUnavailable))
         this.#log.refused(error instanceof Error ? error : new Error(String(error)));
     }

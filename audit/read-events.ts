@@ -5,40 +5,39 @@ import { syncDirectoryAsync, writeDurablyAsync } from './disk.js';
 import type { AuditEntry } from './record.js';
 import type { ReadingQueue } from './store.js';
 
-/** Directory beside the segments: readings that the log has yet to record. */
+/** Directory of reads that the log has yet to record. */
 const READINGS = 'readings';
 const NAME = /^[0-9a-f-]{36}\.json$/;
-/** Most bytes of a reading, and most of them taken at a time. */
+/** Size limit of one event, bytes. */
 const MOST_BYTES = 4_096;
 const MOST_AT_ONCE = 100;
 const LOOK_MS = 1_000;
 
-/** One reading of the log: its reader and filter. */
+/** One read access to the log. */
 export interface AuditReadEvent {
   /** `tail`, `search`, `export`, `prove`. */
   readonly command: string;
-  /** Reader by the name of its machine account; not authenticated. */
+  /** Operating system account of the reader; not authenticated. */
   readonly by: string;
   /** RFC 3339. */
   readonly at: string;
-  /** Filter of the search. */
   readonly filter: Readonly<Record<string, string | number>>;
 }
 
 /**
- * Puts a reading where the log takes it from, before anything is read: the process that writes the log does so within a
- * second, or the next one at its start. Who reads the log by other means than ours is not on record.
+ * Announces a read access before anything is read. The process that writes the log records it within a second, or at
+ * its next start. Access by other means than `osl audit` is not recorded.
  *
- * @throws where the directory cannot be written to; then nothing should be read
+ * @throws if the directory is not writable; then nothing should be read
  */
-export async function noteReading(dir: string, reading: AuditReadEvent): Promise<void> {
+export async function announceRead(dir: string, reading: AuditReadEvent): Promise<void> {
   const place = join(dir, READINGS);
   await mkdir(place, { recursive: true, mode: 0o700 });
   await writeDurablyAsync(join(place, `${randomUUID()}.json`), Buffer.from(JSON.stringify(reading)), 0o600);
   await syncDirectoryAsync(place);
 }
 
-/** The readings in a log's directory. */
+/** Announced reads in a log's directory. */
 export function readingFiles(dir: string): ReadingQueue {
   const place = join(dir, READINGS);
   return {
@@ -53,14 +52,13 @@ export function readingFiles(dir: string): ReadingQueue {
   };
 }
 
-/** Operations of the log that recording of readings needs. */
 interface ReadEventLog {
   readonly tenant: string;
   readonly queue: ReadingQueue;
   append(entry: AuditEntry): Promise<number>;
 }
 
-/** Records the readings of a log while it is open. */
+/** Appends announced reads to the log while it is open. */
 export class ReadEventRecorder {
   readonly #log: ReadEventLog;
   readonly #timer: NodeJS.Timeout;
@@ -72,7 +70,7 @@ export class ReadEventRecorder {
     this.#look();
   }
 
-  /** Records what is there, and looks no more. */
+  /** Stops polling after recording the remaining events. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#taking;
@@ -85,7 +83,7 @@ export class ReadEventRecorder {
     });
   }
 
-  /** Appends queued readings; those that the log refuses stay for the next run, and the log reports its own failure. */
+  /** Appends queued events. Events that the log refuses stay queued; the log reports its own failure. */
   async #take(): Promise<void> {
     const { queue, append } = this.#log;
     try {
@@ -111,7 +109,9 @@ export class ReadEventRecorder {
   }
 }
 
-/** Whoever may write to the directory wrote it, so that it is taken apart and put together again. */
+/**
+ * Untrusted input: anyone with write access to the directory can create such a file. Only known members are copied.
+ */
 function readingIn(bytes: Buffer): AuditReadEvent | null {
   if (bytes.length > MOST_BYTES) return null;
   try {

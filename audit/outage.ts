@@ -1,9 +1,9 @@
+import type { AppendDone } from './commit-group.js';
 import type { AuditUnavailable } from './errors.js';
-import type { AppendDone } from './group.js';
 import type { AuditGap } from './interface.js';
 import type { AuditEntry } from './record.js';
 
-/** Outcomes that may wait for the disk; a gateway has seldom more requests under way. */
+/** Most outcomes that wait for the disk; more than a gateway usually has requests in progress. */
 const MOST_OUTCOMES = 10_000;
 
 interface PendingRecord {
@@ -12,8 +12,8 @@ interface PendingRecord {
 }
 
 /**
- * Handling of the time between a disk failure and the next record. Decisions are refused. An outcome belongs to a
- * decision that is on disk and tells what has happened already, so it waits.
+ * Handles entries between a disk failure and recovery. Decisions are refused. Outcomes wait, because their decision
+ * is already on disk and the request has run.
  */
 export class LogOutage {
   readonly failure: AuditUnavailable;
@@ -24,8 +24,8 @@ export class LogOutage {
   #lost = 0;
 
   /**
-   * @param refused how many records the failure itself refused
-   * @param lasting nothing will be written after it: then outcomes are refused too
+   * @param refused records refused by the failure itself
+   * @param lasting true if the log will not reopen: outcomes are then refused too
    */
   constructor(failure: AuditUnavailable, refused: number, lasting: boolean) {
     this.failure = failure;
@@ -42,7 +42,7 @@ export class LogOutage {
     process.nextTick(done, this.failure, -1);
   }
 
-  /** An outcome that the failure refused. */
+  /** Requeues an outcome that the failure refused. */
   takeBack(outcome: AuditEntry, done: AppendDone): void {
     this.#refused -= 1;
     this.#keep(outcome, done);
@@ -57,7 +57,6 @@ export class LogOutage {
     process.nextTick(done, this.failure, -1);
   }
 
-  /** The outage as it stands. */
   gap(): AuditGap {
     return Object.freeze({
       since: this.#since,
@@ -70,19 +69,18 @@ export class LogOutage {
     });
   }
 
-  /** Those who wait, once. */
   release(): readonly PendingRecord[] {
     return this.#waiting.splice(0);
   }
 
-  /** Nothing will be written any more. */
+  /** Refuses all waiting outcomes, and later ones. */
   giveUp(): void {
     this.#mostOutcomes = 0;
     for (const { done } of this.release()) done(this.failure, -1);
   }
 }
 
-/** Error text of the system, or of the log itself. */
+/** Message of the underlying system error, else of the log's own error. */
 export function causeOf({ cause, message }: AuditUnavailable): string {
   return cause instanceof Error ? cause.message : message;
 }

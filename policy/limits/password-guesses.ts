@@ -2,31 +2,30 @@ import { isIPv4, isIPv6 } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import { WindowCounter } from './window.js';
 
-/** Wrong passwords of one account from one address, in `ADDRESS_SECONDS`, before even the right one is refused. */
+/** Wrong passwords per account and address in `ADDRESS_SECONDS` after which even the right one is refused. */
 const PER_ADDRESS = 10;
 const ADDRESS_SECONDS = 300;
-/** Wrong passwords of one account from all addresses that it is not known to log in from, in `ACCOUNT_SECONDS`. */
+/** Wrong passwords per account in `ACCOUNT_SECONDS` from all addresses without a previous login. */
 const PER_ACCOUNT = 1_000;
 const ACCOUNT_SECONDS = 3_600;
 const MAX_COUNTED = 65_536;
 const MAX_KNOWN = 10_000;
 
 /**
- * A brake on guesses at the passwords of service accounts. Who is over the budget is not told so: a right password is
- * refused as a wrong one is, so that guessing on teaches nothing.
+ * Limits password guessing for service accounts. Beyond the limit, the right password is refused exactly like a wrong
+ * one, so further guessing reveals nothing.
  *
- * An account cannot be locked out from elsewhere: an address from which it has logged in since the start is held to its
- * own budget alone. One process counts, for all that serve together.
+ * Nobody can lock out an account from elsewhere: an address from which it has logged in since the start only has its
+ * own limit. One process counts for all processes.
  */
-export interface Guesses {
-  /** Counts a wrong password, at once. A promise where another process counts: only then it is counted. */
+export interface PasswordGuesses {
+  /** Counts a wrong password; asynchronous if another process counts. */
   wrong(account: string, address: string): void | Promise<void>;
-  /** True if a right password opens a session. Where it does, the address is known to be this account's. */
+  /** True if a right password is accepted; the address is then known for this account. */
   right(account: string, address: string): boolean | Promise<boolean>;
 }
 
-/** The count itself. */
-export interface OwnGuesses extends Guesses {
+export interface LocalPasswordGuesses extends PasswordGuesses {
   wrong(account: string, address: string): void;
   right(account: string, address: string): boolean;
 }
@@ -34,11 +33,11 @@ export interface OwnGuesses extends Guesses {
 export interface GuessOptions {
   readonly perAddress?: number;
   readonly perAccount?: number;
-  /** Bound on the pairs of account and address that are counted at a time; the surplus shares one count. */
+  /** Most pairs of account and address counted at a time; others share one count. */
   readonly maxCounted?: number;
 }
 
-export function createGuesses(options: GuessOptions = {}): OwnGuesses {
+export function createPasswordGuesses(options: GuessOptions = {}): LocalPasswordGuesses {
   const { perAddress = PER_ADDRESS, perAccount = PER_ACCOUNT, maxCounted = MAX_COUNTED } = options;
   const known = new LRUCache<string, true>({ max: MAX_KNOWN });
   const ofKnown = new WindowCounter(perAddress, MAX_KNOWN, ADDRESS_SECONDS);
@@ -50,7 +49,7 @@ export function createGuesses(options: GuessOptions = {}): OwnGuesses {
     wrong(account: string, address: string) {
       const pair = pairOf(account, address);
       if (known.get(pair) === true) ofKnown.take(pair);
-      // A guess beyond the pair's budget could not have opened anything, and costs the account nothing.
+      // A guess beyond the pair's limit could not succeed, so it does not count against the account.
       else if (ofStrangers.take(pair).ok) ofAccounts.take(account);
     },
     right(account: string, address: string) {
@@ -64,9 +63,8 @@ export function createGuesses(options: GuessOptions = {}): OwnGuesses {
 }
 
 /**
- * The part of a peer's address that a rate limit counts by: an IPv4 address whole, an IPv6 address by its /64,
- * since one household has 2⁶⁴ of them. An IPv4-mapped IPv6 address is the IPv4 address. What is no address
- * (a Unix socket) counts as one peer.
+ * Groups addresses for rate limits: IPv4 addresses individually, IPv6 by /64, because one household has 2⁶⁴
+ * addresses. An IPv4-mapped IPv6 address counts as IPv4. Anything else (a Unix socket) counts as one peer.
  */
 export function addressGroup(address: string): string {
   const bare = address.split('%', 1)[0] ?? '';
@@ -82,7 +80,7 @@ export function addressGroup(address: string): string {
     .join(':')}::/64`;
 }
 
-/** The eight 16-bit groups of a valid IPv6 address. The URL parser normalises it, dotted tails included. */
+/** Eight 16-bit groups of a valid IPv6 address. The URL parser normalises it, dotted tails included. */
 function expand(address: string): readonly number[] {
   const normal = new URL(`http://[${address}]`).hostname.slice(1, -1);
   const [head = '', tail] = normal.split('::');

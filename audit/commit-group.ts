@@ -1,5 +1,4 @@
 import type { AuditUnavailable } from './errors.js';
-import type { RecordForm } from './form.js';
 import {
   type Digest,
   digest,
@@ -13,21 +12,19 @@ import {
   putFrameHead,
   putFrameTail,
 } from './format.js';
-import type { AuditEntry, AuditRecord } from './record.js';
+import type { AuditEntry, AuditRecord, RecordTemplate } from './record.js';
 
-/** The writer's end of the chain: h = SHA-256(previous h ‖ leaf hash), one record after another. */
+/** Hash chain of the writer: h = SHA-256(previous h ‖ leaf hash) for each record. */
 export class Chain {
-  /** The next hash's input: the last chain hash, and room for a leaf. */
+  /** Input of the next hash: last chain hash, then space for a leaf hash. */
   readonly #link = Buffer.alloc(2 * HASH_BYTES);
   #last: Digest;
 
-  /** @param last chain hash so far */
   constructor(last: Buffer) {
     this.#last = last.toString('latin1');
     putDigest(this.#link, 0, this.#last);
   }
 
-  /** Chain hash after the last record. */
   get last(): Digest {
     return this.#last;
   }
@@ -40,18 +37,17 @@ export class Chain {
   }
 }
 
-/** Called once per record: with its seq when it is durable, or with the reason why it never will be. Must not throw. */
+/** Called once per record: with its seq when it is durable, or with the error if it never will be. Must not throw. */
 export type AppendDone = (error: AuditUnavailable | null, seq: number) => void;
 
-/** Keeps an outcome that a failure of the disk refused, until the log goes on. */
+/** Queues an outcome that a disk failure refused until the log works again. */
 export type KeepOutcome = (outcome: AuditEntry, done: AppendDone) => void;
 
 const FIRST_CAPACITY = 256 * 1024;
 
-/** Reason why a group does not take a record. */
 export type AppendRefusal = 'too_long' | 'overloaded';
 
-/** The records that share one sync, encoded and chained as they arrive. Reused for group after group. */
+/** Group commit: records that share one sync, encoded and chained as they arrive. Reused for the next group. */
 export class CommitGroup {
   buffer: Buffer = Buffer.alloc(FIRST_CAPACITY);
   /** Bytes of `buffer` in use. */
@@ -59,15 +55,14 @@ export class CommitGroup {
   firstSeq = 0;
   /** Chain hash before the first record. */
   chainBefore: Digest = '';
-  /** True if somebody's answer waits for one of the records. */
+  /** True if a response waits for one of the records. */
   awaited = false;
   readonly leaves: Digest[] = [];
   readonly waiting: AppendDone[] = [];
   readonly #chain: Chain;
-  /** Of each record what it was appended as, where it is an outcome that a failure does not refuse; else null. */
-  readonly #outcomes: (AuditEntry | RecordForm | null)[] = [];
+  /** For each record its entry or template, if it is an outcome that survives a failure; else null. */
+  readonly #outcomes: (AuditEntry | RecordTemplate | null)[] = [];
 
-  /** @param chain goes on with each record that is added */
   constructor(chain: Chain) {
     this.#chain = chain;
   }
@@ -76,8 +71,8 @@ export class CommitGroup {
    * Adds a record as a frame.
    *
    * @param record canonical JSON
-   * @param outcome what it was appended as, where a failure is not to refuse it
-   * @returns why it was not added, else null
+   * @param outcome entry, if it survives a disk failure; else null
+   * @returns reason for a refusal, else null
    */
   add(record: string, seq: number, done: AppendDone, outcome: AuditEntry | null): AppendRefusal | null {
     // A UTF-16 unit takes at most three bytes in UTF-8.
@@ -88,8 +83,13 @@ export class CommitGroup {
     return null;
   }
 
-  /** As `add`, of the record's UTF-8 with a character for each byte. */
-  addBytes(record: string, seq: number, done: AppendDone, outcome: RecordForm | null): AppendRefusal | null {
+  /** Like `add`. @param record UTF-8 bytes as latin1 characters */
+  addBytes(
+    record: string,
+    seq: number,
+    done: AppendDone,
+    outcome: RecordTemplate | null,
+  ): AppendRefusal | null {
     const { length } = record;
     if (!this.#reserve(length + FRAME_HEAD + FRAME_TAIL)) return 'overloaded';
     this.buffer.write(record, this.used + FRAME_HEAD, length, 'latin1');
@@ -97,7 +97,7 @@ export class CommitGroup {
     return null;
   }
 
-  /** Tells everybody that no record of the group will be durable; outcomes go to `keep`, if anybody keeps them. */
+  /** Fails all records of the group; outcomes go to `keep` unless it is null. */
   refuse(failure: AuditUnavailable, keep: KeepOutcome | null): void {
     let at = 0;
     for (const [i, done] of this.waiting.entries()) {
@@ -107,7 +107,7 @@ export class CommitGroup {
       if (keep === null || outcome === null) process.nextTick(done, failure, -1);
       else keep('entry' in outcome ? this.#entryOf(outcome, body, at - FRAME_TAIL) : outcome, done);
     }
-    // What the kernel may still read must not change, so the buffer is left behind, not reused.
+    // The kernel may still read the buffer, so it must not be reused.
     this.waiting.length = 0;
   }
 
@@ -119,14 +119,14 @@ export class CommitGroup {
     this.#outcomes.length = 0;
   }
 
-  /** The entry that a record of `form` stands for: what changes is in its bytes. */
-  #entryOf(form: RecordForm, start: number, end: number): AuditEntry {
+  /** Rebuilds the entry of a template record from its bytes. */
+  #entryOf(form: RecordTemplate, start: number, end: number): AuditEntry {
     const record = JSON.parse(this.buffer.toString('utf8', start, end)) as AuditRecord; // encoded by the form
     return form.entry(record.request_id, record.statement_hmac, record.rows, record.duration_us);
   }
 
-  /** Makes a frame of the `length` bytes that stand where its record belongs. */
-  #frame(length: number, seq: number, done: AppendDone, outcome: AuditEntry | RecordForm | null): void {
+  /** Completes the frame around `length` record bytes already in the buffer. */
+  #frame(length: number, seq: number, done: AppendDone, outcome: AuditEntry | RecordTemplate | null): void {
     const at = this.used;
     const body = at + FRAME_HEAD;
     if (at === 0) {

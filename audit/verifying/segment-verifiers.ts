@@ -3,24 +3,24 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { segmentName } from '../format.js';
-import { judgeSegment, type VerifiedSegment } from './judge.js';
-import type { JudgeAnswer } from './judge-thread.js';
+import type { VerifyResponse } from './segment-verifier-thread.js';
+import { type VerifiedSegment, verifySegment } from './verify-segment.js';
 
 const MOST_THREADS = 8;
-/** Of fewer segments none is worth a thread. */
+/** Threads are not worth starting for fewer segments. */
 const FEWEST = 6;
 
-/** Threads that judge segments before their turn comes: each alone, since none knows what stands before it. */
+/** Threads that verify segments ahead of the sequential pass, each without its predecessors. */
 export class SegmentVerifiers {
   readonly #dir: string;
   readonly #threads: readonly Worker[];
-  readonly #waiting = new Map<number, (judged: VerifiedSegment | null) => void>();
+  readonly #waiting = new Map<number, (verified: VerifiedSegment | null) => void>();
   readonly #asked = new Map<number, Promise<VerifiedSegment | null>>();
   readonly #queue: number[];
   readonly #cuts: readonly number[];
   #turn = 0;
 
-  /** @param segments complete ones, in the order in which they will be asked for */
+  /** @param segments complete segments, in the order of later calls of `verified` */
   constructor(dir: string, segments: readonly number[], cuts: readonly number[]) {
     this.#dir = dir;
     this.#queue = [...segments];
@@ -28,22 +28,22 @@ export class SegmentVerifiers {
     const count =
       segments.length < FEWEST ? 0 : Math.min(MOST_THREADS, availableParallelism(), segments.length);
     const data = { cuts: Float64Array.from(cuts) };
-    const file = new URL('./judge-thread.js', import.meta.url);
+    const file = new URL('./segment-verifier-thread.js', import.meta.url);
     this.#threads = Array.from({ length: count }, () =>
       this.#started(new Worker(file, { workerData: data })),
     );
-    // Each has one to read and one to go on with: so much is held, however long the log is.
+    // Two per thread, which also bounds the memory in use.
     for (let i = 0; i < 2 * count; i += 1) this.#askNext();
   }
 
-  /** Result of a verifying thread for a segment; null if it could not be verified alone. */
-  async judged(segment: number): Promise<VerifiedSegment | null> {
+  /** Null if the segment could not be verified alone. */
+  async verified(segment: number): Promise<VerifiedSegment | null> {
     const asked = this.#asked.get(segment);
     if (asked === undefined) return this.#threads.length === 0 ? this.#here(segment) : null;
-    const judged = await asked;
+    const verified = await asked;
     this.#asked.delete(segment);
     this.#askNext();
-    return judged;
+    return verified;
   }
 
   async close(): Promise<void> {
@@ -53,7 +53,7 @@ export class SegmentVerifiers {
   async #here(segment: number): Promise<VerifiedSegment | null> {
     if (!this.#queue.includes(segment)) return null;
     const bytes = await readFile(join(this.#dir, segmentName(segment))).catch(() => null);
-    return bytes === null ? null : judgeSegment(bytes, this.#cuts);
+    return bytes === null ? null : verifySegment(bytes, this.#cuts);
   }
 
   #askNext(): void {
@@ -66,11 +66,11 @@ export class SegmentVerifiers {
   }
 
   #started(thread: Worker): Worker {
-    thread.on('message', ({ segment, judged }: JudgeAnswer) => {
-      this.#waiting.get(segment)?.(judged);
+    thread.on('message', ({ segment, verified }: VerifyResponse) => {
+      this.#waiting.get(segment)?.(verified);
       this.#waiting.delete(segment);
     });
-    // What a thread did not get to is read by who asks.
+    // The sequential pass reads segments of a failed thread itself.
     const gone = (): void => {
       for (const resolve of this.#waiting.values()) resolve(null);
       this.#waiting.clear();

@@ -1,13 +1,13 @@
 import { Worker } from 'node:worker_threads';
 
-/** Delay in ms before the previous segment is sealed, so that sealing does not compete with the load that filled it. */
+/** Delay, ms, so that indexing does not compete with the load that filled the segment. */
 const WAIT_MS = 1_000;
 
 /**
- * Seals complete segments in a thread, one run after another, so that the next start need not read them. It is no part
- * of what the log promises: a seal that is missing costs a start the time to read its segment.
+ * Indexes complete segments in a thread, so that the next start need not read them. Optional: without an index, a
+ * start reads the segment.
  */
-export class Sealer {
+export class SegmentIndexer {
   readonly #dir: string;
   #timer: NodeJS.Timeout | null = null;
   #running: Worker | null = null;
@@ -18,7 +18,6 @@ export class Sealer {
     this.#dir = dir;
   }
 
-  /** A segment is complete. */
   soon(): void {
     if (this.#closed) return;
     if (this.#running !== null) this.#again = true;
@@ -36,13 +35,13 @@ export class Sealer {
     const workerData = { dir: this.#dir };
     let thread: Worker;
     try {
-      thread = new Worker(new URL('./sealer-thread.js', import.meta.url), { workerData });
+      thread = new Worker(new URL('./segment-indexer-thread.js', import.meta.url), { workerData });
     } catch {
-      return; // the system gives no thread now: who needs a seal makes it
+      return; // no thread available: indexes are built on demand
     }
     thread.unref();
     this.#running = thread;
-    // A directory that cannot be read or written fails the log itself, which says so.
+    // If the directory is not accessible, the log itself fails and reports it.
     thread.on('error', () => undefined);
     thread.once('exit', () => {
       this.#running = null;

@@ -1,0 +1,68 @@
+import type { Frontier, SignedState } from './frontier.js';
+import type { Signer } from './signer.js';
+import type { NoteStore } from './store.js';
+
+/** Signs and writes checkpoints one after another; each is durable when its promise resolves. */
+export class CheckpointWriter {
+  readonly #notes: NoteStore;
+  readonly #signer: Signer;
+  readonly #signed: (note: string) => void;
+  #lasting: number;
+  #newest: number;
+  #last: Promise<void> = Promise.resolve();
+
+  /** @param told called with each checkpoint once it is durable */
+  constructor(notes: NoteStore, signer: Signer, signed: SignedState, told: (note: string) => void) {
+    this.#notes = notes;
+    this.#signer = signer;
+    this.#signed = told;
+    this.#lasting = signed.lasting;
+    this.#newest = signed.newest;
+  }
+
+  get size(): number {
+    return this.#newest;
+  }
+
+  /** Tree size of the last permanent checkpoint. */
+  get lasting(): number {
+    return this.#lasting;
+  }
+
+  /**
+   * Writes a permanent checkpoint of the tree after all earlier checkpoints are written; does nothing if the tree has
+   * not grown.
+   */
+  write(tree: Frontier): Promise<void> {
+    return this.#enqueue('append', tree);
+  }
+
+  /** Replaces the newest checkpoint. Keeping one per second would outgrow a quiet log. */
+  renew(tree: Frontier): Promise<void> {
+    return this.#enqueue('replace', tree);
+  }
+
+  /** Resolves when no checkpoint is being written. Never rejects. */
+  async settled(): Promise<void> {
+    await this.#last.catch(() => undefined);
+  }
+
+  close(): Promise<void> {
+    return this.#notes.close();
+  }
+
+  #enqueue(kind: 'append' | 'replace', tree: Frontier): Promise<void> {
+    this.#last = this.#last.then(() => this.#store(kind, tree));
+    return this.#last;
+  }
+
+  async #store(kind: 'append' | 'replace', tree: Frontier): Promise<void> {
+    const { size } = tree;
+    if (size === (kind === 'append' ? this.#lasting : this.#newest)) return;
+    const note = this.#signer.sign(size, tree.root(), new Date().toISOString());
+    await this.#notes[kind](Buffer.from(`${note}\n`), size);
+    if (kind === 'append') this.#lasting = size;
+    this.#newest = size;
+    this.#signed(note);
+  }
+}

@@ -1,0 +1,146 @@
+import type { AuditGap, AuditLogOptions } from './interface.js';
+import type { AuditEntry, AuditRecord, RecordPlace } from './record.js';
+import type { RecoveredLog } from './recover.js';
+
+/** Smallest difference that counts as a jump instead of a gradual correction, ms. */
+const JUMP_MS = 1_000;
+const LOOK_MS = 1_000;
+
+/** A jump of the wall clock, measured against the monotonic clock. */
+interface ClockJump {
+  /** Expected time had the clock not jumped, RFC 3339; null if unknown because the process was not running. */
+  readonly expected: string | null;
+  readonly found: string;
+  /** Time of the last record, if a log was opened with a clock that is behind it. */
+  readonly last: string | null;
+}
+
+/**
+ * Compares the wall clock with the monotonic clock every second. Records are ordered by seq and carry the wall-clock
+ * time, so each jump is recorded in the log.
+ */
+export class ClockWatch {
+  readonly #jumped: (jump: ClockJump) => void;
+  readonly #timer: NodeJS.Timeout;
+  #offset = Date.now() - performance.now();
+  #steady = true;
+
+  constructor(jumped: (jump: ClockJump) => void) {
+    this.#jumped = jumped;
+    this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
+  }
+
+  /**
+   * True if the clock has not jumped since the log was opened. After a jump, the age of records cannot be trusted.
+   */
+  get steady(): boolean {
+    return this.#steady;
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #look(): void {
+    const now = Date.now();
+    const expected = this.#offset + performance.now();
+    this.#offset = now - performance.now();
+    if (Math.abs(now - expected) < JUMP_MS) return;
+    this.#steady = false;
+    const found = new Date(now).toISOString();
+    this.#jumped({ expected: new Date(expected).toISOString(), found, last: null });
+  }
+}
+
+/** Clock jump to report when a log is opened while the clock is behind its last record; null if it is not behind. */
+function jumpSince(last: string): ClockJump | null {
+  const now = Date.now();
+  if (!(Date.parse(last) > now + JUMP_MS)) return null;
+  return { expected: null, found: new Date(now).toISOString(), last };
+}
+
+/**
+ * After an unclean stop, records that no checkpoint covers are proved only by their chain, which involves no key:
+ * anyone with access to the disk could have cut or forged them. The next checkpoint will cover them, so the log first
+ * records that fact permanently.
+ */
+export function openingEvents(
+  place: RecordPlace,
+  options: AuditLogOptions,
+  { cut, orphans, unclean, seq, signed, ts }: RecoveredLog,
+): readonly AuditEntry[] {
+  const from = Math.max(0, signed.newest);
+  const jump = ts === null ? null : jumpSince(ts);
+  return [
+    logEvent(place, options, 'audit.open'),
+    ...(jump === null ? [] : [{ ...logEvent(place, options, 'audit.clock'), detail: JSON.stringify(jump) }]),
+    ...(unclean || seq > from ? [recovery(place, options, cut, { from, to: seq })] : []),
+    ...orphans.map((decision) => outcomeOf(decision, 'unknown', null)),
+  ];
+}
+
+/**
+ * First entries after a gap. Some records pending at the failure may have reached the disk. They stay, and allowed
+ * decisions among them, which were refused to their callers, get an outcome `error`.
+ */
+export function reopeningEvents(
+  place: RecordPlace,
+  options: AuditLogOptions,
+  { cut, orphans, seq }: RecoveredLog,
+  gap: AuditGap,
+  durable: number,
+): readonly AuditEntry[] {
+  const refused = orphans.filter((decision) => decision.seq >= durable);
+  return [
+    gapEvent(place, options, gap),
+    // The writer vouches for the records that it acknowledged.
+    ...(cut !== null || seq > durable ? [recovery(place, options, cut, { from: durable, to: seq })] : []),
+    ...refused.map((decision) => outcomeOf(decision, 'error', REFUSED)),
+  ];
+}
+
+export function gapEvent(place: RecordPlace, options: AuditLogOptions, gap: AuditGap): AuditEntry {
+  return { ...logEvent(place, options, 'audit.gap'), detail: JSON.stringify(gap) };
+}
+
+/** Event that names the records without a checkpoint, and the bytes cut off after them. */
+function recovery(
+  place: RecordPlace,
+  options: AuditLogOptions,
+  cut: string | null,
+  unanchored: { readonly from: number; readonly to: number },
+): AuditEntry {
+  const objects = cut === null ? [] : [cut];
+  return { ...logEvent(place, options, 'audit.recover'), objects, detail: JSON.stringify(unanchored) };
+}
+
+/** Error code for requests that could not be recorded. */
+const REFUSED = 'E5030';
+
+export function logEvent(
+  { writer, epoch }: RecordPlace,
+  { tenant = '' }: AuditLogOptions,
+  action: string,
+): AuditEntry {
+  return { kind: 'event', request_id: `${writer}.${epoch}`, tenant, surface: 'system', action };
+}
+
+function outcomeOf(decision: AuditRecord, outcome: 'unknown' | 'error', code: string | null): AuditEntry {
+  const {
+    writer: _writer,
+    epoch: _epoch,
+    seq: _seq,
+    objects_omitted: _omitted,
+    ts: _ts,
+    ...request
+  } = decision;
+  return {
+    ...request,
+    kind: 'outcome',
+    decision: null,
+    outcome,
+    rows: null,
+    duration_us: null,
+    ...(code !== null && { code }),
+  };
+}

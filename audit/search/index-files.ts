@@ -1,0 +1,135 @@
+import { randomBytes } from 'node:crypto';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseVerifierKey } from '../checkpoint.js';
+import { segmentName } from '../format.js';
+import { BEGINNING } from '../frontier.js';
+import { readHeader } from '../read.js';
+import { beginningOf, type RecoverBase } from '../recover.js';
+import { directorySource, segmentNumbers } from '../source.js';
+import {
+  baseOf,
+  buildIndex,
+  hasRequests,
+  indexName,
+  parseIndex,
+  type SegmentIndex,
+} from './segment-index.js';
+
+/**
+ * Stored index of a complete segment; null if missing, or if it does not fit the headers of this and the next
+ * segment.
+ */
+export async function storedIndex(dir: string, segment: number): Promise<SegmentIndex | null> {
+  const text = await readFile(join(dir, indexName(segment)), 'utf8').catch(() => null);
+  const index = text === null ? null : parseIndex(text);
+  if (index === null || index.segment !== segment) return null;
+  const [own, next] = await Promise.all(
+    [segment, segment + 1].map((number) => readHeader(join(dir, segmentName(number))).catch(() => null)),
+  );
+  if (!own || !next) return null;
+  const fits = own.writer === index.writer && own.firstSeq === index.first && next.firstSeq === index.end;
+  return fits && next.chain.toString('hex') === index.chain && isConsistent(index) ? index : null;
+}
+
+function isConsistent(index: SegmentIndex): boolean {
+  try {
+    return baseOf(index).seq === index.end;
+  } catch (error) {
+    if (error instanceof RangeError) return false; // contradicts itself
+    throw error;
+  }
+}
+
+/**
+ * Indexes of all complete segments, built if missing. Ends before an invalid segment.
+ *
+ * @param requests rebuild indexes of older versions, which lack request hashes
+ */
+export async function* segmentIndexes(
+  dir: string,
+  requests = false,
+): AsyncGenerator<SegmentIndex, void, void> {
+  const segments = await segmentNumbers(dir);
+  let before = await startOf(dir);
+  for (const segment of segments.slice(0, -1)) {
+    const stored = await storedIndex(dir, segment);
+    const serves = stored !== null && (!requests || hasRequests(stored));
+    const index = serves ? stored : await buildAndStore(dir, segment, before);
+    if (index === null) return;
+    yield index;
+    before = { base: baseOf(index), open: index.open };
+  }
+}
+
+/**
+ * Builds all indexes after the newest stored one.
+ *
+ * @returns the newest index; null if there is no valid complete segment
+ */
+export async function buildMissingIndexes(dir: string): Promise<SegmentIndex | null> {
+  const complete = (await segmentNumbers(dir)).slice(0, -1);
+  let newest: SegmentIndex | null = null;
+  let at = complete.length;
+  while (newest === null && at > 0) {
+    at -= 1;
+    newest = await storedIndex(dir, complete[at] ?? 0);
+  }
+  let before = newest === null ? await startOf(dir) : { base: baseOf(newest), open: newest.open };
+  for (const segment of complete.slice(newest === null ? 0 : at + 1)) {
+    const index = await buildAndStore(dir, segment, before);
+    if (index === null) return newest;
+    newest = index;
+    before = { base: baseOf(index), open: index.open };
+  }
+  return newest;
+}
+
+/** State before the first retained segment. */
+async function startOf(dir: string): Promise<RecoverBase> {
+  const source = directorySource(dir);
+  const key = await source.verifierKey();
+  return key === null ? { base: BEGINNING, open: [] } : beginningOf(source, parseVerifierKey(key));
+}
+
+/**
+ * State after the newest indexed segment covered by a signed tree of `size` records; null if there is none or an
+ * earlier segment is missing.
+ */
+export async function newestIndexedBase(
+  dir: string,
+  first: number,
+  size: number,
+): Promise<RecoverBase | null> {
+  const segments = (await segmentNumbers(dir)).filter((segment) => segment >= first);
+  if (segments.some((segment, i) => segment !== first + i)) return null;
+  for (const segment of segments.slice(0, -1).reverse()) {
+    const index = await storedIndex(dir, segment);
+    if (index !== null && index.end <= size) return { base: baseOf(index), open: index.open };
+  }
+  return null;
+}
+
+async function buildAndStore(
+  dir: string,
+  segment: number,
+  { base, open: unanswered }: RecoverBase,
+): Promise<SegmentIndex | null> {
+  const index = buildIndex(await readFile(join(dir, segmentName(segment))), base, unanswered);
+  // Works without storing in a read-only directory.
+  if (index !== null) await keep(dir, index).catch(() => undefined);
+  return index;
+}
+
+/** Several processes may write the same index at once, so each renames a file of its own. */
+async function keep(dir: string, index: SegmentIndex): Promise<void> {
+  const path = join(dir, indexName(index.segment));
+  const making = `${path}.${randomBytes(4).toString('hex')}.new`;
+  try {
+    await writeFile(making, JSON.stringify(index), { mode: 0o600 });
+    await rename(making, path);
+  } catch (error) {
+    await rm(making, { force: true });
+    throw error;
+  }
+}

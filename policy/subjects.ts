@@ -1,0 +1,80 @@
+import { attributePattern } from 'osl-compiler';
+import type { ExchangedMember, IdentityClaims } from './identity.js';
+import type { PolicySnapshot, SubjectPolicy } from './snapshot.js';
+
+const NOBODY: SubjectPolicy = Object.freeze({
+  ceiling: new Set<string>(),
+  adminCeiling: new Set<string>(),
+  purposes: new Set<string>(),
+  attributes: new Map<string, never>(),
+  pattern: new Map<string, never>(),
+});
+
+/** Policy of each subject of the chain, root first. */
+export function subjectsOf(identity: IdentityClaims, snapshot: PolicySnapshot): readonly SubjectPolicy[] {
+  return identity.chain.map((name, i) => {
+    const listed = snapshot.subjects.get(name);
+    const member = identity.members?.[i];
+    return (member === undefined ? listed : exchangedSubject(member, listed, snapshot)) ?? NOBODY;
+  });
+}
+
+type Attributes = SubjectPolicy['attributes'];
+
+/**
+ * Current policy of a subject of an exchanged token: that of the rule that mapped it, if unchanged since, restricted
+ * by the token, and by the policy's entry for the subject, if any.
+ */
+export function exchangedSubject(
+  { rule, roles, attributes }: ExchangedMember,
+  listed: SubjectPolicy | undefined,
+  snapshot: PolicySnapshot,
+): SubjectPolicy | null {
+  if (rule === null) return listed === undefined ? null : narrow(listed, roles);
+  const made = snapshot.exchange.byId.get(rule);
+  if (made === undefined) return null;
+  const own = subject({
+    ceiling: intersection(made.ceiling, roles),
+    adminCeiling: made.adminCeiling,
+    purposes: made.purposes,
+    attributes: new Map([...made.attributes(attributes)]),
+    imposed: new Set(),
+  });
+  return listed === undefined ? own : intersect(own, listed, snapshot);
+}
+
+function narrow(listed: SubjectPolicy, roles: readonly string[]): SubjectPolicy {
+  return Object.freeze({ ...listed, ceiling: intersection(listed.ceiling, roles) });
+}
+
+/** Intersection of both. Deny rules of the listed subject apply whatever the token claims. */
+function intersect(own: SubjectPolicy, listed: SubjectPolicy, snapshot: PolicySnapshot): SubjectPolicy {
+  const denies = (role: string): boolean => (snapshot.roles.get(role)?.denied.size ?? 0) > 0;
+  return subject({
+    ceiling: intersection(own.ceiling, [...listed.ceiling]),
+    adminCeiling: intersection(own.adminCeiling, [...listed.adminCeiling]),
+    purposes: intersection(own.purposes, [...listed.purposes]),
+    attributes: intersectAttributes(own.attributes, listed.attributes),
+    imposed: new Set([...listed.ceiling].filter(denies)),
+  });
+}
+
+/** An attribute missing on one side is missing. */
+function intersectAttributes(own: Attributes, listed: Attributes): Attributes {
+  return new Map(
+    [...listed].flatMap(([name, value]) => {
+      const mine = own.get(name);
+      if (mine === undefined) return [];
+      if (value === 'any') return [[name, mine] as const];
+      return [[name, mine === 'any' ? value : mine.filter((v) => value.includes(v))] as const];
+    }),
+  );
+}
+
+function subject(parts: Omit<SubjectPolicy, 'pattern'>): SubjectPolicy {
+  return Object.freeze({ ...parts, pattern: attributePattern(parts.attributes) });
+}
+
+function intersection(ceiling: ReadonlySet<string>, roles: readonly string[]): ReadonlySet<string> {
+  return new Set(roles.filter((role) => ceiling.has(role)));
+}
