@@ -43,11 +43,11 @@ import { PermittedRequest } from 'ROOT/ask/request/permitted-request.js';
 import { type Permit, Recorder } from 'ROOT/ask/request/recorder.js';
 import { SealedValue } from 'ROOT/ask/request/sealed.js';
 import { Sql, sql, sqlName } from 'ROOT/base/sql.js';
-import { Identity, supposedIdentity } from 'ROOT/../policy/index.js';
+import { Identity, hypotheticalClaims } from 'ROOT/../policy/index.js';
 import type { ControlDatabase } from 'ROOT/base/control/index.js';
 import type { EngineStatus, GovernedEngine, OpenedEngine, SystemEngine } from 'ROOT/engine/index.js';
 export type Used = [RestParts, AnswerParts, RequestCall, Caller, PlanNotes, Permit, EngineStatus, GovernedEngine, OpenedEngine, SystemEngine];
-export const used = [GovernedPlan, Ledger, PermittedRequest, Recorder, Identity, supposedIdentity, SealedValue, Sql, sql, sqlName];
+export const used = [GovernedPlan, Ledger, PermittedRequest, Recorder, Identity, hypotheticalClaims, SealedValue, Sql, sql, sqlName];
 export async function attempt(
   service: RestParts, call: RequestCall, plan: GovernedPlan, governed: GovernedEngine, status: EngineStatus, permit: Permit,
   system: SystemEngine, control: ControlDatabase, text: string,
@@ -247,7 +247,7 @@ const ATTEMPTS: Readonly<Record<string, Attempt>> = {
     in: 'src/surfaces/rest',
     error: 2741,
     words: "required in type 'Identity'",
-    line: "const identity: Identity = supposedIdentity({ chain: ['user:admin'], roles: null }, permit.caller.snapshot); seen.push(identity);",
+    line: "const identity: Identity = hypotheticalClaims({ chain: ['user:admin'], roles: null }, permit.caller.snapshot); seen.push(identity);",
   },
   'an identity made past its makers': {
     in: 'src/surfaces/rest',

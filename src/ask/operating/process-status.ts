@@ -1,5 +1,5 @@
 import type { AuditStats } from '../../../audit/index.js';
-import type { Identity, RevocationKey, RevocationMade, RevokedTokens } from '../../../policy/index.js';
+import type { Identity, RevocationKey, RevocationResult, RevokedTokens } from '../../../policy/index.js';
 import type { EnginePool } from '../../engine/index.js';
 import type { KeptPolicy } from '../../model/served-model.js';
 import type { AnswerParts, RequestCall } from '../index.js';
@@ -238,6 +238,6 @@ export interface ServerOperations {
 export interface RevokingParts {
   readonly revocations: {
     readonly revoked: Pick<RevokedTokens, 'all'>;
-    revoke(what: RevocationKey): Promise<RevocationMade>;
+    revoke(what: RevocationKey): Promise<RevocationResult>;
   };
 }

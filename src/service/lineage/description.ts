@@ -12,8 +12,8 @@ import type { AuditLog } from '../../../audit/index.js';
 import {
   type EffectiveAccess,
   effectiveAccess,
+  hypotheticalClaims,
   type PolicySnapshot,
-  supposedIdentity,
 } from '../../../policy/index.js';
 import type { ServiceLog } from '../../base/log.js';
 import { stackOf } from '../../base/thrown.js';
@@ -191,5 +191,5 @@ export function accessOfChain(
   snapshot: PolicySnapshot,
   { catalog }: Manifest,
 ): EffectiveAccess {
-  return effectiveAccess(supposedIdentity({ chain, roles: null }, snapshot), snapshot, catalog);
+  return effectiveAccess(hypotheticalClaims({ chain, roles: null }, snapshot), snapshot, catalog);
 }
