@@ -10,25 +10,25 @@ import {
 import { shown } from './names.js';
 
 /**
- * What became of a construct that did not map as it stands. `lost`: nothing of it is in the manifest. `approximated`:
- * something is, and means nearly the same. `decision`: something was assumed that a person has to look at.
+ * `lost`: nothing of the construct is in the manifest. `approximated`: something with nearly the same meaning is.
+ * `decision`: an assumption was made that a person should review.
  */
 export type LossKind = 'lost' | 'approximated' | 'decision';
 
-/** One line of a loss report. */
+/** An entry of a loss report. */
 export interface Loss {
   readonly kind: LossKind;
-  /** `high` where it is about who may see what. */
+  /** `high` if it concerns who may see what. */
   readonly severity: 'high' | 'normal';
   readonly file: string;
   readonly range: TextRange;
-  /** JSON Pointer into the file; empty for the whole of it. */
+  /** JSON Pointer into the file; empty for the whole file. */
   readonly path: string;
-  /** One sentence, the author's own words in backticks. */
+  /** One sentence; the author's words in backticks. */
   readonly reason: string;
 }
 
-/** For people: `file:line:column: lost reason`, one a line. */
+/** Terminal text: `file:line:column: lost reason`. */
 export function formatLoss(loss: Loss): string {
   const { line, column } = loss.range.start;
   const grave = loss.severity === 'high' ? ' (access)' : '';
@@ -45,9 +45,8 @@ export function countLosses(losses: readonly Loss[]): string {
   return counts.length === 0 ? 'nothing was lost' : counts.join(', ');
 }
 
-/** Lines of a report. */
 const MOST_LOSSES = 100_000;
-/** Keys that nobody knows: a file with more is of another format. */
+/** Maximum number of unknown keys: a file with more has another format. */
 const MOST_UNREAD = 10_000;
 
 interface PendingLoss {
@@ -59,8 +58,8 @@ interface PendingLoss {
 }
 
 /**
- * What was read of a file, and what did not map. Whatever nobody read is reported as lost when the report is made, so
- * that no key is left out without a word.
+ * Records which parts of a file were read, and what did not map. Parts that nobody read are reported as lost, so
+ * that no key is dropped silently.
  */
 export class ReadAccount {
   readonly #source: YamlSource;
@@ -77,7 +76,7 @@ export class ReadAccount {
     mark(this.#read, parent, step);
   }
 
-  /** Nothing below is to be reported a second time. */
+  /** Excludes everything below from the report. */
   settle(parent: object, step: PathStep): void {
     mark(this.#read, parent, step);
     mark(this.#settled, parent, step);
@@ -88,7 +87,7 @@ export class ReadAccount {
     this.#pending.push({ path, onKey, kind, severity, reason });
   }
 
-  /** Everything that did not map, in file order. Ask once, at the end. */
+  /** Everything that did not map, in file order. Call it once, at the end. */
   losses(): readonly Loss[] {
     this.#leftover(this.#source.value, []);
     const placed = this.#pending.map(({ path, onKey, kind, severity, reason }): Loss => {
@@ -125,7 +124,7 @@ function unknownKey(step: PathStep): string {
   return typeof step === 'number' ? 'the item has no counterpart' : `\`${shown(step)}\` has no counterpart`;
 }
 
-/** What generated files are full of: keys without a value. */
+/** True for keys without a value, of which generated files have many. */
 export function saysNothing(value: unknown): boolean {
   return (
     value === null || value === undefined || (typeof value === 'object' && Object.keys(value).length === 0)

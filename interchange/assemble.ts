@@ -9,18 +9,18 @@ import { type Origins, settle } from './settle.js';
 import { report, type SourceFile, type SourcePlace } from './source.js';
 import { settleTypes } from './types.js';
 
-/** What an import gives. The manifest loads as it is; the report says what it lacks. */
+/** Result of an import: a manifest that loads, and a report of what it lacks. */
 export interface ImportResult {
   readonly document: ManifestDocument;
   readonly manifest: Manifest;
-  /** Grants nobody anything: it has no subjects. */
+  /** Without subjects, so nobody is granted anything. */
   readonly policy: PolicyDocument;
   readonly losses: readonly Loss[];
 }
 
 const MAIN = 'main';
 
-/** The manifest that a draft comes to, without what would not load; that is reported. */
+/** Builds the manifest of a draft. Parts that would not load are reported and left out. */
 export function assemble(
   draft: ImportDraft,
   roles: PolicyDraft,
@@ -42,7 +42,7 @@ function hasKey(entity: EntityDraft): boolean {
   return false;
 }
 
-/** What a draft says, with where each member comes from. Types must have been settled. */
+/** Document of a draft, with the origin of each member. Types must be settled. */
 export function draftDocument(
   draft: ImportDraft,
   options: ImportOptions,
@@ -113,7 +113,7 @@ function connectorsOf(
   );
 }
 
-/** The environment variable for a connector's URL: variables begin with a letter. */
+/** Environment variable with a connector's URL; such names must begin with a letter. */
 function variableFor(connector: string): string {
   const upper = connector.toUpperCase();
   return `${/^[A-Z]/.test(upper) ? upper : `DB${upper}`}_URL`;

@@ -11,25 +11,25 @@ import { fit, NoFit } from './sql/expression.js';
 export type MetricBody = NonNullable<ManifestDocument['metrics']>[string];
 export type RelationshipBody = NonNullable<ManifestDocument['relationships']>[string];
 
-/** A column to expose. `type` is null until somebody says or assumes it. */
+/** A column to expose. `type` is null until it is stated or assumed. */
 export interface ColumnDraft {
   readonly name: string;
   readonly physical: string;
   readonly place: SourcePlace;
   description: string | null;
   type: TypeName | null;
-  /** `type` as a manifest spells it for this column, where the database says more of it: `varchar(20)`. */
+  /** `type` as a manifest spells it for this column, if the database states more: `varchar(20)`. */
   declared: string | null;
-  /** The type that the database has for it, where it is read as text. */
+  /** Database type of a column that is read as text. */
   stored: string | null;
-  /** Of an enum, in their order. */
+  /** Labels of an enum, in order. */
   labels: readonly string[] | null;
-  /** What it is assumed to be where nobody says. */
+  /** Assumed type if none is stated. */
   fallback: TypeName | null;
-  /** The source's word where `type` is one of several that it could mean. */
+  /** Type word of the source, if it could mean several types. */
   vague: string | null;
   nullable: boolean | null;
-  /** A label that the source states. */
+  /** Sensitivity label stated by the source. */
   sensitivity: string | null;
 }
 
@@ -44,16 +44,16 @@ export function isKeyOf({ key }: Pick<EntityDraft, 'key'>, columns: readonly str
   return key.length === columns.length && key.every((name) => columns.includes(name));
 }
 
-/** A computed column that a source asks for. */
+/** A computed column of a source. */
 export interface ComputingDraft {
   readonly name: string;
   readonly part: Part;
   readonly description: string | null;
-  /** Its expression over the entity's columns. @throws NoFit */
+  /** Expression over the entity's columns. @throws NoFit */
   readonly text: () => string;
 }
 
-/** One that the manifest will have. */
+/** A computed column of the manifest. */
 export interface ComputedDraft {
   readonly name: string;
   readonly expression: string;
@@ -61,17 +61,17 @@ export interface ComputedDraft {
   readonly place: SourcePlace;
 }
 
-/** The table of an entity; a name of a schema that the source does not state is null. */
+/** Table of an entity; `schema` is null if the source does not state it. */
 export interface TableDraft {
   readonly connector: string;
   readonly schema: string | null;
   readonly table: string;
 }
 
-/** What the formats say of a computed column that a manifest says too. */
+/** Keys of computed columns with a counterpart in a manifest. */
 const COMPUTED_KEYS: ReadonlySet<string> = new Set(['name', 'expr', 'expression', 'sql', 'description']);
 
-/** An entity in the making: what every foreign format says in its own way. */
+/** An entity under construction, common to all formats. */
 export class EntityDraft {
   readonly name: string;
   readonly place: SourcePlace;
@@ -80,12 +80,12 @@ export class EntityDraft {
   /** Names of its columns. */
   key: readonly string[] = [];
   time: string | null = null;
-  /** Columns that joins may use, beside the key. */
+  /** Columns that joins may use, besides the key. */
   readonly links = new Set<string>();
   readonly columns: ColumnDraft[] = [];
-  /** Fields that are computed, by their names in lower case: metrics may be made of them, written out. */
+  /** Computed fields by lower-case name; metrics can inline them. */
   readonly computed = new Map<string, Node>();
-  /** Those that are to be computed columns, once all columns are known. */
+  /** Fields to become computed columns, once all columns are known. */
   readonly computing: ComputingDraft[] = [];
   readonly computedColumns: ComputedDraft[] = [];
   readonly #names = new TakenNames();
@@ -98,7 +98,7 @@ export class EntityDraft {
     this.place = place;
   }
 
-  /** The column called `name`; case counts only where two differ in nothing else. */
+  /** Column named `name`; case matters only if there are two that differ in case. */
   column(name: string): ColumnDraft | null {
     return this.#byName.get(name) ?? this.#byName.get(name.toLowerCase()) ?? null;
   }
@@ -108,10 +108,10 @@ export class EntityDraft {
   }
 
   /**
-   * Exposes the upstream column `physical` as `wanted`, or as the nearest name that can be one, which is reported.
-   * A source name leads to it from now on.
+   * Exposes the upstream column `physical` as `wanted`, or under the nearest valid name, which is reported. It can
+   * then be found by both names.
    *
-   * @throws NoFit where neither can be a name
+   * @throws NoFit if either is invalid
    */
   add(
     wanted: string,
@@ -147,7 +147,7 @@ export class EntityDraft {
     return column;
   }
 
-  /** Makes computed columns of what asked to be one; what does not map is reported with the reason. */
+  /** Adds the requested computed columns; those that do not map are reported with the reason. */
   settleComputed(): void {
     for (const { name, part, description, text } of this.computing) {
       const made = fit(() => {
@@ -169,13 +169,13 @@ export class EntityDraft {
     }
   }
 
-  /** Makes a key of columns of the table, exposed now if they were not; none where one of them cannot be. */
+  /** Makes a key of columns of the table, exposing them if necessary; if one cannot be exposed, there is no key. */
   setKey(physical: readonly string[], place: SourcePlace): void {
     const columns = fit(() => physical.map((c) => this.physical(c) ?? this.add(c, c, place)));
     this.key = columns.ok ? columns.value.map((c) => c.name) : [];
   }
 
-  /** The column for `physical`, exposed now if it was not: `what` needs it. @throws NoFit */
+  /** Column for `physical`, exposed now if necessary, because `what` needs it. @throws NoFit */
   need(physical: string, place: SourcePlace, what: string): ColumnDraft {
     const known = this.physical(physical);
     if (known !== null) return known;
@@ -190,7 +190,7 @@ export class EntityDraft {
   }
 }
 
-/** What an upstream column may be called. */
+/** True for a valid name of an upstream column. */
 export function isPhysical(name: string): boolean {
   return name.length >= 1 && name.length <= 63 && !/[.\u0000]/.test(name);
 }
@@ -236,7 +236,6 @@ export class ImportDraft {
     this.#metrics.set(name, { name, document: described, place });
   }
 
-  /** A metric of the draft, by its name in the manifest. */
   metric(name: string): NamedValue<MetricBody> | null {
     return this.#metrics.get(name) ?? null;
   }
@@ -245,7 +244,7 @@ export class ImportDraft {
     return this.#entities.get(name) ?? null;
   }
 
-  /** Takes a name for `wanted` in one of the three sets, and says so where it differs; null where there is none. */
+  /** Takes a name for `wanted` in one of the three sets and reports a difference; null if there is none. */
   named(set: TakenNames, wanted: string, place: SourcePlace): string | null {
     const legal = legalName(wanted);
     if (legal === null) {
@@ -257,7 +256,10 @@ export class ImportDraft {
     return name;
   }
 
-  /** Words that mean `refersTo`. The first is the term, the others its synonyms; what says nothing new is left out. */
+  /**
+   * Adds words that mean `refersTo`: the first as term, the others as synonyms. Words without new information are
+   * left out.
+   */
   words(words: readonly string[], refersTo: string, place: SourcePlace): void {
     const known = refersTo.slice(refersTo.indexOf('.') + 1).toLowerCase();
     const fresh = words.filter((w) => w.trim() !== '' && w.toLowerCase() !== known);
@@ -279,7 +281,7 @@ interface GrantDraft {
   readonly place: SourcePlace;
 }
 
-/** Roles in the making. Nobody has them: a policy draft has no subjects. */
+/** Roles under construction. A policy draft has no subjects, so nobody has them. */
 export class PolicyDraft {
   readonly #grants: GrantDraft[] = [];
 
@@ -287,7 +289,7 @@ export class PolicyDraft {
     this.#grants.push({ role, grant, place });
   }
 
-  /** The policy over a catalog. A grant that does not load there is left out, and reported. */
+  /** Policy for a catalog. Grants that do not load are reported and left out. */
   policy(tenant: string, catalog: Catalog): PolicyDocument {
     const whole = documentOf(this.#grants, tenant);
     if (policyFault(whole, catalog) === null) return whole;
@@ -310,7 +312,7 @@ function documentOf(grants: readonly GrantDraft[], tenant: string): PolicyDocume
   return { version: 1, tenant, subjects: {}, roles, masks: {} };
 }
 
-/** Why a policy does not fit a catalog; null where it does. */
+/** Reason why a policy does not fit a catalog; null if it does. */
 export function policyFault(document: PolicyDocument, catalog: Catalog): string | null {
   try {
     compileSnapshot(document, catalog);

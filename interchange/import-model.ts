@@ -17,14 +17,13 @@ import { ossieOf } from './ossie/export.js';
 import { importOssie } from './ossie/import.js';
 import { type ImportText, SourceFile } from './source.js';
 
-/** The foreign formats that are read. */
 const FORMATS = ['ossie', 'dbt', 'cube'] as const;
 export type ModelFormat = (typeof FORMATS)[number];
 
 /**
- * What the texts of a foreign format come to. Pure; `ready()` of osl-compiler must have been awaited.
+ * Imports texts of a foreign format. Pure; requires `ready()` of osl-compiler.
  *
- * @throws ManifestProblems where a text is no YAML or has the wrong shape
+ * @throws ManifestProblems if a text is not YAML or has the wrong shape
  */
 export function importModel(
   format: ModelFormat,
@@ -48,15 +47,15 @@ export function importModel(
 
 interface ExportResult {
   readonly ossie: OssieDocument;
-  /** What other tools will not understand of it, placed in the manifest. */
+  /** Constructs that other tools will not understand, located in the manifest. */
   readonly losses: readonly Loss[];
 }
 
 /**
- * A manifest's text as Apache Ossie; with a policy, that too. `ready()` of osl-compiler must have been awaited.
+ * Exports a manifest's text as Apache Ossie, with a policy if given. Requires `ready()` of osl-compiler.
  *
- * @param served the manifest with what was published over the text, where that is to be exported
- * @throws ManifestProblems where the manifest does not load
+ * @param served the manifest with what was published over the text, if that is exported too
+ * @throws ManifestProblems if the manifest does not load
  */
 export function exportModel(
   { file, text }: ImportText,
@@ -73,19 +72,16 @@ export function exportModel(
   return { ossie, losses };
 }
 
-/** The model as YAML. */
 export function ossieText(ossie: OssieDocument): string {
   return stringify(ossie, { lineWidth: 110, aliasDuplicateObjects: false });
 }
 
 const FORM = { nullStr: '', lineWidth: 110 } as const;
 
-/** A manifest as YAML. */
 export function manifestText(document: ManifestDocument): string {
   return `# Imported. Look at what its loss report says, and declare which columns are sensitive.\n${stringify(document, FORM)}`;
 }
 
-/** A policy as YAML. */
 export function policyText(policy: PolicyDocument): string {
   const head =
     Object.keys(policy.subjects).length === 0

@@ -1,4 +1,4 @@
-/** Models of other tools as manifests, and manifests as models of other tools. */
+/** Imports other tools' models as manifests, and exports manifests. */
 
 export { countLosses, formatLoss } from './account.js';
 export type { ImportResult } from './assemble.js';

@@ -2,7 +2,7 @@ import { RESERVED } from '../src/model/manifest/index.js';
 
 const LONGEST = 63;
 
-/** `text` as a name of a manifest, other characters as underscores; null where nothing of it can be one. */
+/** `text` as a name of a manifest, with underscores for other characters; null if nothing remains. */
 export function legalName(text: string): string | null {
   const plain = text.replace(/[^A-Za-z0-9_]/g, '_').replace(/^_{2,}/, '_');
   if (/^_*$/.test(plain)) return null;
@@ -11,7 +11,7 @@ export function legalName(text: string): string | null {
   return RESERVED.has(name.toLowerCase()) ? `${name}_` : name;
 }
 
-/** Names that are taken; case does not count. */
+/** Allocates names, ignoring case. */
 export class TakenNames {
   readonly #taken = new Set<string>();
 
@@ -19,7 +19,7 @@ export class TakenNames {
     return this.#taken.has(name.toLowerCase());
   }
 
-  /** Takes `wanted`, or the next of `wanted_2`, `wanted_3`, … that is free. */
+  /** Takes `wanted`, or the first free name of `wanted_2`, `wanted_3`, … */
   take(wanted: string): string {
     let name = wanted;
     for (let n = 2; this.has(name); n++) {
@@ -31,13 +31,13 @@ export class TakenNames {
   }
 }
 
-/** A name of the author's in a message: short, and without what would draw on a terminal. */
+/** Author's name in a message: shortened, without control characters. */
 export function shown(text: string): string {
   const short = text.length > 80 ? `${text.slice(0, 80)}…` : text;
   return short.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, '\ufffd');
 }
 
-/** Names come from a file: `__proto__` is one like any other. */
+/** Without a prototype: a file may contain the name `__proto__`. */
 export function members<T>(entries: readonly (readonly [string, T])[]): Record<string, T> {
   const out: Record<string, T> = Object.create(null);
   for (const [name, value] of entries) out[name] = value;

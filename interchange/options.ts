@@ -4,21 +4,20 @@ import { legalName, shown } from './names.js';
 import { report, type SourcePlace } from './source.js';
 import { NoFit } from './sql/expression.js';
 
-/** What a source does not say, and its importer has to be told. */
+/** Settings of an import, for information that a source does not contain. */
 export interface ImportOptions {
-  /** The connector of tables for which the source names none. */
+  /** Connector of tables for which the source names none. */
   readonly connector: string;
-  /** The kind of every connector. */
   readonly kind: 'postgres' | 'pglite';
-  /** The schema of tables for which the source names none. */
+  /** Schema of tables for which the source names none. */
   readonly schema: string;
-  /** Null takes the name of an Ossie model, or `main`. */
+  /** Null: the name of an Ossie model, or `main`. */
   readonly tenant: string | null;
-  /** Primary keys, by the name of an entity in the source. */
+  /** Primary keys, by entity name in the source. */
   readonly keys: ReadonlyMap<string, readonly string[]>;
-  /** The database, which knows types, keys and nullability better than any source; null where none was asked. */
+  /** Schema of the database, which overrides types, keys and nullability of the source; null if it was not read. */
   readonly upstream: UpstreamSchema | null;
-  /** Take the policy that an Ossie file of this gateway carries. */
+  /** Import the policy in an Ossie file of this gateway. */
   readonly withPolicy: boolean;
 }
 
@@ -33,10 +32,10 @@ export const DEFAULT_OPTIONS: ImportOptions = Object.freeze({
 });
 
 /**
- * The table that a name of one to three parts means: `table`, `schema.table`, `database.schema.table`. A database
- * becomes a connector of that name.
+ * Table for a name of one to three parts: `table`, `schema.table`, `database.schema.table`. A database becomes a
+ * connector of that name.
  *
- * @throws NoFit for more parts, for what cannot be a name, and for the schemas of the system
+ * @throws NoFit for more parts, invalid names, and system schemas
  */
 export function tableNamed(parts: readonly string[], connector: string): TableDraft {
   const [table, schema = null, database] = [...parts].reverse();
@@ -51,7 +50,7 @@ export function tableNamed(parts: readonly string[], connector: string): TableDr
   return { connector: owner, schema, table };
 }
 
-/** Reports that the schema of a table was assumed, where its source states none. */
+/** Reports that the schema of a table was assumed, if its source states none. */
 export function reportSchema(
   { schema, table }: TableDraft,
   place: SourcePlace,
@@ -65,12 +64,12 @@ export function reportSchema(
     );
 }
 
-/** The schema of a table, the assumed one where its source states none. */
+/** Schema of a table; the assumed one if its source states none. */
 export function schemaOf({ schema }: TableDraft, options: ImportOptions): string {
   return schema ?? options.schema;
 }
 
-/** What the database declares of a table; undefined where it has none of that name, or was not asked. */
+/** Relation of the database; undefined if there is none of that name, or the database was not read. */
 export function upstreamOf(table: TableDraft, options: ImportOptions): UpstreamRelation | undefined {
   const schema = schemaOf(table, options);
   return options.upstream?.relations.find((r) => r.name === table.table && r.schema === schema);

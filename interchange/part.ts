@@ -7,10 +7,10 @@ import type { SourceFile, SourcePlace } from './source.js';
 
 type PartMembers = Readonly<Record<string, unknown>>;
 
-/** UTF-16 units of a description; a manifest allows no more. */
+/** Maximum length of a description, in UTF-16 units, as in a manifest. */
 const LONGEST_TEXT = 4000;
 
-/** A mapping of a source, read key by key. What is read has to be used or reported; the rest reports itself. */
+/** A mapping of a source, read key by key. Keys that are never read are reported as lost. */
 export class Part {
   readonly file: SourceFile;
   readonly path: Path;
@@ -22,7 +22,7 @@ export class Part {
     this.members = members;
   }
 
-  /** The whole of a file; null after a problem where it is no mapping. */
+  /** The root of a file; null after a problem if it is not a mapping. */
   static ofFile(file: SourceFile): Part | null {
     return Part.#at(file, [], file.root);
   }
@@ -45,7 +45,6 @@ export class Part {
     return Object.keys(this.members);
   }
 
-  /** True if the key is there with a value. */
   has(key: string): boolean {
     return this.members[key] !== undefined && this.members[key] !== null;
   }
@@ -65,7 +64,7 @@ export class Part {
     return value === null || typeof value === 'string' ? value : this.#wrong(key, 'text');
   }
 
-  /** A name or another text that must be there; empty after a problem. */
+  /** A text that must be there; empty after a problem. */
   needText(key: string): string {
     const value = this.text(key);
     if (value !== null && value !== '') return value;
@@ -76,7 +75,7 @@ export class Part {
     return '';
   }
 
-  /** Text, or a number or boolean as its text: `expr: 1`. */
+  /** Text, or a number or boolean as text: `expr: 1`. */
   scalar(key: string): string | null {
     const value = this.#get(key);
     if (value === null || typeof value === 'string') return value;
@@ -98,7 +97,6 @@ export class Part {
     return value === null ? null : Part.#at(this.file, [...this.path, key], value);
   }
 
-  /** A list of mappings. */
   parts(key: string): readonly Part[] {
     const path = [...this.path, key];
     return this.#list(key).flatMap(([list, i]) => {
@@ -108,7 +106,7 @@ export class Part {
     });
   }
 
-  /** A list of texts, or one text for a list of it alone. */
+  /** A list of texts; a single text counts as a list of one. */
   texts(key: string): readonly string[] {
     if (typeof this.members[key] === 'string') return [this.text(key) ?? ''];
     return this.#list(key).flatMap(([list, i]) => {
@@ -120,7 +118,6 @@ export class Part {
     });
   }
 
-  /** A list of lists of texts. */
   lists(key: string): readonly (readonly string[])[] {
     return this.#list(key).flatMap(([list, i]): readonly (readonly string[])[] => {
       this.file.account.markRead(list, i);
@@ -138,7 +135,7 @@ export class Part {
     });
   }
 
-  /** A list whose items have several forms, as they stand. Items that are mappings come as parts. */
+  /** A list whose items have several forms. Mappings are returned as parts. */
   items(key: string): readonly ListItem[] {
     return this.#list(key).flatMap(([list, i]): readonly ListItem[] => {
       this.file.account.markRead(list, i);
@@ -165,31 +162,31 @@ export class Part {
     return Array.isArray(this.members[key]);
   }
 
-  /** What only says again what stands elsewhere. */
+  /** Marks keys as read whose content is redundant. */
   ignore(...keys: readonly string[]): void {
     for (const key of keys) this.file.account.settle(this.members, key);
   }
 
-  /** Reports `key`, whatever its value, and all below it; nothing where it is absent or empty. */
+  /** Reports `key` with everything below as lost, unless it is absent or empty. */
   lose(key: string, reason: string, severity: Loss['severity'] = 'normal'): void {
     const value = this.members[key];
     this.file.account.settle(this.members, key);
     if (!saysNothing(value)) this.file.account.add([...this.path, key], true, 'lost', reason, severity);
   }
 
-  /** Reports all of this mapping as lost. */
+  /** Reports the whole mapping as lost. */
   loseAll(reason: string, severity: Loss['severity'] = 'normal'): void {
     for (const key of Object.keys(this.members)) this.file.account.settle(this.members, key);
     this.file.account.add(this.path, false, 'lost', reason, severity);
   }
 
-  /** Reports what was made of `key`, or of all of this where there is none. */
+  /** Reports the handling of `key`, or of the whole mapping if `key` is null. */
   note(key: string | null, kind: LossKind, reason: string, severity: Loss['severity'] = 'normal'): void {
     const path = key === null ? this.path : [...this.path, key];
     this.file.account.add(path, false, kind, reason, severity);
   }
 
-  /** `text`, read at `key`, as far as a manifest takes it. `what` says in the report what was cut. */
+  /** `text`, read at `key`, cut to the maximum of a manifest. `what` names it in the report. */
   cut(key: string, text: string, what: string): string {
     if (text.length <= LONGEST_TEXT) return text;
     this.note(key, 'approximated', `${what} was cut after ${LONGEST_TEXT} characters`);
@@ -201,7 +198,7 @@ export class Part {
   }
 }
 
-/** An item of a list that may hold plain values and mappings. */
+/** An item of a list of plain values and mappings. */
 export type ListItem = string | number | boolean | Part;
 
 function placeName(path: Path): string {

@@ -11,7 +11,7 @@ import { members } from './names.js';
 import { report, type SourcePlace } from './source.js';
 import { fit, namesIn, parseExpression } from './sql/expression.js';
 
-/** Where the members of a document come from: by `metrics/revenue`. */
+/** Origins of a document's members, by `metrics/revenue`. */
 export interface Origins {
   get(key: string): SourcePlace | undefined;
 }
@@ -20,8 +20,8 @@ const SECTIONS = ['entities', 'relationships', 'bridges', 'facets', 'metrics', '
 type Section = (typeof SECTIONS)[number];
 
 /**
- * The part of `document` that loads. What the schema or the compiler refuses is taken out, with what is made of it,
- * and reported at its origin. `ready()` of osl-compiler must have been awaited.
+ * The loadable part of `document`. Members that the schema or the compiler refuses are removed with everything that
+ * depends on them, and reported at their origin. Requires `ready()` of osl-compiler.
  */
 export function settle(
   document: ManifestDocument,
@@ -29,7 +29,7 @@ export function settle(
 ): { readonly document: ManifestDocument; readonly manifest: Manifest } {
   let current = document;
   const gone = new Set<string>();
-  // Every round takes something out, so there is an end.
+  // Ends because every round removes something.
   for (;;) {
     const shape = manifestShape(current);
     const compiled = shape.length > 0 ? { ok: false as const, problems: shape } : compileManifest(current);
@@ -92,7 +92,7 @@ function withoutComputed(
   return { ...document, entities: members(entities) };
 }
 
-/** What an entity can do without. */
+/** Optional members of an entity. */
 const OPTIONAL = ['time_dimension', 'legs', 'derived', 'composition'] as const;
 
 function isOptional({ path }: UnplacedDiagnostic): boolean {
@@ -117,7 +117,7 @@ function withoutMembers(
   return { ...document, entities } as unknown as ManifestDocument; // the same entities with fewer members
 }
 
-/** Tables that raw SQL may name and that nothing governs any more. */
+/** Removes tables of raw SQL that nothing governs any more. */
 function withoutRawSql(
   document: ManifestDocument,
   problems: readonly UnplacedDiagnostic[],
@@ -150,7 +150,7 @@ function tell(origins: Origins, key: string, reason: string): void {
 
 function splitKey(key: string): readonly [Section, string] {
   const slash = key.indexOf('/');
-  return [key.slice(0, slash) as Section, key.slice(slash + 1)]; // made by `memberOf` or from a section's own name
+  return [key.slice(0, slash) as Section, key.slice(slash + 1)]; // created by `memberOf`, or from a section's name
 }
 
 function memberOf(path: Path): string | null {
@@ -159,7 +159,7 @@ function memberOf(path: Path): string | null {
   return known === undefined || name === undefined ? null : `${known}/${name}`;
 }
 
-/** Adds what is made of what is gone, so that a chain of metrics goes in one round. */
+/** Adds everything that depends on removed members, so that a chain of metrics is removed in one round. */
 function dependents(document: ManifestDocument, gone: Set<string>, origins: Origins): void {
   const made = new Map<string, string[]>();
   const note = (user: string, of: string): void => {
@@ -187,7 +187,6 @@ function dependents(document: ManifestDocument, gone: Set<string>, origins: Orig
   }
 }
 
-/** The metrics that a metric names. */
 export function inputsOf(metric: MetricBody): readonly string[] {
   const inputs = [
     metric.numerator,

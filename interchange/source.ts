@@ -10,16 +10,16 @@ import {
 import type { Loss, LossKind } from './account.js';
 import { ReadAccount } from './account.js';
 
-/** A text to import; `file` is what the report calls it. */
+/** A text to import; reports name it `file`. */
 export interface ImportText {
   readonly file: string;
   readonly text: string;
 }
 
-/** UTF-16 units of one file: ten thousand models or so. */
+/** Maximum size of a file in UTF-16 units: about ten thousand models. */
 const LARGEST = 16 * 1024 * 1024;
 
-/** One file of a foreign format, and the account of what was read of it. */
+/** One file of a foreign format, with the record of what was read. */
 export class SourceFile {
   readonly file: string;
   readonly root: unknown;
@@ -27,7 +27,7 @@ export class SourceFile {
   readonly #source: YamlSource;
   readonly #problems: UnplacedDiagnostic[] = [];
 
-  /** @throws ManifestProblems where the text is no YAML, too large, too deep, or names a key twice */
+  /** @throws ManifestProblems if the text is not YAML, is too large or too deep, or has a duplicate key */
   constructor({ file, text }: ImportText) {
     if (text.length > LARGEST) throw tooLarge(file);
     this.#source = parseSource(text, file);
@@ -40,7 +40,7 @@ export class SourceFile {
     if (this.#problems.length < 100) this.#problems.push({ path, code, message, hint, onKey });
   }
 
-  /** @throws ManifestProblems with what has the wrong shape */
+  /** @throws ManifestProblems if a part has the wrong shape */
   check(): void {
     raise(this.#source, this.#problems);
   }
@@ -56,13 +56,13 @@ function tooLarge(file: string): ManifestProblems {
   );
 }
 
-/** A place in a file, for what is found out later. */
+/** A place in a file, for later reports. */
 export interface SourcePlace {
   readonly file: SourceFile;
   readonly path: Path;
 }
 
-/** Reports at `place` itself; what is below it counts as told. */
+/** Reports at `place`. */
 export function report(
   place: SourcePlace,
   kind: LossKind,

@@ -8,7 +8,7 @@ import { report, type SourcePlace } from './source.js';
 import { fit, functionName, hasAggregate, NoFit, nameOf, parseExpression } from './sql/expression.js';
 import { identifier, print } from './sql/print.js';
 
-/** Gives every column a type: the database's, or the source's, or one that is assumed from its uses and reported. */
+/** Gives every column a type: that of the database or the source, or an assumed one, which is reported. */
 export function settleTypes(draft: ImportDraft, options: ImportOptions): void {
   if (options.upstream !== null) for (const entity of draft.entities) fromUpstream(entity, options);
   for (const entity of draft.entities) {
@@ -63,7 +63,7 @@ function fromUpstream(entity: EntityDraft, options: ImportOptions): void {
   }
 }
 
-/** Aggregates that only numbers have. */
+/** Aggregates of numbers only. */
 const OF_NUMBERS: ReadonlySet<string> = new Set([
   ...['sum', 'avg', 'percentile_cont', 'stddev', 'stddev_pop', 'stddev_samp'],
   ...['variance', 'var_pop', 'var_samp'],
@@ -83,7 +83,7 @@ function assumeFromUses(draft: ImportDraft): void {
   }
 }
 
-/** Goes down `value`; a column that stands where only one kind of type can be gets it. */
+/** Traverses `value`; a column in a position that allows only one kind of type gets that type. */
 function look(value: unknown, entity: EntityDraft, here: TypeName | null): void {
   if (typeof value !== 'object' || value === null) return;
   if ('ColumnRef' in value) {
@@ -140,7 +140,7 @@ function isNumber(node: Node | undefined): boolean {
   return node !== undefined && 'A_Const' in node && (node.A_Const.ival ?? node.A_Const.fval) !== undefined;
 }
 
-/** A type goes along at most so many links in a row; what is further has to be said. */
+/** Maximum number of successive links along which a type is propagated. */
 const PASSES = 3;
 
 /** Both ends of a link have one type. */
@@ -166,17 +166,17 @@ function endOf(draft: ImportDraft, text: string): ColumnDraft | null {
   return entity?.columns.find((c) => c.name === text.slice(dot + 1)) ?? null;
 }
 
-/** How names in an expression over one entity's rows are found. */
+/** Context for resolving names in an expression over one entity's rows. */
 interface ColumnScope {
   readonly entity: EntityDraft;
-  /** True if a plain name is a field of the source first, or a column of its table. */
+  /** Preferred meaning of a plain name: a field of the source, or a column of its table. */
   readonly first: 'field' | 'physical';
-  /** Where it is written, and what for: a column may have to be exposed. */
+  /** Place and purpose of the expression, for reports about columns that must be exposed. */
   readonly place: SourcePlace;
   readonly what: string;
 }
 
-/** The SQL that stands for `name` in a metric of the entity. @throws NoFit */
+/** SQL for `name` in a metric of the entity. @throws NoFit */
 export function columnText(name: string, scope: ColumnScope, within: readonly string[] = []): string {
   const { entity, first, place, what } = scope;
   const physical = entity.physical(name);
@@ -188,13 +188,13 @@ export function columnText(name: string, scope: ColumnScope, within: readonly st
   return identifier(entity.need(name, place, what).name);
 }
 
-/** The expression of a computed column of the entity. @throws NoFit */
+/** Expression of a computed column of the entity. @throws NoFit */
 export function computedText(node: Node, scope: ColumnScope): string {
   if (hasAggregate(node)) throw new NoFit('it holds an aggregate');
   return print(node, { column: (parts) => columnText(parts.at(-1) ?? '', scope) });
 }
 
-/** A computed field, written out: its own names are those of the table. */
+/** A computed field, inlined; names in it are those of the table. */
 function writtenOut(name: string, node: Node, scope: ColumnScope, within: readonly string[]): string {
   if (within.includes(name)) throw new NoFit(`\`${shown(name)}\` is made of itself`);
   if (within.length === 20) throw new NoFit(`\`${shown(name)}\` is made of fields of fields of fields`);
@@ -202,7 +202,7 @@ function writtenOut(name: string, node: Node, scope: ColumnScope, within: readon
   const text = print(node, {
     column: (parts) => {
       const last = parts.at(-1) ?? '';
-      // A field of the name of its own column reads the column.
+      // A field with the name of its own column reads the column.
       if (last.toLowerCase() === name.toLowerCase())
         return identifier(scope.entity.need(last, scope.place, scope.what).name);
       return columnText(last, scope, [...within, name]);

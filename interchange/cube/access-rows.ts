@@ -9,7 +9,7 @@ const DEEPEST = 10;
 const ATTRIBUTE =
   /^\{\s*(?:securityContext|security_context|userAttributes|user_attributes)\.([A-Za-z_][A-Za-z0-9_]{0,62})\s*\}$/;
 
-/** One row filter of an access policy as a predicate. @throws NoFit for every operator that it cannot say exactly */
+/** Predicate of one row filter of an access policy. @throws NoFit for operators without an exact equivalent */
 export function rowsText(
   filter: Part,
   find: (member: string) => Dimension,
@@ -68,7 +68,7 @@ function comparison(
     case 'equals':
     case 'in':
       return second === undefined ? `${column} = ${first}` : `${column} in (${list})`;
-    // There, what is not known is not equal either.
+    // In Cube, NULL counts as not equal.
     case 'notEquals':
       return `${column} not in (${list}) or ${column} is null`;
     case 'gt':
@@ -88,7 +88,7 @@ function attributeOf(text: string): string | null {
   return ATTRIBUTE.exec(text.trim())?.[1] ?? null;
 }
 
-/** A value as a literal of the dimension's type. A brace in it would be evaluated there. */
+/** A value as a literal of the dimension's type. Braces would be evaluated by Cube. */
 function literal(item: ListItem, type: string): string {
   if (typeof item === 'object') throw new NoFit('a value of a row filter is a mapping');
   const text = `${item}`;

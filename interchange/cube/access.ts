@@ -11,8 +11,8 @@ import { isHidden } from './read.js';
 import type { Cube, Dimension } from './sql.js';
 
 /**
- * The access policies of cubes as roles. One that a grant cannot say exactly, or more narrowly, gives nobody anything
- * and is reported: what is imported is never wider than its source.
+ * Roles for the access policies of cubes. A policy that no grant can express exactly, or more narrowly, grants
+ * nothing and is reported: an import never grants more than its source.
  */
 export function rolesOf(cubes: Iterable<Cube>, ctx: MeasureContext): PolicyDraft {
   const draft = new PolicyDraft();
@@ -58,7 +58,7 @@ function grantOf(policy: Part, cube: Cube, ctx: MeasureContext): RoleGrant {
   return { roles, grant: { on: cube.entity.name, columns, ...(rows !== null && { rows }) } };
 }
 
-/** A key that is not known, or says nothing, may mean any restriction. */
+/** An unknown or empty key may mean any restriction. */
 function mustKnow(part: Part, keys: readonly string[]): void {
   for (const key of part.keys()) {
     if (!keys.includes(key)) throw new NoFit(`\`${shown(key)}\` of an access policy has no counterpart`);
@@ -78,7 +78,7 @@ function rolesIn(policy: Part): readonly string[] {
   });
 }
 
-/** True if a member is granted; all are where nothing is said. */
+/** Test of members against `member_level`; without it all are granted. */
 function memberTest(policy: Part): (name: string) => boolean {
   const level = policy.child('member_level');
   if (level === null) return () => true;
@@ -92,14 +92,14 @@ function memberTest(policy: Part): (name: string) => boolean {
   };
 }
 
-/** A member may be written with its cube. */
+/** Member name without its cube. */
 function lastPart(name: string): string {
   return name.slice(name.lastIndexOf('.') + 1).toLowerCase();
 }
 
 /**
- * Who may read the columns of a metric may ask for it, and nobody else. So a policy that grants a measure without its
- * columns, or columns without a measure over them, cannot be said.
+ * A metric is available exactly to those who may read its columns. So a policy that grants a measure without its
+ * columns, or its columns without the measure, cannot be expressed.
  */
 function metricsMustAgree(
   cube: Cube,

@@ -12,9 +12,10 @@ import { cubeOf, loseAccess } from './read.js';
 import type { Cube } from './sql.js';
 
 /**
- * A manifest of Cube's data models in YAML, and a policy draft of those access policies that it can say exactly.
+ * Imports Cube data models in YAML: a manifest, and a policy draft of the access policies that can be expressed
+ * exactly.
  *
- * @throws ManifestProblems where a file has the wrong shape
+ * @throws ManifestProblems if a file has the wrong shape
  */
 export function importCube(files: readonly SourceFile[], options: ImportOptions): ImportResult {
   const draft = new ImportDraft();

@@ -19,7 +19,7 @@ const KINDS: ReadonlyMap<string, JoinKind> = new Map<string, JoinKind>([
   ['hasOne', 'one_to_one'],
 ]);
 
-/** The relationships that the joins of a cube declare. */
+/** Adds a relationship for each join of a cube. */
 export function addJoins(cube: Cube, cubes: ReadonlyMap<string, Cube>, draft: ImportDraft): void {
   for (const part of cube.part.parts('joins')) {
     const name = part.needText('name');
@@ -33,7 +33,7 @@ interface JoinEnd {
   readonly column: ColumnDraft;
 }
 
-/** The columns of one cube that a join compares. */
+/** Columns of one cube that a join compares. */
 interface ComparedColumns {
   readonly cube: Cube;
   readonly columns: readonly string[];
@@ -86,14 +86,14 @@ function addJoin(
   });
 }
 
-/** Where the key of the side's cube has its column `i`, so that both cubes declare a link alike. */
+/** Position of column `i` in the key of the side's cube, so that both cubes declare a link in the same order. */
 function keyPlace({ cube, columns }: ComparedColumns, i: number): number {
   return cube.entity.key.indexOf(columns[i] ?? '');
 }
 
 const NO_LINK = 'only columns equal to columns are a link';
 
-/** The columns that `a = b AND c = d …` compares, pair by pair. */
+/** Columns that `a = b AND c = d …` compares, pair by pair. */
 function endsOf(part: Part, cube: Cube, other: Cube): readonly [ComparedColumns, ComparedColumns] {
   const sql = parseCubeSql(part.needText('sql'));
   const pairs = conjunctsOf(sql.node).map((node): readonly [string, string] => {

@@ -8,17 +8,17 @@ import { conjunction, identifier, print } from '../sql/print.js';
 import { isHidden, textOf } from './read.js';
 import { type Cube, type CubeScope, type CubeSql, columnSql, parseCubeSql, referenceOf } from './sql.js';
 
-/** What measures become, and from what. */
+/** State of the conversion of measures. */
 export interface MeasureContext {
   readonly draft: ImportDraft;
   readonly cubes: ReadonlyMap<string, Cube>;
-  /** By `cube.measure` in lower case: the metric's name, or null where it was lost or is being made. */
+  /** By `cube.measure` in lower case: the metric's name; null if it was lost or is in progress. */
   readonly made: Map<string, string | null>;
-  /** Names that measures of several cubes have, in lower case. */
+  /** Names of measures in several cubes, in lower case. */
   readonly shared: ReadonlySet<string>;
 }
 
-/** Names that are no measure's alone: a manifest has one set of metrics. */
+/** Names of measures in several cubes; a manifest has one set of metrics. */
 export function sharedNames(cubes: Iterable<Cube>): ReadonlySet<string> {
   const seen = new Set<string>();
   const shared = new Set<string>();
@@ -28,12 +28,12 @@ export function sharedNames(cubes: Iterable<Cube>): ReadonlySet<string> {
   return shared;
 }
 
-/** Makes the metrics of a cube; a hidden one only where another needs it. */
+/** Adds the metrics of a cube; hidden measures are added only if another needs them. */
 export function addMeasures(cube: Cube, ctx: MeasureContext): void {
   for (const [name, part] of cube.measures) if (!isHidden(part)) addMeasure(cube, name, part, ctx);
 }
 
-/** Reports the hidden ones that nothing was made of. */
+/** Reports hidden measures that no metric uses. */
 export function loseHidden(cube: Cube, ctx: MeasureContext): void {
   for (const [name, part] of cube.measures) {
     const made = ctx.made.get(key(cube, name));
@@ -52,7 +52,7 @@ export function key(cube: Cube, measure: string): string {
   return `${cube.name}.${measure}`.toLowerCase();
 }
 
-/** The metric of a measure, made now if it was not. @throws NoFit */
+/** Metric of a measure, added now if necessary. @throws NoFit */
 function metricOf(cubeName: string, measure: string, ctx: MeasureContext): string {
   const cube = ctx.cubes.get(cubeName.toLowerCase());
   const part = cube?.measures.get(measure.toLowerCase());
@@ -101,7 +101,7 @@ function addMeasure(cube: Cube, name: string, part: Part, ctx: MeasureContext): 
   return own;
 }
 
-/** `percent` and `currency`; any other format is that of a link or a picture, and is reported with what is lost. */
+/** `percent` and `currency`; other formats are for links or images, and are reported as lost. */
 function formatOf(part: Part): Pick<MetricBody, 'format'> {
   const kind = part.members['format'];
   if (kind !== 'percent' && kind !== 'currency') return {};
@@ -152,7 +152,7 @@ function documentOf(own: string, cube: Cube, part: Part, ctx: MeasureContext): M
 
 const CALCULATED: ReadonlySet<string> = new Set(['number', 'string', 'boolean', 'time']);
 
-/** SQL over measures is a derived metric; SQL with aggregates of its own, a simple one. */
+/** SQL over measures becomes a derived metric; SQL with aggregates becomes a simple one. */
 function calculatedMetric(sql: CubeSql, scope: CubeScope, part: Part, ctx: MeasureContext): MetricBody {
   if (part.has('rolling_window'))
     throw new NoFit('a rolling window over a calculated measure has no counterpart');
@@ -199,14 +199,14 @@ function aggregate(type: string, value: string | null, part: Part): string {
 
 type RollingWindow = Pick<MetricBody, 'window' | 'grain_to_date'>;
 
-/** The span of a rolling window; null where there is none. @throws NoFit */
+/** Span of a rolling window; null if there is none. @throws NoFit */
 function spanOf(part: Part): RollingWindow | null {
   const rolling = part.child('rolling_window');
   if (rolling === null) return null;
   const type = rolling.text('type') ?? 'fixed';
   const grain =
     type === 'to_date' ? rolling.needText('granularity') : /^(year|quarter|month)_to_date$/.exec(type)?.[1];
-  // What is no grain, the schema of the manifest refuses, and that is reported.
+  // Other values are refused by the manifest's schema, and reported.
   if (grain !== undefined) return { grain_to_date: grain as NonNullable<RollingWindow['grain_to_date']> };
   if (rolling.has('leading')) throw new NoFit('a window that looks ahead has no counterpart');
   if ((rolling.text('offset') ?? 'end') !== 'end')

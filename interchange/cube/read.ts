@@ -9,7 +9,7 @@ import { report } from '../source.js';
 import { fit, NoFit, statementOf, tableOfQuery } from '../sql/expression.js';
 import { type Cube, columnSql, type Dimension, parseCubeSql, soleReference } from './sql.js';
 
-/** Keys of cubes and their members that say how something is shown or made fast, and mean nothing for an answer. */
+/** Keys of cubes about display or performance, which do not affect results. */
 const OF_CUBES: Readonly<Record<string, string>> = {
   pre_aggregations: 'the gateway keeps no rollups',
   segments: 'a named filter has no counterpart: write it into the metrics that need it',
@@ -23,9 +23,9 @@ const OF_CUBES: Readonly<Record<string, string>> = {
 };
 
 /**
- * A cube as an entity with its dimensions as columns; null where it has no table, after a report.
+ * A cube as an entity with its dimensions as columns; null if it has no table, which is reported.
  *
- * @param others all cubes, also those that are read later
+ * @param others all cubes, including those that are read later
  */
 export function cubeOf(
   part: Part,
@@ -76,7 +76,7 @@ function duplicate(part: Part): void {
   part.problem('name', CODES.duplicateName, `\`${shown(part.needText('name'))}\` is declared twice`);
 }
 
-/** What is lost of a policy has to be said with its weight, also where its cube is lost. */
+/** Reports a lost policy with high severity, also if its cube is lost. */
 export function loseAccess(part: Part): void {
   if (part.has('access_policy'))
     part.note('access_policy', 'lost', 'an access policy goes with it; nobody is granted anything', 'high');
@@ -111,7 +111,7 @@ function tableOf(part: Part, options: ImportOptions): TableDraft {
   return table;
 }
 
-/** The parts of a table's name, read as SQL reads them. @throws NoFit */
+/** Parts of a table name, parsed as SQL. @throws NoFit */
 function partsOf(name: string): readonly string[] {
   if (/[{}]/.test(name)) throw new NoFit('its `sql_table` holds a template');
   statementOf(`select * from ${name}\n`);
@@ -165,7 +165,7 @@ function dimensionOf(part: Part, name: string): Dimension | null {
   }
   const isKey = part.flag('primary_key') === true;
   const hidden = isHidden(part);
-  // Unless told otherwise a key is hidden.
+  // By default a key is hidden.
   const isPublic = !hidden && (!isKey || part.flag('public') === true || part.flag('shown') === true);
   return { name, part, sql: sql.value, isPublic, column: null };
 }
@@ -227,7 +227,10 @@ function addColumn(
   if (title !== null) draft.words([title], `${cube.entity.name}.${column.value.name}`, part.at('title'));
 }
 
-/** The upstream column that a dimension is, also by way of another one; null where it is computed, or of another cube. @throws NoFit */
+/**
+ * Upstream column of a dimension, possibly through others; null if it is computed, or in another cube.
+ * @throws NoFit
+ */
 function physicalOf({ sql, name }: Dimension, cube: Cube, within: readonly string[]): string | null {
   if (sql === null) return null;
   if (within.includes(name)) throw new NoFit('it is made of itself');
@@ -245,14 +248,14 @@ function settleKey(cube: Cube, options: ImportOptions): void {
   const keys = [...cube.dimensions.values()].filter((d) => d.part.flag('primary_key') === true);
   const lost = keys.find((d) => d.column === null);
   const declared = keys.flatMap((d) => d.column ?? []);
-  if (lost !== undefined) declared.length = 0; // part of a key is none
+  if (lost !== undefined) declared.length = 0; // a partial key is none
   const upstream = upstreamOf(entity.table, options)?.primaryKey;
   const told = options.keys.get(cube.name) ?? (declared.length > 0 ? null : (upstream ?? []));
   if (told === null) entity.key = declared;
   else entity.setKey(told, cube.part.place);
 }
 
-/** The only time dimension says when a row happened; of several a person has to choose one. */
+/** The only time dimension is taken as the event time; of several, a person has to choose one. */
 function settleTime(cube: Cube): void {
   const times = [...cube.dimensions.values()].filter(
     (d) => d.column !== null && d.part.text('type') === 'time',

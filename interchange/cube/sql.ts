@@ -6,13 +6,13 @@ import type { SourcePlace } from '../source.js';
 import { markedName, markOf, mustBePlain, NoFit, nameOf, parseExpression } from '../sql/expression.js';
 import { identifier, print } from '../sql/print.js';
 
-/** SQL of a cube with its references taken out. */
+/** Parsed SQL of a cube, with numbered references. */
 export interface CubeSql {
   readonly node: Node;
   readonly references: readonly string[];
 }
 
-/** What a name in the SQL of a cube means. */
+/** Meaning of a name in the SQL of a cube. */
 export type CubeReference =
   | { readonly kind: 'column'; readonly cube: string; readonly column: string }
   | { readonly kind: 'member'; readonly cube: string; readonly member: string };
@@ -20,8 +20,8 @@ export type CubeReference =
 const REFERENCE = /\$?\{\s*([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)?)\s*\}/g;
 
 /**
- * Reads SQL with references: `{CUBE}.amount`, `{CUBE.status}`, `{customers.id}`, `{revenue}`. A closed grammar:
- * what else stands between braces is refused.
+ * Parses SQL with references: `{CUBE}.amount`, `{CUBE.status}`, `{customers.id}`, `{revenue}`. Anything else in
+ * braces is refused.
  *
  * @throws NoFit
  */
@@ -38,7 +38,7 @@ export function parseCubeSql(text: string): CubeSql {
   return { node: parseExpression(sql), references };
 }
 
-/** What the name `parts` in the SQL of `cube` means. @throws NoFit */
+/** Resolves the name `parts` in the SQL of `cube`. @throws NoFit */
 export function referenceOf(parts: readonly string[], { references }: CubeSql, cube: string): CubeReference {
   const [first = '', second, more] = parts;
   if (more !== undefined) throw new NoFit(`\`${shown(parts.join('.'))}\` is no column of a cube`);
@@ -60,13 +60,13 @@ export function referenceOf(parts: readonly string[], { references }: CubeSql, c
   return { kind: 'member', cube, member: owner };
 }
 
-/** The one reference that the SQL is, or null for any other expression. @throws NoFit */
+/** The reference, if the SQL consists of a single one; otherwise null. @throws NoFit */
 export function soleReference(sql: CubeSql, cube: string): CubeReference | null {
   const name = nameOf(sql.node);
   return name === null ? null : referenceOf(name, sql, cube);
 }
 
-/** A cube as an entity, and its members by name in lower case. */
+/** A cube as an entity, with its members by lower-case name. */
 export interface Cube {
   readonly name: string;
   readonly part: Part;
@@ -80,21 +80,21 @@ export interface Dimension {
   readonly part: Part;
   readonly sql: CubeSql | null;
   readonly isPublic: boolean;
-  /** The entity's column that it is; null where it is computed or hidden. */
+  /** Column of the entity; null if the dimension is computed or hidden. */
   column: string | null;
 }
 
-/** How the SQL of a cube is made an expression over the rows of its entity. */
+/** Context of an expression over the rows of a cube's entity. */
 export interface CubeScope {
   readonly cube: Cube;
   readonly place: SourcePlace;
   /** For messages: `measure \`revenue\``. */
   readonly what: string;
-  /** Cubes whose rows those of this one may refer to, by name in lower case; absent where it is made of its own alone. */
+  /** Cubes to whose rows this one may refer, by lower-case name; absent if only its own rows may be used. */
   readonly others?: ReadonlyMap<string, Cube>;
 }
 
-/** A column of the row that a row refers to, by its entity: whether there is one such row is found when it is bound. */
+/** Column of a referenced row, by its entity; the binder checks that there is only one such row. */
 function otherText(reference: CubeReference, { others, place, what }: CubeScope): string {
   const name = shown(reference.cube);
   if (others === undefined)
@@ -114,7 +114,7 @@ function otherText(reference: CubeReference, { others, place, what }: CubeScope)
   return `${of}.${identifier(computed)}`;
 }
 
-/** The expression over the entity's own columns. @throws NoFit for what only a join could tell, and for measures */
+/** Expression over the entity's columns. @throws NoFit for measures, and for values that need a join */
 export function columnSql(sql: CubeSql, scope: CubeScope, within: readonly string[] = []): string {
   return print(sql.node, {
     column: (parts) => columnText(referenceOf(parts, sql, scope.cube.name), scope, within),

@@ -18,23 +18,23 @@ interface FilterCall {
   readonly grain: string | null;
 }
 
-/** The entity whose rows are filtered, and what its model calls itself and others. */
+/** The entity whose rows are filtered, with the names in its model. */
 export interface FilterScope {
   readonly entity: EntityDraft;
-  /** The primary entity of the model: what stands before `__`. */
+  /** Primary entity of the model, the prefix before `__`. */
   readonly prefix: string;
-  /** Columns of the model's own entities, by entity name. */
+  /** Columns of the model's entities, by entity name. */
   readonly entityColumns: ReadonlyMap<string, string>;
-  /** The models that one row leads to one row of, each by a relationship, by the entity's name in lower case. */
+  /** Models with one row for each row of this one, by lower-case entity name. */
   readonly parents: ReadonlyMap<string, { readonly relationship: string; readonly model: FilterScope }>;
-  /** The grain in which a time dimension is declared, by its column. */
+  /** Declared grain of time dimensions, by column. */
   readonly grains: ReadonlyMap<string, string>;
 }
 
 /**
- * A `where` of dbt as a predicate over the columns of the entity, and of those that its rows lead to.
+ * A `where` of dbt as a predicate over the entity's columns and those of linked rows.
  *
- * @throws NoFit for a template that is none of the three builders, and for what only a join could tell
+ * @throws NoFit for templates other than the three builders, and for values that need a join
  */
 export function filterText(text: string, scope: FilterScope): string {
   mustBePlain(text);
@@ -75,7 +75,7 @@ function grainOf(text: string): Grain {
   return grain;
 }
 
-/** A column, the model that has it, and the relationships that lead there. */
+/** A column, its model, and the relationships that lead there. */
 interface FilterColumn {
   readonly column: string;
   readonly of: FilterScope;

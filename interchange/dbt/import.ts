@@ -10,10 +10,10 @@ import { type DbtModel, entityOf, type ForeignKeyDraft, fromModel } from './mode
 import { type ForeignKeyConstraint, type ModelInfo, modelReference, readProject } from './read.js';
 
 /**
- * A manifest of dbt's semantic models: `semantic_models`, `metrics` and `models` of any number of YAML files, or a
- * `semantic_manifest.json`. Nothing is evaluated as a template.
+ * Imports dbt semantic models: `semantic_models`, `metrics` and `models` of YAML files, or a
+ * `semantic_manifest.json`. Templates are not evaluated.
  *
- * @throws ManifestProblems where a file has the wrong shape
+ * @throws ManifestProblems if a file has the wrong shape
  */
 export function importDbt(files: readonly SourceFile[], options: ImportOptions): ImportResult {
   const draft = new ImportDraft();
@@ -48,7 +48,7 @@ function addMetrics(
   }
 }
 
-/** `create_metric: true` makes a metric of the measure's name. */
+/** `create_metric: true` creates a metric with the measure's name. */
 function addCreated(measure: DbtMeasure, ctx: MetricContext): void {
   const { part, name } = measure;
   const description = part.text('description');
@@ -76,7 +76,7 @@ function addCreated(measure: DbtMeasure, ctx: MetricContext): void {
   if (label !== null) ctx.draft.words([label], own, part.place);
 }
 
-/** A foreign entity leads to the one model whose primary entity has its name. */
+/** Links each foreign entity to the one model whose primary entity has its name. */
 function addLinks(links: readonly ForeignKeyDraft[], models: readonly DbtModel[], draft: ImportDraft): void {
   for (const { model, name, column, part } of links) {
     const targets = models.filter((m) => m !== model && m.prefix.toLowerCase() === name.toLowerCase());
@@ -108,8 +108,8 @@ function addLinks(links: readonly ForeignKeyDraft[], models: readonly DbtModel[]
 }
 
 /**
- * Constraints `foreign_key` of the models that semantic models stand on, over one column or several, as relationships:
- * an entity of MetricFlow is one expression, so that nothing else of dbt tells of a key of several columns.
+ * Adds relationships for `foreign_key` constraints, which may have several columns. Entities of MetricFlow have one
+ * expression, so nothing else in dbt describes a key of several columns.
  */
 function addConstraintLinks(
   models: readonly DbtModel[],
@@ -142,7 +142,7 @@ function addLink(
     to: endText(target.name, far),
     kind: 'many_to_one' as const,
   };
-  // A foreign entity may have said the same.
+  // A foreign entity may declare the same link.
   const ends = JSON.stringify([document.from, document.to]);
   if (draft.relationships.some(({ document: d }) => JSON.stringify([d.from, d.to]) === ends)) return;
   for (const column of near) entity.links.add(column);

@@ -8,17 +8,17 @@ import { columnText } from '../types.js';
 import { type DbtModel, exprOf } from './model.js';
 import { isTemplate } from './read.js';
 
-/** A measure: of itself nothing that can be asked for, but what metrics are made of. */
+/** A measure; it cannot be queried itself, but metrics use it. */
 export interface DbtMeasure {
   readonly name: string;
   readonly model: DbtModel;
   readonly part: Part;
-  /** Its aggregate over the entity, or why there is none. */
+  /** Its aggregate over the entity, or the reason why there is none. */
   readonly aggregate: Fit<string>;
   used: boolean;
 }
 
-/** The measures of all models by name. A second one of a name is a problem. */
+/** Measures of all models, by name. A duplicate name is a problem. */
 export function measuresOf(models: readonly DbtModel[]): ReadonlyMap<string, DbtMeasure> {
   const measures = new Map<string, DbtMeasure>();
   for (const model of models) {
@@ -65,7 +65,7 @@ function aggregateOf(part: Part, model: DbtModel): string {
   return aggregateText(kind, value, percentile, discrete === true);
 }
 
-/** A measure is counted at a time; an entity has one. */
+/** A measure has an event time, but an entity has only one. */
 function timeMustAgree(part: Part, model: DbtModel): void {
   const own = part.text('agg_time_dimension') ?? model.defaultTime;
   if (own === null) return;
@@ -107,7 +107,7 @@ function percentileText(share: number, value: string, discrete: boolean): string
   return `percentile_${discrete ? 'disc' : 'cont'}(${share}) within group (order by ${value})`;
 }
 
-/** The simple metric that a measure makes under predicates. @throws NoFit */
+/** Simple metric of a measure with filters. @throws NoFit */
 export function simpleMetric(measure: DbtMeasure, filters: readonly string[]): MetricBody {
   if (!measure.aggregate.ok)
     throw new NoFit(`measure \`${shown(measure.name)}\`: ${measure.aggregate.reason}`);

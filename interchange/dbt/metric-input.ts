@@ -5,20 +5,20 @@ import { shown } from '../names.js';
 import { type ListItem, Part } from '../part.js';
 import { NoFit } from '../sql/expression.js';
 
-/** A measure or a metric as another is made of it. */
+/** A measure or metric as input of another metric. */
 export interface DbtMetricInput {
   readonly name: string;
-  /** What it is called in an expression. */
+  /** Name in an expression. */
   readonly alias: string;
   readonly filters: readonly string[];
-  /** Of which other period its figure is; null for that of the row itself. */
+  /** Offset to another period; null for the row's own period. */
   readonly offset: MetricOffset | null;
   readonly part: Part;
 }
 
 type MetricOffset = Pick<MetricBody, 'offset_window' | 'offset_to_grain'>;
 
-/** The input under `key`: a name, or a mapping. @throws NoFit */
+/** Input under `key`: a name, or a mapping. @throws NoFit */
 export function inputAt(part: Part, key: string): DbtMetricInput {
   if (part.isText(key)) {
     const name = part.text(key) ?? '';
@@ -29,7 +29,7 @@ export function inputAt(part: Part, key: string): DbtMetricInput {
   return inputOf(input);
 }
 
-/** The inputs in the list under `key`: names and mappings. @throws NoFit */
+/** Inputs in the list under `key`: names and mappings. @throws NoFit */
 export function inputsAt(part: Part, key: string): readonly DbtMetricInput[] {
   return part.items(key).flatMap((item) => listed(item, part, key));
 }
@@ -41,7 +41,7 @@ function listed(item: ListItem, part: Part, key: string): readonly DbtMetricInpu
   return [];
 }
 
-/** @throws NoFit for one whose gaps are filled */
+/** @throws NoFit for `fill_nulls_with` */
 function inputOf(input: Part): DbtMetricInput {
   const name = input.needText('name');
   const alias = input.text('alias') ?? name;
@@ -58,11 +58,11 @@ function offsetOf(input: Part): MetricOffset | null {
   const window = windowAt(input, 'offset_window');
   if (window !== null) return { offset_window: window };
   const grain = input.text('offset_to_grain')?.toLowerCase() ?? null;
-  // What is no grain, the schema of the manifest refuses, and that is reported.
+  // Other values are refused by the manifest's schema, and reported.
   return grain === null ? null : { offset_to_grain: grain as NonNullable<MetricOffset['offset_to_grain']> };
 }
 
-/** `7 days`, or as the compiled manifest has it: `{count, granularity}`. @throws NoFit */
+/** `7 days`, or `{count, granularity}` as in the compiled manifest. @throws NoFit */
 export function windowAt(part: Part, key: string): string | null {
   if (!part.has(key)) return null;
   const parts = part.isText(key) ? null : part.child(key);
@@ -73,7 +73,7 @@ export function windowAt(part: Part, key: string): string | null {
   return plain;
 }
 
-/** A filter as one text, a list of texts, or as the compiled manifest has it. */
+/** Filters: one text, a list of texts, or the form of the compiled manifest. */
 export function filtersAt(part: Part): readonly string[] {
   if (!part.has('filter')) return [];
   if (part.isText('filter') || part.isList('filter')) return part.texts('filter');

@@ -10,19 +10,19 @@ import { type DbtMeasure, simpleMetric } from './measure.js';
 import { type DbtMetricInput, filtersAt, inputAt, inputsAt, windowAt } from './metric-input.js';
 import { descriptionOf, isTemplate } from './read.js';
 
-/** What a metric is made of, and where it goes. */
+/** State of the conversion of metrics. */
 export interface MetricContext {
   readonly draft: ImportDraft;
   readonly measures: ReadonlyMap<string, DbtMeasure>;
-  /** All metrics of the source by their names there. */
+  /** All metrics of the source, by their names there. */
   readonly parts: ReadonlyMap<string, Part>;
-  /** Names in the manifest of those that are made; null where one was lost, or is being made. */
+  /** Names in the manifest; null if a metric was lost or is in progress. */
   readonly made: Map<string, string | null>;
-  /** The measure of each simple metric of the draft, and the predicates that it has. */
+  /** Measure and filters of each simple metric of the draft. */
   readonly simple: Map<string, { readonly measure: DbtMeasure; readonly filters: readonly string[] }>;
 }
 
-/** The name in the manifest of a metric of the source, made now if it was not. @throws NoFit */
+/** Name in the manifest of a metric of the source, added now if necessary. @throws NoFit */
 function metricNamed(name: string, ctx: MetricContext): string {
   const part = ctx.parts.get(name);
   if (part !== undefined) addMetric(name, part, ctx);
@@ -32,10 +32,10 @@ function metricNamed(name: string, ctx: MetricContext): string {
   return made;
 }
 
-/** Puts one metric of the source into the draft, with what it is made of; or reports it. */
+/** Adds one metric of the source, with its inputs, to the draft; or reports it. */
 export function addMetric(name: string, part: Part, ctx: MetricContext): void {
   if (ctx.made.has(name)) return;
-  ctx.made.set(name, null); // whoever comes back here has gone in a circle
+  ctx.made.set(name, null); // a second visit means a cycle
   const own = ctx.draft.named(ctx.draft.metricNames, name, part.place);
   if (own === null) return;
   const described = descriptionOf(part);
@@ -53,12 +53,12 @@ export function addMetric(name: string, part: Part, ctx: MetricContext): void {
   if (label !== null) ctx.draft.words([label], own, part.at('label'));
 }
 
-/** A metric of the source while it is made. */
+/** A metric of the source during its conversion. */
 interface MetricSource {
-  /** Its name in the manifest. */
+  /** Name in the manifest. */
   readonly own: string;
   readonly part: Part;
-  /** Its `type_params`; the metric itself in the form of dbt that has none. */
+  /** Its `type_params`; the metric itself in the newer form without them. */
   readonly params: Part;
   readonly ctx: MetricContext;
 }
@@ -84,10 +84,9 @@ function documentOf(own: string, part: Part, ctx: MetricContext): MetricBody {
   }
 }
 
-/** Keys of `type_params` that dbt also takes beside `type`. */
+/** Keys of `type_params` that may also be beside `type`. */
 const OWN_PARAMS = ['expr', 'input_metrics', 'input_metric', 'numerator', 'denominator'] as const;
 
-/** @throws NoFit */
 function paramsOf(part: Part): Part {
   const params = part.child('type_params');
   if (params !== null) return params;
@@ -99,7 +98,6 @@ function predicates(filters: readonly string[], { model }: DbtMeasure): readonly
   return filters.map((text) => filterText(text, model));
 }
 
-/** The measure that the metric is made of, and how it is named there. */
 function measureOf({ params, ctx }: MetricSource): {
   readonly input: DbtMetricInput;
   readonly measure: DbtMeasure;
@@ -114,7 +112,7 @@ function measureNamed(name: string, ctx: MetricContext): DbtMeasure {
   return measure;
 }
 
-/** What holds for the rows of the measure: the filters of the input, and of the metric. */
+/** Filters of the measure's rows: those of the input, and of the metric. */
 function rowsOf({ part }: MetricSource, input: DbtMetricInput, measure: DbtMeasure): readonly string[] {
   return [...predicates(input.filters, measure), ...predicates(filtersAt(part), measure)];
 }
@@ -127,7 +125,7 @@ function simple(making: MetricSource): MetricBody {
   return document;
 }
 
-/** What of a metric with a filter of its own is under it: a simple metric of a measure. */
+/** Measure and filters of a simple metric; only such a metric can be filtered again. */
 function simpleOf(name: string, ctx: MetricContext) {
   const found = ctx.simple.get(name);
   if (found === undefined)
@@ -178,13 +176,13 @@ function derivedMetric(making: MetricSource): MetricBody {
   return { type: 'derived', expression };
 }
 
-/** What a derived metric is made of, in the one list of them that it has. Another list beside it reports itself. */
+/** Inputs of a derived metric, from the one list that it has; other lists are reported. */
 function inputsOf({ part, params }: MetricSource): readonly DbtMetricInput[] {
   if (params.has('metrics')) return inputsAt(params, 'metrics');
   return inputsAt(params.has('input_metrics') ? params : part, 'input_metrics');
 }
 
-/** A metric of its own for an input with a filter: derived metrics take theirs as they are. */
+/** Adds a metric for an input with a filter, which a derived metric cannot express itself. */
 function addFilter(
   { own, part, ctx }: MetricSource,
   metric: string,
@@ -206,7 +204,7 @@ function addFilter(
   return name;
 }
 
-/** A metric of its own for an input of another period. */
+/** Adds a metric for an input of another period. */
 function addOffset(
   { own, ctx }: MetricSource,
   metric: string,
@@ -240,12 +238,12 @@ function cumulative(making: MetricSource): MetricBody {
     type: 'cumulative',
     metric,
     ...(window !== null && { window }),
-    // What is no grain, the schema of the manifest refuses, and that is reported.
+    // Other values are refused by the manifest's schema, and reported.
     ...(grain !== null && { grain_to_date: grain as NonNullable<MetricBody['grain_to_date']> }),
   };
 }
 
-/** The measure under the metric that is added up, and the predicates that metric has. */
+/** Measure and filters of the accumulated metric. */
 function totalOf({ params, ctx }: MetricSource, more: Part | null) {
   const input = more?.has('metric') ? inputAt(more, 'metric') : inputAt(params, 'input_metric');
   return { input, ...simpleOf(metricNamed(input.name, ctx), ctx) };
@@ -272,12 +270,12 @@ function conversion(making: MetricSource): MetricBody {
     conversion: base(making, to.input, to.measure, to.filters, 'counts'),
     constant_properties: [keys, ...properties],
     ...(window !== null && { window }),
-    // What is none of the two, the schema of the manifest refuses, and that is reported.
+    // Other values are refused by the manifest's schema, and reported.
     ...(calculation !== null && { calculation: calculation as NonNullable<MetricBody['calculation']> }),
   };
 }
 
-/** One side of a conversion: a measure, or the measure under a metric. */
+/** One side of a conversion: a measure, or the measure of a metric. */
 function sideOf(key: 'base' | 'conversion', own: Part, { ctx }: MetricSource) {
   const side = own.has(`${key}_measure`)
     ? measuredBy(inputAt(own, `${key}_measure`), ctx)
@@ -308,7 +306,7 @@ function propertyOf(name: string, { model }: DbtMeasure): string {
   return column;
 }
 
-/** The simple metric below another: one that is there with just these rows, or one of its own. */
+/** Simple metric below another: an existing one with the same rows, or a new one. */
 function base(
   { own, ctx }: MetricSource,
   input: DbtMetricInput,
@@ -327,7 +325,7 @@ function base(
   return name;
 }
 
-/** The metrics of a source by name, with those that measures make. A second one of a name is a problem. */
+/** Metrics of a source, by name. A duplicate name is a problem. */
 export function metricParts(parts: readonly Part[]): ReadonlyMap<string, Part> {
   const out = new Map<string, Part>();
   for (const part of parts) {

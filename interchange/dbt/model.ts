@@ -15,26 +15,26 @@ import {
   modelReference,
 } from './read.js';
 
-/** A semantic model as an entity, and what its metrics have to know of it. */
+/** A semantic model as an entity, with the names that its metrics use. */
 export interface DbtModel {
   readonly part: Part;
   readonly entity: EntityDraft;
-  /** Its primary entity: what stands before `__` in a name. */
+  /** Primary entity, the prefix before `__` in names. */
   readonly prefix: string;
-  /** Columns of its entities, by the entity's name in lower case. */
+  /** Columns of its entities, by lower-case entity name. */
   readonly entityColumns: Map<string, string>;
-  /** The models that its foreign entities lead to, each by the relationship that does, by the entity's name in lower case. */
+  /** Models that its foreign entities lead to, with the relationship, by lower-case entity name. */
   readonly parents: Map<string, { readonly relationship: string; readonly model: DbtModel }>;
-  /** The grain of each time dimension, by its column. */
+  /** Grain of each time dimension, by column. */
   readonly grains: Map<string, string>;
-  /** The names of its time dimensions that are columns. */
+  /** Names of its time dimensions that are columns. */
   readonly times: Set<string>;
-  /** Its own name of the time of its measures, or null. */
+  /** Default time of its measures, or null. */
   readonly defaultTime: string | null;
   readonly info: ModelInfo | null;
 }
 
-/** How one model refers to another: entity `name` over a column of its own. */
+/** Reference to another model: entity `name` over a column of this model. */
 export interface ForeignKeyDraft {
   readonly model: DbtModel;
   readonly name: string;
@@ -42,7 +42,7 @@ export interface ForeignKeyDraft {
   readonly part: Part;
 }
 
-/** Makes the entity of a semantic model; null where it has no table, after a report. */
+/** Adds the entity of a semantic model; null if it has no table, which is reported. */
 export function entityOf(
   part: Part,
   project: DbtProject,
@@ -93,7 +93,7 @@ export function entityOf(
   return model;
 }
 
-/** Its primary entity's name, which is what questions call it: `customer__region`. */
+/** Name of the primary entity, as in queries: `customer__region`. */
 function nameFor(own: string, prefix: string, part: Part, draft: ImportDraft): string | null {
   const wanted = draft.entityNames.has(prefix) ? own : prefix;
   const name = draft.named(draft.entityNames, wanted, part.place);
@@ -133,13 +133,13 @@ function kindOf(entity: Part): string {
   return (entity.text('type') ?? '').toLowerCase();
 }
 
-/** The expression of an entity, a dimension or a measure; its name where it has none. */
+/** Expression of an entity, a dimension or a measure; by default its name. */
 export function exprOf(part: Part): string {
   const written = part.scalar('expr');
   return written === null || written === '' ? part.needText('name') : written;
 }
 
-/** The one column that an expression is, or null for any other expression. */
+/** Column name, if the expression is a single column; otherwise null. */
 function plainColumn(text: string): string | null {
   const parsed = fit(() => nameOf(parseExpression(text)));
   return parsed.ok && parsed.value !== null && parsed.value.length === 1 ? (parsed.value[0] ?? null) : null;
@@ -186,7 +186,7 @@ function addEntityColumn(part: Part, model: DbtModel, links: ForeignKeyDraft[]):
     );
 }
 
-/** Keys that lead to rows keep their column's name: `customer_id`, where the entity is `customer`. */
+/** Primary and foreign keys keep the name of their column: `customer_id`, not `customer`. */
 function keyName(kind: string, name: string, physical: string): string {
   return kind === 'primary' || kind === 'foreign' ? physical : name;
 }
@@ -268,7 +268,7 @@ function settleTime(model: DbtModel, defaults: Part | null): void {
   else entity.time = column.name;
 }
 
-/** Of what `models:` says beside, the semantic model goes first. */
+/** If both `models:` and the semantic model have a value, the latter wins. */
 function settleInfo({ part, entity, info }: DbtModel): void {
   if (info === null) return;
   info.used = true;
@@ -279,7 +279,7 @@ function settleInfo({ part, entity, info }: DbtModel): void {
     info.part.note('description', 'lost', 'its semantic model has a description of its own');
 }
 
-/** What `models:` knows of the columns. */
+/** Applies the declarations of columns in `models:`. */
 export function fromModel({ entity, info }: DbtModel): void {
   for (const [name, { part }] of info?.columns ?? []) {
     if (entity.physical(name) === null)

@@ -9,14 +9,14 @@ const NAME = `(?:'([^'{}]{1,200})'|"([^"{}]{1,200})")`;
 const REF = new RegExp(`^ref\\(\\s*${NAME}\\s*(?:,\\s*${NAME}\\s*)?\\)$`);
 const SOURCE = new RegExp(`^source\\(\\s*${NAME}\\s*,\\s*${NAME}\\s*\\)$`);
 
-/** What a semantic model stands on. */
+/** Source of a semantic model. */
 type ModelReference =
   | { readonly kind: 'model'; readonly name: string }
   | { readonly kind: 'source'; readonly schema: string; readonly table: string };
 
 /**
- * Reads `ref('orders')`, `ref('package', 'orders')` and `source('raw', 'orders')`, with or without braces around.
- * This is a closed grammar: nothing is evaluated, and anything else is refused.
+ * Parses `ref('orders')`, `ref('package', 'orders')` and `source('raw', 'orders')`, with or without braces. Nothing
+ * is evaluated; anything else is refused.
  *
  * @throws NoFit
  */
@@ -36,12 +36,12 @@ export function modelReference(text: string): ModelReference {
   return { kind: 'source', schema: one ?? two ?? '', table: three ?? four ?? '' };
 }
 
-/** True if `text` holds a template, which is never evaluated. */
+/** True if `text` contains a template, which is never evaluated. */
 export function isTemplate(text: string): boolean {
   return text.includes('{{') || text.includes('{%') || text.includes('{#');
 }
 
-/** What `models:` says of a table, as far as a manifest can say it. */
+/** Declarations of a table in `models:`, as far as a manifest can express them. */
 export interface ModelInfo {
   readonly table: string;
   readonly description: string | null;
@@ -49,16 +49,16 @@ export interface ModelInfo {
   readonly primaryKey: readonly string[] | null;
   readonly foreignKeys: readonly ForeignKeyConstraint[];
   readonly part: Part;
-  /** True if a semantic model stands on it. */
+  /** True if a semantic model uses it. */
   used: boolean;
 }
 
-/** A constraint `foreign_key` of a model, or of one of its columns. */
+/** A `foreign_key` constraint of a model, or of one of its columns. */
 export interface ForeignKeyConstraint {
   readonly columns: readonly string[];
-  /** As it is written: `ref('orders')`, `source('raw', 'orders')`, `raw.orders`. */
+  /** As written: `ref('orders')`, `source('raw', 'orders')`, `raw.orders`. */
   readonly to: string;
-  /** Empty where it names none, and means the primary key. */
+  /** Empty if it names none and means the primary key. */
   readonly toColumns: readonly string[];
   readonly part: Part;
 }
@@ -70,7 +70,7 @@ export interface ModelColumn {
   readonly part: Part;
 }
 
-/** The parts of a project that are looked at later, in the order of the files. */
+/** Parts of a project that are converted later, in file order. */
 export interface DbtProject {
   readonly models: ReadonlyMap<string, ModelInfo>;
   readonly semanticModels: readonly Part[];
@@ -80,7 +80,7 @@ export interface DbtProject {
 const LATEST =
   'this is the newer form of semantic models, inside a model, which is not read; semantic_manifest.json has the same';
 
-/** Takes the files of a project apart. Problems are left at the files. */
+/** Splits the files of a project into parts. Problems are collected at the files. */
 export function readProject(files: readonly SourceFile[]): DbtProject {
   const models = new Map<string, ModelInfo>();
   const semanticModels: Part[] = [];
@@ -154,12 +154,12 @@ function readColumn(
   return [{ type, notNull, description: descriptionOf(part), part }, isKey];
 }
 
-/** `character varying(20)`, `numeric(10, 2)`: what stands in parentheses is no part of the model's type. */
+/** Ignores parentheses, as in `character varying(20)`: they are not part of the model's type. */
 function columnType(written: string): TypeName | null {
   return typeNamed(written.replace(/\s*\([\d\s,]*\)/, ''));
 }
 
-/** A constraint `foreign_key` over `columns`; none, after a report, where it does not say where it leads. */
+/** A `foreign_key` constraint over `columns`; empty, after a report, if it names no target. */
 function foreignKey(constraint: Part, columns: readonly string[]): readonly ForeignKeyConstraint[] {
   constraint.ignore('name', 'warn_unenforced', 'warn_unsupported');
   const to = constraint.text('to');
@@ -169,7 +169,7 @@ function foreignKey(constraint: Part, columns: readonly string[]): readonly Fore
     if (expression !== null) constraint.note('expression', 'lost', 'the constraint says `to` as well');
     return [{ columns, to, toColumns, part: constraint }];
   }
-  // `schema.table (a, b)`, with or without REFERENCES before it.
+  // `schema.table (a, b)`, optionally after REFERENCES.
   const [, table, listed] =
     /^\s*(?:references\s+)?([\w."]+)\s*(?:\(([\w\s,"]*)\))?\s*$/i.exec(expression ?? '') ?? [];
   if (table !== undefined) {
@@ -191,7 +191,7 @@ function keyConstraint(model: Part, foreignKeys: ForeignKeyConstraint[]): readon
   return key;
 }
 
-/** A description as text; one with a template is reported, for it is not evaluated. */
+/** Description as text; one with a template is reported and not evaluated. */
 export function descriptionOf(part: Part): string | null {
   const text = part.text('description');
   if (text === null || text.trim() === '') return null;

@@ -9,11 +9,11 @@ import { type Dataset, datasetOf, keyColumn } from './dataset.js';
 import { loseExtensions, synonymsOf } from './expression.js';
 import { addMetric } from './metric.js';
 
-/** What the core of a file says, without the extension of this gateway. */
+/** Contents of a file without the extension of this gateway. */
 export interface Core {
   readonly draft: ImportDraft;
   readonly tenant: string | null;
-  /** The semantic models, where extensions are. */
+  /** Semantic models, which contain the extensions. */
   readonly models: readonly Part[];
 }
 

@@ -9,12 +9,12 @@ import { columnText, computedText } from '../types.js';
 import { DATATYPES } from './document.js';
 import { expressionOf, loseExtensions, ownExtension, synonymsOf } from './expression.js';
 
-/** Words for numbers of several widths, of which the first was taken. */
+/** Type words of several widths, which are read as the widest. */
 const VAGUE: ReadonlySet<string> = new Set(['Integer', 'Float']);
 
 const TEMPORAL: ReadonlySet<string> = new Set(['Date', 'DateTime', 'DateTimeTz']);
 
-/** A dataset as an entity; null where it has no table, after a report. `source` is its name in the file. */
+/** A dataset as an entity. `source` is its name in the file. */
 export interface Dataset {
   readonly source: string;
   readonly part: Part;
@@ -59,7 +59,7 @@ function tableOf(part: Part, options: ImportOptions): TableDraft {
   return table;
 }
 
-/** Adds a field; the name of its column where it says when a row happened. */
+/** Adds a field; returns its column name if it is an event time. */
 function addField(part: Part, entity: EntityDraft, draft: ImportDraft): string | null {
   const name = part.needText('name');
   const words = synonymsOf(part);
@@ -102,7 +102,7 @@ function addField(part: Part, entity: EntityDraft, draft: ImportDraft): string |
   return isTime ? column.value.name : null;
 }
 
-/** What this gateway's own extension says of a field. */
+/** Applies this gateway's own extension of a field. */
 function fromExtension(own: Readonly<Record<string, unknown>>, column: ColumnDraft): void {
   const { type, sensitivity, nullable } = own;
   if (typeof type === 'string') column.type = typeNamed(type) ?? column.type;
@@ -140,13 +140,13 @@ function uniqueKeys(part: Part): readonly (readonly string[])[] {
   return keys.filter((k) => k.length > 0);
 }
 
-/** The column of a key, by the field's name or by the table's. @throws NoFit */
+/** Column of a key, by the name of the field or of the table's column. @throws NoFit */
 export function keyColumn(name: string, entity: EntityDraft, part: Part): string {
   const known = entity.column(name) ?? entity.physical(name);
   return (known ?? entity.need(name, part.place, `a key of \`${entity.name}\``)).name;
 }
 
-/** The SQL of a field in an expression over the dataset's rows. @throws NoFit */
+/** SQL of a field in an expression over the dataset's rows. @throws NoFit */
 export function fieldText(field: string, entity: EntityDraft, part: Part, what: string): string {
   return columnText(field, { entity, first: 'field', place: part.place, what });
 }

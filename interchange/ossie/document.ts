@@ -1,6 +1,6 @@
 import type { TypeName } from 'osl-compiler';
 
-/** The format as it is written, version 0.2. */
+/** The format as exported, version 0.2. */
 export interface OssieDocument {
   readonly version: string;
   readonly semantic_model: readonly OssieModel[];
@@ -62,7 +62,7 @@ interface OssieExtension {
   readonly data: string;
 }
 
-/** The model's types for the portable ones of the format. */
+/** Types of the model for the portable types of the format. */
 export const DATATYPES: ReadonlyMap<string, TypeName> = new Map<string, TypeName>([
   ['String', 'text'],
   ['Integer', 'int8'],
@@ -82,7 +82,7 @@ const PORTABLE: ReadonlyMap<string, string> = new Map([
   ['float4', 'Float'],
 ]);
 
-/** The portable word for a type of the model; `Opaque` for one that has none. */
+/** Portable type for a type of the model; `Opaque` if there is none. */
 export function datatypeOf(type: TypeName): string {
   return PORTABLE.get(type) ?? 'Opaque';
 }

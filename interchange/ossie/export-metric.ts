@@ -4,10 +4,10 @@ import type { MetricBody } from '../draft.js';
 import { divides, functionName, isAggregate, NoFit, parseExpression } from '../sql/expression.js';
 import { identifier, print } from '../sql/print.js';
 
-/** UTF-16 units of an expression; metrics of metrics of metrics are written out. */
+/** Maximum length of an expression, in UTF-16 units; nested metrics are inlined. */
 const LONGEST = 4000;
 
-/** What a metric comes to in the core, and what does not mean the same there. */
+/** Expression of a metric, and the difference of its meaning in other tools. */
 export interface MetricText {
   readonly text: string;
   readonly differs: string | null;
@@ -16,7 +16,7 @@ export interface MetricText {
 /**
  * A metric as one expression over the fields of datasets.
  *
- * @throws NoFit for a running total, and for what is made of one
+ * @throws NoFit for running totals, and for metrics that use one
  */
 export function metricText(name: string, document: ManifestDocument): MetricText {
   const metric = metricNamed(name, document);
@@ -75,7 +75,7 @@ function written(metric: MetricBody, filters: readonly string[], document: Manif
   }
 }
 
-/** Aggregates that pass over NULL, so that a filter can be a CASE around their argument. */
+/** Aggregates that ignore NULL, so that a filter can be a CASE around their argument. */
 const PASS_NULL: ReadonlySet<string> = new Set([
   ...['sum', 'avg', 'min', 'max', 'count', 'stddev', 'stddev_pop', 'stddev_samp'],
   ...['variance', 'var_pop', 'var_samp', 'bool_and', 'bool_or'],
@@ -90,7 +90,7 @@ function simpleText(
   const field = (name: string): string => `${identifier(entity)}.${identifier(name)}`;
   const names = { column: (parts: readonly string[]) => field(parts.at(-1) ?? '') };
   const condition = filters.map((f) => `(${print(parseExpression(f), names)})`).join(' and ');
-  // Rows are counted by their key, so that it is said whose they are.
+  // Counts rows by their key, which makes their dataset explicit.
   const row = field(document.entities[entity]?.primary_key?.[0] ?? '');
   const call = (node: Extract<Node, { FuncCall: unknown }>): string | null => {
     if (!isAggregate(node)) return null;

@@ -20,14 +20,14 @@ import { VENDOR } from './expression.js';
 
 const VERSION = '0.2.0.dev0';
 
-/** What the core of the format has no place for; `path` leads into the manifest. */
+/** Construct without a place in the core of the format; `path` leads into the manifest. */
 export interface ExportGap {
   readonly path: Path;
   readonly kind: LossKind;
   readonly reason: string;
 }
 
-/** What the extension of the model holds. */
+/** Content of the model's extension. */
 interface Extension {
   readonly format: 1;
   readonly manifest: ManifestDocument;
@@ -36,8 +36,8 @@ interface Extension {
 }
 
 /**
- * A manifest in the format. What the core has no place for is in an extension of this gateway, beside it; a policy only
- * where one is given, and never the verifiers of service accounts.
+ * Exports a manifest. Constructs without a place in the core are in an extension of this gateway. A policy is
+ * included only if given, and never with verifiers of service accounts.
  */
 export function ossieOf(
   manifest: Manifest,
@@ -56,7 +56,7 @@ function withoutAccounts(policy: PolicyDocument): PolicyDocument {
   return rest;
 }
 
-/** The core of the model, without the extension. */
+/** The model without the extension. */
 export function coreOf(manifest: Manifest): {
   readonly model: OssieModel;
   readonly lacks: readonly ExportGap[];
@@ -103,7 +103,7 @@ export function coreOf(manifest: Manifest): {
 
 type SynonymsByTarget = ReadonlyMap<string, readonly string[]>;
 
-/** The words of the lexicon, by what they mean. */
+/** Words of the lexicon by their meaning. */
 function wordsOf({ lexicon }: Manifest, lacks: ExportGap[]): SynonymsByTarget {
   const words = new Map<string, readonly string[]>();
   for (const { term, refersTo, kind, synonyms } of lexicon.values()) {

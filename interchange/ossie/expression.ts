@@ -3,13 +3,13 @@ import { shown } from '../names.js';
 import type { Part } from '../part.js';
 import { mustBePlain, NoFit, parseExpression } from '../sql/expression.js';
 
-/** Dialects that are read, the best first; all others are of other engines. */
+/** Supported dialects, best first; all others belong to other engines. */
 const READ = ['ANSI_SQL', 'OSSIE_SQL_2026'] as const;
 
 /**
- * The expression of a field or a metric, from the first dialect that is read. The others are reported.
+ * Expression of a field or a metric in the best supported dialect. Other dialects are reported.
  *
- * @throws NoFit where there is none
+ * @throws NoFit if there is none
  */
 export function expressionOf(part: Part): {
   readonly node: Node;
@@ -35,7 +35,7 @@ export function expressionOf(part: Part): {
   return { node: parseExpression(found.text), text: found.text, place: found.entry };
 }
 
-/** Synonyms of an `ai_context`; the rest of it is reported. */
+/** Synonyms of an `ai_context`; everything else in it is reported. */
 export function synonymsOf(part: Part): readonly string[] {
   if (!part.has('ai_context')) return [];
   if (part.isText('ai_context')) {
@@ -49,10 +49,9 @@ export function synonymsOf(part: Part): readonly string[] {
   return context.texts('synonyms');
 }
 
-/** The vendor of this gateway's own extension. */
+/** Vendor name of this gateway's own extension. */
 export const VENDOR = 'OSL';
 
-/** Reports the extensions of other vendors. */
 export function loseExtensions(part: Part): void {
   for (const extension of part.parts('custom_extensions')) {
     const vendor = extension.needText('vendor_name');
@@ -61,7 +60,7 @@ export function loseExtensions(part: Part): void {
   }
 }
 
-/** This gateway's own extension of a field; others are reported. Null where there is none that can be read. */
+/** This gateway's own extension of a field; null if there is no readable one. Those of other vendors are reported. */
 export function ownExtension(part: Part): Readonly<Record<string, unknown>> | null {
   loseExtensions(part);
   for (const extension of part.parts('custom_extensions')) {
@@ -73,7 +72,7 @@ export function ownExtension(part: Part): Readonly<Record<string, unknown>> | nu
   return null;
 }
 
-/** The object that a text of JSON holds, or null. */
+/** Object in a JSON text; otherwise null. */
 export function jsonObject(text: string): Readonly<Record<string, unknown>> | null {
   try {
     const value: unknown = JSON.parse(text);

@@ -10,10 +10,10 @@ import { type Core, readCore } from './core.js';
 import { type EmbeddedModel, findUnchanged, isWithin, merge, readEmbeddedModel } from './merge.js';
 
 /**
- * A manifest of Apache Ossie (Open Semantic Interchange) files. One that this gateway exported gives the manifest that
- * it was; what was changed in it since counts.
+ * Imports Apache Ossie (Open Semantic Interchange) files. A file exported by this gateway gives the original
+ * manifest, with the changes made since.
  *
- * @throws ManifestProblems where a file has the wrong shape
+ * @throws ManifestProblems if a file has the wrong shape
  */
 export function importOssie(files: readonly SourceFile[], options: ImportOptions): ImportResult {
   const core = readCore(files, options);
@@ -50,7 +50,7 @@ function fromExtension(
   const { document, manifest } = settle(named, both.origins);
   const policy = policyOf(carried, manifest, options);
   const losses = files.flatMap((f) => f.account.losses());
-  // What the extension says whole is not lost.
+  // Losses that the extension makes up for are not reported.
   return { document, manifest, policy, losses: losses.filter((l) => !isCovered(l, same)) };
 }
 
@@ -58,7 +58,7 @@ function isCovered(loss: ImportResult['losses'][number], same: ReturnType<typeof
   return isWithin(loss.path, same) && !loss.path.includes('/custom_extensions/');
 }
 
-/** The policy that the file carries, where that was asked for and it fits; else one that grants nobody anything. */
+/** The embedded policy, if requested and valid; otherwise one that grants nothing. */
 function policyOf(carried: EmbeddedModel, manifest: Manifest, options: ImportOptions): PolicyDocument {
   const none = new PolicyDraft().policy(manifest.tenant ?? 'main', manifest.catalog);
   if (carried.policy === null) {
@@ -73,7 +73,7 @@ function policyOf(carried: EmbeddedModel, manifest: Manifest, options: ImportOpt
   }
   const fault = faultOf(carried.policy, manifest);
   if (fault === null) {
-    const { service_accounts: _accounts, exchange: _rules, ...policy } = carried.policy as PolicyDocument; // the schema has just checked it
+    const { service_accounts: _accounts, exchange: _rules, ...policy } = carried.policy as PolicyDocument; // checked by the schema
     return options.tenant === null ? policy : { ...policy, tenant: options.tenant };
   }
   report(carried.place, 'lost', `the policy that the file carries does not fit: ${fault}`, 'high');
@@ -83,5 +83,5 @@ function policyOf(carried: EmbeddedModel, manifest: Manifest, options: ImportOpt
 function faultOf(policy: unknown, manifest: Manifest): string | null {
   const [problem] = policyShape(policy);
   if (problem !== undefined) return problem.message;
-  return policyFault(policy as PolicyDocument, manifest.catalog); // the schema has just checked it
+  return policyFault(policy as PolicyDocument, manifest.catalog); // checked by the schema
 }

@@ -13,15 +13,15 @@ import type { SourcePlace } from '../source.js';
 import { coreOf } from './export.js';
 import { jsonObject, VENDOR } from './expression.js';
 
-/** A file beside the manifest that it carries: what of its core is still as it was exported. */
+/** Parts of a file's core that are unchanged since the export. */
 export interface UnchangedParts {
   /** Names of datasets, relationships and metrics. */
   readonly datasets: ReadonlySet<string>;
   readonly relationships: ReadonlySet<string>;
   readonly metrics: ReadonlySet<string>;
-  /** Where these are in the file. */
+  /** JSON Pointers of these in the file. */
   readonly paths: ReadonlySet<string>;
-  /** Everything is, and nothing was added or taken away. */
+  /** True if everything is unchanged, and nothing was added or removed. */
   readonly all: boolean;
 }
 
@@ -33,7 +33,7 @@ export function findUnchanged(model: Part, carried: EmbeddedModel): UnchangedPar
   const paths = new Set<string>();
   let all = model.members['name'] === before.name;
   const compare = (kind: CoreSection, keep: (item: CoreItem) => boolean): ReadonlySet<string> => {
-    // Both are lists of objects with a name: one was just made, the other has been read as such.
+    // Both are lists of objects with a name: one was just exported, the other was checked when it was read.
     const old = new Map(((before[kind] ?? []) as readonly unknown[]).map((o) => [(o as CoreItem).name, o]));
     const now = (model.members[kind] ?? []) as readonly CoreItem[];
     const same = new Set<string>();
@@ -46,7 +46,7 @@ export function findUnchanged(model: Part, carried: EmbeddedModel): UnchangedPar
     return same;
   };
   const datasets = compare('datasets', () => true);
-  // The side of a bridge is a link only as long as the bridge is there.
+  // The side of a bridge is a link only while the bridge exists.
   const relationships = compare(
     'relationships',
     (r) => datasets.has(`${r['from']}`) && datasets.has(`${r['to']}`),
@@ -55,7 +55,7 @@ export function findUnchanged(model: Part, carried: EmbeddedModel): UnchangedPar
   return { datasets, relationships, metrics, paths, all };
 }
 
-/** Plain JSON, without what other vendors have added and without empty lists. */
+/** Plain JSON without additions of other vendors and empty lists. */
 function comparable(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(comparable);
   if (typeof value !== 'object' || value === null) return value;
@@ -76,16 +76,16 @@ function isOwn(extension: unknown): boolean {
   );
 }
 
-/** True if `place` is in a part of the file that is as it was. */
+/** True if `path` is in an unchanged part of the file. */
 export function isWithin(path: string, { paths }: UnchangedParts): boolean {
   const steps = path.split('/');
-  // `/semantic_model/0/datasets/3`, and what is below.
+  // `/semantic_model/0/datasets/3`, and everything below.
   return paths.has(steps.slice(0, 5).join('/'));
 }
 
 /**
- * The carried manifest with what has changed in the file since: an object that is as it was exported is taken from
- * the extension, which says it whole, and any other from the core, which says it as it is now.
+ * The embedded manifest with the changes of the file since: unchanged objects are taken from the extension, which is
+ * complete, others from the core, which is current.
  */
 export function merge(
   core: ManifestDocument,
@@ -128,7 +128,7 @@ export function merge(
   return { document: out as unknown as ManifestDocument, origins: fallback }; // sections of the two documents
 }
 
-/** True if a term of the extension is of something that is as it was. */
+/** True if a term of the extension refers to something unchanged. */
 function meansTheSame(term: string, { manifest }: EmbeddedModel, same: UnchangedParts): boolean {
   const meant = manifest.lexicon.get(term);
   if (meant === undefined) return false;
@@ -139,7 +139,7 @@ function meansTheSame(term: string, { manifest }: EmbeddedModel, same: Unchanged
 
 type Connectors = ManifestDocument['connectors'];
 
-/** What the extension declares of tables stands; what only the core names is added. */
+/** Tables declared in the extension are kept; those that only the core names are added. */
 function connectors(old: Connectors, now: Connectors): Connectors {
   const names = new Set([...Object.keys(old), ...Object.keys(now)]);
   return members(
@@ -164,15 +164,15 @@ function connectors(old: Connectors, now: Connectors): Connectors {
   );
 }
 
-/** The manifest, and perhaps a policy, that a file carries from an export of this gateway. */
+/** Manifest and optional policy in a file exported by this gateway. */
 export interface EmbeddedModel {
   readonly manifest: Manifest;
-  /** Not yet looked at; null where there is none. */
+  /** Not validated yet; null if there is none. */
   readonly policy: unknown;
   readonly place: SourcePlace;
 }
 
-/** What the extension of a model holds; null where there is none, or none that loads, which is reported. */
+/** Content of a model's extension; null if there is none, or if it does not load, which is reported. */
 export function readEmbeddedModel(model: Part): EmbeddedModel | null {
   for (const part of model.parts('custom_extensions')) {
     if (part.text('vendor_name') !== VENDOR) continue;
@@ -194,7 +194,7 @@ export function readEmbeddedModel(model: Part): EmbeddedModel | null {
 
 const DEEPEST = 32;
 
-/** A value of JSON as manifests are: objects without a prototype. */
+/** JSON value as in manifests: objects without a prototype. */
 function plain(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null || depth > DEEPEST) return depth > DEEPEST ? null : value;
   if (Array.isArray(value)) return value.map((v) => plain(v, depth + 1));

@@ -8,7 +8,7 @@ import { identifier, print } from '../sql/print.js';
 import { type Dataset, describedBy, fieldText } from './dataset.js';
 import { expressionOf, loseExtensions, synonymsOf } from './expression.js';
 
-/** Puts a metric into the draft, or reports it. */
+/** Adds a metric to the draft, or reports it. */
 export function addMetric(part: Part, datasets: ReadonlyMap<string, Dataset>, draft: ImportDraft): void {
   const source = part.needText('name');
   const words = synonymsOf(part);
@@ -87,7 +87,7 @@ function simple(
   return { entity: owner.entity.name, expression };
 }
 
-/** An expression over several datasets: each aggregate is a metric of its own. */
+/** An expression over several datasets: each aggregate becomes a metric. */
 function derived(
   name: string,
   node: Node,

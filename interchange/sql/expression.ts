@@ -2,20 +2,20 @@ import type { Node } from '@pgsql/types';
 import { FUNCTIONS, parse, QueryError } from 'osl-compiler';
 import { report, type SourcePlace } from '../source.js';
 
-/** An expression of a foreign format cannot be said in a manifest; the message says why. */
+/** Thrown if a manifest cannot express an expression; the message says why. */
 export class NoFit extends Error {
   override readonly name = 'NoFit';
 }
 
-/** Characters that stand around the names put in for references. A source that holds one is refused first. */
+/** Delimits names that replace references. Sources that contain it are refused. */
 const MARK = '\u0001';
 
-/** A name that no source can write; `n` numbers what it stands for. */
+/** A name that no source can contain, with the number `n`. */
 export function markedName(n: number): string {
   return `"${MARK}${n}"`;
 }
 
-/** The number of a name that `markedName` made, or null. */
+/** Number in a name of `markedName`; otherwise null. */
 export function markOf(name: string): number | null {
   if (!name.startsWith(MARK)) return null;
   return Number(name.slice(MARK.length));
@@ -25,21 +25,20 @@ export function mustBePlain(text: string): void {
   if (/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/.test(text)) throw new NoFit('it holds a control character');
 }
 
-/** UTF-16 units of an expression; a manifest allows no more. */
+/** Maximum length of an expression, in UTF-16 units, as in a manifest. */
 const LONGEST = 4000;
 
-/** What came of reading an expression: a value, or why there is none. */
+/** Result of a conversion: a value, or the reason why there is none. */
 export type Fit<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly reason: string };
 
-/** What `read` gives, or the reason why it does not fit. */
 export function fit<T>(read: () => T): Fit<T> {
   try {
     return { ok: true, value: read() };
   } catch (error) {
     if (error instanceof NoFit) return { ok: false, reason: error.message };
-    // Thousands of operators in a row nest as deeply.
+    // Thousands of operators in a row are nested as deeply.
     if (error instanceof RangeError) return { ok: false, reason: 'it is nested too deeply' };
     throw error;
   }
@@ -71,7 +70,6 @@ function isSet(value: unknown): boolean {
   return value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);
 }
 
-/** @throws NoFit */
 export function statementOf(text: string): Node {
   try {
     return parse(text).node;
@@ -81,7 +79,7 @@ export function statementOf(text: string): Node {
   }
 }
 
-/** `schema.table` where `text` is `select * from schema.table` and nothing more; null for any other. */
+/** `schema.table`, if `text` is just `select * from schema.table`; otherwise null. */
 export function tableOfQuery(text: string): readonly string[] | null {
   let statement: Node;
   try {
@@ -112,7 +110,7 @@ function isStar(target: Node): boolean {
   return more === undefined && field !== undefined && 'A_Star' in field;
 }
 
-/** The parts of the name that `node` is, or null where it is no plain name. */
+/** Parts of the name, if `node` is a plain name; otherwise null. */
 export function nameOf(node: Node): readonly string[] | null {
   if (!('ColumnRef' in node)) return null;
   const parts = (node.ColumnRef.fields ?? []).map((f) => ('String' in f ? (f.String.sval ?? '') : null));
@@ -124,7 +122,7 @@ const AGGREGATES: ReadonlySet<string> = new Set([
   'median',
 ]);
 
-/** The last part of a function's name, lower case. */
+/** Last part of a function's name, in lower case. */
 export function functionName(call: Extract<Node, { FuncCall: unknown }>['FuncCall']): string {
   const last = call.funcname?.at(-1);
   return last !== undefined && 'String' in last ? (last.String.sval ?? '').toLowerCase() : '';
@@ -134,14 +132,14 @@ export function isAggregate(node: Node): node is Extract<Node, { FuncCall: unkno
   return 'FuncCall' in node && AGGREGATES.has(functionName(node.FuncCall));
 }
 
-/** True if an aggregate stands anywhere in it. The parser's nodes are plain objects and lists. */
+/** True if it contains an aggregate. The parser's nodes are plain objects and lists. */
 export function hasAggregate(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if ('FuncCall' in value && isAggregate(value as Node)) return true; // by its only key
   return Object.values(value).some(hasAggregate);
 }
 
-/** The names anywhere in it, each as its parts. */
+/** All names in it, each as its parts. */
 export function namesIn(value: unknown): readonly (readonly string[])[] {
   if (typeof value !== 'object' || value === null) return [];
   if ('ColumnRef' in value) {
@@ -151,7 +149,7 @@ export function namesIn(value: unknown): readonly (readonly string[])[] {
   return Object.values(value).flatMap(namesIn);
 }
 
-/** True if a division stands anywhere in it. */
+/** True if it contains a division. */
 export function divides(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if ('A_Expr' in value) {
@@ -162,7 +160,7 @@ export function divides(value: unknown): boolean {
   return Object.values(value).some(divides);
 }
 
-/** Reports where `node` divides metrics: most other tools do it as their database does. */
+/** Reports divisions of metrics: in most tools the result depends on the database. */
 export function reportDivision(node: Node, place: SourcePlace): void {
   if (divides(node))
     report(

@@ -3,18 +3,18 @@ import { LRUCache } from 'lru-cache';
 import { parse, QueryError, quoteIdentifier } from 'osl-compiler';
 import { functionName, NoFit, nameOf } from './expression.js';
 
-/** What a printed name becomes. `column` gets the parts of a name and gives SQL that stands for it as a whole. */
+/** Replaces names. `column` receives the parts of a name and returns SQL for the whole of it. */
 export interface NamePrinter {
   readonly column: (parts: readonly string[]) => string;
-  /** SQL that stands for a whole call, or null where it is printed as it is. */
+  /** Returns SQL for a whole call; null to print the call itself. */
   readonly call?: (node: Extract<Node, { FuncCall: unknown }>) => string | null;
 }
 
 type NodeBody<K extends string> = Extract<Node, Record<K, unknown>> extends Record<K, infer V> ? V : never;
 
 /**
- * An expression as text in the language of metrics and filters: a closed set of forms, each printed anew, so that no
- * byte of the source goes through unread. What the functions in it mean, the compiler's binder says later.
+ * Prints an expression in the language of metrics and filters: a closed set of forms, each generated anew, so that
+ * no byte of the source is copied unread. The compiler's binder later resolves functions.
  *
  * @throws NoFit for a form that is not in the set
  */
@@ -23,7 +23,7 @@ export function print(node: Node, names: NamePrinter): string {
     if (n === undefined) throw new NoFit('a part of it is missing');
     return print(n, names);
   };
-  /** As an operand: in parentheses unless it is one thing already. */
+  /** As an operand: in parentheses if it is an operation. */
   const o = (n: Node | undefined): string => {
     const text = p(n);
     return n !== undefined && isOperation(n) ? `(${text})` : text;
@@ -74,7 +74,7 @@ export function textLiteral(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** All of `predicates`, of which there is at least one. */
+/** Conjunction of at least one predicate. */
 export function conjunction(predicates: readonly string[]): string {
   return predicates.length === 1 ? (predicates[0] ?? '') : predicates.map((p) => `(${p})`).join(' and ');
 }
@@ -198,10 +198,10 @@ function present(f: NodeBody<'SQLValueFunction'>): string {
 }
 
 const PLAIN = /^[a-z_][a-z0-9_]*$/;
-/** Names of one run; a bound for whoever keeps a process. */
+/** Cache of names, bounded for long-running processes. */
 const known = new LRUCache<string, boolean>({ max: 10_000 });
 
-/** `name` as SQL writes it: in quotes unless the parser reads it as that name anyway. */
+/** `name` in SQL: quoted unless the parser reads it as that name anyway. */
 export function identifier(name: string): string {
   return PLAIN.test(name) && readsAsName(name) ? name : quoteIdentifier(name);
 }

@@ -1,24 +1,24 @@
-/** A piece of a text, in UTF-16 offsets. */
+/** Half-open range of a text, in UTF-16 units. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** The facet's sizes, in UTF-16 units. */
+/** In UTF-16 units. */
 export interface ChunkSizes {
   readonly maxChars: number;
   readonly overlapChars: number;
-  /** Preferred places to cut. */
   readonly by?: ChunkedBy;
 }
 
 /**
- * `structure`: headings, paragraphs, sentences, words. `heading`: the same, and each heading begins a passage.
- * `page`: likewise with what a form feed ends. `sentence`: sentences, then words. `fixed`: words, so that passages are as long as they may be.
+ * `structure`: at headings, paragraphs, sentences, words. `heading`: the same, and each heading begins a passage.
+ * `page`: likewise with form feeds. `sentence`: at sentences, then words. `fixed`: at words, with passages as long
+ * as allowed.
  */
 export type ChunkedBy = 'structure' | 'heading' | 'page' | 'sentence' | 'fixed';
 
-/** Kinds of places to end a chunk, best first; a better kind wins wherever it is in the window. */
+/** Kinds of chunk ends, best first; a better kind wins wherever it is in the window. */
 const BREAKS: readonly RegExp[] = [
   /\n(?=#{1,6} )/g,
   /\n[ \t]*\n/g,
@@ -26,15 +26,15 @@ const BREAKS: readonly RegExp[] = [
   /\s/g,
 ];
 
-/** A chunk that ends at a break is at least this full, unless there is no other break. */
+/** Minimum fill of a chunk that ends at a break, unless there is no other break. */
 const LEAST_FILL = 0.5;
 
 /**
  * Cuts `text` into spans of at most `maxChars`, at headings, paragraphs, sentences or words, in this order of
- * liking. Spans begin and end without white space; neighbours overlap by whole sentences or words.
+ * preference. Spans begin and end without white space; neighbours overlap by whole sentences or words.
  *
- * @param mayCut whether a cut between two letters at an offset is allowed, in a chunk that begins at another; words
- *   longer than a chunk need one
+ * @param mayCut true if a chunk from `start` may be cut between two letters at `at`, as words longer than a chunk
+ * must be
  */
 export function chunkSpans(
   text: string,
@@ -65,7 +65,6 @@ function breaksOf(by: 'structure' | 'sentence' | 'fixed'): readonly RegExp[] {
 const FENCE = /^ {0,3}(```|~~~)/;
 const HEADING = /^ {0,3}#{1,6}(?: |$)/;
 
-/** From form feed to form feed. */
 function pagesOf(text: string): readonly Span[] {
   let start = 0;
   return text.split('\f').map((page) => {
@@ -75,7 +74,7 @@ function pagesOf(text: string): readonly Span[] {
   });
 }
 
-/** From heading to heading, but for lines of code that look like one. */
+/** Sections that begin at headings, ignoring code lines that look like one. */
 function sectionsOf(text: string): readonly Span[] {
   const sections: Span[] = [];
   let [start, at, fence] = [0, 0, ''];
@@ -133,7 +132,7 @@ function lastBreak(window: string, kind: RegExp): number {
   return last;
 }
 
-/** No white space in the whole window: between a letter and something else, or, at last, inside a word. */
+/** Cuts a window without white space: beside a letter if possible, otherwise inside a word. */
 function cutInside(
   text: string,
   start: number,
@@ -147,7 +146,7 @@ function cutInside(
 
 const WORD_PART = /[\p{L}\p{N}\p{M}\p{Cf}\p{Cs}]/u;
 
-/** True if a cut at `at` would have a letter, digit, mark or invisible character on both sides. */
+/** True if there is a letter, digit, mark or invisible character on both sides of `at`. */
 function insideWord(text: string, at: number): boolean {
   return WORD_PART.test(text.charAt(at - 1)) && WORD_PART.test(text.charAt(at));
 }
@@ -157,7 +156,7 @@ function splitsCharacter(text: string, at: number): boolean {
   return (unit >= 0xdc00 && unit < 0xe000) || /[\p{M}\p{Cf}]/u.test(text.charAt(at));
 }
 
-/** Start of the next chunk: a sentence, or else a word, that begins within the overlap. */
+/** Start of the next chunk: a sentence, or otherwise a word, that begins within the overlap. */
 function nextStart(
   text: string,
   start: number,

@@ -1,42 +1,40 @@
-/** Faults of content, mapped to the error catalogue or printed by the caller. */
+/** Faults of content; callers map them to the error catalogue or print them. */
 const CONTENT_ERRORS = [
-  /** No store was ever begun for this facet version. */
+  /** No store of this facet version exists. */
   'storeMissing',
-  /** The first build has not ended: nothing is served from it. */
+  /** The first build has not finished, so there is nothing to serve. */
   'storeBuilding',
-  /** The store was made with another embedder, chunking or redaction than the manifest states. */
   'storeMismatch',
   /** Another `indexFacet` of the same facet version took over. */
   'overtaken',
   /** Document ids of the source are NULL or not unique. */
   'documentIds',
-  /** The extension is missing or lies in another schema than `public`. */
+  /** The extension is missing, or is in another schema than `public`. */
   'vectorExtension',
-  /** The vectors are wider than the approximate index that the facet asks for can hold. */
+  /** The vectors are wider than an approximate index can hold. */
   'tooWide',
   'unknownModel',
   'unknownDetector',
-  /** A detector is asked for a country that it knows nothing of. */
   'unknownCountry',
   'unknownVersion',
   /** The embedding or chat endpoint cannot be reached or refuses, after retries. */
   'endpoint',
-  /** The endpoint answered something that is no answer. */
+  /** The answer of the endpoint does not have the expected form. */
   'malformedAnswer',
   /** The subject's daily budget for models is used up, or cannot be counted. */
   'overBudget',
-  /** An optional package that the configuration asks for is not installed. */
+  /** An optional package that the configuration needs is not installed. */
   'notInstalled',
 ] as const;
 
 export type ContentErrorName = (typeof CONTENT_ERRORS)[number];
 
-/** A coded failure of the content plane. `message` is one lower-case sentence and holds no row data. */
+/** A coded failure of the content layer. `message` is one lower-case sentence and contains no row data. */
 export class ContentError extends Error {
   override readonly name = 'ContentError';
   readonly code: ContentErrorName;
   readonly hint: string | null;
-  /** Status of the endpoint's answer, if it answered. */
+  /** HTTP status of the endpoint's answer, if it answered. */
   readonly status: number | null;
 
   constructor(

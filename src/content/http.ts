@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ContentError } from './content-error.js';
 
-/** A server that is asked in JSON. */
+/** A server with a JSON API. */
 export interface HttpEndpoint {
   /** With the version: `https://api.openai.com/v1`. */
   readonly url: string;
-  /** Name of the environment variable that holds the key; null for a server without one. */
+  /** Environment variable with the key; null for a server without one. */
   readonly keyEnv: string | null;
-  /** Of one attempt. Default 30,000. */
+  /** Time limit of one attempt. Default: 30,000. */
   readonly timeoutMs?: number;
-  /** Attempts after the first, on 429, 5xx and broken connections. Default 3. */
+  /** Attempts after the first, on 429, 5xx and broken connections. Default: 3. */
   readonly retries?: number;
-  /** The first pause; it doubles, and half of it is random. Default 250. */
+  /** First pause; it doubles, and half of it is random. Default: 250. */
   readonly backoffMs?: number;
 }
 
@@ -19,12 +19,12 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_RETRIES = 3;
 const DEFAULT_BACKOFF_MS = 250;
 const LONGEST_PAUSE_MS = 20_000;
-/** Bytes of an answer; 32 vectors of 4,096 floats are some three million. */
+/** Maximum size of an answer, in bytes; 32 vectors of 4,096 floats take about three million. */
 const LARGEST_ANSWER = 33_554_432;
 
 /**
- * The server at the URL in the variable `urlEnv`. Its key is in the variable of the same name with `_KEY` behind it,
- * where it wants one.
+ * The server at the URL in the environment variable `urlEnv`. Its key, if needed, is in the variable with the suffix
+ * `_KEY`.
  *
  * @throws ContentError `endpoint`
  */
@@ -38,7 +38,7 @@ export function serverNamed(urlEnv: string): Pick<HttpEndpoint, 'url' | 'keyEnv'
   return { url, keyEnv: process.env[keyEnv] === undefined ? null : keyEnv };
 }
 
-/** A failure of one attempt, and whether another may help. */
+/** Failure of one attempt; `again` is true if another may succeed. */
 class AttemptError extends Error {
   readonly again: boolean;
   readonly status: number | null;
@@ -53,12 +53,11 @@ class AttemptError extends Error {
 }
 
 /**
- * Posts `body` and reads the JSON answer, with retries.
+ * Posts `body` and parses the JSON answer, with retries. Errors never quote the server, whose answer may contain the
+ * sent text or the key.
  *
- * Its errors never quote the server, which may repeat the text it was sent, or the key.
- *
- * @param sending is told of each attempt
- * @throws ContentError `endpoint`; `malformedAnswer` where a 200 is not JSON; what `signal` aborts with
+ * @param sending called before each attempt
+ * @throws ContentError `endpoint`; `malformedAnswer` if a 200 is not JSON; the reason of `signal`
  */
 export async function postJson(
   endpoint: HttpEndpoint,
@@ -82,7 +81,7 @@ export async function postJson(
   }
 }
 
-/** Throws what `signal` aborts with. */
+/** Throws the reason of `signal`. */
 async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   await sleep(ms, undefined, signal === undefined ? {} : { signal }).catch(() => signal?.throwIfAborted());
 }
@@ -106,7 +105,7 @@ async function once(
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json', ...authorization(endpoint) },
       body: JSON.stringify(body),
-      // A redirect would carry passages to a host that nobody configured.
+      // A redirect would send passages to a host that nobody configured.
       redirect: 'error',
       signal: either,
     });

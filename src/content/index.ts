@@ -1,4 +1,4 @@
-/** The content plane without its governance: indexing, embedding, redaction, BM25 and the operators. */
+/** Indexing, embedding, redaction, BM25 and operators. Independent of policies. */
 export { chunkSpans } from './chunk.js';
 export { ContentError } from './content-error.js';
 export { DailyBudget } from './decode/budget.js';

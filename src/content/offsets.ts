@@ -1,8 +1,8 @@
 import type { Span } from './chunk.js';
 
 /**
- * Turns UTF-16 offsets of one text into code points, which is what citations count in: `substr` of Postgres
- * and slices of Python take them as they are. Ask with ascending `start`s for one pass over the text.
+ * Converts UTF-16 offsets of a text to code points, the unit of citations: `substr` of Postgres and slices of Python
+ * use them. Ascending `start`s need only one pass over the text.
  */
 export class CodePoints {
   readonly #text: string;
@@ -26,7 +26,7 @@ export class CodePoints {
   }
 }
 
-/** Code points of `text` between two UTF-16 offsets; the second half of a pair counts nothing. */
+/** Number of code points between two UTF-16 offsets; the second half of a surrogate pair counts nothing. */
 export function countCodePoints(text: string, from = 0, to = text.length): number {
   let count = 0;
   for (let i = from; i < to; i++) {

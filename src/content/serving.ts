@@ -1,4 +1,4 @@
-/** Parts of the content plane that a server loads: without indexing, redaction, chunking and models. */
+/** Parts of this room that a server loads: without indexing, redaction, chunking and models. */
 export { ContentError, type ContentErrorName } from './content-error.js';
 export type { ChatEndpoint } from './decode/chat-model.js';
 export type { Embedder } from './embed/embedder.js';

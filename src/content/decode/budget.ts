@@ -3,24 +3,23 @@ import { appendFile, mkdir, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Serial } from '../../base/serial.js';
 
-/** Number of passages that a subject may still send to the model today. Without a count nothing is granted. */
+/** Number of passages that a subject may still send to a model today. If they cannot be counted, none are granted. */
 export interface PassageBudget {
-  /** Takes up to `wanted`, and gives how many there were. */
+  /** Takes up to `wanted` and returns how many were granted. */
   take(subject: string, wanted: number): Promise<number>;
-  /** Returns the part of a budget that was taken and not sent. */
+  /** Returns passages that were taken and not sent. */
   giveBack(subject: string, unused: number): Promise<void>;
 }
 
-/** Caller that waits for its line in the file. */
 interface BudgetWaiter {
   readonly wanted: number;
   granted: number | null;
 }
 
 /**
- * Counts passages by subject and day (UTC) in one file a day, which every process of the server appends to and reads:
- * a line is granted what the lines before it have left, so that all of them count the same, also after a restart.
- * Subjects stand in it by their hash.
+ * Counts passages by subject and day (UTC) in one file per day, which all processes of the server append to and
+ * read. A line is granted what the lines before it have left, so all processes count the same, also after a restart.
+ * Subjects are stored as hashes.
  */
 export class DailyBudget implements PassageBudget {
   readonly #dir: string;
@@ -32,7 +31,7 @@ export class DailyBudget implements PassageBudget {
   #read = 0;
   #used = new Map<string, number>();
 
-  /** @param onFault is told why the file cannot be read or written */
+  /** @param onFault called with the reason why the file cannot be read or written */
   constructor(dir: string, perDay: number, onFault: (cause: unknown) => void) {
     this.#dir = dir;
     this.#perDay = perDay;
@@ -48,7 +47,7 @@ export class DailyBudget implements PassageBudget {
       });
   }
 
-  /** If the file cannot be written, the subject has less left than it could have. */
+  /** If the file cannot be written, the passages are lost to the subject for the day. */
   giveBack(subject: string, unused: number): Promise<void> {
     if (unused <= 0) return Promise.resolve();
     const given = this.#serial.run(() => this.#append(`${keyOf(subject)} ${-unused} -\n`));
@@ -80,7 +79,7 @@ export class DailyBudget implements PassageBudget {
     return appendFile(join(this.#dir, this.#day), line, { mode: 0o600 });
   }
 
-  /** Reads what was appended since, by whichever process. */
+  /** Reads the lines that any process has appended since. */
   async #catchUp(): Promise<void> {
     await this.#begin(new Date().toISOString().slice(0, 10));
     const file = await open(join(this.#dir, this.#day), 'a+', 0o600);
@@ -105,7 +104,7 @@ export class DailyBudget implements PassageBudget {
     this.#used.set(key, Math.max(0, (this.#used.get(key) ?? 0) + passages));
   }
 
-  /** A new day is a new file; those of days before go. */
+  /** Begins a new file for a new day and removes those of earlier days. */
   async #begin(day: string): Promise<void> {
     if (day === this.#day) return;
     await mkdir(this.#dir, { recursive: true, mode: 0o700 });

@@ -4,7 +4,7 @@ import { FairSlots } from '../../base/threads/fair-slots.js';
 import type { HttpEndpoint } from '../http.js';
 import type { PassageBudget } from './budget.js';
 
-/** Reason why one row has no value. */
+/** Reason why a row has no value. */
 const DECODER_FAULTS = [
   'endpoint',
   'malformedAnswer',
@@ -13,7 +13,7 @@ const DECODER_FAULTS = [
   'schema',
   'quote',
   'range',
-  /** The time of the question was up before this row's turn. */
+  /** The query's time was up before this row's turn. */
   'late',
   /** The subject's daily budget is used up. */
   'budget',
@@ -33,32 +33,32 @@ export class DecoderFailure extends Error {
 /** An OpenAI-compatible `/v1/chat/completions`. */
 export interface ChatEndpoint extends HttpEndpoint {
   readonly model: string;
-  /** Of one answer. Default 1,024. */
+  /** Maximum length of one answer. Default: 1,024. */
   readonly maxTokens?: number;
-  /** Requests at a time, of all questions together. Default 4. */
+  /** Maximum number of concurrent requests, over all queries. Default: 4. */
   readonly concurrency?: number;
 }
 
-/** Limits of requests to a model, beside its endpoint. */
+/** Limits of requests to a model, besides those of its endpoint. */
 export interface ChatBounds {
-  /** Bytes of answers that are remembered; 0 for none. */
+  /** Maximum size of the answer cache; 0 turns it off. */
   readonly cacheBytes: number;
-  /** Null for none. */
+  /** Null if unlimited. */
   readonly budget: PassageBudget | null;
 }
 
 const DEFAULT_CONCURRENCY = 4;
 
 /**
- * One language model as all questions of this process share it: how many ask it at a time, what it answered before,
- * what its server understands, and how much each subject may still send it today.
+ * One language model, shared by all queries of this process: concurrency, answer cache, capabilities of its server,
+ * and what each subject may still send today.
  */
 export class ChatModel {
   readonly endpoint: ChatEndpoint;
   readonly places: number;
   readonly turns: FairSlots;
   readonly budget: PassageBudget | null;
-  /** True if its server takes `response_format`; false once an answer came without it alone. */
+  /** True if its server accepts `response_format`; false once it answered only without it. */
   takesFormat = true;
   readonly #answers: LRUCache<string, string> | null;
 
@@ -73,7 +73,7 @@ export class ChatModel {
         : new LRUCache({ maxSize: cacheBytes, sizeCalculation: (text) => 2 * text.length + 200 });
   }
 
-  /** Names an answer by everything that it rests on: where it was asked, the model, its limits, the prompt and the passage. */
+  /** Cache key of an answer: endpoint, model, limits, prompt and passage. */
   keyOf(body: unknown): string {
     return createHash('sha256')
       .update(JSON.stringify([this.endpoint.url, body]))
@@ -84,7 +84,6 @@ export class ChatModel {
     return this.#answers?.get(key) ?? null;
   }
 
-  /** Keeps an answer that was good. */
   keep(key: string, content: string): void {
     this.#answers?.set(key, content);
   }

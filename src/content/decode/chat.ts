@@ -7,8 +7,8 @@ const FENCE = '```';
 const THOUGHT = ['<think>', '</think>'] as const;
 
 /**
- * The JSON of an answer, also where the model thought aloud before it, or put it between fences, as many do where the
- * server does not hold them to a schema.
+ * The JSON of an answer. Models may think aloud before it or put it between fences if the server does not enforce a
+ * schema.
  *
  * @throws DecoderFailure `malformedAnswer`
  */
@@ -47,13 +47,13 @@ function betweenFences(text: string): string | null {
   return text.slice(begin + FENCE.length, end).replace(/^[a-z]{0,16}\s/i, '');
 }
 
-/** One question about one passage. */
+/** A question about one passage. */
 export interface ChatQuestion {
   readonly system: string;
   readonly user: string;
-  /** Schema of the answer; checked here, whatever the server claims. */
+  /** Schema of the answer; always checked here, whatever the server claims. */
   readonly schema: JsonSchema;
-  /** True if the schema keeps to what servers can enforce. */
+  /** True if the schema uses only features that servers can enforce. */
   readonly strict: boolean;
 }
 
@@ -65,10 +65,10 @@ export interface ChatUsage {
 }
 
 const DEFAULT_MAX_TOKENS = 1_024;
-/** Messages with which servers refuse an unknown member. */
+/** Status codes with which servers refuse an unknown member. */
 const NOT_UNDERSTOOD: ReadonlySet<number | null> = new Set([400, 422, 501]);
 
-/** Request body, and the cache key of its answer. */
+/** Request body, which also determines the cache key. */
 export function chatBody({ endpoint }: ChatModel, question: ChatQuestion) {
   return {
     model: endpoint.model,
@@ -88,11 +88,11 @@ export function chatBody({ endpoint }: ChatModel, question: ChatQuestion) {
 type ChatBody = ReturnType<typeof chatBody>;
 
 /**
- * Asks once, with temperature 0 and no tools. A server that refuses `response_format` is asked without it, and from
- * then on at once.
+ * Sends one request, with temperature 0 and no tools. If the server refuses `response_format`, it is asked without
+ * it, now and in later requests.
  *
  * @returns the text of the answer
- * @throws DecoderFailure; what `signal` aborts with
+ * @throws DecoderFailure; the reason of `signal`
  */
 export async function askChat(
   model: ChatModel,
@@ -120,14 +120,14 @@ export async function askChat(
   }
 }
 
-/** The value that an answer says. @throws DecoderFailure */
+/** Value of an answer. @throws DecoderFailure */
 export function answerOf(content: string, { schema }: ChatQuestion): unknown {
   const value = jsonOf(content);
   if (compiledSchema(schema)(value)) return value;
   throw new DecoderFailure('schema', 'the model answered something that the schema does not allow');
 }
 
-/** Nothing but words holds the model to the schema then. */
+/** The schema is then only stated in the prompt. */
 function withoutFormat({ response_format: _, ...body }: ChatBody, { system, user, schema }: ChatQuestion) {
   const told = `${system}\nThe schema of your answer is ${JSON.stringify(schema)}`;
   return {
@@ -170,6 +170,6 @@ function contentOf(answer: unknown): string {
   if (reason === 'length') throw new DecoderFailure('cutOff', 'the answer was cut off');
   const content = member(message, 'content');
   if (typeof content === 'string') return content;
-  // Also where it wants to call a tool: it was given none.
+  // Also if it requests a tool call: no tools were offered.
   throw new DecoderFailure('malformedAnswer', 'the model answered without content');
 }

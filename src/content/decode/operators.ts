@@ -6,10 +6,10 @@ import { DecoderFailure } from './chat-model.js';
 import { type JsonSchema, objectSchema } from './schema.js';
 
 /**
- * The system message of every decoder operator.
+ * System message of every decoder operator.
  *
- * The user message is one JSON object, so that nothing in a passage can end the passage: quotes, braces and
- * line ends in it are escaped.
+ * The user message is one JSON object, so that nothing in a passage can end the passage: quotes, braces and line
+ * ends are escaped.
  */
 function systemPrompt(task: string): string {
   return [
@@ -22,20 +22,19 @@ function systemPrompt(task: string): string {
   ].join('\n');
 }
 
-/** `given` are the operator's own arguments, which the person who asks has written. */
 function userPrompt(given: Readonly<Record<string, unknown>>, passage: string): string {
   return JSON.stringify({ ...given, passage });
 }
 
-/** Fields of an authorised, trimmed passage that a decoder operator sees. */
+/** Passage as a decoder operator sees it; the caller is authorized to read it. */
 export interface DecoderPassage {
   readonly chunkId: string;
   readonly text: string;
-  /** `cite.start`: code points before the passage in the served document. */
+  /** Code points before the passage in the served document: `cite.start`. */
   readonly start: number;
 }
 
-/** One operator with its arguments: how to ask, and what an answer that fits the schema means. */
+/** An operator with its arguments: creates the question, and interprets an answer that fits the schema. */
 export interface DecoderTask {
   question(passage: DecoderPassage): ChatQuestion;
   /** @throws DecoderFailure */
@@ -44,11 +43,10 @@ export interface DecoderTask {
 
 interface DecoderValue {
   readonly value: unknown;
-  /** Problem of an omitted part. */
   readonly faults: readonly DecoderFailure[];
 }
 
-/** @throws ContentError `argument` */
+/** @throws InvalidArgument */
 export function decoderTask(operator: DecoderName, given: CheckedArguments): DecoderTask {
   switch (operator) {
     case 'EXTRACT':
@@ -65,7 +63,7 @@ export function decoderTask(operator: DecoderName, given: CheckedArguments): Dec
 }
 
 function schemaOf(given: CheckedArguments): JsonSchema | null {
-  return (given.get('schema') ?? null) as JsonSchema | null; // an object, as checkArguments saw
+  return (given.get('schema') ?? null) as JsonSchema | null; // an object, as checked by checkArguments
 }
 
 function answerOf(name: string, schema: JsonSchema): JsonSchema {
@@ -147,7 +145,7 @@ function complete(prompt: string): DecoderTask {
   };
 }
 
-/** A field that the passage supports, with the place of the quote in the served document, in code points. */
+/** A field with its quote and the position of that in the served document, in code points. */
 interface ExtractedField {
   readonly value: unknown;
   readonly quote: string;
@@ -156,7 +154,7 @@ interface ExtractedField {
 }
 
 function extract(schema: JsonSchema): DecoderTask {
-  const fields = Object.entries(schema['properties'] as Readonly<Record<string, JsonSchema>>); // objectSchema saw it
+  const fields = Object.entries(schema['properties'] as Readonly<Record<string, JsonSchema>>); // checked by objectSchema
   const system = systemPrompt(
     'Extract the fields of the schema. For each field give its `value` and the `quote`: the words of the passage ' +
       'that say it, copied exactly. Where the passage does not say it, both are null.',
@@ -189,7 +187,7 @@ function extractionSchema(fields: readonly (readonly [string, JsonSchema])[]): J
   };
 }
 
-/** A field whose quote does not stand in the passage is null, and a fault: the model made it up. */
+/** A field whose quote is not in the passage becomes null and a fault: the model made it up. */
 function extractFields(
   fields: readonly (readonly [string, JsonSchema])[],
   answer: unknown,

@@ -10,33 +10,33 @@ interface RowError {
   readonly operator: DecoderName;
   readonly chunkId: string;
   readonly fault: DecoderFault;
-  /** One lower-case sentence without any text of the passage or the model. */
+  /** One lower-case sentence without text of the passage or the model. */
   readonly message: string;
 }
 
 export interface DecodedColumn {
-  /** One for each passage, in their order; null where it failed. */
+  /** One value per passage, in order; null if it failed. */
   readonly values: readonly unknown[];
   readonly errors: readonly RowError[];
 }
 
-/** For whom an operator asks, and until when. */
+/** Subject and deadline of a decoder call. */
 export interface DecoderCaller {
   readonly subject: string;
-  /** Deadline of the last answer, on the clock of `performance.now()`; rows without one are then errors. */
+  /** Deadline of the last answer, as of `performance.now()`; rows without an answer are then errors. */
   readonly until: number;
   readonly signal: AbortSignal | null;
-  /** Told once what was spent, also where it is stopped. */
+  /** Called once with the usage, also if the call is aborted. */
   readonly spend: (
     spent: Readonly<ChatUsage> & { readonly passages: number; readonly known: number },
   ) => void;
 }
 
-/** Failures in a row, after their retries, after which the endpoint is taken to be down. */
+/** Failures in a row, after retries, until the endpoint is considered down. */
 const DOWN_AFTER = 3;
 
 /**
- * Checks a decoder operator's arguments without asking anything, so that a bad call fails before retrieval.
+ * Checks a decoder operator's arguments without a request, so that a bad call fails before retrieval.
  *
  * @throws InvalidArgument
  */
@@ -45,10 +45,10 @@ export function checkDecoder(operator: DecoderName, values: ArgumentValues): voi
 }
 
 /**
- * The column of one decoder operator, one passage a request. What fails for one passage is null there and an error
- * beside it, and so is what has no answer when the time is up: what was asked until then was paid for, and is given.
+ * Computes the column of a decoder operator, with one request per passage. A passage that fails, or has no answer at
+ * the deadline, has the value null and an error; answers received until then are returned.
  *
- * @throws InvalidArgument; what `by.signal` aborts with
+ * @throws InvalidArgument; the reason of `by.signal`
  */
 export async function runDecoder(
   operator: DecoderName,
@@ -78,16 +78,15 @@ export async function runDecoder(
 }
 
 const LATE = new DecoderFailure('late', 'the time of the question was up');
-/** Longest delay of a timer. */
+/** Maximum delay of a timer. */
 const LONGEST_MS = 2_147_483_647;
 
-/** One operator over its passages. */
 class DecodeRun {
   readonly column: unknown[];
   readonly faults: (readonly DecoderFailure[])[];
   readonly spent: ChatUsage = nothingSpent();
   known = 0;
-  /** Passages that were sent. */
+  /** Number of passages sent. */
   sent = 0;
   readonly #task: DecoderTask;
   readonly #passages: readonly DecoderPassage[];
@@ -127,7 +126,7 @@ class DecodeRun {
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 
-  /** Fills in what the model has answered before; gives the rest. */
+  /** Fills in cached answers; returns the other passages. */
   #unknown(): readonly PendingPassage[] {
     return this.#passages.flatMap((passage, index): readonly PendingPassage[] => {
       const question = this.#task.question(passage);
@@ -146,7 +145,7 @@ class DecodeRun {
     return budget === null || wanted === 0 ? wanted : budget.take(this.#subject, wanted);
   }
 
-  /** Throws what the question is stopped with. */
+  /** Throws the reason of the signal. */
   async #one({ index, passage, question, body, key }: PendingPassage): Promise<void> {
     if (this.#failedInRow >= DOWN_AFTER) return this.#failed(index, DOWN);
     const spent = nothingSpent();
@@ -192,7 +191,7 @@ function nothingSpent(): ChatUsage {
   return { requests: 0, promptTokens: 0, answerTokens: 0 };
 }
 
-/** A passage that the model has not answered for yet. */
+/** A passage without a cached answer. */
 interface PendingPassage {
   readonly index: number;
   readonly passage: DecoderPassage;

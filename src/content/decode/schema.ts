@@ -5,7 +5,7 @@ import { InvalidArgument } from '../../model/facets/arguments.js';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Features allowed in a caller's schema. No patterns (they can run for ever), no formats, no references. */
+/** Keywords allowed in a caller's schema. No patterns (they may never end), no formats, no references. */
 const KEYWORDS: ReadonlySet<string> = new Set([
   ...[
     'type',
@@ -24,7 +24,7 @@ const DEEPEST = 8;
 const MOST_PROPERTIES = 200;
 
 /**
- * The schema of an object, within what we take.
+ * Checks the schema of an object against our limits.
  *
  * @throws InvalidArgument
  */
@@ -62,18 +62,18 @@ function checkSchema(operator: string, schema: unknown, depth: number): void {
   if (Array.isArray(anyOf)) for (const one of anyOf) checkSchema(operator, one, depth + 1);
 }
 
-/** Of these alone, so it is loaded with the first one, or with the settings that let anybody ask for them. */
+/** Loaded on first use: only decoders need it. */
 const loadAjv = () => createRequire(import.meta.url)('ajv') as typeof import('ajv');
 
 const MOST_COMPILED = 100;
 const compiled = new LRUCache<string, (value: unknown) => boolean>({ max: MOST_COMPILED });
 
-/** Compiled once for each text of a schema; the one unused for longest is forgotten first. */
+/** Compiled once per text of a schema; least recently used ones are dropped. */
 export function compiledSchema(schema: JsonSchema): (value: unknown) => boolean {
   const key = JSON.stringify(schema);
   const known = compiled.get(key);
   if (known !== undefined) return known;
-  // One Ajv for each schema, as an Ajv keeps all that it ever compiled.
+  // One Ajv per schema, since an Ajv keeps everything it has compiled.
   const validate = new (loadAjv().Ajv)({ strict: false, validateFormats: false, logger: false }).compile(
     schema,
   );

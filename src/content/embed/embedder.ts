@@ -3,36 +3,36 @@ import { ContentError } from '../content-error.js';
 /** Format of an embedder's vectors in a store. */
 export type VectorLayout = LexicalLayout | DenseLayout;
 
-/** Hashed BM25 weights for retrieval and hashed n-grams for the operators. */
+/** Hashed BM25 weights for retrieval, and hashed n-grams for operators. */
 interface LexicalLayout {
   readonly kind: 'lexical';
   readonly dimensions: number;
-  /** `halfvec` says whole numbers up to 2,048 exactly, in half the room. */
+  /** `halfvec` represents whole numbers up to 2,048 exactly, in half the space. */
   readonly type: 'vector' | 'halfvec';
 }
 
-/** One vector for both. */
+/** One vector for retrieval and operators. */
 export interface DenseLayout {
   readonly kind: 'dense';
   readonly dimensions: number;
   readonly type: 'vector' | 'halfvec';
 }
 
-/** Some models want to know which side of the search a text is on. */
+/** Side of a search that a text is on; some models distinguish them. */
 export type TextRole = 'document' | 'query';
 
 /**
- * Turns texts into vectors, in the order of the texts. Those of a dense layout have unit norm; those of the
- * lexical one have none, so compare them by cosine.
+ * Turns texts into vectors, in the order of the texts. Vectors of a dense layout have unit norm; those of the
+ * lexical one do not, so compare them by cosine.
  */
 export interface Embedder {
-  /** As the manifest names it. */
+  /** Name in the manifest. */
   readonly model: string;
-  /** Changes whenever vectors do; a store made under another fingerprint is not read. */
+  /** Changes whenever vectors do; a store with another fingerprint is not read. */
   readonly fingerprint: string;
   readonly layout: VectorLayout;
   /**
-   * @returns one vector of `layout.dimensions` for each text
+   * @returns one vector of `layout.dimensions` per text
    * @throws ContentError `endpoint`, `malformedAnswer`
    */
   embed(texts: readonly string[], role: TextRole, signal?: AbortSignal): Promise<readonly Float32Array[]>;
@@ -40,9 +40,9 @@ export interface Embedder {
 }
 
 /**
- * A vector of unit norm from what a model answered.
+ * Normalizes a vector of a model's answer.
  *
- * @throws ContentError `malformedAnswer` where the width differs, a number is not finite, or the norm is 0
+ * @throws ContentError `malformedAnswer` if the width differs, a number is not finite, or the norm is 0
  */
 export function unitVector(values: ArrayLike<number>, width: number | null): Float32Array {
   if (values.length === 0 || (width !== null && values.length !== width)) {
@@ -60,7 +60,7 @@ export function malformed(what: string): ContentError {
   return new ContentError('malformedAnswer', `the embedding model answered ${what}`);
 }
 
-/** At most `limit` UTF-16 units, without half a character at the end. */
+/** At most `limit` UTF-16 units, without splitting a surrogate pair. */
 export function cut(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const unit = text.charCodeAt(limit - 1);

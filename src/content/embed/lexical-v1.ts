@@ -4,7 +4,7 @@ import { NGRAM_DIMENSIONS, ngramVector } from '../lexical/ngrams.js';
 import { TERM_SPACE } from '../lexical/terms.js';
 import type { Embedder } from './embedder.js';
 
-/** The offline default: no model, no network. `embed` gives the n-gram vectors; BM25 has its own columns. */
+/** Offline default without a model or a network. `embed` returns n-gram vectors; BM25 has separate columns. */
 export const lexicalEmbedder: Embedder = Object.freeze({
   model: LEXICAL_MODEL,
   fingerprint: `${LEXICAL_MODEL};porter;bm25 ${K1} ${B};${TERM_SPACE};ngrams 3-5 ${NGRAM_DIMENSIONS};r3`,

@@ -10,17 +10,16 @@ import type { TransformersModel } from './transformers.js';
 const IN_PROCESS = 'transformers:';
 
 export interface EmbedderSettings {
-  /** Serves every model that is neither built in nor in-process; null where none is configured. */
+  /** Server of all models that are neither built in nor in-process; null if none is configured. */
   readonly endpoint: Omit<EmbeddingEndpoint, 'model'> | null;
   readonly transformers?: Omit<TransformersModel, 'model'>;
 }
 
 /**
- * The embedder that a facet's `embedding.model` names: `lexical-v1`, `words-v1` or `sentences-v1`,
+ * Opens the embedder named by a facet's `embedding.model`: `lexical-v1`, `words-v1` or `sentences-v1`,
  * `transformers:<model>`, or a model of the configured endpoint.
  *
- * @throws ContentError `unknownModel` where no endpoint is configured; `notInstalled`, `endpoint`,
- * `malformedAnswer`
+ * @throws ContentError `unknownModel` if no endpoint is configured; `notInstalled`, `endpoint`, `malformedAnswer`
  */
 export async function openEmbedder(
   model: string,
@@ -57,7 +56,7 @@ export async function openEmbedder(
   );
 }
 
-/** Of a facet that says nothing of it. */
+/** Settings of a facet without `embedding` options. */
 const AS_IT_IS: FacetEmbedding = Object.freeze({
   endpoint: null,
   dimensions: null,

@@ -2,21 +2,20 @@ import type { EmbeddingProtocol } from '../../model/manifest/index.js';
 import { type HttpEndpoint, member, postJson } from '../http.js';
 import { cut, type DenseLayout, type Embedder, malformed, type TextRole, unitVector } from './embedder.js';
 
-/** Request to an embedding server, independent of its protocol. */
 interface EmbeddingRequest {
   readonly model: string;
   readonly texts: readonly string[];
   readonly role: TextRole;
-  /** Sent only where given: many servers refuse what they do not know. */
+  /** Sent only if given: many servers refuse unknown members. */
   readonly dimensions: number | undefined;
 }
 
 /** Protocol of one kind of embedding server. */
 interface EmbeddingShape {
-  /** Below the endpoint's URL. */
+  /** Path below the endpoint's URL. */
   readonly path: string;
   body(request: EmbeddingRequest): unknown;
-  /** The lists of numbers, in the order of the texts. @throws ContentError `malformedAnswer` */
+  /** Vectors in the order of the texts. @throws ContentError `malformedAnswer` */
   vectors(answer: unknown, count: number): readonly unknown[];
 }
 
@@ -26,7 +25,7 @@ const SHAPES: Readonly<Record<EmbeddingProtocol, EmbeddingShape>> = {
     body: ({ model, texts, dimensions }) => ({
       model,
       input: texts,
-      // Servers that ignore `base64` would give vectors of a quarter of the width, and no error.
+      // Servers that ignore `base64` would return vectors of a quarter of the width, without an error.
       encoding_format: 'float',
       ...(dimensions !== undefined && { dimensions }),
     }),
@@ -51,7 +50,7 @@ const SHAPES: Readonly<Record<EmbeddingProtocol, EmbeddingShape>> = {
     }),
     vectors: (answer, count) => listed(member(answer, 'embeddings'), count),
   },
-  // The server has one model, which it does not want to be told.
+  // The server has one model and is not sent its name.
   tei: {
     path: '/embed',
     body: ({ texts, dimensions }) => ({
@@ -67,7 +66,7 @@ function shapeOf(protocol: EmbeddingProtocol): EmbeddingShape {
   return SHAPES[protocol];
 }
 
-/** Objects that say which text they are of. */
+/** Vectors of objects that have the index of their text. */
 function numbered(data: unknown, count: number): readonly unknown[] {
   if (!Array.isArray(data)) throw malformed('no `data`');
   if (data.length !== count) throw malformed(`${data.length} vectors for ${count} texts`);
@@ -88,18 +87,18 @@ function listed(vectors: unknown, count: number): readonly unknown[] {
   return vectors;
 }
 
-/** A server of embeddings, and how its vectors are kept. */
+/** An embedding server, and how its vectors are stored. */
 export interface EmbeddingEndpoint extends HttpEndpoint {
   readonly model: string;
-  /** Protocol name. Default `openai`. */
+  /** Default: `openai`. */
   readonly protocol?: EmbeddingProtocol;
-  /** Sent only where given: many servers refuse what they do not know. */
+  /** Sent only if given: many servers refuse unknown members. */
   readonly dimensions?: number;
-  /** UTF-16 units of one text that are sent. Default 8,000. */
+  /** Maximum length of a text that is sent, in UTF-16 units. Default: 8,000. */
   readonly maxChars?: number;
-  /** Texts of one request, 32 at most. Default 32. */
+  /** Texts per request, at most 32. Default: 32. */
   readonly batch?: number;
-  /** Put before each text, for models that were trained with one. */
+  /** Prefix of each text, for models that were trained with one. */
   readonly prefixes?: { readonly document: string; readonly query: string };
   readonly store?: Partial<Pick<DenseLayout, 'type'>>;
 }
@@ -108,7 +107,7 @@ const LARGEST_BATCH = 32;
 const DEFAULT_MAX_CHARS = 8_000;
 
 /**
- * Asks the endpoint once, to learn the width of its vectors.
+ * Sends one request, to learn the width of the vectors.
  *
  * @throws ContentError `endpoint`, `malformedAnswer`
  */
@@ -135,7 +134,7 @@ export async function openEmbeddingEndpoint(endpoint: EmbeddingEndpoint): Promis
   };
 }
 
-/** The address is no part of it: a model that moves house gives the same vectors. */
+/** Without the URL: a model that moves to another server returns the same vectors. */
 function fingerprintOf(endpoint: EmbeddingEndpoint, dimensions: number): string {
   const { model, protocol = 'openai', prefixes, maxChars = DEFAULT_MAX_CHARS, store } = endpoint;
   return `${protocol};${JSON.stringify([model, dimensions, prefixes ?? null, maxChars, store ?? null])};r1`;
@@ -151,7 +150,7 @@ async function askEndpoint(
   const { model, dimensions } = endpoint;
   const limit = endpoint.maxChars ?? DEFAULT_MAX_CHARS;
   const shape = shapeOf(endpoint.protocol ?? 'openai');
-  // Some endpoints refuse an empty text, and none says anything of it.
+  // Some endpoints refuse an empty text.
   const sent = texts.map((text) => cut(text, limit) || ' ');
   const answer = await postJson(
     endpoint,

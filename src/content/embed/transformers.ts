@@ -2,19 +2,19 @@ import { ContentError } from '../content-error.js';
 import type { DenseLayout, Embedder } from './embedder.js';
 import { cut, unitVector } from './embedder.js';
 
-/** A model that runs in this process, by `@huggingface/transformers`, which the operator installs beside us. */
+/** A model that runs in this process with `@huggingface/transformers`, which the operator installs. */
 export interface TransformersModel {
-  /** As in `Xenova/all-MiniLM-L6-v2`. */
+  /** For example `Xenova/all-MiniLM-L6-v2`. */
   readonly model: string;
   readonly pooling?: 'mean' | 'cls';
-  /** Default `q8`. */
+  /** Default: `q8`. */
   readonly dtype?: string;
   readonly maxChars?: number;
   readonly prefixes?: { readonly document: string; readonly query: string };
   readonly store?: Partial<Pick<DenseLayout, 'type'>>;
 }
 
-/** The part of the package that is used. */
+/** Used part of the package. */
 interface TransformersModule {
   pipeline(task: string, model: string, options: Record<string, unknown>): Promise<FeatureExtraction>;
 }
@@ -35,10 +35,10 @@ const BATCH = 16;
 const DEFAULT_MAX_CHARS = 4_000;
 
 /**
- * Loads the package and the model; the first time, the package downloads the model.
+ * Loads the package and the model; the package downloads the model the first time.
  *
- * @param load for tests: what stands in for the package
- * @throws ContentError `notInstalled`, `endpoint` where the model cannot be loaded, `malformedAnswer`
+ * @param load for tests: replaces the package
+ * @throws ContentError `notInstalled`, `endpoint` if the model cannot be loaded, `malformedAnswer`
  */
 export async function openTransformers(
   options: TransformersModel,
@@ -72,7 +72,7 @@ export async function openTransformers(
 }
 
 async function importPackage(): Promise<unknown> {
-  // Not a literal: the package is optional, and the types of a build without it must hold.
+  // Not a literal: the package is optional, and a build without it must type-check.
   const name: string = PACKAGE;
   try {
     return await import(name);

@@ -21,7 +21,7 @@ import { type Derivation, derivedRows } from './derive.js';
 import { contentHash, type ServedDocument, serveDocument, servedHash, servedId } from './served.js';
 import type { SourceRow } from './source.js';
 
-/** Inputs shared by the batches of a run. */
+/** State shared by the batches of a run. */
 export interface IndexContext {
   readonly system: SystemEngine;
   readonly facet: Facet;
@@ -40,7 +40,7 @@ export interface BatchResult {
   readonly added: number;
   readonly changed: number;
   readonly chunks: number;
-  /** Documents whose key, which stays as it is, holds a declared value. */
+  /** Documents whose key, which is kept, contains a declared value. */
   readonly keysWithValues: number;
 }
 
@@ -57,7 +57,7 @@ interface Work {
   readonly redactor: Redactor;
 }
 
-/** Indexes what is new or changed in `documents`: one transaction, and none where nothing is. */
+/** Indexes new and changed documents in one transaction, or in none if there are none. */
 export async function indexBatch(
   context: IndexContext,
   documents: readonly SourceRow[],
@@ -167,7 +167,7 @@ async function writeBatch(
   );
 }
 
-/** Also what the store has to forget: documents that left the source. */
+/** Removes documents that are no longer in the source. */
 export async function removeDocuments(
   tx: SystemQueries,
   context: IndexContext,
@@ -181,7 +181,7 @@ export async function removeDocuments(
   );
 }
 
-/** A store that is being built has its words counted at its end, at once. */
+/** Words of a store that is being built are counted once, at its end. */
 async function countWordsOf(
   tx: SystemQueries,
   { run, embedder }: IndexContext,

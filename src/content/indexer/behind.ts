@@ -7,31 +7,31 @@ import { STORES } from '../store/ddl.js';
 import { contentHash, servedId } from './served.js';
 import { documentPages } from './source.js';
 
-/** Rows of a source that its store does not have as they are now. */
+/** Differences between a source and its store. */
 interface RowsBehind {
   readonly added: number;
   readonly changed: number;
   readonly removed: number;
 }
 
-/** Indexing state of a facet version. For the operator alone: it counts rows regardless of policy. */
+/** Indexing state of a facet version. For the operator only: it counts rows regardless of policy. */
 export interface IndexStanding {
   readonly facet: string;
   readonly version: string;
-  /** `stale`: it was made by other rules than the manifest has now, or cut otherwise. */
+  /** `stale`: built under other rules than the manifest has now, or cut differently. */
   readonly state: 'missing' | 'building' | 'stale' | 'ready';
   readonly documents: number;
   readonly chunks: number;
   /** As `StoreState.indexedAt`. */
   readonly indexedAt: string | null;
-  /** Null but of a store that is ready: `osl index` makes any other one anew. */
+  /** Null unless the store is ready: `osl index` rebuilds any other. */
   readonly behind: RowsBehind | null;
 }
 
 const PAGE = 50;
 
 /**
- * Lag of a facet version's store behind its source, by reading all of it as a run does; nothing is written.
+ * Compares a facet version's store with its source, which it reads completely; writes nothing.
  *
  * @throws ContentError `notInstalled`, `unknownDetector`, `unknownCountry`; UpstreamFailure
  */

@@ -12,12 +12,12 @@ import type { Redactor } from '../redact/redactor.js';
 import { integersText, vectorText } from '../store/settled.js';
 import type { ServedDocument } from './served.js';
 
-/** Rows of `storeColumns`, as COPY takes them. */
+/** Values of `storeColumns`, in the text format of COPY. */
 export type ChunkRow = readonly (string | null)[];
 
 const ORDINAL_DIGITS = 6;
 
-/** `doc_id#000012`: sorts by document, then by place, in the "C" collation. */
+/** `doc_id#000012`: sorts by document, then by position, in the "C" collation. */
 export function chunkId(documentId: string, ordinal: number): string {
   return `${documentId}#${`${ordinal}`.padStart(ORDINAL_DIGITS, '0')}`;
 }
@@ -27,19 +27,19 @@ interface Chunk {
   readonly text: string;
 }
 
-/** Chunks of a document: row `i` belongs to vector `i`, in the order of the text. */
+/** Chunks of a document in text order; `rows[i]` belongs to `vectors[i]`. */
 export interface ChunkedDocument {
   readonly rows: readonly ChunkRow[];
   readonly vectors: readonly Float32Array[];
 }
 
-/** A document as it is served, and the rules by which it is cut. */
+/** A served document with its redaction rules, which limit where it may be cut. */
 export interface CuttableDocument {
   readonly document: ServedDocument;
   readonly redactor: Redactor;
 }
 
-/** The average length that BM25 divides by in a store whose first documents are like these. */
+/** Average length for BM25 in a store whose first documents are these. */
 export async function lengthOf(facet: Facet, documents: readonly CuttableDocument[]): Promise<number> {
   const words = await wordRules(facet.language);
   const chunks = documents.flatMap(({ document, redactor }) => chunksOf(facet, document, redactor));
@@ -48,7 +48,7 @@ export async function lengthOf(facet: Facet, documents: readonly CuttableDocumen
 }
 
 /**
- * Cuts and embeds `documents`, in their order, each by its own rules.
+ * Cuts and embeds `documents`, in order.
  *
  * @param average the store's average length
  */

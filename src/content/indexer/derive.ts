@@ -8,19 +8,18 @@ import { type ChunkRow, chunkId } from './chunks.js';
 import type { ServedDocument } from './served.js';
 
 /**
- * Chunks of a document that its attributes rest on: the first ones, where a text says what it is about. What comes
- * later (a reference, a licence) says it less well: see decision 19.
+ * Number of chunks that attributes are derived from: the first ones, where a text states its topic. Later ones
+ * (references, licences) are less reliable: see decision 19.
  */
 const OPENING_CHUNKS = 4;
 
-/** One derived attribute, ready to be taken from a document. */
 export interface Derivation {
   readonly attribute: string;
-  /** Null where the document says nothing that is sure enough. */
+  /** Null if the document supports no value with enough certainty. */
   readonly derive: (vector: Float32Array) => { readonly value: unknown; readonly score: number } | null;
 }
 
-/** Embeds the labels of what is derived from `facet` when first asked to. */
+/** Embeds the labels of a facet's derived attributes on first use. */
 export function derivationsOf(
   facet: Facet,
   embedder: Embedder,
@@ -72,7 +71,7 @@ function found(
   }
 }
 
-/** Rows of `DERIVED_COLUMNS`: of each attribute that the document has, one for each chunk that it rests on. */
+/** Rows of `DERIVED_COLUMNS`: for each derived attribute, one row per supporting chunk. */
 export function derivedRows(
   { id, key }: ServedDocument,
   vectors: readonly Float32Array[],
@@ -97,7 +96,7 @@ export function derivedRows(
   });
 }
 
-/** The mean is one of directions: a longer chunk does not count for more. */
+/** Normalized, so that a longer chunk does not count for more in the mean. */
 function unit(vector: Float32Array): Float32Array {
   let squares = 0;
   for (const x of vector) squares += x * x;

@@ -1,7 +1,7 @@
 /**
- * The text of an HTML document, as a reader sees it: without tags, comments, scripts and styles, headings as Markdown
- * writes them, entities as their characters. It is made before anything is redacted, so that a value that markup tears
- * apart is found. Linear in the length of the document.
+ * Text of an HTML document as a reader sees it: without tags, comments, scripts and styles; headings as Markdown,
+ * entities as characters. Applied before redaction, so that a value split by markup is found. Linear in the length
+ * of the document.
  */
 export function htmlText(html: string): string {
   const parts: string[] = [];
@@ -24,9 +24,7 @@ export function htmlText(html: string): string {
 
 const TAG_BEGINS = /^(?:[a-z!?]|\/[a-z])/i;
 const NAME = /^\/?[a-z][a-z0-9]*/i;
-/** Elements without readable text. */
 const UNREAD: ReadonlySet<string> = new Set(['script', 'style', 'template']);
-/** Elements that begin a new line. */
 const BLOCKS: ReadonlySet<string> = new Set(
   (
     'address article aside blockquote dd details div dl dt fieldset figcaption figure footer form header hr main nav ' +
@@ -41,7 +39,7 @@ interface Tag {
   readonly end: number;
 }
 
-/** The tag or comment that begins at `open`; a `>` comes behind it. */
+/** The tag or comment that begins at `open`; a `>` follows it. */
 function tagAt(html: string, open: number): Tag {
   if (html.startsWith('<!--', open)) return { stands: '', end: behind(html, '-->', open + 4) };
   const end = behind(html, '>', open);
@@ -50,7 +48,7 @@ function tagAt(html: string, open: number): Tag {
   return { stands: standsFor(name), end };
 }
 
-/** To the end where it is not closed, as browsers read it. */
+/** An unclosed tag extends to the end, as in browsers. */
 function behind(html: string, mark: string, from: number): number {
   const at = html.indexOf(mark, from);
   return at < 0 ? html.length : at + mark.length;
@@ -73,7 +71,7 @@ function standsFor(name: string): string {
   return BLOCKS.has(plain) ? '\n\n' : '';
 }
 
-/** Names of U+00A0 to U+00FF, in their order. */
+/** Names of U+00A0 to U+00FF, in order. */
 const LATIN_1 = (
   'nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 acute micro ' +
   'para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil ' +

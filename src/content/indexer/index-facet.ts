@@ -31,11 +31,10 @@ import { derivationsOf } from './derive.js';
 import { serveDocument } from './served.js';
 import { countDocuments, documentPages, someDocuments, type UnreadableDocument } from './source.js';
 
-/** Indexing progress of one facet version. */
 export interface IndexProgress {
   readonly facet: string;
   readonly version: string;
-  /** Documents looked at, of how many. */
+  /** Documents processed, of `total`. */
   readonly done: number;
   readonly total: number;
   /** Chunks written so far. */
@@ -47,7 +46,7 @@ export interface IndexProgress {
 
 export type OnIndexProgress = (progress: IndexProgress) => void;
 
-/** A clock of milliseconds from `start`; the rate is over the whole run, so that it is steady. */
+/** The rate is an average over the whole run, so that it is steady. */
 function progressOf(
   place: Pick<IndexProgress, 'facet' | 'version' | 'total'>,
   done: number,
@@ -68,16 +67,16 @@ function progressOf(
 
 export interface IndexOptions {
   readonly embedder: Embedder;
-  /** Default: all that the facet declares, in order. */
+  /** Default: all declared versions, in order. */
   readonly versions?: readonly string[];
-  /** Documents of one transaction. Default 50. */
+  /** Documents per transaction. Default: 50. */
   readonly batch?: number;
-  /** Folded letters that a declared value needs to be looked for. Default 3. */
+  /** Minimum length of a declared value that is searched for, in folded letters. Default: 3. */
   readonly minLength?: number;
   readonly signal?: AbortSignal;
   /**
-   * Start of the indexing round, recorded in the stores; now unless told. Null: they go on telling
-   * what they told, because a changed row brought the round about.
+   * Start of the indexing round, recorded in the stores. Default: now. Null: the recorded time is kept, because a
+   * changed row caused the round.
    */
   readonly readAt?: Date | null;
 }
@@ -85,27 +84,27 @@ export interface IndexOptions {
 export interface IndexSummary {
   readonly facet: string;
   readonly version: string;
-  /** In the store now. */
+  /** Documents in the store now. */
   readonly documents: number;
   readonly chunks: number;
   /** Documents of this run. */
   readonly added: number;
   readonly changed: number;
   readonly removed: number;
-  /** Documents of the source that gave no text: they are not in the store. */
+  /** Documents of the source without readable text; not in the store. */
   readonly unreadable: readonly UnreadableDocument[];
   readonly redactions: {
-    /** Replaced in this run, by sensitivity label or detector. */
+    /** Replacements in this run, by sensitivity label or detector. */
     readonly byKind: Readonly<Record<string, number>>;
-    /** Distinct declared values looked for. */
+    /** Distinct declared values searched for. */
     readonly values: number;
-    /** Declared values that are not looked for, by reason. */
+    /** Declared values not searched for, by reason. */
     readonly exceptions: Readonly<Partial<Record<Exception, number>>>;
-    /** Declared columns whose type cannot be looked for. */
+    /** Declared columns whose type cannot be searched for. */
     readonly skippedColumns: readonly SkippedColumn[];
-    /** Declared values that probably are words. */
+    /** Declared values that are probably ordinary words. */
     readonly words: readonly ProbableWord[];
-    /** Documents whose entity key, which stays as it is, holds a declared value. */
+    /** Documents whose entity key, which is kept, contains a declared value. */
     readonly keysWithValues: number;
   };
   readonly tookMs: number;
@@ -114,12 +113,12 @@ export interface IndexSummary {
 const DEFAULT_BATCH = 50;
 
 /**
- * Brings the stores of a facet up to its source: one after another, each in batches that are transactions of
- * their own. A run that was killed goes on where it was; a store that is ready stays readable all the while, also where
- * its settings changed: then another is built beside it.
+ * Brings the stores of a facet up to date with its source, one after the other, in batches of one transaction each.
+ * A killed run is continued by the next. A ready store stays readable meanwhile; if its settings changed, another is
+ * built beside it.
  *
- * @throws ContentError `unknownVersion`, `unknownDetector`, `documentIds`, `vectorExtension`, `tooWide`, `overtaken`,
- * and those of the embedder; UpstreamFailure; what `signal` aborts with
+ * @throws ContentError `unknownVersion`, `unknownDetector`, `documentIds`, `vectorExtension`, `tooWide`,
+ * `overtaken`, and those of the embedder; UpstreamFailure; the reason of `signal`
  */
 export async function indexFacet(
   system: SystemEngine,
@@ -194,7 +193,7 @@ async function indexVersion(
   };
 }
 
-/** Documents whose passages are measured: a mean is known well enough from so many. */
+/** Sample size: documents whose passages are measured. */
 const MEASURED = 2_000;
 
 /** Average length for BM25 in a new store; ignored if the store exists. */
@@ -213,7 +212,7 @@ async function firstLength(
   const rules = await redactors.forKeys(sources.map((d) => d.key));
   const documents = sources.map((source) => {
     const redactor = rules(source.key);
-    // Neither the stand-in of an id nor a count is kept.
+    // Neither the pseudonym of an id nor the counts are used here.
     return { document: serveDocument(facet, source, redactor, '', new Map()), redactor };
   });
   return lengthOf(facet, documents);
@@ -250,14 +249,14 @@ async function indexPages(
   return { seen, added, changed, keysWithValues, unreadable };
 }
 
-/** Removes what left the source, and opens a store that was being built. One transaction. */
+/** Removes documents that left the source and opens a new store, in one transaction. */
 async function finish(
   context: IndexContext,
   seen: ReadonlySet<string>,
   readAt: Date | null,
 ): Promise<{ documents: number; chunks: number; removed: number }> {
   const { system, facet, run, embedder } = context;
-  // Before the store is opened: a gateway may have it take its predecessor's place at once.
+  // Before the store is opened: a gateway may replace its predecessor at once.
   await system.grantRead(STORE_SCHEMA);
   return system.transaction(async (tx) => {
     const gone = await goneDocuments(tx, run, seen);
@@ -282,7 +281,7 @@ async function finish(
   });
 }
 
-/** Ids of documents that the store holds and the source does not. */
+/** Ids of documents that are in the store but not in the source. */
 async function goneDocuments(
   tx: SystemQueries,
   run: IndexRun,

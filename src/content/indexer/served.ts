@@ -10,15 +10,13 @@ export interface ServedDocument {
   readonly key: string | null;
   readonly text: string;
   readonly metadata: readonly (string | null)[];
-  /** Names of fields, in their order. */
+  /** Names of fields, in order. */
   readonly redactedFields: readonly string[];
 }
 
 /**
- * Applies a version's redaction to a whole document.
- *
- * The entity key stays in the clear unless its own column carries a label: it joins the passage to an entity,
- * whose key column has a policy of its own.
+ * Applies a version's redaction to a whole document. The entity key is kept unless its own column has a label: it
+ * joins the passage to an entity, whose key column is subject to policy.
  */
 export function serveDocument(
   facet: Facet,
@@ -45,7 +43,7 @@ export function serveDocument(
   };
 }
 
-/** The id itself, or a stand-in that is stable in this store where the id holds what may not appear. */
+/** The id, or a pseudonym that is stable in this store if the id contains redacted values. */
 export function servedId(facet: Facet, id: string, redactor: Redactor, pseudonymKey: string): string {
   const clear =
     !isLabelled(facet.documentId.sensitivity, redactor) && !redactor.redact(id, new Map()).changed;
@@ -53,7 +51,7 @@ export function servedId(facet: Facet, id: string, redactor: Redactor, pseudonym
   return `redacted-${createHmac('sha256', pseudonymKey).update(id).digest('hex').slice(0, 24)}`;
 }
 
-/** A text column that is labelled as a whole is masked as a whole. */
+/** A labelled text column is masked as a whole. */
 function serveText(facet: Facet, text: string, redactor: Redactor, counts: RedactionCounts): string {
   if (!isLabelled(facet.text.sensitivity, redactor)) return redactor.redact(text, counts).text;
   return text === '' ? '' : MASK;
@@ -80,13 +78,13 @@ function isLabelled(sensitivity: string | null, redactor: Redactor): boolean {
   return sensitivity !== null && redactor.labels.has(sensitivity);
 }
 
-/** Over the source row and the dictionary: where it is as before, so is everything made from it. */
+/** Hash of the source row and the dictionary; if unchanged, so is everything derived from them. */
 export function contentHash(document: SourceRow, redactor: Redactor): string {
   const { id, key, text, metadata } = document;
   return hashOf([id, key, metadata, text, redactor.dictionaryHash]);
 }
 
-/** Over what is served: where it is as before, the chunks need not be made again. */
+/** Hash of what is served; if unchanged, the chunks are kept. */
 export function servedHash({ id, key, text, metadata, redactedFields }: ServedDocument): string {
   return hashOf([id, key, metadata, redactedFields, text]);
 }

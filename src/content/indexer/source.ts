@@ -6,7 +6,7 @@ import { htmlText } from './html-text.js';
 import type { PdfFault } from './pdf/pdf-thread.js';
 import { PdfThread } from './pdf/pdf-thread.js';
 
-/** A row of the facet's source; every value as Postgres writes it, the text without the markup of its format. */
+/** A row of the facet's source, with values in Postgres text format and the text without markup. */
 export interface SourceRow {
   readonly id: string;
   readonly key: string | null;
@@ -15,7 +15,7 @@ export interface SourceRow {
   readonly metadata: readonly (string | null)[];
 }
 
-/** A document that gave no text, and is left out. */
+/** A document without readable text, which is left out. */
 export interface UnreadableDocument {
   readonly id: string;
   readonly reason: PdfFault | 'too large';
@@ -23,20 +23,20 @@ export interface UnreadableDocument {
 
 export type OnUnreadable = (document: UnreadableDocument) => void;
 
-/** Bytes of a PDF that is read. */
+/** Maximum size of a PDF, in bytes. */
 const MOST_PDF_BYTES = 33_554_432;
-/** PDFs that are held at once. */
+/** PDFs per page of rows. */
 const PDF_PAGE = 4;
-/** PDFs that are read to learn of all: each costs far more than a text. */
+/** Number of sampled PDFs: each costs far more than a text. */
 const SOME_PDFS = 40;
 
-/** One for the process: its thread lives while a document is read, and holds nobody up after. */
+/** Shared by the process; an idle thread does not keep the process alive. */
 const pdfs = new PdfThread();
 
 /**
  * Number of documents in the source.
  *
- * @throws ContentError `documentIds` where an id is NULL or stands twice: paging by id would lose rows
+ * @throws ContentError `documentIds` if an id is NULL or not unique: paging by id would lose rows
  */
 export async function countDocuments(system: SystemQueries, facet: Facet): Promise<number> {
   const id = sqlName(facet.documentId.physical);
@@ -53,7 +53,7 @@ export async function countDocuments(system: SystemQueries, facet: Facet): Promi
 }
 
 /**
- * The rows in the order of their ids, `size` at a time.
+ * Rows in the order of their ids, at most `most` per page.
  *
  * @throws ContentError `notInstalled`
  */
@@ -77,7 +77,7 @@ export async function* documentPages(
   }
 }
 
-/** Some rows, chosen by a hash of their ids. */
+/** A sample of rows, chosen by a hash of their ids. */
 export async function someDocuments(
   system: SystemQueries,
   facet: Facet,
@@ -116,7 +116,7 @@ function columnsSql(facet: Facet): Sql {
   return sqlJoin(columns);
 }
 
-/** `t`, the text as the row has it; of a PDF in base64, null where it is too large, with its size, `n`. */
+/** Column `t`: the text, or a PDF as base64, null if it is too large; column `n`: size of a PDF. */
 function textSql({ text, format }: Facet): readonly Sql[] {
   const column = sqlName(text.physical);
   if (format !== 'pdf') return [sql`${column}::pg_catalog.text as t`];

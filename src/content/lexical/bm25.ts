@@ -3,13 +3,13 @@ import { TERM_SPACE, type TermCounts } from './terms.js';
 export const K1 = 1.2;
 export const B = 0.75;
 
-/** Characters of English text for each term that survives the stop list; measured on the bench's corpora. */
+/** Average characters of English text per term outside the stop list; measured on the benchmark's corpora. */
 const CHARS_PER_TERM = 8;
-/** Chunks break at paragraphs, so that the usual one is not full. */
+/** Chunks end at paragraphs, so a typical one is not full. */
 const USUAL_FILL = 0.75;
 
 /**
- * The average document length that BM25 divides by, for a store that is made of nothing.
+ * Average document length for BM25 in a store without documents.
  *
  * @param maxChars the facet's chunk size
  */
@@ -17,13 +17,13 @@ export function averageLength(maxChars: number): number {
   return Math.max(1, Math.round((maxChars * USUAL_FILL) / CHARS_PER_TERM));
 }
 
-/** Steps from a length to its double: a ranking hardly tells lengths apart that are nearer. */
+/** Steps per doubling of a length: rankings hardly depend on smaller differences. */
 const STEPS = 2;
 
 /**
- * The same for a store whose first passages have `lengths` terms: their mean, on a ladder of steps. A store has one
- * for ever, so that no document that comes or goes later shifts the scores of others; and as the ladder is coarse, those
- * of the first build hardly tell of each other (decision 75).
+ * The same for a store whose first passages have `lengths` terms: their mean, rounded to a step. It never changes,
+ * so that later documents do not shift the scores of others; and since steps are coarse, it reveals little about the
+ * first ones (decision 75).
  */
 export function measuredLength(lengths: readonly number[], maxChars: number): number {
   const sum = lengths.reduce((all, length) => all + length, 0);
@@ -32,8 +32,8 @@ export function measuredLength(lengths: readonly number[], maxChars: number): nu
 }
 
 /**
- * A chunk's side of BM25 as `sparsevec` text: term-frequency weights, no IDF in them. The inner product with
- * `lexicalQuery` is the score.
+ * BM25 weights of a chunk as `sparsevec` text: term frequencies without IDF. The inner product with `lexicalQuery`
+ * is the score.
  */
 export function lexicalWeights(terms: TermCounts, average: number): string {
   const norm = K1 * (1 - B + (B * terms.length) / average);
@@ -43,7 +43,7 @@ export function lexicalWeights(terms: TermCounts, average: number): string {
   });
 }
 
-/** Document frequencies over the rows that this caller may see, and no others. */
+/** Document frequencies among the rows that this caller may see only. */
 export interface PermittedStatistics {
   readonly documents: number;
   documentFrequency(termId: number): number;
@@ -52,18 +52,18 @@ export interface PermittedStatistics {
 export interface LexicalQuery {
   /** `sparsevec(1048576)` text; `-(lex <#> vector)` is the score. */
   readonly vector: string;
-  /** Ids of the terms that occur in permitted rows, ascending. A row with none of them scores 0: leave it out. */
+  /** Ids of the terms that occur in permitted rows, ascending. A row with none of them scores 0. */
   readonly termIds: readonly number[];
   /** Inverse document frequency of each term among these rows. */
   readonly rarities: readonly number[];
-  /** Largest contribution of each term to a score. */
+  /** Maximum contribution of each term to a score. */
   readonly mosts: readonly number[];
 }
 
 /**
- * The query's side of BM25 over `statistics`: of the terms of its text, as `termsOf` counts them.
+ * BM25 weights of a query over `statistics`.
  *
- * @returns null where none of `terms` occurs in a permitted row: then nothing matches
+ * @returns null if none of `terms` occurs in a permitted row
  */
 export function lexicalQuery(terms: TermCounts, statistics: PermittedStatistics): LexicalQuery | null {
   const found = terms.ids
@@ -77,7 +77,7 @@ export function lexicalQuery(terms: TermCounts, statistics: PermittedStatistics)
   return { vector, termIds, rarities, mosts: weights.map((weight) => weight * (K1 + 1)) };
 }
 
-/** Always above 0, also for a term in every row. */
+/** Always positive, even for a term in every row. */
 export function inverseFrequency(documents: number, frequency: number): number {
   return Math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5));
 }

@@ -11,11 +11,9 @@ const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;
 const LARGEST = 127;
 
 /**
- * Hashed character 3- to 5-grams and words. It knows nothing of the corpus: equal texts have equal vectors in
- * every store.
- *
- * The direction is what counts, not the length: components are whole numbers, so that sums of their products are
- * exact, in whatever order, and the text that goes to the store is short.
+ * Hashed character 3- to 5-grams and words. Independent of the corpus: equal texts have equal vectors in every
+ * store. Only the direction matters: components are whole numbers, so that sums of products are exact in any order
+ * and the stored text is short.
  *
  * @returns 1024 numbers; all 0 for a text without a letter or digit
  */
@@ -50,7 +48,7 @@ function add(sums: Float64Array, hash: number, weight: number): void {
   sums[at] = (sums[at] ?? 0) + (hash >>> 31 === 0 ? weight : -weight);
 }
 
-/** Damped once more, as what is in every word would drown the rest, and scaled to the largest component. */
+/** Dampens frequent grams, and scales to the largest component. */
 function scaled(sums: Float64Array): Float32Array {
   let largest = 0;
   for (let i = 0; i < sums.length; i++) largest = Math.max(largest, Math.abs(sums[i] ?? 0));

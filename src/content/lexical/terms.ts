@@ -5,25 +5,24 @@ import { CodePoints } from '../offsets.js';
 /** Size of the hashed vocabulary: term ids are 1 … 2²⁰, the positions of a `sparsevec(1048576)`. */
 export const TERM_SPACE = 1_048_576;
 
-/** A text as BM25 sees it. */
 export interface TermCounts {
   /** Distinct term ids, ascending. */
   readonly ids: readonly number[];
   /** Number of occurrences of `ids[i]`. */
   readonly counts: readonly number[];
-  /** Occurrences of all terms. */
+  /** Number of occurrences of all terms. */
   readonly length: number;
 }
 
 /**
- * The terms of a text: words without case and inflection, and the parts of words written likeThis.
- * Parts and whole both count, so that `parse args` finds `parseArgs` and the other way round.
+ * Terms of a text: words without case and inflection, and the parts of words written likeThis. Both parts and the
+ * whole count, so that `parse args` finds `parseArgs` and vice versa.
  */
 export function termsOf(text: string, rules: WordRules = ANY_LANGUAGE): TermCounts {
   return atOnce(termsInSteps(text, rules));
 }
 
-/** As `termsOf`, in steps of a few milliseconds, for texts of any length. */
+/** `termsOf` in steps of a few milliseconds, for texts of any length. */
 export function* termsInSteps(text: string, rules: WordRules): Generator<void, TermCounts> {
   const counts = new Map<number, number>();
   let length = 0;
@@ -37,15 +36,14 @@ export function* termsInSteps(text: string, rules: WordRules): Generator<void, T
   return { ids, counts: ids.map((id) => counts.get(id) ?? 0), length };
 }
 
-/** Occurrences of terms that one step of a work in steps looks at. */
+/** Occurrences of terms per step. */
 const STEP = 4_096;
 
-/** 1 … 2²⁰. */
 function termId(term: string): number {
   return (hash32(term, 0x811c9dc5) & (TERM_SPACE - 1)) + 1;
 }
 
-/** FNV-1a over UTF-16 units with murmur's finish, so that low bits are as good as high ones. */
+/** FNV-1a over UTF-16 units with murmur's finalizer, so that all bits are well distributed. */
 export function hash32(text: string, seed: number): number {
   let h = seed;
   for (let i = 0; i < text.length; i++) h = hashStep(h, text.charCodeAt(i));
@@ -62,18 +60,17 @@ export function hashEnd(state: number): number {
   return (h ^ (h >>> 16)) >>> 0;
 }
 
-/** Spans of one text at most, those that come first: nobody reads more, and an answer has many texts. */
+/** Maximum number of spans per text; the first ones are kept. */
 const MOST_SPANS = 100;
 
-/** Positions and counts of terms in a text. */
 interface Occurrences {
-  /** From and to in code points, the end not included: ascending, none touching another. */
+  /** Half-open ranges in code points, ascending and not adjacent. */
   readonly spans: readonly (readonly [number, number])[];
-  /** By term id, of those that occur. */
+  /** Number of occurrences by term id. */
   readonly counts: ReadonlyMap<number, number>;
 }
 
-/** Positions in `text` of the terms with these ids, counted as BM25 does. */
+/** Positions in `text` of the terms with these ids, counted as in BM25. */
 export function occurrencesOf(
   text: string,
   ids: ReadonlySet<number>,
@@ -82,7 +79,7 @@ export function occurrencesOf(
   const counts = new Map<number, number>();
   const points = new CodePoints(text);
   const spans: [number, number][] = [];
-  // Terms come in the order in which they begin: a word before its parts, a pair of letters before the next.
+  // Terms are ordered by start: a word before its parts, a pair of letters before the next.
   for (const { term, start, end } of placedTerms(text, rules)) {
     const id = termId(term);
     if (!ids.has(id)) continue;
@@ -96,7 +93,7 @@ export function occurrencesOf(
   return { spans: spans.slice(0, MOST_SPANS), counts };
 }
 
-/** The terms of a text by their ids, in its order: each as it is written there first, and how often it is there. */
+/** Terms of a text by id, in text order, with the first spelling and the number of occurrences. */
 export type WrittenTerms = ReadonlyMap<number, { readonly term: string; readonly times: number }>;
 
 /** Spelling of each term in `text`, computed in steps of a few milliseconds. */

@@ -1,7 +1,7 @@
 import { meanVector, type OperatorPassage } from './passage.js';
 import { Vectors } from './vectors.js';
 
-/** A label and the vectors of the texts that stand for it. */
+/** A label with the vectors of its texts. */
 export interface LabelVectors {
   readonly label: string;
   readonly prototypes: readonly Float32Array[];
@@ -12,7 +12,7 @@ export interface LabelScore {
   readonly score: number;
 }
 
-/** The label of the highest cosine to the mean of its prototypes; the first of equals; null below `minScore`. */
+/** Label with the highest cosine to the mean of its prototypes; the first of equals; null below `minScore`. */
 export function classify(
   passages: readonly OperatorPassage[],
   labels: readonly LabelVectors[],
@@ -22,14 +22,14 @@ export function classify(
   return passages.map((passage) => best(score(passage), minScore)?.label ?? null);
 }
 
-/** The highest score; the first of equals; null below `minScore`. */
+/** Highest score; the first of equals; null below `minScore`. */
 export function best(scores: readonly LabelScore[], minScore: number | null): LabelScore | null {
   let found: LabelScore | null = null;
   for (const scored of scores) if (found === null || scored.score > found.score) found = scored;
   return found === null || (minScore !== null && found.score < minScore) ? null : found;
 }
 
-/** All labels of at least `threshold`, by score, then in label order. */
+/** All labels with at least `threshold`, by score, then in label order. */
 export function tag(
   passages: readonly OperatorPassage[],
   labels: readonly LabelVectors[],
@@ -39,12 +39,12 @@ export function tag(
   return passages.map((passage) => atLeast(score(passage), threshold).map((s) => s.label));
 }
 
-/** All scores of at least `threshold`, the highest first, then in label order. */
+/** All scores of at least `threshold`, highest first, then in label order. */
 export function atLeast(scores: readonly LabelScore[], threshold: number): readonly LabelScore[] {
   return scores.filter((s) => s.score >= threshold).sort((a, b) => b.score - a.score); // a stable sort
 }
 
-/** Of each label, in their order, the cosine of a passage's vector to the mean of its prototypes. */
+/** Cosine of a passage's vector to the mean of each label's prototypes, in label order. */
 export function scorer(
   labels: readonly LabelVectors[],
 ): (passage: Pick<OperatorPassage, 'vector'>) => readonly LabelScore[] {

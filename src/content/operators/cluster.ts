@@ -4,9 +4,9 @@ const SEED = 0x2545f491;
 const MOST_ROUNDS = 50;
 
 /**
- * Groups by k-means over unit vectors, begun by k-means++ from a fixed seed.
+ * Groups passages by k-means over unit vectors, with k-means++ from a fixed seed.
  *
- * @returns 1 … `k`, numbered by the lowest chunk id of each group; fewer where there are fewer different passages
+ * @returns 1 … `k`, numbered by the lowest chunk id of each group; fewer if there are fewer different passages
  */
 export function cluster(passages: readonly OperatorPassage[], k: number): readonly number[] {
   return inIdOrder(passages, (sorted) => {
@@ -37,7 +37,7 @@ function unit(vector: Float32Array): Point {
   return point;
 }
 
-/** The first by the seed, each further one with a chance that grows with the distance to those before. */
+/** The first by the seed, each further one with a probability that grows with its distance to those before. */
 function firstCentres(points: readonly Point[], k: number): readonly Point[] {
   const random = xorshift(SEED);
   const centres: Point[] = [];
@@ -54,7 +54,7 @@ function firstCentres(points: readonly Point[], k: number): readonly Point[] {
         distances[i + j] = Math.min(distances[i + j] ?? 0, sums[j] ?? 0);
     }
     const total = distances.reduce((sum, d) => sum + d, 0);
-    if (total <= 1e-12) break; // all that are left equal a centre
+    if (total <= 1e-12) break; // all remaining points equal a centre
     next = drawn(distances, random() * total);
   }
   return centres;
@@ -69,7 +69,7 @@ function drawn(weights: Float64Array, at: number): number {
   return weights.length - 1;
 }
 
-/** Of each point the nearest centre, the first of equals. */
+/** Nearest centre of each point, the first of equals. */
 function assign(points: readonly Point[], centres: readonly Point[]): readonly number[] {
   const sums = new Float64Array(SIDE_BY_SIDE);
   return points.map((point) => {
@@ -108,14 +108,14 @@ function means(
   });
 }
 
-/** Sums that go on at a time, as one alone would wait for itself; `squaredUpTo` has as many. */
+/** Number of interleaved sums, which do not wait for each other; fixed in `squaredUpTo`. */
 const SIDE_BY_SIDE = 4;
-/** Numbers that are added before the sums are looked at. */
+/** Additions between comparisons with the limit. */
 const STRIDE = 64;
 
 /**
- * The squared distances of `point` to the four of `others` from `first` on, or parts of them as soon as all are known
- * to be more than `limit`: a sum of squares only grows. Past the end the last one stands again.
+ * Squared distances of `point` to the four of `others` from `first` on, or lower bounds once all exceed `limit`.
+ * Past the end, the last one is repeated.
  */
 function squaredUpTo(
   limit: number,
@@ -163,7 +163,7 @@ function renumbered(groups: readonly number[]): readonly number[] {
   });
 }
 
-/** [0, 1) from Marsaglia's xorshift of 32 bits. */
+/** Numbers in [0, 1) from Marsaglia's 32-bit xorshift. */
 function xorshift(seed: number): () => number {
   let x = seed;
   return () => {

@@ -23,7 +23,7 @@ export function dedup(passages: readonly OperatorPassage[], threshold: number): 
   });
 }
 
-/** INVARIANT: the root of a group is its lowest place. */
+/** INVARIANT: the root of a group is its lowest index. */
 function join(parents: number[], i: number, j: number): void {
   const [a, b] = [rootOf(parents, i), rootOf(parents, j)];
   parents[Math.max(a, b)] = Math.min(a, b);

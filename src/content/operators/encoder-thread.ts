@@ -4,27 +4,25 @@ import { FairSlots } from '../../base/threads/fair-slots.js';
 import { answerOf, startThread, type ThreadFailure } from '../../base/threads/thread.js';
 import type { ArgumentValues } from '../../model/facets/arguments.js';
 
-/** Input of an encoder operator. */
 export interface EncoderJob {
   readonly operator: EncoderName;
   readonly values: ArgumentValues;
   readonly query: string;
   readonly read: StoredVectors | OwnTexts;
-  /** The vectors of `encoderTexts`; null where the thread is to work them out, by `lexical-v1`. */
+  /** Vectors of `encoderTexts`; null if the thread computes them, with `lexical-v1`. */
   readonly embedded: readonly Float32Array[] | null;
 }
 
-/** Passages of a store. */
 interface StoredVectors {
   readonly kind: 'stored';
   readonly passages: readonly {
     readonly chunkId: string;
-    /** In Postgres' text format of `float4[]`. */
+    /** In Postgres text format of `float4[]`. */
     readonly vector: string;
   }[];
 }
 
-/** Texts that no store holds; the thread makes their vectors, by `lexical-v1`. Each is known by its place, from 0. */
+/** Texts that are in no store; the thread computes their vectors, with `lexical-v1`, and identifies them by index. */
 interface OwnTexts {
   readonly kind: 'texts';
   readonly texts: readonly string[];
@@ -34,7 +32,7 @@ export type FromEncoder =
   | { readonly kind: 'column'; readonly values: readonly unknown[] }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** The thread ended before it had a column: it took too long or too much memory, was stopped, or failed. */
+/** The thread ended before it had a result: it took too long or too much memory, was stopped, or failed. */
 export class EncoderEnded extends Error {
   override readonly name = 'EncoderEnded';
   readonly why: ThreadFailure | 'stopped' | 'full';
@@ -46,20 +44,23 @@ export class EncoderEnded extends Error {
 }
 
 export interface EncoderCall {
-  /** Subject whose turn it takes. */
+  /** Subject, for fairness among callers. */
   readonly caller: string;
-  /** From the beginning of its turn. */
+  /** Measured from the beginning of its turn. */
   readonly deadlineMs: number;
   readonly signal: AbortSignal | null;
 }
 
-/** Encoder operators in a thread of their own, one at a time, callers in turn; nothing stops one but the end of it. */
+/**
+ * Runs encoder operators in a separate thread, one at a time, fairly among callers; only ending the thread can stop
+ * one.
+ */
 export class EncoderThread {
   readonly #turns = new FairSlots();
   #worker: Worker | null = null;
   #idle: NodeJS.Timeout | null = null;
 
-  /** The column of `job`. Rejects with EncoderEnded; the next call has a new thread. */
+  /** Column of `job`. Rejects with EncoderEnded; the next call then uses a new thread. */
   async run(job: EncoderJob, { caller, deadlineMs, signal }: EncoderCall): Promise<readonly unknown[]> {
     if (this.#turns.isFull(caller)) throw new EncoderEnded('full', 'too many wait');
     return this.#turns.take(caller, async () => {
@@ -99,7 +100,7 @@ export class EncoderThread {
   }
 }
 
-/** A thread that nobody needs gives its memory back. */
+/** Idle time after which the thread is ended, to free its memory. */
 const IDLE_MS = 60_000;
 
 function columnFrom(worker: Worker, job: EncoderJob, deadlineMs: number): Promise<readonly unknown[]> {

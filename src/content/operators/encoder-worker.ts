@@ -6,7 +6,7 @@ import type { EncoderJob, FromEncoder } from './encoder-thread.js';
 import type { OperatorPassage } from './passage.js';
 import { runEncoder } from './run.js';
 
-/** The thread that encoder operators work in. It holds nothing but what one of them is given. */
+/** Thread of encoder operators. It holds only the input of one operator. */
 
 const port = parentPort;
 if (port === null) throw new Error('this file is the main module of a worker');
@@ -43,7 +43,7 @@ async function passagesOf(read: EncoderJob['read']): Promise<readonly OperatorPa
   }
 }
 
-/** Digits of a place, so that places sort as texts as they do as numbers. */
+/** Digits of an index, so that indexes sort as text. */
 const PLACES = 9;
 
 /** `{1,0.5}` */

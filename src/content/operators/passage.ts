@@ -1,11 +1,11 @@
-/** Fields of an authorised, trimmed passage that an operator sees. */
+/** Passage as an operator sees it; the caller is authorized to read it. */
 export interface OperatorPassage {
   readonly chunkId: string;
   /** The store's vector of the chunk. */
   readonly vector: Float32Array;
 }
 
-/** Order of code points, which is that of the "C" collation. */
+/** Order by code points, as in the "C" collation. */
 export function compareIds(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i++) {
@@ -15,14 +15,14 @@ export function compareIds(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Halves of pairs stand for code points above all others. */
+/** Surrogates sort above all other code points. */
 function rank(unit: number): number {
   return unit >= 0xd800 && unit < 0xe000 ? unit + 0x10000 : unit;
 }
 
 /**
- * Runs `work` over `items` in the order of their chunk ids, and gives its results back in the order of `items`:
- * so that no result depends on the order in which passages came.
+ * Runs `work` over `items` in the order of their chunk ids, and returns the results in the order of `items`, so that
+ * no result depends on the order of passages.
  */
 export function inIdOrder<P extends { readonly chunkId: string }, R>(
   items: readonly P[],
@@ -44,12 +44,12 @@ function idAt(items: readonly { readonly chunkId: string }[], i: number): string
 
 const PLACES = 1e6;
 
-/** To 6 decimals; never -0. */
+/** Rounded to 6 decimals; never -0. */
 export function round6(value: number): number {
   return Math.round(value * PLACES) / PLACES + 0;
 }
 
-/** Sequential sum in f64; 0 where either vector is all 0. Rounded, in [-1, 1]. */
+/** Sequential sum in f64, rounded, in [-1, 1]; 0 if either vector is all 0. */
 export function cosine(a: Float32Array, b: Float32Array): number {
   let [dot, aa, bb] = [0, 0, 0];
   for (let i = 0; i < a.length; i++) {
@@ -62,7 +62,7 @@ export function cosine(a: Float32Array, b: Float32Array): number {
   return round6(Math.max(-1, Math.min(1, dot / Math.sqrt(aa * bb))));
 }
 
-/** The mean of unit vectors; null of none. */
+/** Mean of unit vectors; null if there are none. */
 export function meanVector(vectors: readonly Float32Array[]): Float32Array | null {
   const [first] = vectors;
   if (first === undefined) return null;

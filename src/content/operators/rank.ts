@@ -7,8 +7,8 @@ export function similarity(passages: readonly OperatorPassage[], reference: Floa
 }
 
 /**
- * Places by cosine to `query`, 1 the best. With `lambda` below 1, each place goes to the passage that is near
- * the query and far from those placed before (maximal marginal relevance). Equals go by chunk id.
+ * Ranks by cosine to `query`, from 1. With `lambda` below 1, each rank goes to the passage that is near the query
+ * and far from those ranked before (maximal marginal relevance). Ties are broken by chunk id.
  */
 export function rank(
   passages: readonly OperatorPassage[],
@@ -32,7 +32,7 @@ function placesOf(scores: Float64Array): readonly number[] {
 function marginalPlaces(vectors: Vectors, near: Float64Array, lambda: number): readonly number[] {
   const { count } = vectors;
   const places = new Array<number>(count).fill(0);
-  /** Cosine to the nearest passage placed so far; null before there is one. */
+  /** Cosine to the nearest passage ranked so far; null before there is one. */
   const nearest = new Array<number | null>(count).fill(null);
   const cosines = new Float64Array(count);
   for (let place = 1; place <= count; place++) {
@@ -55,7 +55,7 @@ function bestOf(places: readonly number[], score: (i: number) => number): number
   return at;
 }
 
-/** Mean cosine distance to the `k` nearest others; null where there are no `k` others. */
+/** Mean cosine distance to the `k` nearest others; null if there are fewer than `k` others. */
 export function outlier(passages: readonly OperatorPassage[], k: number): readonly (number | null)[] {
   if (passages.length <= k) return passages.map(() => null);
   return inIdOrder(passages, (sorted) => {
@@ -74,7 +74,7 @@ export function outlier(passages: readonly OperatorPassage[], k: number): readon
   });
 }
 
-/** The smallest `k` of many distances, ascending. */
+/** The `k` smallest of many distances, ascending. */
 class Nearest {
   readonly #smallest: Float64Array;
 

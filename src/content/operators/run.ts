@@ -15,7 +15,7 @@ import { dedup } from './dedup.js';
 import type { OperatorPassage } from './passage.js';
 import { outlier, rank, similarity } from './rank.js';
 
-/** The texts that an operator compares passages with: what must be made vectors of before it can run. */
+/** Texts that an operator compares passages with, to be embedded before it runs. */
 export function encoderTexts(
   operator: EncoderName,
   given: CheckedArguments,
@@ -36,7 +36,7 @@ export function encoderTexts(
   }
 }
 
-/** Of each label its name with its description, and its examples. */
+/** For each label its name with its description, and its examples. */
 function textsOfLabels(given: CheckedArguments): readonly (readonly string[])[] {
   return labels(given).map(({ label, description, examples }) => [
     labelText(label, description),
@@ -44,24 +44,22 @@ function textsOfLabels(given: CheckedArguments): readonly (readonly string[])[] 
   ]);
 }
 
-/** `card_arrival` reads as words. */
+/** `card_arrival` becomes words. */
 function labelText(label: string, description: string | null): string {
   const words = label.replace(/[_-]+/g, ' ');
   return description === null ? words : `${words}: ${description}`;
 }
 
-/** Inputs of encoder operators beside the passages. */
 export interface EncoderContext {
-  /** The facet's: labels and references must lie in the space of the chunks. */
+  /** The facet's embedder: labels and references must be in the vector space of the chunks. */
   readonly embedder: Pick<Embedder, 'embed'>;
-  /** The text of RETRIEVE's `query`. */
+  /** Text of RETRIEVE's `query`. */
   readonly query: string;
   readonly signal?: AbortSignal;
 }
 
 /**
- * The column of one encoder operator: a value for each passage, in the order of `passages`, of the
- * signature's result type.
+ * Computes the column of an encoder operator: one value per passage, in order, of the signature's result type.
  *
  * @throws InvalidArgument; ContentError of the embedder
  */
@@ -102,7 +100,6 @@ function numberOrNull(given: CheckedArguments, name: string): number | null {
   return Number.isNaN(value) ? null : value;
 }
 
-/** The prototypes of a label: its name with its description, and each example. */
 export async function labelVectors(
   { embedder, signal }: Pick<EncoderContext, 'embedder' | 'signal'>,
   given: CheckedArguments,

@@ -1,16 +1,13 @@
 import { round6 } from './passage.js';
 
 /**
- * Vectors of one width in one piece of memory, with what each cosine needs of them worked out once.
- *
- * Every sum is sequential in f64, as `cosine` makes it, so that the results are the same bits: several sums go on
- * side by side, and none is split.
+ * Vectors of one width in contiguous memory, with precomputed squares. Every sum is sequential in f64, as in
+ * `cosine`, so that results are bit-identical: several sums are interleaved, none is split.
  */
 export class Vectors {
   readonly count: number;
   readonly width: number;
   readonly #flat: Float64Array;
-  /** Of each vector, the sum of its squares. */
   readonly #squares: Float64Array;
 
   constructor(vectors: readonly Float32Array[]) {
@@ -22,14 +19,14 @@ export class Vectors {
     this.#squares = Float64Array.from(vectors.map(squaresOf));
   }
 
-  /** The cosine of vector `i` to each vector from the one at `from` on, in their places of `out`. */
+  /** Cosine of vector `i` to each vector from `from` on, at the same index of `out`. */
   cosines(i: number, from: number, out: Float64Array): void {
     const start = i * this.width;
     const one = this.#flat.subarray(start, start + this.width);
     this.#cosinesTo(one, this.#squares[i] ?? 0, from, out);
   }
 
-  /** The cosine of `vector` to each vector. */
+  /** Cosine of `vector` to each vector. */
   cosinesTo(vector: Float32Array): Float64Array {
     const out = new Float64Array(this.count);
     this.#cosinesTo(new Float64Array(vector), squaresOf(vector), 0, out);
@@ -55,7 +52,10 @@ function squaresOf(vector: Float32Array): number {
   return sum;
 }
 
-/** The inner product of `one` with each of the rows `from` … `to` of `flat`. One sum alone would wait for itself. */
+/**
+ * Inner product of `one` with the rows `from` … `to` of `flat`. Four sums are interleaved, so that they do not wait
+ * for each other.
+ */
 function dots(one: Float64Array, flat: Float64Array, from: number, to: number, out: Float64Array): void {
   const width = one.length;
   let row = from;

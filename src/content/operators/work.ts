@@ -2,17 +2,17 @@ import type { EncoderName } from 'osl-compiler';
 import type { CheckedArguments } from '../../model/facets/arguments.js';
 import { number } from '../../model/facets/arguments.js';
 
-/** Numbers that one operator may multiply: some seconds of a thread, in which no other operator runs. */
+/** Maximum number of multiplications of one operator: a few seconds of the thread, which runs no other meanwhile. */
 export const MOST_WORK = 4_000_000_000;
 
-/** Cost of hashing one text, for each dimension of its vector. */
+/** Cost of hashing one text, per dimension of its vector. */
 const HASHING = 16;
-/** Cost of hashing one character, in a text of any length. */
+/** Cost of hashing one character. */
 const CHARACTER = 200;
-/** Rounds that groups usually take until they stay. */
+/** Typical number of rounds of k-means. */
 const ROUNDS = 3;
 
-/** Number of multiplications of an operator, known before it begins. */
+/** Number of multiplications of an operator, estimated before it runs. */
 export function workOf(
   operator: EncoderName,
   given: CheckedArguments,
@@ -21,13 +21,12 @@ export function workOf(
   return workOfVectors(operator, given, size) + characters * CHARACTER;
 }
 
-/** Input of an operator. */
 export interface WorkSize {
   readonly passages: number;
-  /** Texts that are made vectors of for it, labels and references. */
+  /** Texts to embed: labels and references. */
   readonly texts: number;
   readonly dimensions: number;
-  /** Of passages that no store has vectors of. */
+  /** Characters of passages without stored vectors. */
   readonly characters: number;
 }
 

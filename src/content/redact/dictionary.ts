@@ -11,7 +11,7 @@ import { DEFAULT_MIN_LENGTH } from '../store/control.js';
 import type { DeclaredValue } from './matcher.js';
 import { type RedactionRules, type Redactor, redactorOf } from './redactor.js';
 
-/** A declared column whose values cannot be looked for in text. */
+/** A declared column whose values cannot be searched for in text. */
 export interface SkippedColumn {
   /** `schema.table.column`. */
   readonly column: string;
@@ -23,7 +23,7 @@ interface Dictionary {
   readonly skipped: readonly SkippedColumn[];
 }
 
-/** All values of the columns of `connector` that carry one of the version's labels. */
+/** All values of the columns of `connector` with one of the version's labels. */
 async function readDictionary(
   system: SystemQueries,
   connector: Connector,
@@ -48,7 +48,6 @@ async function readDictionary(
   return { values, skipped };
 }
 
-/** Distinct values of a column as text. */
 function valuesSql(table: Table, { name, type }: DeclaredTableColumn): Sql | null {
   const found = valueIn(sqlName(name), type);
   if (found === null) return null;
@@ -71,7 +70,7 @@ export function valueIn(column: Sql, type: TypeName): { readonly value: Sql; rea
   return { value: sql`${column}::pg_catalog.text`, lateral: sql`` };
 }
 
-/** The rules of `version` over the dictionary of the whole connector. */
+/** Redactor of `version` with the dictionary of the whole connector. */
 export async function openRedactor(
   system: SystemQueries,
   connector: Connector,

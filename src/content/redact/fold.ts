@@ -1,20 +1,26 @@
 /**
- * A text as redaction compares it, with the way back. Equal under folding, for people type one for the other: case,
- * Unicode compatibility forms (NFKC), invisible characters, any run of white space and one space, apostrophes of all
- * kinds, dashes of all kinds, digits of all scripts, letters with and without accents (Latin, Greek, Cyrillic), vowel
- * points (Arabic, Hebrew), ligatures and their letters, and Arabic letters that share a shape.
+ * A text folded for comparison, with offsets of the original. Folding equates what people type interchangeably:
+ * case, Unicode compatibility forms (NFKC), invisible characters, white space of any length, apostrophes, dashes,
+ * digits of all scripts, accents (Latin, Greek, Cyrillic), vowel points (Arabic, Hebrew), ligatures and their
+ * letters, and Arabic letters that share a shape.
  */
 export interface FoldedText {
   readonly text: string;
-  /** UTF-16 offset in the original where the character of each folded unit starts, and where it ends. */
+  /** UTF-16 offsets in the original of the character that each folded unit comes from. */
   readonly starts: Int32Array;
   readonly ends: Int32Array;
 }
 
-/** A character with its marks, half-width ones of kana too, and what is invisible between them; Hangul letters that may compose stay together. */
+/**
+ * A character with its marks, including half-width kana marks, and invisible characters between; Hangul letters that
+ * may compose stay together.
+ */
 const CLUSTER =
   /[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]+\p{M}*|[\s\S](?:[\p{M}\uff9e\uff9f]|\p{Default_Ignorable_Code_Point})*/gu;
-/** Default-ignorable characters that hide a word from a search: soft hyphen, zero-width ones, direction marks. */
+/**
+ * Default-ignorable characters, which can hide a word from a search: soft hyphens, zero-width characters, direction
+ * marks.
+ */
 const INVISIBLE = /\p{Default_Ignorable_Code_Point}/gu;
 const ASCII = /^[\x01-\x7f]*$/;
 
@@ -40,7 +46,7 @@ export function foldText(text: string): string {
   return fold(text).text;
 }
 
-/** Upper case first: that alone joins the three sigmas, and ß with ss. */
+/** Upper case first: only that equates the three sigmas, and ß with ss. */
 function foldCluster(cluster: string): string {
   const plain = cluster.replace(INVISIBLE, '').normalize('NFKC').replace(INVISIBLE, '');
   const lower = plain.toUpperCase().toLowerCase().normalize('NFKC');
@@ -56,7 +62,7 @@ function withoutAccents(text: string): string {
   return ACCENTED.test(decomposed) ? decomposed.replace(/\p{M}+/gu, '') : text;
 }
 
-/** Equivalent characters, in lower case. Each list is folded to its first. */
+/** Equivalent characters, in lower case; `from` is folded to `to`. */
 const SAME: readonly (readonly [to: string, from: string])[] = [
   ["'", '`´‘’‛′ʹʻʼʽˈ՚׳＇᾽᾿ꞌ'],
   ['-', '‐‑‒–—―−⁃﹘﹣－᠆־'],
@@ -69,7 +75,7 @@ const SAME: readonly (readonly [to: string, from: string])[] = [
   ['th', 'þ'],
   ['h', 'ħ'],
   ['i', 'ı'],
-  // A stroke that only makes a word longer.
+  // A stroke that only lengthens a word.
   ['', 'ـ'],
   ['ي', 'یى'],
   ['ك', 'ک'],
@@ -82,7 +88,7 @@ const LETTERS: ReadonlyMap<string, string> = new Map(
 
 const ALIKE = new RegExp(`[${[...LETTERS.keys()].join('')}]|(?![0-9])\\p{Nd}`, 'gu');
 
-/** A decimal digit of any script: each script has its ten in a row, from zero on. */
+/** Value of a decimal digit of any script: each script has its ten in a row, from zero. */
 function digitOf(character: string): string {
   const code = character.codePointAt(0) ?? 0;
   let zero = code;

@@ -13,18 +13,17 @@ import type { DeclaredValue } from './matcher.js';
 
 /** A FROM clause that leads from keys of the facet's entity to rows of one table. */
 interface KeyPath {
-  /** `schema.table` of the rows. */
   readonly table: string;
-  /** The rows are `n` in it. */
+  /** The rows have the alias `n`. */
   readonly from: Sql;
-  /** The column that holds the key. */
+  /** Column with the key. */
   readonly key: Sql;
 }
 
 /**
- * The labelled values that stand in the rows of each key: the facet's own rows, the entity's, and those of the entities
- * that a declared link leads to from there, with what is in the bridge. No other row of the tenant decides anything of
- * a text, so that nobody learns from a redaction which values other rows hold.
+ * Labelled values in the rows of each key: the facet's own rows, the entity's, and those of the entities that a
+ * declared link leads to, including the bridge. Other rows have no influence, so nobody can learn from a redaction
+ * which values they contain.
  */
 export async function readKeyDictionaries(
   system: SystemQueries,
@@ -67,7 +66,7 @@ function reachesOf(manifest: Manifest, facet: Facet): readonly KeyPath[] {
     from: sql`${sqlTable(facet)} as n`,
     key: sql`n.${sqlName(facet.entityKey.physical)}`,
   };
-  // Rows of another database can be joined to none of this one.
+  // Rows of another database cannot be joined.
   if (entity === undefined || store === undefined || entity.connector !== facet.connector) return [source];
   const e = tableOf(entity, E);
   const key = sql`e.${physical(entity, store.keyOfEntity)}`;
@@ -137,6 +136,6 @@ function physical(relation: Relation, name: string): Sql {
   return sqlName(relation.columns.find((c) => c.name === name)?.physical ?? name);
 }
 
-/** Aliases of the entity, of a bridge and of the rows that are read. */
+/** Aliases of the entity, of a bridge, and of the rows that are read. */
 const [E, B, N] = [sql`e`, sql`b`, sql`n`];
 const AND = sql` and `;

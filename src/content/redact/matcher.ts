@@ -1,9 +1,7 @@
 import type { Span } from '../chunk.js';
 import { type FoldedText, fold, foldText } from './fold.js';
 
-/** Other spellings of a name that folding alone does not make equal. */
-
-/** Letters that are written as two where a keyboard has them not. */
+/** Letters that are written as two on keyboards without them. */
 const AS_TWO: ReadonlyMap<string, string> = new Map([
   ['ä', 'ae'],
   ['ö', 'oe'],
@@ -14,10 +12,13 @@ const AS_TWO: ReadonlyMap<string, string> = new Map([
 const WITH_TWO = new RegExp(`[${[...AS_TWO.keys()].join('')}]`, 'g');
 const APOSTROPHE = /(?<=\p{L})['’ʼ`´‘](?=\p{L})/gu;
 const HYPHEN = /(?<=\p{L})[-‐‑](?=\p{L})/gu;
-/** Shorter words are too likely to be others. */
+/** Shorter names are too likely to match other words. */
 const LEAST_LETTERS = 5;
 
-/** Other spellings of a name: `Mueller` of Müller, `OBrien` of O'Brien, `Anne Marie` of Anne-Marie. Of anything else none. */
+/**
+ * Other spellings of a name: `Mueller` for Müller, `OBrien` for O'Brien, `Anne Marie` for Anne-Marie. Empty for
+ * anything else.
+ */
 function otherSpellings(value: string): readonly string[] {
   const name = value.normalize('NFC').toLowerCase();
   if (name.length < LEAST_LETTERS || !/^[\p{L}\p{M}\s.'’ʼ`´‘‐‑-]+$/u.test(name)) return [];
@@ -40,30 +41,31 @@ function withSpaces(name: string): string {
   return name.replace(HYPHEN, ' ');
 }
 
-/** Numbers of accounts, cards, phones and people are written in groups, and each writer groups them otherwise. */
-
-/** Digits that a value needs to be looked for in any grouping; fewer are in every text. */
+/**
+ * Minimum number of digits of a value that is searched for in any grouping: account, card, phone and identity
+ * numbers.
+ */
 const LEAST_DIGITS = 6;
 const LEAST_LENGTH = 7;
-/** Groups and letters of the longest code: an IBAN has 34 letters, in nine groups of four. */
+/** Limits of a code: an IBAN has 34 letters, in nine groups of four. */
 const MOST_GROUPS = 12;
 const MOST_LENGTH = 40;
-/** Separator between two groups: one sign, with a space or two around a bracket. */
+/** Separator between two groups: one sign, with spaces or around a bracket. */
 const BETWEEN_GROUPS = /^(?:[ ]?[-./()][ ]?|[ ]|\) |\)[-./])$/;
 const GROUPED = /[\p{L}\p{N}]+/gu;
 
-/** The letters and digits of a folded value that is a code, or null where it is none. */
+/** Letters and digits of a folded value that is a code; otherwise null. */
 function codeIn(folded: string): string | null {
   const groups = folded.match(GROUPED) ?? [];
   const code = groups.join('');
   const digits = code.replace(/\D/g, '').length;
   const isCode = digits >= LEAST_DIGITS && code.length >= LEAST_LENGTH && code.length <= MOST_LENGTH;
-  // A text with a number in it is no code: in one, each group has a digit but for letters at its ends.
+  // Distinguishes codes from text with a number: each group has a digit, except letters at the ends.
   const plain = groups.every((group) => /\d/.test(group) || group.length <= 4);
   return isCode && plain && groups.length <= MOST_GROUPS && digits * 2 >= code.length ? code : null;
 }
 
-/** The codes that are looked for, however they are grouped. */
+/** Codes to search for in any grouping. */
 class CodeIndex {
   readonly #labels = new Map<string, string>();
   #longest = 0;
@@ -77,7 +79,7 @@ class CodeIndex {
     return this.#labels.size;
   }
 
-  /** The longest code that begins with word `i` of `text`, and the word that it ends with; null where none does. */
+  /** Longest code that begins with word `i` of `text`, and its last word; null if there is none. */
   at(
     text: string,
     words: readonly Span[],
@@ -101,36 +103,34 @@ class CodeIndex {
   }
 }
 
-/** Stands in the text where a value was. */
+/** Replacement for a value. */
 export const MASK = '[redacted]';
 
-/** One value that may not appear, and the label that says why. */
+/** A value that must not appear, with its sensitivity label. */
 export interface DeclaredValue {
   readonly value: string;
   readonly label: string;
 }
 
-/** Reason why a declared value is not looked for. */
+/** Reason why a declared value is not searched for. */
 export type Exception = 'short' | 'noWord' | 'mask' | 'declared';
 
 export interface DictionaryMatch extends Span {
   readonly label: string;
 }
 
-/** Letters of scripts without spaces are words of their own, so that a name is found inside a sentence. */
+/** Each letter of a script without spaces is a word, so that a name is found inside a sentence. */
 const UNSPACED = '\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}';
 const WORD = new RegExp(`[${UNSPACED}]\\p{M}*|(?:(?![${UNSPACED}])[\\p{L}\\p{N}\\p{M}])+`, 'gu');
 const ASCII_WORD = /[a-z0-9]+/g;
 const ASCII = /^[\x01-\x7f]*$/;
 
 /**
- * Finds any of many values in a text, as whole words of the folded text; codes in any grouping.
- *
- * A value is a row of words and what stands between them. The map holds every value and every beginning of one
- * that ends with a word, so that a text is read once, whatever the number of values.
+ * Finds many values in a text, as whole words of the folded text; codes in any grouping. The map contains each value
+ * and each of its prefixes that ends with a word, so a text is scanned once, whatever the number of values.
  */
 export class ValueMatcher {
-  /** A label where the key is a value, null where it only begins one. */
+  /** Label of a value; null for a prefix of one. */
   readonly #known = new Map<string, string | null>();
   readonly #minLength: number;
   readonly #exceptions = new Map<Exception, number>();
@@ -140,8 +140,8 @@ export class ValueMatcher {
   #size = 0;
 
   /**
-   * @param minLength folded letters that a value needs, in UTF-16 units
-   * @param words values that are declared to be words, and stay
+   * @param minLength minimum length of a value, in UTF-16 units after folding
+   * @param words values that are ordinary words and are not searched for
    */
   constructor(values: Iterable<DeclaredValue>, minLength: number, words: readonly string[] = []) {
     this.#minLength = minLength;
@@ -149,17 +149,17 @@ export class ValueMatcher {
     for (const value of values) this.#add(value);
   }
 
-  /** Distinct values looked for. */
+  /** Number of distinct values. */
   get size(): number {
     return this.#size;
   }
 
-  /** UTF-16 units of the longest folded value. */
+  /** Length of the longest folded value, in UTF-16 units. */
   get longest(): number {
     return this.#longest;
   }
 
-  /** Number of values that are not looked for. */
+  /** Number of values not searched for, by reason. */
   get exceptions(): ReadonlyMap<Exception, number> {
     return this.#exceptions;
   }
@@ -178,7 +178,7 @@ export class ValueMatcher {
     if (code !== null) this.#codes.add(code, label);
   }
 
-  /** Looks for `text` from now on; false where that is so already. */
+  /** Adds `text`; false if it was there already. */
   #look(text: string, label: string): boolean {
     if (typeof this.#known.get(text) === 'string') return false;
     for (const { end } of wordsOf(text)) {
@@ -193,13 +193,13 @@ export class ValueMatcher {
   #exceptionOf(text: string): Exception | null {
     if (text === '') return 'noWord';
     if (this.#words.has(text)) return 'declared';
-    // The mask itself would match, again and again.
+    // The mask itself would match, endlessly.
     if (/\bredacted\b/.test(text)) return 'mask';
     const unspaced = new RegExp(`[${UNSPACED}]`, 'u').test(text);
     return text.length < (unspaced ? Math.min(2, this.#minLength) : this.#minLength) ? 'short' : null;
   }
 
-  /** Every value in `text`, in UTF-16 offsets of `text`, by start; what begins together is one, the longest. */
+  /** Values in `text`, in UTF-16 offsets, ordered by start; of those with the same start, the longest. */
   find(text: string): readonly DictionaryMatch[] {
     return this.#size === 0 ? [] : this.findFolded(fold(text));
   }
@@ -237,7 +237,7 @@ export class ValueMatcher {
   }
 }
 
-/** From the first word to the end of the last; empty where there is none. */
+/** From the first word to the end of the last; empty if there is none. */
 function trimmed(folded: string): string {
   const words = wordsOf(folded);
   return folded.slice(words[0]?.start ?? 0, words.at(-1)?.end ?? 0);

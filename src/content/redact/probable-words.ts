@@ -5,32 +5,31 @@ import { foldText } from './fold.js';
 import type { ValueMatcher } from './matcher.js';
 import type { Redactors } from './redactors.js';
 
-/** A declared value that stands in so many documents that it is a word rather than somebody's. */
+/** A declared value that occurs in so many documents that it is probably an ordinary word. */
 export interface ProbableWord {
-  /** As it stands in the first document that has it. For the operator alone: it is what redaction hides. */
+  /** As in the first document that contains it. For the operator only: redaction hides it. */
   readonly value: string;
-  /** Its sensitivity label. */
   readonly label: string;
   readonly documents: number;
-  /** Documents that were looked at. */
+  /** Number of documents examined. */
   readonly of: number;
 }
 
-/** Documents that are looked at: the first by id. */
+/** Number of documents examined: the first by id. */
 const LOOKED_AT = 500;
 const PAGE = 50;
-/** Of fewer documents nothing is concluded. */
+/** Minimum number of documents with the value. */
 const FEWEST_DOCUMENTS = 10;
-/** Fraction of the documents that contain a word. */
+/** Share of the documents that contain a word. */
 const WORD_SHARE = 0.2;
 const MOST_WORDS = 20;
 
-/** Declared values of the first documents that it is shown, and in how many of these each stands. */
+/** Counts the documents, among the first ones, that contain each declared value. */
 export class ProbableWords {
   readonly #found = new Map<string, { value: string; label: string; documents: number }>();
   #of = 0;
 
-  /** True if no more documents are looked at. */
+  /** True if no more documents are examined. */
   get full(): boolean {
     return this.#of >= LOOKED_AT;
   }
@@ -45,7 +44,7 @@ export class ProbableWords {
     }
   }
 
-  /** Those that probably are words, the most frequent first. */
+  /** Probable words, most frequent first. */
   words(): readonly ProbableWord[] {
     const of = this.#of;
     return [...this.#found.values()]
@@ -56,7 +55,7 @@ export class ProbableWords {
   }
 }
 
-/** Declared values that probably are words, the most frequent first. Reads the source as it is. */
+/** Declared values that are probably ordinary words, most frequent first. Reads the source. */
 export async function probableWords(
   system: SystemQueries,
   facet: Facet,
@@ -71,7 +70,7 @@ export async function probableWords(
   return counts.words();
 }
 
-/** The different declared values of a document, by their folded text. */
+/** Distinct declared values of a document, by folded text. */
 function valuesIn(
   { id, text, metadata }: SourceRow,
   matcher: ValueMatcher,

@@ -3,27 +3,26 @@ import type { Span } from '../chunk.js';
 import type { Detector } from './detectors/detectors.js';
 import { type DictionaryMatch, MASK, ValueMatcher } from './matcher.js';
 
-/** Occurrences replaced, by sensitivity label or detector. */
+/** Number of replacements, by sensitivity label or detector. */
 export type RedactionCounts = Map<string, number>;
 
-/** A text as one facet version serves it. */
 export interface RedactedText {
   readonly text: string;
   readonly changed: boolean;
 }
 
-/** Detectors by what their finds are counted as. */
+/** Detectors with the names under which matches are counted. */
 export type NamedDetectors = readonly (readonly [name: string, detect: Detector])[];
 
-/** Rules of one facet version for omitting text, beside the values of a dictionary. */
+/** Redaction rules of one facet version, without the values of a dictionary. */
 export interface RedactionRules {
   readonly redact: readonly string[];
   readonly detectors: NamedDetectors;
-  /** Declared values that are words, and stay. */
+  /** Declared values that are ordinary words and are kept. */
   readonly exceptions: readonly string[];
 }
 
-/** Rules of one facet version over one dictionary. */
+/** Redaction rules of one facet version with a dictionary. */
 export class Redactor {
   readonly labels: ReadonlySet<string>;
   readonly matcher: ValueMatcher;
@@ -46,8 +45,8 @@ export class Redactor {
   /**
    * Replaces every declared value and every match of a detector.
    *
-   * INVARIANT: no declared value is left. A replacement makes new word ends beside it, so that the result is
-   * searched again until nothing is found.
+   * INVARIANT: no declared value remains. A replacement creates new word boundaries, so the result is searched again
+   * until nothing is found.
    */
   redact(text: string, counts: RedactionCounts): RedactedText {
     let current = text;
@@ -62,9 +61,9 @@ export class Redactor {
   }
 
   /**
-   * True if a cut inside a word leaves no declared value at either new end; offsets in UTF-16.
+   * True if a cut inside a word leaves no declared value at either new end; offsets in UTF-16 units.
    *
-   * @param start where the piece before the cut begins: in the middle of the same word, if it was cut before
+   * @param start start of the piece before the cut, possibly inside the same word
    */
   mayCut(text: string, at: number, start: number): boolean {
     if (this.matcher.size === 0) return true;
@@ -86,12 +85,12 @@ export class Redactor {
   }
 }
 
-/** True if a reader sees nothing of `text`: marks and format characters stand between letters without parting them. */
+/** True if `text` is invisible to a reader: marks and format characters do not separate letters. */
 function isInvisible(text: string): boolean {
   return /^[\p{M}\p{Cf}]*$/u.test(text);
 }
 
-/** Overlapping spans as one, under the label of the first. */
+/** Merges overlapping spans, under the label of the first. */
 function merged(spans: readonly DictionaryMatch[]): readonly DictionaryMatch[] {
   const out: DictionaryMatch[] = [];
   for (const span of [...spans].sort((a, b) => a.start - b.start || b.end - a.end)) {
@@ -115,7 +114,7 @@ function replaceAll(text: string, spans: readonly Span[]): string {
   return out + text.slice(at);
 }
 
-/** A redactor by `rules` over values in a fixed order. */
+/** Redactor with `rules` over values in a fixed order. */
 export function redactorOf(
   rules: RedactionRules,
   values: readonly { readonly value: string; readonly label: string }[],

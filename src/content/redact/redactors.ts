@@ -6,18 +6,18 @@ import { readKeyDictionaries } from './key-dictionary.js';
 import type { Exception } from './matcher.js';
 import { type RedactionRules, type Redactor, redactorOf } from './redactor.js';
 
-/** The rules by which the documents of one facet version are redacted. */
+/** Redactors for the documents of one facet version. */
 export interface Redactors {
-  /** The rules of each document with one of `keys`; null stands for a document without. */
+  /** Redactor for each of `keys`; null: documents without a key. */
   forKeys(keys: readonly (string | null)[]): Promise<(key: string | null) => Redactor>;
-  /** Values that were looked for until now, and those that were not. */
+  /** Values searched for so far, and those that were not. */
   counted(): { readonly values: number; readonly exceptions: Readonly<Partial<Record<Exception, number>>> };
-  /** Declared columns whose type cannot be looked for. */
+  /** Declared columns whose type cannot be searched for. */
   readonly skipped: readonly SkippedColumn[];
 }
 
 /**
- * One dictionary for all, or one for each key, as the facet says.
+ * One dictionary for all documents, or one per key, as the facet declares.
  *
  * @throws ContentError `unknownDetector`, `unknownCountry`, `notInstalled`
  */

@@ -8,17 +8,16 @@ import { cut } from '../embed/embedder.js';
 import { type HttpEndpoint, postJson } from '../http.js';
 import { type RerankShape, scoresIn, shapeOf, tokensIn } from './shapes.js';
 
-/** A reranker's server, and what questions to it are bounded by. */
+/** A reranker's server, with limits. */
 export interface RerankEndpoint extends HttpEndpoint {
   readonly protocol: RerankProtocol;
   readonly model: string;
-  /** Requests at a time, of all questions together. */
+  /** Maximum number of concurrent requests, over all queries. */
   readonly concurrency: number;
-  /** Bytes of scores that are remembered; 0 for none. */
+  /** Maximum size of the score cache; 0 turns it off. */
   readonly cacheBytes: number;
 }
 
-/** Usage of one query. */
 interface RerankSpent {
   readonly passages: number;
   readonly known: number;
@@ -26,18 +25,17 @@ interface RerankSpent {
   readonly tokens: number;
 }
 
-/** For whom passages are scored. */
 export interface RerankCaller {
   readonly subject: string;
   readonly signal: AbortSignal | null;
-  /** Told once what was spent, also where it is stopped. */
+  /** Called once with the usage, also if the call is aborted. */
   readonly spend: (spent: RerankSpent) => void;
 }
 
-/** UTF-16 units of a query, and of a passage, that are sent: no reranker reads more to its end. */
+/** Maximum length of texts that are sent, in UTF-16 units: no reranker reads more. */
 const LONGEST = { query: 4_000, passage: 8_000 };
 
-/** One reranker as all questions of this process share it. */
+/** One reranker, shared by all queries of this process. */
 export class Reranker {
   readonly #endpoint: RerankEndpoint;
   readonly #shape: RerankShape;
@@ -45,7 +43,7 @@ export class Reranker {
   readonly #budget: PassageBudget | null;
   readonly #known: LRUCache<string, readonly number[]> | null;
 
-  /** @param budget null for none */
+  /** @param budget null if unlimited */
   constructor(endpoint: RerankEndpoint, budget: PassageBudget | null) {
     this.#endpoint = endpoint;
     this.#shape = shapeOf(endpoint.protocol);
@@ -57,9 +55,9 @@ export class Reranker {
   }
 
   /**
-   * Relevance of each text to the query, in their order: all of them, or none.
+   * Relevance of each text to the query, in order; all or none.
    *
-   * @throws ContentError `endpoint`, `malformedAnswer`, `overBudget`; what `by.signal` aborts with
+   * @throws ContentError `endpoint`, `malformedAnswer`, `overBudget`; the reason of `by.signal`
    */
   async scores(query: string, texts: readonly string[], by: RerankCaller): Promise<readonly number[]> {
     const batches = this.#batches(query, texts);
@@ -78,8 +76,8 @@ export class Reranker {
   }
 
   /**
-   * Batches of texts for one request each. Scores are remembered by all of it: a model may look at passages side by side, so that the
-   * score of one may tell of the others, and those may be another caller's.
+   * Batches of texts, one per request. The whole batch is the cache key: a model may compare passages, so a score
+   * may reveal something about others, which may belong to another caller.
    */
   #batches(query: string, texts: readonly string[]): readonly Batch[] {
     const { model, url, protocol } = this.#endpoint;
@@ -97,7 +95,7 @@ export class Reranker {
     return out;
   }
 
-  /** @throws ContentError `overBudget` unless all passages may be sent: a part of them cannot be ranked. */
+  /** @throws ContentError `overBudget` unless all passages may be sent: a part of them cannot be ranked */
   async #take(subject: string, wanted: number): Promise<void> {
     if (this.#budget === null || wanted === 0) return;
     const granted = await this.#budget.take(subject, wanted);
@@ -106,7 +104,7 @@ export class Reranker {
     throw new ContentError('overBudget', `${granted} of ${wanted} passages may be sent`);
   }
 
-  /** The first that fails stops the others. */
+  /** The first failure stops the others. */
   async #askAll(batches: readonly Batch[], spent: MutableRerankSpent, by: RerankCaller): Promise<void> {
     const failed = new AbortController();
     const signal = by.signal === null ? failed.signal : AbortSignal.any([by.signal, failed.signal]);
@@ -137,7 +135,6 @@ export class Reranker {
   }
 }
 
-/** Passages that are asked about in one request. */
 interface Batch {
   readonly body: unknown;
   readonly key: string;

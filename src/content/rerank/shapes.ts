@@ -2,7 +2,6 @@ import type { RerankProtocol } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import { member } from '../http.js';
 
-/** Request to a reranker, independent of its protocol. */
 interface RerankRequest {
   readonly model: string;
   readonly query: string;
@@ -11,10 +10,10 @@ interface RerankRequest {
 
 /** Protocol of one kind of reranker, with `POST /rerank` below its URL. */
 export interface RerankShape {
-  /** Texts of one request. */
+  /** Maximum number of texts per request. */
   readonly most: number;
   body(request: RerankRequest): unknown;
-  /** Objects that say which text they are of, and its score under `score`. */
+  /** Objects with the index of their text, and its score in the member named `score`. */
   items(answer: unknown): unknown;
   readonly score: string;
 }
@@ -54,7 +53,7 @@ const SHAPES: Readonly<Record<RerankProtocol, RerankShape>> = {
     items: (answer) => member(answer, 'data'),
     score: 'relevance_score',
   },
-  // The server has one model, which it does not want to be told, and takes so many texts unless it is started otherwise.
+  // The server has one model and is not sent its name; by default it accepts 32 texts.
   tei: {
     most: 32,
     body: ({ query, texts }) => ({ query, texts, raw_scores: false, return_text: false, truncate: true }),
@@ -68,9 +67,9 @@ export function shapeOf(protocol: RerankProtocol): RerankShape {
 }
 
 /**
- * The score of each of `count` texts, in their order.
+ * Score of each of `count` texts, in order.
  *
- * @throws ContentError `malformedAnswer` where there is not one finite number for each
+ * @throws ContentError `malformedAnswer` unless there is one finite number for each
  */
 export function scoresIn(answer: unknown, { items, score }: RerankShape, count: number): readonly number[] {
   const list = items(answer);
@@ -84,10 +83,10 @@ export function scoresIn(answer: unknown, { items, score }: RerankShape, count: 
     if (typeof value !== 'number' || !Number.isFinite(value)) throw malformed('a score that is no number');
     out[at] = value;
   }
-  return out.map((value) => value ?? 0); // each is there: so many, all different
+  return out.map((value) => value ?? 0); // each is set: `count` distinct indexes
 }
 
-/** Tokens that an answer says it cost; not all say it. */
+/** Number of tokens that an answer reports; 0 if it reports none. */
 export function tokensIn(answer: unknown): number {
   const tokens = member(member(answer, 'usage'), 'total_tokens');
   return typeof tokens === 'number' && Number.isSafeInteger(tokens) && tokens > 0 ? tokens : 0;

@@ -8,11 +8,11 @@ const STATE = sql`osl_rollups.state`;
 const STATE_DDL = sql`CREATE TABLE IF NOT EXISTS ${STATE} (
   rollup text PRIMARY KEY, fingerprint text NOT NULL, table_name text NOT NULL, built_at timestamptz NOT NULL, rows int8 NOT NULL)`;
 
-/** One that is built. */
+/** A rollup that was built. */
 export interface RollupState {
   readonly rollup: string;
   readonly fingerprint: string;
-  /** `Date.now()`. */
+  /** In ms since 1970. */
   readonly builtAt: number;
   readonly rows: number;
 }
@@ -20,7 +20,7 @@ export interface RollupState {
 const UNDEFINED_TABLE = '42P01';
 const UNDEFINED_SCHEMA = '3F000';
 
-/** Those of one database; none where nothing was ever built there. @throws UpstreamFailure, NoSystemCredentials */
+/** Rollups built in one database. @throws UpstreamFailure, NoSystemCredentials */
 export async function readStates(system: SystemEngine): Promise<readonly RollupState[]> {
   try {
     const rows = await system.query(
@@ -30,7 +30,7 @@ export async function readStates(system: SystemEngine): Promise<readonly RollupS
     return rows.map((r) => ({
       rollup: String(r['rollup']),
       fingerprint: String(r['fingerprint']),
-      // Downwards: it is never told as newer than it is.
+      // Rounded down, so that it never seems newer than it is.
       builtAt: Math.floor(Number(r['built'])),
       rows: Number(r['rows']),
     }));
@@ -42,7 +42,6 @@ export async function readStates(system: SystemEngine): Promise<readonly RollupS
   }
 }
 
-/** Result of building one rollup. */
 export interface BuiltRollup {
   readonly rollup: string;
   /** Rows committed by this time are included. */
@@ -51,18 +50,18 @@ export interface BuiltRollup {
   readonly milliseconds: number;
 }
 
-/** Time that the new table may wait to replace the old one, which statements may be reading. */
+/** Time to wait for statements that read the old table. */
 const LOCK_TIMEOUT = sqlText('10s');
 
 /**
- * Builds a rollup anew and puts it in the place of the one before, in one transaction: who reads it sees the one or the
- * other, and of a build that fails nothing is left. Builds of one database take turns.
+ * Builds a rollup and replaces the previous one, in one transaction: readers see one or the other, and a failed
+ * build leaves nothing. Builds in one database run one at a time.
  *
  * @throws UpstreamFailure, NoSystemCredentials
  */
 export async function buildRollup(system: SystemEngine, facts: RollupFacts): Promise<BuiltRollup> {
   const started = performance.now();
-  // Whoever may not create schemas is refused even one that there is.
+  // `create schema if not exists` would fail for a role without the privilege, even if the schema exists.
   const [known] = await system.query(sql`SELECT to_regnamespace($1::text) IS NOT NULL AS there`, [
     facts.rollup.schema,
   ]);
@@ -81,7 +80,7 @@ async function buildIn(
   const table = sqlTable(rollup);
   const fresh = sqlTable({ schema: rollup.schema, table: `${rollup.table}_new` });
   await tx.query(sql`SELECT pg_advisory_xact_lock(hashtext('osl_rollups'))`);
-  // Before the rows are read, and so never later than what they are of.
+  // Before the rows are read, so never later than their state.
   const [now] = await tx.query(sql`SELECT clock_timestamp() AS at`);
   await tx.script(sql`DROP TABLE IF EXISTS ${fresh}; CREATE TABLE ${fresh} AS ${generatedSql(query)}`);
   const [counted] = await tx.query(sql`SELECT count(*)::int8 AS n FROM ${fresh}`);
@@ -110,7 +109,7 @@ async function buildIn(
   return { builtAt, rows };
 }
 
-/** Tables of definitions that are no more. */
+/** Drops tables of rollups that are no longer declared or were replaced. */
 async function dropOthers(tx: SystemQueries, schema: string): Promise<void> {
   const others = await tx.query(
     sql`SELECT c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace

@@ -1,4 +1,4 @@
-/** Pre-aggregations: how their tables are built, and which of them questions may be answered from. */
+/** Rollups: building their tables, and choosing those that queries may use. */
 
 export { type BuiltRollup, buildRollup, type RollupState, readStates } from './build.js';
 export { RollupStanding } from './standing.js';

@@ -2,27 +2,27 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Manifest } from '../../model/manifest/index.js';
 import type { RollupState } from './build.js';
 
-/** Rollups that questions may be answered from now. */
+/** Rollups that queries may use now. */
 export interface UsableRollups {
   /** Build time by rollup name. */
   readonly builtAt: ReadonlyMap<string, number>;
-  /** Their names, as part of the key of plans that rest on them. */
+  /** Their names, as part of the keys of plans that use them. */
   readonly key: string;
 }
 
-/** Reads the rollups of a connector's database; null while it cannot be asked. */
+/** Reads the rollups of a connector's database; null while it cannot be reached. */
 type ReadStates = (connector: string) => Promise<readonly RollupState[] | null>;
 
 const NONE: UsableRollups = Object.freeze({ builtAt: new Map(), key: '' });
 
 /** Poll interval in ms. */
 const EVERY_MS = 1_000;
-/** A start waits for them for so long. ms */
+/** Maximum wait at start, in ms. */
 const START_MS = 2_000;
 
 /**
- * State of a manifest's rollups, refreshed by each process once a second. What was
- * built of another definition, or too long ago, is as good as not built; so is what cannot be looked at.
+ * State of a manifest's rollups, polled once a second by each process. A rollup with another definition, or one that
+ * is too old or cannot be read, counts as not built.
  */
 export class RollupStanding {
   readonly #manifest: () => Manifest;
@@ -33,7 +33,7 @@ export class RollupStanding {
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
 
-  /** @param onFault hears once of each connector that its rollups cannot be looked at */
+  /** @param onFault called once for each connector whose rollups cannot be read */
   constructor(
     manifest: () => Manifest,
     readStates: ReadStates,
@@ -44,7 +44,7 @@ export class RollupStanding {
     this.#onFault = onFault;
   }
 
-  /** Looks now, and from now on. */
+  /** Reads the state now, and then periodically. */
   async start(): Promise<this> {
     await Promise.race([this.look(), sleep(START_MS, undefined, { ref: false })]);
     this.#again();

@@ -10,32 +10,33 @@ import { dictionaryOf, readingOf } from '../lexical/languages/word-rules.js';
 import { CREATE_CONTROL, dropTables, STORES, VECTOR_SCHEMA } from './ddl.js';
 import { succeed, successorOf } from './successor.js';
 
-/** Changes with the format of stores; older ones are built anew. */
+/** Changes with the format of stores; older ones are rebuilt. */
 const FORMAT = 5;
 
-/** Folded letters that a declared value needs to be looked for: shorter ones are in every text. */
+/** Minimum length of a declared value that is searched for, in folded letters: shorter ones occur in every text. */
 export const DEFAULT_MIN_LENGTH = 3;
 
-/** State of a store, as recorded in it. */
+/** State of a store, as recorded in the database. */
 export interface StoreState {
   readonly facet: string;
   readonly version: string;
   /** In schema `osl_content`. */
   readonly table: string;
   readonly fingerprint: string;
-  /** As `settingsHash` makes it. */
+  /** As `settingsHash` computes it. */
   readonly settings: string;
   /** Grows with every change of a row; decimal text of an int8. */
   readonly epoch: string;
   readonly state: 'building' | 'ready';
   readonly documents: number;
   readonly chunks: number;
-  /** As `INDEXED_AT` writes it; null while it is first built. */
+  /** As `INDEXED_AT` formats it; null during the first build. */
   readonly indexedAt: string | null;
 }
 
 /**
- * Start of the `osl index` round that last read the source in turn: UTC, to the second, RFC 3339. Rounds that a changed row brought about do not count: see decision 83.
+ * Start of the latest regular `osl index` round that read the source: UTC, to the second, RFC 3339. Rounds caused by
+ * a changed row do not count: see decision 83.
  */
 const INDEXED_AT = sql`pg_catalog.to_char(indexed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
 
@@ -43,8 +44,8 @@ const INDEXED_AT = sql`pg_catalog.to_char(indexed_at at time zone 'UTC', 'YYYY-M
 const FOLDING = 2;
 
 /**
- * Hashes of everything but the embedder that decides what a store's rows are: of the rules that what is served must
- * keep to, and of how documents and their words are cut. 24 and 8 hex digits, with a point between.
+ * Two hashes of everything but the embedder that determines a store's rows: the redaction rules, and how documents
+ * and their words are cut. 24 and 8 hex digits, with a point between.
  */
 export function settingsHash(facet: Facet, version: DeclaredFacetVersion, minLength: number): string {
   const column = (c: Facet['text']): unknown[] => [c.name, c.physical, c.type, c.sensitivity];
@@ -64,7 +65,7 @@ export function settingsHash(facet: Facet, version: DeclaredFacetVersion, minLen
     dictionary: facet.dictionary,
     exceptions: facet.exceptions,
     textFormat: facet.format,
-    // Absent without a language, so that stores of before there were any stay what they are.
+    // Undefined without a language, so that stores built before languages existed stay valid.
     reading: readingOf(language),
   };
   const dictionary = dictionaryOf(language);
@@ -76,7 +77,7 @@ function hashOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex');
 }
 
-/** True if two stores keep to the same rules, and at most cut documents otherwise. */
+/** True if two stores have the same rules; documents may be cut differently. */
 function haveSameRules(a: string, b: string): boolean {
   return a.split('.')[0] === b.split('.')[0];
 }
@@ -85,9 +86,9 @@ const EXTENSION = sql`select n.nspname as schema from pg_catalog.pg_extension e
   join pg_catalog.pg_namespace n on n.oid = e.extnamespace where e.extname = 'vector'`;
 
 /**
- * Makes the extension, the schema and the control tables, where they are not there.
+ * Creates the extension, the schema and the control tables, if they are missing.
  *
- * @throws ContentError `vectorExtension` where it is not to be had, or lies in another schema
+ * @throws ContentError `vectorExtension` if the extension is not available, or is in another schema
  */
 export async function prepareContent(system: SystemQueries): Promise<void> {
   let [extension] = await system.query(EXTENSION);
@@ -116,12 +117,12 @@ export async function prepareContent(system: SystemQueries): Promise<void> {
   );
   if (there?.['y'] === true) return;
   const [schema] = await system.query(sql`select pg_catalog.to_regnamespace('${STORES}') is not null as y`);
-  // Where it is there already, its owner need not be one who may make schemas.
+  // An existing schema must not require the privilege to create schemas.
   if (schema?.['y'] !== true) await system.script(sql`create schema if not exists ${STORES}`);
   await system.script(CREATE_CONTROL);
 }
 
-/** Null where no store was ever begun. */
+/** Null if no store was ever begun. */
 export async function storeState(
   system: SystemQueries,
   facet: string,
@@ -152,7 +153,7 @@ function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** `StoreState.indexedAt` of all stores of a database that can be read, by facet and version. */
+/** `StoreState.indexedAt` of all readable stores of a database, by facet and version. */
 export async function indexedTimes(
   system: SystemQueries,
 ): Promise<ReadonlyMap<string, ReadonlyMap<string, string>>> {
@@ -179,12 +180,12 @@ async function hasStores(system: SystemQueries): Promise<boolean> {
 
 /** A store that a request may read. */
 export interface ServedStore extends StoreState {
-  /** True if its documents are cut as the manifest says now, and not as one before did. */
+  /** True if its documents are cut as the manifest declares now. */
   readonly isCutAsDeclared: boolean;
 }
 
 /**
- * The store that a request may read. One that was built beside an older one takes its place.
+ * The store that a request may read. A finished successor first replaces an older store.
  *
  * @throws ContentError `storeMissing`, `storeMismatch`, `storeBuilding`, `unknownVersion`
  */
@@ -202,7 +203,7 @@ export async function openStore(
   if (!isWanted(state)) {
     const next = await storeState(system, facet.name, successorOf(version));
     if (isWanted(next) && next?.state === 'ready') await succeed(system, facet.name, version);
-    // Also where there is no successor: another question may just have put it in its place.
+    // Also without a successor: another request may just have installed it.
     state = await storeState(system, facet.name, version);
   }
   const name = `\`${facet.name}\` in version \`${version}\``;
@@ -226,7 +227,7 @@ export function versionNamed(facet: Facet, version: string): DeclaredFacetVersio
   throw new ContentError('unknownVersion', `facet \`${facet.name}\` has no version \`${version}\``);
 }
 
-/** Removes a facet version's store and everything that is known of it. */
+/** Removes a facet version's store and its control records. */
 export async function dropStore(
   system: Pick<SystemEngine, 'transaction'>,
   facet: string,

@@ -11,7 +11,6 @@ import type { Facet } from '../../model/manifest/index.js';
 import type { DenseLayout, VectorLayout } from '../embed/embedder.js';
 import { TERM_SPACE } from '../lexical/terms.js';
 
-/** The schema of all stores. */
 export const STORES = sqlName(STORE_SCHEMA);
 
 /** Idempotent. */
@@ -45,18 +44,18 @@ create table if not exists ${STORES}.document (
 );
 `;
 
-/** Vector types are named with the schema, so that no search path decides what they are. */
+/** Vector types are qualified with the schema, so that they do not depend on the search path. */
 export const VECTOR_SCHEMA = 'public';
 const VECTORS = sqlName(VECTOR_SCHEMA);
 
 export interface StoreColumn {
   readonly name: string;
-  /** As DDL writes it. */
+  /** As in DDL. */
   readonly type: Sql;
   readonly nullable: boolean;
 }
 
-/** Columns that a store's rows are written with, in this order. */
+/** Columns of a store's rows, in the order in which they are written. */
 export function storeColumns(facet: Facet, layout: VectorLayout): readonly StoreColumn[] {
   return [
     column('chunk_id', TEXT_BY_BYTES),
@@ -96,7 +95,7 @@ function column(name: string, type: Sql, nullable = false): StoreColumn {
   return { name, type, nullable };
 }
 
-/** The tables of a facet version, empty and without their secondary indexes; older ones go. */
+/** Creates the tables of a facet version, without secondary indexes, in place of older ones. */
 export function createStore(facet: Facet, version: string, layout: VectorLayout): Sql {
   const store = storeName(storeTable(facet.name, version));
   const bits = storeName(bitsTable(facet.name, version));
@@ -104,7 +103,8 @@ export function createStore(facet: Facet, version: string, layout: VectorLayout)
     dropTables(facet.name, version),
     sql`create table ${store} (${definitions(storeColumns(facet, layout))}, primary key (chunk_id));`,
   ];
-  // A search reads them of every passage; what is read of the best alone makes room: texts, and what operators compare.
+  // A search reads these columns of every passage, so they stay inline; texts and operator vectors, read of the best
+  // only, are moved out.
   if (layout.kind === 'lexical') {
     const words = storeName(wordsTable(facet.name, version));
     statements.push(
@@ -127,8 +127,8 @@ function definitions(columns: readonly StoreColumn[]): Sql {
 }
 
 /**
- * Columns that a search for candidates reads of every passage: what policy and filters look at, and the vector's signs. A
- * table of its own, because a scan of the store would read all the texts and vectors on its way.
+ * Columns that a candidate search reads of every passage: those for policy and filters, and the vector's signs. They
+ * are in a separate table, because a scan of the store would also read texts and vectors.
  */
 function bitsColumns(facet: Facet, { dimensions }: DenseLayout): readonly StoreColumn[] {
   return [
@@ -140,7 +140,7 @@ function bitsColumns(facet: Facet, { dimensions }: DenseLayout): readonly StoreC
   ];
 }
 
-/** Fills the table of signs from the store; a WHERE clause may follow. Null where there is none. */
+/** Fills the table of signs from the store; a WHERE clause may follow. Null for a lexical store. */
 export function fillBits(facet: Facet, version: string, layout: VectorLayout): Sql | null {
   if (layout.kind === 'lexical') return null;
   const names = bitsColumns(facet, layout).map((c) => c.name);
@@ -150,7 +150,7 @@ export function fillBits(facet: Facet, version: string, layout: VectorLayout): S
   return sql`insert into ${storeName(bits)} (${sqlJoin(names.map(sqlName))}) select ${sqlJoin(values)} from ${storeName(store)}`;
 }
 
-/** Makes the table of words that a lexical store's passages hold; null where there is none. */
+/** Fills the word counts of a lexical store; null for other stores. */
 export function fillWords(facet: string, version: string, layout: VectorLayout): Sql | null {
   if (layout.kind !== 'lexical') return null;
   const words = storeName(wordsTable(facet, version));
@@ -158,9 +158,10 @@ export function fillWords(facet: string, version: string, layout: VectorLayout):
 }
 
 /**
- * Adds the passages of the documents `$1` (text[]) to the table of words, or takes them away; null where there is none.
+ * Adds the passages of the documents `$1` (text[]) to the word counts, or subtracts them; null if the store is not
+ * lexical.
  *
- * INVARIANT: what is counted is what the store holds, at the end of each transaction that changes it.
+ * INVARIANT: after each transaction that changes the store, the counts equal its content.
  */
 export function countWords(facet: string, version: string, layout: VectorLayout, by: 1 | -1): Sql | null {
   if (layout.kind !== 'lexical') return null;
@@ -169,14 +170,14 @@ export function countWords(facet: string, version: string, layout: VectorLayout,
 on conflict (term) do update set passages = w.passages + excluded.passages`;
 }
 
-/** Forgets the words of passages that are gone; null where there are none. */
+/** Removes words without passages; null if the store is not lexical. */
 export function forgetWords(facet: string, version: string, layout: VectorLayout): Sql | null {
   return layout.kind === 'lexical'
     ? sql`delete from ${storeName(wordsTable(facet, version))} where passages = 0`
     : null;
 }
 
-/** The words of passages, and by how many of these each is held: of word 0, how many there are. */
+/** Words of passages, with the number of passages that contain them; word 0 counts all passages. */
 function wordsOf(facet: string, version: string, where: Sql, by: 1 | -1): Sql {
   const store = storeName(storeTable(facet, version));
   return sql`(term, passages) select h.term, ${sqlNumber(by)} * pg_catalog.count(*)
@@ -184,7 +185,7 @@ function wordsOf(facet: string, version: string, where: Sql, by: 1 | -1): Sql {
         union all select 0 from ${store}${where}) as h group by h.term`;
 }
 
-/** Columns of what is derived, in the order in which rows are written. */
+/** Columns of derived attributes, in the order in which they are written. */
 export const DERIVED_COLUMNS = [
   'attribute',
   'doc_id',
@@ -196,9 +197,9 @@ export const DERIVED_COLUMNS = [
 ] as const;
 
 /**
- * The table of what is derived from a store's passages, a row for each passage that a value rests on.
+ * Table of the attributes derived from a store's passages, one row per supporting passage.
  *
- * INVARIANT: it holds nothing of a passage that is not in the store: the foreign key takes its rows away with it.
+ * INVARIANT: it contains nothing of a passage that is not in the store: the foreign key deletes its rows with it.
  */
 function createDerived(facet: Facet, version: string): Sql {
   const derived = storeName(derivedTable(facet.name, version));
@@ -216,7 +217,7 @@ function createDerived(facet: Facet, version: string): Sql {
 create index on ${derived} (entity_key);`;
 }
 
-/** Made when the first build has its rows: loading into them would cost far more. */
+/** Created after the first build has loaded its rows, which is far cheaper. */
 export function createIndexes(facet: Facet, version: string, layout: VectorLayout): Sql {
   const scalar = new Set(['doc_id', 'entity_key']);
   for (const name of facet.scalarIndexed) {
@@ -241,19 +242,18 @@ export function createIndexes(facet: Facet, version: string, layout: VectorLayou
   return sqlJoin(statements, BLANK);
 }
 
-/** The widest vectors that an approximate index takes. */
+/** Maximum width of vectors in an approximate index. */
 export const WIDEST_INDEXED: Readonly<Record<DenseLayout['type'], number>> = {
   vector: 2_000,
   halfvec: 4_000,
 };
 
-/** The tables that hold a facet version's passages. */
+/** Tables with a facet version's passages. */
 export function storeTables(facet: string, version: string, layout: VectorLayout): readonly string[] {
   const store = storeTable(facet, version);
   return layout.kind === 'lexical' ? [store] : [store, bitsTable(facet, version)];
 }
 
-/** Removes the tables of a facet version, where they are there. */
 export function dropTables(facet: string, version: string): Sql {
   const tables = [derivedTable, bitsTable, wordsTable, storeTable].map((name) =>
     storeName(name(facet, version)),
@@ -261,7 +261,6 @@ export function dropTables(facet: string, version: string): Sql {
   return sql`drop table if exists ${sqlJoin(tables)};`;
 }
 
-/** Schema and table, quoted. */
 export function storeName(table: string): Sql {
   return sqlTable({ schema: STORE_SCHEMA, table });
 }

@@ -8,25 +8,25 @@ import type { Embedder } from '../embed/embedder.js';
 import { createStore, STORES } from './ddl.js';
 import { successorOf } from './successor.js';
 
-/** One run of the indexer over one store: whoever begins later takes over. */
+/** A run of the indexer over one store; a later run takes over. */
 export interface IndexRun {
   readonly facet: string;
-  /** Of a store that is built beside the one that is served, the name of its successor. */
+  /** Name of the successor, if the store is built beside the one that is served. */
   readonly version: string;
   readonly table: string;
   readonly id: string;
   readonly pseudonymKey: string;
-  /** True if the store has yet to become ready for the first time. */
+  /** True if the store was never ready. */
   readonly building: boolean;
   /** Average length for BM25 in this store; never changes. */
   readonly averageLength: number;
 }
 
 /**
- * Begins a run: goes on with a store of the same fingerprint and settings, or makes a new one; beside the one that is
- * there, where that is served.
+ * Begins a run: continues a store with the same fingerprint and settings, or creates one, beside the existing one if
+ * that is served.
  *
- * @param averageLength that of a new store
+ * @param averageLength used for a new store
  */
 export function beginRun(
   system: Pick<SystemEngine, 'transaction'>,
@@ -48,7 +48,6 @@ export function beginRun(
   });
 }
 
-/** Target state of a run, and the run's id. */
 interface RunTarget {
   readonly facet: Facet;
   readonly settings: string;
@@ -64,7 +63,7 @@ interface StoredVersion {
   readonly averageLength: number;
 }
 
-/** Locked, so that of two runs one waits. */
+/** Locks the record, so that concurrent runs wait. */
 async function entryOf(tx: SystemQueries, facet: string, version: string): Promise<StoredVersion | null> {
   const [row] = await tx.query(
     sql`select fingerprint, settings, state, pseudonym_key, average_length
@@ -85,7 +84,7 @@ function fits({ fingerprint, settings }: StoredVersion, wanted: RunTarget): bool
   return fingerprint === wanted.embedder.fingerprint && settings === wanted.settings;
 }
 
-/** Takes over the store `version`, or makes it anew where it is another. */
+/** Takes over the store of `version`, or recreates it if it does not fit. */
 async function goOn(
   tx: SystemQueries,
   version: string,
@@ -109,7 +108,7 @@ async function goOn(
   return { facet: facet.name, version, table, id, pseudonymKey, building: true, averageLength };
 }
 
-/** INVARIANT: the epoch goes on where an older store was, so that what was cached for that one is not found. */
+/** INVARIANT: the epoch continues from that of the replaced store, so that nothing cached for it is found. */
 async function replaceEntry(
   tx: SystemQueries,
   key: readonly string[],
@@ -130,7 +129,7 @@ async function replaceEntry(
 }
 
 /**
- * Locks the store for the transaction and moves its epoch on.
+ * Locks the store for the transaction and increments its epoch.
  *
  * @throws ContentError `overtaken`
  */

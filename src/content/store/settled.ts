@@ -8,8 +8,9 @@ export interface TableName {
 }
 
 /**
- * Rows of a view, a foreign or partitioned table, another table access method or a table with policies may change without a transaction of this server; and what a server that only speaks like Postgres calls its snapshot is not
- * known.
+ * Excluded: views, foreign or partitioned tables, other table access methods and tables with policies, whose visible
+ * rows may change without a transaction of this server; and servers that only imitate Postgres, whose snapshots have
+ * an unknown meaning.
  */
 const SETTLED = sql`
 select case when pg_catalog.version() ~ '^PostgreSQL [0-9.]+( [(](Debian|PGlite|Ubuntu) [^)]*[)])? on '
@@ -25,8 +26,8 @@ select case when pg_catalog.version() ~ '^PostgreSQL [0-9.]+( [(](Debian|PGlite|
   left join pg_catalog.pg_am a on a.oid = c.relam`;
 
 /**
- * The state of the data, as Postgres writes a `pg_snapshot`, where nothing but transactions of this server can change
- * what ordinary roles read in `tables`; null where something else might.
+ * The state of the data as `pg_snapshot` text, if only transactions of this server can change what ordinary roles
+ * read in `tables`; otherwise null.
  */
 export async function settledAt(system: SystemQueries, tables: readonly TableName[]): Promise<string | null> {
   const [row] = await system.query(SETTLED, [tables.map((t) => t.schema), tables.map((t) => t.table)]);
@@ -34,17 +35,18 @@ export async function settledAt(system: SystemQueries, tables: readonly TableNam
   return typeof snapshot === 'string' ? snapshot : null;
 }
 
-/** `vector` and `halfvec` text. Six decimals say an f32 of a unit vector well enough, and are a third of the text. */
+/**
+ * Text of a `vector` or `halfvec`. Six decimals are precise enough for an f32 of a unit vector, in a third of the
+ * text.
+ */
 export function vectorText(vector: Float32Array): string {
   return toSql(Array.from(vector, (x) => (Number.isInteger(x) ? x : Math.round(x * 1e6) / 1e6)));
 }
 
-/** A `vector` as Postgres writes it. */
 export function parseVector(text: string): Float32Array {
   return Float32Array.from(fromSql(text));
 }
 
-/** A Postgres array of integers. */
 export function integersText(values: readonly number[]): string {
   return `{${values.join(',')}}`;
 }

@@ -4,16 +4,15 @@ import { bitsTable, derivedTable, storeTable, wordsTable } from '../../model/fac
 import { dropTables, STORES, storeName } from './ddl.js';
 
 /**
- * A facet version whose settings changed is built beside the store that is served, and takes its place when the first
- * gateway with these settings asks for it: neither a gateway before its reload nor one after it is without a store.
+ * Version name of a successor store, which no version in a manifest can have. A facet version whose settings changed
+ * is built beside the served store and replaces it when the first gateway with these settings needs it, so no
+ * gateway is without a store before or after its reload.
  */
-
-/** Under which version the successor of a version's store is kept. No version of a manifest has such a name. */
 export function successorOf(version: string): string {
   return `${version}~next`;
 }
 
-/** Puts the successor, which must be ready, in its place. Does nothing where another did so meanwhile. */
+/** Replaces the store by its successor if that is ready. Does nothing if another gateway did so meanwhile. */
 export function succeed(
   system: Pick<SystemEngine, 'transaction'>,
   facet: string,
@@ -35,7 +34,7 @@ export function succeed(
   });
 }
 
-/** INVARIANT: the epoch goes on where the older store was, so that what was cached for that one is not found. */
+/** INVARIANT: the epoch continues from that of the older store, so that nothing cached for it is found. */
 async function moveEntry(tx: SystemQueries, facet: string, from: string, to: string): Promise<void> {
   const older = await tx.query(
     sql`delete from ${STORES}.facet where facet = $1 and version = $2 returning epoch`,

@@ -36,8 +36,8 @@ export interface Policies {
 
 /**
  * Finds what the callers of earlier queries would see differently of the objects they read. The log does not contain
- * token claims: a caller is assumed to have every role within its ceilings, and a condition of a grant that is written
- * differently counts as a difference, whether it held or not. False alarms are preferred to omissions.
+ * token claims: a caller is assumed to have every role within its ceilings, and a condition of a grant that is
+ * written differently counts as a difference, whether it held or not. False alarms are preferred to omissions.
  */
 export function otherwiseUnder(policies: Policies): (asked: AskedBefore) => readonly Otherwise[] {
   const known = new Map<string, Otherwise | null>();

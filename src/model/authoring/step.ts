@@ -48,7 +48,8 @@ export type StepOutcome =
 /**
  * Computes a step as a reload would, under the current policy. Pure.
  *
- * @throws QueryError E2101 for what cannot be published, E1001 for unknown objects, E4090 for objects in a wrong state
+ * @throws QueryError E2101 for what cannot be published, E1001 for unknown objects, E4090 for objects in a wrong
+ * state
  */
 export function workedOut(step: PublishStep, ground: PublishedState): StepOutcome {
   try {

@@ -20,9 +20,9 @@ const CAREFULLY = sql`
 
 /**
  * One statement, so that the result is consistent. Excluded: relations of the system or of an extension, our own
- * stores, temporary relations, and partitions, whose rows belong to their parent. Keys of a table that others inherit
- * from are ignored: they do not hold for all rows read through it. A type whose cast to text is a user-defined function
- * has no `stored`: that function could fail on, or reveal, a hidden row.
+ * stores, temporary relations, and partitions, whose rows belong to their parent. Keys of a table that others
+ * inherit from are ignored: they do not hold for all rows read through it. A type whose cast to text is a
+ * user-defined function has no `stored`: that function could fail on, or reveal, a hidden row.
  */
 const RELATIONS = sql`
 with recursive base(oid, root, modifier) as (

@@ -19,8 +19,8 @@ const GROUND_MS = 120_000;
 const MEMORY_MB = 1_024;
 
 /**
- * Compiles and checks drafts in a separate thread, since only ending the thread can stop a compilation. One exchange at
- * a time; messages are sent in portions, between which either side does other work.
+ * Compiles and checks drafts in a separate thread, since only ending the thread can stop a compilation. One exchange
+ * at a time; messages are sent in portions, between which either side does other work.
  */
 export class DraftingThread {
   readonly #deadlineMs: number;

@@ -16,8 +16,8 @@ export interface DraftBaseline extends Model {
 
 /**
  * Processes drafts, fairly among authors. Faults of a draft are in the result; errors thrown are QueryErrors for the
- * author: E0511 for a draft that takes too long or too much memory, E4290 for too many of one author, and those of the
- * task itself.
+ * author: E0511 for a draft that takes too long or too much memory, E4290 for too many of one author, and those of
+ * the task itself.
  */
 export interface DraftCompiler {
   judge(proposal: Proposal, served: DraftBaseline, author: string): Promise<Judgement>;

@@ -6,7 +6,8 @@ import { frozenMap } from '../manifest/index.js';
  * thousands of entities, decoded at once, would block the thread. Frozen objects arrive frozen, shared ones shared.
  *
  * A portion is a JSON array of nodes, each after the nodes it contains: its kind, then its parts. A part is a value,
- * or the number of a node in brackets; empty brackets are `undefined`, a text in brackets is a number that JSON lacks.
+ * or the number of a node in brackets; empty brackets are `undefined`, a text in brackets is a number that JSON
+ * lacks.
  */
 const KINDS = ['object', 'bare', 'array', 'map', 'set'] as const;
 

@@ -7,7 +7,9 @@ const BITS = '__bits';
 const DERIVED = '__derived';
 const WORDS = '__words';
 
-/** Bytes left for a name in a Postgres identifier, which would be truncated silently, so that two stores became one. */
+/**
+ * Bytes left for a name in a Postgres identifier, which would be truncated silently, so that two stores became one.
+ */
 const LONGEST = 63 - DERIVED.length;
 
 /** Table of one facet version: `<facet>__<version>`, or a hashed name if that is too long or ambiguous. */

@@ -54,7 +54,9 @@ export function joinExample({ from: left, to: right, bridge }: LinkView): string
   );
 }
 
-/** A TRAVERSE along a link; null if an end has no key that the reader sees, or a key type without an example value. */
+/**
+ * A TRAVERSE along a link; null if an end has no key that the reader sees, or a key type without an example value.
+ */
 export function traverseExampleIn(view: GraphView): (link: LinkView) => string | null {
   const entities = new Map(view.entities.map((e) => [e.name, e]));
   return ({ name, from: left, to: right }) => {

@@ -58,8 +58,8 @@ export const NO_ISSUERS: Issuers = Object.freeze({
 });
 
 /**
- * Reads keys from files at once, others when a token first needs them. Key sets that `before` fetches too are reused, so
- * that a reload while an issuer does not answer loses nothing.
+ * Reads keys from files at once, others when a token first needs them. Key sets that `before` fetches too are
+ * reused, so that a reload while an issuer does not answer loses nothing.
  *
  * @throws StartProblem, RangeError
  */

@@ -32,9 +32,9 @@ interface CachedKeys {
 }
 
 /**
- * Keys of an issuer that publishes them: fetched at `begin` or when first needed, then periodically, and for an unknown
- * key id, so that a rotation is noticed at its first token. Attempts are at least a cool-down apart. While the issuer
- * does not answer, the previous keys stay valid for `staleMs`.
+ * Keys of an issuer that publishes them: fetched at `begin` or when first needed, then periodically, and for an
+ * unknown key id, so that a rotation is noticed at its first token. Attempts are at least a cool-down apart. While
+ * the issuer does not answer, the previous keys stay valid for `staleMs`.
  */
 export class RemoteKeys implements KeySource {
   readonly #options: RemoteKeysOptions;

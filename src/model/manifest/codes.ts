@@ -1,6 +1,6 @@
 /**
- * Closed catalogue of the faults of a manifest or a policy file. `M0…`: the file, `M1…`: its shape, `M2…`: its meaning.
- * A retired code is never used again.
+ * Closed catalogue of the faults of a manifest or a policy file. `M0…`: the file, `M1…`: its shape, `M2…`: its
+ * meaning. A retired code is never used again.
  */
 export const CODES = Object.freeze({
   unreadable: 'M0001',

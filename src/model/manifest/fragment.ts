@@ -18,8 +18,8 @@ export function fragmentProblems(value: unknown): readonly UnplacedDiagnostic[] 
 }
 
 /**
- * `base` with the members of `fragment`. An entity, a metric or a table replaces the whole one of its name; others are
- * kept. Members of the wrong shape are taken from the fragment, for the schema to refuse.
+ * `base` with the members of `fragment`. An entity, a metric or a table replaces the whole one of its name; others
+ * are kept. Members of the wrong shape are taken from the fragment, for the schema to refuse.
  */
 export function withFragment(base: ManifestDocument, fragment: unknown): unknown {
   const given = isObject(fragment) ? fragment : {};

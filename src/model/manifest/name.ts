@@ -37,8 +37,8 @@ export function isModelName(text: string): boolean {
 const FOREIGN = new RegExp(`[^${CHARACTERS} ]`, 'gu');
 
 /**
- * `text` as a name of the model: NFC, with underscores for other characters and for blanks at its ends, truncated to 63
- * bytes; prefixed with `t_` if its first character is not allowed there.
+ * `text` as a name of the model: NFC, with underscores for other characters and for blanks at its ends, truncated to
+ * 63 bytes; prefixed with `t_` if its first character is not allowed there.
  */
 export function modelNameFrom(text: string): string {
   const plain = text

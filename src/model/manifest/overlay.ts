@@ -3,8 +3,9 @@ import type { ManifestDocument, TableColumnDocument } from './document.js';
 import { type FragmentDocument, join, type PlainDocument } from './fragment.js';
 
 /**
- * Published objects, as a layer over the manifest file. A member replaces the file's member of its name. A table has only
- * columns that the file does not declare: what the file declares of a connector cannot be published differently.
+ * Published objects, as a layer over the manifest file. A member replaces the file's member of its name. A table has
+ * only columns that the file does not declare: what the file declares of a connector cannot be published
+ * differently.
  */
 export interface Overlay {
   readonly objects: FragmentDocument;

@@ -4,8 +4,8 @@ export interface TableAt {
 }
 
 /**
- * `schema.table`, as in a manifest: a part with a dot or a leading quote is quoted, as in SQL. Two tables never have one
- * name.
+ * `schema.table`, as in a manifest: a part with a dot or a leading quote is quoted, as in SQL. Two tables never have
+ * one name.
  */
 export function tableName({ schema, table }: TableAt): string {
   return `${partText(schema)}.${partText(table)}`;

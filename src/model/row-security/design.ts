@@ -22,8 +22,8 @@ function filterSql(filter: Expr): string {
 }
 
 /**
- * True if `expr`, tested for each subject and ANDed, equals `expr` with its attributes ANDed. That holds for AND and OR
- * if no OR has attributes in two of its arms.
+ * True if `expr`, tested for each subject and ANDed, equals `expr` with its attributes ANDed. That holds for AND and
+ * OR if no OR has attributes in two of its arms.
  */
 function distributes(expr: Expr): boolean {
   if (!mentions(expr)) return true;

@@ -12,8 +12,8 @@ export interface GuardFunction {
 }
 
 /**
- * Returns the rights that the gateway has set for the statement, after checking their signature, version and expiry. The
- * signature is HMAC-SHA-256 over stored pads, as core Postgres has no hmac().
+ * Returns the rights that the gateway has set for the statement, after checking their signature, version and expiry.
+ * The signature is HMAC-SHA-256 over stored pads, as core Postgres has no hmac().
  *
  * INVARIANT: any fault fails the statement. No rights would be an answer with too few rows.
  */

@@ -41,8 +41,8 @@ export function rowSecurityScript(design: RowSecurity, key: Uint8Array): readonl
 }
 
 /**
- * Removes everything that an earlier script created, and row security if that script enabled it. Fails if our schema has
- * objects or changes of somebody else.
+ * Removes everything that an earlier script created, and row security if that script enabled it. Fails if our schema
+ * has objects or changes of somebody else.
  */
 export function clearingScript(): readonly Sql[] {
   return clearingStatements().map(generatedSql);
@@ -103,8 +103,8 @@ function privilegesSql(table: GuardedTable, role: string): readonly string[] {
 }
 
 /**
- * Enables row security on a table without it, with a second policy that leaves everybody else all rows. On a table that
- * has it, our policy is restrictive: it only removes rows. Views have no policies.
+ * Enables row security on a table without it, with a second policy that leaves everybody else all rows. On a table
+ * that has it, our policy is restrictive: it only removes rows. Views have no policies.
  */
 function guardSql(table: GuardedTable, role: string, name: string): string {
   const relation = tableSql(table);

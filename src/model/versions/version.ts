@@ -4,8 +4,8 @@ import type { ManifestChange, RoleChange } from '../authoring/index.js';
 import type { Overlay } from '../manifest/index.js';
 
 /**
- * A published state, and how it came about. It is written once and never changed: its id is the hash of its bytes, and it
- * names its predecessor.
+ * A published state, and how it came about. It is written once and never changed: its id is the hash of its bytes,
+ * and it names its predecessor.
  */
 export interface Version extends Overlay {
   /** SHA-256 over the bytes of its file, in hex. */

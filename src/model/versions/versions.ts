@@ -81,7 +81,10 @@ export class VersionStore {
     return { version, bytes };
   }
 
-  /** Publishes it. @throws the system's error; the previous version then stays published, unless `head` is in doubt */
+  /**
+   * Publishes it.
+   * @throws the system's error; the previous version then stays published, unless `head` is in doubt
+   */
   async append({ version, bytes }: VersionFile): Promise<VersionSummary> {
     if (this.#broken)
       throw new PublishedDamaged('an earlier version could not be written: start the server anew');

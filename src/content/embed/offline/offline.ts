@@ -8,12 +8,12 @@ import type { Embedder } from '../embedder.js';
 import { lexicalEmbedder } from '../lexical-v1.js';
 import type { FromModel } from './words.js';
 
-/** Texts of one message: between two, others that wait have their turn, and what was stopped ends. */
+/** Texts per message: between two messages other callers get their turn, and an aborted call ends. */
 const BATCH = 16;
 
 /**
- * Finds passages as `lexical-v1` does; operators compare n-grams with what a text means beside them, by a model in a
- * thread of its own.
+ * Finds passages as `lexical-v1` does; operators compare n-grams together with the meaning of texts, by a model in a
+ * separate thread.
  *
  * @throws ContentError `notInstalled`, `endpoint`, `malformedAnswer`
  */
@@ -24,7 +24,8 @@ export async function openOffline(model: MeaningModel): Promise<Embedder> {
   return Object.freeze({
     model,
     fingerprint: `${model};${identity};${lexicalEmbedder.fingerprint}`,
-    // What a text means is weighed by how long its n-grams' vector is: its numbers have no bound that `halfvec` says exactly.
+    // Meanings are scaled by the length of the n-gram vector, so their numbers may exceed what `halfvec` represents
+    // exactly.
     layout: Object.freeze({
       kind: 'lexical',
       dimensions: NGRAM_DIMENSIONS + dimensions,
@@ -45,10 +46,13 @@ export async function openOffline(model: MeaningModel): Promise<Embedder> {
 
 type ModelOpened = Extract<FromModel, { kind: 'opened' }>;
 
-/** To load it, and for one list of texts. */
+/** For loading the model, and for one list of texts. */
 const DEADLINE_MS = 60_000;
 
-/** A model in a thread of its own, asked one thing at a time, callers in turn. One that ended is begun anew. */
+/**
+ * A model in a separate thread that serves one request at a time, fairly among callers. A thread that ended is
+ * restarted.
+ */
 class ModelThread {
   readonly #model: MeaningModel;
   readonly #turns = new FairSlots();
@@ -88,7 +92,7 @@ class ModelThread {
     return this.#begun;
   }
 
-  /** Parsed next message of the thread. A thread that failed or is late is ended. */
+  /** Next message of the thread, as parsed by `read`. A thread that failed or is late is terminated. */
   async #answer<T>(worker: Worker, read: (said: FromModel) => T | null): Promise<T> {
     try {
       return await answerOf(

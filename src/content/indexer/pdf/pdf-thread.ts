@@ -7,7 +7,7 @@ import { ContentError } from '../../content-error.js';
 /** Reason why a document has no text. */
 export type PdfFault = 'broken' | 'encrypted' | 'too long' | 'late' | 'memory';
 
-/** Messages of the thread: one once it has loaded the package, then one for each document. */
+/** Messages of the thread: one after loading the package, then one per document. */
 export type FromPdf =
   | { readonly kind: 'opened' }
   | { readonly kind: 'notInstalled' }
@@ -17,11 +17,11 @@ export type FromPdf =
 /** Limits for reading one document. */
 export interface PdfLimits {
   readonly deadlineMs: number;
-  /** Of JavaScript's own. */
+  /** JavaScript heap. */
   readonly heapMb: number;
-  /** By how much the process may grow: buffers are in no heap. */
+  /** Growth of the whole process: buffers are outside the heap. */
   readonly growthMb: number;
-  /** UTF-16 units. */
+  /** In UTF-16 units. */
   readonly mostChars: number;
 }
 
@@ -29,14 +29,14 @@ const LIMITS: PdfLimits = { deadlineMs: 60_000, heapMb: 512, growthMb: 1_024, mo
 
 const PDF_PACKAGE = 'unpdf';
 
-/** The text of a document, its pages apart by form feeds, or why there is none. */
+/** Text of a document with form feeds between pages, or the reason why there is none. */
 export type PdfText = { readonly text: string } | { readonly fault: PdfFault };
 
-/** UTF-16 units of texts that are remembered: versions of a facet, and rounds, read the same documents. */
+/** Size of the text cache in UTF-16 units: several versions and rounds read the same documents. */
 const REMEMBERED = 33_554_432;
 const GROWTH_CHECK_MS = 50;
 
-/** Reads PDFs, one at a time, in a thread of its own. One that ended is begun anew. */
+/** Reads PDFs in a separate thread, one at a time. A thread that ended is restarted. */
 export class PdfThread {
   readonly #limits: PdfLimits;
   readonly #package: string;
@@ -65,7 +65,7 @@ export class PdfThread {
       if (error instanceof PdfThreadError) return { fault: error.why === 'failed' ? 'broken' : error.why };
       throw error;
     });
-    // How long it took says something of this moment, too.
+    // A timeout also depends on the current load, so it is not cached.
     if (!('fault' in read && read.fault === 'late')) this.#known.set(key, read);
     return read;
   }
@@ -89,7 +89,7 @@ export class PdfThread {
     return worker;
   }
 
-  /** Parsed next message, within time and size limits. A thread that sends nothing is ended. */
+  /** Next message, within time and memory limits. The thread is terminated if there is none. */
   async #answer<T>(
     worker: Worker,
     { deadlineMs, growthMb }: PdfLimits,
@@ -121,7 +121,6 @@ export class PdfThread {
   }
 }
 
-/** The thread ended before it had answered. */
 class PdfThreadError extends Error {
   readonly why: ThreadFailure;
 

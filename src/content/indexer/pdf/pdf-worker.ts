@@ -1,14 +1,14 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { FromPdf } from './pdf-thread.js';
 
-/** The thread that PDFs are read in: whoever wrote one decides what reading it costs. */
+/** Thread that parses PDFs: their authors determine what parsing costs. */
 
 const port = parentPort;
 if (port === null) throw new Error('this file is the main module of a worker');
 
 const say = (message: FromPdf): void => port.postMessage(message);
 
-/** The part of `unpdf` that is used. */
+/** Used part of `unpdf`. */
 interface Pdf {
   getDocumentProxy(data: Uint8Array, options: Readonly<Record<string, unknown>>): Promise<PdfDocument>;
 }
@@ -24,18 +24,18 @@ interface PdfPage {
   cleanup(): unknown;
 }
 
-/** A piece of text; marks of structure have no `str`. */
+/** A piece of text; structure marks have no `str`. */
 interface PdfTextItem {
   readonly str?: string;
   readonly hasEOL?: boolean;
 }
 
-/** Neither code of the document nor fonts of the machine. */
+/** Neither code of the document nor fonts of the machine are used. */
 const OPTIONS = { isEvalSupported: false, useSystemFonts: false, disableFontFace: true, verbosity: 0 };
 
 class TooLong extends Error {}
 
-/** The text of all pages, each ended by a form feed but the last. */
+/** Text of all pages, with form feeds between them. */
 async function textOf(pdf: Pdf, bytes: Uint8Array, mostChars: number): Promise<string> {
   const document = await pdf.getDocumentProxy(bytes, OPTIONS);
   try {
@@ -55,7 +55,7 @@ async function textOf(pdf: Pdf, bytes: Uint8Array, mostChars: number): Promise<s
 async function pageText(page: PdfPage, mostChars: number): Promise<string> {
   const parts: string[] = [];
   let left = mostChars;
-  // Not `for await`: leaving it would wait until the stream has stopped.
+  // Not `for await`: leaving it early would wait until the stream has stopped.
   const reader = page.streamTextContent().getReader();
   for (let next = await reader.read(); !next.done; next = await reader.read()) {
     for (const { str = '', hasEOL = false } of next.value.items) {
@@ -65,7 +65,7 @@ async function pageText(page: PdfPage, mostChars: number): Promise<string> {
     }
   }
   page.cleanup();
-  // Postgres has no NUL in a text, and a form feed ends a page here.
+  // Postgres allows no NUL in a text, and a form feed ends a page here.
   return parts.join('').replaceAll('\0', '').replaceAll('\f', ' ');
 }
 
@@ -75,7 +75,7 @@ function faultOf(error: unknown): FromPdf {
   return { kind: 'fault', fault: encrypted ? 'encrypted' : 'broken' };
 }
 
-// Not a literal: the package is optional, and the types of a build without it must hold.
+// Not a literal: the package is optional, and a build without it must type-check.
 const { name, mostChars } = workerData as { readonly name: string; readonly mostChars: number };
 
 import(name).then(

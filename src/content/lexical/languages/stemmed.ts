@@ -9,13 +9,13 @@ interface StopWordsModule {
   readonly stopwords: readonly string[];
 }
 
-/** Snowball's stemmer and a list of stop words; each language is a module of its own, and loaded when it is named. */
+/** Snowball stemmer and stop words of a language; each is a module that is loaded on demand. */
 interface StemmedLexicon {
-  /** Words with a letter of it are the language's; the others are read as those of a facet without a language. */
+  /** Words with a letter of this script belong to the language; others are treated as without a language. */
   readonly script: RegExp;
   readonly stemmer: () => Promise<StemmerModule>;
   readonly stopWords: () => Promise<StopWordsModule>;
-  /** Spellings that its stemmer does not know, as the one that it does. */
+  /** Normalizes spellings that the stemmer does not know. */
   readonly spelled?: (lower: string) => string;
 }
 
@@ -145,12 +145,12 @@ const SOURCES: Readonly<Record<StemmedLanguage, StemmedLexicon>> = {
   },
 };
 
-/** UTF-16 units: no word of a language is longer, so that a stemmer never sees what somebody made up to keep it busy. */
+/** In UTF-16 units. No real word is longer; limits the stemmer's work. */
 const LONGEST_STEMMED = 64;
 
 /**
- * Stop words go, the others are stemmed. An accented word is also stemmed as people type it who leave accents out:
- * stemmers know endings by their accents, and who types none must find them too.
+ * Removes stop words and stems the others. A word with accents is also stemmed without them: stemmers recognize
+ * endings by their accents, but people also type without.
  */
 export async function stemmedWords(language: StemmedLanguage): Promise<WordRules> {
   const { script, spelled = same, ...source } = SOURCES[language];
@@ -176,7 +176,7 @@ function same(word: string): string {
   return word;
 }
 
-/** Vowel points and accents of scripts in which they make no other letter. */
+/** Vowel points and accents, for scripts in which they do not form other letters. */
 function withoutMarks(lower: string): string {
   return lower
     .normalize('NFD')

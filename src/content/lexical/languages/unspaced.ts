@@ -2,14 +2,14 @@ import { ANY_LANGUAGE, UNSPACED, type WordRules } from '../../../base/text/terms
 import type { UnspacedLanguage } from '../../../model/facets/languages.js';
 
 interface UnspacedLexicon {
-  /** As BCP 47 names it. */
+  /** BCP 47 tag. */
   readonly locale: string;
   readonly stopWords: () => Promise<{ readonly stopwords: readonly string[] }>;
-  /** Words that say nothing and are on no list. */
+  /** False for words without meaning that are on no list. */
   readonly says: (word: string) => boolean;
 }
 
-/** Thai's particles, prepositions, pronouns and auxiliaries: no list of them comes with the others. */
+/** Particles, prepositions, pronouns and auxiliaries of Thai; the package has no list of them. */
 const THAI_STOP_WORDS =
   'ที่ และ ของ ใน เป็น การ ความ ได้ ให้ มี ไม่ จะ ก็ ว่า กับ แต่ หรือ โดย จาก นี้ นั้น ซึ่ง ด้วย ถ้า เพราะ เพื่อ แล้ว อยู่ คือ ถึง ตาม ต่อ ' +
   'ไป มา ขึ้น ลง ออก เข้า ต้อง ควร อาจ เคย กำลัง ยัง เลย นะ ครับ ค่ะ คะ ฉัน ผม คุณ เขา เธอ เรา มัน พวก ทั้ง ทุก บาง แต่ละ อีก เอง กัน ๆ';
@@ -23,7 +23,7 @@ const SOURCES: Readonly<Record<UnspacedLanguage, UnspacedLexicon>> = {
   japanese: {
     locale: 'ja',
     stopWords: () => import('@orama/stopwords/japanese'),
-    // A letter of Hiragana alone is a particle, or the end of a verb.
+    // A single letter of Hiragana is a particle, or the end of a verb.
     says: (word) => !/^\p{Script=Hiragana}$/u.test(word),
   },
   thai: {
@@ -33,10 +33,10 @@ const SOURCES: Readonly<Record<UnspacedLanguage, UnspacedLexicon>> = {
   },
 };
 
-/** UTF-16 units that are cut at a time: the segmenter's time grows with the square of a text's length. */
+/** Length of segmented pieces, in UTF-16 units: the segmenter's time grows with the square of it. */
 const PIECE = 500;
 
-/** Runs of letters are cut into words by ICU's dictionary; stop words go, and nothing is stemmed. */
+/** Splits runs of letters into words by ICU's dictionary and removes stop words; there is no stemming. */
 export async function unspacedWords(language: UnspacedLanguage): Promise<WordRules> {
   const { locale, says, stopWords } = SOURCES[language];
   const { stopwords } = await stopWords();
@@ -58,8 +58,8 @@ export async function unspacedWords(language: UnspacedLanguage): Promise<WordRul
 }
 
 /**
- * Of a word what is found in its other forms, too: its stem in Han, before an ending in Hiragana; of a long one in Han
- * its pairs of letters, as dictionaries differ in what they take for one word.
+ * Parts of a word by which its other forms are found: a stem in Han before an ending in Hiragana; the pairs of
+ * letters of a long word in Han, since dictionaries differ in what they consider one word.
  */
 function partsOf(word: string): readonly string[] {
   const stem = /^(\p{Script=Han}+)\p{Script=Hiragana}+$/u.exec(word)?.[1];
@@ -69,7 +69,7 @@ function partsOf(word: string): readonly string[] {
   return letters.slice(1).map((letter, i) => `${letters[i]}${letter}`);
 }
 
-/** Not between the halves of a letter. */
+/** Does not split a surrogate pair. */
 function endOfPiece(run: string, at: number): number {
   const to = Math.min(run.length, at + PIECE);
   return to < run.length && /[\ud800-\udbff]/.test(run.charAt(to - 1)) ? to - 1 : to;

@@ -1,12 +1,12 @@
 import { ANY_LANGUAGE, type WordRules } from '../../../base/text/terms.js';
 import { isUnspaced, type Language } from '../../../model/facets/languages.js';
 
-/** Grows whenever a word becomes other terms: with these rules, and with the packages of stemmers and stop words. */
+/** Incremented whenever words become other terms: by these rules, or by the packages of stemmers and stop words. */
 const READING = 1;
 
 const opened = new Map<Language, Promise<WordRules>>();
 
-/** Word rules of a facet, for passages and queries alike. A language's data is loaded when it is named. */
+/** Word rules of a facet, for passages and queries. A language's data is loaded on first use. */
 export async function wordRules(language: Language | null): Promise<WordRules> {
   if (language === null) return ANY_LANGUAGE;
   const rules = opened.get(language) ?? openRules(language);
@@ -23,7 +23,7 @@ async function openRules(language: Language): Promise<WordRules> {
   return stemmedWords(language);
 }
 
-/** The same rules, which work out each word once: for one question over many passages. */
+/** The same rules with a cache, for one query over many passages. */
 export function remembering(rules: WordRules): WordRules {
   if (rules === ANY_LANGUAGE) return rules;
   const known = new Map<string, readonly string[]>();
@@ -37,12 +37,15 @@ export function remembering(rules: WordRules): WordRules {
   };
 }
 
-/** Settings of a store's terms; undefined without a language. */
+/** Rules that the terms of a store depend on; undefined without a language. */
 export function readingOf(language: Language | null): readonly [Language, number] | undefined {
   return language === null ? undefined : [language, READING];
 }
 
-/** Dictionary that split the words of a store, if one did: another may split some of them otherwise. */
+/**
+ * Version of the dictionary that splits words; undefined if none is used. Another version may split words
+ * differently.
+ */
 export function dictionaryOf(language: Language | null): string | undefined {
   if (language === null || !isUnspaced(language)) return undefined;
   return process.versions.icu?.split('.')[0];

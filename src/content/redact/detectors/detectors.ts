@@ -5,10 +5,10 @@ import { cards, ibans, nationalIds } from './national-id.js';
 import { internationalPhones, nationalPhones, type PhoneNumbers } from './phone.js';
 import { secrets, urlCredentials } from './secret.js';
 
-/** Finds what looks like a kind of value, in UTF-16 offsets. Linear in the text's length. */
+/** Finds values of one kind, in UTF-16 offsets. Linear in the text's length. */
 export type Detector = (text: string) => readonly Span[];
 
-/** Names that `detectors` of a facet version may contain. */
+/** Values of `detectors` of a facet version. */
 export const DETECTOR_NAMES = [
   'email',
   'phone',
@@ -30,7 +30,7 @@ const DETECTORS: Readonly<Record<DetectorName, Detector>> = {
   url_credentials: urlCredentials,
 };
 
-/** The detectors of a version, by name. @throws ContentError `unknownDetector`, `unknownCountry`, `notInstalled` */
+/** Detectors of a version, by name. @throws ContentError `unknownDetector`, `unknownCountry`, `notInstalled` */
 export async function detectorsOf({
   detectors,
   phoneCountries,
@@ -53,7 +53,7 @@ export function detectorNamed(name: string): Detector {
   );
 }
 
-/** Numbering plans of all countries are large, and most facets need none. */
+/** Loaded on demand: numbering plans of all countries are large, and most facets need none. */
 async function phoneNumbers(): Promise<PhoneNumbers> {
   try {
     return (await import('libphonenumber-js/max')) as unknown as PhoneNumbers; // its own types name each country
@@ -66,7 +66,7 @@ async function phoneNumbers(): Promise<PhoneNumbers> {
   }
 }
 
-/** The sign itself, full width, or as URLs and HTML write it. */
+/** `@`, also full width, or as in URLs and HTML. */
 const AT = /[@＠﹫]|%40|&#64;|&#x40;|&commat;/gi;
 /** RFC 5321 allows 64 bytes before the sign and 255 after it. */
 const LOCAL = /[\p{L}\p{N}\p{M}._%+'~-]{1,64}$/u;

@@ -1,12 +1,10 @@
 import type { Span } from '../../chunk.js';
 
-/** Span of a match; shared by the detectors of numbers. */
-
 export function spanOf(match: RegExpExecArray): Span {
   return { start: match.index, end: match.index + match[0].length };
 }
 
-/** Luhn's sum of decimal digits is a multiple of ten (ISO/IEC 7812-1). */
+/** Luhn check (ISO/IEC 7812-1): the sum is a multiple of ten. */
 function passesLuhn(digits: string): boolean {
   let sum = 0;
   for (let i = 0; i < digits.length; i++) {
@@ -17,19 +15,18 @@ function passesLuhn(digits: string): boolean {
   return sum % 10 === 0;
 }
 
-/** The number modulo `modulus`, digit by digit: such numbers are longer than a double is exact. */
+/** Digit by digit, since such numbers exceed the precision of a double. */
 function remainder(digits: string, modulus: number): number {
   let rest = 0;
   for (const digit of digits) rest = (rest * 10 + Number(digit)) % modulus;
   return rest;
 }
 
-/** Σ digit × weight. */
 function weighted(digits: string, weights: readonly number[]): number {
   return weights.reduce((sum, weight, i) => sum + weight * Number(digits[i]), 0);
 }
 
-/** True if two digits each of year, month and day are a day of some year. */
+/** True if the day exists in some year. */
 function isDay(month: number, day: number): boolean {
   return month >= 1 && month <= 12 && day >= 1 && day <= (DAYS[month - 1] ?? 0);
 }
@@ -37,13 +34,13 @@ function isDay(month: number, day: number): boolean {
 const DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const;
 
 /**
- * Numbers that states give to people. Each has a form that is written, and where it has one a check digit, a day of birth
- * or ranges that are given out, so that few other numbers are taken for one.
+ * A national identification number. Each has a written form and, if possible, a check digit, a date of birth or
+ * assigned ranges, so that few other numbers match.
  */
 interface NationalId {
   readonly country: string;
   readonly form: RegExp;
-  /** `compact`: letters in upper case and digits, without what groups them. */
+  /** `compact`: letters in upper case and digits, without separators. */
   readonly holds: (compact: string) => boolean;
 }
 
@@ -152,7 +149,7 @@ export function nationalIds(text: string): readonly Span[] {
   return found;
 }
 
-/** Values of letters and digits at odd places of a codice fiscale, from `0` to `9` and `A` to `Z`. */
+/** Values of characters at odd positions of a codice fiscale, from `0` to `9` and `A` to `Z`. */
 const ODD = [
   1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16,
   10, 22, 25, 24, 23,
@@ -175,7 +172,7 @@ function cpfCheck(digits: string, length: number): number {
   return rest === 10 ? 0 : rest;
 }
 
-/** Verhoeff's check over the dihedral group of order ten; 0 where the digits hold. */
+/** Verhoeff's check over the dihedral group of order ten; 0 if the digits are valid. */
 function verhoeff(digits: string): number {
   let check = 0;
   for (let i = 0; i < digits.length; i++) {
@@ -188,16 +185,16 @@ function verhoeff(digits: string): number {
 
 const PERMUTED = [1, 5, 7, 6, 2, 8, 3, 0, 9, 4] as const;
 
-/** Of two elements of the group: 0 to 4 are turns, 5 to 9 reflections. */
+/** Product in the group: 0 to 4 are rotations, 5 to 9 reflections. */
 function product(a: number, b: number): number {
   if (a < 5) return b < 5 ? (a + b) % 5 : 5 + ((a + b - 5) % 5);
   return b < 5 ? 5 + ((a - 5 - b + 5) % 5) : (a - b + 5) % 5;
 }
 
-/** 13 to 19 digits, whole or in groups of one grouping sign (ISO/IEC 7812-1). */
+/** 13 to 19 digits, contiguous or in groups with one separator (ISO/IEC 7812-1). */
 const CANDIDATE =
   /(?<![\p{L}\p{N}.,+-])\d{3,6}(?:([ \u00a0-])\d{3,6}(?:\1\d{2,7}){1,3}|\d{7,16})(?![\p{L}\p{N}]|[.,-]\d)/gu;
-/** Numbers that issuers of payment cards begin with, and how many digits such cards have. */
+/** Leading digits of payment card issuers, and the lengths of their numbers. */
 const ISSUERS: readonly (readonly [begins: RegExp, lengths: readonly number[]])[] = [
   [/^4/, [13, 16, 19]],
   [/^(?:5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720)/, [16]],
@@ -222,12 +219,12 @@ export function cards(text: string): readonly Span[] {
   return found;
 }
 
-/** ISO 13616: a country, two check digits, and up to 30 letters and digits, whole or in groups. */
+/** ISO 13616: a country, two check digits, and up to 30 letters and digits, contiguous or in groups. */
 const IBAN_CANDIDATE =
   /(?<![\p{L}\p{N}])[A-Za-z]{2}\d{2}(?:[ \u00a0.-]?[A-Za-z0-9]{1,4}){2,9}(?![\p{L}\p{N}])/gu;
-/** Letters and digits of a country's code and its check. */
+/** Length of the country code with the check digits. */
 const CODE_AND_CHECK = 4;
-/** Letters and digits of the shortest (Norway), and of the longest that the norm has room for. */
+/** Length of the shortest IBAN (Norway), and maximum length in the standard. */
 const LEAST_IBAN = 15;
 const MOST_IBAN = 34;
 
@@ -238,13 +235,16 @@ export function ibans(text: string): readonly Span[] {
     const { 0: candidate, index } = match;
     const length = ibanLength(candidate);
     if (length > 0) found.push({ start: index, end: index + length });
-    // What it joined to itself may begin another.
+    // Characters that were skipped may begin another IBAN.
     candidates.lastIndex = index + (length > 0 ? length : CODE_AND_CHECK);
   }
   return found;
 }
 
-/** UTF-16 units of the IBAN that `candidate` begins with, which a word behind it may have joined; 0 where it is none. */
+/**
+ * Length in UTF-16 units of the IBAN at the start of `candidate`, which may include following words; 0 if there is
+ * none.
+ */
 function ibanLength(candidate: string): number {
   let end = candidate.length;
   while (end > 0) {

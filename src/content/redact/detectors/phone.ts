@@ -1,15 +1,15 @@
 import type { Span } from '../../chunk.js';
 import { ContentError } from '../../content-error.js';
 
-/** International form with a plus, or North American with its area code; 8 to 15 digits in all. */
+/** International form with a plus, or North American with area code; 8 to 15 digits. */
 const INTERNATIONAL =
   /(?<![\p{L}\p{N}+])(?:\+\d{1,3}[ .\-/]?(?:\(\d{1,5}\)[ .\-/]?)?\d{1,5}(?:[ .\-/]?\d{1,5}){1,5}|\(?\d{3}\)?[ .-]\d{3}[.-]\d{4})(?![\p{L}\p{N}])/gu;
 
-/** Digits as people group them in a country, with brackets round an area code or a zero that is left out abroad. */
+/** Digits as grouped within a country, with brackets around an area code or a trunk zero. */
 const NATIONAL =
   /(?<![\p{L}\p{N}+.,/-])(?:\(0?\d{1,5}\)[ \u00a0./-]?)?\d{1,6}(?:[ \u00a0./-]{1,2}\d{1,8}){0,6}(?![\p{L}\p{N}]|[.,/-]\d)/gu;
 
-/** Days, which have as many digits. */
+/** Dates have as many digits. */
 const DATE = /^(?:\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}[./-]\d{1,2}[./-]\d{1,2})$/;
 
 const LEAST_DIGITS = 7;
@@ -19,15 +19,17 @@ export function internationalPhones(text: string): readonly Span[] {
   return matches(text, INTERNATIONAL, (digits) => digits >= LEAST_DIGITS + 1);
 }
 
-/** The part of `libphonenumber-js` that is used. */
+/** Used part of `libphonenumber-js`. */
 export interface PhoneNumbers {
   isSupportedCountry(country: string): boolean;
   isValidPhoneNumber(text: string, country: string): boolean;
 }
 
 /**
- * Numbers as they are written within `countries` (ISO 3166-1, two letters), where the numbering plan of one of them has
- * such a number. @throws ContentError `unknownCountry`
+ * Finds numbers as written within `countries` (ISO 3166-1 alpha-2) that are valid in the numbering plan of one of
+ * them.
+ *
+ * @throws ContentError `unknownCountry`
  */
 export function nationalPhones(
   countries: readonly string[],

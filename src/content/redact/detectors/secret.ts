@@ -1,7 +1,7 @@
 import type { Span } from '../../chunk.js';
 import { spanOf } from './national-id.js';
 
-/** Tokens that services mark as theirs, and keys in PEM. */
+/** Tokens with the prefix of a service, and PEM keys. */
 const MARKED: readonly RegExp[] = [
   /\bgh[opsur]_[A-Za-z0-9]{20,255}/g,
   /\bgithub_pat_\w{20,255}/g,
@@ -17,15 +17,17 @@ const MARKED: readonly RegExp[] = [
   /\beyJ[\w-]{8,2000}\.eyJ[\w-]{8,4000}\.[\w-]{0,2000}/g,
   /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]{0,8000}?-----END [A-Z ]{0,40}PRIVATE KEY-----/g,
 ];
-/** The password of a URL. */
+/** Password in a URL. */
 const IN_URL = /(?<=:\/\/[^\s:/@]{0,64}:)[^\s/@[\]]{3,128}(?=@)/g;
-/** A value that is given to something named like a secret. */
+/** Value assigned to a name that suggests a secret. */
 const ASSIGNED =
   /(?<=(?:password|passwd|secret|token|api[_-]?key|access[_-]?key|auth)["']?\s{0,3}[:=]\s{0,3}["']?)[A-Za-z0-9_+/=.~-]{12,255}/gi;
-/** Without a slash: the parts of a path are judged one by one. */
+/** Without a slash: the parts of a path are checked separately. */
 const TOKEN = /[A-Za-z0-9_+=-]{24,255}/g;
 const LEAST_BITS = 4.2;
-/** For each character; names of things change at every syllable or so, random text at every other letter. */
+/**
+ * Per character: identifiers change the kind of character once per syllable, random text at every other character.
+ */
 const LEAST_CHANGES = 0.33;
 
 export function secrets(text: string): readonly Span[] {
@@ -42,8 +44,8 @@ function isMixed(token: string): boolean {
 }
 
 /**
- * Letters of both cases and digits without a pattern. Hashes in hexadecimal stay (a change log is full of
- * them), and so do paths and names of things.
+ * True for a mix of upper case, lower case and digits without a pattern. Hexadecimal hashes (frequent in change
+ * logs), paths and identifiers are not matched.
  */
 function looksRandom(token: string): boolean {
   const digits = token.replace(/\D/g, '').length;
@@ -53,12 +55,12 @@ function looksRandom(token: string): boolean {
   return changesOfKind(token) >= token.length * LEAST_CHANGES && bitsPerCharacter(token) >= LEAST_BITS;
 }
 
-/** Places where a lower-case letter, an upper-case one, a digit or a sign is followed by another kind. */
+/** Number of changes between lower case, upper case, digits and signs. */
 function changesOfKind(token: string): number {
   return token.match(/[a-z](?![a-z])|[A-Z](?![A-Z])|\d(?!\d)/g)?.length ?? 0;
 }
 
-/** Shannon's entropy of the token's own characters. */
+/** Shannon entropy of the token's characters. */
 function bitsPerCharacter(token: string): number {
   const counts = new Map<string, number>();
   for (const c of token) counts.set(c, (counts.get(c) ?? 0) + 1);
@@ -67,7 +69,7 @@ function bitsPerCharacter(token: string): number {
   return bits;
 }
 
-/** Of `scheme://user:password@host` the user and the password, of `scheme://token@host` the token. */
+/** User and password of `scheme://user:password@host`, token of `scheme://token@host`. */
 const USER_INFO = /(?<=\b[a-z][a-z0-9+.-]{1,20}:\/\/)[^\s/@?#"'<>]{1,256}(?=@[\p{L}\p{N}[])/giu;
 
 export function urlCredentials(text: string): readonly Span[] {

@@ -17,8 +17,8 @@ import { membersOf, type Problems, type RelationMap } from './scope.js';
 const MOST_COMPUTED = 200;
 
 /**
- * Binds and types the computed columns, so that a bad expression is found at load and not by the first query. Requires
- * `ready()` of osl-compiler.
+ * Binds and types the computed columns, so that a bad expression is found at load and not by the first query.
+ * Requires `ready()` of osl-compiler.
  */
 export function withComputed(
   document: ManifestDocument,

@@ -19,8 +19,8 @@ interface ResolvedMetric {
 }
 
 /**
- * Metrics in declared order, with the entities of their inputs. A metric with an unknown, circular or unsuitable input
- * is reported and left out.
+ * Metrics in declared order, with the entities of their inputs. A metric with an unknown, circular or unsuitable
+ * input is reported and left out.
  *
  * @param broken metrics that are declared but could not be read
  */

@@ -5,8 +5,8 @@ import type { Path } from '../diagnostic.js';
 import type { Problems } from './scope.js';
 
 /**
- * Compiles each metric with access to everything, so that a bad expression is found at load and not by the first query.
- * Requires `ready()` of osl-compiler.
+ * Compiles each metric with access to everything, so that a bad expression is found at load and not by the first
+ * query. Requires `ready()` of osl-compiler.
  */
 export function checkMetricTexts(catalog: Catalog, problems: Problems): void {
   const faulty = new Set<string>();

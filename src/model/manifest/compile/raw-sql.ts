@@ -9,8 +9,8 @@ import { sourceOf, type TableSource } from './connectors.js';
 import type { Problems } from './scope.js';
 
 /**
- * Allowlist of raw SQL: tables by `schema.table`, each with the one entity or bridge that governs it. Without one a table
- * has no policy; with several it is ambiguous which policy applies.
+ * Allowlist of raw SQL: tables by `schema.table`, each with the one entity or bridge that governs it. Without one a
+ * table has no policy; with several it is ambiguous which policy applies.
  */
 export function rawTablesOf(
   document: ManifestDocument,
