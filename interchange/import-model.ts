@@ -7,7 +7,6 @@ import {
   parseSource,
   pointer,
 } from '../src/model/manifest/index.js';
-import type { Loss } from './account.js';
 import type { ImportResult } from './assemble.js';
 import { importCube } from './cube/import.js';
 import { importDbt } from './dbt/import.js';
@@ -15,7 +14,7 @@ import type { ImportOptions } from './options.js';
 import type { OssieDocument } from './ossie/document.js';
 import { ossieOf } from './ossie/export.js';
 import { importOssie } from './ossie/import.js';
-import { type ImportText, SourceFile } from './source.js';
+import { type ImportText, type Loss, SourceFile } from './source.js';
 
 const FORMATS = ['ossie', 'dbt', 'cube'] as const;
 export type ModelFormat = (typeof FORMATS)[number];

@@ -1,6 +1,5 @@
 /** Imports other tools' models as manifests, and exports manifests. */
 
-export { countLosses, formatLoss } from './account.js';
 export type { ImportResult } from './assemble.js';
 export {
   exportModel,
@@ -12,3 +11,4 @@ export {
 } from './import-model.js';
 export { DEFAULT_OPTIONS, type ImportOptions } from './options.js';
 export type { ImportText } from './source.js';
+export { countLosses, formatLoss } from './source.js';

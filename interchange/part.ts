@@ -1,9 +1,7 @@
 import { isObject } from '../src/base/is-object.js';
 import { CODES, type Path } from '../src/model/manifest/index.js';
-import type { Loss, LossKind } from './account.js';
-import { saysNothing } from './account.js';
 import { shown } from './names.js';
-import type { SourceFile, SourcePlace } from './source.js';
+import { type Loss, type LossKind, type SourceFile, type SourcePlace, saysNothing } from './source.js';
 
 type PartMembers = Readonly<Record<string, unknown>>;
 

@@ -2,13 +2,15 @@ import {
   CODES,
   ManifestProblems,
   type Path,
+  type PathStep,
   parseSource,
+  pointer,
   raise,
+  type TextRange,
   type UnplacedDiagnostic,
   type YamlSource,
 } from '../src/model/manifest/index.js';
-import type { Loss, LossKind } from './account.js';
-import { ReadAccount } from './account.js';
+import { shown } from './names.js';
 
 /** A text to import; reports name it `file`. */
 export interface ImportText {
@@ -70,4 +72,132 @@ export function report(
   severity: Loss['severity'] = 'normal',
 ): void {
   place.file.account.add(place.path, false, kind, reason, severity);
+}
+
+/**
+ * `lost`: nothing of the construct is in the manifest. `approximated`: something with nearly the same meaning is.
+ * `decision`: an assumption was made that a person should review.
+ */
+export type LossKind = 'lost' | 'approximated' | 'decision';
+
+/** An entry of a loss report. */
+export interface Loss {
+  readonly kind: LossKind;
+  /** `high` if it concerns who may see what. */
+  readonly severity: 'high' | 'normal';
+  readonly file: string;
+  readonly range: TextRange;
+  /** JSON Pointer into the file; empty for the whole file. */
+  readonly path: string;
+  /** One sentence; the author's words in backticks. */
+  readonly reason: string;
+}
+
+/** Terminal text: `file:line:column: lost reason`. */
+export function formatLoss(loss: Loss): string {
+  const { line, column } = loss.range.start;
+  const grave = loss.severity === 'high' ? ' (access)' : '';
+  return `${loss.file}:${line}:${column}: ${loss.kind}${grave}: ${loss.reason}`;
+}
+
+/** `3 lost, 1 approximated`; `nothing was lost` for an empty report. */
+export function countLosses(losses: readonly Loss[]): string {
+  const counts = (['lost', 'approximated', 'decision'] as const).flatMap((kind) => {
+    const n = losses.filter((l) => l.kind === kind).length;
+    if (n === 0) return [];
+    return [kind === 'decision' ? `${n} to decide` : `${n} ${kind}`];
+  });
+  return counts.length === 0 ? 'nothing was lost' : counts.join(', ');
+}
+
+const MOST_LOSSES = 100_000;
+/** Maximum number of unknown keys: a file with more has another format. */
+const MOST_UNREAD = 10_000;
+
+interface PendingLoss {
+  readonly path: Path;
+  readonly onKey: boolean;
+  readonly kind: LossKind;
+  readonly severity: Loss['severity'];
+  readonly reason: string;
+}
+
+/**
+ * Records which parts of a file were read, and what did not map. Parts that nobody read are reported as lost, so
+ * that no key is dropped silently.
+ */
+export class ReadAccount {
+  readonly #source: YamlSource;
+  readonly #read = new WeakMap<object, Set<PathStep>>();
+  readonly #settled = new WeakMap<object, Set<PathStep>>();
+  readonly #pending: PendingLoss[] = [];
+  #unread = 0;
+
+  constructor(source: YamlSource) {
+    this.#source = source;
+  }
+
+  markRead(parent: object, step: PathStep): void {
+    mark(this.#read, parent, step);
+  }
+
+  /** Excludes everything below from the report. */
+  settle(parent: object, step: PathStep): void {
+    mark(this.#read, parent, step);
+    mark(this.#settled, parent, step);
+  }
+
+  add(path: Path, onKey: boolean, kind: LossKind, reason: string, severity: Loss['severity']): void {
+    if (this.#pending.length >= MOST_LOSSES) this.#tooMany(path, MOST_LOSSES);
+    this.#pending.push({ path, onKey, kind, severity, reason });
+  }
+
+  /** Everything that did not map, in file order. Call it once, at the end. */
+  losses(): readonly Loss[] {
+    this.#leftover(this.#source.value, []);
+    const placed = this.#pending.map(({ path, onKey, kind, severity, reason }): Loss => {
+      const range = this.#source.locate(path, { onKey });
+      return Object.freeze({ kind, severity, file: this.#source.file, range, path: pointer(path), reason });
+    });
+    return placed.sort(
+      (a, b) => a.range.start.line - b.range.start.line || a.range.start.column - b.range.start.column,
+    );
+  }
+
+  #leftover(value: unknown, path: Path): void {
+    if (typeof value !== 'object' || value === null) return;
+    const read = this.#read.get(value);
+    const settled = this.#settled.get(value);
+    for (const [key, member] of Object.entries(value)) {
+      const step = Array.isArray(value) ? Number(key) : key;
+      if (settled?.has(step) === true || saysNothing(member)) continue;
+      if (read?.has(step) === true) this.#leftover(member, [...path, step]);
+      else {
+        if (++this.#unread > MOST_UNREAD) this.#tooMany([...path, step], MOST_UNREAD);
+        this.add([...path, step], true, 'lost', unknownKey(step), 'normal');
+      }
+    }
+  }
+
+  #tooMany(path: Path, limit: number): void {
+    const message = `more than ${limit} constructs of the file do not map`;
+    raise(this.#source, [{ path, code: CODES.notAllowed, message, hint: 'is it a file of this format?' }]);
+  }
+}
+
+function unknownKey(step: PathStep): string {
+  return typeof step === 'number' ? 'the item has no counterpart' : `\`${shown(step)}\` has no counterpart`;
+}
+
+/** True for keys without a value, of which generated files have many. */
+export function saysNothing(value: unknown): boolean {
+  return (
+    value === null || value === undefined || (typeof value === 'object' && Object.keys(value).length === 0)
+  );
+}
+
+function mark(marks: WeakMap<object, Set<PathStep>>, parent: object, step: PathStep): void {
+  const known = marks.get(parent);
+  if (known === undefined) marks.set(parent, new Set([step]));
+  else known.add(step);
 }

@@ -1,5 +1,5 @@
+import { ngramVector } from '../../src/content/embed/lexical-v1.js';
 import { cosine, inverseFrequency } from '../../src/content/index.js';
-import { ngramVector } from '../../src/content/lexical/ngrams.js';
 
 /** Gives the places of `texts` for a query, the best first; places of score 0 are left out. */
 export type Ranker = (query: string) => readonly number[];

@@ -1,15 +1,16 @@
+import type { Node } from '@pgsql/types';
 import { CODES } from '../../src/model/manifest/index.js';
 import { assemble, type ImportResult } from '../assemble.js';
-import { ImportDraft } from '../draft.js';
+import { type ColumnDraft, endText, ImportDraft, isKeyOf } from '../draft.js';
 import { shown } from '../names.js';
 import type { ImportOptions } from '../options.js';
 import { Part } from '../part.js';
 import type { SourceFile } from '../source.js';
+import { fit, NoFit, nameOf } from '../sql/expression.js';
 import { rolesOf } from './access.js';
-import { addJoins } from './join.js';
 import { addMeasures, loseHidden, type MeasureContext, sharedNames } from './measure.js';
 import { cubeOf, loseAccess } from './read.js';
-import type { Cube } from './sql.js';
+import { type Cube, parseCubeSql, referenceOf } from './sql.js';
 
 /**
  * Imports Cube data models in YAML: a manifest, and a policy draft of the access policies that can be expressed
@@ -45,4 +46,148 @@ export function importCube(files: readonly SourceFile[], options: ImportOptions)
   const roles = rolesOf(cubes.values(), ctx);
   for (const file of files) file.check();
   return assemble(draft, roles, files, options);
+}
+
+type JoinKind = 'many_to_one' | 'one_to_many' | 'one_to_one';
+
+const KINDS: ReadonlyMap<string, JoinKind> = new Map<string, JoinKind>([
+  ['many_to_one', 'many_to_one'],
+  ['belongs_to', 'many_to_one'],
+  ['belongsTo', 'many_to_one'],
+  ['one_to_many', 'one_to_many'],
+  ['has_many', 'one_to_many'],
+  ['hasMany', 'one_to_many'],
+  ['one_to_one', 'one_to_one'],
+  ['has_one', 'one_to_one'],
+  ['hasOne', 'one_to_one'],
+]);
+
+/** Adds a relationship for each join of a cube. */
+export function addJoins(cube: Cube, cubes: ReadonlyMap<string, Cube>, draft: ImportDraft): void {
+  for (const part of cube.part.parts('joins')) {
+    const name = part.needText('name');
+    const made = fit(() => addJoin(part, name, cube, cubes, draft));
+    if (!made.ok) part.loseAll(`the join to \`${shown(name)}\` does not map: ${made.reason}`);
+  }
+}
+
+interface JoinEnd {
+  readonly cube: Cube;
+  readonly column: ColumnDraft;
+}
+
+/** Columns of one cube that a join compares. */
+interface ComparedColumns {
+  readonly cube: Cube;
+  readonly columns: readonly string[];
+}
+
+function addJoin(
+  part: Part,
+  name: string,
+  cube: Cube,
+  cubes: ReadonlyMap<string, Cube>,
+  draft: ImportDraft,
+): void {
+  const written = part.needText('relationship');
+  const kind = KINDS.get(written);
+  if (kind === undefined) throw new NoFit(`\`${shown(written)}\` is no kind of join`);
+  const other = cubes.get(name.toLowerCase());
+  if (other === undefined) throw new NoFit(`cube \`${shown(name)}\` is not there, or was lost`);
+  const [own, target] = endsOf(part, cube, other);
+  const [many, one] = kind === 'one_to_many' ? [target, own] : [own, target];
+  const single = (side: ComparedColumns): boolean => isKeyOf(side.cube.entity, side.columns);
+  const both = kind === 'one_to_one' && single(many) && single(one);
+  const [from, to] = kind === 'one_to_one' && !single(one) && single(many) ? [one, many] : [many, one];
+  if (!single(to)) {
+    const named = to.columns.map((column) => `\`${to.cube.name}.${column}\``).join(', ');
+    throw new NoFit(
+      `${named} ${to.columns.length === 1 ? 'is' : 'are'} not the primary key, so it may not be unique`,
+    );
+  }
+  if (kind === 'one_to_one' && !both)
+    part.note(
+      'relationship',
+      'approximated',
+      `only one end is a primary key, so the link is \`many_to_one\``,
+    );
+  for (const column of from.columns) from.cube.entity.links.add(column);
+  const wanted = `${from.cube.entity.name}_${to.cube.entity.name}`.slice(0, 60);
+  const order = to.columns.map((_, i) => i).sort((a, b) => keyPlace(to, a) - keyPlace(to, b));
+  const [start = '', end = ''] = [from, to].map((side) => {
+    const columns = order.map((i) => side.columns[i] ?? '');
+    return endText(side.cube.entity.name, columns);
+  });
+  if (draft.relationships.some(({ document: d }) => `${d.from}` === `${start}` && `${d.to}` === `${end}`)) {
+    part.note(null, 'approximated', 'the other cube declares the same link, which is one relationship');
+    return;
+  }
+  draft.relationships.push({
+    name: draft.relationshipNames.take(wanted),
+    document: { from: start, to: end, kind: both ? 'one_to_one' : 'many_to_one' },
+    place: part.place,
+  });
+}
+
+/** Position of column `i` in the key of the side's cube, so that both cubes declare a link in the same order. */
+function keyPlace({ cube, columns }: ComparedColumns, i: number): number {
+  return cube.entity.key.indexOf(columns[i] ?? '');
+}
+
+const NO_LINK = 'only columns equal to columns are a link';
+
+/** Columns that `a = b AND c = d …` compares, pair by pair. */
+function endsOf(part: Part, cube: Cube, other: Cube): readonly [ComparedColumns, ComparedColumns] {
+  const sql = parseCubeSql(part.needText('sql'));
+  const pairs = conjunctsOf(sql.node).map((node): readonly [string, string] => {
+    if (!('A_Expr' in node)) throw new NoFit(NO_LINK);
+    const { kind, name, lexpr, rexpr } = node.A_Expr;
+    const op = name?.[0];
+    if (kind !== 'AEXPR_OP' || op === undefined || !('String' in op) || op.String.sval !== '=')
+      throw new NoFit(NO_LINK);
+    const ends = [lexpr, rexpr].map((side) => endOf(side, sql, part, cube, other));
+    const own = ends.find((e) => e.cube === cube);
+    const target = ends.find((e) => e.cube === other);
+    if (own === undefined || target === undefined) throw new NoFit('it does not compare the two cubes');
+    return [own.column.name, target.column.name];
+  });
+  return [
+    { cube, columns: pairs.map(([own]) => own) },
+    { cube: other, columns: pairs.map(([, target]) => target) },
+  ];
+}
+
+function conjunctsOf(node: Node): readonly Node[] {
+  return 'BoolExpr' in node && node.BoolExpr.boolop === 'AND_EXPR'
+    ? (node.BoolExpr.args ?? []).flatMap(conjunctsOf)
+    : [node];
+}
+
+function endOf(
+  node: Node | undefined,
+  sql: ReturnType<typeof parseCubeSql>,
+  part: Part,
+  cube: Cube,
+  other: Cube,
+): JoinEnd {
+  const name = node === undefined ? null : nameOf(node);
+  if (name === null) throw new NoFit(NO_LINK);
+  const reference = referenceOf(name, sql, cube.name);
+  const owner = [cube, other].find((c) => c.name.toLowerCase() === reference.cube.toLowerCase());
+  if (owner === undefined) throw new NoFit(`it names cube \`${shown(reference.cube)}\``);
+  const what = `the join to \`${other.name}\``;
+  if (reference.kind === 'column')
+    return { cube: owner, column: owner.entity.need(reference.column, part.at('sql'), what) };
+  const dimension = owner.dimensions.get(reference.member.toLowerCase());
+  const column = dimension?.column ?? null;
+  if (column !== null) {
+    const found = owner.entity.columns.find((c) => c.name === column);
+    if (found !== undefined) return { cube: owner, column: found };
+  }
+  const inner = dimension?.sql == null ? null : nameOf(dimension.sql.node);
+  if (dimension?.sql == null || inner === null)
+    throw new NoFit(`\`${shown(reference.member)}\` is no column`);
+  const below = referenceOf(inner, dimension.sql, owner.name);
+  if (below.kind !== 'column') throw new NoFit(`\`${shown(reference.member)}\` is no column`);
+  return { cube: owner, column: owner.entity.need(below.column, part.at('sql'), what) };
 }

@@ -6,8 +6,15 @@ import { report } from '../source.js';
 import { fit, mustBePlain, NoFit, parseExpression, reportDivision } from '../sql/expression.js';
 import { conjunction, identifier, print } from '../sql/print.js';
 import { filterText } from './filter.js';
-import { type DbtMeasure, simpleMetric } from './measure.js';
-import { type DbtMetricInput, filtersAt, inputAt, inputsAt, windowAt } from './metric-input.js';
+import {
+  type DbtMeasure,
+  type DbtMetricInput,
+  filtersAt,
+  inputAt,
+  inputsAt,
+  simpleMetric,
+  windowAt,
+} from './measure.js';
 import { descriptionOf, isTemplate } from './read.js';
 
 /** State of the conversion of metrics. */

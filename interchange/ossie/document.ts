@@ -1,4 +1,8 @@
+import type { Node } from '@pgsql/types';
 import type { TypeName } from 'osl-compiler';
+import { shown } from '../names.js';
+import type { Part } from '../part.js';
+import { mustBePlain, NoFit, parseExpression } from '../sql/expression.js';
 
 /** The format as exported, version 0.2. */
 export interface OssieDocument {
@@ -85,4 +89,85 @@ const PORTABLE: ReadonlyMap<string, string> = new Map([
 /** Portable type for a type of the model; `Opaque` if there is none. */
 export function datatypeOf(type: TypeName): string {
   return PORTABLE.get(type) ?? 'Opaque';
+}
+
+/** Supported dialects, best first; all others belong to other engines. */
+const READ = ['ANSI_SQL', 'OSSIE_SQL_2026'] as const;
+
+/**
+ * Expression of a field or a metric in the best supported dialect. Other dialects are reported.
+ *
+ * @throws NoFit if there is none
+ */
+export function expressionOf(part: Part): {
+  readonly node: Node;
+  readonly text: string;
+  readonly place: Part;
+} {
+  const expression = part.child('expression');
+  const entries = (expression?.parts('dialects') ?? []).map((entry) => {
+    return { entry, dialect: entry.needText('dialect'), text: entry.needText('expression') };
+  });
+  const found = READ.map((d) => entries.find((e) => e.dialect === d)).find((e) => e !== undefined);
+  const others = entries.filter((e) => e !== found);
+  for (const { entry, dialect } of others)
+    entry.note(
+      null,
+      'lost',
+      found === undefined
+        ? `the dialect \`${shown(dialect)}\` is not read`
+        : `the expression in \`${shown(dialect)}\` was left out; \`${found.dialect}\` was read`,
+    );
+  if (found === undefined) throw new NoFit('it has no expression in ANSI_SQL');
+  mustBePlain(found.text);
+  return { node: parseExpression(found.text), text: found.text, place: found.entry };
+}
+
+/** Synonyms of an `ai_context`; everything else in it is reported. */
+export function synonymsOf(part: Part): readonly string[] {
+  if (!part.has('ai_context')) return [];
+  if (part.isText('ai_context')) {
+    part.lose('ai_context', 'instructions to a model have no counterpart');
+    return [];
+  }
+  const context = part.child('ai_context');
+  if (context === null) return [];
+  for (const key of context.keys())
+    if (key !== 'synonyms') context.lose(key, `\`${shown(key)}\` for a model has no counterpart`);
+  return context.texts('synonyms');
+}
+
+/** Vendor name of this gateway's own extension. */
+export const VENDOR = 'OSL';
+
+export function loseExtensions(part: Part): void {
+  for (const extension of part.parts('custom_extensions')) {
+    const vendor = extension.needText('vendor_name');
+    if (vendor === VENDOR) extension.ignore('data');
+    else extension.loseAll(`the extension of \`${shown(vendor)}\` has no counterpart`);
+  }
+}
+
+/** This gateway's own extension of a field; null if there is no readable one. Those of other vendors are reported. */
+export function ownExtension(part: Part): Readonly<Record<string, unknown>> | null {
+  loseExtensions(part);
+  for (const extension of part.parts('custom_extensions')) {
+    if (extension.text('vendor_name') !== VENDOR) continue;
+    const data = jsonObject(extension.text('data') ?? '');
+    if (data !== null) return data;
+    extension.note('data', 'lost', 'the extension is no JSON object');
+  }
+  return null;
+}
+
+/** Object in a JSON text; otherwise null. */
+export function jsonObject(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
+    return { ...value };
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof RangeError) return null;
+    throw error;
+  }
 }

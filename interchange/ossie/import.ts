@@ -1,13 +1,23 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { PolicyDocument } from '../../policy/document.js';
-import { type Manifest, policyShape } from '../../src/model/manifest/index.js';
-import { assemble, draftDocument, type ImportResult } from '../assemble.js';
+import {
+  compileManifest,
+  type Manifest,
+  type ManifestDocument,
+  manifestShape,
+  pointer,
+  policyShape,
+} from '../../src/model/manifest/index.js';
+import { assemble, draftDocument, type ImportResult, type Origins, settle } from '../assemble.js';
 import { PolicyDraft, policyFault } from '../draft.js';
+import { members } from '../names.js';
 import type { ImportOptions } from '../options.js';
-import { settle } from '../settle.js';
-import { report, type SourceFile } from '../source.js';
+import type { Part } from '../part.js';
+import { report, type SourceFile, type SourcePlace } from '../source.js';
 import { settleTypes } from '../types.js';
 import { type Core, readCore } from './core.js';
-import { type EmbeddedModel, findUnchanged, isWithin, merge, readEmbeddedModel } from './merge.js';
+import { jsonObject, VENDOR } from './document.js';
+import { coreOf } from './export.js';
 
 /**
  * Imports Apache Ossie (Open Semantic Interchange) files. A file exported by this gateway gives the original
@@ -84,4 +94,192 @@ function faultOf(policy: unknown, manifest: Manifest): string | null {
   const [problem] = policyShape(policy);
   if (problem !== undefined) return problem.message;
   return policyFault(policy as PolicyDocument, manifest.catalog); // checked by the schema
+}
+
+/** Parts of a file's core that are unchanged since the export. */
+export interface UnchangedParts {
+  /** Names of datasets, relationships and metrics. */
+  readonly datasets: ReadonlySet<string>;
+  readonly relationships: ReadonlySet<string>;
+  readonly metrics: ReadonlySet<string>;
+  /** JSON Pointers of these in the file. */
+  readonly paths: ReadonlySet<string>;
+  /** True if everything is unchanged, and nothing was added or removed. */
+  readonly all: boolean;
+}
+
+type CoreSection = 'datasets' | 'relationships' | 'metrics';
+type CoreItem = Readonly<Record<string, unknown>> & { readonly name: string };
+
+export function findUnchanged(model: Part, carried: EmbeddedModel): UnchangedParts {
+  const before = coreOf(carried.manifest).model;
+  const paths = new Set<string>();
+  let all = model.members['name'] === before.name;
+  const compare = (kind: CoreSection, keep: (item: CoreItem) => boolean): ReadonlySet<string> => {
+    // Both are lists of objects with a name: one was just exported, the other was checked when it was read.
+    const old = new Map(((before[kind] ?? []) as readonly unknown[]).map((o) => [(o as CoreItem).name, o]));
+    const now = (model.members[kind] ?? []) as readonly CoreItem[];
+    const same = new Set<string>();
+    for (const [i, item] of now.entries()) {
+      if (!isDeepStrictEqual(comparable(item), comparable(old.get(item.name))) || !keep(item)) continue;
+      same.add(item.name);
+      paths.add(pointer([...model.path, kind, i]));
+    }
+    all &&= same.size === old.size && now.length === old.size;
+    return same;
+  };
+  const datasets = compare('datasets', () => true);
+  // The side of a bridge is a link only while the bridge exists.
+  const relationships = compare(
+    'relationships',
+    (r) => datasets.has(`${r['from']}`) && datasets.has(`${r['to']}`),
+  );
+  const metrics = compare('metrics', () => true);
+  return { datasets, relationships, metrics, paths, all };
+}
+
+/** Plain JSON without additions of other vendors and empty lists. */
+function comparable(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(comparable);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).flatMap(([key, member]): readonly (readonly [string, unknown])[] => {
+    const kept = key === 'custom_extensions' && Array.isArray(member) ? member.filter(isOwn) : member;
+    if (kept === null || (Array.isArray(kept) && kept.length === 0)) return [];
+    return [[key, comparable(kept)]];
+  });
+  return Object.fromEntries(entries);
+}
+
+function isOwn(extension: unknown): boolean {
+  return (
+    typeof extension === 'object' &&
+    extension !== null &&
+    'vendor_name' in extension &&
+    extension.vendor_name === VENDOR
+  );
+}
+
+/** True if `path` is in an unchanged part of the file. */
+export function isWithin(path: string, { paths }: UnchangedParts): boolean {
+  const steps = path.split('/');
+  // `/semantic_model/0/datasets/3`, and everything below.
+  return paths.has(steps.slice(0, 5).join('/'));
+}
+
+/**
+ * The embedded manifest with the changes of the file since: unchanged objects are taken from the extension, which is
+ * complete, others from the core, which is current.
+ */
+export function merge(
+  core: ManifestDocument,
+  origins: Origins,
+  carried: EmbeddedModel,
+  same: UnchangedParts,
+): { readonly document: ManifestDocument; readonly origins: Origins } {
+  const old = carried.manifest.document;
+  const before = coreOf(carried.manifest).model;
+  const isNew = (key: string): boolean => !isWithin(pointer(origins.get(key)?.path ?? []), same);
+  const section = <T>(
+    key: string,
+    kept: Readonly<Record<string, T>> | undefined,
+    keep: (name: string) => boolean,
+    now: Readonly<Record<string, T>> | undefined,
+  ): Record<string, T> => {
+    const changed = Object.entries(now ?? {}).filter(([name]) => isNew(`${key}/${name}`));
+    const taken = new Set(changed.map(([name]) => name));
+    const old = Object.entries(kept ?? {}).filter(([name]) => keep(name) && !taken.has(name));
+    return members([...old, ...changed]);
+  };
+  const expressed = new Set((before.metrics ?? []).map((m) => m.name));
+  const out: Record<string, unknown> = {
+    ...old,
+    connectors: connectors(old.connectors, core.connectors),
+    entities: section('entities', old.entities, (n) => same.datasets.has(n), core.entities),
+    relationships: section(
+      'relationships',
+      old.relationships,
+      (n) => same.relationships.has(n),
+      core.relationships,
+    ),
+    bridges: section('bridges', old.bridges, (n) => same.datasets.has(n), undefined),
+    metrics: section('metrics', old.metrics, (n) => same.metrics.has(n) || !expressed.has(n), core.metrics),
+    lexicon: section('lexicon', old.lexicon, (term) => meansTheSame(term, carried, same), core.lexicon),
+  };
+  for (const key of ['relationships', 'bridges', 'metrics', 'lexicon'])
+    if (Object.keys(out[key] as object).length === 0) delete out[key];
+  const fallback: Origins = { get: (key) => (isNew(key) ? origins.get(key) : undefined) ?? carried.place };
+  return { document: out as unknown as ManifestDocument, origins: fallback }; // sections of the two documents
+}
+
+/** True if a term of the extension refers to something unchanged. */
+function meansTheSame(term: string, { manifest }: EmbeddedModel, same: UnchangedParts): boolean {
+  const meant = manifest.lexicon.get(term);
+  if (meant === undefined) return false;
+  const owner = meant.refersTo.split('.')[0] ?? '';
+  if (meant.kind === 'facet') return true;
+  return meant.kind === 'metric' ? same.metrics.has(owner) : same.datasets.has(owner);
+}
+
+type Connectors = ManifestDocument['connectors'];
+
+/** Tables declared in the extension are kept; those that only the core names are added. */
+function connectors(old: Connectors, now: Connectors): Connectors {
+  const names = new Set([...Object.keys(old), ...Object.keys(now)]);
+  return members(
+    [...names].flatMap((name) => {
+      const [kept, added] = [old[name], now[name]];
+      if (kept === undefined) {
+        const used = added !== undefined && Object.keys(added.tables).length > 0;
+        return used ? [[name, added] as const] : [];
+      }
+      const tables = new Set([...Object.keys(kept.tables), ...Object.keys(added?.tables ?? {})]);
+      const both = [...tables].map((table) => {
+        const columns = { ...added?.tables[table]?.columns, ...kept.tables[table]?.columns };
+        return [
+          table,
+          kept.tables[table] !== undefined && added?.tables[table] === undefined
+            ? kept.tables[table]
+            : { columns: members(Object.entries(columns)) },
+        ] as const;
+      });
+      return [[name, { ...kept, tables: members(both) }] as const];
+    }),
+  );
+}
+
+/** Manifest and optional policy in a file exported by this gateway. */
+export interface EmbeddedModel {
+  readonly manifest: Manifest;
+  /** Not validated yet; null if there is none. */
+  readonly policy: unknown;
+  readonly place: SourcePlace;
+}
+
+/** Content of a model's extension; null if there is none, or if it does not load, which is reported. */
+export function readEmbeddedModel(model: Part): EmbeddedModel | null {
+  for (const part of model.parts('custom_extensions')) {
+    if (part.text('vendor_name') !== VENDOR) continue;
+    const data = jsonObject(part.text('data') ?? '');
+    const document = data?.['format'] === 1 ? plain(data['manifest'], 0) : null;
+    const compiled =
+      manifestShape(document).length > 0 ? null : compileManifest(document as ManifestDocument); // checked
+    if (compiled?.ok === true) {
+      return {
+        manifest: compiled.manifest,
+        policy: plain(data?.['policy'] ?? null, 0),
+        place: part.at('data'),
+      };
+    }
+    part.note('data', 'lost', 'the extension holds no manifest that loads: only the core was read', 'high');
+  }
+  return null;
+}
+
+const DEEPEST = 32;
+
+/** JSON value as in manifests: objects without a prototype. */
+function plain(value: unknown, depth: number): unknown {
+  if (typeof value !== 'object' || value === null || depth > DEEPEST) return depth > DEEPEST ? null : value;
+  if (Array.isArray(value)) return value.map((v) => plain(v, depth + 1));
+  return members(Object.entries(value).map(([k, v]) => [k, plain(v, depth + 1)] as const));
 }

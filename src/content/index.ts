@@ -2,7 +2,7 @@
 export { chunkSpans } from './chunk.js';
 export { ContentError } from './content-error.js';
 export { DailyBudget } from './decode/budget.js';
-export { type ChatBounds, type ChatEndpoint, ChatModel } from './decode/chat-model.js';
+export { type ChatBounds, type ChatEndpoint, ChatModel } from './decode/chat.js';
 
 export type { DecoderPassage } from './decode/operators.js';
 export {
@@ -27,10 +27,9 @@ export {
 
 export { TERM_SPACE, type TermCounts, termsOf } from './lexical/terms.js';
 export { countCodePoints, sliceCodePoints } from './offsets.js';
-export type { Duplicate } from './operators/dedup.js';
-
-export { compareIds, cosine, type OperatorPassage } from './operators/passage.js';
+export type { Duplicate } from './operators/rank.js';
 export { runEncoder } from './operators/run.js';
+export { compareIds, cosine, type OperatorPassage } from './operators/vectors.js';
 
 export { DETECTOR_NAMES } from './redact/detectors/detectors.js';
 
@@ -40,8 +39,10 @@ export {
   DEFAULT_MIN_LENGTH,
   dropStore,
   openStore,
+  parseVector,
   prepareContent,
+  settledAt,
   storeState,
+  vectorText,
 } from './store/control.js';
 export { storeColumns } from './store/ddl.js';
-export { parseVector, settledAt, vectorText } from './store/settled.js';

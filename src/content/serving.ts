@@ -1,6 +1,6 @@
 /** Parts of this room that a server loads: without indexing, redaction, chunking and models. */
 export { ContentError, type ContentErrorName } from './content-error.js';
-export type { ChatEndpoint } from './decode/chat-model.js';
+export type { ChatEndpoint } from './decode/chat.js';
 export type { Embedder } from './embed/embedder.js';
 export { lexicalEmbedder } from './embed/lexical-v1.js';
 export { type EmbedderSettings, openEmbedder } from './embed/open.js';
@@ -10,7 +10,13 @@ export { remembering, wordRules } from './lexical/languages/word-rules.js';
 export { occurrencesOf, termsInSteps, type WrittenTerms, writtenInSteps } from './lexical/terms.js';
 export type { EncoderJob } from './operators/encoder-thread.js';
 export { EncoderEnded, EncoderThread } from './operators/encoder-thread.js';
-export { encoderTexts } from './operators/run.js';
-export { MOST_WORK, workOf } from './operators/work.js';
-export { DEFAULT_MIN_LENGTH, indexedTimes, openStore, type ServedStore } from './store/control.js';
-export { settledAt, type TableName, vectorText } from './store/settled.js';
+export { encoderTexts, MOST_WORK, workOf } from './operators/run.js';
+export {
+  DEFAULT_MIN_LENGTH,
+  indexedTimes,
+  openStore,
+  type ServedStore,
+  settledAt,
+  type TableName,
+  vectorText,
+} from './store/control.js';

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { EncoderName } from 'osl-compiler';
 import tap, { test } from 'tap';
 import { generatedSql, sql } from '../../src/base/sql.js';
+import { ngramVector } from '../../src/content/embed/lexical-v1.js';
 import {
   ContentError,
   DEFAULT_MIN_LENGTH,
@@ -23,7 +24,6 @@ import {
   termsOf,
 } from '../../src/content/index.js';
 import { measuredLength } from '../../src/content/lexical/bm25.js';
-import { ngramVector } from '../../src/content/lexical/ngrams.js';
 import { openEngine, type SystemEngine, type SystemQueries } from '../../src/engine/index.js';
 import type { ArgumentValues } from '../../src/model/facets/arguments.js';
 import { metadataColumn, storeTable } from '../../src/model/facets/store-names.js';

@@ -2,6 +2,7 @@ import { test } from 'tap';
 import { atOnce } from '../../src/base/in-turns.js';
 import { stem } from '../../src/base/text/stem.js';
 import { ANY_LANGUAGE, placedTerms, termTexts } from '../../src/base/text/terms.js';
+import { ngramVector } from '../../src/content/embed/lexical-v1.js';
 import {
   cosine,
   inverseFrequency,
@@ -11,7 +12,6 @@ import {
   termsOf,
 } from '../../src/content/index.js';
 import { lexicalWeights, measuredLength } from '../../src/content/lexical/bm25.js';
-import { ngramVector } from '../../src/content/lexical/ngrams.js';
 import { occurrencesOf, writtenInSteps } from '../../src/content/lexical/terms.js';
 
 test('stems are those of the published algorithm', async (t) => {

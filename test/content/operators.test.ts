@@ -8,10 +8,8 @@ import {
   type OperatorPassage,
   runEncoder,
 } from '../../src/content/index.js';
-import { classify, tag } from '../../src/content/operators/classify.js';
 import { cluster } from '../../src/content/operators/cluster.js';
-import { dedup } from '../../src/content/operators/dedup.js';
-import { outlier, rank, similarity } from '../../src/content/operators/rank.js';
+import { classify, dedup, outlier, rank, similarity, tag } from '../../src/content/operators/rank.js';
 import { type ArgumentValues, checkArguments } from '../../src/model/facets/arguments.js';
 import { fc } from '../support/fast-check.js';
 

@@ -1,6 +1,5 @@
 import t from 'tap';
-import { fetchDocument, isFetchable } from '../../src/model/identity/fetch-document.js';
-import { RemoteKeys } from '../../src/model/identity/remote-keys.js';
+import { fetchDocument, isFetchable, RemoteKeys } from '../../src/model/identity/remote-keys.js';
 import { KeyServer, type Signer, signer } from './signers.js';
 
 const MINUTE = 60_000;

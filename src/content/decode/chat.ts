@@ -1,7 +1,12 @@
+import { createHash } from 'node:crypto';
+import { createRequire } from 'node:module';
+import { LRUCache } from 'lru-cache';
+import { isObject } from '../../base/is-object.js';
+import { FairSlots } from '../../base/threads/fair-slots.js';
+import { InvalidArgument } from '../../model/facets/arguments.js';
 import { ContentError } from '../content-error.js';
-import { member, postJson } from '../http.js';
-import { type ChatModel, DecoderFailure } from './chat-model.js';
-import { compiledSchema, type JsonSchema } from './schema.js';
+import { type HttpEndpoint, member, postJson } from '../http.js';
+import type { PassageBudget } from './budget.js';
 
 const FENCE = '```';
 const THOUGHT = ['<think>', '</think>'] as const;
@@ -172,4 +177,168 @@ function contentOf(answer: unknown): string {
   if (typeof content === 'string') return content;
   // Also if it requests a tool call: no tools were offered.
   throw new DecoderFailure('malformedAnswer', 'the model answered without content');
+}
+
+/** Reason why a row has no value. */
+const DECODER_FAULTS = [
+  'endpoint',
+  'malformedAnswer',
+  'refusal',
+  'cutOff',
+  'schema',
+  'quote',
+  'range',
+  /** The query's time was up before this row's turn. */
+  'late',
+  /** The subject's daily budget is used up. */
+  'budget',
+] as const;
+export type DecoderFault = (typeof DECODER_FAULTS)[number];
+
+export class DecoderFailure extends Error {
+  override readonly name = 'DecoderFailure';
+  readonly fault: DecoderFault;
+
+  constructor(fault: DecoderFault, message: string) {
+    super(message);
+    this.fault = fault;
+  }
+}
+
+/** An OpenAI-compatible `/v1/chat/completions`. */
+export interface ChatEndpoint extends HttpEndpoint {
+  readonly model: string;
+  /** Maximum length of one answer. Default: 1,024. */
+  readonly maxTokens?: number;
+  /** Maximum number of concurrent requests, over all queries. Default: 4. */
+  readonly concurrency?: number;
+}
+
+/** Limits of requests to a model, besides those of its endpoint. */
+export interface ChatBounds {
+  /** Maximum size of the answer cache; 0 turns it off. */
+  readonly cacheBytes: number;
+  /** Null if unlimited. */
+  readonly budget: PassageBudget | null;
+}
+
+const DEFAULT_CONCURRENCY = 4;
+
+/**
+ * One language model, shared by all queries of this process: concurrency, answer cache, capabilities of its server,
+ * and what each subject may still send today.
+ */
+export class ChatModel {
+  readonly endpoint: ChatEndpoint;
+  readonly places: number;
+  readonly turns: FairSlots;
+  readonly budget: PassageBudget | null;
+  /** True if its server accepts `response_format`; false once it answered only without it. */
+  takesFormat = true;
+  readonly #answers: LRUCache<string, string> | null;
+
+  constructor(endpoint: ChatEndpoint, { cacheBytes, budget }: ChatBounds) {
+    this.endpoint = endpoint;
+    this.places = Math.max(1, endpoint.concurrency ?? DEFAULT_CONCURRENCY);
+    this.turns = new FairSlots(this.places);
+    this.budget = budget;
+    this.#answers =
+      cacheBytes === 0
+        ? null
+        : new LRUCache({ maxSize: cacheBytes, sizeCalculation: (text) => 2 * text.length + 200 });
+  }
+
+  /** Cache key of an answer: endpoint, model, limits, prompt and passage. */
+  keyOf(body: unknown): string {
+    return createHash('sha256')
+      .update(JSON.stringify([this.endpoint.url, body]))
+      .digest('base64');
+  }
+
+  known(key: string): string | null {
+    return this.#answers?.get(key) ?? null;
+  }
+
+  keep(key: string, content: string): void {
+    this.#answers?.set(key, content);
+  }
+}
+
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** Keywords allowed in a caller's schema. No patterns (they may never end), no formats, no references. */
+const KEYWORDS: ReadonlySet<string> = new Set([
+  ...[
+    'type',
+    'title',
+    'description',
+    'enum',
+    'const',
+    'properties',
+    'required',
+    'additionalProperties',
+    'items',
+  ],
+  ...['anyOf', 'minimum', 'maximum', 'minLength', 'maxLength', 'minItems', 'maxItems'],
+]);
+const DEEPEST = 8;
+const MOST_PROPERTIES = 200;
+
+/**
+ * Checks the schema of an object against our limits.
+ *
+ * @throws InvalidArgument
+ */
+export function objectSchema(operator: string, schema: JsonSchema): JsonSchema {
+  checkSchema(operator, schema, 0);
+  const { type, properties } = schema;
+  if (type !== 'object' || !isObject(properties) || Object.keys(properties).length === 0) {
+    throw new InvalidArgument(operator, 'needs the schema of an object with `properties`');
+  }
+  try {
+    compiledSchema(schema);
+  } catch {
+    throw new InvalidArgument(operator, 'got a schema that is not valid');
+  }
+  return schema;
+}
+
+function checkSchema(operator: string, schema: unknown, depth: number): void {
+  if (!isObject(schema)) throw new InvalidArgument(operator, 'got a schema that is not valid');
+  if (depth > DEEPEST) throw new InvalidArgument(operator, `takes a schema of ${DEEPEST} levels at most`);
+  for (const keyword of Object.keys(schema)) {
+    if (!KEYWORDS.has(keyword)) throw new InvalidArgument(operator, `takes no \`${keyword}\` in a schema`);
+  }
+  const { properties, items, anyOf, additionalProperties } = schema;
+  if (properties !== undefined) {
+    if (!isObject(properties)) throw new InvalidArgument(operator, 'got a schema that is not valid');
+    const names = Object.keys(properties);
+    if (names.length > MOST_PROPERTIES || names.includes('__proto__')) {
+      throw new InvalidArgument(operator, 'got a schema with properties that it does not take');
+    }
+    for (const name of names) checkSchema(operator, properties[name], depth + 1);
+  }
+  if (items !== undefined) checkSchema(operator, items, depth + 1);
+  if (isObject(additionalProperties)) checkSchema(operator, additionalProperties, depth + 1);
+  if (Array.isArray(anyOf)) for (const one of anyOf) checkSchema(operator, one, depth + 1);
+}
+
+/** Loaded on first use: only decoders need it. */
+const loadAjv = () => createRequire(import.meta.url)('ajv') as typeof import('ajv');
+
+const MOST_COMPILED = 100;
+const compiled = new LRUCache<string, (value: unknown) => boolean>({ max: MOST_COMPILED });
+
+/** Compiled once per text of a schema; least recently used ones are dropped. */
+export function compiledSchema(schema: JsonSchema): (value: unknown) => boolean {
+  const key = JSON.stringify(schema);
+  const known = compiled.get(key);
+  if (known !== undefined) return known;
+  // One Ajv per schema, since an Ajv keeps everything it has compiled.
+  const validate = new (loadAjv().Ajv)({ strict: false, validateFormats: false, logger: false }).compile(
+    schema,
+  );
+  const check = (value: unknown): boolean => validate(value) === true;
+  compiled.set(key, check);
+  return check;
 }

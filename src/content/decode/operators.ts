@@ -1,9 +1,7 @@
 import type { DecoderName } from 'osl-compiler';
 import { type CheckedArguments, number, text } from '../../model/facets/arguments.js';
 import { countCodePoints } from '../offsets.js';
-import type { ChatQuestion } from './chat.js';
-import { DecoderFailure } from './chat-model.js';
-import { type JsonSchema, objectSchema } from './schema.js';
+import { type ChatQuestion, DecoderFailure, type JsonSchema, objectSchema } from './chat.js';
 
 /**
  * System message of every decoder operator.

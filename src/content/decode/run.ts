@@ -1,8 +1,15 @@
 import type { DecoderName } from 'osl-compiler';
 import { type ArgumentValues, checkArguments } from '../../model/facets/arguments.js';
-import { answerOf, askChat, type ChatQuestion, type ChatUsage, chatBody } from './chat.js';
-import type { ChatModel } from './chat-model.js';
-import { DecoderFailure, type DecoderFault } from './chat-model.js';
+import {
+  answerOf,
+  askChat,
+  type ChatModel,
+  type ChatQuestion,
+  type ChatUsage,
+  chatBody,
+  DecoderFailure,
+  type DecoderFault,
+} from './chat.js';
 import { type DecoderPassage, type DecoderTask, decoderTask } from './operators.js';
 
 /** An entry of the response's `errors`. */

@@ -1,8 +1,69 @@
-import { LEXICAL_MODEL } from '../../model/facets/embedding-models.js';
+import { LEXICAL_MODEL } from '../../model/facets/languages.js';
 import { B, K1 } from '../lexical/bm25.js';
-import { NGRAM_DIMENSIONS, ngramVector } from '../lexical/ngrams.js';
-import { TERM_SPACE } from '../lexical/terms.js';
+import { hash32, hashEnd, hashStep, TERM_SPACE } from '../lexical/terms.js';
 import type { Embedder } from './embedder.js';
+
+export const NGRAM_DIMENSIONS = 1024;
+
+const SHORTEST = 3;
+const LONGEST = 5;
+const SEED = 0x9747b28c;
+const WORD_SEED = 0x1b873593;
+const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;
+/** Components are whole numbers from -127 to 127. */
+const LARGEST = 127;
+
+/**
+ * Hashed character 3- to 5-grams and words. Independent of the corpus: equal texts have equal vectors in every
+ * store. Only the direction matters: components are whole numbers, so that sums of products are exact in any order
+ * and the stored text is short.
+ *
+ * @returns 1024 numbers; all 0 for a text without a letter or digit
+ */
+export function ngramVector(text: string): Float32Array {
+  const counts = new Map<string, number>();
+  for (const [word] of text.normalize('NFKC').toLowerCase().matchAll(WORD)) {
+    counts.set(word, (counts.get(word) ?? 0) + 1);
+  }
+  const sums = new Float64Array(NGRAM_DIMENSIONS);
+  for (const [word, count] of counts) {
+    const weight = Math.sqrt(count);
+    add(sums, hash32(word, WORD_SEED), weight);
+    addGrams(sums, `<${word}>`, weight);
+  }
+  return scaled(sums);
+}
+
+function addGrams(sums: Float64Array, padded: string, weight: number): void {
+  for (let from = 0; from + SHORTEST <= padded.length; from++) {
+    let h = SEED;
+    const to = Math.min(padded.length, from + LONGEST);
+    for (let i = from; i < to; i++) {
+      h = hashStep(h, padded.charCodeAt(i));
+      if (i - from + 1 >= SHORTEST) add(sums, hashEnd(h), weight);
+    }
+  }
+}
+
+/** One bit of the hash gives the sign, so that collisions cancel instead of adding up. */
+function add(sums: Float64Array, hash: number, weight: number): void {
+  const at = hash & (NGRAM_DIMENSIONS - 1);
+  sums[at] = (sums[at] ?? 0) + (hash >>> 31 === 0 ? weight : -weight);
+}
+
+/** Dampens frequent grams, and scales to the largest component. */
+function scaled(sums: Float64Array): Float32Array {
+  let largest = 0;
+  for (let i = 0; i < sums.length; i++) largest = Math.max(largest, Math.abs(sums[i] ?? 0));
+  if (largest === 0) return new Float32Array(sums.length);
+  const vector = new Float32Array(sums.length);
+  for (let i = 0; i < sums.length; i++) {
+    const x = sums[i] ?? 0;
+    // `+ 0` turns -0 into 0.
+    if (x !== 0) vector[i] = Math.round(Math.sign(x) * Math.sqrt(Math.abs(x) / largest) * LARGEST) + 0;
+  }
+  return vector;
+}
 
 /** Offline default without a model or a network. `embed` returns n-gram vectors; BM25 has separate columns. */
 export const lexicalEmbedder: Embedder = Object.freeze({

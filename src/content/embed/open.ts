@@ -1,4 +1,4 @@
-import { isMeaningModel, LEXICAL_MODEL, MEANING_MODELS } from '../../model/facets/embedding-models.js';
+import { isMeaningModel, LEXICAL_MODEL, MEANING_MODELS } from '../../model/facets/languages.js';
 import type { FacetEmbedding } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import { serverNamed } from '../http.js';

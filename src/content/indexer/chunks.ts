@@ -9,7 +9,7 @@ import { wordRules } from '../lexical/languages/word-rules.js';
 import { termsOf } from '../lexical/terms.js';
 import { CodePoints } from '../offsets.js';
 import type { Redactor } from '../redact/redactor.js';
-import { integersText, vectorText } from '../store/settled.js';
+import { integersText, vectorText } from '../store/control.js';
 import type { ServedDocument } from './served.js';
 
 /** Values of `storeColumns`, in the text format of COPY. */

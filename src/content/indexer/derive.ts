@@ -1,9 +1,9 @@
 import { checkArguments, number } from '../../model/facets/arguments.js';
 import type { DerivedAttributeSettings, Facet } from '../../model/manifest/index.js';
 import type { Embedder } from '../embed/embedder.js';
-import { atLeast, best, type LabelScore, scorer } from '../operators/classify.js';
-import { meanVector, round6 } from '../operators/passage.js';
+import { atLeast, best, type LabelScore, scorer } from '../operators/rank.js';
 import { labelVectors } from '../operators/run.js';
+import { meanVector, round6 } from '../operators/vectors.js';
 import { type ChunkRow, chunkId } from './chunks.js';
 import type { ServedDocument } from './served.js';
 

@@ -4,10 +4,9 @@ import { STORE_SCHEMA } from '../../model/facets/store-names.js';
 import type { DeclaredFacetVersion, Facet, Manifest } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';
-import type { SkippedColumn } from '../redact/dictionary.js';
 import type { Exception } from '../redact/matcher.js';
 import { type ProbableWord, ProbableWords } from '../redact/probable-words.js';
-import { openRedactors, type Redactors } from '../redact/redactors.js';
+import { openRedactors, type Redactors, type SkippedColumn } from '../redact/redactors.js';
 import {
   DEFAULT_MIN_LENGTH,
   prepareContent,

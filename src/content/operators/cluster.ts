@@ -1,4 +1,4 @@
-import { inIdOrder, type OperatorPassage } from './passage.js';
+import { inIdOrder, type OperatorPassage } from './vectors.js';
 
 const SEED = 0x2545f491;
 const MOST_ROUNDS = 50;

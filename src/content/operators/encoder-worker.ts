@@ -3,8 +3,8 @@ import { yieldToOthers } from '../../base/threads/thread.js';
 import { messageOf } from '../../base/thrown.js';
 import { lexicalEmbedder } from '../embed/lexical-v1.js';
 import type { EncoderJob, FromEncoder } from './encoder-thread.js';
-import type { OperatorPassage } from './passage.js';
 import { runEncoder } from './run.js';
+import type { OperatorPassage } from './vectors.js';
 
 /** Thread of encoder operators. It holds only the input of one operator. */
 

@@ -1,5 +1,4 @@
-import { inIdOrder, type OperatorPassage, round6 } from './passage.js';
-import { Vectors } from './vectors.js';
+import { inIdOrder, meanVector, type OperatorPassage, round6, Vectors } from './vectors.js';
 
 /** Cosine to `reference`, in [-1, 1]. */
 export function similarity(passages: readonly OperatorPassage[], reference: Float32Array): readonly number[] {
@@ -93,4 +92,108 @@ class Nearest {
   sum(): number {
     return this.#smallest.reduce((sum, distance) => sum + distance, 0);
   }
+}
+
+/** A label with the vectors of its texts. */
+export interface LabelVectors {
+  readonly label: string;
+  readonly prototypes: readonly Float32Array[];
+}
+
+export interface LabelScore {
+  readonly label: string;
+  readonly score: number;
+}
+
+/** Label with the highest cosine to the mean of its prototypes; the first of equals; null below `minScore`. */
+export function classify(
+  passages: readonly OperatorPassage[],
+  labels: readonly LabelVectors[],
+  minScore: number | null,
+): readonly (string | null)[] {
+  const score = scorer(labels);
+  return passages.map((passage) => best(score(passage), minScore)?.label ?? null);
+}
+
+/** Highest score; the first of equals; null below `minScore`. */
+export function best(scores: readonly LabelScore[], minScore: number | null): LabelScore | null {
+  let found: LabelScore | null = null;
+  for (const scored of scores) if (found === null || scored.score > found.score) found = scored;
+  return found === null || (minScore !== null && found.score < minScore) ? null : found;
+}
+
+/** All labels with at least `threshold`, by score, then in label order. */
+export function tag(
+  passages: readonly OperatorPassage[],
+  labels: readonly LabelVectors[],
+  threshold: number,
+): readonly (readonly string[])[] {
+  const score = scorer(labels);
+  return passages.map((passage) => atLeast(score(passage), threshold).map((s) => s.label));
+}
+
+/** All scores of at least `threshold`, highest first, then in label order. */
+export function atLeast(scores: readonly LabelScore[], threshold: number): readonly LabelScore[] {
+  return scores.filter((s) => s.score >= threshold).sort((a, b) => b.score - a.score); // a stable sort
+}
+
+/** Cosine of a passage's vector to the mean of each label's prototypes, in label order. */
+export function scorer(
+  labels: readonly LabelVectors[],
+): (passage: Pick<OperatorPassage, 'vector'>) => readonly LabelScore[] {
+  const means = labels.flatMap(({ label, prototypes }) => {
+    const mean = meanVector(prototypes);
+    return mean === null ? [] : [{ label, mean }];
+  });
+  const vectors = new Vectors(means.map(({ mean }) => mean));
+  return (passage) => {
+    const cosines = vectors.cosinesTo(passage.vector);
+    return means.map(({ label }, i) => ({ label, score: cosines[i] ?? 0 }));
+  };
+}
+
+export interface Duplicate {
+  /** From 1, by the lowest chunk id of the group. */
+  readonly group: number;
+  readonly is_duplicate: boolean;
+  /** Chunk id of the group's representative, the lowest; null for the representative itself. */
+  readonly of: string | null;
+}
+
+/** Groups of passages that are linked by cosines of at least `threshold`. */
+export function dedup(passages: readonly OperatorPassage[], threshold: number): readonly Duplicate[] {
+  return inIdOrder(passages, (sorted) => {
+    const parents = sorted.map((_, i) => i);
+    const vectors = new Vectors(sorted.map((p) => p.vector));
+    const cosines = new Float64Array(vectors.count);
+    for (let i = 0; i < vectors.count; i++) {
+      vectors.cosines(i, i + 1, cosines);
+      for (let j = i + 1; j < vectors.count; j++) if ((cosines[j] ?? 0) >= threshold) join(parents, i, j);
+    }
+    return groupsOf(sorted, parents);
+  });
+}
+
+/** INVARIANT: the root of a group is its lowest index. */
+function join(parents: number[], i: number, j: number): void {
+  const [a, b] = [rootOf(parents, i), rootOf(parents, j)];
+  parents[Math.max(a, b)] = Math.min(a, b);
+}
+
+function rootOf(parents: readonly number[], i: number): number {
+  let at = i;
+  for (let up = parents[at] ?? at; up !== at; up = parents[at] ?? at) at = up;
+  return at;
+}
+
+function groupsOf(sorted: readonly OperatorPassage[], parents: readonly number[]): readonly Duplicate[] {
+  const numbers = new Map<number, number>();
+  return sorted.map((_, i) => {
+    const root = rootOf(parents, i);
+    const group = numbers.get(root) ?? numbers.size + 1;
+    numbers.set(root, group);
+    return root === i
+      ? { group, is_duplicate: false, of: null }
+      : { group, is_duplicate: true, of: sorted[root]?.chunkId ?? null };
+  });
 }

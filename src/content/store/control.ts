@@ -1,14 +1,20 @@
 import { createHash } from 'node:crypto';
+import { fromSql, toSql } from 'pgvector';
 import { sql, sqlName, sqlText } from '../../base/sql.js';
 import type { SystemEngine, SystemQueries } from '../../engine/index.js';
-import { findsByWords } from '../../model/facets/embedding-models.js';
-import { STORE_SCHEMA } from '../../model/facets/store-names.js';
+import { findsByWords } from '../../model/facets/languages.js';
+import {
+  bitsTable,
+  derivedTable,
+  STORE_SCHEMA,
+  storeTable,
+  wordsTable,
+} from '../../model/facets/store-names.js';
 import type { DeclaredFacetVersion, Facet } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';
 import { dictionaryOf, readingOf } from '../lexical/languages/word-rules.js';
-import { CREATE_CONTROL, dropTables, STORES, VECTOR_SCHEMA } from './ddl.js';
-import { succeed, successorOf } from './successor.js';
+import { CREATE_CONTROL, dropTables, STORES, storeName, VECTOR_SCHEMA } from './ddl.js';
 
 /** Changes with the format of stores; older ones are rebuilt. */
 const FORMAT = 5;
@@ -239,4 +245,107 @@ export async function dropStore(
       await tx.query(sql`delete from ${STORES}.facet where facet = $1 and version = $2`, [facet, store]);
     }
   });
+}
+
+/**
+ * Version name of a successor store, which no version in a manifest can have. A facet version whose settings changed
+ * is built beside the served store and replaces it when the first gateway with these settings needs it, so no
+ * gateway is without a store before or after its reload.
+ */
+export function successorOf(version: string): string {
+  return `${version}~next`;
+}
+
+/** Replaces the store by its successor if that is ready. Does nothing if another gateway did so meanwhile. */
+export function succeed(
+  system: Pick<SystemEngine, 'transaction'>,
+  facet: string,
+  version: string,
+): Promise<void> {
+  const next = successorOf(version);
+  return system.transaction(async (tx) => {
+    const there = await tx.query(
+      sql`select 1 as y from ${STORES}.facet where facet = $1 and version = $2 and state = 'ready' for update`,
+      [facet, next],
+    );
+    if (there.length === 0) return;
+    await tx.script(dropTables(facet, version));
+    for (const tableOf of [storeTable, bitsTable, wordsTable, derivedTable])
+      await tx.script(
+        sql`alter table if exists ${storeName(tableOf(facet, next))} rename to ${sqlName(tableOf(facet, version))}`,
+      );
+    await moveEntry(tx, facet, next, version);
+  });
+}
+
+/** INVARIANT: the epoch continues from that of the older store, so that nothing cached for it is found. */
+async function moveEntry(tx: SystemQueries, facet: string, from: string, to: string): Promise<void> {
+  const older = await tx.query(
+    sql`delete from ${STORES}.facet where facet = $1 and version = $2 returning epoch`,
+    [facet, to],
+  );
+  await tx.query(
+    sql`insert into ${STORES}.facet
+       (facet, version, table_name, fingerprint, settings, pseudonym_key, run, average_length, epoch, state,
+        documents, chunks, indexed_at)
+     select facet, $3, $4, fingerprint, settings, pseudonym_key, run, average_length,
+            greatest(epoch, $5::int8) + 1, state, documents, chunks, indexed_at
+       from ${STORES}.facet where facet = $1 and version = $2`,
+    [facet, from, to, storeTable(facet, to), String(older[0]?.['epoch'] ?? 0)],
+  );
+  await tx.query(sql`update ${STORES}.document set version = $3 where facet = $1 and version = $2`, [
+    facet,
+    from,
+    to,
+  ]);
+  await tx.query(sql`delete from ${STORES}.facet where facet = $1 and version = $2`, [facet, from]);
+}
+
+export interface TableName {
+  readonly schema: string;
+  readonly table: string;
+}
+
+/**
+ * Excluded: views, foreign or partitioned tables, other table access methods and tables with policies, whose visible
+ * rows may change without a transaction of this server; and servers that only imitate Postgres, whose snapshots have
+ * an unknown meaning.
+ */
+const SETTLED = sql`
+select case when pg_catalog.version() ~ '^PostgreSQL [0-9.]+( [(](Debian|PGlite|Ubuntu) [^)]*[)])? on '
+             and not pg_catalog.pg_is_in_recovery()
+             and not exists (select from pg_catalog.pg_extension e where e.extname = 'citus')
+             and pg_catalog.bool_and(coalesce(
+                   c.relkind in ('r', 'm') and a.amname = 'heap' and not c.relrowsecurity
+                   and not exists (select from pg_catalog.pg_inherits h where h.inhparent = c.oid), false))
+            then pg_catalog.pg_current_snapshot()::text end as snapshot
+  from rows from (pg_catalog.unnest($1::text[]), pg_catalog.unnest($2::text[])) as wanted (schema, name)
+  left join pg_catalog.pg_namespace n on n.nspname = wanted.schema
+  left join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = wanted.name
+  left join pg_catalog.pg_am a on a.oid = c.relam`;
+
+/**
+ * The state of the data as `pg_snapshot` text, if only transactions of this server can change what ordinary roles
+ * read in `tables`; otherwise null.
+ */
+export async function settledAt(system: SystemQueries, tables: readonly TableName[]): Promise<string | null> {
+  const [row] = await system.query(SETTLED, [tables.map((t) => t.schema), tables.map((t) => t.table)]);
+  const snapshot = row?.['snapshot'];
+  return typeof snapshot === 'string' ? snapshot : null;
+}
+
+/**
+ * Text of a `vector` or `halfvec`. Six decimals are precise enough for an f32 of a unit vector, in a third of the
+ * text.
+ */
+export function vectorText(vector: Float32Array): string {
+  return toSql(Array.from(vector, (x) => (Number.isInteger(x) ? x : Math.round(x * 1e6) / 1e6)));
+}
+
+export function parseVector(text: string): Float32Array {
+  return Float32Array.from(fromSql(text));
+}
+
+export function integersText(values: readonly number[]): string {
+  return `{${values.join(',')}}`;
 }

@@ -5,8 +5,8 @@ import { storeTable } from '../../model/facets/store-names.js';
 import type { DeclaredFacetVersion, Facet } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';
+import { successorOf } from './control.js';
 import { createStore, STORES } from './ddl.js';
-import { successorOf } from './successor.js';
 
 /** A run of the indexer over one store; a later run takes over. */
 export interface IndexRun {

@@ -1,12 +1,16 @@
+import { stringify } from 'yaml';
 import {
   compileSnapshot,
   type PolicyProblem,
   PolicyProblems,
   type PolicySnapshot,
 } from '../../../policy/index.js';
+import { type AdoptionCandidate, draftOf } from '../discovery/index.js';
+import { fullView, type Match, resolve, shortName } from '../graph/index.js';
 import {
   type Diagnostic,
   type DiagnosticSeverity,
+  type FragmentDocument,
   type Manifest,
   ManifestProblems,
   parseFragment,
@@ -15,6 +19,7 @@ import {
   type TextRange,
 } from '../manifest/index.js';
 import type { Model } from '../served-model.js';
+import { accessBetween, changesBetween, type ManifestChange, type RoleChange } from './changes.js';
 
 /** A proposed manifest or fragment, in YAML or JSON. */
 export interface Proposal {
@@ -69,4 +74,76 @@ function inText(diagnostic: Diagnostic, placed: boolean): DraftFinding {
 
 function inPolicy({ code, path, message, hint }: PolicyProblem): DraftFinding {
   return { code, severity: 'error', document: 'policy', path: pointer(path), range: null, message, hint };
+}
+
+export interface Judgement {
+  readonly ok: boolean;
+  readonly diagnostics: readonly DraftFinding[];
+  /** Null if `ok` is false. */
+  readonly diff: ManifestDifference | null;
+}
+
+export interface ManifestDifference {
+  readonly version: string;
+  readonly changes: readonly ManifestChange[];
+  readonly access: readonly RoleChange[];
+  /** True if connectors change, which a reload does not apply. */
+  readonly needs_restart: boolean;
+}
+
+/** Compares a proposal with the served model. Pure. */
+export function judge(proposal: Proposal, model: Model): Judgement {
+  const checked = check(proposal, model);
+  if (!checked.ok) return { ok: false, diagnostics: checked.findings, diff: null };
+  return { ok: true, diagnostics: [], diff: differenceTo(checked, model) };
+}
+
+export function differenceTo({ manifest, snapshot }: Model, model: Model): ManifestDifference {
+  const changes = changesBetween(model.manifest, manifest);
+  const access =
+    model.snapshot === null || snapshot === null
+      ? []
+      : accessBetween({ manifest: model.manifest, snapshot: model.snapshot }, { manifest, snapshot });
+  const needs_restart = changes.some((c) => c.kind === 'connector');
+  return { version: manifest.version, changes, access, needs_restart };
+}
+
+/** A proposed fragment. It is not stored: its reader may edit, check and publish it. */
+export interface Suggestion {
+  readonly fragment: {
+    readonly yaml: string;
+    readonly json: FragmentDocument;
+  };
+  readonly diagnostics: readonly DraftFinding[];
+  readonly notes: readonly string[];
+}
+
+export function suggestRelation(candidate: AdoptionCandidate, model: Model): Suggestion {
+  const { fragment, notes } = draftOf(candidate, model.manifest);
+  return suggestionOf(fragment, notes, model);
+}
+
+/** Draft of a lexicon term that refers to the best match in the whole graph; null if there is none. */
+export function suggestTerm(term: string, model: Model): Suggestion | null {
+  const { matches } = resolve(term, fullView(model.manifest));
+  const targets = matches.filter(canBeMeant).map((m) => ({ ...m, name: shortName(m.fqn) }));
+  const [best, ...others] = targets;
+  if (best === undefined) return null;
+  const notes = [`${best.name}: ${best.score}, by its ${best.via}`];
+  if (others.length > 0) notes.push(`it could also mean ${others.map((o) => o.name).join(', ')}`);
+  if (model.manifest.lexicon.has(term)) notes.push('the lexicon has this term: the draft would replace it');
+  const lexicon = Object.assign(Object.create(null), { [term]: { refers_to: best.name } });
+  return suggestionOf({ lexicon }, notes, model);
+}
+
+/** A lexicon term can refer to entities, their columns, metrics and facets. */
+function canBeMeant({ kind, fqn }: Match): boolean {
+  if (kind === 'bridge' || kind === 'derived') return false;
+  return kind !== 'column' || fqn.startsWith('osl.entities.');
+}
+
+function suggestionOf(json: FragmentDocument, notes: readonly string[], model: Model): Suggestion {
+  const yaml = stringify(json, { nullStr: '', lineWidth: 110 });
+  const checked = check({ kind: 'fragment', text: yaml, placed: false }, model);
+  return { fragment: { yaml, json }, diagnostics: checked.ok ? [] : checked.findings, notes };
 }

@@ -8,7 +8,7 @@ import {
 import { entityName, facetName } from '../graph/index.js';
 import { type Manifest, ManifestProblems, parsePolicyDocument } from '../manifest/index.js';
 import type { Model } from '../served-model.js';
-import { type AccessChange, accessBetween, type RoleChange } from './access.js';
+import { type AccessChange, accessBetween, type RoleChange } from './changes.js';
 import { type DraftFinding, findingsIn } from './check.js';
 
 export interface PolicyJudgement {

@@ -15,8 +15,7 @@ import {
   pathsIn,
   shrunk,
 } from '../manifest/index.js';
-import { type DraftFinding, findingsIn } from './check.js';
-import { differenceTo, type ManifestDifference } from './judge.js';
+import { type DraftFinding, differenceTo, findingsIn, type ManifestDifference } from './check.js';
 
 /** A publishing operation. Objects are named as in a manifest, `section.name`. */
 export type PublishStep =

@@ -9,6 +9,5 @@ export {
 } from './candidates.js';
 
 export { draftOf, isExposable, labelsNote } from './draft.js';
-export { MAX_RELATIONS, readUpstream } from './read.js';
 export type { UpstreamRelation, UpstreamSchema } from './upstream.js';
-export { type ModelledType, modelType } from './upstream.js';
+export { MAX_RELATIONS, type ModelledType, modelType, readUpstream } from './upstream.js';

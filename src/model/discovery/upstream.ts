@@ -1,4 +1,5 @@
-import { declaredColumn, spelledColumn, type TypeName, typeOfOid } from 'osl-compiler';
+import { arrayText, declaredColumn, spelledColumn, type TypeName, typeOfOid } from 'osl-compiler';
+import { type SystemEngine, sql } from '../../engine/index.js';
 
 /** Relations of one database, as its catalog declares them. No row is read. */
 export interface UpstreamSchema {
@@ -84,4 +85,174 @@ export function modelType({ typeOid, modifier, stored, labels }: UpstreamColumn)
   if (stored === null) return null;
   const text = stored.endsWith('[]') ? 'text[]' : 'text';
   return { type: text, spelled: text, stored, labels: stored.startsWith('enum ') ? labels : null };
+}
+
+/** Maximum number of relations read from one database. */
+export const MAX_RELATIONS = 10_000;
+
+/** Read-only, with a short lock timeout: a locked catalog must not block the request. */
+const CAREFULLY = sql`
+  set transaction read only;
+  set local search_path = pg_catalog;
+  set local lock_timeout = '2s';
+  set local statement_timeout = '20s'`;
+
+/**
+ * One statement, so that the result is consistent. Excluded: relations of the system or of an extension, our own
+ * stores, temporary relations, and partitions, whose rows belong to their parent. Keys of a table that others
+ * inherit from are ignored: they do not hold for all rows read through it. A type whose cast to text is a
+ * user-defined function has no `stored`: that function could fail on, or reveal, a hidden row.
+ */
+const RELATIONS = sql`
+with recursive base(oid, root, modifier) as (
+  select t.oid, t.oid, -1 from pg_catalog.pg_type t where t.typtype <> 'd'
+  union all
+  select t.oid, b.root, case when t.typtypmod >= 0 then t.typtypmod else b.modifier end
+    from pg_catalog.pg_type t join base b on t.typbasetype = b.oid where t.typtype = 'd'
+), stored as (
+  select t.oid, case when e.typtype = 'e' and e.oid = t.oid
+                          and pg_catalog.has_schema_privilege($3::pg_catalog.name, n.oid, 'USAGE')
+                     then 'enum ' else '' end
+             || case when n.nspname = 'pg_catalog' then '' else pg_catalog.quote_ident(n.nspname) || '.' end
+             || case when n.nspname = 'pg_catalog' and e.typname <> 'char' then e.typname
+                     else pg_catalog.quote_ident(e.typname) end
+             || case when e.oid = t.oid then '' else '[]' end as stored
+    from pg_catalog.pg_type t
+    join pg_catalog.pg_type e on e.oid = case when t.typcategory = 'A' and t.typlen = -1 and t.typelem <> 0
+                                              then t.typelem else t.oid end
+    join pg_catalog.pg_namespace n on n.oid = e.typnamespace
+   where e.typtype <> 'p'
+     and not exists (select from base b
+                       join pg_catalog.pg_cast k on k.castsource = b.root
+                       join pg_catalog.pg_proc f on f.oid = k.castfunc
+                       join pg_catalog.pg_language l on l.oid = f.prolang
+                      where b.oid = e.oid and k.casttarget = 25 and l.lanname not in ('internal', 'c'))
+), chosen as (
+  select c.oid, n.nspname, c.relname, c.relkind, c.reltuples,
+         pg_catalog.has_schema_privilege($3::pg_catalog.name, n.oid, 'USAGE') as reachable,
+         c.relkind <> 'p' and exists (select from pg_catalog.pg_inherits h where h.inhparent = c.oid) as inherited
+    from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+   where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition and c.relpersistence <> 't'
+     and case when $1::pg_catalog.text[] is null
+              then n.nspname !~ '^pg_' and n.nspname not in ('information_schema', 'osl_content')
+              else n.nspname = any ($1::pg_catalog.text[]) end
+     and not exists (select from pg_catalog.pg_depend d
+                      where d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass and d.objid = c.oid
+                        and d.deptype = 'e')
+   order by n.nspname, c.relname
+   limit $2::pg_catalog.int4
+)
+select c.nspname::text as schema, c.relname::text as name, c.relkind::text as kind,
+       c.reltuples::pg_catalog.float8 as estimate, c.inherited,
+       case when c.relkind in ('v', 'm') then pg_catalog.pg_get_viewdef(c.oid) end as definition,
+       pg_catalog.obj_description(c.oid, 'pg_class') as comment,
+       (select pg_catalog.json_agg(pg_catalog.json_build_object(
+                 'name', a.attname, 'type', pg_catalog.format_type(a.atttypid, a.atttypmod),
+                 'typeOid', coalesce(b.root, a.atttypid)::pg_catalog.int8, 'stored', s.stored,
+                 'labels', (select pg_catalog.json_agg(l.enumlabel order by l.enumsortorder)
+                              from pg_catalog.pg_enum l where l.enumtypid = coalesce(b.root, a.atttypid)),
+                 'modifier', case when b.root <> a.atttypid then b.modifier else a.atttypmod end, 'nullable', not a.attnotnull,
+                 'filled', a.atthasdef or a.attidentity <> '' or a.attgenerated <> '',
+                 'readable', c.reachable
+                             and pg_catalog.has_column_privilege($3::pg_catalog.name, c.oid, a.attnum, 'SELECT'),
+                 'comment', pg_catalog.col_description(c.oid, a.attnum)) order by a.attnum)
+          from pg_catalog.pg_attribute a left join base b on b.oid = a.atttypid
+          left join stored s on s.oid = coalesce(b.root, a.atttypid)
+         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns,
+       (select pg_catalog.json_agg(pg_catalog.json_build_object(
+                 'primary', i.indisprimary,
+                 'columns', (select pg_catalog.json_agg(a.attname order by k.at)
+                               from pg_catalog.unnest(i.indkey::pg_catalog.int2[]) with ordinality k(attnum, at)
+                               join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = k.attnum
+                              where k.at <= i.indnkeyatts))
+               order by i.indisprimary desc, i.indexrelid)
+          from pg_catalog.pg_index i
+         where not c.inherited and i.indrelid = c.oid and i.indisunique and i.indisvalid and i.indimmediate
+           and i.indpred is null and i.indexprs is null) as keys,
+       (select pg_catalog.json_agg(pg_catalog.json_build_object(
+                 'name', k.conname, 'schema', fn.nspname, 'table', f.relname,
+                 'comment', pg_catalog.obj_description(k.oid, 'pg_constraint'),
+                 'columns', (select pg_catalog.json_agg(a.attname order by u.at)
+                               from pg_catalog.unnest(k.conkey) with ordinality u(attnum, at)
+                               join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = u.attnum),
+                 'targets', (select pg_catalog.json_agg(a.attname order by u.at)
+                               from pg_catalog.unnest(k.confkey) with ordinality u(attnum, at)
+                               join pg_catalog.pg_attribute a on a.attrelid = f.oid and a.attnum = u.attnum))
+               order by k.conkey, k.conname)
+          from pg_catalog.pg_constraint k
+          join pg_catalog.pg_class f on f.oid = k.confrelid
+          join pg_catalog.pg_namespace fn on fn.oid = f.relnamespace
+         where not c.inherited and k.conrelid = c.oid and k.contype = 'f' and k.convalidated and k.conparentid = 0) as links
+  from chosen c
+ order by c.nspname, c.relname`;
+
+/**
+ * Reads the relations that a database declares, through the system engine.
+ *
+ * @param schemas only these, which may be system schemas; null: all but the system's
+ * @throws UpstreamFailure, and Error if the connector has no system credentials
+ */
+export async function readUpstream(
+  system: SystemEngine,
+  schemas: readonly string[] | null = null,
+  most: number = MAX_RELATIONS,
+): Promise<UpstreamSchema> {
+  const rows = await system.transaction(async (tx) => {
+    await tx.script(CAREFULLY);
+    return tx.query(RELATIONS, [schemas === null ? null : arrayText(schemas), most + 1, system.reader]);
+  });
+  const relations = rows.slice(0, most).map((row) => relationOf(row as unknown as UpstreamRow)); // as RELATIONS selects it
+  return Object.freeze({ relations, truncated: rows.length > most });
+}
+
+interface UpstreamRow {
+  readonly schema: string;
+  readonly name: string;
+  readonly kind: string;
+  readonly estimate: number;
+  readonly comment: string | null;
+  readonly inherited: boolean;
+  readonly definition: string | null;
+  readonly columns: readonly UpstreamColumn[] | null;
+  readonly keys: readonly { readonly primary: boolean; readonly columns: readonly string[] }[] | null;
+  readonly links:
+    | readonly {
+        readonly name: string;
+        readonly schema: string;
+        readonly table: string;
+        readonly comment: string | null;
+        readonly columns: readonly string[];
+        readonly targets: readonly string[];
+      }[]
+    | null;
+}
+
+const KINDS: ReadonlyMap<string, RelationKind> = new Map([
+  ['v', 'view'],
+  ['m', 'materialized_view'],
+  ['f', 'foreign_table'],
+]);
+
+function relationOf(row: UpstreamRow): UpstreamRelation {
+  const keys = row.keys ?? [];
+  return Object.freeze({
+    schema: row.schema,
+    name: row.name,
+    kind: KINDS.get(row.kind) ?? 'table',
+    comment: row.comment,
+    inherited: row.inherited,
+    definition: row.definition,
+    rowEstimate: row.kind === 'v' || row.estimate < 0 ? null : Math.round(row.estimate),
+    columns: row.columns ?? [],
+    primaryKey: keys.find((k) => k.primary)?.columns ?? null,
+    uniqueKeys: keys.filter((k) => !k.primary).map((k) => k.columns),
+    foreignKeys: (row.links ?? []).map(
+      ({ name, schema, table, columns, targets, comment }): ForeignKey => ({
+        name,
+        comment,
+        columns,
+        target: { schema, name: table, columns: targets },
+      }),
+    ),
+  });
 }

@@ -20,7 +20,7 @@ import type {
   FromDrafter,
   StepResult,
   ToDrafter,
-} from './messages.js';
+} from './drafting.js';
 import { Portions, portionsOf } from './portions.js';
 
 /** Thread that compiles and checks drafts. It holds the served model but answers no requests. */

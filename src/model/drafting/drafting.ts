@@ -1,12 +1,22 @@
-import { type ErrorName, InternalError, QueryError, queryError } from 'osl-compiler';
+import type { Worker } from 'node:worker_threads';
+import { type ErrorName, InternalError, QueryError, type QueryErrorFields, queryError } from 'osl-compiler';
+import type { PolicyDocument } from '../../../policy/index.js';
 import type { ServiceLog } from '../../base/log.js';
+import { answerOf, type ThreadFailure } from '../../base/threads/thread.js';
+import { startThread } from '../../base/threads/thread.js';
 import { FairSlots } from '../../base/threads/fair-slots.js';
-import type { Judgement, Proposal, PublishStep, Suggestion } from '../authoring/index.js';
+import type {
+  DraftFinding,
+  Judgement,
+  ManifestDifference,
+  Proposal,
+  PublishStep,
+  Suggestion,
+} from '../authoring/index.js';
 import type { AdoptionCandidate } from '../discovery/index.js';
-import type { FragmentDocument, ManifestDocument } from '../manifest/index.js';
+import type { FragmentDocument, Manifest, ManifestDocument, Overlay } from '../manifest/index.js';
 import type { Model } from '../served-model.js';
-import { DraftingEnded, DraftingThread } from './drafting-thread.js';
-import type { BaselineMessage, DraftReply, DraftTask, DraftTaskResults, StepResult } from './messages.js';
+import { inPortions, Portions } from './portions.js';
 
 /** The served model that drafts are compared with, and the documents it is compiled from. */
 export interface DraftBaseline extends Model {
@@ -102,3 +112,151 @@ function toldOf({ why, message }: DraftingEnded, deadlineMs: number): Error {
     }
   }
 }
+
+/** The drafting thread ended before it answered. */
+export class DraftingEnded extends Error {
+  override readonly name = 'DraftingEnded';
+  readonly why: ThreadFailure;
+
+  constructor(why: ThreadFailure, detail: string) {
+    super(`the thread that judges drafts ended: ${detail}`);
+    this.why = why;
+  }
+}
+
+/** Time limit for starting the thread and compiling the served model: as long as the server's own start. */
+const GROUND_MS = 120_000;
+const MEMORY_MB = 1_024;
+
+/**
+ * Compiles and checks drafts in a separate thread, since only ending the thread can stop a compilation. One exchange
+ * at a time; messages are sent in portions, between which either side does other work.
+ */
+export class DraftingThread {
+  readonly #deadlineMs: number;
+  #worker: Worker | null = null;
+  #ready: Promise<void> = Promise.resolve();
+  #ground: string | null = null;
+
+  constructor(deadlineMs: number) {
+    this.#deadlineMs = deadlineMs;
+  }
+
+  /** Result of `task` against the baseline, sent first unless the thread has `key`. Rejects with DraftingEnded. */
+  async ask<T>(task: DraftTask, key: string, ground: () => BaselineMessage): Promise<T> {
+    try {
+      const worker = this.#worker ?? this.#start();
+      await this.#ready;
+      if (this.#ground !== key) {
+        this.#ground = null;
+        await exchange(worker, ground(), GROUND_MS);
+        this.#ground = key;
+      }
+      return await exchange<T>(worker, task, this.#deadlineMs);
+    } catch (error) {
+      await this.close(); // the thread may have received half of a message
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    const worker = this.#worker;
+    this.#worker = null;
+    this.#ground = null;
+    await worker?.terminate();
+  }
+
+  #start(): Worker {
+    const worker = startThread(new URL('./drafting-worker.js', import.meta.url), {
+      maxOldGenerationSizeMb: MEMORY_MB,
+    });
+    this.#worker = worker;
+    this.#ready = draftingAnswer(worker, GROUND_MS, (message) =>
+      message.kind === 'ready' ? { value: undefined } : null,
+    );
+    this.#ready.catch(() => undefined); // reported by `ask`
+    return worker;
+  }
+}
+
+async function exchange<T>(
+  worker: Worker,
+  said: BaselineMessage | DraftTask,
+  deadlineMs: number,
+): Promise<T> {
+  const say = (message: ToDrafter): void => worker.postMessage(message);
+  const portions = new Portions();
+  const answer = draftingAnswer(worker, deadlineMs, (message): { value: T } | null => {
+    if (message.kind === 'failed') throw new DraftingEnded('failed', message.reason);
+    if (message.kind !== 'portion') return null;
+    portions.add(message.portion);
+    if (message.last) return { value: portions.whole<T>() };
+    setImmediate(() => say({ kind: 'more' }));
+    return null;
+  });
+  answer.catch(() => undefined); // reported below
+  await inPortions(said, (portion, last) => say({ kind: 'portion', portion, last }));
+  return answer;
+}
+
+function draftingAnswer<T>(
+  worker: Worker,
+  deadlineMs: number,
+  read: (message: FromDrafter) => { readonly value: T } | null,
+): Promise<T> {
+  return answerOf(worker, deadlineMs, read, (why, detail) => new DraftingEnded(why, detail));
+}
+
+/** Documents of the served model, which the thread compiles and keeps for later tasks. */
+export interface BaselineMessage {
+  readonly kind: 'ground';
+  readonly version: string;
+  /** Document of the manifest file. */
+  readonly base: ManifestDocument;
+  /** Objects published over it. */
+  readonly objects: FragmentDocument;
+  /** Null while no policy is loaded. */
+  readonly policy: PolicyDocument | null;
+}
+
+export type DraftTask =
+  | { readonly kind: 'judge'; readonly proposal: Proposal }
+  | { readonly kind: 'step'; readonly step: PublishStep }
+  | { readonly kind: 'relation'; readonly candidate: AdoptionCandidate }
+  | { readonly kind: 'term'; readonly term: string };
+
+export interface DraftTaskResults {
+  readonly judge: Judgement;
+  readonly step: StepResult;
+  readonly relation: Suggestion;
+  readonly term: Suggestion | null;
+}
+
+/** Result of a step, with everything that is written for it; the policy is compiled where it is used. */
+export type StepResult =
+  | {
+      readonly ok: true;
+      readonly objects: FragmentDocument;
+      readonly over: Overlay['over'];
+      readonly manifest: Manifest;
+      readonly diff: ManifestDifference;
+      /** True if exactly this is already published. */
+      readonly published: boolean;
+    }
+  | { readonly ok: false; readonly findings: readonly DraftFinding[] };
+
+/** A result, or the catalogue error for the author. */
+export type DraftReply<T> =
+  | { readonly told: T }
+  | { readonly error: QueryErrorFields & { readonly entry: string } };
+
+/** A portion of a `BaselineMessage` or a `DraftTask`, or a request for the next portion of the answer. */
+export type ToDrafter =
+  | { readonly kind: 'portion'; readonly portion: string; readonly last: boolean }
+  | { readonly kind: 'more' };
+
+/** Ready signal, a portion of a `DraftReply`, or a failure. */
+export type FromDrafter =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'portion'; readonly portion: string; readonly last: boolean }
+  | { readonly kind: 'failed'; readonly reason: string };

@@ -1,7 +1,6 @@
 /** The semantic graph as one reader may see it: schema, domain map, resolver. */
-export { discoveredIn } from './candidate-nodes.js';
-export { domainMapSteps } from './domain-map.js';
-export { entityExamples, metricExamples } from './examples.js';
+export { discoveredIn, domainMapSteps } from './domain-map.js';
+export { entityExamples, metricExamples } from './language.js';
 export {
   type CatalogName,
   columnName,

@@ -1,6 +1,5 @@
 import { nearest } from 'osl-compiler';
-import { formEntries } from './forms.js';
-import { functionEntries, operatorEntries } from './language.js';
+import { formEntries, functionEntries, operatorEntries } from './language.js';
 import { entityName, facetName, metricName } from './names.js';
 import { featuresOf, schemaShapes } from './schema.js';
 import type { EntityView, FacetView, GraphView, LinkView, MetricView } from './view.js';

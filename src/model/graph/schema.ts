@@ -1,19 +1,28 @@
 import type { Features, Joins, MetricFormat } from 'osl-compiler';
 import { mapInSteps } from '../../base/in-turns.js';
-import { entityExamples, facetExample, joinExample, metricExamples } from './examples.js';
-import { type FormEntry, formEntries } from './forms.js';
-import { type FunctionEntry, functionEntries, type OperatorEntry, operatorEntries } from './language.js';
+import {
+  entityExamples,
+  type FormEntry,
+  type FunctionEntry,
+  facetExample,
+  formEntries,
+  functionEntries,
+  joinExample,
+  metricExamples,
+  type OperatorEntry,
+  operatorEntries,
+} from './language.js';
 import { entityName, facetName, metricName } from './names.js';
-import type {
-  ColumnView,
-  EntityView,
-  FacetView,
-  GraphView,
-  LinkView,
-  MetricView,
-  VisibleLinkEnd,
+import {
+  type ColumnView,
+  type EntityView,
+  type FacetView,
+  type GraphView,
+  groupedBy,
+  type LinkView,
+  type MetricView,
+  type VisibleLinkEnd,
 } from './view.js';
-import { groupedBy } from './view.js';
 
 /** `GET /osl/schema` without `version` and `etag`: everything that a planner needs to write OSL-SQL. */
 export interface SchemaDocument {

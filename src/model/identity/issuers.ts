@@ -1,15 +1,20 @@
+import { dirname, resolve } from 'node:path';
 import {
   configuredKeys,
   type IdentityIssuer,
   type KeySource,
+  PUBLIC_ALGORITHMS,
+  type PublicAlgorithm,
   type TokenAlgorithm,
   type TrustedIssuer,
   type VerificationKey,
 } from '../../../policy/index.js';
 import type { ServiceLog } from '../../base/log.js';
-import { type FetchDocument, fetchDocument } from './fetch-document.js';
-import type { IssuerConfig, IssuerKeys } from './issuers-file.js';
-import { RemoteKeys } from './remote-keys.js';
+import { StartProblem } from '../../base/start-problem.js';
+import { shapeCheck } from '../manifest/schema/check.js';
+import { closed, DRAFT, some } from '../manifest/schema/parts.js';
+import { parseSource, raise, readText } from '../manifest/source.js';
+import { type FetchDocument, fetchDocument, isFetchable, type KeyTimes, RemoteKeys } from './remote-keys.js';
 
 export interface Issuers {
   readonly configs: readonly IssuerConfig[];
@@ -134,4 +139,203 @@ function fetched(config: IssuerConfig, keys: RemoteConfig, parts: IssuersParts):
     now: () => performance.now(),
     onChange,
   });
+}
+
+const NAME = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[^\\s\\u0000-\\u001f]+$' } as const;
+
+const login = closed(
+  {
+    client_id: { ...NAME, description: 'The public client that people log in with.' },
+    scopes: some(NAME, 'What it asks for. Default: openid, offline_access.'),
+  },
+  ['client_id'],
+  'What `osl login` is told.',
+);
+
+const issuer = closed(
+  {
+    issuer: {
+      ...NAME,
+      description: 'What its tokens say in `iss`; an OIDC provider is asked there for its keys.',
+    },
+    aliases: some(NAME, 'What else they may say in `iss`.'),
+    tokens: {
+      enum: ['actor', 'identity'],
+      description:
+        'actor: it signs actor tokens. identity: its tokens are exchanged by the rules of the policy.',
+    },
+    keys: some(
+      { type: 'string', minLength: 1 },
+      'Files with its public keys, PEM or JWKS, beside this file.',
+    ),
+    jwks_url: {
+      type: 'string',
+      minLength: 1,
+      description: 'Its key set. Default: where its discovery document says.',
+    },
+    refresh_seconds: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 86_400,
+      description: 'Its key set is fetched again after so long. Default: 300.',
+    },
+    cool_down_seconds: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 3_600,
+      description: 'Between two attempts, also for a key id that nobody knows. Default: 30.',
+    },
+    stale_seconds: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 2_592_000,
+      description: 'For so long its last keys stay good while it does not answer. Default: 86400.',
+    },
+    audiences: some(
+      NAME,
+      'The `aud` of which each token must name one: this gateway, as the issuer knows it.',
+    ),
+    clients: some(NAME, 'Clients whose ID tokens are taken, by their ids.'),
+    algorithms: {
+      type: 'array',
+      items: { enum: ['RS256', 'ES256', 'EdDSA'] },
+      minItems: 1,
+      uniqueItems: true,
+      description: 'What it signs with. Default: any of the three; each key has one.',
+    },
+    clock_skew_seconds: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 300,
+      description: 'How far its clock may be off. Default: 30.',
+    },
+    max_lifetime_seconds: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 2_592_000,
+      description: 'How long an identity token may live. Default: 86400. Actor tokens live 300 s at most.',
+    },
+    login,
+  },
+  ['issuer', 'tokens', 'audiences'],
+  'Somebody who signs tokens.',
+);
+
+const ISSUERS_SCHEMA = {
+  $schema: DRAFT,
+  title: 'OSL issuers',
+  ...closed(
+    {
+      issuers: {
+        type: 'array',
+        items: issuer,
+        minItems: 1,
+        description: 'Who signs tokens that are believed.',
+      },
+    },
+    ['issuers'],
+    'Whose tokens are taken.',
+  ),
+} as const;
+
+/** An issuer as configured in the issuers file. Plain data. */
+export interface IssuerConfig {
+  /** Accepted values of `iss`; the first is also the URL of its documents. */
+  readonly names: readonly string[];
+  /** `actor`: signs actor tokens. `identity`: signs identity tokens, which the policy's rules exchange. */
+  readonly tokens: 'actor' | 'identity';
+  readonly keys: IssuerKeys;
+  /** Accepted audiences; each token must name one of them. */
+  readonly audiences: readonly string[];
+  /** Ids of clients whose ID tokens are accepted. */
+  readonly clients: readonly string[];
+  readonly algorithms: readonly PublicAlgorithm[];
+  readonly skewSeconds: number;
+  readonly maxLifetimeSeconds: number;
+  /** Settings for `osl login`; null if it cannot be used to log in. */
+  readonly login: LoginConfig | null;
+}
+
+export type IssuerKeys =
+  | { readonly kind: 'files'; readonly files: readonly string[] }
+  /** `url` null: taken from the discovery document. */
+  | ({ readonly kind: 'remote'; readonly url: string | null } & KeyTimes);
+
+export interface LoginConfig {
+  readonly clientId: string;
+  readonly scopes: readonly string[];
+}
+
+interface IssuerDocument {
+  readonly issuer: string;
+  readonly aliases?: readonly string[];
+  readonly tokens: 'actor' | 'identity';
+  readonly keys?: readonly string[];
+  readonly jwks_url?: string;
+  readonly refresh_seconds?: number;
+  readonly cool_down_seconds?: number;
+  readonly stale_seconds?: number;
+  readonly audiences: readonly string[];
+  readonly clients?: readonly string[];
+  readonly algorithms?: readonly PublicAlgorithm[];
+  readonly clock_skew_seconds?: number;
+  readonly max_lifetime_seconds?: number;
+  readonly login?: { readonly client_id: string; readonly scopes?: readonly string[] };
+}
+
+const shape = shapeCheck(ISSUERS_SCHEMA);
+const DAY_SECONDS = 86_400;
+
+/** Reads the issuers file. @throws ManifestProblems if its shape is wrong, StartProblem if its content is */
+export async function loadIssuers(file: string): Promise<readonly IssuerConfig[]> {
+  const source = parseSource(await readText(file), file);
+  raise(source, shape(source.value));
+  const { issuers } = source.value as { readonly issuers: readonly IssuerDocument[] }; // the schema has just checked it
+  const configs = issuers.map((document) => configOf(document, dirname(file)));
+  const names = configs.flatMap((config) => config.names);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined) throw new StartProblem(`${file}: issuer \`${twice}\` is named twice`);
+  return Object.freeze(configs);
+}
+
+function configOf(document: IssuerDocument, dir: string): IssuerConfig {
+  const fault = (message: string): StartProblem =>
+    new StartProblem(`issuer \`${document.issuer}\`: ${message}`);
+  const { login, clients = [] } = document;
+  if (document.tokens === 'actor' && (clients.length > 0 || login !== undefined))
+    throw fault('`clients` and `login` are of issuers of identity tokens');
+  return Object.freeze({
+    names: [document.issuer, ...(document.aliases ?? [])],
+    tokens: document.tokens,
+    keys: keysOf(document, dir, fault),
+    audiences: document.audiences,
+    clients,
+    algorithms: document.algorithms ?? PUBLIC_ALGORITHMS,
+    skewSeconds: document.clock_skew_seconds ?? 30,
+    maxLifetimeSeconds: document.max_lifetime_seconds ?? DAY_SECONDS,
+    login:
+      login === undefined
+        ? null
+        : { clientId: login.client_id, scopes: login.scopes ?? ['openid', 'offline_access'] },
+  });
+}
+
+function keysOf(document: IssuerDocument, dir: string, fault: (message: string) => StartProblem): IssuerKeys {
+  const { issuer, keys, jwks_url } = document;
+  if (keys !== undefined && jwks_url !== undefined) throw fault('`keys` and `jwks_url` exclude each other');
+  if (keys !== undefined) return { kind: 'files', files: keys.map((file) => resolve(dir, file)) };
+  const url = jwks_url ?? issuer;
+  if (!URL.canParse(url) || !isFetchable(new URL(url)))
+    throw fault(
+      jwks_url === undefined
+        ? 'it is no https URL that could be asked for its keys: name `keys` or `jwks_url`'
+        : '`jwks_url` must be an https URL (http on this machine)',
+    );
+  return {
+    kind: 'remote',
+    url: jwks_url ?? null,
+    refreshMs: 1_000 * (document.refresh_seconds ?? 300),
+    coolDownMs: 1_000 * (document.cool_down_seconds ?? 30),
+    staleMs: 1_000 * (document.stale_seconds ?? DAY_SECONDS),
+  };
 }

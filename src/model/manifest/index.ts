@@ -1,6 +1,5 @@
-export { CODES } from './codes.js';
-export { RESERVED } from './compile/columns.js';
 export { compileManifest } from './compile/compile.js';
+export { RESERVED } from './compile/relations.js';
 export type {
   Diagnostic,
   DiagnosticSeverity,
@@ -9,24 +8,21 @@ export type {
   TextRange,
   UnplacedDiagnostic,
 } from './diagnostic.js';
-export { formatDiagnostics, ManifestProblems, pointer } from './diagnostic.js';
+export { CODES, formatDiagnostics, ManifestProblems, pointer } from './diagnostic.js';
 export type { Composition, EmbeddingProtocol, ManifestDocument, RerankProtocol } from './document.js';
-export type { FragmentDocument } from './fragment.js';
-export { frozenMap } from './frozen-map.js';
+export type { PolicyFile } from './load.js';
 export {
   compilePublishable,
   loadLayered,
-  type Publishable,
-  parsePublishable,
-} from './layered.js';
-export type { PolicyFile } from './load.js';
-export {
   loadManifest,
   loadPolicyDocument,
   manifestShape,
+  OutsidePublishing,
+  type Publishable,
   parseFragment,
   parseManifest,
   parsePolicyDocument,
+  parsePublishable,
   policyShape,
 } from './load.js';
 export type {
@@ -45,16 +41,25 @@ export type {
   RollupFacts,
   Table,
 } from './manifest.js';
-export { DEPRECABLE, deprecationOf, indexedFacet, indexedFacets, keylessEntities } from './manifest.js';
+export {
+  DEPRECABLE,
+  deprecationOf,
+  frozenMap,
+  indexedFacet,
+  indexedFacets,
+  keylessEntities,
+} from './manifest.js';
 export {
   isModelName,
   isName,
   modelNameFrom,
   nameFrom,
   systemUrlVariable,
+  tableName,
   urlVariable,
   withEnd,
 } from './name.js';
+export type { FragmentDocument } from './overlay.js';
 export {
   conflictsBetween,
   EMPTY_OVERLAY,
@@ -64,8 +69,6 @@ export {
   pathsIn,
   shrunk,
 } from './overlay.js';
-export { OutsidePublishing } from './publishable.js';
 export { MANIFEST_SCHEMA } from './schema/manifest.js';
 export { POLICY_SCHEMA } from './schema/policy.js';
 export { parseSource, raise, readText as readManifestText, type YamlSource } from './source.js';
-export { tableName } from './table-name.js';

@@ -1,10 +1,29 @@
 import { ready } from 'osl-compiler';
 import type { PolicyDocument } from '../../../policy/document.js';
+import { isObject } from '../../base/is-object.js';
+import { STORE_SCHEMA } from '../facets/store-names.js';
 import { compileManifest } from './compile/compile.js';
-import type { Diagnostic, Path, TextRange, UnplacedDiagnostic } from './diagnostic.js';
+import { ROLLUP_SCHEMA } from './compile/rollups.js';
+import {
+  type Diagnostic,
+  ManifestProblems,
+  type Path,
+  type TextRange,
+  type UnplacedDiagnostic,
+} from './diagnostic.js';
 import type { ManifestDocument } from './document.js';
-import { fragmentProblems, withFragment } from './fragment.js';
 import type { Manifest } from './manifest.js';
+import {
+  conflictsBetween,
+  type FragmentDocument,
+  fragmentProblems,
+  grow,
+  type Overlay,
+  otherColumns,
+  PUBLISHED_SECTIONS,
+  withFragment,
+  withOverlay,
+} from './overlay.js';
 import { shapeCheck } from './schema/check.js';
 import { MANIFEST_SCHEMA } from './schema/manifest.js';
 import { POLICY_SCHEMA } from './schema/policy.js';
@@ -107,4 +126,171 @@ export function compileFrom(source: YamlSource, document: unknown): Manifest {
     throw new TypeError('a manifest that does not compile has problems');
   }
   return compiled.manifest;
+}
+
+/** A manifest file combined with what is published over it. */
+export interface LayeredManifest {
+  readonly manifest: Manifest;
+  readonly base: ManifestDocument;
+  /** Version of the file alone. */
+  readonly baseVersion: string;
+}
+
+/**
+ * Reads and compiles a manifest file with what is published over it. Faults of the file alone are reported first.
+ * @throws ManifestProblems, OverlayConflict
+ */
+export async function loadLayered(
+  file: string,
+  overlay: Overlay,
+  read: (file: string) => Promise<string> = readText,
+): Promise<LayeredManifest> {
+  const [text] = await Promise.all([read(file), ready()]);
+  const source = parseSource(text, file);
+  const own = compileFrom(source, source.value);
+  const { document: base, version: baseVersion } = own;
+  if (Object.keys(overlay.objects).length === 0) return { manifest: own, base, baseVersion };
+  const conflicts = conflictsBetween(base, overlay);
+  if (conflicts.length > 0) throw new OverlayConflict(file, conflicts);
+  try {
+    return { manifest: compileFrom(source, withOverlay(base, overlay.objects)), base, baseVersion };
+  } catch (error) {
+    if (!(error instanceof ManifestProblems)) throw error;
+    throw new OverlayConflict(
+      file,
+      error.diagnostics.map(({ path, message }) => `${path}: ${message}`),
+    );
+  }
+}
+
+/** The manifest file is valid, but conflicts with what is published over it. */
+class OverlayConflict extends Error {
+  override readonly name = 'OverlayConflict';
+
+  constructor(file: string, conflicts: readonly string[]) {
+    super(
+      `${file} does not go together with what was published over it: ${conflicts.join('; ')}. ` +
+        'Put back what the file said there, or say there what was published (osl objects shows it); ' +
+        'then withdraw the object with osl publish --withdraw',
+    );
+  }
+}
+
+/** Published objects, and the manifest that they give. */
+export interface Publishable {
+  readonly objects: FragmentDocument;
+  readonly manifest: Manifest;
+}
+
+/**
+ * Compiles `base` with `objects` and, over both, the members of a fragment's text. Throws as `parseFragment`.
+ *
+ * @param served `base` and `objects` combined
+ * @throws OutsidePublishing if the fragment contains more than may be published
+ */
+export function parsePublishable(
+  text: string,
+  base: ManifestDocument,
+  objects: FragmentDocument,
+  served: ManifestDocument,
+): Publishable {
+  const source = parseSource(text, 'fragment');
+  raise(source, fragmentProblems(source.value));
+  outsidePublishing(source.value, served);
+  placedIn(source, () => checkShape(source, withFragment(served, source.value)));
+  const fragment = source.value as FragmentDocument; // just checked as part of a manifest
+  outsidePublishing(fragment, served, base);
+  return placedIn(source, () => layerOver(source, base, grow(base, objects, fragment)));
+}
+
+/** Compiles objects that were compiled before, perhaps over another file. */
+export function compilePublishable(base: ManifestDocument, objects: FragmentDocument): Publishable {
+  return layerOver(parseSource('{}', 'published'), base, objects);
+}
+
+function layerOver(source: YamlSource, base: ManifestDocument, objects: FragmentDocument): Publishable {
+  return { objects, manifest: compileFrom(source, withOverlay(base, objects)) };
+}
+
+/** A fragment contains parts that only the manifest file may declare. */
+export class OutsidePublishing extends Error {
+  override readonly name = 'OutsidePublishing';
+  /** The part that it would change, in the manifest's words. */
+  readonly what: string;
+
+  constructor(what: string) {
+    super(`${what} cannot be published`);
+    this.what = what;
+  }
+}
+
+/**
+ * Refuses a fragment that would change anything but objects and the tables that they use: a connector, an allowlist,
+ * a tenant, a system table, or the model server of a facet if no served facet has that server.
+ *
+ * @throws OutsidePublishing
+ */
+export function outsidePublishing(
+  fragment: unknown,
+  served: ManifestDocument,
+  base?: ManifestDocument,
+): void {
+  const parts = membersOf(fragment);
+  for (const section of parts.keys()) {
+    if (section !== 'connectors' && !PUBLISHED_SECTIONS.some((s) => s === section))
+      throw new OutsidePublishing(`\`${shown(section)}\``);
+  }
+  for (const [name, connector] of membersOf(parts.get('connectors'))) {
+    const known = membersOf(membersOf(served.connectors).get(name));
+    if (known.size === 0) throw new OutsidePublishing(`connector \`${shown(name)}\``);
+    for (const [member, value] of membersOf(connector)) {
+      if (member !== 'tables' && JSON.stringify(value) !== JSON.stringify(known.get(member)))
+        throw new OutsidePublishing(`\`${shown(member)}\` of connector \`${shown(name)}\``);
+    }
+    const declared = membersOf(known.get('tables'));
+    for (const table of membersOf(membersOf(connector).get('tables')).keys()) {
+      if (isOwn(table) && !declared.has(table))
+        throw new OutsidePublishing(`what is known of table \`${shown(table)}\`, which is the system's own`);
+    }
+  }
+  const servers = new Set([...membersOf(served.facets).values()].map(serverOf));
+  for (const [name, facet] of membersOf(parts.get('facets'))) {
+    const server = serverOf(facet);
+    if (server !== null && !servers.has(server))
+      throw new OutsidePublishing(`the server of the model of facet \`${shown(name)}\``);
+  }
+  if (base === undefined) return;
+  const [column] = otherColumns(base, fragment as FragmentDocument); // callers that pass `base` have checked its shape
+  if (column !== undefined)
+    throw new OutsidePublishing(
+      `the type or label of column \`${shown(column)}\`, which the manifest file declares`,
+    );
+}
+
+/** Server of a facet's model, to which passages and queries are sent; null if it has none. */
+function serverOf(facet: unknown): string | null {
+  const endpoint = membersOf(membersOf(facet).get('embedding')).get('endpoint');
+  if (endpoint === undefined) return null;
+  const said = membersOf(endpoint);
+  return JSON.stringify([said.get('protocol'), said.get('url_env')]);
+}
+
+/** True for tables of the database system or our own: stores hold texts before redaction, rollups hold all rows. */
+function isOwn(table: string): boolean {
+  const schema = table.split('.', 1)[0] ?? '';
+  return (
+    schema.startsWith('pg_') ||
+    schema === 'information_schema' ||
+    schema === STORE_SCHEMA ||
+    schema === ROLLUP_SCHEMA
+  );
+}
+
+function membersOf(value: unknown): ReadonlyMap<string, unknown> {
+  return new Map(isObject(value) ? Object.entries(value) : []);
+}
+
+/** Names come from the sender, so they are truncated. */
+function shown(name: string): string {
+  return name.slice(0, 200);
 }

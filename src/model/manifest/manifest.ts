@@ -1,7 +1,6 @@
 import type { Catalog, Column, ColumnForm, Rollup } from 'osl-compiler';
 import type { Language } from '../facets/languages.js';
 import type { Composition, EmbeddingProtocol, ManifestDocument, RerankProtocol } from './document.js';
-import { frozenMap } from './frozen-map.js';
 
 /** A compiled manifest: frozen, and equal for equal documents. */
 export interface Manifest {
@@ -251,4 +250,32 @@ export function deprecationOf(
   name: string,
 ): string | null {
   return deprecated.get(`${section}.${name}`) ?? null;
+}
+
+/** A map that refuses changes: `Object.freeze` does not protect the entries of a `Map`. */
+class FrozenMap<K, V> extends Map<K, V> {
+  readonly #sealed: boolean;
+
+  constructor(entries: Iterable<readonly [K, V]>) {
+    super(entries);
+    this.#sealed = true;
+  }
+
+  override set(key: K, value: V): this {
+    // `Map`'s constructor calls this before the field exists.
+    if (#sealed in this && this.#sealed) throw new TypeError('this map is frozen');
+    return super.set(key, value);
+  }
+
+  override delete(): boolean {
+    throw new TypeError('this map is frozen');
+  }
+
+  override clear(): void {
+    throw new TypeError('this map is frozen');
+  }
+}
+
+export function frozenMap<K, V>(entries: Iterable<readonly [K, V]>): ReadonlyMap<K, V> {
+  return Object.freeze(new FrozenMap(entries));
 }

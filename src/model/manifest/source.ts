@@ -11,8 +11,8 @@ import {
   type YAMLError,
 } from 'yaml';
 import { codeOf, messageOf } from '../../base/thrown.js';
-import { CODES } from './codes.js';
 import {
+  CODES,
   type Diagnostic,
   type LineColumn,
   ManifestProblems,

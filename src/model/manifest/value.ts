@@ -1,7 +1,15 @@
-import type { Alias, Document, Node, Scalar, YAMLMap } from 'yaml';
-import { isAlias, isMap, isScalar, isSeq } from 'yaml';
-import { CODES } from './codes.js';
-import type { Path, UnplacedDiagnostic } from './diagnostic.js';
+import {
+  type Alias,
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  type Node,
+  type Scalar,
+  type YAMLMap,
+} from 'yaml';
+import { CODES, type Path, type UnplacedDiagnostic } from './diagnostic.js';
 
 const DEEPEST = 32;
 /** Maximum number of nodes that aliases may repeat. A bomb of ten nested lists asks for 10⁹. */

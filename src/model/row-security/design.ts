@@ -10,7 +10,7 @@ import {
 } from 'osl-compiler';
 import { attributesOf, MAX_CHAIN, type PolicySnapshot, roleAccess, roleIn } from '../../../policy/index.js';
 import type { Connector } from '../manifest/index.js';
-import { call, texts } from './sql.js';
+import { call, texts } from './functions.js';
 
 /**
  * A row filter of the policy as SQL over the session's rights: true if it holds for every subject of the chain.

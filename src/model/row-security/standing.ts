@@ -1,10 +1,9 @@
 import { sql, sqlName, sqlText } from '../../base/sql.js';
 import { type SystemEngine, type SystemQueries, UpstreamFailure } from '../../engine/index.js';
 import type { GuardedTable, RowSecurity } from './design.js';
-import { FUNCTIONS } from './functions.js';
+import { FUNCTIONS, SCHEMA, SETTING } from './functions.js';
 import { signedRights } from './rights.js';
 import { COMMENT, DIGEST, OTHERS_POLICY, ROWS_POLICY } from './script.js';
-import { SCHEMA, SETTING } from './sql.js';
 
 /** Comparison of a database's row security with the one that a policy requires. */
 export interface RowSecurityStatus {

@@ -1,11 +1,15 @@
 /** Publishing by API: versions, drafts, and changes one at a time. */
 export { Drafts, draftId, MAX_DRAFTS, type StoredDraft } from './drafts.js';
-export { createPublishing, type PublicationStore } from './publishing.js';
-export { type NewVersion, unseal, type Version, type VersionSummary } from './version.js';
 export {
+  createPublishing,
   headIn,
+  type NewVersion,
+  type PublicationStore,
   PublishedDamaged,
+  unseal,
+  type Version,
   type VersionFile,
   VersionStore,
+  type VersionSummary,
   writeVersions,
 } from './versions.js';

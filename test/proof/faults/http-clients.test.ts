@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import { objectStoreWitness } from '../../../audit/witness/index.js';
 import { webhookWitness } from '../../../audit/witness/places.js';
 import { postJson } from '../../../src/content/http.js';
-import { fetchDocument } from '../../../src/model/identity/fetch-document.js';
+import { fetchDocument } from '../../../src/model/identity/remote-keys.js';
 import { send } from '../../../src/service/lineage/delivery/send.js';
 import { Collector } from '../../../src/service/otlp/collector.js';
 import { type FaultProxy, startFaultProxy } from '../../support/fault-proxy.js';

@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { yieldToOthers } from '../../../base/threads/thread.js';
 import { messageOf } from '../../../base/thrown.js';
-import type { MeaningModel } from '../../../model/facets/embedding-models.js';
+import type { MeaningModel } from '../../../model/facets/languages.js';
 import { ContentError } from '../../content-error.js';
-import { ngramVector } from '../../lexical/ngrams.js';
 import { cut } from '../embedder.js';
+import { ngramVector } from '../lexical-v1.js';
 import {
   type FromModel,
   type MeaningVectors,

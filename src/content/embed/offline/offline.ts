@@ -1,11 +1,11 @@
 import type { Worker } from 'node:worker_threads';
+import { answerOf } from '../../../base/threads/thread.js';
+import { startThread } from '../../../base/threads/thread.js';
 import { FairSlots } from '../../../base/threads/fair-slots.js';
-import { answerOf, startThread } from '../../../base/threads/thread.js';
-import type { MeaningModel } from '../../../model/facets/embedding-models.js';
+import type { MeaningModel } from '../../../model/facets/languages.js';
 import { ContentError } from '../../content-error.js';
-import { NGRAM_DIMENSIONS } from '../../lexical/ngrams.js';
 import type { Embedder } from '../embedder.js';
-import { lexicalEmbedder } from '../lexical-v1.js';
+import { lexicalEmbedder, NGRAM_DIMENSIONS } from '../lexical-v1.js';
 import type { FromModel } from './words.js';
 
 /** Texts per message: between two messages other callers get their turn, and an aborted call ends. */

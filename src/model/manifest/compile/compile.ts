@@ -1,29 +1,25 @@
 import { createHash } from 'node:crypto';
 import { type Column, type Features, featuresBy, type Metric, type Relation } from 'osl-compiler';
-import { CODES } from '../codes.js';
-import type { Path, UnplacedDiagnostic } from '../diagnostic.js';
+import { CODES, type Path, type UnplacedDiagnostic } from '../diagnostic.js';
 import type { ColumnsDocument, EntityDocument, ManifestDocument } from '../document.js';
-import { frozenMap } from '../frozen-map.js';
-import type {
-  Bridge,
-  Connector,
-  EntityFacts,
-  Facet,
-  GlossaryTerm,
-  Manifest,
-  Relationship,
-  RerankerSettings,
+import {
+  type Bridge,
+  type Connector,
+  deprecatedIn,
+  type EntityFacts,
+  type Facet,
+  frozenMap,
+  type GlossaryTerm,
+  type Manifest,
+  type Relationship,
+  type RerankerSettings,
 } from '../manifest.js';
-import { deprecatedIn } from '../manifest.js';
 import { isModelName } from '../name.js';
-import { withComputed } from './computed.js';
+import { derivedOf, withComputed } from './computed.js';
 import { connectorsOf } from './connectors.js';
-import { edgesOf, facetRelations, facetStores } from './content.js';
-import { derivedOf } from './derived.js';
-import { facetsOf } from './facets.js';
-import { bridgesOf, columnNamed, entityNamed, relationshipsOf } from './links.js';
-import { checkMetricTexts } from './metric-text.js';
-import { metricsOf, oneSpelling } from './metrics.js';
+import { facetRelations, facetStores, facetsOf } from './facets.js';
+import { bridgesOf, columnNamed, edgesOf, entityNamed, relationshipsOf } from './links.js';
+import { checkMetricTexts, metricsOf, oneSpelling } from './metrics.js';
 import { rawTablesOf } from './raw-sql.js';
 import { relationsOf } from './relations.js';
 import { cacheRuleOf, rollupsOf } from './rollups.js';

@@ -1,15 +1,13 @@
 import { type DeclaredColumn, declaredColumn, SCALAR_TYPES, storedType, type TypeName } from 'osl-compiler';
-import { CODES } from '../codes.js';
-import type { Path } from '../diagnostic.js';
+import { CODES, type Path } from '../diagnostic.js';
 import type {
   ConnectorDocument,
   ManifestDocument,
   SourceDocument,
   TableColumnDocument,
 } from '../document.js';
-import { frozenMap } from '../frozen-map.js';
-import type { Connector, DeclaredTableColumn, Table } from '../manifest.js';
-import { tableNamed } from '../table-name.js';
+import { type Connector, type DeclaredTableColumn, frozenMap, type Table } from '../manifest.js';
+import { tableNamed } from '../name.js';
 import { membersOf, type Problems, perhaps } from './scope.js';
 
 export function connectorsOf(document: ManifestDocument, problems: Problems): ReadonlyMap<string, Connector> {

@@ -1,9 +1,7 @@
-import { type Column, columnOf, isInteger, type Relation } from 'osl-compiler';
-import { CODES } from '../codes.js';
-import type { Path } from '../diagnostic.js';
+import { type Column, columnOf, type Edge, isInteger, type Relation } from 'osl-compiler';
+import { CODES, type Path } from '../diagnostic.js';
 import type { EndDocument, ManifestDocument, SideDocument } from '../document.js';
-import { frozenMap } from '../frozen-map.js';
-import type { Bridge, BridgeSide, LinkEnd, Relationship } from '../manifest.js';
+import { type Bridge, type BridgeSide, frozenMap, type LinkEnd, type Relationship } from '../manifest.js';
 import { membersOf, type Problems, type RelationMap } from './scope.js';
 
 /** Entity named at `path`; null after a reported problem. A bridge is not an entity. */
@@ -188,4 +186,34 @@ export function mustMatch(column: Column, key: Column, path: Path, problems: Pro
   if (column.type === key.type || (isInteger(column.type) && isInteger(key.type))) return;
   const message = `\`${column.name}\` is ${column.type}, but \`${key.name}\` is ${key.type}`;
   problems.add(CODES.typeMismatch, path, message, 'both ends of a link have one type');
+}
+
+/** Relationships and bridges as edges for TRAVERSE. */
+export function edgesOf(
+  relationships: ReadonlyMap<string, Relationship>,
+  bridges: ReadonlyMap<string, Bridge>,
+): readonly Edge[] {
+  const straight = [...relationships.values()].map(
+    (r): Edge =>
+      Object.freeze({
+        name: r.name,
+        from: r.from.entity,
+        to: r.to.entity,
+        fromColumns: r.from.columns,
+        toColumns: r.to.columns,
+        bridge: null,
+      }),
+  );
+  const bridged = [...bridges.values()].map(
+    (b): Edge =>
+      Object.freeze({
+        name: b.name,
+        from: b.left.entity,
+        to: b.right.entity,
+        fromColumns: b.left.keys,
+        toColumns: b.right.keys,
+        bridge: Object.freeze({ name: b.name, fromColumns: b.left.columns, toColumns: b.right.columns }),
+      }),
+  );
+  return Object.freeze([...straight, ...bridged]);
 }

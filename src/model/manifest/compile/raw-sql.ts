@@ -1,10 +1,8 @@
 import type { Relation } from 'osl-compiler';
-import { CODES } from '../codes.js';
-import type { Path } from '../diagnostic.js';
+import { CODES, type Path } from '../diagnostic.js';
 import type { ManifestDocument } from '../document.js';
-import { frozenMap } from '../frozen-map.js';
-import type { Connector } from '../manifest.js';
-import { tableName } from '../table-name.js';
+import { type Connector, frozenMap } from '../manifest.js';
+import { tableName } from '../name.js';
 import { sourceOf, type TableSource } from './connectors.js';
 import type { Problems } from './scope.js';
 

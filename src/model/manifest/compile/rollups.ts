@@ -14,11 +14,9 @@ import {
   type TypeName,
   tableSql,
 } from 'osl-compiler';
-import { CODES } from '../codes.js';
-import type { Path } from '../diagnostic.js';
+import { CODES, type Path } from '../diagnostic.js';
 import type { CacheDocument, ManifestDocument, RollupDocument } from '../document.js';
-import { frozenMap } from '../frozen-map.js';
-import type { CacheRule, Connector, RollupFacts } from '../manifest.js';
+import { type CacheRule, type Connector, frozenMap, type RollupFacts } from '../manifest.js';
 import { membersOf, type Problems } from './scope.js';
 
 /** Schema of rollups, in the database of the entity; owned by the gateway. */

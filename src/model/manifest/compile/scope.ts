@@ -1,6 +1,5 @@
 import { nearest, type Relation } from 'osl-compiler';
-import { CODES } from '../codes.js';
-import type { Path, UnplacedDiagnostic } from '../diagnostic.js';
+import { CODES, type Path, type UnplacedDiagnostic } from '../diagnostic.js';
 
 /** "perhaps you meant …", or null if no candidate is near. */
 export function perhaps(name: string, candidates: Iterable<string>): string | null {

@@ -1,9 +1,7 @@
 import type { AnySchemaObject, ErrorObject, ValidateFunction } from 'ajv';
 import { buildCheck, checkOf, type Dialect } from '../../../base/checks.js';
-import { CODES } from '../codes.js';
 import { perhaps } from '../compile/scope.js';
-import type { Path, UnplacedDiagnostic } from '../diagnostic.js';
-import { steps } from '../diagnostic.js';
+import { CODES, type Path, steps, type UnplacedDiagnostic } from '../diagnostic.js';
 
 const DIALECT: Dialect = {
   options: { allErrors: true, verbose: true, strict: true, allowUnionTypes: true, strictTypes: false },

@@ -1,7 +1,6 @@
 import { declaredColumn, FEATURES, GRAINS, SCALAR_TYPES, STORED_PATTERN } from 'osl-compiler';
 import { LANGUAGES } from '../../facets/languages.js';
-import { MODEL_NAME } from '../name.js';
-import { TABLE_PART } from '../table-name.js';
+import { MODEL_NAME, TABLE_PART } from '../name.js';
 import {
   closed,
   DEPRECATED,
