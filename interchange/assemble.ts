@@ -12,8 +12,8 @@ import type { ColumnDraft, EntityDraft, ImportDraft, MetricBody, PolicyDraft } f
 import { members } from './names.js';
 import { type ImportOptions, schemaOf } from './options.js';
 import { type Loss, report, type SourceFile, type SourcePlace } from './source.js';
-import { fit, namesIn, parseExpression } from './sql/expression.js';
-import { settleTypes } from './types.js';
+import { attempt, namesIn, parseExpression } from './sql/expression.js';
+import { assignTypes } from './types.js';
 
 /** Result of an import: a manifest that loads, and a report of what it lacks. */
 export interface ImportResult {
@@ -34,11 +34,11 @@ export function assemble(
   options: ImportOptions,
 ): ImportResult {
   for (const entity of draft.entities) entity.settleComputed();
-  settleTypes(draft, options);
+  assignTypes(draft, options);
   const { document, origins } = draftDocument(draft, options);
-  const { document: settled, manifest } = settle(document, origins);
+  const { document: settled, manifest } = loadablePart(document, origins);
   const policy = roles.policy(manifest.tenant ?? MAIN, manifest.catalog);
-  return { document: settled, manifest, policy, losses: files.flatMap((f) => f.account.losses()) };
+  return { document: settled, manifest, policy, losses: files.flatMap((f) => f.tracker.losses()) };
 }
 
 function hasKey(entity: EntityDraft): boolean {
@@ -159,7 +159,7 @@ type Section = (typeof SECTIONS)[number];
  * The loadable part of `document`. Members that the schema or the compiler refuses are removed with everything that
  * depends on them, and reported at their origin. Requires `ready()` of osl-compiler.
  */
-export function settle(
+export function loadablePart(
   document: ManifestDocument,
   origins: Origins,
 ): { readonly document: ManifestDocument; readonly manifest: Manifest } {
@@ -201,7 +201,7 @@ function without(
     gone.add(key);
     const [section, name] = splitKey(key);
     const where = path.length > 2 ? ` (${path.slice(2).join('.')})` : '';
-    tell(origins, key, `${NOUNS[section]} \`${name}\` does not fit${where}: ${message}`);
+    reportAt(origins, key, `${NOUNS[section]} \`${name}\` does not fit${where}: ${message}`);
   }
   dependents(document, gone, origins);
   return prune(document, gone);
@@ -218,7 +218,7 @@ function withoutComputed(
 ): ManifestDocument {
   const gone = new Map(problems.map((p) => [p.path.slice(0, 4).join('/'), p] as const));
   for (const [key, { message }] of gone)
-    tell(origins, key, `a computed column, \`${key.split('/').at(-1)}\`, does not fit: ${message}`);
+    reportAt(origins, key, `a computed column, \`${key.split('/').at(-1)}\`, does not fit: ${message}`);
   const entities = Object.entries(document.entities).map(([name, entity]) => {
     if (entity.computed === undefined) return [name, entity] as const;
     const left = Object.entries(entity.computed).filter(([c]) => !gone.has(`entities/${name}/computed/${c}`));
@@ -247,7 +247,7 @@ function withoutMembers(
     const [, name, key] = path.map((step) => `${step}`);
     const entity = entities[name ?? ''];
     if (entity === undefined || key === undefined || entity[key] === undefined) continue;
-    tell(origins, `entities/${name}`, `\`${key}\` of \`${name}\` does not fit: ${message}`);
+    reportAt(origins, `entities/${name}`, `\`${key}\` of \`${name}\` does not fit: ${message}`);
     delete entity[key];
   }
   return { ...document, entities } as unknown as ManifestDocument; // the same entities with fewer members
@@ -263,7 +263,7 @@ function withoutRawSql(
   for (const { path, message } of problems) {
     if (path[0] !== 'raw_sql') continue;
     gone.add(Number(path[2]));
-    tell(origins, 'raw_sql', `a table of \`raw_sql\` does not fit: ${message}`);
+    reportAt(origins, 'raw_sql', `a table of \`raw_sql\` does not fit: ${message}`);
   }
   const allow = (document.raw_sql?.allow ?? []).filter((_, i) => !gone.has(i));
   return { ...document, raw_sql: { allow } };
@@ -278,7 +278,7 @@ const NOUNS: Readonly<Record<Section, string>> = {
   lexicon: 'term',
 };
 
-function tell(origins: Origins, key: string, reason: string): void {
+function reportAt(origins: Origins, key: string, reason: string): void {
   const place = origins.get(key);
   if (place === undefined) throw new TypeError(`\`${key}\` of an import has no origin`);
   report(place, 'lost', reason);
@@ -318,7 +318,11 @@ function dependents(document: ManifestDocument, gone: Set<string>, origins: Orig
       gone.add(user);
       open.push(user);
       const [section, name] = splitKey(user);
-      tell(origins, user, `${NOUNS[section]} \`${name}\` is made of \`${splitKey(key)[1]}\`, which was lost`);
+      reportAt(
+        origins,
+        user,
+        `${NOUNS[section]} \`${name}\` is made of \`${splitKey(key)[1]}\`, which was lost`,
+      );
     }
   }
 }
@@ -333,7 +337,7 @@ export function inputsOf(metric: MetricBody): readonly string[] {
   ].flatMap((i) => (i === undefined ? [] : [typeof i === 'string' ? i : i.metric]));
   if (metric.type !== 'derived' || metric.expression === undefined) return inputs;
   const { expression } = metric;
-  const parsed = fit(() => namesIn(parseExpression(expression)).map((parts) => parts.join('.')));
+  const parsed = attempt(() => namesIn(parseExpression(expression)).map((parts) => parts.join('.')));
   return parsed.ok ? [...inputs, ...parsed.value] : inputs;
 }
 

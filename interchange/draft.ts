@@ -3,10 +3,10 @@ import type { Catalog, TypeName } from 'osl-compiler';
 import type { GrantDocument, PolicyDocument } from '../policy/document.js';
 import { compileSnapshot, PolicyProblems } from '../policy/index.js';
 import type { ManifestDocument } from '../src/model/manifest/index.js';
-import { legalName, shown, TakenNames } from './names.js';
+import { legalName, safeText, TakenNames } from './names.js';
 import type { Part } from './part.js';
 import { report, type SourcePlace } from './source.js';
-import { fit, NoFit } from './sql/expression.js';
+import { attempt, NotExpressible } from './sql/expression.js';
 
 export type MetricBody = NonNullable<ManifestDocument['metrics']>[string];
 export type RelationshipBody = NonNullable<ManifestDocument['relationships']>[string];
@@ -49,7 +49,7 @@ export interface ComputingDraft {
   readonly name: string;
   readonly part: Part;
   readonly description: string | null;
-  /** Expression over the entity's columns. @throws NoFit */
+  /** Expression over the entity's columns. @throws NotExpressible */
   readonly text: () => string;
 }
 
@@ -111,7 +111,7 @@ export class EntityDraft {
    * Exposes the upstream column `physical` as `wanted`, or under the nearest valid name, which is reported. It can
    * then be found by both names.
    *
-   * @throws NoFit if either is invalid
+   * @throws NotExpressible if either is invalid
    */
   add(
     wanted: string,
@@ -120,8 +120,8 @@ export class EntityDraft {
     more: { readonly description?: string | null; readonly type?: TypeName | null } = {},
   ): ColumnDraft {
     const legal = legalName(wanted);
-    if (legal === null) throw new NoFit(`\`${shown(wanted)}\` cannot be a name`);
-    if (!isPhysical(physical)) throw new NoFit(`\`${shown(physical)}\` cannot be a column`);
+    if (legal === null) throw new NotExpressible(`\`${safeText(wanted)}\` cannot be a name`);
+    if (!isPhysical(physical)) throw new NotExpressible(`\`${safeText(physical)}\` cannot be a column`);
     const name = this.#names.take(legal);
     const { description = null, type = null } = more;
     const column: ColumnDraft = {
@@ -138,7 +138,7 @@ export class EntityDraft {
       nullable: null,
       sensitivity: null,
     };
-    if (name !== wanted) report(place, 'approximated', `\`${shown(wanted)}\` is called \`${name}\``);
+    if (name !== wanted) report(place, 'approximated', `\`${safeText(wanted)}\` is called \`${name}\``);
     this.columns.push(column);
     for (const key of [wanted, wanted.toLowerCase()])
       if (!this.#byName.has(key)) this.#byName.set(key, column);
@@ -150,40 +150,40 @@ export class EntityDraft {
   /** Adds the requested computed columns; those that do not map are reported with the reason. */
   settleComputed(): void {
     for (const { name, part, description, text } of this.computing) {
-      const made = fit(() => {
+      const made = attempt(() => {
         const legal = legalName(name);
-        if (legal === null) throw new NoFit(`\`${shown(name)}\` cannot be a name`);
+        if (legal === null) throw new NotExpressible(`\`${safeText(name)}\` cannot be a name`);
         return { legal, expression: text() };
       });
       if (!made.ok) {
-        part.loseAll(`\`${shown(name)}\` is computed, and does not map: ${made.reason}`);
+        part.loseAll(`\`${safeText(name)}\` is computed, and does not map: ${made.reason}`);
         continue;
       }
       const { legal, expression } = made.value;
       const own = this.#names.take(legal);
-      if (own !== name) report(part.place, 'approximated', `\`${shown(name)}\` is called \`${own}\``);
+      if (own !== name) report(part.place, 'approximated', `\`${safeText(name)}\` is called \`${own}\``);
       this.computedColumns.push({ name: own, expression, description, place: part.place });
       for (const key of part.keys()) {
-        if (!COMPUTED_KEYS.has(key)) part.lose(key, `a computed column has no \`${shown(key)}\``);
+        if (!COMPUTED_KEYS.has(key)) part.lose(key, `a computed column has no \`${safeText(key)}\``);
       }
     }
   }
 
   /** Makes a key of columns of the table, exposing them if necessary; if one cannot be exposed, there is no key. */
   setKey(physical: readonly string[], place: SourcePlace): void {
-    const columns = fit(() => physical.map((c) => this.physical(c) ?? this.add(c, c, place)));
+    const columns = attempt(() => physical.map((c) => this.physical(c) ?? this.add(c, c, place)));
     this.key = columns.ok ? columns.value.map((c) => c.name) : [];
   }
 
-  /** Column for `physical`, exposed now if necessary, because `what` needs it. @throws NoFit */
-  need(physical: string, place: SourcePlace, what: string): ColumnDraft {
+  /** Column for `physical`, exposed now if necessary, because `what` needs it. @throws NotExpressible */
+  expose(physical: string, place: SourcePlace, what: string): ColumnDraft {
     const known = this.physical(physical);
     if (known !== null) return known;
     const column = this.add(physical, physical, place);
     report(
       place,
       'approximated',
-      `${what} needs column \`${shown(physical)}\`, so \`${this.name}\` exposes it`,
+      `${what} needs column \`${safeText(physical)}\`, so \`${this.name}\` exposes it`,
       'high',
     );
     return column;
@@ -248,11 +248,11 @@ export class ImportDraft {
   named(set: TakenNames, wanted: string, place: SourcePlace): string | null {
     const legal = legalName(wanted);
     if (legal === null) {
-      report(place, 'lost', `\`${shown(wanted)}\` cannot be a name`);
+      report(place, 'lost', `\`${safeText(wanted)}\` cannot be a name`);
       return null;
     }
     const name = set.take(legal);
-    if (name !== wanted) report(place, 'approximated', `\`${shown(wanted)}\` is called \`${name}\``);
+    if (name !== wanted) report(place, 'approximated', `\`${safeText(wanted)}\` is called \`${name}\``);
     return name;
   }
 
@@ -266,7 +266,7 @@ export class ImportDraft {
     const free = fresh.filter((w) => !this.#terms.has(w) && w.length <= 200);
     for (const word of fresh.filter((w) => !free.includes(w))) {
       const why = this.#terms.has(word) ? 'means something else already' : 'is longer than 200 characters';
-      report(place, 'lost', `the word \`${shown(word)}\` ${why}`);
+      report(place, 'lost', `the word \`${safeText(word)}\` ${why}`);
     }
     const [term, ...synonyms] = [...new Set(free)];
     if (term === undefined) return;

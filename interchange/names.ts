@@ -32,7 +32,7 @@ export class TakenNames {
 }
 
 /** Author's name in a message: shortened, without control characters. */
-export function shown(text: string): string {
+export function safeText(text: string): string {
   const short = text.length > 80 ? `${text.slice(0, 80)}…` : text;
   return short.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, '\ufffd');
 }

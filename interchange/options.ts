@@ -1,8 +1,8 @@
 import type { UpstreamRelation, UpstreamSchema } from '../src/model/discovery/index.js';
 import { isPhysical, type TableDraft } from './draft.js';
-import { legalName, shown } from './names.js';
+import { legalName, safeText } from './names.js';
 import { report, type SourcePlace } from './source.js';
-import { NoFit } from './sql/expression.js';
+import { NotExpressible } from './sql/expression.js';
 
 /** Settings of an import, for information that a source does not contain. */
 export interface ImportOptions {
@@ -35,18 +35,19 @@ export const DEFAULT_OPTIONS: ImportOptions = Object.freeze({
  * Table for a name of one to three parts: `table`, `schema.table`, `database.schema.table`. A database becomes a
  * connector of that name.
  *
- * @throws NoFit for more parts, invalid names, and system schemas
+ * @throws NotExpressible for more parts, invalid names, and system schemas
  */
 export function tableNamed(parts: readonly string[], connector: string): TableDraft {
   const [table, schema = null, database] = [...parts].reverse();
   if (table === undefined || parts.length > 3)
-    throw new NoFit(`\`${shown(parts.join('.'))}\` names no table`);
+    throw new NotExpressible(`\`${safeText(parts.join('.'))}\` names no table`);
   for (const part of parts)
-    if (!isPhysical(part)) throw new NoFit(`\`${shown(part)}\` cannot be part of a table's name`);
+    if (!isPhysical(part)) throw new NotExpressible(`\`${safeText(part)}\` cannot be part of a table's name`);
   if (schema !== null && (schema.startsWith('pg_') || schema === 'information_schema'))
-    throw new NoFit(`\`${schema}\` is a system schema`);
+    throw new NotExpressible(`\`${schema}\` is a system schema`);
   const owner = database === undefined ? connector : legalName(database);
-  if (owner === null) throw new NoFit(`\`${shown(database ?? '')}\` cannot be the name of a connector`);
+  if (owner === null)
+    throw new NotExpressible(`\`${safeText(database ?? '')}\` cannot be the name of a connector`);
   return { connector: owner, schema, table };
 }
 
@@ -60,7 +61,7 @@ export function reportSchema(
     report(
       place,
       'decision',
-      `the schema of \`${shown(table)}\` is not stated; \`${options.schema}\` was assumed`,
+      `the schema of \`${safeText(table)}\` is not stated; \`${options.schema}\` was assumed`,
     );
 }
 

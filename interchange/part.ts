@@ -1,7 +1,7 @@
 import { isObject } from '../src/base/is-object.js';
 import { CODES, type Path } from '../src/model/manifest/index.js';
-import { shown } from './names.js';
-import { type Loss, type LossKind, type SourceFile, type SourcePlace, saysNothing } from './source.js';
+import { safeText } from './names.js';
+import { isEmptyValue, type Loss, type LossKind, type SourceFile, type SourcePlace } from './source.js';
 
 type PartMembers = Readonly<Record<string, unknown>>;
 
@@ -48,12 +48,12 @@ export class Part {
   }
 
   #get(key: string): unknown {
-    this.file.account.markRead(this.members, key);
+    this.file.tracker.markRead(this.members, key);
     return this.members[key] ?? null;
   }
 
   #wrong(key: string, wanted: string): null {
-    this.file.problem([...this.path, key], CODES.wrongType, `\`${shown(key)}\` must be ${wanted}`);
+    this.file.problem([...this.path, key], CODES.wrongType, `\`${safeText(key)}\` must be ${wanted}`);
     return null;
   }
 
@@ -98,7 +98,7 @@ export class Part {
   parts(key: string): readonly Part[] {
     const path = [...this.path, key];
     return this.#list(key).flatMap(([list, i]) => {
-      this.file.account.markRead(list, i);
+      this.file.tracker.markRead(list, i);
       const part = Part.#at(this.file, [...path, i], list[i]);
       return part === null ? [] : [part];
     });
@@ -108,26 +108,26 @@ export class Part {
   texts(key: string): readonly string[] {
     if (typeof this.members[key] === 'string') return [this.text(key) ?? ''];
     return this.#list(key).flatMap(([list, i]) => {
-      this.file.account.markRead(list, i);
+      this.file.tracker.markRead(list, i);
       const item = list[i];
       if (typeof item === 'string') return [item];
-      this.file.problem([...this.path, key, i], CODES.wrongType, `\`${shown(key)}[${i}]\` must be text`);
+      this.file.problem([...this.path, key, i], CODES.wrongType, `\`${safeText(key)}[${i}]\` must be text`);
       return [];
     });
   }
 
   lists(key: string): readonly (readonly string[])[] {
     return this.#list(key).flatMap(([list, i]): readonly (readonly string[])[] => {
-      this.file.account.markRead(list, i);
+      this.file.tracker.markRead(list, i);
       const inner = list[i];
       if (Array.isArray(inner) && inner.every((t) => typeof t === 'string')) {
-        for (const j of inner.keys()) this.file.account.markRead(inner, j);
+        for (const j of inner.keys()) this.file.tracker.markRead(inner, j);
         return [inner];
       }
       this.file.problem(
         [...this.path, key, i],
         CODES.wrongType,
-        `\`${shown(key)}[${i}]\` must be a list of texts`,
+        `\`${safeText(key)}[${i}]\` must be a list of texts`,
       );
       return [];
     });
@@ -136,7 +136,7 @@ export class Part {
   /** A list whose items have several forms. Mappings are returned as parts. */
   items(key: string): readonly ListItem[] {
     return this.#list(key).flatMap(([list, i]): readonly ListItem[] => {
-      this.file.account.markRead(list, i);
+      this.file.tracker.markRead(list, i);
       const item = list[i];
       if (typeof item === 'string' || typeof item === 'number' || typeof item === 'boolean') return [item];
       const part = Part.#at(this.file, [...this.path, key, i], item);
@@ -162,26 +162,26 @@ export class Part {
 
   /** Marks keys as read whose content is redundant. */
   ignore(...keys: readonly string[]): void {
-    for (const key of keys) this.file.account.settle(this.members, key);
+    for (const key of keys) this.file.tracker.settle(this.members, key);
   }
 
   /** Reports `key` with everything below as lost, unless it is absent or empty. */
   lose(key: string, reason: string, severity: Loss['severity'] = 'normal'): void {
     const value = this.members[key];
-    this.file.account.settle(this.members, key);
-    if (!saysNothing(value)) this.file.account.add([...this.path, key], true, 'lost', reason, severity);
+    this.file.tracker.settle(this.members, key);
+    if (!isEmptyValue(value)) this.file.tracker.add([...this.path, key], true, 'lost', reason, severity);
   }
 
   /** Reports the whole mapping as lost. */
   loseAll(reason: string, severity: Loss['severity'] = 'normal'): void {
-    for (const key of Object.keys(this.members)) this.file.account.settle(this.members, key);
-    this.file.account.add(this.path, false, 'lost', reason, severity);
+    for (const key of Object.keys(this.members)) this.file.tracker.settle(this.members, key);
+    this.file.tracker.add(this.path, false, 'lost', reason, severity);
   }
 
   /** Reports the handling of `key`, or of the whole mapping if `key` is null. */
   note(key: string | null, kind: LossKind, reason: string, severity: Loss['severity'] = 'normal'): void {
     const path = key === null ? this.path : [...this.path, key];
-    this.file.account.add(path, false, kind, reason, severity);
+    this.file.tracker.add(path, false, kind, reason, severity);
   }
 
   /** `text`, read at `key`, cut to the maximum of a manifest. `what` names it in the report. */
@@ -202,5 +202,7 @@ export type ListItem = string | number | boolean | Part;
 function placeName(path: Path): string {
   const last = path.at(-1);
   if (last === undefined) return 'the file';
-  return typeof last === 'number' ? `\`${shown(`${path.at(-2) ?? ''}`)}[${last}]\`` : `\`${shown(last)}\``;
+  return typeof last === 'number'
+    ? `\`${safeText(`${path.at(-2) ?? ''}`)}[${last}]\``
+    : `\`${safeText(last)}\``;
 }

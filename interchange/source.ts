@@ -5,12 +5,12 @@ import {
   type PathStep,
   parseSource,
   pointer,
-  raise,
   type TextRange,
+  throwProblems,
   type UnplacedDiagnostic,
   type YamlSource,
 } from '../src/model/manifest/index.js';
-import { shown } from './names.js';
+import { safeText } from './names.js';
 
 /** A text to import; reports name it `file`. */
 export interface ImportText {
@@ -25,7 +25,7 @@ const LARGEST = 16 * 1024 * 1024;
 export class SourceFile {
   readonly file: string;
   readonly root: unknown;
-  readonly account: ReadAccount;
+  readonly tracker: ReadTracker;
   readonly #source: YamlSource;
   readonly #problems: UnplacedDiagnostic[] = [];
 
@@ -35,7 +35,7 @@ export class SourceFile {
     this.#source = parseSource(text, file);
     this.file = file;
     this.root = this.#source.value;
-    this.account = new ReadAccount(this.#source);
+    this.tracker = new ReadTracker(this.#source);
   }
 
   problem(path: Path, code: string, message: string, hint: string | null = null, onKey = false): void {
@@ -44,7 +44,7 @@ export class SourceFile {
 
   /** @throws ManifestProblems if a part has the wrong shape */
   check(): void {
-    raise(this.#source, this.#problems);
+    throwProblems(this.#source, this.#problems);
   }
 }
 
@@ -71,7 +71,7 @@ export function report(
   reason: string,
   severity: Loss['severity'] = 'normal',
 ): void {
-  place.file.account.add(place.path, false, kind, reason, severity);
+  place.file.tracker.add(place.path, false, kind, reason, severity);
 }
 
 /**
@@ -126,7 +126,7 @@ interface PendingLoss {
  * Records which parts of a file were read, and what did not map. Parts that nobody read are reported as lost, so
  * that no key is dropped silently.
  */
-export class ReadAccount {
+export class ReadTracker {
   readonly #source: YamlSource;
   readonly #read = new WeakMap<object, Set<PathStep>>();
   readonly #settled = new WeakMap<object, Set<PathStep>>();
@@ -170,7 +170,7 @@ export class ReadAccount {
     const settled = this.#settled.get(value);
     for (const [key, member] of Object.entries(value)) {
       const step = Array.isArray(value) ? Number(key) : key;
-      if (settled?.has(step) === true || saysNothing(member)) continue;
+      if (settled?.has(step) === true || isEmptyValue(member)) continue;
       if (read?.has(step) === true) this.#leftover(member, [...path, step]);
       else {
         if (++this.#unread > MOST_UNREAD) this.#tooMany([...path, step], MOST_UNREAD);
@@ -181,16 +181,20 @@ export class ReadAccount {
 
   #tooMany(path: Path, limit: number): void {
     const message = `more than ${limit} constructs of the file do not map`;
-    raise(this.#source, [{ path, code: CODES.notAllowed, message, hint: 'is it a file of this format?' }]);
+    throwProblems(this.#source, [
+      { path, code: CODES.notAllowed, message, hint: 'is it a file of this format?' },
+    ]);
   }
 }
 
 function unknownKey(step: PathStep): string {
-  return typeof step === 'number' ? 'the item has no counterpart' : `\`${shown(step)}\` has no counterpart`;
+  return typeof step === 'number'
+    ? 'the item has no counterpart'
+    : `\`${safeText(step)}\` has no counterpart`;
 }
 
 /** True for keys without a value, of which generated files have many. */
-export function saysNothing(value: unknown): boolean {
+export function isEmptyValue(value: unknown): boolean {
   return (
     value === null || value === undefined || (typeof value === 'object' && Object.keys(value).length === 0)
   );

@@ -2,14 +2,21 @@ import type { Node } from '@pgsql/types';
 import type { TypeName } from 'osl-compiler';
 import { modelType } from '../src/model/discovery/index.js';
 import type { ColumnDraft, EntityDraft, ImportDraft } from './draft.js';
-import { shown } from './names.js';
+import { safeText } from './names.js';
 import { type ImportOptions, schemaOf, upstreamOf } from './options.js';
 import { report, type SourcePlace } from './source.js';
-import { fit, functionName, hasAggregate, NoFit, nameOf, parseExpression } from './sql/expression.js';
+import {
+  attempt,
+  functionName,
+  hasAggregate,
+  NotExpressible,
+  nameOf,
+  parseExpression,
+} from './sql/expression.js';
 import { identifier, print } from './sql/print.js';
 
 /** Gives every column a type: that of the database or the source, or an assumed one, which is reported. */
-export function settleTypes(draft: ImportDraft, options: ImportOptions): void {
+export function assignTypes(draft: ImportDraft, options: ImportOptions): void {
   if (options.upstream !== null) for (const entity of draft.entities) fromUpstream(entity, options);
   for (const entity of draft.entities) {
     for (const column of entity.columns) {
@@ -77,14 +84,15 @@ function assumeFromUses(draft: ImportDraft): void {
     if (entity === null) continue;
     for (const text of [document.expression, document.filter]) {
       if (text === undefined) continue;
-      const parsed = fit(() => parseExpression(text));
-      if (parsed.ok) fit(() => look(parsed.value, entity, text === document.filter ? 'bool' : null));
+      const parsed = attempt(() => parseExpression(text));
+      if (parsed.ok)
+        attempt(() => inferTypes(parsed.value, entity, text === document.filter ? 'bool' : null));
     }
   }
 }
 
 /** Traverses `value`; a column in a position that allows only one kind of type gets that type. */
-function look(value: unknown, entity: EntityDraft, here: TypeName | null): void {
+function inferTypes(value: unknown, entity: EntityDraft, here: TypeName | null): void {
   if (typeof value !== 'object' || value === null) return;
   if ('ColumnRef' in value) {
     const name = nameOf(value as Node)?.at(-1); // by its only key
@@ -95,45 +103,45 @@ function look(value: unknown, entity: EntityDraft, here: TypeName | null): void 
   if ('FuncCall' in value) {
     const call = (value as Extract<Node, { FuncCall: unknown }>).FuncCall; // as above
     const inner = OF_NUMBERS.has(functionName(call)) ? 'numeric' : null;
-    for (const arg of [...(call.args ?? []), ...(call.agg_order ?? [])]) look(arg, entity, inner);
-    look(call.agg_filter, entity, 'bool');
+    for (const arg of [...(call.args ?? []), ...(call.agg_order ?? [])]) inferTypes(arg, entity, inner);
+    inferTypes(call.agg_filter, entity, 'bool');
     return;
   }
   if ('A_Expr' in value) {
-    lookAtOperation((value as Extract<Node, { A_Expr: unknown }>).A_Expr, entity);
+    inferFromOperation((value as Extract<Node, { A_Expr: unknown }>).A_Expr, entity);
     return;
   }
   if ('BoolExpr' in value) {
     const { args } = (value as Extract<Node, { BoolExpr: unknown }>).BoolExpr;
-    for (const arg of args ?? []) look(arg, entity, 'bool');
+    for (const arg of args ?? []) inferTypes(arg, entity, 'bool');
     return;
   }
   if ('CaseWhen' in value) {
     const arm = (value as Extract<Node, { CaseWhen: unknown }>).CaseWhen;
-    look(arm.expr, entity, 'bool');
-    look(arm.result, entity, here);
+    inferTypes(arm.expr, entity, 'bool');
+    inferTypes(arm.result, entity, here);
     return;
   }
   if ('CaseExpr' in value) {
     const { args, defresult, arg } = (value as Extract<Node, { CaseExpr: unknown }>).CaseExpr;
-    for (const arm of args ?? []) look(arm, entity, here);
-    look(defresult, entity, here);
-    look(arg, entity, null);
+    for (const arm of args ?? []) inferTypes(arm, entity, here);
+    inferTypes(defresult, entity, here);
+    inferTypes(arg, entity, null);
     return;
   }
   if ('SortBy' in value) {
-    look((value as Extract<Node, { SortBy: unknown }>).SortBy.node, entity, here);
+    inferTypes((value as Extract<Node, { SortBy: unknown }>).SortBy.node, entity, here);
     return;
   }
-  for (const member of Object.values(value)) look(member, entity, null);
+  for (const member of Object.values(value)) inferTypes(member, entity, null);
 }
 
-function lookAtOperation(e: Extract<Node, { A_Expr: unknown }>['A_Expr'], entity: EntityDraft): void {
+function inferFromOperation(e: Extract<Node, { A_Expr: unknown }>['A_Expr'], entity: EntityDraft): void {
   const name = e.name?.[0];
   const op = name !== undefined && 'String' in name ? (name.String.sval ?? '') : '';
   const sides = [e.lexpr, e.rexpr];
   const number = ARITHMETIC.has(op) || (COMPARES.has(op) && sides.some(isNumber));
-  for (const side of sides) look(side, entity, number ? 'numeric' : null);
+  for (const side of sides) inferTypes(side, entity, number ? 'numeric' : null);
 }
 
 function isNumber(node: Node | undefined): boolean {
@@ -176,7 +184,7 @@ interface ColumnScope {
   readonly what: string;
 }
 
-/** SQL for `name` in a metric of the entity. @throws NoFit */
+/** SQL for `name` in a metric of the entity. @throws NotExpressible */
 export function columnText(name: string, scope: ColumnScope, within: readonly string[] = []): string {
   const { entity, first, place, what } = scope;
   const physical = entity.physical(name);
@@ -185,26 +193,27 @@ export function columnText(name: string, scope: ColumnScope, within: readonly st
   if (column !== null && first === 'field') return identifier(column.name);
   const computed = first === 'field' ? entity.computed.get(name.toLowerCase()) : undefined;
   if (computed !== undefined) return writtenOut(name, computed, scope, within);
-  return identifier(entity.need(name, place, what).name);
+  return identifier(entity.expose(name, place, what).name);
 }
 
-/** Expression of a computed column of the entity. @throws NoFit */
+/** Expression of a computed column of the entity. @throws NotExpressible */
 export function computedText(node: Node, scope: ColumnScope): string {
-  if (hasAggregate(node)) throw new NoFit('it holds an aggregate');
+  if (hasAggregate(node)) throw new NotExpressible('it holds an aggregate');
   return print(node, { column: (parts) => columnText(parts.at(-1) ?? '', scope) });
 }
 
 /** A computed field, inlined; names in it are those of the table. */
 function writtenOut(name: string, node: Node, scope: ColumnScope, within: readonly string[]): string {
-  if (within.includes(name)) throw new NoFit(`\`${shown(name)}\` is made of itself`);
-  if (within.length === 20) throw new NoFit(`\`${shown(name)}\` is made of fields of fields of fields`);
-  if (hasAggregate(node)) throw new NoFit(`\`${shown(name)}\` holds an aggregate`);
+  if (within.includes(name)) throw new NotExpressible(`\`${safeText(name)}\` is made of itself`);
+  if (within.length === 20)
+    throw new NotExpressible(`\`${safeText(name)}\` is made of fields of fields of fields`);
+  if (hasAggregate(node)) throw new NotExpressible(`\`${safeText(name)}\` holds an aggregate`);
   const text = print(node, {
     column: (parts) => {
       const last = parts.at(-1) ?? '';
       // A field with the name of its own column reads the column.
       if (last.toLowerCase() === name.toLowerCase())
-        return identifier(scope.entity.need(last, scope.place, scope.what).name);
+        return identifier(scope.entity.expose(last, scope.place, scope.what).name);
       return columnText(last, scope, [...within, name]);
     },
   });

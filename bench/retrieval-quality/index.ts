@@ -1,5 +1,5 @@
 import { ContentError, type Embedder, openEmbedder } from '../../src/content/index.js';
-import { MEANING_MODELS, type MeaningModel } from '../../src/model/facets/languages.js';
+import { MEANING_MODELS, type MeaningModel } from '../../src/model/facets/retrieval-options.js';
 import type { Findings, Measure } from '../report.js';
 import { banking77Bench } from './banking77.js';
 import { chunkSpansBench } from './chunk-spans.js';

@@ -2,7 +2,7 @@ import { sql } from '../../src/base/sql.js';
 import type { Survey } from '../../src/engine/index.js';
 import type { UpstreamSchema } from '../../src/model/discovery/index.js';
 import type { Connector } from '../../src/model/manifest/index.js';
-import { SCHEMA, standingOf } from '../../src/model/row-security/index.js';
+import { rowSecurityStatus, SCHEMA } from '../../src/model/row-security/index.js';
 import type { Model } from '../../src/model/served-model.js';
 import { existingKeys } from '../../src/service/keys.js';
 import { rowSecurityDesign, rowSecurityKey } from '../../src/service/row-security.js';
@@ -36,7 +36,7 @@ export async function rowSecurityFindings(
     return { needed: () => true, findings: [fail(about, message, HINT)] };
   }
   const key = rowSecurityKey(keys, connector.name);
-  const { faults, uncovered } = await standingOf(survey.system, design, key);
+  const { faults, uncovered } = await rowSecurityStatus(survey.system, design, key);
   const stands = `row security matches the policy: ${counted(design.tables.size, 'table', 'tables')}`;
   return {
     needed: (table, column) => design.tables.get(table)?.columns.includes(column) === true,

@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import type { Visibility } from '../../src/model/graph/index.js';
-import { parseSource, raise, readManifestText } from '../../src/model/manifest/index.js';
+import { parseSource, readManifestText, throwProblems } from '../../src/model/manifest/index.js';
 import { shapeCheck } from '../../src/model/manifest/schema/check.js';
 import { POLICY_TESTS_SCHEMA } from './schema.js';
 
@@ -78,7 +78,7 @@ const shape = shapeCheck(POLICY_TESTS_SCHEMA);
 /** Reads a file of policy tests. @throws ManifestProblems with the places of errors; UnclearTest */
 export async function loadPolicyTests(file: string): Promise<PolicyTests> {
   const source = parseSource(await readManifestText(file), file);
-  raise(source, shape(source.value));
+  throwProblems(source, shape(source.value));
   const document = source.value as PolicyTestsDocument; // its shape was checked by the schema
   const beside = (path: string): string => resolve(dirname(file), path);
   return Object.freeze({

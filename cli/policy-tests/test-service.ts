@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ServiceLog } from '../../src/base/log.js';
 import type { SystemEngine } from '../../src/engine/index.js';
-import { LEXICAL_MODEL } from '../../src/model/facets/languages.js';
+import { LEXICAL_MODEL } from '../../src/model/facets/retrieval-options.js';
 import type { ManifestDocument, Table } from '../../src/model/manifest/index.js';
 import { indexContent } from '../../src/service/indexing/index-content.js';
 import { loadModel } from '../../src/service/model.js';

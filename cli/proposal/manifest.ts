@@ -7,7 +7,7 @@ import {
   type ManifestDocument,
   ManifestProblems,
   parseManifest,
-  withEnd,
+  withSuffix,
 } from '../../src/model/manifest/index.js';
 import { columnId, type ExcludedTable, tableOf } from './choose.js';
 import { moneyOf } from './find-key.js';
@@ -164,7 +164,7 @@ function freeName(name: string, taken: FragmentMembers): string {
   const used = new Set(Object.keys(taken).map((n) => n.toLowerCase()));
   if (!used.has(name.toLowerCase())) return name;
   for (let n = 2; ; n++) {
-    const numbered = withEnd(name, `_${n}`);
+    const numbered = withSuffix(name, `_${n}`);
     if (!used.has(numbered.toLowerCase())) return numbered;
   }
 }

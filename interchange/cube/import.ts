@@ -2,11 +2,11 @@ import type { Node } from '@pgsql/types';
 import { CODES } from '../../src/model/manifest/index.js';
 import { assemble, type ImportResult } from '../assemble.js';
 import { type ColumnDraft, endText, ImportDraft, isKeyOf } from '../draft.js';
-import { shown } from '../names.js';
+import { safeText } from '../names.js';
 import type { ImportOptions } from '../options.js';
 import { Part } from '../part.js';
 import type { SourceFile } from '../source.js';
-import { fit, NoFit, nameOf } from '../sql/expression.js';
+import { attempt, NotExpressible, nameOf } from '../sql/expression.js';
 import { rolesOf } from './access.js';
 import { addMeasures, loseHidden, type MeasureContext, sharedNames } from './measure.js';
 import { cubeOf, loseAccess } from './read.js';
@@ -28,7 +28,7 @@ export function importCube(files: readonly SourceFile[], options: ImportOptions)
     for (const part of root.parts('cubes')) {
       const name = part.needText('name');
       if (declared.has(name.toLowerCase()))
-        part.problem('name', CODES.duplicateName, `cube \`${shown(name)}\` is declared twice`);
+        part.problem('name', CODES.duplicateName, `cube \`${safeText(name)}\` is declared twice`);
       declared.add(name.toLowerCase());
       const cube = cubeOf(part, draft, options, cubes);
       if (cube !== null) cubes.set(name.toLowerCase(), cube);
@@ -36,7 +36,7 @@ export function importCube(files: readonly SourceFile[], options: ImportOptions)
     for (const view of root.parts('views')) {
       const name = view.needText('name');
       loseAccess(view);
-      view.loseAll(`view \`${shown(name)}\` has no counterpart: its members are those of its cubes`);
+      view.loseAll(`view \`${safeText(name)}\` has no counterpart: its members are those of its cubes`);
     }
   }
   for (const cube of cubes.values()) addJoins(cube, cubes, draft);
@@ -66,8 +66,8 @@ const KINDS: ReadonlyMap<string, JoinKind> = new Map<string, JoinKind>([
 export function addJoins(cube: Cube, cubes: ReadonlyMap<string, Cube>, draft: ImportDraft): void {
   for (const part of cube.part.parts('joins')) {
     const name = part.needText('name');
-    const made = fit(() => addJoin(part, name, cube, cubes, draft));
-    if (!made.ok) part.loseAll(`the join to \`${shown(name)}\` does not map: ${made.reason}`);
+    const made = attempt(() => addJoin(part, name, cube, cubes, draft));
+    if (!made.ok) part.loseAll(`the join to \`${safeText(name)}\` does not map: ${made.reason}`);
   }
 }
 
@@ -91,9 +91,9 @@ function addJoin(
 ): void {
   const written = part.needText('relationship');
   const kind = KINDS.get(written);
-  if (kind === undefined) throw new NoFit(`\`${shown(written)}\` is no kind of join`);
+  if (kind === undefined) throw new NotExpressible(`\`${safeText(written)}\` is no kind of join`);
   const other = cubes.get(name.toLowerCase());
-  if (other === undefined) throw new NoFit(`cube \`${shown(name)}\` is not there, or was lost`);
+  if (other === undefined) throw new NotExpressible(`cube \`${safeText(name)}\` is not there, or was lost`);
   const [own, target] = endsOf(part, cube, other);
   const [many, one] = kind === 'one_to_many' ? [target, own] : [own, target];
   const single = (side: ComparedColumns): boolean => isKeyOf(side.cube.entity, side.columns);
@@ -101,7 +101,7 @@ function addJoin(
   const [from, to] = kind === 'one_to_one' && !single(one) && single(many) ? [one, many] : [many, one];
   if (!single(to)) {
     const named = to.columns.map((column) => `\`${to.cube.name}.${column}\``).join(', ');
-    throw new NoFit(
+    throw new NotExpressible(
       `${named} ${to.columns.length === 1 ? 'is' : 'are'} not the primary key, so it may not be unique`,
     );
   }
@@ -140,15 +140,16 @@ const NO_LINK = 'only columns equal to columns are a link';
 function endsOf(part: Part, cube: Cube, other: Cube): readonly [ComparedColumns, ComparedColumns] {
   const sql = parseCubeSql(part.needText('sql'));
   const pairs = conjunctsOf(sql.node).map((node): readonly [string, string] => {
-    if (!('A_Expr' in node)) throw new NoFit(NO_LINK);
+    if (!('A_Expr' in node)) throw new NotExpressible(NO_LINK);
     const { kind, name, lexpr, rexpr } = node.A_Expr;
     const op = name?.[0];
     if (kind !== 'AEXPR_OP' || op === undefined || !('String' in op) || op.String.sval !== '=')
-      throw new NoFit(NO_LINK);
+      throw new NotExpressible(NO_LINK);
     const ends = [lexpr, rexpr].map((side) => endOf(side, sql, part, cube, other));
     const own = ends.find((e) => e.cube === cube);
     const target = ends.find((e) => e.cube === other);
-    if (own === undefined || target === undefined) throw new NoFit('it does not compare the two cubes');
+    if (own === undefined || target === undefined)
+      throw new NotExpressible('it does not compare the two cubes');
     return [own.column.name, target.column.name];
   });
   return [
@@ -171,13 +172,13 @@ function endOf(
   other: Cube,
 ): JoinEnd {
   const name = node === undefined ? null : nameOf(node);
-  if (name === null) throw new NoFit(NO_LINK);
+  if (name === null) throw new NotExpressible(NO_LINK);
   const reference = referenceOf(name, sql, cube.name);
   const owner = [cube, other].find((c) => c.name.toLowerCase() === reference.cube.toLowerCase());
-  if (owner === undefined) throw new NoFit(`it names cube \`${shown(reference.cube)}\``);
+  if (owner === undefined) throw new NotExpressible(`it names cube \`${safeText(reference.cube)}\``);
   const what = `the join to \`${other.name}\``;
   if (reference.kind === 'column')
-    return { cube: owner, column: owner.entity.need(reference.column, part.at('sql'), what) };
+    return { cube: owner, column: owner.entity.expose(reference.column, part.at('sql'), what) };
   const dimension = owner.dimensions.get(reference.member.toLowerCase());
   const column = dimension?.column ?? null;
   if (column !== null) {
@@ -186,8 +187,8 @@ function endOf(
   }
   const inner = dimension?.sql == null ? null : nameOf(dimension.sql.node);
   if (dimension?.sql == null || inner === null)
-    throw new NoFit(`\`${shown(reference.member)}\` is no column`);
+    throw new NotExpressible(`\`${safeText(reference.member)}\` is no column`);
   const below = referenceOf(inner, dimension.sql, owner.name);
-  if (below.kind !== 'column') throw new NoFit(`\`${shown(reference.member)}\` is no column`);
-  return { cube: owner, column: owner.entity.need(below.column, part.at('sql'), what) };
+  if (below.kind !== 'column') throw new NotExpressible(`\`${safeText(reference.member)}\` is no column`);
+  return { cube: owner, column: owner.entity.expose(below.column, part.at('sql'), what) };
 }

@@ -1,9 +1,9 @@
 import { parseWindow } from 'osl-compiler';
 import type { ImportDraft, MetricBody } from '../draft.js';
-import { shown } from '../names.js';
+import { safeText } from '../names.js';
 import type { Part } from '../part.js';
 import { report } from '../source.js';
-import { fit, hasAggregate, NoFit, reportDivision } from '../sql/expression.js';
+import { attempt, hasAggregate, NotExpressible, reportDivision } from '../sql/expression.js';
 import { conjunction, identifier, print } from '../sql/print.js';
 import { isHidden, textOf } from './read.js';
 import { type Cube, type CubeScope, type CubeSql, columnSql, parseCubeSql, referenceOf } from './sql.js';
@@ -37,12 +37,13 @@ export function addMeasures(cube: Cube, ctx: MeasureContext): void {
 export function loseHidden(cube: Cube, ctx: MeasureContext): void {
   for (const [name, part] of cube.measures) {
     const made = ctx.made.get(key(cube, name));
-    if (made === undefined) part.loseAll(`measure \`${shown(name)}\` is hidden, and nothing is made of it`);
+    if (made === undefined)
+      part.loseAll(`measure \`${safeText(name)}\` is hidden, and nothing is made of it`);
     else if (isHidden(part) && made !== null)
       part.note(
         null,
         'approximated',
-        `measure \`${shown(name)}\` is hidden; here whoever may read its columns may ask for it`,
+        `measure \`${safeText(name)}\` is hidden; here whoever may read its columns may ask for it`,
         'high',
       );
   }
@@ -52,14 +53,15 @@ export function key(cube: Cube, measure: string): string {
   return `${cube.name}.${measure}`.toLowerCase();
 }
 
-/** Metric of a measure, added now if necessary. @throws NoFit */
+/** Metric of a measure, added now if necessary. @throws NotExpressible */
 function metricOf(cubeName: string, measure: string, ctx: MeasureContext): string {
   const cube = ctx.cubes.get(cubeName.toLowerCase());
   const part = cube?.measures.get(measure.toLowerCase());
   if (cube === undefined || part === undefined)
-    throw new NoFit(`\`${shown(cubeName)}.${shown(measure)}\` is no measure`);
+    throw new NotExpressible(`\`${safeText(cubeName)}.${safeText(measure)}\` is no measure`);
   const made = addMeasure(cube, measure.toLowerCase(), part, ctx);
-  if (made === null) throw new NoFit(`measure \`${shown(measure)}\` was lost, or is made of itself`);
+  if (made === null)
+    throw new NotExpressible(`measure \`${safeText(measure)}\` was lost, or is made of itself`);
   return made;
 }
 
@@ -84,11 +86,11 @@ function addMeasure(cube: Cube, name: string, part: Part, ctx: MeasureContext): 
     report(
       part.place,
       'approximated',
-      `several cubes have a measure \`${shown(written)}\`; this one is called \`${own}\``,
+      `several cubes have a measure \`${safeText(written)}\`; this one is called \`${own}\``,
     );
-  const read = fit(() => documentOf(own, cube, part, ctx));
+  const read = attempt(() => documentOf(own, cube, part, ctx));
   if (!read.ok) {
-    part.loseAll(`measure \`${shown(written)}\` does not map: ${read.reason}`);
+    part.loseAll(`measure \`${safeText(written)}\` does not map: ${read.reason}`);
     return null;
   }
   const format = formatOf(part);
@@ -120,7 +122,8 @@ function documentOf(own: string, cube: Cube, part: Part, ctx: MeasureContext): M
     'order_by',
     'case',
   ])
-    if (part.has(word) && part.members[word] !== false) throw new NoFit(`\`${word}\` has no counterpart`);
+    if (part.has(word) && part.members[word] !== false)
+      throw new NotExpressible(`\`${word}\` has no counterpart`);
   const type = part.needText('type');
   const text = part.scalar('sql');
   const sql = text === null ? null : parseCubeSql(text);
@@ -132,7 +135,9 @@ function documentOf(own: string, cube: Cube, part: Part, ctx: MeasureContext): M
   const description = said === null ? {} : { description: said };
   if (sql !== null && CALCULATED.has(type)) {
     if (filters.length > 0)
-      throw new NoFit('a calculated measure has no filters: write them into the measures that it is made of');
+      throw new NotExpressible(
+        'a calculated measure has no filters: write them into the measures that it is made of',
+      );
     return { ...description, ...calculatedMetric(sql, scope, part, ctx) };
   }
   const expression = aggregate(type, sql === null ? null : columnSql(sql, scope), part);
@@ -143,7 +148,7 @@ function documentOf(own: string, cube: Cube, part: Part, ctx: MeasureContext): M
   };
   const window = type === 'running_total' ? {} : spanOf(part);
   if (window === null) return { ...description, ...simple };
-  if (cube.entity.time === null) throw new NoFit('a running total needs the one time of its cube');
+  if (cube.entity.time === null) throw new NotExpressible('a running total needs the one time of its cube');
   const base = ctx.draft.metricNames.take(`${own.slice(0, 55)}_base`);
   ctx.draft.addMetric(base, simple, part.place);
   report(part.place, 'approximated', `what \`${own}\` adds up is a metric of its own, \`${base}\``);
@@ -155,13 +160,14 @@ const CALCULATED: ReadonlySet<string> = new Set(['number', 'string', 'boolean', 
 /** SQL over measures becomes a derived metric; SQL with aggregates becomes a simple one. */
 function calculatedMetric(sql: CubeSql, scope: CubeScope, part: Part, ctx: MeasureContext): MetricBody {
   if (part.has('rolling_window'))
-    throw new NoFit('a rolling window over a calculated measure has no counterpart');
+    throw new NotExpressible('a rolling window over a calculated measure has no counterpart');
   if (hasAggregate(sql.node)) return { entity: scope.cube.entity.name, expression: columnSql(sql, scope) };
   const others = new Set<string>();
   const expression = print(sql.node, {
     column: (parts) => {
       const reference = referenceOf(parts, sql, scope.cube.name);
-      if (reference.kind === 'column') throw new NoFit('it is made of a column, without an aggregate');
+      if (reference.kind === 'column')
+        throw new NotExpressible('it is made of a column, without an aggregate');
       if (reference.cube.toLowerCase() !== scope.cube.name.toLowerCase()) others.add(reference.cube);
       return identifier(metricOf(reference.cube, reference.member, ctx));
     },
@@ -178,7 +184,7 @@ function calculatedMetric(sql: CubeSql, scope: CubeScope, part: Part, ctx: Measu
 
 function aggregate(type: string, value: string | null, part: Part): string {
   if (type === 'count') return value === null ? 'count(*)' : `count(${value})`;
-  if (value === null) throw new NoFit('it has no `sql`');
+  if (value === null) throw new NotExpressible('it has no `sql`');
   switch (type) {
     case 'sum':
     case 'avg':
@@ -193,13 +199,13 @@ function aggregate(type: string, value: string | null, part: Part): string {
       part.note('type', 'approximated', 'the count is exact here');
       return `count(distinct ${value})`;
     default:
-      throw new NoFit(`\`${shown(type)}\` is no type of measure`);
+      throw new NotExpressible(`\`${safeText(type)}\` is no type of measure`);
   }
 }
 
 type RollingWindow = Pick<MetricBody, 'window' | 'grain_to_date'>;
 
-/** Span of a rolling window; null if there is none. @throws NoFit */
+/** Span of a rolling window; null if there is none. @throws NotExpressible */
 function spanOf(part: Part): RollingWindow | null {
   const rolling = part.child('rolling_window');
   if (rolling === null) return null;
@@ -208,12 +214,12 @@ function spanOf(part: Part): RollingWindow | null {
     type === 'to_date' ? rolling.needText('granularity') : /^(year|quarter|month)_to_date$/.exec(type)?.[1];
   // Other values are refused by the manifest's schema, and reported.
   if (grain !== undefined) return { grain_to_date: grain as NonNullable<RollingWindow['grain_to_date']> };
-  if (rolling.has('leading')) throw new NoFit('a window that looks ahead has no counterpart');
+  if (rolling.has('leading')) throw new NotExpressible('a window that looks ahead has no counterpart');
   if ((rolling.text('offset') ?? 'end') !== 'end')
-    throw new NoFit('a window from the start of a period has no counterpart');
+    throw new NotExpressible('a window from the start of a period has no counterpart');
   const trailing = rolling.text('trailing');
-  if (trailing === null) throw new NoFit('its window says no `trailing`');
+  if (trailing === null) throw new NotExpressible('its window says no `trailing`');
   if (trailing === 'unbounded') return {};
-  if (parseWindow(trailing) === null) throw new NoFit(`\`${shown(trailing)}\` is no window`);
+  if (parseWindow(trailing) === null) throw new NotExpressible(`\`${safeText(trailing)}\` is no window`);
   return { window: trailing };
 }

@@ -1,12 +1,12 @@
 import type { TypeName } from 'osl-compiler';
 import { CODES } from '../../src/model/manifest/index.js';
 import { EntityDraft, type ImportDraft, type TableDraft } from '../draft.js';
-import { legalName, shown } from '../names.js';
+import { legalName, safeText } from '../names.js';
 import type { ImportOptions } from '../options.js';
 import { reportSchema, tableNamed, upstreamOf } from '../options.js';
 import type { Part } from '../part.js';
 import { report } from '../source.js';
-import { fit, NoFit, statementOf, tableOfQuery } from '../sql/expression.js';
+import { attempt, NotExpressible, statementOf, tableOfQuery } from '../sql/expression.js';
 import { type Cube, columnSql, type Dimension, parseCubeSql, soleReference } from './sql.js';
 
 /** Keys of cubes about display or performance, which do not affect results. */
@@ -35,13 +35,13 @@ export function cubeOf(
 ): Cube | null {
   const name = part.needText('name');
   if (part.has('extends')) {
-    part.loseAll(`cube \`${shown(name)}\` takes over another one (\`extends\`): write out what it has`);
+    part.loseAll(`cube \`${safeText(name)}\` takes over another one (\`extends\`): write out what it has`);
     loseAccess(part);
     return null;
   }
-  const table = fit(() => tableOf(part, options));
+  const table = attempt(() => tableOf(part, options));
   if (!table.ok) {
-    part.loseAll(`cube \`${shown(name)}\` has no table: ${table.reason}`);
+    part.loseAll(`cube \`${safeText(name)}\` has no table: ${table.reason}`);
     loseAccess(part);
     return null;
   }
@@ -56,7 +56,7 @@ export function cubeOf(
     part.note(
       null,
       'approximated',
-      `cube \`${shown(name)}\` is hidden; here its grants alone say who sees it`,
+      `cube \`${safeText(name)}\` is hidden; here its grants alone say who sees it`,
       'high',
     );
   const cube: Cube = { name, part, entity, dimensions: new Map(), measures: new Map() };
@@ -73,7 +73,7 @@ export function cubeOf(
 }
 
 function duplicate(part: Part): void {
-  part.problem('name', CODES.duplicateName, `\`${shown(part.needText('name'))}\` is declared twice`);
+  part.problem('name', CODES.duplicateName, `\`${safeText(part.needText('name'))}\` is declared twice`);
 }
 
 /** Reports a lost policy with high severity, also if its cube is lost. */
@@ -96,7 +96,8 @@ export function isHidden(part: Part): boolean {
 function tableOf(part: Part, options: ImportOptions): TableDraft {
   const source = part.text('data_source');
   const connector = source === null || source === 'default' ? options.connector : legalName(source);
-  if (connector === null) throw new NoFit(`\`${shown(source ?? '')}\` cannot be the name of a connector`);
+  if (connector === null)
+    throw new NotExpressible(`\`${safeText(source ?? '')}\` cannot be the name of a connector`);
   const name = part.text('sql_table');
   const sql = part.text('sql');
   const parts =
@@ -104,19 +105,19 @@ function tableOf(part: Part, options: ImportOptions): TableDraft {
   if (parts === null) {
     const why =
       sql === null ? 'it names none' : 'its `sql` is more than `select *` from one table: make a view of it';
-    throw new NoFit(why);
+    throw new NotExpressible(why);
   }
   const table = tableNamed(parts, connector);
   reportSchema(table, part.at(name !== null ? 'sql_table' : 'sql'), options);
   return table;
 }
 
-/** Parts of a table name, parsed as SQL. @throws NoFit */
+/** Parts of a table name, parsed as SQL. @throws NotExpressible */
 function partsOf(name: string): readonly string[] {
-  if (/[{}]/.test(name)) throw new NoFit('its `sql_table` holds a template');
+  if (/[{}]/.test(name)) throw new NotExpressible('its `sql_table` holds a template');
   statementOf(`select * from ${name}\n`);
   const parts = tableOfQuery(`select * from ${name}`);
-  if (parts === null) throw new NoFit('its `sql_table` names no table');
+  if (parts === null) throw new NotExpressible('its `sql_table` names no table');
   return parts;
 }
 
@@ -154,13 +155,13 @@ function dimensionOf(part: Part, name: string): Dimension | null {
       key === 'sub_query'
         ? 'is a measure of another cube for each row'
         : 'is computed, and not by an expression';
-    part.loseAll(`dimension \`${shown(name)}\` (\`${key}\`) ${why}`);
+    part.loseAll(`dimension \`${safeText(name)}\` (\`${key}\`) ${why}`);
     return null;
   }
   const text = part.text('sql') ?? name;
-  const sql = fit(() => parseCubeSql(text));
+  const sql = attempt(() => parseCubeSql(text));
   if (!sql.ok) {
-    part.loseAll(`dimension \`${shown(name)}\` does not map: ${sql.reason}`);
+    part.loseAll(`dimension \`${safeText(name)}\` does not map: ${sql.reason}`);
     return null;
   }
   const isKey = part.flag('primary_key') === true;
@@ -180,17 +181,17 @@ function addColumn(
   if (dimension.column !== null || sql === null) return;
   const isKey = part.flag('primary_key') === true;
   if (!dimension.isPublic && !isKey) {
-    part.loseAll(`dimension \`${shown(name)}\` is hidden, so it is not exposed`, 'high');
+    part.loseAll(`dimension \`${safeText(name)}\` is hidden, so it is not exposed`, 'high');
     return;
   }
-  const found = fit(() => physicalOf(dimension, cube, []));
+  const found = attempt(() => physicalOf(dimension, cube, []));
   if (!found.ok || found.value === null) {
     if (!found.ok || isKey) {
       const why = found.ok ? 'a key is no computed column' : found.reason;
-      part.loseAll(`dimension \`${shown(name)}\` does not map: ${why}`);
+      part.loseAll(`dimension \`${safeText(name)}\` does not map: ${why}`);
       return;
     }
-    const what = `computed column \`${shown(name)}\``;
+    const what = `computed column \`${safeText(name)}\``;
     cube.entity.computing.push({
       name,
       part,
@@ -203,10 +204,10 @@ function addColumn(
   const kind = part.text('type') ?? 'string';
   const type = TYPES.get(kind) ?? null;
   if (type === null) {
-    part.loseAll(`a dimension of type \`${shown(kind)}\` has no counterpart`);
+    part.loseAll(`a dimension of type \`${safeText(kind)}\` has no counterpart`);
     return;
   }
-  const column = fit(() =>
+  const column = attempt(() =>
     cube.entity.add(name, physical, part.place, { description: textOf(part, 'description') }),
   );
   if (!column.ok) {
@@ -219,7 +220,7 @@ function addColumn(
     report(
       part.place,
       'approximated',
-      `key \`${shown(name)}\` is hidden; here it is a column, seen by whom a grant names it to`,
+      `key \`${safeText(name)}\` is hidden; here it is a column, seen by whom a grant names it to`,
       'high',
     );
   for (const [key, why] of Object.entries(OF_DIMENSIONS)) part.lose(key, why);
@@ -229,17 +230,17 @@ function addColumn(
 
 /**
  * Upstream column of a dimension, possibly through others; null if it is computed, or in another cube.
- * @throws NoFit
+ * @throws NotExpressible
  */
 function physicalOf({ sql, name }: Dimension, cube: Cube, within: readonly string[]): string | null {
   if (sql === null) return null;
-  if (within.includes(name)) throw new NoFit('it is made of itself');
+  if (within.includes(name)) throw new NotExpressible('it is made of itself');
   const reference = soleReference(sql, cube.name);
   if (reference === null) return null;
   if (reference.cube.toLowerCase() !== cube.name.toLowerCase()) return null;
   if (reference.kind === 'column') return reference.column;
   const other = cube.dimensions.get(reference.member.toLowerCase());
-  if (other === undefined) throw new NoFit(`\`${shown(reference.member)}\` is no dimension`);
+  if (other === undefined) throw new NotExpressible(`\`${safeText(reference.member)}\` is no dimension`);
   return physicalOf(other, cube, [...within, name]);
 }
 
@@ -250,9 +251,9 @@ function settleKey(cube: Cube, options: ImportOptions): void {
   const declared = keys.flatMap((d) => d.column ?? []);
   if (lost !== undefined) declared.length = 0; // a partial key is none
   const upstream = upstreamOf(entity.table, options)?.primaryKey;
-  const told = options.keys.get(cube.name) ?? (declared.length > 0 ? null : (upstream ?? []));
-  if (told === null) entity.key = declared;
-  else entity.setKey(told, cube.part.place);
+  const configured = options.keys.get(cube.name) ?? (declared.length > 0 ? null : (upstream ?? []));
+  if (configured === null) entity.key = declared;
+  else entity.setKey(configured, cube.part.place);
 }
 
 /** The only time dimension is taken as the event time; of several, a person has to choose one. */

@@ -1,9 +1,16 @@
 import type { Node } from '@pgsql/types';
 import type { EntityDraft } from '../draft.js';
-import { legalName, shown } from '../names.js';
+import { legalName, safeText } from '../names.js';
 import type { Part } from '../part.js';
 import type { SourcePlace } from '../source.js';
-import { markedName, markOf, mustBePlain, NoFit, nameOf, parseExpression } from '../sql/expression.js';
+import {
+  markedName,
+  markOf,
+  NotExpressible,
+  nameOf,
+  parseExpression,
+  refuseControlCharacters,
+} from '../sql/expression.js';
 import { identifier, print } from '../sql/print.js';
 
 /** Parsed SQL of a cube, with numbered references. */
@@ -23,44 +30,44 @@ const REFERENCE = /\$?\{\s*([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)?)
  * Parses SQL with references: `{CUBE}.amount`, `{CUBE.status}`, `{customers.id}`, `{revenue}`. Anything else in
  * braces is refused.
  *
- * @throws NoFit
+ * @throws NotExpressible
  */
 export function parseCubeSql(text: string): CubeSql {
-  mustBePlain(text);
-  if (/\{[{%#]/.test(text)) throw new NoFit('it holds a template, which is not evaluated');
+  refuseControlCharacters(text);
+  if (/\{[{%#]/.test(text)) throw new NotExpressible('it holds a template, which is not evaluated');
   const references: string[] = [];
   const sql = text.replace(REFERENCE, (_, name: string) => {
     references.push(name);
     return markedName(references.length - 1);
   });
   if (/[{}]/.test(sql))
-    throw new NoFit('what stands between its braces is no reference to a cube or a member');
+    throw new NotExpressible('what stands between its braces is no reference to a cube or a member');
   return { node: parseExpression(sql), references };
 }
 
-/** Resolves the name `parts` in the SQL of `cube`. @throws NoFit */
+/** Resolves the name `parts` in the SQL of `cube`. @throws NotExpressible */
 export function referenceOf(parts: readonly string[], { references }: CubeSql, cube: string): CubeReference {
   const [first = '', second, more] = parts;
-  if (more !== undefined) throw new NoFit(`\`${shown(parts.join('.'))}\` is no column of a cube`);
+  if (more !== undefined) throw new NotExpressible(`\`${safeText(parts.join('.'))}\` is no column of a cube`);
   const mark = markOf(first);
   if (mark === null) {
     if (second === undefined) return { kind: 'column', cube, column: first };
     if (first.toLowerCase() !== cube.toLowerCase())
-      throw new NoFit(`\`${shown(first)}\` is no cube in braces`);
+      throw new NotExpressible(`\`${safeText(first)}\` is no cube in braces`);
     return { kind: 'column', cube, column: second };
   }
   const [owner = '', member] = (references[mark] ?? '').split('.');
   const named = owner === 'CUBE' ? cube : owner;
   if (member !== undefined) {
-    if (second !== undefined) throw new NoFit('a member has no column');
+    if (second !== undefined) throw new NotExpressible('a member has no column');
     return { kind: 'member', cube: named, member };
   }
   if (second !== undefined) return { kind: 'column', cube: named, column: second };
-  if (owner === 'CUBE') throw new NoFit('a cube by itself is no value');
+  if (owner === 'CUBE') throw new NotExpressible('a cube by itself is no value');
   return { kind: 'member', cube, member: owner };
 }
 
-/** The reference, if the SQL consists of a single one; otherwise null. @throws NoFit */
+/** The reference, if the SQL consists of a single one; otherwise null. @throws NotExpressible */
 export function soleReference(sql: CubeSql, cube: string): CubeReference | null {
   const name = nameOf(sql.node);
   return name === null ? null : referenceOf(name, sql, cube);
@@ -96,25 +103,25 @@ export interface CubeScope {
 
 /** Column of a referenced row, by its entity; the binder checks that there is only one such row. */
 function otherText(reference: CubeReference, { others, place, what }: CubeScope): string {
-  const name = shown(reference.cube);
+  const name = safeText(reference.cube);
   if (others === undefined)
-    throw new NoFit(`it needs cube \`${name}\`, and a metric adds up the rows of one`);
+    throw new NotExpressible(`it needs cube \`${name}\`, and a metric adds up the rows of one`);
   const other = others.get(reference.cube.toLowerCase());
-  if (other === undefined) throw new NoFit(`there is no cube \`${name}\``);
+  if (other === undefined) throw new NotExpressible(`there is no cube \`${name}\``);
   const of = identifier(other.entity.name);
   if (reference.kind === 'column')
-    return `${of}.${identifier(other.entity.need(reference.column, place, what).name)}`;
+    return `${of}.${identifier(other.entity.expose(reference.column, place, what).name)}`;
   const dimension = other.dimensions.get(reference.member.toLowerCase());
   if (dimension === undefined)
-    throw new NoFit(`\`${shown(reference.member)}\` is no dimension of \`${name}\``);
+    throw new NotExpressible(`\`${safeText(reference.member)}\` is no dimension of \`${name}\``);
   if (dimension.column !== null) return `${of}.${identifier(dimension.column)}`;
   const computed = dimension.isPublic ? legalName(dimension.name) : null;
   if (computed === null)
-    throw new NoFit(`dimension \`${shown(dimension.name)}\` of \`${name}\` is not exposed`);
+    throw new NotExpressible(`dimension \`${safeText(dimension.name)}\` of \`${name}\` is not exposed`);
   return `${of}.${identifier(computed)}`;
 }
 
-/** Expression over the entity's columns. @throws NoFit for measures, and for values that need a join */
+/** Expression over the entity's columns. @throws NotExpressible for measures, and for values that need a join */
 export function columnSql(sql: CubeSql, scope: CubeScope, within: readonly string[] = []): string {
   return print(sql.node, {
     column: (parts) => columnText(referenceOf(parts, sql, scope.cube.name), scope, within),
@@ -124,16 +131,16 @@ export function columnSql(sql: CubeSql, scope: CubeScope, within: readonly strin
 function columnText(reference: CubeReference, scope: CubeScope, within: readonly string[]): string {
   const { cube, place, what } = scope;
   if (reference.cube.toLowerCase() !== cube.name.toLowerCase()) return otherText(reference, scope);
-  if (reference.kind === 'column') return identifier(cube.entity.need(reference.column, place, what).name);
+  if (reference.kind === 'column') return identifier(cube.entity.expose(reference.column, place, what).name);
   const name = reference.member.toLowerCase();
   const dimension = cube.dimensions.get(name);
   if (dimension === undefined)
-    throw new NoFit(`\`${shown(reference.member)}\` is no dimension of \`${cube.name}\``);
+    throw new NotExpressible(`\`${safeText(reference.member)}\` is no dimension of \`${cube.name}\``);
   if (dimension.column !== null) return identifier(dimension.column);
-  if (dimension.sql === null) throw new NoFit(`dimension \`${dimension.name}\` has no SQL`);
-  if (within.includes(name)) throw new NoFit(`dimension \`${dimension.name}\` is made of itself`);
+  if (dimension.sql === null) throw new NotExpressible(`dimension \`${dimension.name}\` has no SQL`);
+  if (within.includes(name)) throw new NotExpressible(`dimension \`${dimension.name}\` is made of itself`);
   if (within.length === 20)
-    throw new NoFit(`dimension \`${dimension.name}\` is made of dimensions of dimensions`);
+    throw new NotExpressible(`dimension \`${dimension.name}\` is made of dimensions of dimensions`);
   const text = columnSql(dimension.sql, scope, [...within, name]);
   return nameOf(dimension.sql.node) === null ? `(${text})` : text;
 }

@@ -1,7 +1,14 @@
 import { type Grain, parseGrain } from 'osl-compiler';
 import type { EntityDraft } from '../draft.js';
-import { shown } from '../names.js';
-import { hasAggregate, markedName, markOf, mustBePlain, NoFit, parseExpression } from '../sql/expression.js';
+import { safeText } from '../names.js';
+import {
+  hasAggregate,
+  markedName,
+  markOf,
+  NotExpressible,
+  parseExpression,
+  refuseControlCharacters,
+} from '../sql/expression.js';
 import { identifier, print } from '../sql/print.js';
 import { isTemplate } from './read.js';
 
@@ -34,24 +41,26 @@ export interface FilterScope {
 /**
  * A `where` of dbt as a predicate over the entity's columns and those of linked rows.
  *
- * @throws NoFit for templates other than the three builders, and for values that need a join
+ * @throws NotExpressible for templates other than the three builders, and for values that need a join
  */
 export function filterText(text: string, scope: FilterScope): string {
-  mustBePlain(text);
+  refuseControlCharacters(text);
   const builders: FilterCall[] = [];
   const sql = text.replace(BUILDER, (...match: readonly (string | undefined)[]) => {
     const [, kind = '', n1, n2, g1, g2, h1, h2] = match;
     builders.push({ kind, name: n1 ?? n2 ?? '', grain: g1 ?? g2 ?? h1 ?? h2 ?? null });
     return markedName(builders.length - 1);
   });
-  if (isTemplate(sql)) throw new NoFit('its template is not one of Dimension, TimeDimension and Entity');
+  if (isTemplate(sql))
+    throw new NotExpressible('its template is not one of Dimension, TimeDimension and Entity');
   const node = parseExpression(sql);
-  if (hasAggregate(node)) throw new NoFit('it holds an aggregate');
+  if (hasAggregate(node)) throw new NotExpressible('it holds an aggregate');
   return print(node, {
     column: (parts) => {
       const [name = '', more] = parts;
       const builder = more === undefined ? builders[markOf(name) ?? -1] : undefined;
-      if (builder === undefined) throw new NoFit(`\`${shown(parts.join('.'))}\` stands outside a template`);
+      if (builder === undefined)
+        throw new NotExpressible(`\`${safeText(parts.join('.'))}\` stands outside a template`);
       return builderText(builder, scope);
     },
   });
@@ -61,7 +70,7 @@ function builderText({ kind, name, grain }: FilterCall, scope: FilterScope): str
   const { column, of, way } = columnOf(kind, name, scope);
   const text = [...way, column].map(identifier).join('.');
   if (kind === 'Entity') {
-    if (grain !== null) throw new NoFit('an entity has no grain');
+    if (grain !== null) throw new NotExpressible('an entity has no grain');
     return text;
   }
   const declared = of.grains.get(column) ?? null;
@@ -71,7 +80,7 @@ function builderText({ kind, name, grain }: FilterCall, scope: FilterScope): str
 
 function grainOf(text: string): Grain {
   const grain = parseGrain(text);
-  if (grain === null) throw new NoFit(`\`${shown(text)}\` is no grain`);
+  if (grain === null) throw new NotExpressible(`\`${safeText(text)}\` is no grain`);
   return grain;
 }
 
@@ -85,12 +94,12 @@ interface FilterColumn {
 function columnOf(kind: string, name: string, scope: FilterScope): FilterColumn {
   const { entity, prefix, entityColumns } = scope;
   if (name === 'metric_time') {
-    if (entity.time === null) throw new NoFit('there is no `metric_time`');
+    if (entity.time === null) throw new NotExpressible('there is no `metric_time`');
     return { column: entity.time, of: scope, way: [] };
   }
   if (kind === 'Entity') {
     const own = entityColumns.get(name.toLowerCase());
-    if (own === undefined) throw new NoFit(`entity \`${name}\` is of another model`);
+    if (own === undefined) throw new NotExpressible(`entity \`${name}\` is of another model`);
     return { column: own, of: scope, way: [] };
   }
   const words = name.split('__');
@@ -100,11 +109,12 @@ function columnOf(kind: string, name: string, scope: FilterScope): FilterColumn 
   const way: string[] = [];
   for (const link of links) {
     const parent = of.parents.get(link.toLowerCase());
-    if (parent === undefined) throw new NoFit(`no row of \`${of.entity.name}\` leads to \`${shown(link)}\``);
+    if (parent === undefined)
+      throw new NotExpressible(`no row of \`${of.entity.name}\` leads to \`${safeText(link)}\``);
     of = parent.model;
     way.push(parent.relationship);
   }
   const column = of.entity.column(words.at(-1) ?? '');
-  if (column === null) throw new NoFit(`\`${name}\` is no column of \`${of.entity.name}\``);
+  if (column === null) throw new NotExpressible(`\`${name}\` is no column of \`${of.entity.name}\``);
   return { column: column.name, of, way };
 }

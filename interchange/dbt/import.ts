@@ -1,12 +1,12 @@
 import { assemble, type ImportResult } from '../assemble.js';
 import { type EntityDraft, endText, ImportDraft, isKeyOf, PolicyDraft } from '../draft.js';
-import { shown } from '../names.js';
+import { safeText } from '../names.js';
 import type { ImportOptions } from '../options.js';
 import type { SourceFile } from '../source.js';
-import { fit, NoFit } from '../sql/expression.js';
+import { attempt, NotExpressible } from '../sql/expression.js';
 import { type DbtMeasure, measuresOf, simpleMetric } from './measure.js';
 import { addMetric, type MetricContext, metricParts } from './metric.js';
-import { type DbtModel, entityOf, type ForeignKeyDraft, fromModel } from './model.js';
+import { applyModelInfo, type DbtModel, entityOf, type ForeignKeyDraft } from './model.js';
 import { type ForeignKeyConstraint, type ModelInfo, modelReference, readProject } from './read.js';
 
 /**
@@ -26,9 +26,9 @@ export function importDbt(files: readonly SourceFile[], options: ImportOptions):
   addLinks(links, models, draft);
   addConstraintLinks(models, project.models, draft);
   addMetrics(measures, draft, metricParts(project.metrics));
-  for (const model of models) fromModel(model);
+  for (const model of models) applyModelInfo(model);
   for (const [name, { used, part }] of project.models)
-    if (!used) part.loseAll(`no semantic model stands on \`${shown(name)}\``);
+    if (!used) part.loseAll(`no semantic model stands on \`${safeText(name)}\``);
   for (const file of files) file.check();
   return assemble(draft, new PolicyDraft(), files, options);
 }
@@ -44,7 +44,7 @@ function addMetrics(
   for (const { used, part, name, aggregate } of measures.values()) {
     if (used) continue;
     const why = aggregate.ok ? 'no metric is made of it' : aggregate.reason;
-    part.loseAll(`measure \`${shown(name)}\` is nothing that can be asked for: ${why}`);
+    part.loseAll(`measure \`${safeText(name)}\` is nothing that can be asked for: ${why}`);
   }
 }
 
@@ -60,14 +60,14 @@ function addCreated(measure: DbtMeasure, ctx: MetricContext): void {
     return;
   }
   if (ctx.parts.has(name)) {
-    part.note('create_metric', 'lost', `there is a metric \`${shown(name)}\` already`);
+    part.note('create_metric', 'lost', `there is a metric \`${safeText(name)}\` already`);
     return;
   }
   const own = ctx.draft.named(ctx.draft.metricNames, name, part.place);
   if (own === null) return;
-  const document = fit(() => simpleMetric(measure, []));
+  const document = attempt(() => simpleMetric(measure, []));
   if (!document.ok) {
-    part.note('create_metric', 'lost', `metric \`${shown(name)}\` does not map: ${document.reason}`);
+    part.note('create_metric', 'lost', `metric \`${safeText(name)}\` does not map: ${document.reason}`);
     return;
   }
   ctx.draft.addMetric(own, document.value, part.place, description);
@@ -84,14 +84,14 @@ function addLinks(links: readonly ForeignKeyDraft[], models: readonly DbtModel[]
     const [key, more] = target?.entity.key ?? [];
     const why =
       target === undefined
-        ? `no model has \`${shown(name)}\` as its primary entity`
+        ? `no model has \`${safeText(name)}\` as its primary entity`
         : second !== undefined
-          ? `several models have \`${shown(name)}\` as their primary entity`
+          ? `several models have \`${safeText(name)}\` as their primary entity`
           : key === undefined || more !== undefined
             ? `\`${target.entity.name}\` has no key of one column`
             : null;
     if (why !== null || target === undefined || key === undefined) {
-      part.note(null, 'lost', `the link to \`${shown(name)}\` does not map: ${why}`);
+      part.note(null, 'lost', `the link to \`${safeText(name)}\` does not map: ${why}`);
       continue;
     }
     const wanted = `${model.entity.name}_${name}`;
@@ -118,7 +118,7 @@ function addConstraintLinks(
 ): void {
   for (const model of models) {
     for (const constraint of model.info?.foreignKeys ?? []) {
-      const added = fit(() => addLink(model, constraint, models, projectModels, draft));
+      const added = attempt(() => addLink(model, constraint, models, projectModels, draft));
       if (!added.ok) constraint.part.note(null, 'lost', `the foreign key does not map: ${added.reason}`);
     }
   }
@@ -133,10 +133,13 @@ function addLink(
 ): void {
   const target = targetOf(to, models, projectModels).entity;
   const far = toColumns.length === 0 ? target.key : toColumns.map((c) => columnNamed(target, c));
-  if (!isKeyOf(target, far)) throw new NoFit(`it leads to other columns than the key of \`${target.name}\``);
+  if (!isKeyOf(target, far))
+    throw new NotExpressible(`it leads to other columns than the key of \`${target.name}\``);
   if (columns.length !== far.length)
-    throw new NoFit(`it has ${columns.length} columns, and the key of \`${target.name}\` has ${far.length}`);
-  const near = columns.map((c) => entity.need(c, part.place, 'a foreign key').name);
+    throw new NotExpressible(
+      `it has ${columns.length} columns, and the key of \`${target.name}\` has ${far.length}`,
+    );
+  const near = columns.map((c) => entity.expose(c, part.place, 'a foreign key').name);
   const document = {
     from: endText(entity.name, near),
     to: endText(target.name, far),
@@ -150,7 +153,7 @@ function addLink(
   draft.relationships.push({ name, document, place: part.place });
 }
 
-/** The one model over the table that a constraint names. @throws NoFit */
+/** The one model over the table that a constraint names. @throws NotExpressible */
 function targetOf(
   to: string,
   models: readonly DbtModel[],
@@ -162,8 +165,9 @@ function targetOf(
     return own.table === table && sameSchema;
   });
   const [target, second] = found;
-  if (target === undefined) throw new NoFit(`no semantic model stands on \`${shown(table)}\``);
-  if (second !== undefined) throw new NoFit(`several semantic models stand on \`${shown(table)}\``);
+  if (target === undefined) throw new NotExpressible(`no semantic model stands on \`${safeText(table)}\``);
+  if (second !== undefined)
+    throw new NotExpressible(`several semantic models stand on \`${safeText(table)}\``);
   return target;
 }
 
@@ -182,6 +186,6 @@ function tableIn(
 
 function columnNamed(entity: EntityDraft, physical: string): string {
   const column = entity.physical(physical);
-  if (column === null) throw new NoFit(`\`${entity.name}\` has no column \`${shown(physical)}\``);
+  if (column === null) throw new NotExpressible(`\`${entity.name}\` has no column \`${safeText(physical)}\``);
   return column.name;
 }

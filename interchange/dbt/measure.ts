@@ -1,9 +1,16 @@
 import { parseWindow } from 'osl-compiler';
 import { CODES } from '../../src/model/manifest/index.js';
 import type { MetricBody } from '../draft.js';
-import { shown } from '../names.js';
+import { safeText } from '../names.js';
 import { type ListItem, Part } from '../part.js';
-import { type Fit, fit, hasAggregate, mustBePlain, NoFit, parseExpression } from '../sql/expression.js';
+import {
+  type Attempt,
+  attempt,
+  hasAggregate,
+  NotExpressible,
+  parseExpression,
+  refuseControlCharacters,
+} from '../sql/expression.js';
 import { conjunction, print } from '../sql/print.js';
 import { columnText } from '../types.js';
 import { type DbtModel, exprOf } from './model.js';
@@ -15,7 +22,7 @@ export interface DbtMeasure {
   readonly model: DbtModel;
   readonly part: Part;
   /** Its aggregate over the entity, or the reason why there is none. */
-  readonly aggregate: Fit<string>;
+  readonly aggregate: Attempt<string>;
   used: boolean;
 }
 
@@ -26,10 +33,16 @@ export function measuresOf(models: readonly DbtModel[]): ReadonlyMap<string, Dbt
     for (const part of model.part.parts('measures')) {
       const name = part.needText('name');
       if (measures.has(name))
-        part.problem('name', CODES.duplicateName, `measure \`${shown(name)}\` is declared twice`);
+        part.problem('name', CODES.duplicateName, `measure \`${safeText(name)}\` is declared twice`);
       part.ignore('metadata');
       part.lose('config', 'configuration of dbt has no counterpart');
-      measures.set(name, { name, model, part, aggregate: fit(() => aggregateOf(part, model)), used: false });
+      measures.set(name, {
+        name,
+        model,
+        part,
+        aggregate: attempt(() => aggregateOf(part, model)),
+        used: false,
+      });
     }
   }
   return measures;
@@ -47,13 +60,13 @@ function aggregateOf(part: Part, model: DbtModel): string {
     part
       .child('non_additive_dimension')
       ?.loseAll('a measure that adds up over some dimensions only has no counterpart');
-    throw new NoFit('it adds up over some dimensions only');
+    throw new NotExpressible('it adds up over some dimensions only');
   }
   timeMustAgree(part, model);
-  if (isTemplate(text)) throw new NoFit('its expression holds a template');
-  mustBePlain(text);
+  if (isTemplate(text)) throw new NotExpressible('its expression holds a template');
+  refuseControlCharacters(text);
   const node = parseExpression(text);
-  if (hasAggregate(node)) throw new NoFit('its expression holds an aggregate already');
+  if (hasAggregate(node)) throw new NotExpressible('its expression holds an aggregate already');
   const scope = {
     entity: model.entity,
     first: 'physical' as const,
@@ -71,11 +84,11 @@ function timeMustAgree(part: Part, model: DbtModel): void {
   const own = part.text('agg_time_dimension') ?? model.defaultTime;
   if (own === null) return;
   const column = model.entity.column(own);
-  if (column === null) throw new NoFit(`its time \`${shown(own)}\` is not among the columns`);
+  if (column === null) throw new NotExpressible(`its time \`${safeText(own)}\` is not among the columns`);
   if (model.entity.time === null) model.entity.time = column.name;
   else if (model.entity.time !== column.name)
-    throw new NoFit(
-      `its time is \`${shown(own)}\`, but that of \`${model.entity.name}\` is \`${model.entity.time}\``,
+    throw new NotExpressible(
+      `its time is \`${safeText(own)}\`, but that of \`${model.entity.name}\` is \`${model.entity.time}\``,
     );
 }
 
@@ -97,10 +110,10 @@ function aggregateText(kind: string, value: string, percentile: number | null, d
       return percentileText(0.5, value, false);
     case 'percentile':
       if (percentile === null || !(percentile >= 0 && percentile <= 1))
-        throw new NoFit('it says no percentile');
+        throw new NotExpressible('it says no percentile');
       return percentileText(percentile, value, discrete);
     default:
-      throw new NoFit(`\`${shown(kind)}\` is no aggregation`);
+      throw new NotExpressible(`\`${safeText(kind)}\` is no aggregation`);
   }
 }
 
@@ -108,10 +121,10 @@ function percentileText(share: number, value: string, discrete: boolean): string
   return `percentile_${discrete ? 'disc' : 'cont'}(${share}) within group (order by ${value})`;
 }
 
-/** Simple metric of a measure with filters. @throws NoFit */
+/** Simple metric of a measure with filters. @throws NotExpressible */
 export function simpleMetric(measure: DbtMeasure, filters: readonly string[]): MetricBody {
   if (!measure.aggregate.ok)
-    throw new NoFit(`measure \`${shown(measure.name)}\`: ${measure.aggregate.reason}`);
+    throw new NotExpressible(`measure \`${safeText(measure.name)}\`: ${measure.aggregate.reason}`);
   measure.used = true;
   return {
     entity: measure.model.entity.name,
@@ -133,18 +146,18 @@ export interface DbtMetricInput {
 
 type MetricOffset = Pick<MetricBody, 'offset_window' | 'offset_to_grain'>;
 
-/** Input under `key`: a name, or a mapping. @throws NoFit */
+/** Input under `key`: a name, or a mapping. @throws NotExpressible */
 export function inputAt(part: Part, key: string): DbtMetricInput {
   if (part.isText(key)) {
     const name = part.text(key) ?? '';
     return { name, alias: name, filters: [], offset: null, part };
   }
   const input = part.child(key);
-  if (input === null) throw new NoFit(`it has no \`${key}\``);
+  if (input === null) throw new NotExpressible(`it has no \`${key}\``);
   return inputOf(input);
 }
 
-/** Inputs in the list under `key`: names and mappings. @throws NoFit */
+/** Inputs in the list under `key`: names and mappings. @throws NotExpressible */
 export function inputsAt(part: Part, key: string): readonly DbtMetricInput[] {
   return part.items(key).flatMap((item) => listed(item, part, key));
 }
@@ -152,23 +165,25 @@ export function inputsAt(part: Part, key: string): readonly DbtMetricInput[] {
 function listed(item: ListItem, part: Part, key: string): readonly DbtMetricInput[] {
   if (item instanceof Part) return [inputOf(item)];
   if (typeof item === 'string') return [{ name: item, alias: item, filters: [], offset: null, part }];
-  part.problem(key, CODES.wrongType, `\`${shown(key)}\` lists names and mappings, not \`${item}\``);
+  part.problem(key, CODES.wrongType, `\`${safeText(key)}\` lists names and mappings, not \`${item}\``);
   return [];
 }
 
-/** @throws NoFit for `fill_nulls_with` */
+/** @throws NotExpressible for `fill_nulls_with` */
 function inputOf(input: Part): DbtMetricInput {
   const name = input.needText('name');
   const alias = input.text('alias') ?? name;
   const filters = filtersAt(input);
   if (input.has('fill_nulls_with'))
-    throw new NoFit('`fill_nulls_with` has no counterpart in a metric: use coalesce in one derived of it');
+    throw new NotExpressible(
+      '`fill_nulls_with` has no counterpart in a metric: use coalesce in one derived of it',
+    );
   if (input.flag('join_to_timespine') === true)
     input.note('join_to_timespine', 'approximated', 'only running totals have a row for every period');
   return { name, alias, filters, offset: offsetOf(input), part: input };
 }
 
-/** @throws NoFit for an offset that is no window */
+/** @throws NotExpressible for an offset that is no window */
 function offsetOf(input: Part): MetricOffset | null {
   const window = windowAt(input, 'offset_window');
   if (window !== null) return { offset_window: window };
@@ -177,14 +192,14 @@ function offsetOf(input: Part): MetricOffset | null {
   return grain === null ? null : { offset_to_grain: grain as NonNullable<MetricOffset['offset_to_grain']> };
 }
 
-/** `7 days`, or `{count, granularity}` as in the compiled manifest. @throws NoFit */
+/** `7 days`, or `{count, granularity}` as in the compiled manifest. @throws NotExpressible */
 export function windowAt(part: Part, key: string): string | null {
   if (!part.has(key)) return null;
   const parts = part.isText(key) ? null : part.child(key);
   const text =
     parts === null ? (part.text(key) ?? '') : `${parts.number('count')} ${parts.needText('granularity')}s`;
   const plain = text.trim().toLowerCase();
-  if (parseWindow(plain) === null) throw new NoFit(`\`${shown(text)}\` is no window`);
+  if (parseWindow(plain) === null) throw new NotExpressible(`\`${safeText(text)}\` is no window`);
   return plain;
 }
 

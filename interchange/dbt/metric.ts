@@ -1,9 +1,15 @@
 import { CODES } from '../../src/model/manifest/index.js';
 import type { ImportDraft, MetricBody } from '../draft.js';
-import { shown } from '../names.js';
+import { safeText } from '../names.js';
 import type { Part } from '../part.js';
 import { report } from '../source.js';
-import { fit, mustBePlain, NoFit, parseExpression, reportDivision } from '../sql/expression.js';
+import {
+  attempt,
+  NotExpressible,
+  parseExpression,
+  refuseControlCharacters,
+  reportDivision,
+} from '../sql/expression.js';
 import { conjunction, identifier, print } from '../sql/print.js';
 import { filterText } from './filter.js';
 import {
@@ -29,13 +35,13 @@ export interface MetricContext {
   readonly simple: Map<string, { readonly measure: DbtMeasure; readonly filters: readonly string[] }>;
 }
 
-/** Name in the manifest of a metric of the source, added now if necessary. @throws NoFit */
+/** Name in the manifest of a metric of the source, added now if necessary. @throws NotExpressible */
 function metricNamed(name: string, ctx: MetricContext): string {
   const part = ctx.parts.get(name);
   if (part !== undefined) addMetric(name, part, ctx);
   const made = ctx.made.get(name);
-  if (made === undefined) throw new NoFit(`metric \`${shown(name)}\` is not declared`);
-  if (made === null) throw new NoFit(`metric \`${shown(name)}\` was lost, or is made of itself`);
+  if (made === undefined) throw new NotExpressible(`metric \`${safeText(name)}\` is not declared`);
+  if (made === null) throw new NotExpressible(`metric \`${safeText(name)}\` was lost, or is made of itself`);
   return made;
 }
 
@@ -46,13 +52,13 @@ export function addMetric(name: string, part: Part, ctx: MetricContext): void {
   const own = ctx.draft.named(ctx.draft.metricNames, name, part.place);
   if (own === null) return;
   const described = descriptionOf(part);
-  const read = fit(() => documentOf(own, part, ctx));
+  const read = attempt(() => documentOf(own, part, ctx));
   part.ignore('metadata');
   part.lose('config', 'configuration of dbt has no counterpart');
   part.lose('time_granularity', 'the grain of an answer is that of its question, or a day');
   const label = part.text('label');
   if (!read.ok) {
-    part.loseAll(`metric \`${shown(name)}\` does not map: ${read.reason}`);
+    part.loseAll(`metric \`${safeText(name)}\` does not map: ${read.reason}`);
     return;
   }
   ctx.draft.addMetric(own, read.value, part.place, described);
@@ -87,7 +93,7 @@ function documentOf(own: string, part: Part, ctx: MetricContext): MetricBody {
     case 'conversion':
       return conversion(making);
     default:
-      throw new NoFit(`\`${shown(type)}\` is no type of metric`);
+      throw new NotExpressible(`\`${safeText(type)}\` is no type of metric`);
   }
 }
 
@@ -98,7 +104,7 @@ function paramsOf(part: Part): Part {
   const params = part.child('type_params');
   if (params !== null) return params;
   if (OWN_PARAMS.some((key) => part.has(key))) return part;
-  throw new NoFit('it has no `type_params`');
+  throw new NotExpressible('it has no `type_params`');
 }
 
 function predicates(filters: readonly string[], { model }: DbtMeasure): readonly string[] {
@@ -115,7 +121,7 @@ function measureOf({ params, ctx }: MetricSource): {
 
 function measureNamed(name: string, ctx: MetricContext): DbtMeasure {
   const measure = ctx.measures.get(name);
-  if (measure === undefined) throw new NoFit(`measure \`${shown(name)}\` is not declared`);
+  if (measure === undefined) throw new NotExpressible(`measure \`${safeText(name)}\` is not declared`);
   return measure;
 }
 
@@ -136,7 +142,9 @@ function simple(making: MetricSource): MetricBody {
 function simpleOf(name: string, ctx: MetricContext) {
   const found = ctx.simple.get(name);
   if (found === undefined)
-    throw new NoFit(`only a metric of one measure can be filtered again, and \`${shown(name)}\` is none`);
+    throw new NotExpressible(
+      `only a metric of one measure can be filtered again, and \`${safeText(name)}\` is none`,
+    );
   return found;
 }
 
@@ -144,7 +152,7 @@ function ratio({ part, params, ctx }: MetricSource): MetricBody {
   const above = filtersAt(part);
   const side = (key: 'numerator' | 'denominator') => {
     const input = inputAt(params, key);
-    if (input.offset !== null) throw new NoFit('a ratio of two periods is a derived metric here');
+    if (input.offset !== null) throw new NotExpressible('a ratio of two periods is a derived metric here');
     if (input.alias !== input.name)
       input.part.note('alias', 'lost', 'a ratio calls its parts by no other name');
     const metric = metricNamed(input.name, ctx);
@@ -168,14 +176,15 @@ function derivedMetric(making: MetricSource): MetricBody {
     names.set(input.alias.toLowerCase(), addOffset(making, filtered, input));
   }
   const text = params.scalar('expr');
-  if (text === null) throw new NoFit('it has no `expr`');
-  if (isTemplate(text)) throw new NoFit('its expression holds a template');
-  mustBePlain(text);
+  if (text === null) throw new NotExpressible('it has no `expr`');
+  if (isTemplate(text)) throw new NotExpressible('its expression holds a template');
+  refuseControlCharacters(text);
   const node = parseExpression(text);
   const expression = print(node, {
     column: (parts) => {
       const name = names.get(parts.join('.').toLowerCase());
-      if (name === undefined) throw new NoFit(`\`${shown(parts.join('.'))}\` is none of its metrics`);
+      if (name === undefined)
+        throw new NotExpressible(`\`${safeText(parts.join('.'))}\` is none of its metrics`);
       return identifier(name);
     },
   });
@@ -234,7 +243,7 @@ function cumulative(making: MetricSource): MetricBody {
   const { input, measure, filters } = params.has('measure')
     ? { ...measureOf(making), filters: [] }
     : totalOf(making, more);
-  if (measure.model.entity.time === null) throw new NoFit('its measure has no time');
+  if (measure.model.entity.time === null) throw new NotExpressible('its measure has no time');
   const window = windowAt(params, 'window') ?? (more === null ? null : windowAt(more, 'window'));
   const grain = (params.text('grain_to_date') ?? more?.text('grain_to_date') ?? null)?.toLowerCase() ?? null;
   const period = (more ?? params).text('period_agg')?.toLowerCase() ?? 'first';
@@ -259,9 +268,9 @@ function totalOf({ params, ctx }: MetricSource, more: Part | null) {
 function conversion(making: MetricSource): MetricBody {
   const { part, params } = making;
   const own = params.child('conversion_type_params');
-  if (own === null) throw new NoFit('it has no `conversion_type_params`');
+  if (own === null) throw new NotExpressible('it has no `conversion_type_params`');
   const [from, to] = (['base', 'conversion'] as const).map((key) => sideOf(key, own, making));
-  if (from === undefined || to === undefined) throw new NoFit('it has no two sides');
+  if (from === undefined || to === undefined) throw new NotExpressible('it has no two sides');
   const window = windowAt(own, 'window');
   const entity = own.needText('entity');
   const properties = own.parts('constant_properties').map((p) => ({
@@ -287,7 +296,8 @@ function sideOf(key: 'base' | 'conversion', own: Part, { ctx }: MetricSource) {
   const side = own.has(`${key}_measure`)
     ? measuredBy(inputAt(own, `${key}_measure`), ctx)
     : metricBy(inputAt(own, `${key}_metric`), ctx);
-  if (side.measure.model.entity.time === null) throw new NoFit(`\`${shown(side.input.name)}\` has no time`);
+  if (side.measure.model.entity.time === null)
+    throw new NotExpressible(`\`${safeText(side.input.name)}\` has no time`);
   return side;
 }
 
@@ -303,13 +313,15 @@ function metricBy(input: DbtMetricInput, ctx: MetricContext) {
 
 function entityColumn(entity: string, { model }: DbtMeasure): string {
   const column = model.entityColumns.get(entity.toLowerCase());
-  if (column === undefined) throw new NoFit(`\`${model.entity.name}\` has no entity \`${shown(entity)}\``);
+  if (column === undefined)
+    throw new NotExpressible(`\`${model.entity.name}\` has no entity \`${safeText(entity)}\``);
   return column;
 }
 
 function propertyOf(name: string, { model }: DbtMeasure): string {
   const column = model.entity.column(name)?.name ?? model.entityColumns.get(name.toLowerCase());
-  if (column === undefined) throw new NoFit(`\`${shown(name)}\` is no column of \`${model.entity.name}\``);
+  if (column === undefined)
+    throw new NotExpressible(`\`${safeText(name)}\` is no column of \`${model.entity.name}\``);
   return column;
 }
 
@@ -338,7 +350,7 @@ export function metricParts(parts: readonly Part[]): ReadonlyMap<string, Part> {
   for (const part of parts) {
     const name = part.needText('name');
     if (out.has(name))
-      part.problem('name', CODES.duplicateName, `metric \`${shown(name)}\` is declared twice`);
+      part.problem('name', CODES.duplicateName, `metric \`${safeText(name)}\` is declared twice`);
     else out.set(name, part);
   }
   return out;

@@ -1,10 +1,10 @@
 import { type ColumnDraft, EntityDraft, type ImportDraft, type TableDraft } from '../draft.js';
-import { shown } from '../names.js';
+import { safeText } from '../names.js';
 import type { ImportOptions } from '../options.js';
 import { reportSchema, tableNamed, upstreamOf } from '../options.js';
 import type { Part } from '../part.js';
 import { report } from '../source.js';
-import { fit, nameOf, parseExpression } from '../sql/expression.js';
+import { attempt, nameOf, parseExpression } from '../sql/expression.js';
 import { computedText } from '../types.js';
 import {
   type DbtProject,
@@ -51,9 +51,9 @@ export function entityOf(
   links: ForeignKeyDraft[],
 ): DbtModel | null {
   const own = part.needText('name');
-  const found = fit(() => tableOf(part, project, options));
+  const found = attempt(() => tableOf(part, project, options));
   if (!found.ok) {
-    part.loseAll(`semantic model \`${shown(own)}\` has no table: ${found.reason}`);
+    part.loseAll(`semantic model \`${safeText(own)}\` has no table: ${found.reason}`);
     return null;
   }
   const { table, info } = found.value;
@@ -85,7 +85,7 @@ export function entityOf(
   settleKey(model, own, primary, options);
   settleTime(model, defaults);
   if (own !== name && prefix !== own)
-    part.note('name', 'approximated', `\`${shown(own)}\` is called \`${name}\`, as questions call it`);
+    part.note('name', 'approximated', `\`${safeText(own)}\` is called \`${name}\`, as questions call it`);
   settleInfo(model);
   const label = part.text('label');
   if (label !== null) draft.words([label], name, part.at('label'));
@@ -101,7 +101,7 @@ function nameFor(own: string, prefix: string, part: Part, draft: ImportDraft): s
     report(
       part.place,
       'approximated',
-      `\`${shown(prefix)}\` is the primary entity of another model too, so this one is called \`${name}\``,
+      `\`${safeText(prefix)}\` is the primary entity of another model too, so this one is called \`${name}\``,
     );
   return name;
 }
@@ -141,7 +141,7 @@ export function exprOf(part: Part): string {
 
 /** Column name, if the expression is a single column; otherwise null. */
 function plainColumn(text: string): string | null {
-  const parsed = fit(() => nameOf(parseExpression(text)));
+  const parsed = attempt(() => nameOf(parseExpression(text)));
   return parsed.ok && parsed.value !== null && parsed.value.length === 1 ? (parsed.value[0] ?? null) : null;
 }
 
@@ -150,7 +150,7 @@ function addEntityColumn(part: Part, model: DbtModel, links: ForeignKeyDraft[]):
   const kind = kindOf(part);
   const physical = plainColumn(exprOf(part));
   if (!['primary', 'unique', 'foreign', 'natural'].includes(kind)) {
-    part.loseAll(`\`${shown(kind)}\` is no kind of entity`);
+    part.loseAll(`\`${safeText(kind)}\` is no kind of entity`);
     return;
   }
   if (physical === null) {
@@ -158,7 +158,7 @@ function addEntityColumn(part: Part, model: DbtModel, links: ForeignKeyDraft[]):
     return;
   }
   const description = descriptionOf(part);
-  const added = fit(
+  const added = attempt(
     () =>
       model.entity.physical(physical) ??
       model.entity.add(keyName(kind, name, physical), physical, part.place, { description }),
@@ -200,19 +200,19 @@ function addDimension(part: Part, model: DbtModel): void {
   const params = part.child('type_params');
   const grain = params?.text('time_granularity')?.toLowerCase() ?? null;
   if (kind !== 'categorical' && kind !== 'time') {
-    part.loseAll(`\`${shown(kind)}\` is no kind of dimension`);
+    part.loseAll(`\`${safeText(kind)}\` is no kind of dimension`);
     return;
   }
   if (physical === null) {
-    const parsed = isTemplate(text) ? null : fit(() => parseExpression(text));
+    const parsed = isTemplate(text) ? null : attempt(() => parseExpression(text));
     if (parsed?.ok !== true) {
       part.loseAll(
-        `\`${shown(name)}\` is computed, and does not map: ${parsed?.reason ?? 'it is a template'}`,
+        `\`${safeText(name)}\` is computed, and does not map: ${parsed?.reason ?? 'it is a template'}`,
       );
       return;
     }
     entity.computed.set(name.toLowerCase(), parsed.value);
-    const what = `computed column \`${shown(name)}\``;
+    const what = `computed column \`${safeText(name)}\``;
     const own = parsed.value;
     entity.computing.push({
       name,
@@ -223,7 +223,7 @@ function addDimension(part: Part, model: DbtModel): void {
     return;
   }
   const description = descriptionOf(part);
-  const column = fit(() => entity.add(name, physical, part.place, { description }));
+  const column = attempt(() => entity.add(name, physical, part.place, { description }));
   if (!column.ok) {
     part.loseAll(column.reason);
     return;
@@ -246,11 +246,11 @@ function addDimension(part: Part, model: DbtModel): void {
 
 function settleKey(model: DbtModel, own: string, primary: Part | undefined, options: ImportOptions): void {
   const { entity, info } = model;
-  const told = options.keys.get(own) ?? options.keys.get(entity.name);
+  const configured = options.keys.get(own) ?? options.keys.get(entity.name);
   const upstream = upstreamOf(entity.table, options)?.primaryKey;
   const declared =
     primary === undefined ? undefined : model.entityColumns.get(primary.needText('name').toLowerCase());
-  const physical = told ?? (declared === undefined ? (info?.primaryKey ?? upstream ?? []) : null);
+  const physical = configured ?? (declared === undefined ? (info?.primaryKey ?? upstream ?? []) : null);
   if (physical !== null) entity.setKey(physical, model.part.place);
   else entity.key = declared === undefined ? [] : [declared];
 }
@@ -263,7 +263,7 @@ function settleTime(model: DbtModel, defaults: Part | null): void {
     defaults?.note(
       'agg_time_dimension',
       'lost',
-      `\`${shown(defaultTime)}\` is no time dimension that is a column`,
+      `\`${safeText(defaultTime)}\` is no time dimension that is a column`,
     );
   else entity.time = column.name;
 }
@@ -280,10 +280,10 @@ function settleInfo({ part, entity, info }: DbtModel): void {
 }
 
 /** Applies the declarations of columns in `models:`. */
-export function fromModel({ entity, info }: DbtModel): void {
+export function applyModelInfo({ entity, info }: DbtModel): void {
   for (const [name, { part }] of info?.columns ?? []) {
     if (entity.physical(name) === null)
-      part.loseAll(`column \`${shown(name)}\` is not exposed: nothing names it`);
+      part.loseAll(`column \`${safeText(name)}\` is not exposed: nothing names it`);
   }
   for (const column of entity.columns) {
     const known = info?.columns.get(column.physical.toLowerCase());

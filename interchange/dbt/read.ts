@@ -1,9 +1,9 @@
 import { type TypeName, typeNamed } from 'osl-compiler';
 import { CODES } from '../../src/model/manifest/index.js';
-import { shown } from '../names.js';
+import { safeText } from '../names.js';
 import { Part } from '../part.js';
 import type { SourceFile } from '../source.js';
-import { NoFit } from '../sql/expression.js';
+import { NotExpressible } from '../sql/expression.js';
 
 const NAME = `(?:'([^'{}]{1,200})'|"([^"{}]{1,200})")`;
 const REF = new RegExp(`^ref\\(\\s*${NAME}\\s*(?:,\\s*${NAME}\\s*)?\\)$`);
@@ -18,7 +18,7 @@ type ModelReference =
  * Parses `ref('orders')`, `ref('package', 'orders')` and `source('raw', 'orders')`, with or without braces. Nothing
  * is evaluated; anything else is refused.
  *
- * @throws NoFit
+ * @throws NotExpressible
  */
 export function modelReference(text: string): ModelReference {
   const bare = text
@@ -31,7 +31,7 @@ export function modelReference(text: string): ModelReference {
     return { kind: 'model', name: three ?? four ?? one ?? two ?? '' };
   }
   const source = SOURCE.exec(bare);
-  if (source === null) throw new NoFit("only `ref('…')` and `source('…', '…')` are read");
+  if (source === null) throw new NotExpressible("only `ref('…')` and `source('…', '…')` are read");
   const [, one, two, three, four] = source;
   return { kind: 'source', schema: one ?? two ?? '', table: three ?? four ?? '' };
 }
@@ -103,7 +103,7 @@ export function readProject(files: readonly SourceFile[]): DbtProject {
 function readModel(model: Part, models: Map<string, ModelInfo>): void {
   const name = model.needText('name');
   if (models.has(name))
-    model.problem('name', CODES.duplicateName, `model \`${shown(name)}\` is declared twice`);
+    model.problem('name', CODES.duplicateName, `model \`${safeText(name)}\` is declared twice`);
   for (const key of ['semantic_model', 'derived_semantics', 'metrics', 'agg_time_dimension'])
     model.lose(key, LATEST);
   const columns = new Map<string, ModelColumn>();
@@ -138,7 +138,7 @@ function readColumn(
   const written = part.text('data_type');
   const type = written === null ? null : columnType(written);
   if (written !== null && type === null)
-    part.note('data_type', 'decision', `\`${shown(written)}\` is no type of the model`);
+    part.note('data_type', 'decision', `\`${safeText(written)}\` is no type of the model`);
   for (const key of ['semantic_model', 'entity', 'dimension', 'granularity', 'metrics'])
     part.lose(key, LATEST);
   for (const key of ['tests', 'data_tests']) part.lose(key, 'a test checks data, and declares nothing');
@@ -149,7 +149,7 @@ function readColumn(
     if (kind === 'not_null') notNull = true;
     else if (kind === 'primary_key') isKey = true;
     else if (kind === 'foreign_key') foreignKeys.push(...foreignKey(constraint, [own]));
-    else constraint.loseAll(`a constraint \`${shown(kind ?? '')}\` has no counterpart`);
+    else constraint.loseAll(`a constraint \`${safeText(kind ?? '')}\` has no counterpart`);
   }
   return [{ type, notNull, description: descriptionOf(part), part }, isKey];
 }
@@ -186,7 +186,7 @@ function keyConstraint(model: Part, foreignKeys: ForeignKeyConstraint[]): readon
     const kind = constraint.text('type');
     if (kind === 'primary_key') key = constraint.texts('columns');
     else if (kind === 'foreign_key') foreignKeys.push(...foreignKey(constraint, constraint.texts('columns')));
-    else constraint.loseAll(`a constraint \`${shown(kind ?? '')}\` has no counterpart`);
+    else constraint.loseAll(`a constraint \`${safeText(kind ?? '')}\` has no counterpart`);
   }
   return key;
 }

@@ -10,11 +10,19 @@ import {
   type MetricBody,
   type TableDraft,
 } from '../draft.js';
-import { legalName, shown } from '../names.js';
+import { legalName, safeText } from '../names.js';
 import { type ImportOptions, reportSchema, tableNamed, upstreamOf } from '../options.js';
 import { Part } from '../part.js';
 import { report, type SourceFile } from '../source.js';
-import { fit, isAggregate, NoFit, nameOf, namesIn, reportDivision, tableOfQuery } from '../sql/expression.js';
+import {
+  attempt,
+  isAggregate,
+  NotExpressible,
+  nameOf,
+  namesIn,
+  reportDivision,
+  tableOfQuery,
+} from '../sql/expression.js';
 import { identifier, print } from '../sql/print.js';
 import { columnText, computedText } from '../types.js';
 import { DATATYPES, expressionOf, loseExtensions, ownExtension, synonymsOf } from './document.js';
@@ -37,7 +45,7 @@ export function readCore(files: readonly SourceFile[], options: ImportOptions): 
     if (root === null) continue;
     const version = root.scalar('version');
     if (version !== null && !VERSION.test(version))
-      root.note('version', 'approximated', `version \`${shown(version)}\` was read as 0.2`);
+      root.note('version', 'approximated', `version \`${safeText(version)}\` was read as 0.2`);
     root.ignore('dialects', 'vendors');
     synonymsOf(root);
     models.push(...root.parts('semantic_model'));
@@ -50,7 +58,7 @@ export function readCore(files: readonly SourceFile[], options: ImportOptions): 
 function readModel(model: Part, draft: ImportDraft, options: ImportOptions): void {
   const name = model.needText('name');
   for (const word of synonymsOf(model))
-    model.note('ai_context', 'lost', `a model has no synonyms: \`${shown(word)}\``);
+    model.note('ai_context', 'lost', `a model has no synonyms: \`${safeText(word)}\``);
   model.lose('description', 'a manifest has no description');
   loseExtensions(model);
   const datasets = new Map<string, Dataset>();
@@ -61,7 +69,7 @@ function readModel(model: Part, draft: ImportDraft, options: ImportOptions): voi
       part.problem(
         'name',
         CODES.duplicateName,
-        `dataset \`${shown(own)}\` of \`${shown(name)}\` is declared twice`,
+        `dataset \`${safeText(own)}\` of \`${safeText(name)}\` is declared twice`,
       );
     declared.add(own);
     const dataset = datasetOf(part, draft, options);
@@ -69,14 +77,14 @@ function readModel(model: Part, draft: ImportDraft, options: ImportOptions): voi
   }
   for (const part of model.parts('relationships')) {
     const source = part.needText('name');
-    const made = fit(() => addRelationship(part, source, datasets, draft));
-    if (!made.ok) part.loseAll(`relationship \`${shown(source)}\` does not map: ${made.reason}`);
+    const made = attempt(() => addRelationship(part, source, datasets, draft));
+    if (!made.ok) part.loseAll(`relationship \`${safeText(source)}\` does not map: ${made.reason}`);
   }
   const metrics = new Set<string>();
   for (const part of model.parts('metrics')) {
     const own = part.needText('name').toLowerCase();
     if (metrics.has(own))
-      part.problem('name', CODES.duplicateName, `metric \`${shown(own)}\` is declared twice`);
+      part.problem('name', CODES.duplicateName, `metric \`${safeText(own)}\` is declared twice`);
     metrics.add(own);
     addMetric(part, datasets, draft);
   }
@@ -89,24 +97,25 @@ function addRelationship(
   draft: ImportDraft,
 ): void {
   for (const word of synonymsOf(part))
-    part.note('ai_context', 'lost', `a link has no synonyms: \`${shown(word)}\``);
+    part.note('ai_context', 'lost', `a link has no synonyms: \`${safeText(word)}\``);
   loseExtensions(part);
   const end = (key: string): Dataset => {
     const name = part.needText(key);
     const dataset = datasets.get(name.toLowerCase());
-    if (dataset === undefined) throw new NoFit(`dataset \`${shown(name)}\` is not there, or was lost`);
+    if (dataset === undefined)
+      throw new NotExpressible(`dataset \`${safeText(name)}\` is not there, or was lost`);
     return dataset;
   };
   const [from, to] = [end('from').entity, end('to').entity];
   const [fromColumns, toColumns] = [part.texts('from_columns'), part.texts('to_columns')];
   if (fromColumns.length === 0 || fromColumns.length !== toColumns.length)
-    throw new NoFit('its two ends have not as many columns');
+    throw new NotExpressible('its two ends have not as many columns');
   const keys = (columns: readonly string[], entity: Dataset['entity']): readonly string[] =>
     columns.map((column) => keyColumn(column, entity, part));
   const [fromKeys, toKeys] = [keys(fromColumns, from), keys(toColumns, to)];
   if (!isKeyOf(to, toKeys)) {
     const named = toKeys.map((column) => `\`${to.name}.${column}\``).join(', ');
-    throw new NoFit(
+    throw new NotExpressible(
       `${named} ${toKeys.length === 1 ? 'is' : 'are'} not the primary key, so it may not be unique`,
     );
   }
@@ -135,9 +144,9 @@ export interface Dataset {
 
 export function datasetOf(part: Part, draft: ImportDraft, options: ImportOptions): Dataset | null {
   const source = part.needText('name');
-  const table = fit(() => tableOf(part, options));
+  const table = attempt(() => tableOf(part, options));
   if (!table.ok) {
-    part.loseAll(`dataset \`${shown(source)}\` has no table: ${table.reason}`);
+    part.loseAll(`dataset \`${safeText(source)}\` has no table: ${table.reason}`);
     return null;
   }
   const name = draft.named(draft.entityNames, source, part.place);
@@ -163,9 +172,9 @@ function tableOf(part: Part, options: ImportOptions): TableDraft {
   const text = (part.isText('source') ? part.text('source') : part.child('source')?.text('object')) ?? '';
   const object = part.isText('source') ? null : part.child('source');
   if (object !== null && object.text('kind') !== 'table')
-    throw new NoFit('its source is a query: make a view of it');
+    throw new NotExpressible('its source is a query: make a view of it');
   const parts = tableOfQuery(text) ?? tableOfQuery(`select * from ${text}`);
-  if (parts === null) throw new NoFit('its source is more than a table: make a view of it');
+  if (parts === null) throw new NotExpressible('its source is more than a table: make a view of it');
   const table = tableNamed(parts, options.connector);
   reportSchema(table, part.at('source'), options);
   return table;
@@ -179,9 +188,9 @@ function addField(part: Part, entity: EntityDraft, draft: ImportDraft): string |
   const isTime = part.child('dimension')?.flag('is_time') ?? TEMPORAL.has(datatype ?? '');
   part.lose('label', 'labels have no counterpart');
   const own = ownExtension(part);
-  const read = fit(() => expressionOf(part));
+  const read = attempt(() => expressionOf(part));
   if (!read.ok) {
-    part.loseAll(`field \`${shown(name)}\` does not map: ${read.reason}`);
+    part.loseAll(`field \`${safeText(name)}\` does not map: ${read.reason}`);
     return null;
   }
   const parts = nameOf(read.value.node);
@@ -189,7 +198,7 @@ function addField(part: Part, entity: EntityDraft, draft: ImportDraft): string |
   if (physical === undefined) {
     const { node } = read.value;
     entity.computed.set(name.toLowerCase(), node);
-    const what = `computed column \`${shown(name)}\``;
+    const what = `computed column \`${safeText(name)}\``;
     entity.computing.push({
       name,
       part,
@@ -200,9 +209,9 @@ function addField(part: Part, entity: EntityDraft, draft: ImportDraft): string |
   }
   const type = datatype === null ? null : (DATATYPES.get(datatype) ?? null);
   if (datatype !== null && type === null && own?.['type'] === undefined)
-    part.note('datatype', 'decision', `\`${shown(datatype)}\` is no type of the model`);
+    part.note('datatype', 'decision', `\`${safeText(datatype)}\` is no type of the model`);
   const description = describedBy(part);
-  const column = fit(() => entity.add(name, physical, part.place, { description, type }));
+  const column = attempt(() => entity.add(name, physical, part.place, { description, type }));
   if (!column.ok) {
     part.loseAll(column.reason);
     return null;
@@ -242,7 +251,7 @@ function settleKey(part: Part, source: string, entity: EntityDraft, options: Imp
   if (others.length > 0) part.note('unique_keys', 'lost', 'an entity has one key, its primary key');
   if (stated.length === 0 && written === unique[0])
     part.note('unique_keys', 'approximated', 'the first unique key was taken for the primary key');
-  const key = fit(() => written.map((name) => keyColumn(name, entity, part)));
+  const key = attempt(() => written.map((name) => keyColumn(name, entity, part)));
   if (key.ok) entity.key = key.value;
   else part.note('primary_key', 'lost', `the primary key does not map: ${key.reason}`);
 }
@@ -252,13 +261,13 @@ function uniqueKeys(part: Part): readonly (readonly string[])[] {
   return keys.filter((k) => k.length > 0);
 }
 
-/** Column of a key, by the name of the field or of the table's column. @throws NoFit */
+/** Column of a key, by the name of the field or of the table's column. @throws NotExpressible */
 export function keyColumn(name: string, entity: EntityDraft, part: Part): string {
   const known = entity.column(name) ?? entity.physical(name);
-  return (known ?? entity.need(name, part.place, `a key of \`${entity.name}\``)).name;
+  return (known ?? entity.expose(name, part.place, `a key of \`${entity.name}\``)).name;
 }
 
-/** SQL of a field in an expression over the dataset's rows. @throws NoFit */
+/** SQL of a field in an expression over the dataset's rows. @throws NotExpressible */
 export function fieldText(field: string, entity: EntityDraft, part: Part, what: string): string {
   return columnText(field, { entity, first: 'field', place: part.place, what });
 }
@@ -272,9 +281,9 @@ export function addMetric(part: Part, datasets: ReadonlyMap<string, Dataset>, dr
   const name = draft.named(draft.metricNames, source, part.place);
   if (name === null) return;
   const description = describedBy(part);
-  const read = fit(() => documentOf(name, part, datasets, draft));
+  const read = attempt(() => documentOf(name, part, datasets, draft));
   if (!read.ok) {
-    part.loseAll(`metric \`${shown(source)}\` does not map: ${read.reason}`);
+    part.loseAll(`metric \`${safeText(source)}\` does not map: ${read.reason}`);
     return;
   }
   draft.addMetric(name, read.value, part.place, description);
@@ -290,7 +299,8 @@ function documentOf(
   const { node } = expressionOf(part);
   const owners = [...ownersOf(node, datasets)];
   const [owner, second] = owners.length === 0 && datasets.size === 1 ? [...datasets.values()] : owners;
-  if (owner === undefined) throw new NoFit('it names no dataset, so it is not said whose rows it counts');
+  if (owner === undefined)
+    throw new NotExpressible('it names no dataset, so it is not said whose rows it counts');
   if (second === undefined) return simple(node, owner, part, datasets, name);
   return derived(name, node, part, datasets, draft);
 }
@@ -304,19 +314,21 @@ interface DatasetField {
   readonly field: string;
 }
 
-/** `dataset.field`, or a field whose name only one dataset has. @throws NoFit */
+/** `dataset.field`, or a field whose name only one dataset has. @throws NotExpressible */
 function fieldNamed(parts: readonly string[], datasets: ReadonlyMap<string, Dataset>): DatasetField {
   const [first = '', field, more] = parts;
-  if (more !== undefined) throw new NoFit(`\`${shown(parts.join('.'))}\` is no field of a dataset`);
+  if (more !== undefined)
+    throw new NotExpressible(`\`${safeText(parts.join('.'))}\` is no field of a dataset`);
   if (field !== undefined) {
     const dataset = datasets.get(first.toLowerCase());
-    if (dataset === undefined) throw new NoFit(`dataset \`${shown(first)}\` is not there, or was lost`);
+    if (dataset === undefined)
+      throw new NotExpressible(`dataset \`${safeText(first)}\` is not there, or was lost`);
     return { dataset, field };
   }
   const having = [...datasets.values()].filter((d) => hasField(d, first));
   const [dataset, second] = datasets.size === 1 ? [...datasets.values()] : having;
-  if (dataset === undefined) throw new NoFit(`\`${shown(first)}\` is a field of no dataset`);
-  if (second !== undefined) throw new NoFit(`\`${shown(first)}\` is a field of several datasets`);
+  if (dataset === undefined) throw new NotExpressible(`\`${safeText(first)}\` is a field of no dataset`);
+  if (second !== undefined) throw new NotExpressible(`\`${safeText(first)}\` is a field of several datasets`);
   return { dataset, field: first };
 }
 
@@ -335,7 +347,7 @@ function simple(
   const expression = print(node, {
     column: (parts) => {
       const { dataset, field } = fieldNamed(parts, datasets);
-      if (dataset !== owner) throw new NoFit('one aggregate takes the rows of several datasets');
+      if (dataset !== owner) throw new NotExpressible('one aggregate takes the rows of several datasets');
       return fieldText(field, owner.entity, part, what);
     },
   });
@@ -353,13 +365,13 @@ function derived(
   const made: { readonly name: string; readonly document: MetricBody }[] = [];
   const expression = print(node, {
     column: (parts) => {
-      throw new NoFit(`\`${shown(parts.join('.'))}\` stands outside an aggregate`);
+      throw new NotExpressible(`\`${safeText(parts.join('.'))}\` stands outside an aggregate`);
     },
     call: (call) => {
       if (!isAggregate(call)) return null;
       const [owner, second] = [...ownersOf(call, datasets)];
       if (owner === undefined || second !== undefined)
-        throw new NoFit('it is not said whose rows one of its aggregates takes');
+        throw new NotExpressible('it is not said whose rows one of its aggregates takes');
       const own = draft.metricNames.take(`${name.slice(0, 50)}_part_${made.length + 1}`);
       made.push({ name: own, document: simple(call, owner, part, datasets, name) });
       return identifier(own);

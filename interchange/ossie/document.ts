@@ -1,8 +1,8 @@
 import type { Node } from '@pgsql/types';
 import type { TypeName } from 'osl-compiler';
-import { shown } from '../names.js';
+import { safeText } from '../names.js';
 import type { Part } from '../part.js';
-import { mustBePlain, NoFit, parseExpression } from '../sql/expression.js';
+import { NotExpressible, parseExpression, refuseControlCharacters } from '../sql/expression.js';
 
 /** The format as exported, version 0.2. */
 export interface OssieDocument {
@@ -97,7 +97,7 @@ const READ = ['ANSI_SQL', 'OSSIE_SQL_2026'] as const;
 /**
  * Expression of a field or a metric in the best supported dialect. Other dialects are reported.
  *
- * @throws NoFit if there is none
+ * @throws NotExpressible if there is none
  */
 export function expressionOf(part: Part): {
   readonly node: Node;
@@ -115,11 +115,11 @@ export function expressionOf(part: Part): {
       null,
       'lost',
       found === undefined
-        ? `the dialect \`${shown(dialect)}\` is not read`
-        : `the expression in \`${shown(dialect)}\` was left out; \`${found.dialect}\` was read`,
+        ? `the dialect \`${safeText(dialect)}\` is not read`
+        : `the expression in \`${safeText(dialect)}\` was left out; \`${found.dialect}\` was read`,
     );
-  if (found === undefined) throw new NoFit('it has no expression in ANSI_SQL');
-  mustBePlain(found.text);
+  if (found === undefined) throw new NotExpressible('it has no expression in ANSI_SQL');
+  refuseControlCharacters(found.text);
   return { node: parseExpression(found.text), text: found.text, place: found.entry };
 }
 
@@ -133,7 +133,7 @@ export function synonymsOf(part: Part): readonly string[] {
   const context = part.child('ai_context');
   if (context === null) return [];
   for (const key of context.keys())
-    if (key !== 'synonyms') context.lose(key, `\`${shown(key)}\` for a model has no counterpart`);
+    if (key !== 'synonyms') context.lose(key, `\`${safeText(key)}\` for a model has no counterpart`);
   return context.texts('synonyms');
 }
 
@@ -144,7 +144,7 @@ export function loseExtensions(part: Part): void {
   for (const extension of part.parts('custom_extensions')) {
     const vendor = extension.needText('vendor_name');
     if (vendor === VENDOR) extension.ignore('data');
-    else extension.loseAll(`the extension of \`${shown(vendor)}\` has no counterpart`);
+    else extension.loseAll(`the extension of \`${safeText(vendor)}\` has no counterpart`);
   }
 }
 

@@ -5,7 +5,14 @@ import type { Manifest, ManifestDocument, Path } from '../../src/model/manifest/
 import type { MetricBody } from '../draft.js';
 import { TakenNames } from '../names.js';
 import type { LossKind } from '../source.js';
-import { divides, fit, functionName, isAggregate, NoFit, parseExpression } from '../sql/expression.js';
+import {
+  attempt,
+  divides,
+  functionName,
+  isAggregate,
+  NotExpressible,
+  parseExpression,
+} from '../sql/expression.js';
 import { identifier, print } from '../sql/print.js';
 import {
   DATATYPES,
@@ -199,7 +206,7 @@ function metricOf(
   lacks: ExportGap[],
 ): readonly OssieMetric[] {
   const path = ['metrics', name];
-  const made = fit(() => metricText(name, document));
+  const made = attempt(() => metricText(name, document));
   if (!made.ok) {
     lacks.push({ path, kind: 'lost', reason: `metric \`${name}\` is in the extension only: ${made.reason}` });
     return [];
@@ -229,7 +236,7 @@ export interface MetricText {
 /**
  * A metric as one expression over the fields of datasets.
  *
- * @throws NoFit for running totals, and for metrics that use one
+ * @throws NotExpressible for running totals, and for metrics that use one
  */
 export function metricText(name: string, document: ManifestDocument): MetricText {
   const metric = metricNamed(name, document);
@@ -245,13 +252,13 @@ export function metricText(name: string, document: ManifestDocument): MetricText
 
 function metricNamed(name: string, document: ManifestDocument): MetricBody {
   const metric = document.metrics?.[name];
-  if (metric === undefined) throw new NoFit(`metric \`${name}\` is not declared`);
+  if (metric === undefined) throw new NotExpressible(`metric \`${name}\` is not declared`);
   return metric;
 }
 
 function expressionText(metric: MetricBody, filters: readonly string[], document: ManifestDocument): string {
   const text = written(metric, filters, document);
-  if (text.length > LONGEST) throw new NoFit(`written out it is longer than ${LONGEST} characters`);
+  if (text.length > LONGEST) throw new NotExpressible(`written out it is longer than ${LONGEST} characters`);
   return text;
 }
 
@@ -264,7 +271,7 @@ function written(metric: MetricBody, filters: readonly string[], document: Manif
     }
     case 'ratio': {
       const [numerator, denominator] = [metric.numerator, metric.denominator].map((input) => {
-        if (input === undefined) throw new NoFit('a ratio has two sides');
+        if (input === undefined) throw new NotExpressible('a ratio has two sides');
         const name = typeof input === 'string' ? input : input.metric;
         const more = typeof input === 'string' || input.filter === undefined ? [] : [input.filter];
         return expressionText(metricNamed(name, document), [...filters, ...more], document);
@@ -276,11 +283,11 @@ function written(metric: MetricBody, filters: readonly string[], document: Manif
         column: (parts) => `(${expressionText(metricNamed(parts.join('.'), document), filters, document)})`,
       });
     case 'cumulative':
-      throw new NoFit('a running total has no counterpart in the core');
+      throw new NotExpressible('a running total has no counterpart in the core');
     case 'conversion':
-      throw new NoFit('a conversion has no counterpart in the core');
+      throw new NotExpressible('a conversion has no counterpart in the core');
     case 'offset':
-      throw new NoFit('a figure of another period has no counterpart in the core');
+      throw new NotExpressible('a figure of another period has no counterpart in the core');
     default: {
       const unknown: never = metric.type;
       return unknown;
@@ -318,7 +325,7 @@ function simpleText(
     }
     if (condition === '') return null;
     if (agg_filter !== undefined)
-      throw new NoFit('two filters on one aggregate have no counterpart in the core');
+      throw new NotExpressible('two filters on one aggregate have no counterpart in the core');
     return `${print(node, names)} filter (where ${condition})`;
   };
   return print(parseExpression(expression), { ...names, call });

@@ -8,13 +8,13 @@ import {
   pointer,
   policyShape,
 } from '../../src/model/manifest/index.js';
-import { assemble, draftDocument, type ImportResult, type Origins, settle } from '../assemble.js';
+import { assemble, draftDocument, type ImportResult, loadablePart, type Origins } from '../assemble.js';
 import { PolicyDraft, policyFault } from '../draft.js';
 import { members } from '../names.js';
 import type { ImportOptions } from '../options.js';
 import type { Part } from '../part.js';
 import { report, type SourceFile, type SourcePlace } from '../source.js';
-import { settleTypes } from '../types.js';
+import { assignTypes } from '../types.js';
 import { type Core, readCore } from './core.js';
 import { jsonObject, VENDOR } from './document.js';
 import { coreOf } from './export.js';
@@ -52,14 +52,14 @@ function fromExtension(
   options: ImportOptions,
 ): ImportResult {
   const same = findUnchanged(model, carried);
-  settleTypes(draft, options);
+  assignTypes(draft, options);
   const { document: core, origins } = draftDocument(draft, options);
   const whole = { document: carried.manifest.document, origins: { get: () => carried.place } };
   const both = same.all ? whole : merge(core, origins, carried, same);
   const named = options.tenant === null ? both.document : { ...both.document, tenant: options.tenant };
-  const { document, manifest } = settle(named, both.origins);
+  const { document, manifest } = loadablePart(named, both.origins);
   const policy = policyOf(carried, manifest, options);
-  const losses = files.flatMap((f) => f.account.losses());
+  const losses = files.flatMap((f) => f.tracker.losses());
   // Losses that the extension makes up for are not reported.
   return { document, manifest, policy, losses: losses.filter((l) => !isCovered(l, same)) };
 }

@@ -3,8 +3,8 @@ import { FUNCTIONS, parse, QueryError } from 'osl-compiler';
 import { report, type SourcePlace } from '../source.js';
 
 /** Thrown if a manifest cannot express an expression; the message says why. */
-export class NoFit extends Error {
-  override readonly name = 'NoFit';
+export class NotExpressible extends Error {
+  override readonly name = 'NotExpressible';
 }
 
 /** Delimits names that replace references. Sources that contain it are refused. */
@@ -21,23 +21,24 @@ export function markOf(name: string): number | null {
   return Number(name.slice(MARK.length));
 }
 
-export function mustBePlain(text: string): void {
-  if (/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/.test(text)) throw new NoFit('it holds a control character');
+export function refuseControlCharacters(text: string): void {
+  if (/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/.test(text))
+    throw new NotExpressible('it holds a control character');
 }
 
 /** Maximum length of an expression, in UTF-16 units, as in a manifest. */
 const LONGEST = 4000;
 
 /** Result of a conversion: a value, or the reason why there is none. */
-export type Fit<T> =
+export type Attempt<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly reason: string };
 
-export function fit<T>(read: () => T): Fit<T> {
+export function attempt<T>(read: () => T): Attempt<T> {
   try {
     return { ok: true, value: read() };
   } catch (error) {
-    if (error instanceof NoFit) return { ok: false, reason: error.message };
+    if (error instanceof NotExpressible) return { ok: false, reason: error.message };
     // Thousands of operators in a row are nested as deeply.
     if (error instanceof RangeError) return { ok: false, reason: 'it is nested too deeply' };
     throw error;
@@ -49,20 +50,20 @@ const ONLY_TARGETS: ReadonlySet<string> = new Set(['targetList', 'limitOption', 
 /**
  * Parses one SQL expression with the compiler's own parser.
  *
- * @throws NoFit for anything else: a list, an alias, a clause, a second statement
+ * @throws NotExpressible for anything else: a list, an alias, a clause, a second statement
  */
 export function parseExpression(text: string): Node {
-  if (text.length > LONGEST) throw new NoFit(`it is longer than ${LONGEST} characters`);
+  if (text.length > LONGEST) throw new NotExpressible(`it is longer than ${LONGEST} characters`);
   const statement = statementOf(`select ${text}\n`);
-  if (!('SelectStmt' in statement)) throw new NoFit('it is no expression');
+  if (!('SelectStmt' in statement)) throw new NotExpressible('it is no expression');
   const select = statement.SelectStmt;
   const extra = Object.entries(select).some(([key, value]) => !ONLY_TARGETS.has(key) && isSet(value));
   const [target, second] = select.targetList ?? [];
   if (extra || target === undefined || second !== undefined || !('ResTarget' in target))
-    throw new NoFit('it is more than one expression');
+    throw new NotExpressible('it is more than one expression');
   const { val, name, indirection } = target.ResTarget;
   if (val === undefined || name !== undefined || indirection !== undefined)
-    throw new NoFit('it is more than one expression');
+    throw new NotExpressible('it is more than one expression');
   return val;
 }
 
@@ -74,7 +75,7 @@ export function statementOf(text: string): Node {
   try {
     return parse(text).node;
   } catch (error) {
-    if (error instanceof QueryError) throw new NoFit(`it does not parse: ${error.message}`);
+    if (error instanceof QueryError) throw new NotExpressible(`it does not parse: ${error.message}`);
     throw error;
   }
 }
@@ -85,7 +86,7 @@ export function tableOfQuery(text: string): readonly string[] | null {
   try {
     statement = statementOf(text);
   } catch (error) {
-    if (error instanceof NoFit) return null;
+    if (error instanceof NotExpressible) return null;
     throw error;
   }
   if (!('SelectStmt' in statement)) return null;

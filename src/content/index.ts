@@ -16,10 +16,9 @@ export { lexicalEmbedder } from './embed/lexical-v1.js';
 export { openEmbedder } from './embed/open.js';
 export { openEmbeddingEndpoint } from './embed/openai.js';
 export { openTransformers } from './embed/transformers.js';
-
-export { type IndexStanding, indexStanding } from './indexer/behind.js';
 export type { IndexProgress, OnIndexProgress } from './indexer/index-facet.js';
 export { type IndexOptions, type IndexSummary, indexFacet } from './indexer/index-facet.js';
+export { type IndexStatus, indexStatus } from './indexer/index-status.js';
 export {
   inverseFrequency,
   lexicalQuery,
@@ -27,8 +26,8 @@ export {
 
 export { TERM_SPACE, type TermCounts, termsOf } from './lexical/terms.js';
 export { countCodePoints, sliceCodePoints } from './offsets.js';
-export type { Duplicate } from './operators/rank.js';
 export { runEncoder } from './operators/run.js';
+export type { Duplicate } from './operators/similarity.js';
 export { compareIds, cosine, type OperatorPassage } from './operators/vectors.js';
 
 export { DETECTOR_NAMES } from './redact/detectors/detectors.js';
@@ -41,7 +40,7 @@ export {
   openStore,
   parseVector,
   prepareContent,
-  settledAt,
+  stableSnapshot,
   storeState,
   vectorText,
 } from './store/control.js';

@@ -6,7 +6,7 @@ export { lexicalEmbedder } from './embed/lexical-v1.js';
 export { type EmbedderSettings, openEmbedder } from './embed/open.js';
 export { serverNamed } from './http.js';
 export { lexicalQuery } from './lexical/bm25.js';
-export { remembering, wordRules } from './lexical/languages/word-rules.js';
+export { cachedRules, wordRules } from './lexical/languages/word-rules.js';
 export { occurrencesOf, termsInSteps, type WrittenTerms, writtenInSteps } from './lexical/terms.js';
 export type { EncoderJob } from './operators/encoder-thread.js';
 export { EncoderEnded, EncoderThread } from './operators/encoder-thread.js';
@@ -16,7 +16,7 @@ export {
   indexedTimes,
   openStore,
   type ServedStore,
-  settledAt,
+  stableSnapshot,
   type TableName,
   vectorText,
 } from './store/control.js';

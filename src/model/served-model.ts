@@ -9,14 +9,14 @@ export interface Model {
 }
 
 /** State in which the newest policy is missing or invalid and the last valid one serves. Times are ms since 1970. */
-export interface KeptPolicy {
+export interface FallbackPolicy {
   readonly since: number;
   /** Nothing serves from then on. */
   readonly until: number;
 }
 
 /** External services of this process: true once one has answered since the start, or if there is none. */
-export interface PartsReached {
+export interface ServicesReached {
   readonly control: boolean;
   /** Store in which gateways count limits together. */
   readonly limits: boolean;

@@ -9,7 +9,7 @@ import { ControlConflict, openControl, shareRevocation, shareVersions } from '..
 import type { ServiceLog } from '../base/log.js';
 import { version } from '../base/package-root.js';
 import { messageOf } from '../base/thrown.js';
-import { RollupStanding } from '../content/rollups/index.js';
+import { RollupMonitor } from '../content/rollups/index.js';
 import type { OpenedEngine } from '../engine/index.js';
 import { createDrafting } from '../model/drafting/index.js';
 import { createPublishing, type PublicationStore } from '../model/versions/index.js';
@@ -256,7 +256,7 @@ async function openedIn(
     ),
   );
   const rollups = closing.add(
-    await new RollupStanding(
+    await new RollupMonitor(
       () => model().manifest,
       reads.readRollupStates,
       (connector, error) =>

@@ -10,7 +10,7 @@ import {
   type RowSecurityStatus,
   rightsKey,
   rowSecurityOf,
-  standingOf,
+  rowSecurityStatus,
 } from '../model/row-security/index.js';
 import type { Model } from '../model/served-model.js';
 import { connectorUrl } from './connector-url.js';
@@ -87,7 +87,7 @@ export async function rowSecurityStanding(
   const survey = await surveyPostgres(url);
   try {
     const design = rowSecurityDesign(connector, survey.report.role, model);
-    return await standingOf(survey.system, design, rowSecurityKey(keys, connector.name));
+    return await rowSecurityStatus(survey.system, design, rowSecurityKey(keys, connector.name));
   } finally {
     survey.close();
   }

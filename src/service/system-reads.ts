@@ -6,7 +6,7 @@ import {
   indexedTimes,
   openStore,
   type ServedStore,
-  settledAt,
+  stableSnapshot,
   type TableName,
 } from '../content/serving.js';
 import type { OpenedEngine, SystemEngine } from '../engine/index.js';
@@ -49,6 +49,6 @@ export function systemReads(databases: ReadonlyMap<string, OpenedEngine>): Syste
       on(facet.connector, (system) => openStore(system, facet, version, embedder, DEFAULT_MIN_LENGTH)),
     readIndexTimes: (connector: string) => on(connector, indexedTimes),
     readSettled: (connector: string, tables: readonly TableName[]) =>
-      on(connector, (system) => settledAt(system, tables)),
+      on(connector, (system) => stableSnapshot(system, tables)),
   });
 }

@@ -9,7 +9,7 @@ import {
   runEncoder,
 } from '../../src/content/index.js';
 import { cluster } from '../../src/content/operators/cluster.js';
-import { classify, dedup, outlier, rank, similarity, tag } from '../../src/content/operators/rank.js';
+import { classify, dedup, outlier, rank, similarity, tag } from '../../src/content/operators/similarity.js';
 import { type ArgumentValues, checkArguments } from '../../src/model/facets/arguments.js';
 import { fc } from '../support/fast-check.js';
 

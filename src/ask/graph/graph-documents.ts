@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { inTurns, mapInSteps } from '../../base/in-turns.js';
 import {
-  chosenOf,
+  chooseObjects,
   domainMapSteps,
   fullViewSteps,
   type GraphView,
   governedViewSteps,
   objectsIn,
   type SchemaChoice,
-  type SchemaWish,
+  type SchemaSelection,
   schemaIndex,
   schemaPart,
   schemaSteps,
@@ -59,8 +59,8 @@ export class GraphDocuments {
     return inTurns(serializeSteps(schemaPart(this.view, chosen, this.#version !== null, indexed)));
   }
 
-  chosen(wish: Extract<SchemaWish, { kind: 'part' }>): SchemaChoice {
-    return chosenOf(this.view, wish, this.#hasDecoder);
+  chosen(wish: Extract<SchemaSelection, { kind: 'part' }>): SchemaChoice {
+    return chooseObjects(this.view, wish, this.#hasDecoder);
   }
 
   /** A page of the schema's index, from its `from`th object. */

@@ -134,11 +134,11 @@ export function answerOf(content: string, { schema }: ChatQuestion): unknown {
 
 /** The schema is then only stated in the prompt. */
 function withoutFormat({ response_format: _, ...body }: ChatBody, { system, user, schema }: ChatQuestion) {
-  const told = `${system}\nThe schema of your answer is ${JSON.stringify(schema)}`;
+  const prompt = `${system}\nThe schema of your answer is ${JSON.stringify(schema)}`;
   return {
     ...body,
     messages: [
-      { role: 'system', content: told },
+      { role: 'system', content: prompt },
       { role: 'user', content: user },
     ],
   };
@@ -255,11 +255,11 @@ export class ChatModel {
       .digest('base64');
   }
 
-  known(key: string): string | null {
+  cachedAnswer(key: string): string | null {
     return this.#answers?.get(key) ?? null;
   }
 
-  keep(key: string, content: string): void {
+  cacheAnswer(key: string, content: string): void {
     this.#answers?.set(key, content);
   }
 }

@@ -139,7 +139,7 @@ class DecodeRun {
       const question = this.#task.question(passage);
       const body = chatBody(this.#model, question);
       const key = this.#model.keyOf(body);
-      const content = this.#model.known(key);
+      const content = this.#model.cachedAnswer(key);
       if (content === null) return [{ index, passage, question, body, key }];
       this.known += 1;
       this.#take(index, answerOf(content, question), passage);
@@ -164,7 +164,7 @@ class DecodeRun {
       );
       this.#failedInRow = 0;
       this.#take(index, answerOf(content, question), passage);
-      this.#model.keep(key, content);
+      this.#model.cacheAnswer(key, content);
     } catch (error) {
       const fault: unknown = this.#signal.aborted ? this.#signal.reason : error;
       if (!(fault instanceof DecoderFailure)) throw fault;

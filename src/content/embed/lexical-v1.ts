@@ -1,4 +1,4 @@
-import { LEXICAL_MODEL } from '../../model/facets/languages.js';
+import { LEXICAL_MODEL } from '../../model/facets/retrieval-options.js';
 import { B, K1 } from '../lexical/bm25.js';
 import { hash32, hashEnd, hashStep, TERM_SPACE } from '../lexical/terms.js';
 import type { Embedder } from './embedder.js';

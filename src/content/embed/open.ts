@@ -1,4 +1,4 @@
-import { isMeaningModel, LEXICAL_MODEL, MEANING_MODELS } from '../../model/facets/languages.js';
+import { isMeaningModel, LEXICAL_MODEL, MEANING_MODELS } from '../../model/facets/retrieval-options.js';
 import type { FacetEmbedding } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import { serverNamed } from '../http.js';
@@ -24,7 +24,7 @@ export interface EmbedderSettings {
 export async function openEmbedder(
   model: string,
   settings: EmbedderSettings,
-  options: FacetEmbedding = AS_IT_IS,
+  options: FacetEmbedding = DEFAULT_EMBEDDING,
 ): Promise<Embedder> {
   if (model === LEXICAL_MODEL) return lexicalEmbedder;
   if (isMeaningModel(model)) {
@@ -36,7 +36,7 @@ export async function openEmbedder(
     const opened = await openTransformers({
       ...settings.transformers,
       model: model.slice(IN_PROCESS.length),
-      ...keptAs(options),
+      ...storageOptions(options),
     });
     return { ...opened, model };
   }
@@ -47,7 +47,7 @@ export async function openEmbedder(
     const { openEmbeddingEndpoint } = await import('./openai.js');
     const { dimensions } = options;
     const wide = dimensions === null ? {} : { dimensions };
-    return openEmbeddingEndpoint({ ...endpoint, ...wide, ...keptAs(options), model });
+    return openEmbeddingEndpoint({ ...endpoint, ...wide, ...storageOptions(options), model });
   }
   throw new ContentError(
     'unknownModel',
@@ -57,14 +57,14 @@ export async function openEmbedder(
 }
 
 /** Settings of a facet without `embedding` options. */
-const AS_IT_IS: FacetEmbedding = Object.freeze({
+const DEFAULT_EMBEDDING: FacetEmbedding = Object.freeze({
   endpoint: null,
   dimensions: null,
   prefixes: null,
   half: false,
 });
 
-function keptAs({ prefixes, half }: FacetEmbedding): Pick<EmbeddingEndpoint, 'prefixes' | 'store'> {
+function storageOptions({ prefixes, half }: FacetEmbedding): Pick<EmbeddingEndpoint, 'prefixes' | 'store'> {
   return {
     ...(prefixes !== null && { prefixes: { document: prefixes.passage, query: prefixes.query } }),
     ...(half && { store: { type: 'halfvec' as const } }),

@@ -18,7 +18,7 @@ import {
 import { bumpEpoch, type IndexRun } from '../store/run.js';
 import { type ChunkedDocument, chunkRows } from './chunks.js';
 import { type Derivation, derivedRows } from './derive.js';
-import { contentHash, type ServedDocument, serveDocument, servedHash, servedId } from './served.js';
+import { contentHash, type ServedDocument, serveDocument, servedHash, servedId } from './served-document.js';
 import type { SourceRow } from './source.js';
 
 /** State shared by the batches of a run. */

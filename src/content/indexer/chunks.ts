@@ -10,7 +10,7 @@ import { termsOf } from '../lexical/terms.js';
 import { CodePoints } from '../offsets.js';
 import type { Redactor } from '../redact/redactor.js';
 import { integersText, vectorText } from '../store/control.js';
-import type { ServedDocument } from './served.js';
+import type { ServedDocument } from './served-document.js';
 
 /** Values of `storeColumns`, in the text format of COPY. */
 export type ChunkRow = readonly (string | null)[];

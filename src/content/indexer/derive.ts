@@ -1,11 +1,11 @@
 import { checkArguments, number } from '../../model/facets/arguments.js';
 import type { DerivedAttributeSettings, Facet } from '../../model/manifest/index.js';
 import type { Embedder } from '../embed/embedder.js';
-import { atLeast, best, type LabelScore, scorer } from '../operators/rank.js';
 import { labelVectors } from '../operators/run.js';
+import { atLeast, best, type LabelScore, scorer } from '../operators/similarity.js';
 import { meanVector, round6 } from '../operators/vectors.js';
 import { type ChunkRow, chunkId } from './chunks.js';
-import type { ServedDocument } from './served.js';
+import type { ServedDocument } from './served-document.js';
 
 /**
  * Number of chunks that attributes are derived from: the first ones, where a text states its topic. Later ones

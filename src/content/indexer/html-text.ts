@@ -15,11 +15,11 @@ export function htmlText(html: string): string {
     }
     parts.push(html.slice(at, open));
     const tag = tagAt(html, open);
-    parts.push(tag.stands);
+    parts.push(tag.replacement);
     at = tag.end;
   }
   parts.push(html.slice(at));
-  return tidied(decoded(parts.join('')));
+  return collapseSpace(decodeEntities(parts.join('')));
 }
 
 const TAG_BEGINS = /^(?:[a-z!?]|\/[a-z])/i;
@@ -35,33 +35,33 @@ const CELLS: ReadonlySet<string> = new Set(['td', 'th']);
 
 interface Tag {
   /** Replacement text. */
-  readonly stands: string;
+  readonly replacement: string;
   readonly end: number;
 }
 
 /** The tag or comment that begins at `open`; a `>` follows it. */
 function tagAt(html: string, open: number): Tag {
-  if (html.startsWith('<!--', open)) return { stands: '', end: behind(html, '-->', open + 4) };
-  const end = behind(html, '>', open);
+  if (html.startsWith('<!--', open)) return { replacement: '', end: endAfter(html, '-->', open + 4) };
+  const end = endAfter(html, '>', open);
   const name = NAME.exec(html.slice(open + 1, Math.min(end, open + 32)))?.[0].toLowerCase() ?? '';
-  if (UNREAD.has(name)) return { stands: '', end: behindClosing(html, name, end) };
-  return { stands: standsFor(name), end };
+  if (UNREAD.has(name)) return { replacement: '', end: endOfElement(html, name, end) };
+  return { replacement: replacementFor(name), end };
 }
 
 /** An unclosed tag extends to the end, as in browsers. */
-function behind(html: string, mark: string, from: number): number {
+function endAfter(html: string, mark: string, from: number): number {
   const at = html.indexOf(mark, from);
   return at < 0 ? html.length : at + mark.length;
 }
 
-function behindClosing(html: string, name: string, from: number): number {
+function endOfElement(html: string, name: string, from: number): number {
   const closing = new RegExp(`</${name}`, 'gi');
   closing.lastIndex = from;
   const found = closing.exec(html);
-  return found === null ? html.length : behind(html, '>', found.index);
+  return found === null ? html.length : endAfter(html, '>', found.index);
 }
 
-function standsFor(name: string): string {
+function replacementFor(name: string): string {
   const plain = name.replace('/', '');
   const heading = /^h([1-6])$/.exec(plain);
   if (heading !== null) return name === plain ? `\n\n${'#'.repeat(Number(heading[1]))} ` : '\n\n';
@@ -95,7 +95,7 @@ const ENTITIES: ReadonlyMap<string, string> = new Map([
   }),
 ]);
 
-function decoded(text: string): string {
+function decodeEntities(text: string): string {
   return text.replace(
     /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z][a-z0-9]{1,7}));/gi,
     (whole, decimal, hex, name) => {
@@ -108,7 +108,7 @@ function decoded(text: string): string {
 }
 
 /** One blank between words, one empty line between blocks. */
-function tidied(text: string): string {
+function collapseSpace(text: string): string {
   const lines = text.split('\n').map((line) => line.replace(/[ \t\r\f\u00a0]+/g, ' ').trim());
   const kept: string[] = [];
   for (const line of lines) if (line !== '' || kept.at(-1) !== '') kept.push(line);

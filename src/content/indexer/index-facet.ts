@@ -27,7 +27,7 @@ import { beginRun, bumpEpoch, type IndexRun } from '../store/run.js';
 import { type IndexContext, indexBatch, removeDocuments } from './batch.js';
 import { lengthOf } from './chunks.js';
 import { derivationsOf } from './derive.js';
-import { serveDocument } from './served.js';
+import { serveDocument } from './served-document.js';
 import { countDocuments, documentPages, someDocuments, type UnreadableDocument } from './source.js';
 
 export interface IndexProgress {

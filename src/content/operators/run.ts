@@ -10,7 +10,7 @@ import {
 } from '../../model/facets/arguments.js';
 import type { Embedder, TextRole } from '../embed/embedder.js';
 import { cluster } from './cluster.js';
-import { classify, dedup, type LabelVectors, outlier, rank, similarity, tag } from './rank.js';
+import { classify, dedup, type LabelVectors, outlier, rank, similarity, tag } from './similarity.js';
 import type { OperatorPassage } from './vectors.js';
 
 /** Texts that an operator compares passages with, to be embedded before it runs. */

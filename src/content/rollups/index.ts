@@ -1,4 +1,4 @@
 /** Rollups: building their tables, and choosing those that queries may use. */
 
 export { type BuiltRollup, buildRollup, type RollupState, readStates } from './build.js';
-export { RollupStanding } from './standing.js';
+export { RollupMonitor } from './monitor.js';

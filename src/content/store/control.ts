@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { fromSql, toSql } from 'pgvector';
 import { sql, sqlName, sqlText } from '../../base/sql.js';
 import type { SystemEngine, SystemQueries } from '../../engine/index.js';
-import { findsByWords } from '../../model/facets/languages.js';
+import { findsByWords } from '../../model/facets/retrieval-options.js';
 import {
   bitsTable,
   derivedTable,
@@ -208,7 +208,7 @@ export async function openStore(
   let state = await storeState(system, facet.name, version);
   if (!isWanted(state)) {
     const next = await storeState(system, facet.name, successorOf(version));
-    if (isWanted(next) && next?.state === 'ready') await succeed(system, facet.name, version);
+    if (isWanted(next) && next?.state === 'ready') await installSuccessor(system, facet.name, version);
     // Also without a successor: another request may just have installed it.
     state = await storeState(system, facet.name, version);
   }
@@ -257,7 +257,7 @@ export function successorOf(version: string): string {
 }
 
 /** Replaces the store by its successor if that is ready. Does nothing if another gateway did so meanwhile. */
-export function succeed(
+export function installSuccessor(
   system: Pick<SystemEngine, 'transaction'>,
   facet: string,
   version: string,
@@ -311,7 +311,7 @@ export interface TableName {
  * rows may change without a transaction of this server; and servers that only imitate Postgres, whose snapshots have
  * an unknown meaning.
  */
-const SETTLED = sql`
+const STABLE_SNAPSHOT = sql`
 select case when pg_catalog.version() ~ '^PostgreSQL [0-9.]+( [(](Debian|PGlite|Ubuntu) [^)]*[)])? on '
              and not pg_catalog.pg_is_in_recovery()
              and not exists (select from pg_catalog.pg_extension e where e.extname = 'citus')
@@ -328,8 +328,14 @@ select case when pg_catalog.version() ~ '^PostgreSQL [0-9.]+( [(](Debian|PGlite|
  * The state of the data as `pg_snapshot` text, if only transactions of this server can change what ordinary roles
  * read in `tables`; otherwise null.
  */
-export async function settledAt(system: SystemQueries, tables: readonly TableName[]): Promise<string | null> {
-  const [row] = await system.query(SETTLED, [tables.map((t) => t.schema), tables.map((t) => t.table)]);
+export async function stableSnapshot(
+  system: SystemQueries,
+  tables: readonly TableName[],
+): Promise<string | null> {
+  const [row] = await system.query(STABLE_SNAPSHOT, [
+    tables.map((t) => t.schema),
+    tables.map((t) => t.table),
+  ]);
   const snapshot = row?.['snapshot'];
   return typeof snapshot === 'string' ? snapshot : null;
 }

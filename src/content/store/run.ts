@@ -43,8 +43,8 @@ export function beginRun(
     const known = await entryOf(tx, facet.name, own);
     const isServedToOthers = known?.state === 'ready' && !fits(known, wanted);
     return isServedToOthers
-      ? goOn(tx, next, await entryOf(tx, facet.name, next), wanted, averageLength)
-      : goOn(tx, own, known, wanted, averageLength);
+      ? continueRun(tx, next, await entryOf(tx, facet.name, next), wanted, averageLength)
+      : continueRun(tx, own, known, wanted, averageLength);
   });
 }
 
@@ -85,7 +85,7 @@ function fits({ fingerprint, settings }: StoredVersion, wanted: RunTarget): bool
 }
 
 /** Takes over the store of `version`, or recreates it if it does not fit. */
-async function goOn(
+async function continueRun(
   tx: SystemQueries,
   version: string,
   known: StoredVersion | null,

@@ -196,7 +196,7 @@ interface RoleVisibility {
 
 const RANK = { aggregates: 1, masked: 2, partly_masked: 3, clear: 4, served: 4 } as const;
 
-const NAMED = 20;
+const MAX_NAMED_SUBJECTS = 20;
 
 /** A manifest and a policy that are, or would be, served together. */
 export interface ManifestAndPolicy {
@@ -208,17 +208,19 @@ export interface ManifestAndPolicy {
 export function accessBetween(before: ManifestAndPolicy, after: ManifestAndPolicy): readonly RoleChange[] {
   const roles = new Set([...before.snapshot.roles.keys(), ...after.snapshot.roles.keys()]);
   return [...roles].flatMap((role): readonly RoleChange[] => {
-    const changes = changesOf(sightsOf(role, before), sightsOf(role, after));
+    const changes = changesOf(visibilitiesOf(role, before), visibilitiesOf(role, after));
     if (changes.length === 0) return [];
     const holders = [before, after].flatMap(({ snapshot }) => [...snapshot.subjects]);
     const subjects = [...new Set(holders.filter(([, s]) => s.ceiling.has(role)).map(([name]) => name))];
-    return [{ role, subjects: { count: subjects.length, first: subjects.slice(0, NAMED) }, changes }];
+    return [
+      { role, subjects: { count: subjects.length, first: subjects.slice(0, MAX_NAMED_SUBJECTS) }, changes },
+    ];
   });
 }
 
-type Sights = ReadonlyMap<string, RoleVisibility>;
+type Visibilities = ReadonlyMap<string, RoleVisibility>;
 
-function changesOf(before: Sights, after: Sights): readonly AccessChange[] {
+function changesOf(before: Visibilities, after: Visibilities): readonly AccessChange[] {
   return [...new Set([...before.keys(), ...after.keys()])]
     .sort()
     .flatMap((object): readonly AccessChange[] => {
@@ -237,13 +239,13 @@ function effectOf(before: number, after: number): AccessChange['effect'] {
   return before < after ? 'gains' : 'loses';
 }
 
-function sightsOf(role: string, { manifest, snapshot }: ManifestAndPolicy): Sights {
+function visibilitiesOf(role: string, { manifest, snapshot }: ManifestAndPolicy): Visibilities {
   if (!snapshot.roles.has(role)) return new Map();
   const access = roleAccess(role, snapshot, manifest.catalog);
   const view = governedView(manifest, access);
   const sights = new Map<string, RoleVisibility>();
   for (const relation of manifest.catalog.relations.values()) {
-    for (const [name, sight] of columnsSeen(relation, manifest, access)) sights.set(name, sight);
+    for (const [name, sight] of columnVisibilities(relation, manifest, access)) sights.set(name, sight);
   }
   for (const { name } of view.metrics) {
     const reads = JSON.stringify(manifest.catalog.metrics.get(name));
@@ -261,7 +263,7 @@ function sightsOf(role: string, { manifest, snapshot }: ManifestAndPolicy): Sigh
   return sights;
 }
 
-function columnsSeen(
+function columnVisibilities(
   relation: Relation,
   { catalog }: Manifest,
   access: Access,

@@ -61,18 +61,18 @@ export function check({ kind, text, placed }: Proposal, model: Model): DraftChec
 
 /** Findings from an error of a compiler. @throws `error` itself if it is of any other kind */
 export function findingsIn(error: unknown, placed: boolean): readonly DraftFinding[] {
-  if (error instanceof ManifestProblems) return error.diagnostics.map((d) => inText(d, placed));
-  if (error instanceof PolicyProblems) return error.problems.map(inPolicy);
+  if (error instanceof ManifestProblems) return error.diagnostics.map((d) => manifestFinding(d, placed));
+  if (error instanceof PolicyProblems) return error.problems.map(policyFinding);
   throw error;
 }
 
-function inText(diagnostic: Diagnostic, placed: boolean): DraftFinding {
+function manifestFinding(diagnostic: Diagnostic, placed: boolean): DraftFinding {
   const { code, severity, path, message, hint, elsewhere = false } = diagnostic;
   const range = placed && !elsewhere ? diagnostic.range : null;
   return { code, severity, document: 'manifest', path, range, message, hint };
 }
 
-function inPolicy({ code, path, message, hint }: PolicyProblem): DraftFinding {
+function policyFinding({ code, path, message, hint }: PolicyProblem): DraftFinding {
   return { code, severity: 'error', document: 'policy', path: pointer(path), range: null, message, hint };
 }
 

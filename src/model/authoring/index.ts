@@ -1,6 +1,5 @@
 /** Checks authors' proposals against the served manifest and the current policy. Stores nothing. */
 
-export { type Otherwise, otherwiseUnder } from './asked-before.js';
 export type { ManifestChange, RoleChange } from './changes.js';
 export {
   check,
@@ -13,9 +12,10 @@ export {
   suggestRelation,
   suggestTerm,
 } from './check.js';
+export { type AccessDifference, accessDifferences } from './earlier-queries.js';
 export {
   compiledPolicy,
   judgePolicy,
   type PolicyJudgement,
 } from './policy.js';
-export { type PublishStep, workedOut } from './step.js';
+export { applyStep, type PublishStep } from './publish-step.js';

@@ -175,7 +175,7 @@ function subjectsBetween(before: PolicySnapshot, after: PolicySnapshot): readonl
   const names = new Set([...before.subjects.keys(), ...after.subjects.keys()]);
   const logins = [loginsOf(before), loginsOf(after)] as const;
   return [...names].flatMap((subject): readonly SubjectChange[] => {
-    const [old, now] = [heldBy(subject, before, logins[0]), heldBy(subject, after, logins[1])];
+    const [old, now] = [rightsOf(subject, before, logins[0]), rightsOf(subject, after, logins[1])];
     const gains = [...now].filter((right) => !old.has(right));
     const loses = [...old].filter((right) => !now.has(right));
     const differs = attributeChanges(subject, before, after);
@@ -214,7 +214,7 @@ function loginsOf({ document }: PolicySnapshot): ReadonlyMap<string, readonly st
   return logins;
 }
 
-function heldBy(
+function rightsOf(
   subject: string,
   { subjects }: PolicySnapshot,
   logins: ReadonlyMap<string, readonly string[]>,

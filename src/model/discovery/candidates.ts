@@ -1,5 +1,5 @@
 import type { TypeName } from 'osl-compiler';
-import { type Manifest, modelNameFrom, tableName, withEnd } from '../manifest/index.js';
+import { type Manifest, modelNameFrom, tableName, withSuffix } from '../manifest/index.js';
 import {
   type ForeignKey,
   modelType,
@@ -27,7 +27,7 @@ export class NameAllocator {
     const longer = modelNameFrom(`${before}_${upstream}`);
     if (this.#take(longer)) return longer;
     for (let n = 2; ; n++) {
-      const numbered = withEnd(longer, `_${n}`);
+      const numbered = withSuffix(longer, `_${n}`);
       if (this.#take(numbered)) return numbered;
     }
   }
@@ -193,14 +193,14 @@ function keyOf(relation: UpstreamRelation): CandidateKey {
 }
 
 /** Points of a declaration, in hundredths. */
-const WORTH = { primary: 85, unique: 70, none: 25, referred: 10, viewNone: 15 } as const;
+const POINTS = { primary: 85, unique: 70, none: 25, referred: 10, viewNone: 15 } as const;
 
 function judgeEntity(relation: UpstreamRelation, key: CandidateKey, referring: number): CandidateRating {
   const isView = relation.kind === 'view' || relation.kind === 'materialized_view';
   const evidence = [KEY_EVIDENCE[key.from](key.columns.join(', '))];
-  let worth: number = key.from === 'none' && isView ? WORTH.viewNone : WORTH[key.from];
+  let worth: number = key.from === 'none' && isView ? POINTS.viewNone : POINTS[key.from];
   if (referring > 0) {
-    worth += WORTH.referred;
+    worth += POINTS.referred;
     evidence.push(`${referring} foreign key${referring === 1 ? ' refers' : 's refer'} to it`);
   }
   if (relation.inherited) evidence.push('tables inherit from it, and their rows are outside its keys');

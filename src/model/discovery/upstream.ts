@@ -58,7 +58,7 @@ export interface ForeignKey {
 }
 
 /** Types that are read as another type of the model. */
-const AS_ANOTHER: ReadonlyMap<number, TypeName> = new Map([
+const READ_AS: ReadonlyMap<number, TypeName> = new Map([
   [19, 'text'], // name
   [1043, 'text'], // varchar
   [1003, 'text[]'],
@@ -79,7 +79,7 @@ export interface ModelledType {
 
 /** Manifest declaration of an upstream column's type, or null if its values cannot even be read as text. */
 export function modelType({ typeOid, modifier, stored, labels }: UpstreamColumn): ModelledType | null {
-  const type = AS_ANOTHER.get(typeOid) ?? typeOfOid(typeOid);
+  const type = READ_AS.get(typeOid) ?? typeOfOid(typeOid);
   if (type !== null && declaredColumn(type) !== null)
     return { type, spelled: spelledColumn(type, typeOid, modifier), stored: null, labels: null };
   if (stored === null) return null;
@@ -91,7 +91,7 @@ export function modelType({ typeOid, modifier, stored, labels }: UpstreamColumn)
 export const MAX_RELATIONS = 10_000;
 
 /** Read-only, with a short lock timeout: a locked catalog must not block the request. */
-const CAREFULLY = sql`
+const READ_SETTINGS = sql`
   set transaction read only;
   set local search_path = pg_catalog;
   set local lock_timeout = '2s';
@@ -198,7 +198,7 @@ export async function readUpstream(
   most: number = MAX_RELATIONS,
 ): Promise<UpstreamSchema> {
   const rows = await system.transaction(async (tx) => {
-    await tx.script(CAREFULLY);
+    await tx.script(READ_SETTINGS);
     return tx.query(RELATIONS, [schemas === null ? null : arrayText(schemas), most + 1, system.reader]);
   });
   const relations = rows.slice(0, most).map((row) => relationOf(row as unknown as UpstreamRow)); // as RELATIONS selects it

@@ -3,14 +3,14 @@ import { QueryError, queryError, ready } from 'osl-compiler';
 import { compileSnapshot } from '../../../policy/index.js';
 import { stackOf } from '../../base/thrown.js';
 import {
+  applyStep,
   judge,
   type ManifestDifference,
   type PublishStep,
   suggestRelation,
   suggestTerm,
-  workedOut,
 } from '../authoring/index.js';
-import { compilePublishable, overOf } from '../manifest/index.js';
+import { compilePublishable, fingerprintsOf } from '../manifest/index.js';
 import type { Model } from '../served-model.js';
 import type {
   BaselineMessage,
@@ -34,12 +34,12 @@ const say = (message: FromDrafter): void => port.postMessage(message);
 const MOST_CHANGES = 20_000;
 
 interface LoadedBaseline {
-  readonly ground: BaselineMessage;
+  readonly source: BaselineMessage;
   readonly model: Model;
 }
 
-let standing: LoadedBaseline | null = null;
-let coming = new Portions();
+let baseline: LoadedBaseline | null = null;
+let incoming = new Portions();
 let answer: Iterator<string> = [][Symbol.iterator]();
 let next: IteratorResult<string> = answer.next();
 
@@ -47,11 +47,11 @@ await ready();
 port.on('message', (message: ToDrafter) => {
   try {
     if (message.kind === 'portion') {
-      coming.add(message.portion);
+      incoming.add(message.portion);
       if (!message.last) return;
-      const whole = coming.whole<BaselineMessage | DraftTask>();
-      coming = new Portions();
-      answer = portionsOf(toldOf(whole));
+      const whole = incoming.whole<BaselineMessage | DraftTask>();
+      incoming = new Portions();
+      answer = portionsOf(replyTo(whole));
       next = answer.next();
     }
     const { value: portion } = next;
@@ -63,11 +63,11 @@ port.on('message', (message: ToDrafter) => {
 });
 say({ kind: 'ready' });
 
-function toldOf(asked: BaselineMessage | DraftTask): DraftReply<DraftTaskResults[DraftTask['kind']]> {
+function replyTo(asked: BaselineMessage | DraftTask): DraftReply<DraftTaskResults[DraftTask['kind']]> {
   try {
-    if (asked.kind !== 'ground') return { told: done(asked, stood(standing)) };
-    standing = standingOn(asked);
-    return { told: null };
+    if (asked.kind !== 'baseline') return { result: runTask(asked, requireBaseline(baseline)) };
+    baseline = loadBaseline(asked);
+    return { result: null };
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;
     const { entry, message, code, sqlstate, http, hint, position, retryAfterSeconds } = error;
@@ -75,24 +75,24 @@ function toldOf(asked: BaselineMessage | DraftTask): DraftReply<DraftTaskResults
   }
 }
 
-function stood(on: LoadedBaseline | null): LoadedBaseline {
+function requireBaseline(on: LoadedBaseline | null): LoadedBaseline {
   if (on === null) throw new TypeError('nothing is served that a draft could be judged against');
   return on;
 }
 
-function standingOn(ground: BaselineMessage): LoadedBaseline {
-  const { manifest } = compilePublishable(ground.base, ground.objects);
-  if (manifest.version !== ground.version) throw new TypeError('another manifest serves than what was sent');
+function loadBaseline(source: BaselineMessage): LoadedBaseline {
+  const { manifest } = compilePublishable(source.base, source.objects);
+  if (manifest.version !== source.version) throw new TypeError('another manifest serves than what was sent');
   const snapshot =
-    ground.policy === null ? null : compileSnapshot(ground.policy, manifest.catalog, manifest.tenant);
-  return { ground, model: { manifest, snapshot } };
+    source.policy === null ? null : compileSnapshot(source.policy, manifest.catalog, manifest.tenant);
+  return { source, model: { manifest, snapshot } };
 }
 
-function done(task: DraftTask, on: LoadedBaseline): DraftTaskResults[DraftTask['kind']] {
+function runTask(task: DraftTask, on: LoadedBaseline): DraftTaskResults[DraftTask['kind']] {
   switch (task.kind) {
     case 'judge': {
       const judgement = judge(task.proposal, on.model);
-      if (judgement.diff !== null) mustBeFew(judgement.diff);
+      if (judgement.diff !== null) checkChangeCount(judgement.diff);
       return judgement;
     }
     case 'step':
@@ -110,20 +110,20 @@ function done(task: DraftTask, on: LoadedBaseline): DraftTaskResults[DraftTask['
 
 function workOutStep(
   step: PublishStep,
-  { ground, model: { manifest, snapshot } }: LoadedBaseline,
+  { source, model: { manifest, snapshot } }: LoadedBaseline,
 ): StepResult {
   if (snapshot === null) throw queryError('noSnapshot', {});
-  const { base, objects } = ground;
-  const worked = workedOut(step, { base, objects, manifest, snapshot });
+  const { base, objects } = source;
+  const worked = applyStep(step, { base, objects, manifest, snapshot });
   if (!worked.ok) return worked;
-  mustBeFew(worked.diff);
+  checkChangeCount(worked.diff);
   const { snapshot: _, ...rest } = worked;
   const published = JSON.stringify(worked.objects) === JSON.stringify(objects);
-  return { ...rest, over: overOf(base, worked.objects), published };
+  return { ...rest, over: fingerprintsOf(base, worked.objects), published };
 }
 
 /** @throws QueryError 54000 */
-function mustBeFew({ changes, access }: ManifestDifference): void {
+function checkChangeCount({ changes, access }: ManifestDifference): void {
   const all = access.reduce((sum, role) => sum + role.changes.length, changes.length);
   if (all > MOST_CHANGES)
     throw queryError('tooLarge', {

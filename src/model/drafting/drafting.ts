@@ -31,7 +31,7 @@ export interface DraftBaseline extends Model {
  */
 export interface DraftCompiler {
   judge(proposal: Proposal, served: DraftBaseline, author: string): Promise<Judgement>;
-  /** Throws as `workedOut`. */
+  /** Throws as `applyStep`. */
   workOut(step: PublishStep, served: DraftBaseline, author: string): Promise<StepResult>;
   suggestRelation(candidate: AdoptionCandidate, served: DraftBaseline, author: string): Promise<Suggestion>;
   suggestTerm(term: string, served: DraftBaseline, author: string): Promise<Suggestion | null>;
@@ -57,16 +57,16 @@ export function createDrafting({ log, deadlineMs = DEADLINE_MS }: DraftingOption
   ): Promise<DraftTaskResults[K]> => {
     if (turns.isFull(author)) throw queryError('rateLimited', { retryAfterSeconds: 1 });
     try {
-      const told = await turns.take(author, () =>
-        thread.ask<DraftReply<DraftTaskResults[K]>>(task, keyOf(served), () => groundOf(served)),
+      const reply = await turns.take(author, () =>
+        thread.ask<DraftReply<DraftTaskResults[K]>>(task, keyOf(served), () => baselineMessage(served)),
       );
-      if ('told' in told) return told.told;
-      const { entry, message, ...fields } = told.error;
+      if ('result' in reply) return reply.result;
+      const { entry, message, ...fields } = reply.error;
       throw new QueryError(entry as ErrorName, message, fields); // as the thread caught it
     } catch (error) {
       if (!(error instanceof DraftingEnded)) throw error;
       log.error('a draft was not judged', { author, task: task.kind, reason: error.message });
-      throw toldOf(error, deadlineMs);
+      throw toAuthorError(error, deadlineMs);
     }
   };
   const drafting: DraftCompiler = {
@@ -93,12 +93,12 @@ function numberOf(objects: FragmentDocument): number {
   return known;
 }
 
-function groundOf({ manifest, snapshot, base, objects }: DraftBaseline): BaselineMessage {
+function baselineMessage({ manifest, snapshot, base, objects }: DraftBaseline): BaselineMessage {
   const policy = snapshot?.document ?? null;
-  return { kind: 'ground', version: manifest.version, base, objects, policy };
+  return { kind: 'baseline', version: manifest.version, base, objects, policy };
 }
 
-function toldOf({ why, message }: DraftingEnded, deadlineMs: number): Error {
+function toAuthorError({ why, message }: DraftingEnded, deadlineMs: number): Error {
   switch (why) {
     case 'late':
       return queryError('draftTooCostly', { what: `it takes more than ${deadlineMs} ms` });
@@ -125,7 +125,7 @@ export class DraftingEnded extends Error {
 }
 
 /** Time limit for starting the thread and compiling the served model: as long as the server's own start. */
-const GROUND_MS = 120_000;
+const BASELINE_MS = 120_000;
 const MEMORY_MB = 1_024;
 
 /**
@@ -136,21 +136,21 @@ export class DraftingThread {
   readonly #deadlineMs: number;
   #worker: Worker | null = null;
   #ready: Promise<void> = Promise.resolve();
-  #ground: string | null = null;
+  #baseline: string | null = null;
 
   constructor(deadlineMs: number) {
     this.#deadlineMs = deadlineMs;
   }
 
   /** Result of `task` against the baseline, sent first unless the thread has `key`. Rejects with DraftingEnded. */
-  async ask<T>(task: DraftTask, key: string, ground: () => BaselineMessage): Promise<T> {
+  async ask<T>(task: DraftTask, key: string, baseline: () => BaselineMessage): Promise<T> {
     try {
       const worker = this.#worker ?? this.#start();
       await this.#ready;
-      if (this.#ground !== key) {
-        this.#ground = null;
-        await exchange(worker, ground(), GROUND_MS);
-        this.#ground = key;
+      if (this.#baseline !== key) {
+        this.#baseline = null;
+        await exchange(worker, baseline(), BASELINE_MS);
+        this.#baseline = key;
       }
       return await exchange<T>(worker, task, this.#deadlineMs);
     } catch (error) {
@@ -162,7 +162,7 @@ export class DraftingThread {
   async close(): Promise<void> {
     const worker = this.#worker;
     this.#worker = null;
-    this.#ground = null;
+    this.#baseline = null;
     await worker?.terminate();
   }
 
@@ -171,7 +171,7 @@ export class DraftingThread {
       maxOldGenerationSizeMb: MEMORY_MB,
     });
     this.#worker = worker;
-    this.#ready = draftingAnswer(worker, GROUND_MS, (message) =>
+    this.#ready = draftingAnswer(worker, BASELINE_MS, (message) =>
       message.kind === 'ready' ? { value: undefined } : null,
     );
     this.#ready.catch(() => undefined); // reported by `ask`
@@ -209,7 +209,7 @@ function draftingAnswer<T>(
 
 /** Documents of the served model, which the thread compiles and keeps for later tasks. */
 export interface BaselineMessage {
-  readonly kind: 'ground';
+  readonly kind: 'baseline';
   readonly version: string;
   /** Document of the manifest file. */
   readonly base: ManifestDocument;
@@ -247,7 +247,7 @@ export type StepResult =
 
 /** A result, or the catalogue error for the author. */
 export type DraftReply<T> =
-  | { readonly told: T }
+  | { readonly result: T }
   | { readonly error: QueryErrorFields & { readonly entry: string } };
 
 /** A portion of a `BaselineMessage` or a `DraftTask`, or a request for the next portion of the answer. */

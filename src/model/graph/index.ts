@@ -1,4 +1,6 @@
 /** The semantic graph as one reader may see it: schema, domain map, resolver. */
+
+export { fullView, fullViewSteps, governedFacets, governedView, governedViewSteps } from './build-view.js';
 export { discoveredIn, domainMapSteps } from './domain-map.js';
 export { entityExamples, metricExamples } from './language.js';
 export {
@@ -15,12 +17,12 @@ export {
 export { type Match, type Resolution, resolve, resolveSteps } from './resolve.js';
 export { type SchemaDocument, schemaSteps } from './schema.js';
 export {
-  chosenOf,
+  chooseObjects,
   MOST_NAMES,
   SCHEMA_PARTS,
   type SchemaChoice,
   type SchemaPart,
-  type SchemaWish,
+  type SchemaSelection,
   schemaIndex,
   schemaPart,
 } from './schema-part.js';
@@ -33,4 +35,3 @@ export {
   visibilities,
   widestVisibility,
 } from './view.js';
-export { fullView, fullViewSteps, governedFacets, governedView, governedViewSteps } from './visible.js';

@@ -114,7 +114,7 @@ function joined(joins: Joins): string {
 export function formEntries(view: GraphView): readonly FormEntry[] {
   const { entities, facets, metrics, features, joins } = view;
   const links = view.links.filter((l) => l.followed);
-  const told = new Set(facets.map((f) => f.entity));
+  const described = new Set(facets.map((f) => f.entity));
   return [
     {
       name: 'structured',
@@ -163,7 +163,7 @@ export function formEntries(view: GraphView): readonly FormEntry[] {
         'evidence is the passages about the entity, as JSON; derived attributes were taken from them.',
         'Either needs a list of keys.',
       ],
-      examples: first(entities, (e) => (told.has(e.name) ? jointExample(e) : null)),
+      examples: first(entities, (e) => (described.has(e.name) ? jointExample(e) : null)),
     },
     {
       name: 'cross_modal',
@@ -219,7 +219,7 @@ export function entityExamples(entity: EntityView, facets: readonly FacetView[])
 /** Null if the reader cannot refer to rows by a key of one column. */
 export function jointExample(entity: EntityView): string | null {
   const [key, ...more] = keyOf(entity) ?? [];
-  const value = key === undefined ? null : made(key.type);
+  const value = key === undefined ? null : exampleLiteral(key.type);
   if (key === undefined || more.length > 0 || value === null) return null;
   const name = identifier(key.name);
   const content = [...entity.derived.map((d) => identifier(d.name)), 'evidence'].join(', ');
@@ -255,7 +255,7 @@ export function traverseExampleIn(view: GraphView): (link: LinkView) => string |
   return ({ name, from: left, to: right }) => {
     const anchor = keyOf(entities.get(left.entity));
     const target = keyOf(entities.get(right.entity));
-    const values = (anchor ?? []).flatMap((c) => made(c.type) ?? []);
+    const values = (anchor ?? []).flatMap((c) => exampleLiteral(c.type) ?? []);
     if (anchor === null || target === null || values.length < anchor.length) return null;
     const ends = `anchor => ${quoteLiteral(left.entity)}, target => ${quoteLiteral(right.entity)}`;
     const walk = `TRAVERSE(${ends}, keys => (${values.join(', ')}), via => ${quoteLiteral(name)})`;
@@ -284,7 +284,7 @@ function keyOf(entity: EntityView | undefined): readonly ColumnView[] | null {
 }
 
 /** A literal of a key type; null for other types. */
-function made(type: TypeName): string | null {
+function exampleLiteral(type: TypeName): string | null {
   switch (type) {
     case 'text':
     case 'bpchar':

@@ -15,7 +15,7 @@ export type SchemaPart = (typeof SCHEMA_PARTS)[number];
 export const MOST_NAMES = 50;
 
 /** Requested part of the schema: members by name, whole lists, or a page of the index from object `from` on. */
-export type SchemaWish =
+export type SchemaSelection =
   | {
       readonly kind: 'part';
       readonly names: readonly string[] | null;
@@ -40,9 +40,9 @@ export interface SchemaChoice {
 /** Maximum number of unknown names that are compared with all others: each comparison scans the whole view. */
 const MOST_COMPARED = 3;
 
-export function chosenOf(
+export function chooseObjects(
   view: GraphView,
-  { names, parts }: Extract<SchemaWish, { kind: 'part' }>,
+  { names, parts }: Extract<SchemaSelection, { kind: 'part' }>,
   hasDecoder: boolean,
 ): SchemaChoice {
   const wanted = names === null ? null : new Set(names.map((name) => name.toLowerCase()));

@@ -13,7 +13,7 @@ import type { ServiceLog } from '../../base/log.js';
 import { StartProblem } from '../../base/start-problem.js';
 import { shapeCheck } from '../manifest/schema/check.js';
 import { closed, DRAFT, some } from '../manifest/schema/parts.js';
-import { parseSource, raise, readText } from '../manifest/source.js';
+import { parseSource, readText, throwProblems } from '../manifest/source.js';
 import { type FetchDocument, fetchDocument, isFetchable, type KeyTimes, RemoteKeys } from './remote-keys.js';
 
 export interface Issuers {
@@ -27,15 +27,15 @@ export interface Issuers {
   /** Fetches all keys that are not loaded yet. */
   begin(): void;
   /** Keys in files count as loaded. */
-  readonly reached: IssuersReached;
+  readonly reached: IssuerAvailability;
   /** Fetched key sets, by their configuration. */
   readonly remote: ReadonlyMap<string, RemoteKeys>;
 }
 
 /** Share of issuers whose keys are loaded. */
-export type IssuersReached = 'all' | 'some' | 'none';
+export type IssuerAvailability = 'all' | 'some' | 'none';
 
-interface KnownIssuer {
+interface ConfiguredIssuer {
   readonly config: IssuerConfig;
   readonly keys: KeySource;
 }
@@ -77,19 +77,19 @@ export function openIssuers(
   const keysOf = (config: IssuerConfig): KeySource => {
     const { keys, algorithms } = config;
     if (keys.kind === 'files')
-      return among(configuredKeys({ keys: keys.files.flatMap(parts.keysIn) }), algorithms);
+      return withAlgorithms(configuredKeys({ keys: keys.files.flatMap(parts.keysIn) }), algorithms);
     const name = JSON.stringify([config.names[0], keys, algorithms]);
-    const known = remote.get(name) ?? before.remote.get(name) ?? fetched(config, keys, parts);
+    const known = remote.get(name) ?? before.remote.get(name) ?? remoteKeysOf(config, keys, parts);
     remote.set(name, known);
     return known;
   };
   const known = configs.map((config) => Object.freeze({ config, keys: keysOf(config) }));
-  const byName = (tokens: IssuerConfig['tokens']): ReadonlyMap<unknown, KnownIssuer> =>
+  const byName = (tokens: IssuerConfig['tokens']): ReadonlyMap<unknown, ConfiguredIssuer> =>
     new Map(
       known.filter((i) => i.config.tokens === tokens).flatMap((i) => i.config.names.map((n) => [n, i])),
     );
-  const identity = new Map([...byName('identity')].map(([name, issuer]) => [name, believed(issuer)]));
-  const actor = new Map([...byName('actor')].map(([name, issuer]) => [name, trusted(issuer)]));
+  const identity = new Map([...byName('identity')].map(([name, issuer]) => [name, identityIssuer(issuer)]));
+  const actor = new Map([...byName('actor')].map(([name, issuer]) => [name, actorIssuer(issuer)]));
   return Object.freeze({
     configs,
     remote,
@@ -109,17 +109,17 @@ export function openIssuers(
   });
 }
 
-function believed({ config, keys }: KnownIssuer): IdentityIssuer {
+function identityIssuer({ config, keys }: ConfiguredIssuer): IdentityIssuer {
   const { names, audiences, clients, skewSeconds, maxLifetimeSeconds } = config;
   return Object.freeze({ issuers: names, audiences, clients, skewSeconds, maxLifetimeSeconds, keys });
 }
 
-function trusted({ config, keys }: KnownIssuer): TrustedIssuer {
+function actorIssuer({ config, keys }: ConfiguredIssuer): TrustedIssuer {
   const { names, audiences, skewSeconds } = config;
   return Object.freeze({ issuers: names, audiences, skewSeconds, keys });
 }
 
-function among(source: KeySource, algorithms: IssuerConfig['algorithms']): KeySource {
+function withAlgorithms(source: KeySource, algorithms: IssuerConfig['algorithms']): KeySource {
   const takes = (algorithm: TokenAlgorithm): boolean => algorithms.some((known) => known === algorithm);
   return Object.freeze({
     candidates: (algorithm: TokenAlgorithm, kid: string | null) =>
@@ -127,7 +127,7 @@ function among(source: KeySource, algorithms: IssuerConfig['algorithms']): KeySo
   });
 }
 
-function fetched(config: IssuerConfig, keys: RemoteConfig, parts: IssuersParts): RemoteKeys {
+function remoteKeysOf(config: IssuerConfig, keys: RemoteConfig, parts: IssuersParts): RemoteKeys {
   const { fetch = fetchDocument, log, onChange } = parts;
   return new RemoteKeys({
     issuer: config.names[0] ?? '',
@@ -289,7 +289,7 @@ const DAY_SECONDS = 86_400;
 /** Reads the issuers file. @throws ManifestProblems if its shape is wrong, StartProblem if its content is */
 export async function loadIssuers(file: string): Promise<readonly IssuerConfig[]> {
   const source = parseSource(await readText(file), file);
-  raise(source, shape(source.value));
+  throwProblems(source, shape(source.value));
   const { issuers } = source.value as { readonly issuers: readonly IssuerDocument[] }; // the schema has just checked it
   const configs = issuers.map((document) => configOf(document, dirname(file)));
   const names = configs.flatMap((config) => config.names);

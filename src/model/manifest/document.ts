@@ -1,5 +1,5 @@
 import type { Features, Grain, Joins } from 'osl-compiler';
-import type { Language } from '../facets/languages.js';
+import type { Language } from '../facets/retrieval-options.js';
 
 /** A manifest as its YAML states it, after the schema check. References are not resolved yet. */
 export interface ManifestDocument {

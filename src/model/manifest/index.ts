@@ -17,7 +17,7 @@ export {
   loadManifest,
   loadPolicyDocument,
   manifestShape,
-  OutsidePublishing,
+  NotPublishable,
   type Publishable,
   parseFragment,
   parseManifest,
@@ -57,18 +57,18 @@ export {
   systemUrlVariable,
   tableName,
   urlVariable,
-  withEnd,
+  withSuffix,
 } from './name.js';
 export type { FragmentDocument } from './overlay.js';
 export {
   conflictsBetween,
   EMPTY_OVERLAY,
+  fingerprintsOf,
   memberAt,
   type Overlay,
-  overOf,
   pathsIn,
-  shrunk,
+  withoutPublished,
 } from './overlay.js';
 export { MANIFEST_SCHEMA } from './schema/manifest.js';
 export { POLICY_SCHEMA } from './schema/policy.js';
-export { parseSource, raise, readText as readManifestText, type YamlSource } from './source.js';
+export { parseSource, readText as readManifestText, throwProblems, type YamlSource } from './source.js';

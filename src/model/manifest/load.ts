@@ -17,17 +17,17 @@ import {
   conflictsBetween,
   type FragmentDocument,
   fragmentProblems,
-  grow,
   type Overlay,
   otherColumns,
   PUBLISHED_SECTIONS,
   withFragment,
   withOverlay,
+  withPublished,
 } from './overlay.js';
 import { shapeCheck } from './schema/check.js';
 import { MANIFEST_SCHEMA } from './schema/manifest.js';
 import { POLICY_SCHEMA } from './schema/policy.js';
-import { parseSource, placedIn, raise, readText, toDiagnostics, type YamlSource } from './source.js';
+import { locateIn, parseSource, readText, throwProblems, toDiagnostics, type YamlSource } from './source.js';
 
 /** Shape faults of a policy; empty if it is a `PolicyDocument`. */
 export const policyShape = shapeCheck(POLICY_SCHEMA);
@@ -56,8 +56,8 @@ export function parseManifest(text: string, file: string): Manifest {
  */
 export function parseFragment(text: string, file: string, base: ManifestDocument): Manifest {
   const source = parseSource(text, file);
-  raise(source, fragmentProblems(source.value));
-  return placedIn(source, () => compileFrom(source, withFragment(base, source.value)));
+  throwProblems(source, fragmentProblems(source.value));
+  return locateIn(source, () => compileFrom(source, withFragment(base, source.value)));
 }
 
 /** A policy file: its document, and ranges in the file. */
@@ -89,7 +89,7 @@ export async function loadPolicyDocument(
 /** Parses the text of a policy; diagnostics name it `file`. Throws as `loadPolicyDocument`. */
 export function parsePolicyDocument(text: string, file: string): PolicyFile {
   const source = parseSource(text, file);
-  raise(source, policyShape(source.value));
+  throwProblems(source, policyShape(source.value));
   return Object.freeze({
     file,
     text,
@@ -113,7 +113,7 @@ export const manifestShape = shapeCheck(MANIFEST_SCHEMA);
 
 /** `document` as a manifest, if its shape is right. @throws ManifestProblems, located in `source` */
 export function checkShape(source: YamlSource, document: unknown): ManifestDocument {
-  raise(source, manifestShape(document));
+  throwProblems(source, manifestShape(document));
   // The schema has just checked the shape that the type states.
   return document as ManifestDocument;
 }
@@ -122,7 +122,7 @@ export function checkShape(source: YamlSource, document: unknown): ManifestDocum
 export function compileFrom(source: YamlSource, document: unknown): Manifest {
   const compiled = compileManifest(checkShape(source, document));
   if (!compiled.ok) {
-    raise(source, compiled.problems);
+    throwProblems(source, compiled.problems);
     throw new TypeError('a manifest that does not compile has problems');
   }
   return compiled.manifest;
@@ -186,7 +186,7 @@ export interface Publishable {
  * Compiles `base` with `objects` and, over both, the members of a fragment's text. Throws as `parseFragment`.
  *
  * @param served `base` and `objects` combined
- * @throws OutsidePublishing if the fragment contains more than may be published
+ * @throws NotPublishable if the fragment contains more than may be published
  */
 export function parsePublishable(
   text: string,
@@ -195,12 +195,12 @@ export function parsePublishable(
   served: ManifestDocument,
 ): Publishable {
   const source = parseSource(text, 'fragment');
-  raise(source, fragmentProblems(source.value));
-  outsidePublishing(source.value, served);
-  placedIn(source, () => checkShape(source, withFragment(served, source.value)));
+  throwProblems(source, fragmentProblems(source.value));
+  checkPublishable(source.value, served);
+  locateIn(source, () => checkShape(source, withFragment(served, source.value)));
   const fragment = source.value as FragmentDocument; // just checked as part of a manifest
-  outsidePublishing(fragment, served, base);
-  return placedIn(source, () => layerOver(source, base, grow(base, objects, fragment)));
+  checkPublishable(fragment, served, base);
+  return locateIn(source, () => layerOver(source, base, withPublished(base, objects, fragment)));
 }
 
 /** Compiles objects that were compiled before, perhaps over another file. */
@@ -213,8 +213,8 @@ function layerOver(source: YamlSource, base: ManifestDocument, objects: Fragment
 }
 
 /** A fragment contains parts that only the manifest file may declare. */
-export class OutsidePublishing extends Error {
-  override readonly name = 'OutsidePublishing';
+export class NotPublishable extends Error {
+  override readonly name = 'NotPublishable';
   /** The part that it would change, in the manifest's words. */
   readonly what: string;
 
@@ -228,41 +228,37 @@ export class OutsidePublishing extends Error {
  * Refuses a fragment that would change anything but objects and the tables that they use: a connector, an allowlist,
  * a tenant, a system table, or the model server of a facet if no served facet has that server.
  *
- * @throws OutsidePublishing
+ * @throws NotPublishable
  */
-export function outsidePublishing(
-  fragment: unknown,
-  served: ManifestDocument,
-  base?: ManifestDocument,
-): void {
+export function checkPublishable(fragment: unknown, served: ManifestDocument, base?: ManifestDocument): void {
   const parts = membersOf(fragment);
   for (const section of parts.keys()) {
     if (section !== 'connectors' && !PUBLISHED_SECTIONS.some((s) => s === section))
-      throw new OutsidePublishing(`\`${shown(section)}\``);
+      throw new NotPublishable(`\`${shown(section)}\``);
   }
   for (const [name, connector] of membersOf(parts.get('connectors'))) {
     const known = membersOf(membersOf(served.connectors).get(name));
-    if (known.size === 0) throw new OutsidePublishing(`connector \`${shown(name)}\``);
+    if (known.size === 0) throw new NotPublishable(`connector \`${shown(name)}\``);
     for (const [member, value] of membersOf(connector)) {
       if (member !== 'tables' && JSON.stringify(value) !== JSON.stringify(known.get(member)))
-        throw new OutsidePublishing(`\`${shown(member)}\` of connector \`${shown(name)}\``);
+        throw new NotPublishable(`\`${shown(member)}\` of connector \`${shown(name)}\``);
     }
     const declared = membersOf(known.get('tables'));
     for (const table of membersOf(membersOf(connector).get('tables')).keys()) {
       if (isOwn(table) && !declared.has(table))
-        throw new OutsidePublishing(`what is known of table \`${shown(table)}\`, which is the system's own`);
+        throw new NotPublishable(`what is known of table \`${shown(table)}\`, which is the system's own`);
     }
   }
   const servers = new Set([...membersOf(served.facets).values()].map(serverOf));
   for (const [name, facet] of membersOf(parts.get('facets'))) {
     const server = serverOf(facet);
     if (server !== null && !servers.has(server))
-      throw new OutsidePublishing(`the server of the model of facet \`${shown(name)}\``);
+      throw new NotPublishable(`the server of the model of facet \`${shown(name)}\``);
   }
   if (base === undefined) return;
   const [column] = otherColumns(base, fragment as FragmentDocument); // callers that pass `base` have checked its shape
   if (column !== undefined)
-    throw new OutsidePublishing(
+    throw new NotPublishable(
       `the type or label of column \`${shown(column)}\`, which the manifest file declares`,
     );
 }

@@ -1,5 +1,5 @@
 import type { Catalog, Column, ColumnForm, Rollup } from 'osl-compiler';
-import type { Language } from '../facets/languages.js';
+import type { Language } from '../facets/retrieval-options.js';
 import type { Composition, EmbeddingProtocol, ManifestDocument, RerankProtocol } from './document.js';
 
 /** A compiled manifest: frozen, and equal for equal documents. */

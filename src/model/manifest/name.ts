@@ -50,7 +50,7 @@ export function modelNameFrom(text: string): string {
 }
 
 /** `name` with the suffix `end`, truncated to fit. */
-export function withEnd(name: string, end: string): string {
+export function withSuffix(name: string, end: string): string {
   return `${cut(name, LONGEST - Buffer.byteLength(end))}${end}`;
 }
 

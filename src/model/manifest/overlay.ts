@@ -42,7 +42,7 @@ export function withOverlay(base: ManifestDocument, objects: FragmentDocument): 
 }
 
 /** Objects after `fragment` is published too, without those that equal the file's. */
-export function grow(
+export function withPublished(
   base: ManifestDocument,
   objects: FragmentDocument,
   fragment: FragmentDocument,
@@ -60,7 +60,7 @@ export function grow(
 }
 
 /** `objects` without the members at `paths`, and without tables that no remaining object uses. */
-export function shrunk(objects: FragmentDocument, paths: ReadonlySet<string>): FragmentDocument {
+export function withoutPublished(objects: FragmentDocument, paths: ReadonlySet<string>): FragmentDocument {
   const out: PlainDocument = Object.create(null);
   for (const section of PUBLISHED_SECTIONS) {
     const kept = Object.entries(membersIn(objects, section)).filter(
@@ -92,7 +92,7 @@ export function memberAt(document: FragmentDocument | ManifestDocument, path: st
 }
 
 /** Fingerprints of the file's members at the places of `objects`. */
-export function overOf(base: ManifestDocument, objects: FragmentDocument): Overlay['over'] {
+export function fingerprintsOf(base: ManifestDocument, objects: FragmentDocument): Overlay['over'] {
   return plain(pathsIn(objects).map((path) => [path, fingerprint(memberAt(base, path))])) as Overlay['over'];
 }
 

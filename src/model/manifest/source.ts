@@ -23,7 +23,7 @@ import {
   type UnplacedDiagnostic,
 } from './diagnostic.js';
 import { simpleYaml } from './simple-yaml.js';
-import { plainValue } from './value.js';
+import { plainValue } from './yaml-value.js';
 
 /** In bytes. A manifest of 10,000 entities has about 10 MiB. */
 const LARGEST_FILE = 32 * 1024 * 1024;
@@ -79,12 +79,12 @@ export function parseSource(text: string, file: string): YamlSource {
   const parts = parseParts(text, file);
   const { value, problems } = plainValue(parts.document);
   const source = new ParsedSource(file, text, value, parts);
-  raise(source, problems);
+  throwProblems(source, problems);
   return source;
 }
 
 /** Runs `compile`; marks diagnostics outside of `source` as `elsewhere`. */
-export function placedIn<T>(source: YamlSource, compile: () => T): T {
+export function locateIn<T>(source: YamlSource, compile: () => T): T {
   try {
     return compile();
   } catch (error) {
@@ -106,7 +106,7 @@ function names(value: unknown, [section, name]: Path): boolean {
 }
 
 /** @throws ManifestProblems if there is a problem */
-export function raise(source: YamlSource, problems: readonly UnplacedDiagnostic[]): void {
+export function throwProblems(source: YamlSource, problems: readonly UnplacedDiagnostic[]): void {
   if (problems.length > 0) throw new ManifestProblems(toDiagnostics(source, problems), source.text);
 }
 

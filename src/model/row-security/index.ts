@@ -2,5 +2,5 @@
 export { type RowSecurity, rowSecurityOf } from './design.js';
 export { SCHEMA, SETTING } from './functions.js';
 export { RightsSigner, type RightsSource, rightsKey, signedRights } from './rights.js';
-export { CannotWrite, clearingScript, rowSecurityScript, writeRowSecurity } from './script.js';
-export { type RowSecurityStatus, standingOf } from './standing.js';
+export { clearingScript, MissingPrivilege, rowSecurityScript, writeRowSecurity } from './script.js';
+export { type RowSecurityStatus, rowSecurityStatus } from './status.js';

@@ -163,25 +163,25 @@ export const DIGEST = sql`encode(sha256(convert_to(concat_ws(' ', p.polcmd, p.po
                    pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)), 'UTF8')), 'hex')`;
 
 /** A role lacks a privilege to write; the message names both. */
-export class CannotWrite extends Error {}
+export class MissingPrivilege extends Error {}
 
 /**
  * Installs `design` in one transaction, with the rights of the tables' owner. What was installed before is replaced.
  *
- * @throws CannotWrite; UpstreamFailure, and nothing is changed then
+ * @throws MissingPrivilege; UpstreamFailure, and nothing is changed then
  */
 export async function writeRowSecurity(
   door: SystemEngine,
   design: RowSecurity,
   key: Uint8Array,
 ): Promise<void> {
-  await mayWrite(door, design);
+  await checkPrivileges(door, design);
   await door.transaction(async (tx) => {
     for (const statement of rowSecurityScript(design, key)) await tx.script(statement);
   });
 }
 
-async function mayWrite(door: SystemEngine, { tables, role }: RowSecurity): Promise<void> {
+async function checkPrivileges(door: SystemEngine, { tables, role }: RowSecurity): Promise<void> {
   const [row] = await door.query(
     sql`select pg_catalog.has_database_privilege(current_database(), 'CREATE') as creates,
             array(select n.nspname || '.' || c.relname
@@ -196,12 +196,12 @@ async function mayWrite(door: SystemEngine, { tables, role }: RowSecurity): Prom
   );
   const [guarded] = Array.isArray(row?.['guarded']) ? row['guarded'].map(String) : [];
   if (guarded !== undefined) {
-    throw new CannotWrite(
+    throw new MissingPrivilege(
       `row security of another gateway, for role ${guarded}, stands in this database; \`osl row-security --drop\` ends it`,
     );
   }
   const others = Array.isArray(row?.['others']) ? row['others'].map(String) : [];
   const who = `role "${door.reader}"`;
-  if (others.length > 0) throw new CannotWrite(`${who} does not own ${others.slice(0, 5).join(', ')}`);
-  if (row?.['creates'] !== true) throw new CannotWrite(`${who} may not make the schema ${SCHEMA}`);
+  if (others.length > 0) throw new MissingPrivilege(`${who} does not own ${others.slice(0, 5).join(', ')}`);
+  if (row?.['creates'] !== true) throw new MissingPrivilege(`${who} may not make the schema ${SCHEMA}`);
 }

@@ -19,6 +19,7 @@ import {
   type ChatEndpoint,
   ContentError,
   type ContentErrorName,
+  cachedRules,
   type Embedder,
   type EmbedderSettings,
   EncoderEnded,
@@ -30,7 +31,6 @@ import {
   MOST_WORK,
   occurrencesOf,
   openEmbedder,
-  remembering,
   type TableName,
   termsInSteps,
   vectorText,
@@ -164,7 +164,7 @@ export function contentPlane(
       const { language } = facetNamed(name);
       if (language !== null && text.length > LONGEST_OF_A_LANGUAGE)
         throw queryError('tooLarge', { what: 'the length of `query`', limit: LONGEST_OF_A_LANGUAGE });
-      const words = remembering(await wordRules(language));
+      const words = cachedRules(await wordRules(language));
       const terms = await inTurns(termsInSteps(text, words));
       const { ids } = terms;
       const wanted = new Set(ids);

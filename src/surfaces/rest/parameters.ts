@@ -1,13 +1,13 @@
 import type { FastifyRequest } from 'fastify';
 import { queryError } from 'osl-compiler';
-import { MOST_NAMES, SCHEMA_PARTS, type SchemaPart, type SchemaWish } from '../../model/graph/index.js';
+import { MOST_NAMES, SCHEMA_PARTS, type SchemaPart, type SchemaSelection } from '../../model/graph/index.js';
 import { malformed, shownName, termIn, unknownName } from './request-errors.js';
 
 /** Parameters that select a part of the schema; each is a comma-separated list in a URL. */
 export const SCHEMA_PARAMETERS = ['names', 'parts', 'index', 'from'] as const;
 
 /** Requested part of the schema; null for all of it. @throws QueryError E0511 */
-export function schemaSelection(given: Readonly<Partial<Record<string, unknown>>>): SchemaWish | null {
+export function schemaSelection(given: Readonly<Partial<Record<string, unknown>>>): SchemaSelection | null {
   const { names: wantedNames, parts: wantedParts } = given;
   const names = wantedNames === undefined ? null : listOf('names', wantedNames);
   const parts = wantedParts === undefined ? null : listOf('parts', wantedParts).map(partNamed);

@@ -3,13 +3,13 @@ import type { PublishingParts } from '../../ask/authoring/publish.js';
 import type { AnswerParts, DecidingParts, RunningParts } from '../../ask/index.js';
 import type { Probes } from '../../ask/request/probes.js';
 import type { AccessRequestParts } from '../../ask/why/request-access.js';
-import type { KeptPolicy, PartsReached } from '../../model/served-model.js';
+import type { FallbackPolicy, ServicesReached } from '../../model/served-model.js';
 import type { TokenParts } from './routes/token.js';
 
 /** State of the service for `/health` and `/ready`. */
 export interface HealthParts extends Pick<DecidingParts, 'model'>, Pick<RunningParts, 'engines'> {
-  keptPolicy(): KeptPolicy | null;
-  reached(): PartsReached;
+  keptPolicy(): FallbackPolicy | null;
+  reached(): ServicesReached;
   readonly audit: Pick<AuditLog, 'stats'>;
   /** False if other processes of the server are not ready. */
   steady(): boolean;

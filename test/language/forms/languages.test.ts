@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t from 'tap';
 import { sql } from '../../../src/base/sql.js';
-import { LANGUAGES, type Language } from '../../../src/model/facets/languages.js';
+import { LANGUAGES, type Language } from '../../../src/model/facets/retrieval-options.js';
 import { parseManifest } from '../../../src/model/manifest/index.js';
 import { indexContent } from '../../../src/service/indexing/index-content.js';
 import { settingsFrom } from '../../../src/service/settings.js';

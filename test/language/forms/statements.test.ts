@@ -1,6 +1,6 @@
 import t from 'tap';
 import { generatedSql, sql } from '../../../src/base/sql.js';
-import { lexicalQuery, settledAt, termsOf } from '../../../src/content/index.js';
+import { lexicalQuery, stableSnapshot, termsOf } from '../../../src/content/index.js';
 import type { SystemEngine } from '../../../src/engine/index.js';
 import { NOTES as ARTICLES, articlesWorld, type Note } from './articles.js';
 import { startForms } from './fixture.js';
@@ -153,9 +153,9 @@ t.test('the lexical lane', async (t) => {
       create table press.child () inherits (press.parent);
     `);
     const article = { schema: 'press', table: 'article' };
-    t.type(await settledAt(system, [article]), 'string');
+    t.type(await stableSnapshot(system, [article]), 'string');
     for (const table of ['seen', 'guarded', 'parent', 'nothing'])
-      t.equal(await settledAt(system, [article, { schema: 'press', table }]), null, table);
+      t.equal(await stableSnapshot(system, [article, { schema: 'press', table }]), null, table);
   });
 });
 

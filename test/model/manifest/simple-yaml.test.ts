@@ -4,7 +4,7 @@ import t from 'tap';
 import { parseDocument } from 'yaml';
 import { manifestYaml, policyYaml } from '../../../bench/scale/generate.js';
 import { simpleYaml } from '../../../src/model/manifest/simple-yaml.js';
-import { plainValue } from '../../../src/model/manifest/value.js';
+import { plainValue } from '../../../src/model/manifest/yaml-value.js';
 import { fc } from '../../support/fast-check.js';
 
 /** What the full parser says; null where it refuses. */

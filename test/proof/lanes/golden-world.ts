@@ -1,6 +1,6 @@
 import type { Column, ComputedColumn, Metric, Relation, RelationAccess } from 'osl-compiler';
 import { stringify } from 'yaml';
-import { definitionOfSpan } from '../../../src/model/graph/visible.js';
+import { definitionOfSpan } from '../../../src/model/graph/build-view.js';
 import type { Caller } from '../../support/frontends.js';
 import { CALLERS, CATALOG, grantParts, MASKS } from '../golden/catalog.js';
 

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { yieldToOthers } from '../../../base/threads/thread.js';
 import { messageOf } from '../../../base/thrown.js';
-import type { MeaningModel } from '../../../model/facets/languages.js';
+import type { MeaningModel } from '../../../model/facets/retrieval-options.js';
 import { ContentError } from '../../content-error.js';
 import { cut } from '../embedder.js';
 import { ngramVector } from '../lexical-v1.js';

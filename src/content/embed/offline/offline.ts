@@ -2,7 +2,7 @@ import type { Worker } from 'node:worker_threads';
 import { answerOf } from '../../../base/threads/thread.js';
 import { startThread } from '../../../base/threads/thread.js';
 import { FairSlots } from '../../../base/threads/fair-slots.js';
-import type { MeaningModel } from '../../../model/facets/languages.js';
+import type { MeaningModel } from '../../../model/facets/retrieval-options.js';
 import { ContentError } from '../../content-error.js';
 import type { Embedder } from '../embedder.js';
 import { lexicalEmbedder, NGRAM_DIMENSIONS } from '../lexical-v1.js';

@@ -1,5 +1,5 @@
 import { ANY_LANGUAGE, type WordRules, withoutAccents } from '../../../base/text/terms.js';
-import type { StemmedLanguage } from '../../../model/facets/languages.js';
+import type { StemmedLanguage } from '../../../model/facets/retrieval-options.js';
 
 interface StemmerModule {
   readonly stemmer: (word: string) => string;
@@ -16,7 +16,7 @@ interface StemmedLexicon {
   readonly stemmer: () => Promise<StemmerModule>;
   readonly stopWords: () => Promise<StopWordsModule>;
   /** Normalizes spellings that the stemmer does not know. */
-  readonly spelled?: (lower: string) => string;
+  readonly normalized?: (lower: string) => string;
 }
 
 const LATIN = /\p{Script=Latin}/u;
@@ -27,7 +27,7 @@ const SOURCES: Readonly<Record<StemmedLanguage, StemmedLexicon>> = {
     script: /\p{Script=Arabic}/u,
     stemmer: () => import('@orama/stemmers/arabic'),
     stopWords: () => import('@orama/stopwords/arabic'),
-    spelled: withoutMarks,
+    normalized: withoutMarks,
   },
   armenian: {
     script: /\p{Script=Armenian}/u,
@@ -68,7 +68,7 @@ const SOURCES: Readonly<Record<StemmedLanguage, StemmedLexicon>> = {
     script: /\p{Script=Greek}/u,
     stemmer: () => import('@orama/stemmers/greek'),
     stopWords: () => import('@orama/stopwords/greek'),
-    spelled: (lower) => withoutMarks(lower).replaceAll('ς', 'σ'),
+    normalized: (lower) => withoutMarks(lower).replaceAll('ς', 'σ'),
   },
   hindi: {
     script: DEVANAGARI,
@@ -115,13 +115,13 @@ const SOURCES: Readonly<Record<StemmedLanguage, StemmedLexicon>> = {
     stemmer: () => import('@orama/stemmers/romanian'),
     stopWords: () => import('@orama/stopwords/romanian'),
     // Both were written with a cedilla before Unicode had them with a comma.
-    spelled: (lower) => lower.replaceAll('ș', 'ş').replaceAll('ț', 'ţ'),
+    normalized: (lower) => lower.replaceAll('ș', 'ş').replaceAll('ț', 'ţ'),
   },
   russian: {
     script: /\p{Script=Cyrillic}/u,
     stemmer: () => import('@orama/stemmers/russian'),
     stopWords: () => import('@orama/stopwords/russian'),
-    spelled: (lower) => lower.replaceAll('ё', 'е'),
+    normalized: (lower) => lower.replaceAll('ё', 'е'),
   },
   spanish: {
     script: LATIN,
@@ -153,16 +153,16 @@ const LONGEST_STEMMED = 64;
  * endings by their accents, but people also type without.
  */
 export async function stemmedWords(language: StemmedLanguage): Promise<WordRules> {
-  const { script, spelled = same, ...source } = SOURCES[language];
+  const { script, normalized = same, ...source } = SOURCES[language];
   const [{ stemmer }, { stopwords }] = await Promise.all([source.stemmer(), source.stopWords()]);
-  const listed = stopwords.map((word) => spelled(word.normalize('NFKC').toLowerCase()));
+  const listed = stopwords.map((word) => normalized(word.normalize('NFKC').toLowerCase()));
   const stops = new Set([...listed, ...listed.map(withoutAccents)]);
   const stemOf = (word: string): string =>
     word.length > LONGEST_STEMMED ? withoutAccents(word) : withoutAccents(stemmer(word));
   return Object.freeze({
     termsOf(lower: string) {
       if (!script.test(lower)) return ANY_LANGUAGE.termsOf(lower);
-      const word = spelled(lower);
+      const word = normalized(lower);
       if (stops.has(word)) return [];
       const [accented, plain] = [stemOf(word), withoutAccents(word)];
       const bare = plain === word ? accented : stemOf(plain);

@@ -1,12 +1,12 @@
 import { ANY_LANGUAGE, UNSPACED, type WordRules } from '../../../base/text/terms.js';
-import type { UnspacedLanguage } from '../../../model/facets/languages.js';
+import type { UnspacedLanguage } from '../../../model/facets/retrieval-options.js';
 
 interface UnspacedLexicon {
   /** BCP 47 tag. */
   readonly locale: string;
   readonly stopWords: () => Promise<{ readonly stopwords: readonly string[] }>;
   /** False for words without meaning that are on no list. */
-  readonly says: (word: string) => boolean;
+  readonly hasMeaning: (word: string) => boolean;
 }
 
 /** Particles, prepositions, pronouns and auxiliaries of Thai; the package has no list of them. */
@@ -18,18 +18,18 @@ const SOURCES: Readonly<Record<UnspacedLanguage, UnspacedLexicon>> = {
   chinese: {
     locale: 'zh',
     stopWords: () => import('@orama/stopwords/mandarin'),
-    says: () => true,
+    hasMeaning: () => true,
   },
   japanese: {
     locale: 'ja',
     stopWords: () => import('@orama/stopwords/japanese'),
     // A single letter of Hiragana is a particle, or the end of a verb.
-    says: (word) => !/^\p{Script=Hiragana}$/u.test(word),
+    hasMeaning: (word) => !/^\p{Script=Hiragana}$/u.test(word),
   },
   thai: {
     locale: 'th',
     stopWords: async () => ({ stopwords: THAI_STOP_WORDS.split(' ') }),
-    says: () => true,
+    hasMeaning: () => true,
   },
 };
 
@@ -38,13 +38,13 @@ const PIECE = 500;
 
 /** Splits runs of letters into words by ICU's dictionary and removes stop words; there is no stemming. */
 export async function unspacedWords(language: UnspacedLanguage): Promise<WordRules> {
-  const { locale, says, stopWords } = SOURCES[language];
+  const { locale, hasMeaning, stopWords } = SOURCES[language];
   const { stopwords } = await stopWords();
   const stops = new Set(stopwords.map((word) => word.normalize('NFKC').toLowerCase()));
   const segmenter = new Intl.Segmenter(locale, { granularity: 'word' });
   return Object.freeze({
     termsOf(lower: string) {
-      if (stops.has(lower) || !says(lower)) return [];
+      if (stops.has(lower) || !hasMeaning(lower)) return [];
       return UNSPACED.test(lower) ? [lower, ...partsOf(lower)] : ANY_LANGUAGE.termsOf(lower);
     },
     *cut(run: string) {

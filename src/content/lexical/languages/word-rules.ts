@@ -1,5 +1,5 @@
 import { ANY_LANGUAGE, type WordRules } from '../../../base/text/terms.js';
-import { isUnspaced, type Language } from '../../../model/facets/languages.js';
+import { isUnspaced, type Language } from '../../../model/facets/retrieval-options.js';
 
 /** Incremented whenever words become other terms: by these rules, or by the packages of stemmers and stop words. */
 const READING = 1;
@@ -24,7 +24,7 @@ async function openRules(language: Language): Promise<WordRules> {
 }
 
 /** The same rules with a cache, for one query over many passages. */
-export function remembering(rules: WordRules): WordRules {
+export function cachedRules(rules: WordRules): WordRules {
   if (rules === ANY_LANGUAGE) return rules;
   const known = new Map<string, readonly string[]>();
   return {

@@ -19,11 +19,11 @@ import { derivedOf, withComputed } from './computed.js';
 import { connectorsOf } from './connectors.js';
 import { facetRelations, facetStores, facetsOf } from './facets.js';
 import { bridgesOf, columnNamed, edgesOf, entityNamed, relationshipsOf } from './links.js';
-import { checkMetricTexts, metricsOf, oneSpelling } from './metrics.js';
+import { checkMetricTexts, checkSpelling, metricsOf } from './metrics.js';
+import { membersOf, Problems } from './problems.js';
 import { rawTablesOf } from './raw-sql.js';
 import { relationsOf } from './relations.js';
 import { cacheRuleOf, rollupsOf } from './rollups.js';
-import { membersOf, Problems } from './scope.js';
 
 /** The frozen manifest, or all faults in the document's meaning. */
 export type CompileResult =
@@ -42,7 +42,7 @@ export function compileManifest(document: ManifestDocument): CompileResult {
   const edges = edgesOf(relationships, bridges);
   const relations = withComputed(document, plain, edges, problems);
   const metrics = metricsOf(document, relations, edges, problems);
-  oneSpelling(document.facets, 'facets', problems);
+  checkSpelling(document.facets, 'facets', problems);
   const derived = derivedOf(document, relations, problems);
   const rerankers = rerankersOf(document);
   const rollups = rollupsOf(document, relations, connectors, problems);

@@ -10,8 +10,8 @@ import { checkArguments, InvalidArgument } from '../../facets/arguments.js';
 import { CODES, type Path } from '../diagnostic.js';
 import type { DerivedDocument, ManifestDocument } from '../document.js';
 import { type DerivedAttributeSettings, frozenMap } from '../manifest.js';
+import { membersOf, type Problems, type RelationMap } from './problems.js';
 import { RESERVED } from './relations.js';
-import { membersOf, type Problems, type RelationMap } from './scope.js';
 
 /** Maximum number of computed columns of one entity, which bounds the cost of selecting all of them. */
 const MOST_COMPUTED = 200;

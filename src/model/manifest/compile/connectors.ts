@@ -8,7 +8,7 @@ import type {
 } from '../document.js';
 import { type Connector, type DeclaredTableColumn, frozenMap, type Table } from '../manifest.js';
 import { tableNamed } from '../name.js';
-import { membersOf, type Problems, perhaps } from './scope.js';
+import { membersOf, type Problems, suggestion } from './problems.js';
 
 export function connectorsOf(document: ManifestDocument, problems: Problems): ReadonlyMap<string, Connector> {
   return frozenMap(
@@ -102,7 +102,8 @@ function tableColumnOf(
   const declared = declaredColumn(document.type);
   if (declared === null) {
     const length = document.type.includes('(') ? 'a length or precision that the type has' : null;
-    const hint = length ?? perhaps(document.type, SCALAR_TYPES) ?? `known types: ${SCALAR_TYPES.join(', ')}`;
+    const hint =
+      length ?? suggestion(document.type, SCALAR_TYPES) ?? `known types: ${SCALAR_TYPES.join(', ')}`;
     problems.add(CODES.unknownType, [...path, 'type'], `type \`${document.type}\` is not known`, hint);
   }
   return Object.freeze({

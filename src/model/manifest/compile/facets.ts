@@ -1,6 +1,6 @@
 import { type Column, columnOf, type FacetStore, OPERATORS, type Relation } from 'osl-compiler';
 import { checkArguments, InvalidArgument } from '../../facets/arguments.js';
-import { findsByWords, LEXICAL_MODEL } from '../../facets/languages.js';
+import { findsByWords, LEXICAL_MODEL } from '../../facets/retrieval-options.js';
 import {
   bitsTable,
   derivedTable,
@@ -23,8 +23,8 @@ import {
 } from '../manifest.js';
 import { sourceOf } from './connectors.js';
 import { entityNamed, mustMatch } from './links.js';
-import { columnsOf, declared } from './relations.js';
-import { membersOf, type Problems } from './scope.js';
+import { membersOf, type Problems } from './problems.js';
+import { columnsOf, declaredColumnNamed } from './relations.js';
 
 const DEFAULT_MAX_CHARS = 1200;
 const DEFAULT_OVERLAP_CHARS = 150;
@@ -103,7 +103,7 @@ function facetColumns(
   problems: Problems,
 ): FacetColumns | null {
   const one = (key: 'entity_key' | 'document_id' | 'text'): Column | null => {
-    const column = declared(f[key], [...path, key], table, problems);
+    const column = declaredColumnNamed(f[key], [...path, key], table, problems);
     if (column === null) return null;
     const { name, type, stored, sensitivity, nullable } = column;
     if (stored !== null) {

@@ -2,7 +2,7 @@ import { type Column, columnOf, type Edge, isInteger, type Relation } from 'osl-
 import { CODES, type Path } from '../diagnostic.js';
 import type { EndDocument, ManifestDocument, SideDocument } from '../document.js';
 import { type Bridge, type BridgeSide, frozenMap, type LinkEnd, type Relationship } from '../manifest.js';
-import { membersOf, type Problems, type RelationMap } from './scope.js';
+import { membersOf, type Problems, type RelationMap } from './problems.js';
 
 /** Entity named at `path`; null after a reported problem. A bridge is not an entity. */
 export function entityNamed(

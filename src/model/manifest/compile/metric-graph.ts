@@ -10,7 +10,7 @@ import {
   type SimpleMetric,
 } from 'osl-compiler';
 import { CODES, type Path } from '../diagnostic.js';
-import type { Problems } from './scope.js';
+import type { Problems } from './problems.js';
 
 /** Maximum number of simple and cumulative metrics in one metric; a chain of sums doubles with each step. */
 const MOST_LEAVES = 100;
@@ -147,7 +147,9 @@ function resolvedConversion(
 ): ResolvedMetric | null {
   const [base, later] = inputs.map((i) => i.metric);
   const joined =
-    base === undefined || later === undefined ? null : joinedConversion(metric, base, later, graph, problems);
+    base === undefined || later === undefined
+      ? null
+      : resolveConversion(metric, base, later, graph, problems);
   return joined === null
     ? null
     : { metric: joined, entities: new Set([joined.entity]), leaves: 2, cumulative: true };
@@ -180,7 +182,7 @@ export interface MetricRelations {
 }
 
 /** `metric` with the entities of its events and the columns on which they are joined; null if it is invalid. */
-export function joinedConversion(
+export function resolveConversion(
   metric: ConversionMetric,
   base: Metric,
   later: Metric,
@@ -241,7 +243,7 @@ function linkedBy(
   graph: MetricRelations,
 ): readonly SameColumns[] | string {
   if (entity === '') return [];
-  const [from, to] = [base, later].map((m) => waysTo(entity, m.entity, graph));
+  const [from, to] = [base, later].map((m) => pathsTo(entity, m.entity, graph));
   for (const [ways, { entity: side }] of [
     [from, base],
     [to, later],
@@ -264,7 +266,7 @@ function linkedBy(
 }
 
 /** Each way from a row of `side` to its row of `entity`: columns of `side` by key columns of `entity`. */
-function waysTo(
+function pathsTo(
   entity: string,
   side: string,
   { relations, edges }: MetricRelations,

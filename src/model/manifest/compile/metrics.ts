@@ -21,7 +21,7 @@ import type { ManifestDocument, MetricDocument, MetricInputDocument, NamedMember
 import { frozenMap } from '../manifest.js';
 import { entityNamed } from './links.js';
 import { resolvedMetrics } from './metric-graph.js';
-import { membersOf, type Problems } from './scope.js';
+import { membersOf, type Problems } from './problems.js';
 
 /** Expressions stay text; the compiler's binder interprets them. */
 export function metricsOf(
@@ -30,7 +30,7 @@ export function metricsOf(
   edges: readonly Edge[],
   problems: Problems,
 ): ReadonlyMap<string, Metric> {
-  oneSpelling(document.metrics, 'metrics', problems);
+  checkSpelling(document.metrics, 'metrics', problems);
   const declared = new Map<string, Metric>();
   const broken = new Set<string>();
   for (const [name, m] of membersOf(document.metrics)) {
@@ -191,7 +191,11 @@ function windowOf(text: string) {
 }
 
 /** Names that differ only in case would be one name in SQL. */
-export function oneSpelling(part: NamedMembers<unknown> | undefined, key: string, problems: Problems): void {
+export function checkSpelling(
+  part: NamedMembers<unknown> | undefined,
+  key: string,
+  problems: Problems,
+): void {
   const seen = new Map<string, string>();
   for (const [name] of membersOf(part)) {
     const before = seen.get(name.toLowerCase());

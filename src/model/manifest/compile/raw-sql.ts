@@ -4,7 +4,7 @@ import type { ManifestDocument } from '../document.js';
 import { type Connector, frozenMap } from '../manifest.js';
 import { tableName } from '../name.js';
 import { sourceOf, type TableSource } from './connectors.js';
-import type { Problems } from './scope.js';
+import type { Problems } from './problems.js';
 
 /**
  * Allowlist of raw SQL: tables by `schema.table`, each with the one entity or bridge that governs it. Without one a

@@ -9,7 +9,7 @@ import type {
 } from '../document.js';
 import type { Connector, DeclaredTableColumn, Table } from '../manifest.js';
 import { sourceOf } from './connectors.js';
-import { membersOf, type Problems, perhaps } from './scope.js';
+import { membersOf, type Problems, suggestion } from './problems.js';
 
 /** Entities, then bridges, in file order; key domains are added later. A relation without a source is left out. */
 export function relationsOf(
@@ -173,7 +173,7 @@ export function columnsOf(
       );
     }
     const physical = column.column ?? name;
-    const upstream = declared(
+    const upstream = declaredColumnNamed(
       physical,
       column.column === undefined ? at : [...at, 'column'],
       table,
@@ -225,7 +225,7 @@ function columnFrom(
 }
 
 /** Column that the connector declares as `physical`; null after a reported problem. */
-export function declared(
+export function declaredColumnNamed(
   physical: string,
   path: Path,
   table: Table,
@@ -234,7 +234,7 @@ export function declared(
   const column = table.columns.get(physical);
   if (column !== undefined) return column;
   const hint =
-    perhaps(physical, table.columns.keys()) ??
+    suggestion(physical, table.columns.keys()) ??
     `declare its type under tables.${table.schema}.${table.table}.columns`;
   const message = `column \`${physical}\` of \`${table.schema}.${table.table}\` has no declared type`;
   problems.add(CODES.undeclaredColumn, path, message, hint);

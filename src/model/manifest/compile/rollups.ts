@@ -17,7 +17,7 @@ import {
 import { CODES, type Path } from '../diagnostic.js';
 import type { CacheDocument, ManifestDocument, RollupDocument } from '../document.js';
 import { type CacheRule, type Connector, frozenMap, type RollupFacts } from '../manifest.js';
-import { membersOf, type Problems } from './scope.js';
+import { membersOf, type Problems } from './problems.js';
 
 /** Schema of rollups, in the database of the entity; owned by the gateway. */
 export const ROLLUP_SCHEMA = 'osl_rollups';
@@ -148,7 +148,7 @@ function queryOf(
     ...dimensions.map(quoted),
     ...(period === null ? [] : [`${period} AS ${quoteIdentifier(ROLLUP_TIME)}`]),
     `count(*) AS ${quoteIdentifier(ROLLUP_ROWS)}`,
-    ...measures.flatMap((column, i) => keptOf(quoted(column), kept[i])),
+    ...measures.flatMap((column, i) => aggregatesOf(quoted(column), kept[i])),
   ];
   const keys = [
     ...dimensions.flatMap((c) => (c.type === 'text' ? [quoted(c), `${quoted(c)} COLLATE "C"`] : [quoted(c)])),
@@ -158,7 +158,7 @@ function queryOf(
   return keys.length === 0 ? from : `${from} GROUP BY ${keys.join(', ')}`;
 }
 
-function keptOf(column: string, measure: RollupMeasure | undefined): readonly string[] {
+function aggregatesOf(column: string, measure: RollupMeasure | undefined): readonly string[] {
   if (measure === undefined) return [];
   const { count, sum, min, max } = measure;
   return (

@@ -1,6 +1,6 @@
 import type { AnySchemaObject, ErrorObject, ValidateFunction } from 'ajv';
 import { buildCheck, checkOf, type Dialect } from '../../../base/checks.js';
-import { perhaps } from '../compile/scope.js';
+import { suggestion } from '../compile/problems.js';
 import { CODES, type Path, steps, type UnplacedDiagnostic } from '../diagnostic.js';
 
 const DIALECT: Dialect = {
@@ -48,7 +48,7 @@ function unknownKey(path: Path, key: string, known: readonly string[]): Unplaced
     onKey: true,
     code: CODES.unknownKey,
     message: `unknown key ${quoted(key)}`,
-    hint: perhaps(key, known) ?? others,
+    hint: suggestion(key, known) ?? others,
   };
 }
 
@@ -94,7 +94,7 @@ function wrongType(path: Path, error: ErrorObject): UnplacedDiagnostic {
 
 function notAllowed(path: Path, error: ErrorObject): UnplacedDiagnostic {
   const choice = error.keyword === 'enum' ? texts(error.params['allowedValues']) : [];
-  const near = typeof error.data === 'string' ? perhaps(error.data, choice) : null;
+  const near = typeof error.data === 'string' ? suggestion(error.data, choice) : null;
   return {
     path,
     code: error.keyword === 'pattern' ? CODES.badName : CODES.notAllowed,

@@ -1,5 +1,5 @@
 import { declaredColumn, FEATURES, GRAINS, SCALAR_TYPES, STORED_PATTERN } from 'osl-compiler';
-import { LANGUAGES } from '../../facets/languages.js';
+import { LANGUAGES } from '../../facets/retrieval-options.js';
 import { MODEL_NAME, TABLE_PART } from '../name.js';
 import {
   closed,

@@ -2,7 +2,7 @@ import { nearest, type Relation } from 'osl-compiler';
 import { CODES, type Path, type UnplacedDiagnostic } from '../diagnostic.js';
 
 /** "perhaps you meant …", or null if no candidate is near. */
-export function perhaps(name: string, candidates: Iterable<string>): string | null {
+export function suggestion(name: string, candidates: Iterable<string>): string | null {
   // A manifest may contain text of any length in place of a name.
   const near = nearest(name.slice(0, LONGEST_NAME), candidates);
   return near === null ? null : `perhaps you meant \`${near}\``;
@@ -25,7 +25,7 @@ export class Problems {
   /** Reports that `name` is no declared `what`, and suggests the nearest of `known`. */
   unknown(path: Path, what: string, name: string, known: Iterable<string>): void {
     // Later problems are not shown, so they need no suggestion.
-    const hint = this.#list.length < 100 ? perhaps(name, known) : null;
+    const hint = this.#list.length < 100 ? suggestion(name, known) : null;
     this.add(CODES.unknownReference, path, `${what} \`${name}\` is not declared`, hint);
   }
 

@@ -8,12 +8,12 @@ import {
   type Manifest,
   type ManifestDocument,
   memberAt,
-  OutsidePublishing,
+  NotPublishable,
   type Overlay,
   type Publishable,
   parsePublishable,
   pathsIn,
-  shrunk,
+  withoutPublished,
 } from '../manifest/index.js';
 import { type DraftFinding, differenceTo, findingsIn, type ManifestDifference } from './check.js';
 
@@ -50,21 +50,21 @@ export type StepOutcome =
  * @throws QueryError E2101 for what cannot be published, E1001 for unknown objects, E4090 for objects in a wrong
  * state
  */
-export function workedOut(step: PublishStep, ground: PublishedState): StepOutcome {
+export function applyStep(step: PublishStep, state: PublishedState): StepOutcome {
   try {
-    const { objects, manifest } = compileStep(step, ground);
-    const snapshot = compileSnapshot(ground.snapshot.document, manifest.catalog, manifest.tenant);
-    const { manifest: before, snapshot: policy } = ground;
+    const { objects, manifest } = compileStep(step, state);
+    const snapshot = compileSnapshot(state.snapshot.document, manifest.catalog, manifest.tenant);
+    const { manifest: before, snapshot: policy } = state;
     const diff = differenceTo({ manifest, snapshot }, { manifest: before, snapshot: policy });
     return { ok: true, objects, manifest, snapshot, diff };
   } catch (error) {
-    if (error instanceof OutsidePublishing) throw queryError('notPublishable', { what: error.what });
+    if (error instanceof NotPublishable) throw queryError('notPublishable', { what: error.what });
     return { ok: false, findings: findingsIn(error, step.action === 'publish' && step.placed) };
   }
 }
 
-function compileStep(step: PublishStep, ground: PublishedState): Publishable {
-  const { base, objects, manifest } = ground;
+function compileStep(step: PublishStep, state: PublishedState): Publishable {
+  const { base, objects, manifest } = state;
   switch (step.action) {
     case 'publish':
       return parsePublishable(step.text, base, objects, manifest.document);
@@ -74,11 +74,11 @@ function compileStep(step: PublishStep, ground: PublishedState): Publishable {
     }
     case 'withdraw': {
       const published = new Set(pathsIn(objects));
-      for (const path of step.paths) mayBeWithdrawn(path, published, ground);
-      return compilePublishable(base, shrunk(objects, new Set(step.paths)));
+      for (const path of step.paths) checkWithdrawal(path, published, state);
+      return compilePublishable(base, withoutPublished(objects, new Set(step.paths)));
     }
     case 'rollback':
-      mayComeBack(step.to, base);
+      checkRollback(step.to, base);
       return compilePublishable(base, step.to.objects);
     default: {
       const unknown: never = step;
@@ -105,7 +105,7 @@ function markDeprecated(
 }
 
 /** Refuses objects that were not published, and those not deprecated yet, unless the file declares them too. */
-function mayBeWithdrawn(
+function checkWithdrawal(
   path: string,
   published: ReadonlySet<string>,
   { base, manifest }: PublishedState,
@@ -120,7 +120,7 @@ function mayBeWithdrawn(
   });
 }
 
-function mayComeBack(to: Overlay, base: ManifestDocument): void {
+function checkRollback(to: Overlay, base: ManifestDocument): void {
   const [conflict] = conflictsBetween(base, to);
   if (conflict === undefined) return;
   throw queryError('wrongState', {

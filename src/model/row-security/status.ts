@@ -14,7 +14,7 @@ export interface RowSecurityStatus {
 }
 
 /** Compares the installed row security with `design`, as the governed role; reads no row. Throws UpstreamFailure. */
-export function standingOf(
+export function rowSecurityStatus(
   door: SystemEngine,
   design: RowSecurity,
   key: Uint8Array,
@@ -38,7 +38,7 @@ export function standingOf(
   });
 }
 
-interface StandingRelation {
+interface InstalledRelation {
   readonly name: string;
   /** True if it can have policies. */
   readonly bears: boolean;
@@ -50,7 +50,7 @@ interface StandingRelation {
 async function relationsIn(
   tx: SystemQueries,
   design: RowSecurity,
-): Promise<ReadonlyMap<string, StandingRelation>> {
+): Promise<ReadonlyMap<string, InstalledRelation>> {
   const rows = await tx.query(
     sql`select n.nspname || '.' || c.relname as name, c.relkind in ('r', 'p') as bears, c.relrowsecurity as guarded,
             pg_has_role(current_user, c.relowner, 'USAGE') as owned,
@@ -63,7 +63,7 @@ async function relationsIn(
     [namesOf(design)],
   );
   return new Map(
-    rows.map((row): [string, StandingRelation] => {
+    rows.map((row): [string, InstalledRelation] => {
       const name = String(row['name']);
       const columns = Array.isArray(row['columns']) ? row['columns'].map(String) : [];
       const flag = (column: string): boolean => row[column] === true;
@@ -76,7 +76,7 @@ function namesOf({ tables, closed }: RowSecurity): readonly string[] {
   return [...tables.keys(), ...closed.map((t) => `${t.schema}.${t.table}`)];
 }
 
-interface StandingPolicy {
+interface InstalledPolicy {
   readonly name: string;
   readonly permissive: boolean;
   /** True if it decides which rows the governed role reads. */
@@ -88,7 +88,7 @@ interface StandingPolicy {
 async function policiesOn(
   tx: SystemQueries,
   design: RowSecurity,
-): Promise<ReadonlyMap<string, readonly StandingPolicy[]>> {
+): Promise<ReadonlyMap<string, readonly InstalledPolicy[]>> {
   const rows = await tx.query(
     sql`select n.nspname || '.' || c.relname as relation, p.polname as name, p.polpermissive as permissive,
             p.polcmd in ('r', '*') and (0 = any (p.polroles) or exists (
@@ -98,11 +98,11 @@ async function policiesOn(
       where n.nspname || '.' || c.relname = any ($1)`,
     [namesOf(design)],
   );
-  const found = new Map<string, StandingPolicy[]>();
+  const found = new Map<string, InstalledPolicy[]>();
   for (const row of rows) {
     const relation = String(row['relation']);
     const [comment = '', digest = ''] = splitLast(String(row['comment'] ?? ''));
-    const policy: StandingPolicy = {
+    const policy: InstalledPolicy = {
       name: String(row['name']),
       permissive: row['permissive'] === true,
       applies: row['applies'] === true,
@@ -121,8 +121,8 @@ function splitLast(words: string): readonly string[] {
 function tableFaults(
   name: string,
   table: GuardedTable,
-  relation: StandingRelation | undefined,
-  policies: readonly StandingPolicy[],
+  relation: InstalledRelation | undefined,
+  policies: readonly InstalledPolicy[],
   version: string,
 ): readonly string[] {
   if (relation === undefined) return [`there is no table ${name}`];
@@ -138,8 +138,8 @@ function tableFaults(
 
 function policyFaults(
   name: string,
-  { guarded }: StandingRelation,
-  policies: readonly StandingPolicy[],
+  { guarded }: InstalledRelation,
+  policies: readonly InstalledPolicy[],
   version: string,
 ): readonly string[] {
   const rows = policies.find((p) => p.name === ROWS_POLICY);
@@ -159,7 +159,7 @@ function policyFaults(
     : [];
 }
 
-function closedFaults(relation: StandingRelation | undefined): readonly string[] {
+function closedFaults(relation: InstalledRelation | undefined): readonly string[] {
   const [column] = relation?.columns ?? [];
   return relation === undefined || column === undefined
     ? []

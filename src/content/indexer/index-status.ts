@@ -4,18 +4,18 @@ import type { DeclaredFacetVersion, Facet, Manifest } from '../../model/manifest
 import { openRedactors } from '../redact/redactors.js';
 import { DEFAULT_MIN_LENGTH, type StoreState, settingsHash, storeState } from '../store/control.js';
 import { STORES } from '../store/ddl.js';
-import { contentHash, servedId } from './served.js';
+import { contentHash, servedId } from './served-document.js';
 import { documentPages } from './source.js';
 
 /** Differences between a source and its store. */
-interface RowsBehind {
+interface StaleRows {
   readonly added: number;
   readonly changed: number;
   readonly removed: number;
 }
 
 /** Indexing state of a facet version. For the operator only: it counts rows regardless of policy. */
-export interface IndexStanding {
+export interface IndexStatus {
   readonly facet: string;
   readonly version: string;
   /** `stale`: built under other rules than the manifest has now, or cut differently. */
@@ -25,7 +25,7 @@ export interface IndexStanding {
   /** As `StoreState.indexedAt`. */
   readonly indexedAt: string | null;
   /** Null unless the store is ready: `osl index` rebuilds any other. */
-  readonly behind: RowsBehind | null;
+  readonly behind: StaleRows | null;
 }
 
 const PAGE = 50;
@@ -35,19 +35,19 @@ const PAGE = 50;
  *
  * @throws ContentError `notInstalled`, `unknownDetector`, `unknownCountry`; UpstreamFailure
  */
-export async function indexStanding(
+export async function indexStatus(
   system: SystemQueries,
   manifest: Manifest,
   facet: Facet,
   version: DeclaredFacetVersion,
-): Promise<IndexStanding> {
+): Promise<IndexStatus> {
   const place = { facet: facet.name, version: version.name };
   const store = await storeState(system, facet.name, version.name);
   if (store === null)
     return { ...place, state: 'missing', documents: 0, chunks: 0, indexedAt: null, behind: null };
   const { documents, chunks, indexedAt } = store;
   const state = stateOf(store, settingsHash(facet, version, DEFAULT_MIN_LENGTH));
-  const behind = state === 'ready' ? await rowsBehind(system, manifest, facet, version) : null;
+  const behind = state === 'ready' ? await staleRows(system, manifest, facet, version) : null;
   return { ...place, state, documents, chunks, indexedAt, behind };
 }
 
@@ -56,12 +56,12 @@ function stateOf(store: StoreState, settings: string): 'building' | 'stale' | 'r
   return store.settings === settings ? 'ready' : 'stale';
 }
 
-async function rowsBehind(
+async function staleRows(
   system: SystemQueries,
   manifest: Manifest,
   facet: Facet,
   version: DeclaredFacetVersion,
-): Promise<RowsBehind> {
+): Promise<StaleRows> {
   const redactors = await openRedactors(system, manifest, facet, version, DEFAULT_MIN_LENGTH);
   const place = [facet.name, version.name];
   const [entry] = await system.query(

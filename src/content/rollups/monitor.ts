@@ -24,7 +24,7 @@ const START_MS = 2_000;
  * State of a manifest's rollups, polled once a second by each process. A rollup with another definition, or one that
  * is too old or cannot be read, counts as not built.
  */
-export class RollupStanding {
+export class RollupMonitor {
   readonly #manifest: () => Manifest;
   readonly #readStates: ReadStates;
   readonly #onFault: (connector: string, error: unknown) => void;
@@ -46,7 +46,7 @@ export class RollupStanding {
 
   /** Reads the state now, and then periodically. */
   async start(): Promise<this> {
-    await Promise.race([this.look(), sleep(START_MS, undefined, { ref: false })]);
+    await Promise.race([this.refresh(), sleep(START_MS, undefined, { ref: false })]);
     this.#again();
     return this;
   }
@@ -68,7 +68,7 @@ export class RollupStanding {
     if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
-  async look(): Promise<void> {
+  async refresh(): Promise<void> {
     const connectors = new Set([...this.#manifest().rollups.values()].map((r) => r.connector));
     await Promise.all(
       [...connectors].map(async (name) => {
@@ -88,6 +88,6 @@ export class RollupStanding {
 
   #again(): void {
     if (this.#closed) return;
-    this.#timer = setTimeout(() => void this.look().finally(() => this.#again()), EVERY_MS).unref();
+    this.#timer = setTimeout(() => void this.refresh().finally(() => this.#again()), EVERY_MS).unref();
   }
 }

@@ -9,7 +9,7 @@ import { objectName, objectNamed, VISIBILITIES, type Visibility, visibilities } 
 import type { Manifest } from '../manifest/index.js';
 
 /** An earlier query, as recorded in the audit log. */
-export interface AskedBefore {
+export interface RecordedQuery {
   /** Actors, root first; the last one sent the query. */
   readonly chain: readonly string[];
   /** Full names of the objects that the query read. */
@@ -17,7 +17,7 @@ export interface AskedBefore {
 }
 
 /** Change in what the same caller sees of an object. */
-export interface Otherwise {
+export interface AccessDifference {
   /** `osl.entities.person`; for a metric, the entity it is measured over. */
   readonly object: string;
   /** Columns that would be less visible, or hidden. */
@@ -39,14 +39,14 @@ export interface Policies {
  * token claims: a caller is assumed to have every role within its ceilings, and a condition of a grant that is
  * written differently counts as a difference, whether it held or not. False alarms are preferred to omissions.
  */
-export function otherwiseUnder(policies: Policies): (asked: AskedBefore) => readonly Otherwise[] {
-  const known = new Map<string, Otherwise | null>();
+export function accessDifferences(policies: Policies): (asked: RecordedQuery) => readonly AccessDifference[] {
+  const known = new Map<string, AccessDifference | null>();
   return ({ chain, objects }) => {
     const relations = new Set(objects.flatMap((object) => relationOf(object, policies.manifest) ?? []));
     return [...relations].flatMap((relation) => {
       const key = JSON.stringify([chain, relation.name]);
       const found = known.get(key);
-      const otherwise = found === undefined ? otherwiseOf(chain, relation, policies) : found;
+      const otherwise = found === undefined ? accessDifference(chain, relation, policies) : found;
       known.set(key, otherwise);
       return otherwise ?? [];
     });
@@ -64,12 +64,12 @@ function nameIn(object: string): string | undefined {
   return /^osl\.(entities|facets)\./.test(object) ? objectNamed(object).relation : undefined;
 }
 
-function otherwiseOf(
+function accessDifference(
   chain: readonly string[],
   relation: Relation,
   { manifest, before, after }: Policies,
-): Otherwise | null {
-  const [old, now] = [before, after].map((snapshot) => seenBy(chain, relation, snapshot, manifest));
+): AccessDifference | null {
+  const [old, now] = [before, after].map((snapshot) => roleViewOf(chain, relation, snapshot, manifest));
   if (old === undefined || now === undefined || (old.text === now.text && same(old.columns, now.columns)))
     return null;
   const names = [...new Set([...old.columns.keys(), ...now.columns.keys()])].sort();
@@ -91,7 +91,7 @@ interface RoleView {
   readonly text: string;
 }
 
-function seenBy(
+function roleViewOf(
   chain: readonly string[],
   relation: Relation,
   snapshot: PolicySnapshot,
