@@ -22,7 +22,6 @@ export interface ColumnDraft {
   declared: string | null;
   /** Database type of a column that is read as text. */
   stored: string | null;
-  /** Labels of an enum, in order. */
   labels: readonly string[] | null;
   /** Assumed type if none is stated. */
   fallback: TypeName | null;
@@ -77,7 +76,6 @@ export class EntityDraft {
   readonly place: SourcePlace;
   readonly table: TableDraft;
   description: string | null = null;
-  /** Names of its columns. */
   key: readonly string[] = [];
   time: string | null = null;
   /** Columns that joins may use, besides the key. */

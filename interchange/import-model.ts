@@ -37,10 +37,6 @@ export function importModel(
       return importCube(files, options);
     case 'ossie':
       return importOssie(files, options);
-    default: {
-      const unknown: never = format;
-      return unknown;
-    }
   }
 }
 

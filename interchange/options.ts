@@ -9,7 +9,6 @@ export interface ImportOptions {
   /** Connector of tables for which the source names none. */
   readonly connector: string;
   readonly kind: 'postgres' | 'pglite';
-  /** Schema of tables for which the source names none. */
   readonly schema: string;
   /** Null: the name of an Ossie model, or `main`. */
   readonly tenant: string | null;

@@ -5,7 +5,6 @@ import { isEmptyValue, type Loss, type LossKind, type SourceFile, type SourcePla
 
 type PartMembers = Readonly<Record<string, unknown>>;
 
-/** Maximum length of a description, in UTF-16 units, as in a manifest. */
 const LONGEST_TEXT = 4000;
 
 /** A mapping of a source, read key by key. Keys that are never read are reported as lost. */
@@ -172,7 +171,6 @@ export class Part {
     if (!isEmptyValue(value)) this.file.tracker.add([...this.path, key], true, 'lost', reason, severity);
   }
 
-  /** Reports the whole mapping as lost. */
   loseAll(reason: string, severity: Loss['severity'] = 'normal'): void {
     for (const key of Object.keys(this.members)) this.file.tracker.settle(this.members, key);
     this.file.tracker.add(this.path, false, 'lost', reason, severity);

@@ -7,6 +7,7 @@ import { type ImportOptions, schemaOf, upstreamOf } from './options.js';
 import { report, type SourcePlace } from './source.js';
 import {
   attempt,
+  divides,
   functionName,
   hasAggregate,
   NotExpressible,
@@ -70,7 +71,6 @@ function fromUpstream(entity: EntityDraft, options: ImportOptions): void {
   }
 }
 
-/** Aggregates of numbers only. */
 const OF_NUMBERS: ReadonlySet<string> = new Set([
   ...['sum', 'avg', 'percentile_cont', 'stddev', 'stddev_pop', 'stddev_samp'],
   ...['variance', 'var_pop', 'var_samp'],
@@ -177,7 +177,6 @@ function endOf(draft: ImportDraft, text: string): ColumnDraft | null {
 /** Context for resolving names in an expression over one entity's rows. */
 interface ColumnScope {
   readonly entity: EntityDraft;
-  /** Preferred meaning of a plain name: a field of the source, or a column of its table. */
   readonly first: 'field' | 'physical';
   /** Place and purpose of the expression, for reports about columns that must be exposed. */
   readonly place: SourcePlace;
@@ -218,4 +217,14 @@ function writtenOut(name: string, node: Node, scope: ColumnScope, within: readon
     },
   });
   return nameOf(node) === null ? `(${text})` : text;
+}
+
+/** Reports divisions of metrics: in most tools the result depends on the database. */
+export function reportDivision(node: Node, place: SourcePlace): void {
+  if (divides(node))
+    report(
+      place,
+      'approximated',
+      'a division gives fractions of whole numbers here, and NULL for a division by zero',
+    );
 }

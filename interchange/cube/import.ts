@@ -76,7 +76,6 @@ interface JoinEnd {
   readonly column: ColumnDraft;
 }
 
-/** Columns of one cube that a join compares. */
 interface ComparedColumns {
   readonly cube: Cube;
   readonly columns: readonly string[];

@@ -3,8 +3,9 @@ import type { ImportDraft, MetricBody } from '../draft.js';
 import { safeText } from '../names.js';
 import type { Part } from '../part.js';
 import { report } from '../source.js';
-import { attempt, hasAggregate, NotExpressible, reportDivision } from '../sql/expression.js';
+import { attempt, hasAggregate, NotExpressible } from '../sql/expression.js';
 import { conjunction, identifier, print } from '../sql/print.js';
+import { reportDivision } from '../types.js';
 import { isHidden, textOf } from './read.js';
 import { type Cube, type CubeScope, type CubeSql, columnSql, parseCubeSql, referenceOf } from './sql.js';
 

@@ -84,7 +84,6 @@ function grainOf(text: string): Grain {
   return grain;
 }
 
-/** A column, its model, and the relationships that lead there. */
 interface FilterColumn {
   readonly column: string;
   readonly of: FilterScope;

@@ -21,7 +21,6 @@ export interface DbtMeasure {
   readonly name: string;
   readonly model: DbtModel;
   readonly part: Part;
-  /** Its aggregate over the entity, or the reason why there is none. */
   readonly aggregate: Attempt<string>;
   used: boolean;
 }
@@ -136,7 +135,6 @@ export function simpleMetric(measure: DbtMeasure, filters: readonly string[]): M
 /** A measure or metric as input of another metric. */
 export interface DbtMetricInput {
   readonly name: string;
-  /** Name in an expression. */
   readonly alias: string;
   readonly filters: readonly string[];
   /** Offset to another period; null for the row's own period. */

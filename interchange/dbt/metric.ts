@@ -3,14 +3,9 @@ import type { ImportDraft, MetricBody } from '../draft.js';
 import { safeText } from '../names.js';
 import type { Part } from '../part.js';
 import { report } from '../source.js';
-import {
-  attempt,
-  NotExpressible,
-  parseExpression,
-  refuseControlCharacters,
-  reportDivision,
-} from '../sql/expression.js';
+import { attempt, NotExpressible, parseExpression, refuseControlCharacters } from '../sql/expression.js';
 import { conjunction, identifier, print } from '../sql/print.js';
+import { reportDivision } from '../types.js';
 import { filterText } from './filter.js';
 import {
   type DbtMeasure,
@@ -27,11 +22,9 @@ import { descriptionOf, isTemplate } from './read.js';
 export interface MetricContext {
   readonly draft: ImportDraft;
   readonly measures: ReadonlyMap<string, DbtMeasure>;
-  /** All metrics of the source, by their names there. */
   readonly parts: ReadonlyMap<string, Part>;
   /** Names in the manifest; null if a metric was lost or is in progress. */
   readonly made: Map<string, string | null>;
-  /** Measure and filters of each simple metric of the draft. */
   readonly simple: Map<string, { readonly measure: DbtMeasure; readonly filters: readonly string[] }>;
 }
 
@@ -68,7 +61,6 @@ export function addMetric(name: string, part: Part, ctx: MetricContext): void {
 
 /** A metric of the source during its conversion. */
 interface MetricSource {
-  /** Name in the manifest. */
   readonly own: string;
   readonly part: Part;
   /** Its `type_params`; the metric itself in the newer form without them. */
@@ -220,7 +212,6 @@ function addFilter(
   return name;
 }
 
-/** Adds a metric for an input of another period. */
 function addOffset(
   { own, ctx }: MetricSource,
   metric: string,
@@ -259,7 +250,6 @@ function cumulative(making: MetricSource): MetricBody {
   };
 }
 
-/** Measure and filters of the accumulated metric. */
 function totalOf({ params, ctx }: MetricSource, more: Part | null) {
   const input = more?.has('metric') ? inputAt(more, 'metric') : inputAt(params, 'input_metric');
   return { input, ...simpleOf(metricNamed(input.name, ctx), ctx) };
@@ -291,7 +281,6 @@ function conversion(making: MetricSource): MetricBody {
   };
 }
 
-/** One side of a conversion: a measure, or the measure of a metric. */
 function sideOf(key: 'base' | 'conversion', own: Part, { ctx }: MetricSource) {
   const side = own.has(`${key}_measure`)
     ? measuredBy(inputAt(own, `${key}_measure`), ctx)

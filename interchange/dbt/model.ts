@@ -1,7 +1,6 @@
 import { type ColumnDraft, EntityDraft, type ImportDraft, type TableDraft } from '../draft.js';
 import { safeText } from '../names.js';
-import type { ImportOptions } from '../options.js';
-import { reportSchema, tableNamed, upstreamOf } from '../options.js';
+import { type ImportOptions, reportSchema, tableNamed, upstreamOf } from '../options.js';
 import type { Part } from '../part.js';
 import { report } from '../source.js';
 import { attempt, nameOf, parseExpression } from '../sql/expression.js';
@@ -25,11 +24,9 @@ export interface DbtModel {
   readonly entityColumns: Map<string, string>;
   /** Models that its foreign entities lead to, with the relationship, by lower-case entity name. */
   readonly parents: Map<string, { readonly relationship: string; readonly model: DbtModel }>;
-  /** Grain of each time dimension, by column. */
   readonly grains: Map<string, string>;
   /** Names of its time dimensions that are columns. */
   readonly times: Set<string>;
-  /** Default time of its measures, or null. */
   readonly defaultTime: string | null;
   readonly info: ModelInfo | null;
 }

@@ -9,7 +9,6 @@ const NAME = `(?:'([^'{}]{1,200})'|"([^"{}]{1,200})")`;
 const REF = new RegExp(`^ref\\(\\s*${NAME}\\s*(?:,\\s*${NAME}\\s*)?\\)$`);
 const SOURCE = new RegExp(`^source\\(\\s*${NAME}\\s*,\\s*${NAME}\\s*\\)$`);
 
-/** Source of a semantic model. */
 type ModelReference =
   | { readonly kind: 'model'; readonly name: string }
   | { readonly kind: 'source'; readonly schema: string; readonly table: string };
@@ -49,7 +48,6 @@ export interface ModelInfo {
   readonly primaryKey: readonly string[] | null;
   readonly foreignKeys: readonly ForeignKeyConstraint[];
   readonly part: Part;
-  /** True if a semantic model uses it. */
   used: boolean;
 }
 

@@ -14,24 +14,15 @@ import { legalName, safeText } from '../names.js';
 import { type ImportOptions, reportSchema, tableNamed, upstreamOf } from '../options.js';
 import { Part } from '../part.js';
 import { report, type SourceFile } from '../source.js';
-import {
-  attempt,
-  isAggregate,
-  NotExpressible,
-  nameOf,
-  namesIn,
-  reportDivision,
-  tableOfQuery,
-} from '../sql/expression.js';
+import { attempt, isAggregate, NotExpressible, nameOf, namesIn, tableOfQuery } from '../sql/expression.js';
 import { identifier, print } from '../sql/print.js';
-import { columnText, computedText } from '../types.js';
+import { columnText, computedText, reportDivision } from '../types.js';
 import { DATATYPES, expressionOf, loseExtensions, ownExtension, synonymsOf } from './document.js';
 
 /** Contents of a file without the extension of this gateway. */
 export interface Core {
   readonly draft: ImportDraft;
   readonly tenant: string | null;
-  /** Semantic models, which contain the extensions. */
   readonly models: readonly Part[];
 }
 

@@ -60,7 +60,6 @@ export interface OssieContext {
   readonly synonyms: readonly string[];
 }
 
-/** `data` is JSON. */
 interface OssieExtension {
   readonly vendor_name: string;
   readonly data: string;

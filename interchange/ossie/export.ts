@@ -36,7 +36,6 @@ export interface ExportGap {
   readonly reason: string;
 }
 
-/** Content of the model's extension. */
 interface Extension {
   readonly format: 1;
   readonly manifest: ManifestDocument;

@@ -98,7 +98,6 @@ function faultOf(policy: unknown, manifest: Manifest): string | null {
 
 /** Parts of a file's core that are unchanged since the export. */
 export interface UnchangedParts {
-  /** Names of datasets, relationships and metrics. */
   readonly datasets: ReadonlySet<string>;
   readonly relationships: ReadonlySet<string>;
   readonly metrics: ReadonlySet<string>;

@@ -1,6 +1,5 @@
 import type { Node } from '@pgsql/types';
 import { FUNCTIONS, parse, QueryError } from 'osl-compiler';
-import { report, type SourcePlace } from '../source.js';
 
 /** Thrown if a manifest cannot express an expression; the message says why. */
 export class NotExpressible extends Error {
@@ -26,7 +25,6 @@ export function refuseControlCharacters(text: string): void {
     throw new NotExpressible('it holds a control character');
 }
 
-/** Maximum length of an expression, in UTF-16 units, as in a manifest. */
 const LONGEST = 4000;
 
 /** Result of a conversion: a value, or the reason why there is none. */
@@ -159,14 +157,4 @@ export function divides(value: unknown): boolean {
     if (op !== undefined && 'String' in op && op.String.sval === '/') return true;
   }
   return Object.values(value).some(divides);
-}
-
-/** Reports divisions of metrics: in most tools the result depends on the database. */
-export function reportDivision(node: Node, place: SourcePlace): void {
-  if (divides(node))
-    report(
-      place,
-      'approximated',
-      'a division gives fractions of whole numbers here, and NULL for a division by zero',
-    );
 }

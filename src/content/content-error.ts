@@ -1,8 +1,5 @@
-/** Faults of content; callers map them to the error catalogue or print them. */
 const CONTENT_ERRORS = [
-  /** No store of this facet version exists. */
   'storeMissing',
-  /** The first build has not finished, so there is nothing to serve. */
   'storeBuilding',
   'storeMismatch',
   /** Another `indexFacet` of the same facet version took over. */
@@ -19,11 +16,9 @@ const CONTENT_ERRORS = [
   'unknownVersion',
   /** The embedding or chat endpoint cannot be reached or refuses, after retries. */
   'endpoint',
-  /** The answer of the endpoint does not have the expected form. */
   'malformedAnswer',
   /** The subject's daily budget for models is used up, or cannot be counted. */
   'overBudget',
-  /** An optional package that the configuration needs is not installed. */
   'notInstalled',
 ] as const;
 

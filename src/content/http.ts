@@ -38,7 +38,6 @@ export function serverNamed(urlEnv: string): Pick<HttpEndpoint, 'url' | 'keyEnv'
   return { url, keyEnv: process.env[keyEnv] === undefined ? null : keyEnv };
 }
 
-/** Failure of one attempt; `again` is true if another may succeed. */
 class AttemptError extends Error {
   readonly again: boolean;
   readonly status: number | null;
@@ -81,7 +80,6 @@ export async function postJson(
   }
 }
 
-/** Throws the reason of `signal`. */
 async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   await sleep(ms, undefined, signal === undefined ? {} : { signal }).catch(() => signal?.throwIfAborted());
 }

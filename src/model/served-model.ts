@@ -36,7 +36,6 @@ export type PublishedLayer = Overlay & { readonly id: string };
 interface ServedParts extends Model {
   readonly tenant: string;
   readonly file: FileLayer;
-  /** Null while nothing is published. */
   readonly published: PublishedLayer | null;
 }
 

@@ -7,7 +7,6 @@ import { Serial } from '../../base/serial.js';
 export interface PassageBudget {
   /** Takes up to `wanted` and returns how many were granted. */
   take(subject: string, wanted: number): Promise<number>;
-  /** Returns passages that were taken and not sent. */
   giveBack(subject: string, unused: number): Promise<void>;
 }
 
@@ -79,7 +78,6 @@ export class DailyBudget implements PassageBudget {
     return appendFile(join(this.#dir, this.#day), line, { mode: 0o600 });
   }
 
-  /** Reads the lines that any process has appended since. */
   async #catchUp(): Promise<void> {
     await this.#begin(new Date().toISOString().slice(0, 10));
     const file = await open(join(this.#dir, this.#day), 'a+', 0o600);
@@ -104,7 +102,6 @@ export class DailyBudget implements PassageBudget {
     this.#used.set(key, Math.max(0, (this.#used.get(key) ?? 0) + passages));
   }
 
-  /** Begins a new file for a new day and removes those of earlier days. */
   async #begin(day: string): Promise<void> {
     if (day === this.#day) return;
     await mkdir(this.#dir, { recursive: true, mode: 0o700 });

@@ -179,7 +179,6 @@ function contentOf(answer: unknown): string {
   throw new DecoderFailure('malformedAnswer', 'the model answered without content');
 }
 
-/** Reason why a row has no value. */
 const DECODER_FAULTS = [
   'endpoint',
   'malformedAnswer',
@@ -188,9 +187,7 @@ const DECODER_FAULTS = [
   'schema',
   'quote',
   'range',
-  /** The query's time was up before this row's turn. */
   'late',
-  /** The subject's daily budget is used up. */
   'budget',
 ] as const;
 export type DecoderFault = (typeof DECODER_FAULTS)[number];
@@ -218,7 +215,6 @@ export interface ChatEndpoint extends HttpEndpoint {
 export interface ChatBounds {
   /** Maximum size of the answer cache; 0 turns it off. */
   readonly cacheBytes: number;
-  /** Null if unlimited. */
   readonly budget: PassageBudget | null;
 }
 

@@ -85,7 +85,6 @@ export async function runDecoder(
 }
 
 const LATE = new DecoderFailure('late', 'the time of the question was up');
-/** Maximum delay of a timer. */
 const LONGEST_MS = 2_147_483_647;
 
 class DecodeRun {
@@ -93,7 +92,6 @@ class DecodeRun {
   readonly faults: (readonly DecoderFailure[])[];
   readonly spent: ChatUsage = nothingSpent();
   known = 0;
-  /** Number of passages sent. */
   sent = 0;
   readonly #task: DecoderTask;
   readonly #passages: readonly DecoderPassage[];
@@ -133,7 +131,6 @@ class DecodeRun {
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 
-  /** Fills in cached answers; returns the other passages. */
   #unknown(): readonly PendingPassage[] {
     return this.#passages.flatMap((passage, index): readonly PendingPassage[] => {
       const question = this.#task.question(passage);
@@ -198,7 +195,6 @@ function nothingSpent(): ChatUsage {
   return { requests: 0, promptTokens: 0, answerTokens: 0 };
 }
 
-/** A passage without a cached answer. */
 interface PendingPassage {
   readonly index: number;
   readonly passage: DecoderPassage;

@@ -26,7 +26,6 @@ export type TextRole = 'document' | 'query';
  * lexical one do not, so compare them by cosine.
  */
 export interface Embedder {
-  /** Name in the manifest. */
   readonly model: string;
   /** Changes whenever vectors do; a store with another fingerprint is not read. */
   readonly fingerprint: string;

@@ -56,7 +56,6 @@ export async function openEmbedder(
   );
 }
 
-/** Settings of a facet without `embedding` options. */
 const DEFAULT_EMBEDDING: FacetEmbedding = Object.freeze({
   endpoint: null,
   dimensions: null,

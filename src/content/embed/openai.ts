@@ -10,9 +10,7 @@ interface EmbeddingRequest {
   readonly dimensions: number | undefined;
 }
 
-/** Protocol of one kind of embedding server. */
 interface EmbeddingShape {
-  /** Path below the endpoint's URL. */
   readonly path: string;
   body(request: EmbeddingRequest): unknown;
   /** Vectors in the order of the texts. @throws ContentError `malformedAnswer` */

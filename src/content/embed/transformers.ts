@@ -1,10 +1,8 @@
 import { ContentError } from '../content-error.js';
-import type { DenseLayout, Embedder } from './embedder.js';
-import { cut, unitVector } from './embedder.js';
+import { cut, type DenseLayout, type Embedder, unitVector } from './embedder.js';
 
 /** A model that runs in this process with `@huggingface/transformers`, which the operator installs. */
 export interface TransformersModel {
-  /** For example `Xenova/all-MiniLM-L6-v2`. */
   readonly model: string;
   readonly pooling?: 'mean' | 'cls';
   /** Default: `q8`. */
@@ -14,7 +12,6 @@ export interface TransformersModel {
   readonly store?: Partial<Pick<DenseLayout, 'type'>>;
 }
 
-/** Used part of the package. */
 interface TransformersModule {
   pipeline(task: string, model: string, options: Record<string, unknown>): Promise<FeatureExtraction>;
 }

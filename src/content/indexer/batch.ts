@@ -35,7 +35,6 @@ export interface IndexContext {
 }
 
 export interface BatchResult {
-  /** Served ids of all documents of the batch. */
   readonly ids: readonly string[];
   readonly added: number;
   readonly changed: number;

@@ -34,7 +34,6 @@ const BLOCKS: ReadonlySet<string> = new Set(
 const CELLS: ReadonlySet<string> = new Set(['td', 'th']);
 
 interface Tag {
-  /** Replacement text. */
   readonly replacement: string;
   readonly end: number;
 }

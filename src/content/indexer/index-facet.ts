@@ -33,10 +33,8 @@ import { countDocuments, documentPages, someDocuments, type UnreadableDocument }
 export interface IndexProgress {
   readonly facet: string;
   readonly version: string;
-  /** Documents processed, of `total`. */
   readonly done: number;
   readonly total: number;
-  /** Chunks written so far. */
   readonly chunks: number;
   readonly documentsPerSecond: number;
   /** Null until there is a rate. */
@@ -83,25 +81,20 @@ export interface IndexOptions {
 export interface IndexSummary {
   readonly facet: string;
   readonly version: string;
-  /** Documents in the store now. */
   readonly documents: number;
   readonly chunks: number;
   /** Documents of this run. */
   readonly added: number;
   readonly changed: number;
   readonly removed: number;
-  /** Documents of the source without readable text; not in the store. */
   readonly unreadable: readonly UnreadableDocument[];
   readonly redactions: {
     /** Replacements in this run, by sensitivity label or detector. */
     readonly byKind: Readonly<Record<string, number>>;
     /** Distinct declared values searched for. */
     readonly values: number;
-    /** Declared values not searched for, by reason. */
     readonly exceptions: Readonly<Partial<Record<Exception, number>>>;
-    /** Declared columns whose type cannot be searched for. */
     readonly skippedColumns: readonly SkippedColumn[];
-    /** Declared values that are probably ordinary words. */
     readonly words: readonly ProbableWord[];
     /** Documents whose entity key, which is kept, contains a declared value. */
     readonly keysWithValues: number;
@@ -192,7 +185,6 @@ async function indexVersion(
   };
 }
 
-/** Sample size: documents whose passages are measured. */
 const MEASURED = 2_000;
 
 /** Average length for BM25 in a new store; ignored if the store exists. */
@@ -280,7 +272,6 @@ async function finish(
   });
 }
 
-/** Ids of documents that are in the store but not in the source. */
 async function goneDocuments(
   tx: SystemQueries,
   run: IndexRun,

@@ -7,7 +7,6 @@ import { STORES } from '../store/ddl.js';
 import { contentHash, servedId } from './served-document.js';
 import { documentPages } from './source.js';
 
-/** Differences between a source and its store. */
 interface StaleRows {
   readonly added: number;
   readonly changed: number;

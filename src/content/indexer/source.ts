@@ -3,8 +3,7 @@ import type { SystemQueries } from '../../engine/index.js';
 import type { Facet } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import { htmlText } from './html-text.js';
-import type { PdfFault } from './pdf/pdf-thread.js';
-import { PdfThread } from './pdf/pdf-thread.js';
+import { type PdfFault, PdfThread } from './pdf/pdf-thread.js';
 
 /** A row of the facet's source, with values in Postgres text format and the text without markup. */
 export interface SourceRow {
@@ -23,9 +22,7 @@ export interface UnreadableDocument {
 
 export type OnUnreadable = (document: UnreadableDocument) => void;
 
-/** Maximum size of a PDF, in bytes. */
 const MOST_PDF_BYTES = 33_554_432;
-/** PDFs per page of rows. */
 const PDF_PAGE = 4;
 /** Number of sampled PDFs: each costs far more than a text. */
 const SOME_PDFS = 40;

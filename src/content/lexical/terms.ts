@@ -36,7 +36,6 @@ export function* termsInSteps(text: string, rules: WordRules): Generator<void, T
   return { ids, counts: ids.map((id) => counts.get(id) ?? 0), length };
 }
 
-/** Occurrences of terms per step. */
 const STEP = 4_096;
 
 function termId(term: string): number {
@@ -66,7 +65,6 @@ const MOST_SPANS = 100;
 interface Occurrences {
   /** Half-open ranges in code points, ascending and not adjacent. */
   readonly spans: readonly (readonly [number, number])[];
-  /** Number of occurrences by term id. */
   readonly counts: ReadonlyMap<number, number>;
 }
 

@@ -44,7 +44,6 @@ export class EncoderEnded extends Error {
 }
 
 export interface EncoderCall {
-  /** Subject, for fairness among callers. */
   readonly caller: string;
   /** Measured from the beginning of its turn. */
   readonly deadlineMs: number;

@@ -51,7 +51,6 @@ function labelText(label: string, description: string | null): string {
 export interface EncoderContext {
   /** The facet's embedder: labels and references must be in the vector space of the chunks. */
   readonly embedder: Pick<Embedder, 'embed'>;
-  /** Text of RETRIEVE's `query`. */
   readonly query: string;
   readonly signal?: AbortSignal;
 }
@@ -119,7 +118,6 @@ export const MOST_WORK = 4_000_000_000;
 
 /** Cost of hashing one text, per dimension of its vector. */
 const HASHING = 16;
-/** Cost of hashing one character. */
 const CHARACTER = 200;
 /** Typical number of rounds of k-means. */
 const ROUNDS = 3;
@@ -160,9 +158,5 @@ function workOfVectors(
       return ((passages ** 2 - passages) / 2) * dimensions;
     case 'CLUSTER':
       return passages * Math.min(passages, number(given, 'k')) * ROUNDS * dimensions;
-    default: {
-      const unknown: never = operator;
-      return unknown;
-    }
   }
 }

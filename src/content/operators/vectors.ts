@@ -24,7 +24,6 @@ export class Vectors {
     this.#cosinesTo(one, this.#squares[i] ?? 0, from, out);
   }
 
-  /** Cosine of `vector` to each vector. */
   cosinesTo(vector: Float32Array): Float64Array {
     const out = new Float64Array(this.count);
     this.#cosinesTo(new Float64Array(vector), squaresOf(vector), 0, out);
@@ -85,7 +84,6 @@ function dots(one: Float64Array, flat: Float64Array, from: number, to: number, o
 /** Passage as an operator sees it; the caller is authorized to read it. */
 export interface OperatorPassage {
   readonly chunkId: string;
-  /** The store's vector of the chunk. */
   readonly vector: Float32Array;
 }
 

@@ -65,7 +65,6 @@ function codeIn(folded: string): string | null {
   return isCode && plain && groups.length <= MOST_GROUPS && digits * 2 >= code.length ? code : null;
 }
 
-/** Codes to search for in any grouping. */
 class CodeIndex {
   readonly #labels = new Map<string, string>();
   #longest = 0;
@@ -149,7 +148,6 @@ export class ValueMatcher {
     for (const value of values) this.#add(value);
   }
 
-  /** Number of distinct values. */
   get size(): number {
     return this.#size;
   }

@@ -11,14 +11,12 @@ export interface ProbableWord {
   readonly value: string;
   readonly label: string;
   readonly documents: number;
-  /** Number of documents examined. */
   readonly of: number;
 }
 
 /** Number of documents examined: the first by id. */
 const LOOKED_AT = 500;
 const PAGE = 50;
-/** Minimum number of documents with the value. */
 const FEWEST_DOCUMENTS = 10;
 /** Share of the documents that contain a word. */
 const WORD_SHARE = 0.2;
@@ -29,7 +27,6 @@ export class ProbableWords {
   readonly #found = new Map<string, { value: string; label: string; documents: number }>();
   #of = 0;
 
-  /** True if no more documents are examined. */
   get full(): boolean {
     return this.#of >= LOOKED_AT;
   }
@@ -44,7 +41,6 @@ export class ProbableWords {
     }
   }
 
-  /** Probable words, most frequent first. */
   words(): readonly ProbableWord[] {
     const of = this.#of;
     return [...this.#found.values()]

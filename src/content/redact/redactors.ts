@@ -96,7 +96,6 @@ interface Dictionary {
   readonly skipped: readonly SkippedColumn[];
 }
 
-/** All values of the columns of `connector` with one of the version's labels. */
 async function readDictionary(
   system: SystemQueries,
   connector: Connector,
@@ -160,7 +159,6 @@ interface KeyPath {
   readonly table: string;
   /** The rows have the alias `n`. */
   readonly from: Sql;
-  /** Column with the key. */
   readonly key: Sql;
 }
 

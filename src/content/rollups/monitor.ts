@@ -4,20 +4,16 @@ import type { RollupState } from './build.js';
 
 /** Rollups that queries may use now. */
 export interface UsableRollups {
-  /** Build time by rollup name. */
   readonly builtAt: ReadonlyMap<string, number>;
   /** Their names, as part of the keys of plans that use them. */
   readonly key: string;
 }
 
-/** Reads the rollups of a connector's database; null while it cannot be reached. */
 type ReadStates = (connector: string) => Promise<readonly RollupState[] | null>;
 
 const NONE: UsableRollups = Object.freeze({ builtAt: new Map(), key: '' });
 
-/** Poll interval in ms. */
 const EVERY_MS = 1_000;
-/** Maximum wait at start, in ms. */
 const START_MS = 2_000;
 
 /**

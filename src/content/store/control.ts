@@ -29,7 +29,6 @@ export interface StoreState {
   /** In schema `osl_content`. */
   readonly table: string;
   readonly fingerprint: string;
-  /** As `settingsHash` computes it. */
   readonly settings: string;
   /** Grows with every change of a row; decimal text of an int8. */
   readonly epoch: string;

@@ -50,7 +50,6 @@ const VECTORS = sqlName(VECTOR_SCHEMA);
 
 export interface StoreColumn {
   readonly name: string;
-  /** As in DDL. */
   readonly type: Sql;
   readonly nullable: boolean;
 }

@@ -18,7 +18,6 @@ export interface IndexRun {
   readonly pseudonymKey: string;
   /** True if the store was never ready. */
   readonly building: boolean;
-  /** Average length for BM25 in this store; never changes. */
   readonly averageLength: number;
 }
 

@@ -55,6 +55,10 @@ interface ManifestPart {
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
+function part(kind: PartKind, name: string, facts: ManifestPart['facts']): ManifestPart {
+  return { kind, name, facts };
+}
+
 function changeOf({ kind, name }: ManifestPart, change: ManifestChange['change']): ManifestChange {
   return { change, kind, name, what: [] };
 }
@@ -67,31 +71,21 @@ function differences(before: ManifestPart['facts'], after: ManifestPart['facts']
 function partsOf(manifest: Manifest): ReadonlyMap<string, ManifestPart> {
   const { catalog } = manifest;
   const parts: ManifestPart[] = [
-    ...[...manifest.connectors.values()].map(({ name, kind, urlEnv }): ManifestPart => {
-      return { kind: 'connector', name, facts: { kind, url_env: urlEnv } };
-    }),
+    ...[...manifest.connectors.values()].map(({ name, kind, urlEnv }) =>
+      part('connector', name, { kind, url_env: urlEnv }),
+    ),
     ...relationParts(manifest),
     ...facetParts(manifest),
-    ...[...manifest.relationships.values()].map(({ name, ...facts }): ManifestPart => {
-      return {
-        kind: 'relationship',
-        name,
-        facts: { ...facts, deprecated: deprecationOf(manifest, 'relationships', name) },
-      };
-    }),
-    ...[...catalog.metrics.values()].map(({ name, ...facts }): ManifestPart => {
-      return {
-        kind: 'metric',
-        name,
-        facts: { ...facts, deprecated: deprecationOf(manifest, 'metrics', name) },
-      };
-    }),
-    ...[...manifest.lexicon.values()].map(({ term, refersTo, synonyms }): ManifestPart => {
-      return { kind: 'term', name: term, facts: { refers_to: refersTo, synonyms } };
-    }),
-    ...[...(catalog.rawTables ?? new Map<string, never>()).keys()].map((name): ManifestPart => {
-      return { kind: 'raw_table', name, facts: {} };
-    }),
+    ...[...manifest.relationships.values()].map(({ name, ...facts }) =>
+      part('relationship', name, { ...facts, deprecated: deprecationOf(manifest, 'relationships', name) }),
+    ),
+    ...[...catalog.metrics.values()].map(({ name, ...facts }) =>
+      part('metric', name, { ...facts, deprecated: deprecationOf(manifest, 'metrics', name) }),
+    ),
+    ...[...manifest.lexicon.values()].map(({ term, refersTo, synonyms }) =>
+      part('term', term, { refers_to: refersTo, synonyms }),
+    ),
+    ...[...(catalog.rawTables?.keys() ?? [])].map((name) => part('raw_table', name, {})),
     ...featureParts(catalog),
   ];
   return new Map(parts.map((part) => [`${part.kind} ${part.name}`, part]));
@@ -99,8 +93,8 @@ function partsOf(manifest: Manifest): ReadonlyMap<string, ManifestPart> {
 
 function featureParts({ features = ALL_FEATURES, joins = 'declared' }: Catalog): readonly ManifestPart[] {
   return [
-    { kind: 'feature', name: 'joins', facts: { joins } },
-    ...Object.entries(features).map(([name, on]): ManifestPart => ({ kind: 'feature', name, facts: { on } })),
+    part('feature', 'joins', { joins }),
+    ...Object.entries(features).map(([name, on]) => part('feature', name, { on })),
   ];
 }
 
@@ -179,7 +173,6 @@ export interface AccessChange {
   readonly object: string;
   /** `differs`: neither more nor less, but other data. */
   readonly effect: 'gains' | 'loses' | 'differs';
-  /** Null if the role does not see it. */
   readonly before: RoleVisibility | null;
   readonly after: RoleVisibility | null;
 }

@@ -79,7 +79,6 @@ function policyFinding({ code, path, message, hint }: PolicyProblem): DraftFindi
 export interface Judgement {
   readonly ok: boolean;
   readonly diagnostics: readonly DraftFinding[];
-  /** Null if `ok` is false. */
   readonly diff: ManifestDifference | null;
 }
 

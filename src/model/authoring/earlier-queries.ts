@@ -12,7 +12,6 @@ import type { Manifest } from '../manifest/index.js';
 export interface RecordedQuery {
   /** Actors, root first; the last one sent the query. */
   readonly chain: readonly string[];
-  /** Full names of the objects that the query read. */
   readonly objects: readonly string[];
 }
 

@@ -14,7 +14,6 @@ import { type DraftFinding, findingsIn } from './check.js';
 export interface PolicyJudgement {
   readonly ok: boolean;
   readonly diagnostics: readonly DraftFinding[];
-  /** Null if `ok` is false. */
   readonly diff: PolicyDifference | null;
 }
 
@@ -176,10 +175,8 @@ function subjectsBetween(before: PolicySnapshot, after: PolicySnapshot): readonl
   const logins = [loginsOf(before), loginsOf(after)] as const;
   return [...names].flatMap((subject): readonly SubjectChange[] => {
     const [old, now] = [rightsOf(subject, before, logins[0]), rightsOf(subject, after, logins[1])];
-    const gains = [...now].filter((right) => !old.has(right));
-    const loses = [...old].filter((right) => !now.has(right));
-    const differs = attributeChanges(subject, before, after);
-    return gains.length + loses.length + differs.length === 0 ? [] : [{ subject, gains, loses, differs }];
+    const change = { subject, ...setChanges(old, now), differs: attributeChanges(subject, before, after) };
+    return change.gains.length + change.loses.length + change.differs.length === 0 ? [] : [change];
   });
 }
 
@@ -192,12 +189,16 @@ function rulesBetween(before: PolicySnapshot, after: PolicySnapshot): readonly S
   return [...names].flatMap((name): readonly SubjectChange[] => {
     const [was, is] = [old?.get(name), now?.get(name)];
     if (JSON.stringify(was) === JSON.stringify(is)) return [];
-    const [had, has] = [rightsOfRule(was), rightsOfRule(is)];
-    const gains = [...has].filter((right) => !had.has(right));
-    const loses = [...had].filter((right) => !has.has(right));
     const state = was === undefined ? 'a new rule' : is === undefined ? 'removed' : 'changed';
-    return [{ subject: `whoever rule ${name} takes`, gains, loses, differs: [`exchange: ${state}`] }];
+    const changes = setChanges(rightsOfRule(was), rightsOfRule(is));
+    return [{ subject: `whoever rule ${name} takes`, ...changes, differs: [`exchange: ${state}`] }];
   });
+}
+
+function setChanges(old: ReadonlySet<string>, now: ReadonlySet<string>) {
+  const gains = [...now].filter((right) => !old.has(right));
+  const loses = [...old].filter((right) => !now.has(right));
+  return { gains, loses };
 }
 
 function rightsOfRule(rule: ExchangeRuleDocument | undefined): ReadonlySet<string> {

@@ -28,7 +28,6 @@ export type PublishStep =
 export interface PublishedState {
   /** Document of the manifest file. */
   readonly base: ManifestDocument;
-  /** Objects published over it. */
   readonly objects: FragmentDocument;
   readonly manifest: Manifest;
   readonly snapshot: PolicySnapshot;
@@ -80,10 +79,6 @@ function compileStep(step: PublishStep, state: PublishedState): Publishable {
     case 'rollback':
       checkRollback(step.to, base);
       return compilePublishable(base, step.to.objects);
-    default: {
-      const unknown: never = step;
-      return unknown;
-    }
   }
 }
 

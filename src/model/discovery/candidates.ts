@@ -50,7 +50,6 @@ export interface AdoptionCandidate {
   readonly kind: RelationKind;
   readonly comment: string | null;
   readonly proposal: 'entity' | 'bridge' | 'association';
-  /** Unique in the manifest and among the candidates. */
   readonly name: string;
   readonly columns: readonly CandidateColumn[];
   /** Proposed key: the primary key, or the smallest unique key without nulls; empty if there is none. */
@@ -73,7 +72,6 @@ export interface CandidateColumn {
   readonly declared: string | null;
   /** Manifest key beside `type: text` for a type that is read as text; else null. */
   readonly stored: string | null;
-  /** Labels of an enum, in order; otherwise null. */
   readonly labels: readonly string[] | null;
   readonly nullable: boolean;
   /** True if the governed role may read it. */
@@ -89,7 +87,6 @@ export interface CandidateLink {
     readonly schema: string;
     readonly table: string;
     readonly columns: readonly string[];
-    /** Entity of that table; null if there is none. */
     readonly entity: string | null;
   };
 }
@@ -135,7 +132,6 @@ interface DiscoveryContext {
   readonly connector: string;
   readonly name: string;
   readonly adopted: ReadonlyMap<string, string | null>;
-  /** Number of foreign keys of other relations that refer to it. */
   readonly referring: number;
 }
 

@@ -6,8 +6,12 @@ import {
   RESERVED,
   tableName,
 } from '../manifest/index.js';
-import type { AdoptionCandidate, CandidateColumn, CandidateLink } from './candidates.js';
-import { NameAllocator } from './candidates.js';
+import {
+  type AdoptionCandidate,
+  type CandidateColumn,
+  type CandidateLink,
+  NameAllocator,
+} from './candidates.js';
 
 /** Fragment that would adopt a relation, and notes for its author. */
 export interface AdoptionDraft {
@@ -141,7 +145,6 @@ function bridgeOf(candidate: AdoptionCandidate, exposed: ExposedColumns, manifes
   };
 }
 
-/** One end of a bridge, its columns in the order of the entity's primary key. */
 function sideOf(link: CandidateLink | undefined, exposed: ExposedColumns, manifest: Manifest): PlainObject {
   if (link === undefined) return {};
   const { references, columns } = link;

@@ -101,10 +101,6 @@ function runTask(task: DraftTask, on: LoadedBaseline): DraftTaskResults[DraftTas
       return suggestRelation(task.candidate, on.model);
     case 'term':
       return suggestTerm(task.term, on.model);
-    default: {
-      const unknown: never = task;
-      return unknown;
-    }
   }
 }
 

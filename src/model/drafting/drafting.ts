@@ -40,7 +40,6 @@ export interface DraftCompiler {
 
 export interface DraftingOptions {
   readonly log: ServiceLog;
-  /** Time limit for one draft, in ms. */
   readonly deadlineMs?: number;
 }
 
@@ -106,10 +105,6 @@ function toAuthorError({ why, message }: DraftingEnded, deadlineMs: number): Err
       return queryError('draftTooCostly', { what: 'it needs more memory than a draft may' });
     case 'failed':
       return new InternalError(message);
-    default: {
-      const unknown: never = why;
-      return unknown;
-    }
   }
 }
 
@@ -211,11 +206,8 @@ function draftingAnswer<T>(
 export interface BaselineMessage {
   readonly kind: 'baseline';
   readonly version: string;
-  /** Document of the manifest file. */
   readonly base: ManifestDocument;
-  /** Objects published over it. */
   readonly objects: FragmentDocument;
-  /** Null while no policy is loaded. */
   readonly policy: PolicyDocument | null;
 }
 

@@ -131,10 +131,6 @@ function madeOf(kind: NodeKind, values: readonly unknown[], frozen: boolean): ob
       return Object.fromEntries(pairs(values));
     case 'bare':
       return Object.assign(Object.create(null), Object.fromEntries(pairs(values)));
-    default: {
-      const unknown: never = kind;
-      return unknown;
-    }
   }
 }
 

@@ -1,11 +1,9 @@
 import {
   type Access,
   ALL_FEATURES,
-  type Catalog,
   type CumulativeMetric,
   type Edge,
   type FacetStore,
-  labelsOf,
   type Metric,
   metricType,
   PASSAGE_COLUMNS,
@@ -16,7 +14,7 @@ import {
   visibleColumns,
 } from 'osl-compiler';
 import { atOnce, mapInSteps } from '../../base/in-turns.js';
-import { deprecationOf, type EntityFacts, type Manifest } from '../manifest/index.js';
+import { deprecationOf, type EntityFacts, everythingIn, type Manifest } from '../manifest/index.js';
 import {
   type BridgeView,
   type ColumnView,
@@ -251,10 +249,6 @@ function definitionOf(metric: Metric): Readonly<Record<string, unknown>> {
       const { metric: base, span } = metric;
       return { metric: base, ...definitionOfSpan(span) };
     }
-    default: {
-      const unknown: never = metric;
-      return unknown;
-    }
   }
 }
 
@@ -271,10 +265,6 @@ export function definitionOfSpan(span: CumulativeMetric['span']): Readonly<Recor
       return { offset_window: `${span.count} ${span.unit}s` };
     case 'offset_to_grain':
       return { offset_to_grain: span.grain };
-    default: {
-      const unknown: never = span;
-      return unknown;
-    }
   }
 }
 
@@ -330,24 +320,4 @@ function bridgeOf(
 
 function canJoin(seen: VisibleRelation | undefined, columns: readonly string[]): boolean {
   return seen !== undefined && columns.every((c) => seen.joinable.has(c));
-}
-
-/** Access to all of `catalog`, unmasked. It describes the graph to an admin; no query runs with it. */
-export function everythingIn(catalog: Catalog): Access {
-  return Object.freeze({
-    signature: 'everything',
-    policyVersion: '',
-    chainLength: 1,
-    relations: new Map([...catalog.relations].map(([name, relation]) => [name, all(relation)])),
-  });
-}
-
-function all(relation: Relation): RelationAccess {
-  const columns = new Set(relation.columns.map((c) => c.name));
-  const unmask = labelsOf(relation);
-  return Object.freeze({
-    grants: [{ id: 'everything', columns, unmask, filter: null }],
-    masks: new Map(),
-    denied: new Set<string>(),
-  });
 }

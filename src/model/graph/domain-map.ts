@@ -35,7 +35,6 @@ interface EntityMeta {
   /** Columns of the primary key, separated by commas; empty if the reader does not see all of it. */
   readonly pk: string;
   readonly model: string;
-  /** Facet names. */
   readonly legs: readonly string[];
 }
 

@@ -99,7 +99,6 @@ export interface FormEntry {
   readonly name: 'structured' | 'retrieve' | 'traverse' | 'joint' | 'cross_modal';
   readonly shape: string;
   readonly rules: readonly string[];
-  /** In the reader's own names; empty if the reader sees nothing that the form could read. */
   readonly examples: readonly string[];
 }
 

@@ -4,7 +4,6 @@ import { entityName, facetName, metricName } from './names.js';
 import { featuresOf, schemaShapes } from './schema.js';
 import type { EntityView, FacetView, GraphView, LinkView, MetricView } from './view.js';
 
-/** Lists whose members can be requested by name. */
 const OBJECTS = ['entities', 'facets', 'metrics', 'relationships'] as const;
 /** Lists that are the same for every reader, except for the examples of forms. */
 const LANGUAGE = ['functions', 'operators', 'forms'] as const;
@@ -120,7 +119,6 @@ function compact<T>(value: T): T {
   return Object.fromEntries(kept.map(([name, member]) => [name, compact(member)])) as T; // an object of the same members
 }
 
-/** Size of the objects of one page of the index, in bytes. */
 const PAGE_BYTES = 6_000;
 /** Maximum length of a description in the index, in UTF-16 units. */
 const SHORT = 160;

@@ -34,7 +34,6 @@ export interface GraphView {
 export interface EntityView {
   readonly name: string;
   readonly description: string | null;
-  /** Reason for deprecation; null if it is not deprecated. */
   readonly deprecated: string | null;
   readonly composition: Composition;
   readonly columns: readonly ColumnView[];
@@ -69,7 +68,6 @@ export interface ColumnView {
   /** True if shown in rows; otherwise in aggregates only. */
   readonly rows: boolean;
   readonly synonyms: readonly string[];
-  /** Null if the reader may not know it. */
   readonly sensitivity: string | null;
 }
 
@@ -80,7 +78,6 @@ export interface FacetView {
   readonly entity: string;
   /** Column of the facet with the key of the entity. */
   readonly entityKey: string;
-  /** Key column of the entity. */
   readonly keyOfEntity: string;
   readonly embeddingModel: string;
   readonly maxTopK: number;
@@ -108,7 +105,6 @@ export interface MetricView {
   /** True if MEASURE over its entity returns it; a metrics body accepts all metrics. */
   readonly measurable: boolean;
   readonly synonyms: readonly string[];
-  /** Null if the reader may not see it. */
   readonly definition: Readonly<Record<string, unknown>> | null;
 }
 

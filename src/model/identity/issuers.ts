@@ -12,7 +12,7 @@ import {
 import type { ServiceLog } from '../../base/log.js';
 import { StartProblem } from '../../base/start-problem.js';
 import { shapeCheck } from '../manifest/schema/check.js';
-import { closed, DRAFT, some } from '../manifest/schema/parts.js';
+import { choice, closed, DRAFT, integer, some } from '../manifest/schema/parts.js';
 import { parseSource, readText, throwProblems } from '../manifest/source.js';
 import { type FetchDocument, fetchDocument, isFetchable, type KeyTimes, RemoteKeys } from './remote-keys.js';
 
@@ -44,7 +44,6 @@ export interface IssuersParts {
   /** Keys in a file of an issuer. @throws StartProblem */
   readonly keysIn: (file: string) => readonly VerificationKey[];
   readonly log: ServiceLog;
-  /** Called when the keys of an issuer have changed. */
   readonly onChange: () => void;
   /** Default: over the network. */
   readonly fetch?: FetchDocument;
@@ -159,11 +158,10 @@ const issuer = closed(
       description: 'What its tokens say in `iss`; an OIDC provider is asked there for its keys.',
     },
     aliases: some(NAME, 'What else they may say in `iss`.'),
-    tokens: {
-      enum: ['actor', 'identity'],
-      description:
-        'actor: it signs actor tokens. identity: its tokens are exchanged by the rules of the policy.',
-    },
+    tokens: choice(
+      ['actor', 'identity'],
+      'actor: it signs actor tokens. identity: its tokens are exchanged by the rules of the policy.',
+    ),
     keys: some(
       { type: 'string', minLength: 1 },
       'Files with its public keys, PEM or JWKS, beside this file.',
@@ -173,24 +171,17 @@ const issuer = closed(
       minLength: 1,
       description: 'Its key set. Default: where its discovery document says.',
     },
-    refresh_seconds: {
-      type: 'integer',
-      minimum: 1,
-      maximum: 86_400,
-      description: 'Its key set is fetched again after so long. Default: 300.',
-    },
-    cool_down_seconds: {
-      type: 'integer',
-      minimum: 1,
-      maximum: 3_600,
-      description: 'Between two attempts, also for a key id that nobody knows. Default: 30.',
-    },
-    stale_seconds: {
-      type: 'integer',
-      minimum: 0,
-      maximum: 2_592_000,
-      description: 'For so long its last keys stay good while it does not answer. Default: 86400.',
-    },
+    refresh_seconds: integer(1, 86_400, 'Its key set is fetched again after so long. Default: 300.'),
+    cool_down_seconds: integer(
+      1,
+      3_600,
+      'Between two attempts, also for a key id that nobody knows. Default: 30.',
+    ),
+    stale_seconds: integer(
+      0,
+      2_592_000,
+      'For so long its last keys stay good while it does not answer. Default: 86400.',
+    ),
     audiences: some(
       NAME,
       'The `aud` of which each token must name one: this gateway, as the issuer knows it.',
@@ -203,18 +194,12 @@ const issuer = closed(
       uniqueItems: true,
       description: 'What it signs with. Default: any of the three; each key has one.',
     },
-    clock_skew_seconds: {
-      type: 'integer',
-      minimum: 0,
-      maximum: 300,
-      description: 'How far its clock may be off. Default: 30.',
-    },
-    max_lifetime_seconds: {
-      type: 'integer',
-      minimum: 1,
-      maximum: 2_592_000,
-      description: 'How long an identity token may live. Default: 86400. Actor tokens live 300 s at most.',
-    },
+    clock_skew_seconds: integer(0, 300, 'How far its clock may be off. Default: 30.'),
+    max_lifetime_seconds: integer(
+      1,
+      2_592_000,
+      'How long an identity token may live. Default: 86400. Actor tokens live 300 s at most.',
+    ),
     login,
   },
   ['issuer', 'tokens', 'audiences'],

@@ -169,7 +169,6 @@ function keySetUrl(text: string, issuer: string): URL {
 /** Reads a document of an issuer: the key set, or its metadata. Rejects on failure. */
 export type FetchDocument = (url: URL) => Promise<string>;
 
-/** Time limit for a whole document, in ms. */
 const FETCH_MS = 5_000;
 /** In bytes. */
 const MAX_DOCUMENT = 262_144;

@@ -44,6 +44,7 @@ export type {
 export {
   DEPRECABLE,
   deprecationOf,
+  everythingIn,
   frozenMap,
   indexedFacet,
   indexedFacets,

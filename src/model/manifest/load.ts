@@ -132,7 +132,6 @@ export function compileFrom(source: YamlSource, document: unknown): Manifest {
 export interface LayeredManifest {
   readonly manifest: Manifest;
   readonly base: ManifestDocument;
-  /** Version of the file alone. */
   readonly baseVersion: string;
 }
 

@@ -1,4 +1,13 @@
-import type { Catalog, Column, ColumnForm, Rollup } from 'osl-compiler';
+import {
+  type Access,
+  type Catalog,
+  type Column,
+  type ColumnForm,
+  labelsOf,
+  type Relation,
+  type RelationAccess,
+  type Rollup,
+} from 'osl-compiler';
 import type { Language } from '../facets/retrieval-options.js';
 import type { Composition, EmbeddingProtocol, ManifestDocument, RerankProtocol } from './document.js';
 
@@ -6,7 +15,6 @@ import type { Composition, EmbeddingProtocol, ManifestDocument, RerankProtocol }
 export interface Manifest {
   /** 32 hex digits over the document's content; comments and layout do not count, the order of names does. */
   readonly version: string;
-  /** Null if the manifest names none. */
   readonly tenant: string | null;
   readonly connectors: ReadonlyMap<string, Connector>;
   readonly catalog: Catalog;
@@ -44,7 +52,6 @@ export type DeclaredTableColumn = Pick<Column, 'type' | 'sensitivity'> & {
   readonly name: string;
   /** Database type of a column that is read as text; otherwise null. */
   readonly stored: string | null;
-  /** Labels of an enum, in order; null if they are not declared. */
   readonly labels: readonly string[] | null;
   /** Upstream type beyond `type`, such as `varchar(20)`; otherwise null. */
   readonly form: ColumnForm | null;
@@ -56,7 +63,6 @@ export type DeclaredTableColumn = Pick<Column, 'type' | 'sensitivity'> & {
 export interface EntityFacts {
   readonly name: string;
   readonly composition: Composition;
-  /** Names of facets. */
   readonly legs: readonly string[];
   /** Null if answers that read it are not cached. */
   readonly cache: CacheRule | null;
@@ -79,7 +85,6 @@ export interface DerivedAttributeSettings {
   readonly description: string | null;
   readonly facet: string;
   readonly operator: 'CLASSIFY' | 'TAG';
-  /** By argument name. */
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
@@ -182,7 +187,6 @@ export interface RerankerSettings {
   /** Maximum number of passages sent for a query. */
   readonly candidates: number;
   readonly timeoutMs: number;
-  /** Maximum number of concurrent requests, over all queries. */
   readonly concurrency: number;
   /** Maximum size of the cache of scores; 0 turns it off. */
   readonly cacheBytes: number;
@@ -278,4 +282,22 @@ class FrozenMap<K, V> extends Map<K, V> {
 
 export function frozenMap<K, V>(entries: Iterable<readonly [K, V]>): ReadonlyMap<K, V> {
   return Object.freeze(new FrozenMap(entries));
+}
+
+const EVERYTHING = new WeakMap<Catalog, Access>();
+
+/** Access to every row and column of `catalog`, unmasked: for an admin and for checks, not for queries. */
+export function everythingIn(catalog: Catalog): Access {
+  const known = EVERYTHING.get(catalog);
+  if (known !== undefined) return known;
+  const relations = new Map([...catalog.relations].map(([name, r]) => [name, allOf(r)] as const));
+  const access = Object.freeze({ signature: 'everything', policyVersion: '', chainLength: 1, relations });
+  EVERYTHING.set(catalog, access);
+  return access;
+}
+
+function allOf(relation: Relation): RelationAccess {
+  const columns = new Set(relation.columns.map((c) => c.name));
+  const grants = [{ id: 'everything', columns, unmask: labelsOf(relation), filter: null }];
+  return Object.freeze({ grants, masks: new Map(), denied: new Set<string>() });
 }

@@ -36,7 +36,6 @@ type YamlMapping = Record<string, unknown>;
 
 class Reader {
   readonly #lines: readonly string[];
-  /** Index of the current line, which has content. */
   #at = 0;
   #indent = -1;
   #line = '';

@@ -72,7 +72,6 @@ const FORMAT = 1;
 export interface RowSecurity {
   /** Equal versions: the same rows and columns for the same rights. Signed rights contain it. */
   readonly version: string;
-  /** Role that governed statements run as. */
   readonly role: string;
   /** By `schema.table`. */
   readonly tables: ReadonlyMap<string, GuardedTable>;

@@ -62,7 +62,6 @@ export class Drafts {
     return this.#drafts.get(id) ?? null;
   }
 
-  /** Stores it durably. */
   async put(draft: StoredDraft): Promise<void> {
     await mkdir(this.#dir, { recursive: true, mode: 0o700 });
     await writeWhole(this.#fileOf(draft.id), Buffer.from(`${JSON.stringify(draft)}\n`));

@@ -49,7 +49,6 @@ export class VersionStore {
     return new VersionStore(dir, history.reverse(), head);
   }
 
-  /** Null before anything was published. */
   get head(): Version | null {
     return this.#head;
   }
@@ -195,7 +194,6 @@ export interface Version extends Overlay {
   /** RFC 3339, UTC. */
   readonly at: string;
   readonly author: { readonly subject: string; readonly chain: readonly string[] };
-  /** Request id in the audit log. */
   readonly request_id: string;
   readonly action: 'publish' | 'deprecate' | 'withdraw' | 'rollback';
   /** Draft that was published; null if there was none. */

@@ -11,8 +11,7 @@ import {
   type Relation,
   type Transformation,
 } from 'osl-compiler';
-import { everythingIn } from '../../model/graph/build-view.js';
-import type { Facet, Manifest } from '../../model/manifest/index.js';
+import { everythingIn, type Facet, type Manifest } from '../../model/manifest/index.js';
 
 /** An object of the semantic graph as a dataset, with its column lineage. Plain data. */
 export interface DatasetDescription {

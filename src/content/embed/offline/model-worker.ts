@@ -31,7 +31,6 @@ const MOST_CHARS = 1_000;
 /** Texts without known words share one vector: no meaning is better than a wrong one. */
 const KNOWN_SCRIPT = /\p{Script=Latin}/u;
 
-/** Used part of the packages. */
 interface Runtime {
   initModel(source: unknown): Promise<{ embed(texts: readonly string[]): Promise<readonly number[][]> }>;
 }

@@ -8,7 +8,6 @@ if (port === null) throw new Error('this file is the main module of a worker');
 
 const say = (message: FromPdf): void => port.postMessage(message);
 
-/** Used part of `unpdf`. */
 interface Pdf {
   getDocumentProxy(data: Uint8Array, options: Readonly<Record<string, unknown>>): Promise<PdfDocument>;
 }

@@ -15,12 +15,15 @@ interface StemmedLexicon {
   readonly script: RegExp;
   readonly stemmer: () => Promise<StemmerModule>;
   readonly stopWords: () => Promise<StopWordsModule>;
-  /** Normalizes spellings that the stemmer does not know. */
   readonly normalized?: (lower: string) => string;
 }
 
 const LATIN = /\p{Script=Latin}/u;
 const DEVANAGARI = /\p{Script=Devanagari}/u;
+
+function latin(stemmer: StemmedLexicon['stemmer'], stopWords: StemmedLexicon['stopWords']): StemmedLexicon {
+  return { script: LATIN, stemmer, stopWords };
+}
 
 const SOURCES: Readonly<Record<StemmedLanguage, StemmedLexicon>> = {
   arabic: {
@@ -34,36 +37,30 @@ const SOURCES: Readonly<Record<StemmedLanguage, StemmedLexicon>> = {
     stemmer: () => import('@orama/stemmers/armenian'),
     stopWords: () => import('@orama/stopwords/armenian'),
   },
-  danish: {
-    script: LATIN,
-    stemmer: () => import('@orama/stemmers/danish'),
-    stopWords: () => import('@orama/stopwords/danish'),
-  },
-  dutch: {
-    script: LATIN,
-    stemmer: () => import('@orama/stemmers/dutch'),
-    stopWords: () => import('@orama/stopwords/dutch'),
-  },
-  english: {
-    script: LATIN,
-    stemmer: () => import('@orama/stemmers/english'),
-    stopWords: () => import('@orama/stopwords/english'),
-  },
-  finnish: {
-    script: LATIN,
-    stemmer: () => import('@orama/stemmers/finnish'),
-    stopWords: () => import('@orama/stopwords/finnish'),
-  },
-  french: {
-    script: LATIN,
-    stemmer: () => import('@orama/stemmers/french'),
-    stopWords: () => import('@orama/stopwords/french'),
-  },
-  german: {
-    script: LATIN,
-    stemmer: () => import('@orama/stemmers/german'),
-    stopWords: () => import('@orama/stopwords/german'),
-  },
+  danish: latin(
+    () => import('@orama/stemmers/danish'),
+    () => import('@orama/stopwords/danish'),
+  ),
+  dutch: latin(
+    () => import('@orama/stemmers/dutch'),
+    () => import('@orama/stopwords/dutch'),
+  ),
+  english: latin(
+    () => import('@orama/stemmers/english'),
+    () => import('@orama/stopwords/english'),
+  ),
+  finnish: latin(
+    () => import('@orama/stemmers/finnish'),
+    () => import('@orama/stopwords/finnish'),
+  ),
+  french: latin(
+    () => import('@orama/stemmers/french'),
+    () => import('@orama/stopwords/french'),
+  ),
+  german: latin(
+    () => import('@orama/stemmers/german'),
+    () => import('@orama/stopwords/german'),
+  ),
   greek: {
     script: /\p{Script=Greek}/u,
     stemmer: () => import('@orama/stemmers/greek'),
@@ -75,41 +72,35 @@ const SOURCES: Readonly<Record<StemmedLanguage, StemmedLexicon>> = {
     stemmer: () => import('@orama/stemmers/indian'),
     stopWords: () => import('@orama/stopwords/indian'),
   },
-  hungarian: {
-    script: LATIN,
-    stemmer: () => import('@orama/stemmers/hungarian'),
-    stopWords: () => import('@orama/stopwords/hungarian'),
-  },
-  indonesian: {
-    script: LATIN,
-    stemmer: () => import('@orama/stemmers/indonesian'),
-    stopWords: () => import('@orama/stopwords/indonesian'),
-  },
-  irish: {
-    script: LATIN,
-    stemmer: () => import('@orama/stemmers/irish'),
-    stopWords: () => import('@orama/stopwords/irish'),
-  },
-  italian: {
-    script: LATIN,
-    stemmer: () => import('@orama/stemmers/italian'),
-    stopWords: () => import('@orama/stopwords/italian'),
-  },
+  hungarian: latin(
+    () => import('@orama/stemmers/hungarian'),
+    () => import('@orama/stopwords/hungarian'),
+  ),
+  indonesian: latin(
+    () => import('@orama/stemmers/indonesian'),
+    () => import('@orama/stopwords/indonesian'),
+  ),
+  irish: latin(
+    () => import('@orama/stemmers/irish'),
+    () => import('@orama/stopwords/irish'),
+  ),
+  italian: latin(
+    () => import('@orama/stemmers/italian'),
+    () => import('@orama/stopwords/italian'),
+  ),
   nepali: {
     script: DEVANAGARI,
     stemmer: () => import('@orama/stemmers/nepali'),
     stopWords: () => import('@orama/stopwords/nepali'),
   },
-  norwegian: {
-    script: LATIN,
-    stemmer: () => import('@orama/stemmers/norwegian'),
-    stopWords: () => import('@orama/stopwords/norwegian'),
-  },
-  portuguese: {
-    script: LATIN,
-    stemmer: () => import('@orama/stemmers/portuguese'),
-    stopWords: () => import('@orama/stopwords/portuguese'),
-  },
+  norwegian: latin(
+    () => import('@orama/stemmers/norwegian'),
+    () => import('@orama/stopwords/norwegian'),
+  ),
+  portuguese: latin(
+    () => import('@orama/stemmers/portuguese'),
+    () => import('@orama/stopwords/portuguese'),
+  ),
   romanian: {
     script: LATIN,
     stemmer: () => import('@orama/stemmers/romanian'),
@@ -123,26 +114,23 @@ const SOURCES: Readonly<Record<StemmedLanguage, StemmedLexicon>> = {
     stopWords: () => import('@orama/stopwords/russian'),
     normalized: (lower) => lower.replaceAll('ё', 'е'),
   },
-  spanish: {
-    script: LATIN,
-    stemmer: () => import('@orama/stemmers/spanish'),
-    stopWords: () => import('@orama/stopwords/spanish'),
-  },
-  swedish: {
-    script: LATIN,
-    stemmer: () => import('@orama/stemmers/swedish'),
-    stopWords: () => import('@orama/stopwords/swedish'),
-  },
+  spanish: latin(
+    () => import('@orama/stemmers/spanish'),
+    () => import('@orama/stopwords/spanish'),
+  ),
+  swedish: latin(
+    () => import('@orama/stemmers/swedish'),
+    () => import('@orama/stopwords/swedish'),
+  ),
   tamil: {
     script: /\p{Script=Tamil}/u,
     stemmer: () => import('@orama/stemmers/tamil'),
     stopWords: () => import('@orama/stopwords/tamil'),
   },
-  turkish: {
-    script: LATIN,
-    stemmer: () => import('@orama/stemmers/turkish'),
-    stopWords: () => import('@orama/stopwords/turkish'),
-  },
+  turkish: latin(
+    () => import('@orama/stemmers/turkish'),
+    () => import('@orama/stopwords/turkish'),
+  ),
 };
 
 /** In UTF-16 units. No real word is longer; limits the stemmer's work. */

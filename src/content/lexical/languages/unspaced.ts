@@ -2,7 +2,6 @@ import { ANY_LANGUAGE, UNSPACED, type WordRules } from '../../../base/text/terms
 import type { UnspacedLanguage } from '../../../model/facets/retrieval-options.js';
 
 interface UnspacedLexicon {
-  /** BCP 47 tag. */
   readonly locale: string;
   readonly stopWords: () => Promise<{ readonly stopwords: readonly string[] }>;
   /** False for words without meaning that are on no list. */

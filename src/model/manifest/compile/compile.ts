@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Column, type Features, featuresBy, type Metric, type Relation } from 'osl-compiler';
 import { CODES, type Path, type UnplacedDiagnostic } from '../diagnostic.js';
-import type { ColumnsDocument, EntityDocument, ManifestDocument } from '../document.js';
+import type { ColumnsDocument, ManifestDocument } from '../document.js';
 import {
   type Bridge,
   type Connector,
@@ -20,7 +20,7 @@ import { connectorsOf } from './connectors.js';
 import { facetRelations, facetStores, facetsOf } from './facets.js';
 import { bridgesOf, columnNamed, edgesOf, entityNamed, relationshipsOf } from './links.js';
 import { checkMetricTexts, checkSpelling, metricsOf } from './metrics.js';
-import { membersOf, Problems } from './problems.js';
+import { membersOf, Problems, type RelationMap } from './problems.js';
 import { rawTablesOf } from './raw-sql.js';
 import { relationsOf } from './relations.js';
 import { cacheRuleOf, rollupsOf } from './rollups.js';
@@ -87,7 +87,7 @@ function entitiesOf(
   document: ManifestDocument,
   known: {
     readonly connectors: ReadonlyMap<string, Connector>;
-    readonly relations: ReadonlyMap<string, Relation>;
+    readonly relations: RelationMap;
     readonly facets: ReadonlyMap<string, Facet>;
   },
   problems: Problems,
@@ -97,7 +97,7 @@ function entitiesOf(
     membersOf(document.entities).flatMap(([name, e]): [string, EntityFacts][] => {
       const relation = relations.get(name);
       if (relation === undefined) return [];
-      mustBeFacets(e, ['entities', name, 'legs'], facets, problems);
+      problems.unknownIn(['entities', name, 'legs'], 'facet', e.legs, facets.keys());
       const legs = Object.freeze([...(e.legs ?? [])]);
       const composition = e.composition ?? (legs.length > 0 ? 'structured+content' : 'structured');
       const cache = cacheRuleOf(e.cache, relation, connectors, problems);
@@ -106,26 +106,15 @@ function entitiesOf(
   );
 }
 
-function mustBeFacets(
-  e: EntityDocument,
-  path: Path,
-  facets: ReadonlyMap<string, Facet>,
-  problems: Problems,
-): void {
-  for (const [i, leg] of (e.legs ?? []).entries()) {
-    if (!facets.has(leg)) problems.unknown([...path, i], 'facet', leg, facets.keys());
-  }
-}
-
 /**
  * Adds the key domain of every joinable column. Linked columns share a domain, named after the key that they lead to
  * (`package.path`); a sealed key without links is its own domain; other columns have none.
  */
 function withKeyDomains(
-  relations: ReadonlyMap<string, Relation>,
+  relations: RelationMap,
   relationships: Iterable<Relationship>,
   bridges: Iterable<Bridge>,
-): ReadonlyMap<string, Relation> {
+): RelationMap {
   const target = new Map<string, string>();
   for (const { from, to } of relationships) {
     for (const [i, column] of from.columns.entries())
@@ -165,7 +154,7 @@ function withDomains(relation: Relation, target: ReadonlyMap<string, string>): R
 }
 
 interface CompiledGraph {
-  readonly relations: ReadonlyMap<string, Relation>;
+  readonly relations: RelationMap;
   readonly metrics: ReadonlyMap<string, Metric>;
   readonly facets: ReadonlyMap<string, Facet>;
 }

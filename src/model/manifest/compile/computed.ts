@@ -101,7 +101,7 @@ function bound(
 /** Derived attributes by entity, in file order. */
 export function derivedOf(
   document: ManifestDocument,
-  relations: ReadonlyMap<string, Relation>,
+  relations: RelationMap,
   problems: Problems,
 ): ReadonlyMap<string, readonly DerivedAttributeSettings[]> {
   const out = new Map<string, readonly DerivedAttributeSettings[]>();

@@ -21,6 +21,8 @@ export function connectorsOf(document: ManifestDocument, problems: Problems): Re
 
 function connectorOf(name: string, document: ConnectorDocument, problems: Problems): Connector {
   const path: Path = ['connectors', name];
+  const conflict = (at: Path, message: string, hint: string | null) =>
+    problems.add(CODES.conflict, [...path, ...at], message, hint, true);
   if (document.kind === 'postgres' && document.url_env === undefined) {
     problems.add(
       CODES.missingKey,
@@ -31,27 +33,19 @@ function connectorOf(name: string, document: ConnectorDocument, problems: Proble
     );
   }
   if (document.kind === 'pglite' && document.url_env !== undefined) {
-    problems.add(
-      CODES.conflict,
-      [...path, 'url_env'],
-      'the embedded engine has no URL',
-      'remove it, or use `kind: postgres`',
-      true,
-    );
+    conflict(['url_env'], 'the embedded engine has no URL', 'remove it, or use `kind: postgres`');
   }
   if (document.kind === 'pglite' && document.row_security === true) {
-    problems.add(
-      CODES.conflict,
-      [...path, 'row_security'],
+    conflict(
+      ['row_security'],
       'the embedded engine belongs to the gateway alone: row security would guard it from itself',
       'remove it, or use `kind: postgres`',
-      true,
     );
   }
   const dotted = Object.keys(document.tables).find((key) => key !== plainName(key));
   if (document.row_security === true && dotted !== undefined) {
     const message = `row security cannot name \`${dotted}\`, which has a dot or a quote in its name`;
-    problems.add(CODES.conflict, [...path, 'tables', dotted], message, null, true);
+    conflict(['tables', dotted], message, null);
   }
   const tables = membersOf(document.tables).map(([key, t]): [string, Table] => {
     return [key, tableOf(key, t.columns, [...path, 'tables', key], problems)];

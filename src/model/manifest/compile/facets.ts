@@ -23,14 +23,14 @@ import {
 } from '../manifest.js';
 import { sourceOf } from './connectors.js';
 import { entityNamed, mustMatch } from './links.js';
-import { membersOf, type Problems } from './problems.js';
+import { membersOf, type Problems, type RelationMap } from './problems.js';
 import { columnsOf, declaredColumnNamed } from './relations.js';
 
 const DEFAULT_MAX_CHARS = 1200;
 const DEFAULT_OVERLAP_CHARS = 150;
 
 interface WithRelations {
-  readonly relations: ReadonlyMap<string, Relation>;
+  readonly relations: RelationMap;
 }
 
 export function facetsOf(
@@ -47,24 +47,18 @@ export function facetsOf(
     if (source === null || entity === null) continue;
     const columns = facetColumns(f, path, source.table, entity, problems);
     if (columns === null) continue;
-    mustBeRerankers(f, path, rerankers, problems);
+    problems.unknownIn(
+      [...path, 'retrieval', 'rerankers'],
+      'reranker',
+      f.retrieval.rerankers,
+      rerankers.keys(),
+    );
     const plain = facetOf(name, f, source.connector, source.table, columns, path, problems);
     const own = Object.freeze((derived.get(f.entity) ?? []).filter((d) => d.facet === name));
     const lexicalLeg = f.retrieval.hybrid === true ? lexicalLegOf(plain) : null;
     out.push([name, Object.freeze({ ...plain, derived: own, lexicalLeg, legOf: null })]);
   }
   return frozenMap(out);
-}
-
-function mustBeRerankers(
-  { retrieval }: FacetDocument,
-  path: Path,
-  rerankers: Manifest['rerankers'],
-  problems: Problems,
-): void {
-  for (const [i, name] of (retrieval.rerankers ?? []).entries())
-    if (!rerankers.has(name))
-      problems.unknown([...path, 'retrieval', 'rerankers', i], 'reranker', name, rerankers.keys());
 }
 
 function lexicalLegOf(facet: PlainFacet): Facet {
@@ -164,31 +158,28 @@ function facetOf(
   problems: Problems,
 ): PlainFacet {
   const fields = [columns.entityKey.name, ...columns.metadata.map((c) => c.name)];
-  for (const [i, field] of (f.scalar_indexed ?? []).entries()) {
-    if (!fields.includes(field)) problems.unknown([...path, 'scalar_indexed', i], 'metadata', field, fields);
-  }
+  const conflict = (at: Path, message: string, hint: string) =>
+    problems.add(CODES.conflict, [...path, ...at], message, hint);
+  problems.unknownIn([...path, 'scalar_indexed'], 'metadata', f.scalar_indexed, fields);
   const embeddingModel = f.embedding?.model ?? LEXICAL_MODEL;
   const approximate = f.retrieval.approximate ?? false;
   if (approximate && embeddingModel === LEXICAL_MODEL) {
-    problems.add(
-      CODES.conflict,
-      [...path, 'retrieval', 'approximate'],
+    conflict(
+      ['retrieval', 'approximate'],
       `\`${LEXICAL_MODEL}\` is always searched exactly`,
       'leave `approximate` out, or name an embedding model',
     );
   }
   if (f.retrieval.hybrid === true && findsByWords(embeddingModel)) {
-    problems.add(
-      CODES.conflict,
-      [...path, 'retrieval', 'hybrid'],
+    conflict(
+      ['retrieval', 'hybrid'],
       `\`${embeddingModel}\` finds by words already`,
       'leave `hybrid` out, or name an embedding model',
     );
   }
   if (f.retrieval.language !== undefined && !findsByWords(embeddingModel) && f.retrieval.hybrid !== true) {
-    problems.add(
-      CODES.conflict,
-      [...path, 'retrieval', 'language'],
+    conflict(
+      ['retrieval', 'language'],
       `\`${embeddingModel}\` does not find by words`,
       'leave `language` out, or set `hybrid: true`',
     );
@@ -295,7 +286,7 @@ function versionsOf(
 /** Facets as relations that grants can name: the entity key and the metadata, no text. */
 export function facetRelations(
   facets: ReadonlyMap<string, Facet>,
-  relations: ReadonlyMap<string, Relation>,
+  relations: RelationMap,
   problems: Problems,
 ): readonly (readonly [string, Relation])[] {
   return [...facets.values()].map((facet) => {
@@ -337,7 +328,7 @@ function physicalName(column: string, facet: Facet): string {
 
 export function facetStores(
   facets: ReadonlyMap<string, Facet>,
-  relations: ReadonlyMap<string, Relation>,
+  relations: RelationMap,
   declared: ReadonlyMap<string, RerankerSettings>,
 ): readonly (readonly [string, FacetStore])[] {
   return [...facets.values()].map((facet) => {
@@ -355,7 +346,7 @@ export function facetStores(
   });
 }
 
-function storeOf(facet: Facet, relations: ReadonlyMap<string, Relation>): FacetStore {
+function storeOf(facet: Facet, relations: RelationMap): FacetStore {
   return Object.freeze({
     name: facet.name,
     entity: facet.entity,

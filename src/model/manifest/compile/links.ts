@@ -64,7 +64,6 @@ export function relationshipsOf(
 interface ResolvedLinkEnd {
   readonly relation: Relation;
   readonly columns: readonly Column[];
-  /** Path of each column in the file. */
   readonly places: readonly Path[];
 }
 

@@ -5,16 +5,14 @@ import {
   inputsOf,
   type Metric,
   QueryError,
-  type Relation,
   type SameColumns,
   type SimpleMetric,
 } from 'osl-compiler';
 import { CODES, type Path } from '../diagnostic.js';
-import type { Problems } from './problems.js';
+import type { Problems, RelationMap } from './problems.js';
 
 /** Maximum number of simple and cumulative metrics in one metric; a chain of sums doubles with each step. */
 const MOST_LEAVES = 100;
-/** Maximum depth of metrics made of metrics. */
 const MOST_LEVELS = 20;
 
 interface ResolvedMetric {
@@ -159,7 +157,7 @@ function cumulativeFault(
   base: string,
   inputs: readonly ResolvedMetric[],
   entities: ReadonlySet<string>,
-  relations: ReadonlyMap<string, Relation>,
+  relations: RelationMap,
 ): { readonly message: string; readonly hint: string } | null {
   if (inputs.some((i) => i.cumulative)) {
     const message = `\`${base}\` takes rows of other times already`;
@@ -177,7 +175,7 @@ function cumulativeFault(
 }
 
 export interface MetricRelations {
-  readonly relations: ReadonlyMap<string, Relation>;
+  readonly relations: RelationMap;
   readonly edges: readonly Edge[];
 }
 

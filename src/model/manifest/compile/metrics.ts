@@ -1,9 +1,7 @@
 import {
-  type Access,
   type Catalog,
   compile,
   type Edge,
-  labelsOf,
   type Metric,
   type MetricFormat,
   type MetricInput,
@@ -12,21 +10,20 @@ import {
   type PeriodSpan,
   QueryError,
   type Relation,
-  type RelationAccess,
   type SimpleMetric,
   parseWindow,
 } from 'osl-compiler';
 import { CODES, type Path } from '../diagnostic.js';
 import type { ManifestDocument, MetricDocument, MetricInputDocument, NamedMembers } from '../document.js';
-import { frozenMap } from '../manifest.js';
+import { everythingIn, frozenMap } from '../manifest.js';
 import { entityNamed } from './links.js';
 import { resolvedMetrics } from './metric-graph.js';
-import { membersOf, type Problems } from './problems.js';
+import { membersOf, type Problems, type RelationMap } from './problems.js';
 
 /** Expressions stay text; the compiler's binder interprets them. */
 export function metricsOf(
   document: ManifestDocument,
-  relations: ReadonlyMap<string, Relation>,
+  relations: RelationMap,
   edges: readonly Edge[],
   problems: Problems,
 ): ReadonlyMap<string, Metric> {
@@ -67,6 +64,8 @@ function hasItsMembers(name: string, m: MetricDocument, problems: Problems): boo
   const type = m.type ?? 'simple';
   const { needs, may } = MEMBERS[type];
   const path: Path = ['metrics', name];
+  const conflict = (at: Path, message: string, hint: string | null) =>
+    problems.add(CODES.conflict, [...path, ...at], message, hint, true);
   const missing = needs.filter((key) => m[key] === undefined);
   for (const key of missing)
     problems.add(CODES.missingKey, path, `\`${name}\` has no \`${key}\``, `a ${type} metric needs it`, true);
@@ -79,12 +78,12 @@ function hasItsMembers(name: string, m: MetricDocument, problems: Problems): boo
   }
   if (m.window !== undefined && m.grain_to_date !== undefined) {
     const message = '`window` and `grain_to_date` exclude each other';
-    problems.add(CODES.conflict, [...path, 'grain_to_date'], message, 'say one of them, or none', true);
+    conflict(['grain_to_date'], message, 'say one of them, or none');
   }
   const offsets = [m.offset_window, m.offset_to_grain].filter((o) => o !== undefined).length;
   if (offsets > 1) {
     const message = '`offset_window` and `offset_to_grain` exclude each other';
-    problems.add(CODES.conflict, [...path, 'offset_to_grain'], message, 'say one of them', true);
+    conflict(['offset_to_grain'], message, 'say one of them');
   }
   const aimless = type === 'offset' && offsets === 0;
   if (aimless) {
@@ -223,7 +222,7 @@ export function checkMetricTexts(catalog: Catalog, problems: Problems): void {
   }
   // Metrics built on others are checked only if no simple metric is faulty.
   if (faulty.size > 0) return;
-  const access = everything(catalog);
+  const access = everythingIn(catalog);
   for (const metric of catalog.metrics.values()) {
     if (metric.type === 'simple') continue;
     if (metric.type === 'ratio') {
@@ -262,7 +261,7 @@ function faultOf(metric: SimpleMetric, entity: Relation, whole: Catalog): QueryE
     facets: new Map(),
     edges: whole.edges,
   };
-  const access = everything(whole);
+  const access = everythingIn(whole);
   try {
     const text = `select measure("${metric.name}"), count(*) from osl.entities."${entity.name}"`;
     compile(text, catalog, access, { features: NO_FEATURES });
@@ -272,23 +271,4 @@ function faultOf(metric: SimpleMetric, entity: Relation, whole: Catalog): QueryE
     // A caller learns only that there is no such metric; its author learns which name is unknown.
     return error.entry === 'unknownMetric' ? (metricFault(metric, [], catalog, access) ?? error) : error;
   }
-}
-
-const EVERYTHING = new WeakMap<Catalog, Access>();
-
-/** Access to every row and column of every entity, unmasked. */
-function everything(catalog: Catalog): Access {
-  const known = EVERYTHING.get(catalog);
-  if (known !== undefined) return known;
-  const relations = [...catalog.relations.values()].map((r) => [r.name, all(r)] as const);
-  const access = { signature: 'all', policyVersion: '', chainLength: 1, relations: new Map(relations) };
-  EVERYTHING.set(catalog, access);
-  return access;
-}
-
-function all(relation: Relation): RelationAccess {
-  const columns = new Set(relation.columns.map((c) => c.name));
-  const unmask = labelsOf(relation);
-  const grants = [{ id: 'all', columns, unmask, filter: null }];
-  return { grants, masks: new Map(), denied: new Set<string>() };
 }

@@ -29,6 +29,12 @@ export class Problems {
     this.add(CODES.unknownReference, path, `${what} \`${name}\` is not declared`, hint);
   }
 
+  /** Reports each of `names` that is not in `known`; `path` leads to the list. */
+  unknownIn(path: Path, what: string, names: readonly string[] = [], known: Iterable<string>): void {
+    const all = new Set(known);
+    for (const [i, name] of names.entries()) if (!all.has(name)) this.unknown([...path, i], what, name, all);
+  }
+
   get list(): readonly UnplacedDiagnostic[] {
     return this.#list;
   }

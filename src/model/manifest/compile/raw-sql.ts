@@ -4,7 +4,7 @@ import type { ManifestDocument } from '../document.js';
 import { type Connector, frozenMap } from '../manifest.js';
 import { tableName } from '../name.js';
 import { sourceOf, type TableSource } from './connectors.js';
-import type { Problems } from './problems.js';
+import type { Problems, RelationMap } from './problems.js';
 
 /**
  * Allowlist of raw SQL: tables by `schema.table`, each with the one entity or bridge that governs it. Without one a
@@ -13,9 +13,9 @@ import type { Problems } from './problems.js';
 export function rawTablesOf(
   document: ManifestDocument,
   connectors: ReadonlyMap<string, Connector>,
-  relations: ReadonlyMap<string, Relation>,
+  relations: RelationMap,
   problems: Problems,
-): ReadonlyMap<string, Relation> {
+): RelationMap {
   const tables = new Map<string, Relation>();
   const sources = new Map<string, string>();
   for (const [i, entry] of (document.raw_sql?.allow ?? []).entries()) {
@@ -60,7 +60,7 @@ function governorOf(
   { connector, table }: TableSource,
   name: string,
   path: Path,
-  relations: ReadonlyMap<string, Relation>,
+  relations: RelationMap,
   problems: Problems,
 ): Relation | null {
   const [only, ...others] = [...relations.values()].filter(

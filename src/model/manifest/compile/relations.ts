@@ -9,14 +9,14 @@ import type {
 } from '../document.js';
 import type { Connector, DeclaredTableColumn, Table } from '../manifest.js';
 import { sourceOf } from './connectors.js';
-import { membersOf, type Problems, suggestion } from './problems.js';
+import { membersOf, type Problems, type RelationMap, suggestion } from './problems.js';
 
 /** Entities, then bridges, in file order; key domains are added later. A relation without a source is left out. */
 export function relationsOf(
   document: ManifestDocument,
   connectors: ReadonlyMap<string, Connector>,
   problems: Problems,
-): ReadonlyMap<string, Relation> {
+): RelationMap {
   const relations = new Map<string, Relation>();
   const names = new Map<string, string>();
   const declare = (kind: Relation['kind'], name: string, path: Path, shape: RelationDocument): void => {
@@ -41,7 +41,6 @@ export function relationsOf(
 type RelationDocument = Pick<EntityDocument, 'source' | 'columns'> & {
   readonly primary_key: readonly string[];
   readonly description: string | null;
-  /** Each with its path. */
   readonly sealed: readonly (readonly [string, Path])[];
   /** True if `primary_key` has to be checked separately from `sealed`. */
   readonly ownKey: boolean;

@@ -17,7 +17,7 @@ import {
 import { CODES, type Path } from '../diagnostic.js';
 import type { CacheDocument, ManifestDocument, RollupDocument } from '../document.js';
 import { type CacheRule, type Connector, frozenMap, type RollupFacts } from '../manifest.js';
-import { membersOf, type Problems } from './problems.js';
+import { membersOf, type Problems, type RelationMap } from './problems.js';
 
 /** Schema of rollups, in the database of the entity; owned by the gateway. */
 export const ROLLUP_SCHEMA = 'osl_rollups';
@@ -32,7 +32,7 @@ const METHOD = 1;
 /** Rollups of a document; one whose entity does not exist is reported and left out. */
 export function rollupsOf(
   document: ManifestDocument,
-  relations: ReadonlyMap<string, Relation>,
+  relations: RelationMap,
   connectors: ReadonlyMap<string, Connector>,
   problems: Problems,
 ): ReadonlyMap<string, RollupFacts> {

@@ -2,16 +2,22 @@ import { declaredColumn, FEATURES, GRAINS, SCALAR_TYPES, STORED_PATTERN } from '
 import { LANGUAGES } from '../../facets/retrieval-options.js';
 import { MODEL_NAME, TABLE_PART } from '../name.js';
 import {
+  choice,
   closed,
   DEPRECATED,
   DRAFT,
+  flag,
+  integer,
   list,
   MODEL_RULE,
+  modelName,
   NAME_RULE,
   named,
   PHYSICAL_NAME,
+  ruledName,
   some,
   TEXT,
+  text,
 } from './parts.js';
 
 const TABLE_NAME = {
@@ -42,16 +48,11 @@ const tableColumn = closed(
       { type: 'string', pattern: '^[^\\u0000]{1,63}$' },
       'Labels of an enum, in its order. For callers who see the column unmasked, the catalog lists the enum, and values sort and compare in this order.',
     ),
-    pii: { type: 'boolean', description: 'True for personal data; short for `sensitivity: pii`.' },
-    sensitivity: {
-      ...NAME_RULE,
-      description:
-        'Sensitivity label, for which the policy defines a mask: `pii`, `secret`, … Never guessed from names.',
-    },
-    nullable: {
-      type: 'boolean',
-      description: 'True if the column may be NULL. Default: true; false for a primary key.',
-    },
+    pii: flag('True for personal data; short for `sensitivity: pii`.'),
+    sensitivity: ruledName(
+      'Sensitivity label, for which the policy defines a mask: `pii`, `secret`, … Never guessed from names.',
+    ),
+    nullable: flag('True if the column may be NULL. Default: true; false for a primary key.'),
   },
   ['type'],
   'A column of the upstream table.',
@@ -59,21 +60,19 @@ const tableColumn = closed(
 
 const connector = closed(
   {
-    kind: {
-      enum: ['pglite', 'postgres'],
-      description: '`pglite`: the embedded engine. `postgres`: a server at the URL in `url_env`.',
-    },
+    kind: choice(
+      ['pglite', 'postgres'],
+      '`pglite`: the embedded engine. `postgres`: a server at the URL in `url_env`.',
+    ),
     url_env: {
       type: 'string',
       pattern: '^[A-Z][A-Z0-9_]*$',
       description:
         'Name of the environment variable with the connection URL. URLs and passwords do not belong in this file.',
     },
-    row_security: {
-      type: 'boolean',
-      description:
-        'True if the policy is also enforced by row security in the database; `osl row-security` writes it.',
-    },
+    row_security: flag(
+      'True if the policy is also enforced by row security in the database; `osl row-security` writes it.',
+    ),
     tables: named(
       TABLE_NAME,
       closed(
@@ -130,17 +129,13 @@ const label = {
 
 const computed = closed(
   {
-    expression: {
-      ...TEXT,
-      description:
-        'Expression over one row: its columns, other computed columns, and columns of the rows it refers to, by entity or relationship: `price - cost`, `customer.country`.',
-    },
+    expression: text(
+      'Expression over one row: its columns, other computed columns, and columns of the rows it refers to, by entity or relationship: `price - cost`, `customer.country`.',
+    ),
     description: TEXT,
-    sensitivity: {
-      ...NAME_RULE,
-      description:
-        'Additional label, beside those of the columns it reads. Only callers who see this label unmasked in every row have the column.',
-    },
+    sensitivity: ruledName(
+      'Additional label, beside those of the columns it reads. Only callers who see this label unmasked in every row have the column.',
+    ),
   },
   ['expression'],
   'A column computed from others.',
@@ -149,11 +144,11 @@ const computed = closed(
 const derived = closed(
   {
     description: TEXT,
-    facet: { ...MODEL_RULE, description: 'Facet of this entity whose text is read.' },
-    operator: {
-      enum: ['CLASSIFY', 'TAG'],
-      description: '`CLASSIFY`: the best label. `TAG`: all labels that score at least `threshold`.',
-    },
+    facet: modelName('Facet of this entity whose text is read.'),
+    operator: choice(
+      ['CLASSIFY', 'TAG'],
+      '`CLASSIFY`: the best label. `TAG`: all labels that score at least `threshold`.',
+    ),
     labels: {
       type: 'array',
       items: label,
@@ -179,22 +174,13 @@ const derived = closed(
 
 const cache = closed(
   {
-    max_age: {
-      type: 'integer',
-      minimum: 1,
-      maximum: 86_400,
-      description: 'Maximum age, in seconds, of a reused result.',
-    },
-    watermark: {
-      ...MODEL_RULE,
-      description:
-        'Number, date or timestamp column whose maximum grows with every change; it is checked for each query. A change that does not raise it, such as a deleted row, is noticed after `max_age`.',
-    },
-    notify: {
-      type: 'boolean',
-      description:
-        "True if the database announces changes with `notify osl_data, '<entity>'` (without a name: all entities). Default: false.",
-    },
+    max_age: integer(1, 86_400, 'Maximum age, in seconds, of a reused result.'),
+    watermark: modelName(
+      'Number, date or timestamp column whose maximum grows with every change; it is checked for each query. A change that does not raise it, such as a deleted row, is noticed after `max_age`.',
+    ),
+    notify: flag(
+      "True if the database announces changes with `notify osl_data, '<entity>'` (without a name: all entities). Default: false.",
+    ),
   },
   ['max_age'],
   'Allows results to be reused for callers with the same rights who send the same query, if all entities it reads have `cache`. Without it every query reads the database.',
@@ -211,14 +197,13 @@ const entity = closed(
     ),
     entity_key_columns: list(MODEL_RULE, 'Join keys: columns that joins may use. Default: the primary key.'),
     columns,
-    time_dimension: {
-      ...MODEL_RULE,
-      description: 'Date or timestamp column with the time of the event; `metric_time` of its metrics.',
-    },
-    composition: {
-      enum: ['structured', 'structured+content', 'content'],
-      description: 'Default: `structured+content` if there are `legs`, otherwise `structured`.',
-    },
+    time_dimension: modelName(
+      'Date or timestamp column with the time of the event; `metric_time` of its metrics.',
+    ),
+    composition: choice(
+      ['structured', 'structured+content', 'content'],
+      'Default: `structured+content` if there are `legs`, otherwise `structured`.',
+    ),
     computed: named(
       MODEL_RULE,
       computed,
@@ -256,7 +241,7 @@ const relationship = closed(
     to: linkEnd(
       'Primary key that `from` refers to: `customer.id`; for a key of several columns a list in the order of `from`.',
     ),
-    kind: { enum: ['many_to_one', 'one_to_one'], description: 'Cardinality, from `from` to `to`.' },
+    kind: choice(['many_to_one', 'one_to_one'], 'Cardinality, from `from` to `to`.'),
   },
   ['from', 'to', 'kind'],
   'A link between two entities, like a foreign key.',
@@ -294,45 +279,21 @@ const MODEL_URL = {
 
 const reranker = closed(
   {
-    protocol: {
-      enum: ['cohere', 'jina', 'voyage', 'tei'],
-      description: 'API of the server: `POST /rerank` below its URL, in the format of one of these.',
-    },
+    protocol: choice(
+      ['cohere', 'jina', 'voyage', 'tei'],
+      'API of the server: `POST /rerank` below its URL, in the format of one of these.',
+    ),
     url_env: MODEL_URL,
-    model: {
-      ...TEXT,
-      description: 'Model name. text-embeddings-inference (`tei`) serves one model and is not sent the name.',
-    },
-    candidates: {
-      type: 'integer',
-      minimum: 1,
-      maximum: 250,
-      description: 'Maximum number of passages sent to it per query. Default: 50.',
-    },
-    timeout_ms: {
-      type: 'integer',
-      minimum: 1,
-      maximum: 3_600_000,
-      description: 'Timeout of one request, in milliseconds. Default: 10000.',
-    },
-    concurrency: {
-      type: 'integer',
-      minimum: 1,
-      maximum: 256,
-      description: 'Maximum number of concurrent requests, over all queries. Default: 4.',
-    },
-    cache_mib: {
-      type: 'integer',
-      minimum: 0,
-      maximum: 65_536,
-      description: 'Size of the score cache in MiB; 0 disables it. Default: 16.',
-    },
-    passages_per_day: {
-      type: 'integer',
-      minimum: 1,
-      maximum: 1_000_000_000,
-      description: 'Passages that may be sent for one subject per day (UTC). Default: no limit.',
-    },
+    model: text('Model name. text-embeddings-inference (`tei`) serves one model and is not sent the name.'),
+    candidates: integer(1, 250, 'Maximum number of passages sent to it per query. Default: 50.'),
+    timeout_ms: integer(1, 3_600_000, 'Timeout of one request, in milliseconds. Default: 10000.'),
+    concurrency: integer(1, 256, 'Maximum number of concurrent requests, over all queries. Default: 4.'),
+    cache_mib: integer(0, 65_536, 'Size of the score cache in MiB; 0 disables it. Default: 16.'),
+    passages_per_day: integer(
+      1,
+      1_000_000_000,
+      'Passages that may be sent for one subject per day (UTC). Default: no limit.',
+    ),
   },
   ['protocol', 'url_env', 'model'],
   'An external model that orders passages by relevance to the query.',
@@ -341,15 +302,15 @@ const reranker = closed(
 const rollup = closed(
   {
     description: TEXT,
-    entity: { ...MODEL_RULE, description: 'The entity whose rows are aggregated.' },
+    entity: modelName('The entity whose rows are aggregated.'),
     dimensions: list(
       MODEL_RULE,
       'Columns by which queries group and filter, and which row filters and masks of the policy read: bool, integers, text, uuid, date, timestamp, timestamptz.',
     ),
     time: closed(
       {
-        column: { ...MODEL_RULE, description: 'Timestamp or timestamptz column.' },
-        grain: { enum: GRAINS, description: 'Period to which it is truncated, in UTC.' },
+        column: modelName('Timestamp or timestamptz column.'),
+        grain: choice(GRAINS, 'Period to which it is truncated, in UTC.'),
       },
       ['column', 'grain'],
       'Time column. Queries group by its periods, and their time ranges begin and end at period boundaries.',
@@ -358,13 +319,11 @@ const rollup = closed(
       MODEL_RULE,
       'Aggregated columns: the count of non-NULL values; for integers and numeric the sum, also used for averages; for integers and times the minimum and maximum.',
     ),
-    max_age: {
-      type: 'integer',
-      minimum: 1,
-      maximum: 31_536_000,
-      description:
-        'Seconds after which the rollup is no longer used until `osl rollup build` has rebuilt it.',
-    },
+    max_age: integer(
+      1,
+      31_536_000,
+      'Seconds after which the rollup is no longer used until `osl rollup build` has rebuilt it.',
+    ),
   },
   ['entity', 'max_age'],
   'A table of precomputed aggregates, built by `osl rollup build`. Queries that it can answer read it.',
@@ -375,29 +334,27 @@ const facet = closed(
     description: TEXT,
     deprecated: DEPRECATED,
     source,
-    entity: { ...MODEL_RULE, description: 'Entity that the text is about.' },
-    entity_key: { ...MODEL_RULE, description: "Column of the source with the entity's primary key." },
-    document_id: { ...MODEL_RULE, description: 'Column of the source that identifies a document.' },
-    text: { ...MODEL_RULE, description: 'Column of the source with the text.' },
+    entity: modelName('Entity that the text is about.'),
+    entity_key: modelName("Column of the source with the entity's primary key."),
+    document_id: modelName('Column of the source that identifies a document.'),
+    text: modelName('Column of the source with the text.'),
     metadata: { ...columns, description: 'Columns returned with each passage.' },
     scalar_indexed: list(
       MODEL_RULE,
       'Metadata columns that filters and joins may use; may include `entity_key`.',
     ),
-    format: {
-      enum: ['text', 'markdown', 'html', 'pdf'],
-      description:
-        'Format of the text. `html`: tags are removed, headings become Markdown headings. `pdf`: the column is `bytea`, or base64 text. Default: text.',
-    },
+    format: choice(
+      ['text', 'markdown', 'html', 'pdf'],
+      'Format of the text. `html`: tags are removed, headings become Markdown headings. `pdf`: the column is `bytea`, or base64 text. Default: text.',
+    ),
     chunking: closed(
       {
-        by: {
-          enum: ['structure', 'heading', 'page', 'sentence', 'fixed'],
-          description:
-            'Where documents are cut. `structure`: preferably at headings, then paragraphs, sentences, words. `heading`: the same, and each heading begins a passage. `page`: the same, and each page begins a passage. `sentence`: at sentences. `fixed`: at words, with passages as long as allowed. Default: `heading` for Markdown and HTML, `page` for PDF, otherwise `structure`.',
-        },
-        max_chars: { type: 'integer', minimum: 100, maximum: 20_000, description: 'Default: 1200.' },
-        overlap_chars: { type: 'integer', minimum: 0, maximum: 5000, description: 'Default: 150.' },
+        by: choice(
+          ['structure', 'heading', 'page', 'sentence', 'fixed'],
+          'Where documents are cut. `structure`: preferably at headings, then paragraphs, sentences, words. `heading`: the same, and each heading begins a passage. `page`: the same, and each page begins a passage. `sentence`: at sentences. `fixed`: at words, with passages as long as allowed. Default: `heading` for Markdown and HTML, `page` for PDF, otherwise `structure`.',
+        ),
+        max_chars: integer(100, 20_000, 'Default: 1200.'),
+        overlap_chars: integer(0, 5000, 'Default: 150.'),
       },
       [],
       'Cutting of documents into passages.',
@@ -407,24 +364,22 @@ const facet = closed(
         model: TEXT,
         endpoint: closed(
           {
-            protocol: { enum: ['openai', 'ollama', 'voyage', 'tei'], description: 'API of the server.' },
+            protocol: choice(['openai', 'ollama', 'voyage', 'tei'], 'API of the server.'),
             url_env: MODEL_URL,
           },
           ['protocol', 'url_env'],
           'Server of the model. Default: the one at `OSL_EMBEDDINGS_URL`.',
         ),
-        dimensions: {
-          type: 'integer',
-          minimum: 1,
-          maximum: 16_000,
-          description: 'Requested number of dimensions. Default: as many as the model returns.',
-        },
+        dimensions: integer(
+          1,
+          16_000,
+          'Requested number of dimensions. Default: as many as the model returns.',
+        ),
         query_prefix: { type: 'string', maxLength: 1000, description: 'Text put before each query.' },
         passage_prefix: { type: 'string', maxLength: 1000, description: 'Text put before each passage.' },
-        half_precision: {
-          type: 'boolean',
-          description: 'Store vectors as `halfvec`: 16 bits per number, half the size. Default: false.',
-        },
+        half_precision: flag(
+          'Store vectors as `halfvec`: 16 bits per number, half the size. Default: false.',
+        ),
       },
       ['model'],
       'Embedding model. Default: `lexical-v1`, which needs nothing. `words-v1` and `sentences-v1` also work offline, with packages installed beside the gateway; `transformers:…` runs in this process; any other name is a model of the endpoint.',
@@ -453,11 +408,10 @@ const facet = closed(
       description:
         'Labels with which `CLASSIFY(text)` and `TAG(text)` compare passages if the query names none. Default: the words of its `query`. Everyone who may read the facet sees them.',
     },
-    dictionary: {
-      enum: ['tenant', 'key'],
-      description:
-        'Rows whose labelled values are replaced. `key`: the rows with the key of the text and those that declared links lead to from there; values of other rows stay. `tenant`: all rows; then anyone who can write a text learns from the replacements which values exist. Default: key.',
-    },
+    dictionary: choice(
+      ['tenant', 'key'],
+      'Rows whose labelled values are replaced. `key`: the rows with the key of the text and those that declared links lead to from there; values of other rows stay. `tenant`: all rows; then anyone who can write a text learns from the replacements which values exist. Default: key.',
+    ),
     exceptions: list(
       TEXT,
       'Labelled values that are ordinary words, such as a person named ReadMe. They are not replaced, in any case and form, for anyone. `osl index` and `osl doctor` suggest missing ones.',
@@ -465,25 +419,20 @@ const facet = closed(
     retrieval: closed(
       {
         max_top_k: { type: 'integer', minimum: 1, maximum: 1000 },
-        approximate: {
-          type: 'boolean',
-          description:
-            'Allow an approximate index for large sets of permitted passages. Results may miss passages, and which ones may depend on documents that the caller cannot see. Without it retrieval is exact.',
-        },
-        hybrid: {
-          type: 'boolean',
-          description:
-            'Also find passages by their words, from a separate index; RETRIEVE combines both unless its `mode` says otherwise.',
-        },
+        approximate: flag(
+          'Allow an approximate index for large sets of permitted passages. Results may miss passages, and which ones may depend on documents that the caller cannot see. Without it retrieval is exact.',
+        ),
+        hybrid: flag(
+          'Also find passages by their words, from a separate index; RETRIEVE combines both unless its `mode` says otherwise.',
+        ),
         rerankers: some(
           NAME_RULE,
           'Rerankers to which passages may be sent if a grant has `decode: true` and RETRIEVE requests one; `rerank => true` means the first.',
         ),
-        language: {
-          enum: LANGUAGES,
-          description:
-            'Language of the text, by its English name: used for word forms, stop words, and splitting Chinese, Japanese and Thai into words. Default: English.',
-        },
+        language: choice(
+          LANGUAGES,
+          'Language of the text, by its English name: used for word forms, stop words, and splitting Chinese, Japanese and Thai into words. Default: English.',
+        ),
       },
       ['max_top_k'],
       'Options and limits of retrieval.',
@@ -498,10 +447,7 @@ const metricInput = {
   pattern: MODEL_RULE.pattern,
   properties: {
     metric: MODEL_RULE,
-    filter: {
-      ...TEXT,
-      description: "Additional predicate over the metric's rows: `status = 'paid'`.",
-    },
+    filter: text("Additional predicate over the metric's rows: `status = 'paid'`."),
   },
   required: ['metric'],
   additionalProperties: false,
@@ -510,10 +456,7 @@ const metricInput = {
 
 const metricFormat = closed(
   {
-    kind: {
-      enum: ['number', 'percent', 'currency'],
-      description: 'percent: 0.25 is shown as 25 %.',
-    },
+    kind: choice(['number', 'percent', 'currency'], 'percent: 0.25 is shown as 25 %.'),
     currency: { type: 'string', pattern: '^[A-Z]{3}$', description: 'ISO 4217 code of the currency: `EUR`.' },
     unit: {
       type: 'string',
@@ -521,7 +464,7 @@ const metricFormat = closed(
       maxLength: 20,
       description: 'Unit of a number: `kg`.',
     },
-    decimals: { type: 'integer', minimum: 0, maximum: 10, description: 'Number of decimal places.' },
+    decimals: integer(0, 10, 'Number of decimal places.'),
   },
   ['kind'],
   'Display format. Schema and responses contain it, and `osl query` uses it; values are unchanged.',
@@ -531,11 +474,8 @@ const WINDOW = '^ *[1-9][0-9]{0,3} +(second|minute|hour|day|week|month|quarter|y
 
 const sameColumns = closed(
   {
-    base: { ...MODEL_RULE, description: "Column of the base metric's entity." },
-    conversion: {
-      ...MODEL_RULE,
-      description: "Column of the conversion metric's entity with the same value.",
-    },
+    base: modelName("Column of the base metric's entity."),
+    conversion: modelName("Column of the conversion metric's entity with the same value."),
   },
   ['base', 'conversion'],
   'A pair of columns.',
@@ -545,43 +485,34 @@ const metric = closed(
   {
     description: TEXT,
     deprecated: DEPRECATED,
-    type: {
-      enum: ['simple', 'ratio', 'derived', 'cumulative', 'offset', 'conversion'],
-      description:
-        'simple (default): `entity`, `expression`, `filter`. ratio: `numerator`, `denominator`. derived: `expression` over metrics. cumulative: `metric`, and `window` or `grain_to_date`. offset: `metric`, and `offset_window` or `offset_to_grain`. conversion: `base`, `conversion`, what must be equal in both (`entity`, `constant_properties`), and `window`.',
-    },
-    entity: {
-      ...MODEL_RULE,
-      description:
-        'Simple metric: the entity whose rows are aggregated. Conversion: the entity to which the rows of `base` and of `conversion` both lead, by one relationship each.',
-    },
-    expression: {
-      ...TEXT,
-      description:
-        "Aggregate over the entity's columns: `sum(amount)`; for a derived metric an expression over metrics: `revenue - refunds`.",
-    },
-    filter: {
-      ...TEXT,
-      description:
-        "Predicate over the entity's columns and those of linked rows: `status = 'paid' and buyer.region = 'eu'`.",
-    },
+    type: choice(
+      ['simple', 'ratio', 'derived', 'cumulative', 'offset', 'conversion'],
+      'simple (default): `entity`, `expression`, `filter`. ratio: `numerator`, `denominator`. derived: `expression` over metrics. cumulative: `metric`, and `window` or `grain_to_date`. offset: `metric`, and `offset_window` or `offset_to_grain`. conversion: `base`, `conversion`, what must be equal in both (`entity`, `constant_properties`), and `window`.',
+    ),
+    entity: modelName(
+      'Simple metric: the entity whose rows are aggregated. Conversion: the entity to which the rows of `base` and of `conversion` both lead, by one relationship each.',
+    ),
+    expression: text(
+      "Aggregate over the entity's columns: `sum(amount)`; for a derived metric an expression over metrics: `revenue - refunds`.",
+    ),
+    filter: text(
+      "Predicate over the entity's columns and those of linked rows: `status = 'paid' and buyer.region = 'eu'`.",
+    ),
     numerator: metricInput,
     denominator: metricInput,
-    metric: {
-      ...MODEL_RULE,
-      description:
-        'Metric that a cumulative metric accumulates, or whose earlier value an offset metric returns.',
-    },
+    metric: modelName(
+      'Metric that a cumulative metric accumulates, or whose earlier value an offset metric returns.',
+    ),
     window: {
       type: 'string',
       pattern: WINDOW,
       description:
         'Cumulative metric: length of the window before the end of each period: `7 days`, `1 month`. Conversion: maximum time between an event and the one that follows.',
     },
-    grain_to_date: {
-      enum: GRAINS,
-      description: 'Period at whose start a cumulative metric restarts: `month` gives month to date.',
-    },
+    grain_to_date: choice(
+      GRAINS,
+      'Period at whose start a cumulative metric restarts: `month` gives month to date.',
+    ),
     format: metricFormat,
     offset_window: {
       type: 'string',
@@ -589,19 +520,12 @@ const metric = closed(
       description:
         'Distance to the earlier period whose value an offset metric returns: `1 month`, `1 year`.',
     },
-    offset_to_grain: {
-      enum: GRAINS,
-      description:
-        'An offset metric returns the value of the first period within this one: `year`, by month, gives January.',
-    },
-    base: {
-      ...MODEL_RULE,
-      description: 'Conversion: a simple metric; each of its rows is a starting event.',
-    },
-    conversion: {
-      ...MODEL_RULE,
-      description: 'Conversion: a simple metric over the events that follow; these are counted.',
-    },
+    offset_to_grain: choice(
+      GRAINS,
+      'An offset metric returns the value of the first period within this one: `year`, by month, gives January.',
+    ),
+    base: modelName('Conversion: a simple metric; each of its rows is a starting event.'),
+    conversion: modelName('Conversion: a simple metric over the events that follow; these are counted.'),
     constant_properties: {
       type: 'array',
       items: sameColumns,
@@ -609,11 +533,10 @@ const metric = closed(
       maxItems: 16,
       description: 'Conversion: columns in which an event and the one that follows must be equal.',
     },
-    calculation: {
-      enum: ['conversion_rate', 'conversions'],
-      description:
-        'Conversion: `conversion_rate` (default) divides the value of the following events by that of `base`; `conversions` returns it alone.',
-    },
+    calculation: choice(
+      ['conversion_rate', 'conversions'],
+      'Conversion: `conversion_rate` (default) divides the value of the following events by that of `base`; `conversions` returns it alone.',
+    ),
   },
   [],
   'A named aggregate.',
@@ -621,7 +544,7 @@ const metric = closed(
 
 const term = closed(
   {
-    refers_to: { ...TEXT, description: 'Entity, `entity.column`, metric or facet.' },
+    refers_to: text('Entity, `entity.column`, metric or facet.'),
     synonyms: list(TEXT, 'Synonyms.'),
   },
   ['refers_to'],
@@ -641,12 +564,11 @@ const rawSql = closed(
 
 const traverse = closed(
   {
-    max_per_hop: {
-      type: 'integer',
-      minimum: 1,
-      maximum: 1_000_000,
-      description: 'Maximum of `per_hop`: distinct keys that one hop may reach. Default: 100000.',
-    },
+    max_per_hop: integer(
+      1,
+      1_000_000,
+      'Maximum of `per_hop`: distinct keys that one hop may reach. Default: 100000.',
+    ),
   },
   [],
   'Limits of TRAVERSE. A traversal is held in memory, a few hundred bytes per row.',
@@ -654,12 +576,7 @@ const traverse = closed(
 
 const operators = closed(
   {
-    max_rows: {
-      type: 'integer',
-      minimum: 1,
-      maximum: 50_000,
-      description: 'Maximum number of rows for the operators of one SELECT. Default: 10000.',
-    },
+    max_rows: integer(1, 50_000, 'Maximum number of rows for the operators of one SELECT. Default: 10000.'),
   },
   [],
   'Limits of operators over entity rows, such as CLASSIFY(body). A vector of 4 kB is held in memory for each row.',
@@ -667,15 +584,14 @@ const operators = closed(
 
 const features = closed(
   {
-    joins: {
-      enum: ['declared', 'any'],
-      description:
-        'Allowed joins: `declared` allows only equality of join keys (`entity_key_columns`), also in subqueries and WITH; `any` allows any predicate, or none, as BI tools need. Default: declared.',
-    },
+    joins: choice(
+      ['declared', 'any'],
+      'Allowed joins: `declared` allows only equality of join keys (`entity_key_columns`), also in subqueries and WITH; `any` allows any predicate, or none, as BI tools need. Default: declared.',
+    ),
     ...Object.fromEntries(
       Object.entries(FEATURES).map(([name, { description }]) => [
         name,
-        { type: 'boolean', description: `${description} Default: true.` },
+        flag(`${description} Default: true.`),
       ]),
     ),
   },
@@ -690,7 +606,7 @@ export const MANIFEST_SCHEMA = {
   ...closed(
     {
       version: { const: 1, description: 'Version of this format: 1.' },
-      tenant: { ...NAME_RULE, description: 'Owner of the model; tokens of another tenant are refused.' },
+      tenant: ruledName('Owner of the model; tokens of another tenant are refused.'),
       connectors: named(NAME_RULE, connector, 'Databases by name.'),
       entities: named(MODEL_RULE, entity, 'Entities by name.'),
       relationships: named(MODEL_RULE, relationship, 'Links between entities, by name.'),

@@ -53,3 +53,28 @@ export function list<I>(items: I, description: string) {
 export function some<I>(items: I, description: string) {
   return { ...list(items, description), minItems: 1 } as const;
 }
+
+export function text(description: string) {
+  return { ...TEXT, description } as const;
+}
+
+export function ruledName(description: string) {
+  return { ...NAME_RULE, description } as const;
+}
+
+export function modelName(description: string) {
+  return { ...MODEL_RULE, description } as const;
+}
+
+export function flag(description: string) {
+  return { type: 'boolean', description } as const;
+}
+
+export function choice<V>(values: readonly V[], description: string) {
+  return { enum: values, description } as const;
+}
+
+/** Both bounds are inclusive. */
+export function integer(minimum: number, maximum: number, description: string) {
+  return { type: 'integer', minimum, maximum, description } as const;
+}

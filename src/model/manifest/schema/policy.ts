@@ -1,4 +1,18 @@
-import { closed, DRAFT, list, MODEL_RULE, NAME_RULE, named, TEXT } from './parts.js';
+import {
+  choice,
+  closed,
+  DRAFT,
+  flag,
+  integer,
+  list,
+  MODEL_RULE,
+  modelName,
+  NAME_RULE,
+  named,
+  ruledName,
+  TEXT,
+  text,
+} from './parts.js';
 
 const SUBJECT_NAME = {
   type: 'string',
@@ -49,7 +63,7 @@ const when = closed(
       uniqueItems: true,
       description: 'Weekdays on which `hours` begin.',
     },
-    zone: { ...TEXT, description: 'IANA time zone, such as Europe/Berlin.' },
+    zone: text('IANA time zone, such as Europe/Berlin.'),
     surfaces: {
       type: 'array',
       items: { enum: ['rest', 'wire', 'mcp'] },
@@ -85,14 +99,11 @@ const amount = {
 } as const;
 
 const QUOTA = {
-  per: {
-    enum: ['second', 'minute', 'hour', 'day'],
-    description: 'Length of the window, which begins with its first request.',
-  },
-  bucket: {
-    enum: ['query', 'sample', 'schema', 'authoring', 'catalog'],
-    description: 'Kind of requests. Default: query.',
-  },
+  per: choice(
+    ['second', 'minute', 'hour', 'day'],
+    'Length of the window, which begins with its first request.',
+  ),
+  bucket: choice(['query', 'sample', 'schema', 'authoring', 'catalog'], 'Kind of requests. Default: query.'),
   requests: { ...amount, description: 'Number of requests.' },
   rows: { ...amount, description: 'Rows returned by queries.' },
   bytes: { ...amount, description: 'Bytes of these rows as the database sends them.' },
@@ -109,7 +120,7 @@ function quotas<I>(items: I, description: string) {
 
 const grant = closed(
   {
-    on: { ...MODEL_RULE, description: 'Entity, bridge or facet.' },
+    on: modelName('Entity, bridge or facet.'),
     columns: {
       type: ['string', 'array'],
       pattern: '^\\*$',
@@ -117,54 +128,31 @@ const grant = closed(
       uniqueItems: true,
       description: 'List of columns, or "*" (in quotes) for all, including columns added later.',
     },
-    rows: {
-      ...TEXT,
-      description: 'SQL predicate that selects the visible rows; times are UTC. Default: all rows.',
-    },
+    rows: text('SQL predicate that selects the visible rows; times are UTC. Default: all rows.'),
     unmask: list(NAME_RULE, 'Sensitivity labels that are shown unmasked.'),
-    decode: {
-      type: 'boolean',
-      description: 'On a facet: passages may be sent to a language model or a reranker. Default: false.',
-    },
-    min_group_size: {
-      type: 'integer',
-      minimum: 2,
-      maximum: 1_000_000,
-      description: 'Show no rows, only aggregates over at least this many entities.',
-    },
+    decode: flag('On a facet: passages may be sent to a language model or a reranker. Default: false.'),
+    min_group_size: integer(2, 1_000_000, 'Show no rows, only aggregates over at least this many entities.'),
     metrics: list(
       MODEL_RULE,
       'Allow only these metrics; `columns` are then for filters and GROUP BY. Needs `min_group_size`.',
     ),
     distinct: named(
       MODEL_RULE,
-      { type: 'integer', minimum: 2, maximum: 1_000_000, description: 'Minimum number of distinct values.' },
+      integer(2, 1_000_000, 'Minimum number of distinct values.'),
       'With `min_group_size`: minimum number of distinct values that a group must have in each of these columns.',
     ),
-    dominance: {
-      type: 'integer',
-      minimum: 1,
-      maximum: 99,
-      description:
-        'With `min_group_size`: the largest share, in percent, that one row may have in a sum, average or deviation; an aggregate with a larger share is NULL.',
-    },
+    dominance: integer(
+      1,
+      99,
+      'With `min_group_size`: the largest share, in percent, that one row may have in a sum, average or deviation; an aggregate with a larger share is NULL.',
+    ),
     starts: { ...moment, description: 'Start of validity.' },
     ends: { ...moment, description: 'End of validity (exclusive).' },
     when,
     break_glass: closed(
       {
-        minutes: {
-          type: 'integer',
-          minimum: 1,
-          maximum: 1_440,
-          description: 'Minutes for which the grant is active after the reason was given.',
-        },
-        per_day: {
-          type: 'integer',
-          minimum: 1,
-          maximum: 100,
-          description: 'Times that a subject may activate it in 24 hours.',
-        },
+        minutes: integer(1, 1_440, 'Minutes for which the grant is active after the reason was given.'),
+        per_day: integer(1, 100, 'Times that a subject may activate it in 24 hours.'),
       },
       ['minutes', 'per_day'],
       'Emergency access: the grant is active only after the caller states a reason, which is recorded and raises an alarm.',
@@ -200,10 +188,10 @@ const role = closed(
       closed(
         {
           ...QUOTA,
-          each: {
-            enum: ['subject'],
-            description: 'The limit applies to each member separately. Default: to all members together.',
-          },
+          each: choice(
+            ['subject'],
+            'The limit applies to each member separately. Default: to all members together.',
+          ),
         },
         ['per'],
         'One limit.',
@@ -244,19 +232,14 @@ const certificate = closed(
       description: 'One of `subjects`; the holder of the certificate has its rights.',
     },
     acl_roles: list(NAME_RULE, "Data roles of the holder. Default: the subject's ceiling."),
-    dn: {
-      ...TEXT,
-      description:
-        "The certificate's subject in RFC 2253 notation, as `openssl x509 -subject -nameopt RFC2253,-esc_msb` prints it.",
-    },
-    cn: { ...TEXT, description: 'Common name of its subject.' },
-    dns: { ...TEXT, description: 'A DNS subject alternative name.' },
-    uri: { ...TEXT, description: 'A URI subject alternative name, such as a SPIFFE ID.' },
-    email: { ...TEXT, description: 'An e-mail subject alternative name.' },
-    issuer: {
-      ...TEXT,
-      description: 'Its issuer in RFC 2253 notation. Default: any authority in OSL_TLS_CLIENT_CA.',
-    },
+    dn: text(
+      "The certificate's subject in RFC 2253 notation, as `openssl x509 -subject -nameopt RFC2253,-esc_msb` prints it.",
+    ),
+    cn: text('Common name of its subject.'),
+    dns: text('A DNS subject alternative name.'),
+    uri: text('A URI subject alternative name, such as a SPIFFE ID.'),
+    email: text('An e-mail subject alternative name.'),
+    issuer: text('Its issuer in RFC 2253 notation. Default: any authority in OSL_TLS_CLIENT_CA.'),
   },
   ['subject'],
   'Maps client certificates to a subject. All keys of a rule must match, and exactly one rule.',
@@ -284,8 +267,8 @@ const attributeSource = {
 
 const exchangeRule = closed(
   {
-    name: { ...NAME_RULE, description: 'Name of the rule in the audit log.' },
-    issuer: { ...TEXT, description: 'Issuer of identity tokens, as named in the issuers file.' },
+    name: ruledName('Name of the rule in the audit log.'),
+    issuer: text('Issuer of identity tokens, as named in the issuers file.'),
     when: named(
       CLAIM,
       {
@@ -297,11 +280,9 @@ const exchangeRule = closed(
       } as const,
       'Claims that a token must have; all must match.',
     ),
-    subject: {
-      ...TEXT,
-      description:
-        'Resulting subject: text with claims in braces, such as `user:{sub}`. `email` is used only if it is verified.',
-    },
+    subject: text(
+      'Resulting subject: text with claims in braces, such as `user:{sub}`. `email` is used only if it is verified.',
+    ),
     ceiling: list(NAME_RULE, 'Data roles that such a subject may use, at most 256.'),
     admin: list(NAME_RULE, 'Admin roles that it may use if it requests them.'),
     roles: closed(
@@ -323,10 +304,7 @@ const exchangeRule = closed(
     ),
     purposes: list(NAME_RULE, 'Purposes, from `purposes`, that it may state.'),
     claims: list(CLAIM, 'Claims copied unchanged, for use in conditions of grants.'),
-    direct: {
-      type: 'boolean',
-      description: 'Accept an access token directly, without a token exchange. Default: false.',
-    },
+    direct: flag('Accept an access token directly, without a token exchange. Default: false.'),
   },
   ['name', 'issuer', 'subject', 'ceiling'],
   'Maps people and agents known to an issuer to subjects.',
@@ -345,7 +323,7 @@ export const POLICY_SCHEMA = {
   ...closed(
     {
       version: { const: 1, description: 'Version of this format: 1.' },
-      tenant: { ...NAME_RULE, description: 'Owner of the model; tokens of another tenant are refused.' },
+      tenant: ruledName('Owner of the model; tokens of another tenant are refused.'),
       subjects: named(
         SUBJECT_NAME,
         subject,
@@ -354,18 +332,15 @@ export const POLICY_SCHEMA = {
       roles: named(NAME_RULE, role, 'Data roles by name.'),
       masks: named(
         NAME_RULE,
-        {
-          enum: ['redact', 'null', 'hash', 'partial', 'year', 'deny'],
-          description: 'Display of a masked cell; write "null" in quotes.',
-        },
+        choice(
+          ['redact', 'null', 'hash', 'partial', 'year', 'deny'],
+          'Display of a masked cell; write "null" in quotes.',
+        ),
         'Mask of each sensitivity label; a label that is not listed is `deny`.',
       ),
       order: named(
         NAME_RULE,
-        {
-          enum: ['by_key'],
-          description: 'Results that read it have a total order: by key if the query leaves it open.',
-        },
+        choice(['by_key'], 'Results that read it have a total order: by key if the query leaves it open.'),
         'Entities and bridges whose hidden rows must not influence the order of a result; costs a sort.',
       ),
       limits: closed(
@@ -386,7 +361,7 @@ export const POLICY_SCHEMA = {
       ),
       privacy_units: named(
         MODEL_RULE,
-        { ...MODEL_RULE, description: 'A column of it. Rows where it is NULL are not aggregated.' },
+        modelName('A column of it. Rows where it is NULL are not aggregated.'),
         'For an entity or bridge: the column that identifies the person a row belongs to; `min_group_size` counts its distinct values.',
       ),
       purposes: named(
