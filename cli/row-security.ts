@@ -2,12 +2,12 @@ import { ready } from 'osl-compiler';
 import { surveyPostgres, UpstreamFailure } from '../src/engine/index.js';
 import type { Connector } from '../src/model/manifest/index.js';
 import {
-  CannotWrite,
   clearingScript,
+  MissingPrivilege,
   type RowSecurity,
   type RowSecurityStatus,
   rowSecurityScript,
-  standingOf,
+  rowSecurityStatus,
   writeRowSecurity,
 } from '../src/model/row-security/index.js';
 import type { Model } from '../src/model/served-model.js';
@@ -46,9 +46,9 @@ export async function runRowSecurity(flags: RowSecurityFlags): Promise<void> {
         continue;
       }
       if (flags.drop) await asOwner(connector, flags, (url) => drop(url));
-      else if (flags.write && !isCorrect(await standingOf(survey.system, design, key)))
+      else if (flags.write && !isCorrect(await rowSecurityStatus(survey.system, design, key)))
         await asOwner(connector, flags, (url) => write(url, design, key));
-      reports.push(reportOf(connector, design, await standingOf(survey.system, design, key)));
+      reports.push(reportOf(connector, design, await rowSecurityStatus(survey.system, design, key)));
     } finally {
       survey.close();
     }
@@ -120,7 +120,7 @@ async function asOwner(
   try {
     await work(owner);
   } catch (error) {
-    if (error instanceof CannotWrite) throw failed(`connector \`${name}\`: ${error.message}`, hint);
+    if (error instanceof MissingPrivilege) throw failed(`connector \`${name}\`: ${error.message}`, hint);
     if (error instanceof UpstreamFailure)
       throw failed(`connector \`${name}\`: ${error.message}`, 'nothing was changed');
     throw error;

@@ -6,7 +6,7 @@ import type { ManifestDocument } from '../src/model/manifest/index.js';
 import { legalName, safeText, TakenNames } from './names.js';
 import type { Part } from './part.js';
 import { report, type SourcePlace } from './source.js';
-import { attempt, NotExpressible } from './sql/expression.js';
+import { attempt, NoMapping } from './sql/expression.js';
 
 export type MetricBody = NonNullable<ManifestDocument['metrics']>[string];
 export type RelationshipBody = NonNullable<ManifestDocument['relationships']>[string];
@@ -48,7 +48,7 @@ export interface ComputingDraft {
   readonly name: string;
   readonly part: Part;
   readonly description: string | null;
-  /** Expression over the entity's columns. @throws NotExpressible */
+  /** Expression over the entity's columns. @throws NoMapping */
   readonly text: () => string;
 }
 
@@ -109,7 +109,7 @@ export class EntityDraft {
    * Exposes the upstream column `physical` as `wanted`, or under the nearest valid name, which is reported. It can
    * then be found by both names.
    *
-   * @throws NotExpressible if either is invalid
+   * @throws NoMapping if either is invalid
    */
   add(
     wanted: string,
@@ -118,8 +118,8 @@ export class EntityDraft {
     more: { readonly description?: string | null; readonly type?: TypeName | null } = {},
   ): ColumnDraft {
     const legal = legalName(wanted);
-    if (legal === null) throw new NotExpressible(`\`${safeText(wanted)}\` cannot be a name`);
-    if (!isPhysical(physical)) throw new NotExpressible(`\`${safeText(physical)}\` cannot be a column`);
+    if (legal === null) throw new NoMapping(`\`${safeText(wanted)}\` cannot be a name`);
+    if (!isPhysical(physical)) throw new NoMapping(`\`${safeText(physical)}\` cannot be a column`);
     const name = this.#names.take(legal);
     const { description = null, type = null } = more;
     const column: ColumnDraft = {
@@ -150,7 +150,7 @@ export class EntityDraft {
     for (const { name, part, description, text } of this.computing) {
       const made = attempt(() => {
         const legal = legalName(name);
-        if (legal === null) throw new NotExpressible(`\`${safeText(name)}\` cannot be a name`);
+        if (legal === null) throw new NoMapping(`\`${safeText(name)}\` cannot be a name`);
         return { legal, expression: text() };
       });
       if (!made.ok) {
@@ -173,7 +173,7 @@ export class EntityDraft {
     this.key = columns.ok ? columns.value.map((c) => c.name) : [];
   }
 
-  /** Column for `physical`, exposed now if necessary, because `what` needs it. @throws NotExpressible */
+  /** Column for `physical`, exposed now if necessary, because `what` needs it. @throws NoMapping */
   expose(physical: string, place: SourcePlace, what: string): ColumnDraft {
     const known = this.physical(physical);
     if (known !== null) return known;

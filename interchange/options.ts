@@ -2,7 +2,7 @@ import type { UpstreamRelation, UpstreamSchema } from '../src/model/discovery/in
 import { isPhysical, type TableDraft } from './draft.js';
 import { legalName, safeText } from './names.js';
 import { report, type SourcePlace } from './source.js';
-import { NotExpressible } from './sql/expression.js';
+import { NoMapping } from './sql/expression.js';
 
 /** Settings of an import, for information that a source does not contain. */
 export interface ImportOptions {
@@ -34,19 +34,19 @@ export const DEFAULT_OPTIONS: ImportOptions = Object.freeze({
  * Table for a name of one to three parts: `table`, `schema.table`, `database.schema.table`. A database becomes a
  * connector of that name.
  *
- * @throws NotExpressible for more parts, invalid names, and system schemas
+ * @throws NoMapping for more parts, invalid names, and system schemas
  */
 export function tableNamed(parts: readonly string[], connector: string): TableDraft {
   const [table, schema = null, database] = [...parts].reverse();
   if (table === undefined || parts.length > 3)
-    throw new NotExpressible(`\`${safeText(parts.join('.'))}\` names no table`);
+    throw new NoMapping(`\`${safeText(parts.join('.'))}\` names no table`);
   for (const part of parts)
-    if (!isPhysical(part)) throw new NotExpressible(`\`${safeText(part)}\` cannot be part of a table's name`);
+    if (!isPhysical(part)) throw new NoMapping(`\`${safeText(part)}\` cannot be part of a table's name`);
   if (schema !== null && (schema.startsWith('pg_') || schema === 'information_schema'))
-    throw new NotExpressible(`\`${schema}\` is a system schema`);
+    throw new NoMapping(`\`${schema}\` is a system schema`);
   const owner = database === undefined ? connector : legalName(database);
   if (owner === null)
-    throw new NotExpressible(`\`${safeText(database ?? '')}\` cannot be the name of a connector`);
+    throw new NoMapping(`\`${safeText(database ?? '')}\` cannot be the name of a connector`);
   return { connector: owner, schema, table };
 }
 

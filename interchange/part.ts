@@ -171,9 +171,10 @@ export class Part {
     if (!isEmptyValue(value)) this.file.tracker.add([...this.path, key], true, 'lost', reason, severity);
   }
 
-  loseAll(reason: string, severity: Loss['severity'] = 'normal'): void {
+  loseAll(reason: string, severity: Loss['severity'] = 'normal'): null {
     for (const key of Object.keys(this.members)) this.file.tracker.settle(this.members, key);
     this.file.tracker.add(this.path, false, 'lost', reason, severity);
+    return null;
   }
 
   /** Reports the handling of `key`, or of the whole mapping if `key` is null. */
@@ -187,6 +188,10 @@ export class Part {
     if (text.length <= LONGEST_TEXT) return text;
     this.note(key, 'approximated', `${what} was cut after ${LONGEST_TEXT} characters`);
     return text.slice(0, LONGEST_TEXT);
+  }
+
+  declaredTwice(kind: string, name: string): void {
+    this.problem('name', CODES.duplicateName, `${kind} \`${safeText(name)}\` is declared twice`);
   }
 
   problem(key: string | null, code: string, message: string, hint: string | null = null): void {

@@ -10,7 +10,7 @@ import {
   divides,
   functionName,
   hasAggregate,
-  NotExpressible,
+  NoMapping,
   nameOf,
   parseExpression,
 } from './sql/expression.js';
@@ -183,7 +183,7 @@ interface ColumnScope {
   readonly what: string;
 }
 
-/** SQL for `name` in a metric of the entity. @throws NotExpressible */
+/** SQL for `name` in a metric of the entity. @throws NoMapping */
 export function columnText(name: string, scope: ColumnScope, within: readonly string[] = []): string {
   const { entity, first, place, what } = scope;
   const physical = entity.physical(name);
@@ -195,18 +195,18 @@ export function columnText(name: string, scope: ColumnScope, within: readonly st
   return identifier(entity.expose(name, place, what).name);
 }
 
-/** Expression of a computed column of the entity. @throws NotExpressible */
+/** Expression of a computed column of the entity. @throws NoMapping */
 export function computedText(node: Node, scope: ColumnScope): string {
-  if (hasAggregate(node)) throw new NotExpressible('it holds an aggregate');
+  if (hasAggregate(node)) throw new NoMapping('it holds an aggregate');
   return print(node, { column: (parts) => columnText(parts.at(-1) ?? '', scope) });
 }
 
 /** A computed field, inlined; names in it are those of the table. */
 function writtenOut(name: string, node: Node, scope: ColumnScope, within: readonly string[]): string {
-  if (within.includes(name)) throw new NotExpressible(`\`${safeText(name)}\` is made of itself`);
+  if (within.includes(name)) throw new NoMapping(`\`${safeText(name)}\` is made of itself`);
   if (within.length === 20)
-    throw new NotExpressible(`\`${safeText(name)}\` is made of fields of fields of fields`);
-  if (hasAggregate(node)) throw new NotExpressible(`\`${safeText(name)}\` holds an aggregate`);
+    throw new NoMapping(`\`${safeText(name)}\` is made of fields of fields of fields`);
+  if (hasAggregate(node)) throw new NoMapping(`\`${safeText(name)}\` holds an aggregate`);
   const text = print(node, {
     column: (parts) => {
       const last = parts.at(-1) ?? '';

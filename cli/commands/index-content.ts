@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { IndexStanding, IndexSummary, OnIndexProgress } from '../../src/content/index.js';
+import type { IndexStatus, IndexSummary, OnIndexProgress } from '../../src/content/index.js';
 import type { OpenedEngine } from '../../src/engine/index.js';
 import type { Manifest } from '../../src/model/manifest/index.js';
 import { wordText } from '../../src/service/indexing/index-content.js';
@@ -91,11 +91,11 @@ async function printStatus(
   else for (const standing of standings) print(statusText(standing));
 }
 
-function statusText(s: IndexStanding): string {
+function statusText(s: IndexStatus): string {
   return `${s.facet} (${s.version}): ${stateText(s)}`;
 }
 
-function stateText({ state, documents, chunks, indexedAt, behind }: IndexStanding): string {
+function stateText({ state, documents, chunks, indexedAt, behind }: IndexStatus): string {
   const held = `${documents} documents, ${chunks} passages, read ${indexedAt ?? 'at no known time'}`;
   switch (state) {
     case 'missing':

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { systemUrlVariable } from '../../src/model/manifest/index.js';
-import { CannotWrite, clearingScript, writeRowSecurity } from '../../src/model/row-security/index.js';
+import { clearingScript, MissingPrivilege, writeRowSecurity } from '../../src/model/row-security/index.js';
 import { tenantKeys } from '../../src/service/keys.js';
 import { loadServed } from '../../src/service/model.js';
 import { rowSecurityDesign, rowSecurityKey } from '../../src/service/row-security.js';
@@ -180,7 +180,7 @@ async function writeRowPolicies(stage: Stage, { survey }: ConnectedDatabase, rea
       await writeRowSecurity(survey.system, design, rowSecurityKey(key, connector.name));
     }
   } catch (error) {
-    if (error instanceof CannotWrite) throw usage(`--row-security: ${error.message}`);
+    if (error instanceof MissingPrivilege) throw usage(`--row-security: ${error.message}`);
     throw error;
   }
 }

@@ -6,9 +6,9 @@ import {
   type PolicySnapshot,
 } from '../../policy/index.js';
 import type { FunctionEntry } from '../../src/model/graph/language.js';
-import { everythingIn } from '../../src/model/graph/visible.js';
 import {
   type Diagnostic,
+  everythingIn,
   type Manifest,
   ManifestProblems,
   parseSource,

@@ -1,10 +1,10 @@
 import { ready } from 'osl-compiler';
 import { policyText } from '../../src/base/control/index.js';
 import {
+  type AccessDifference,
+  accessDifferences,
   compiledPolicy,
   judgePolicy,
-  type Otherwise,
-  otherwiseUnder,
 } from '../../src/model/authoring/index.js';
 import { readManifestText } from '../../src/model/manifest/index.js';
 import type { Model } from '../../src/model/served-model.js';
@@ -83,7 +83,7 @@ export async function comparePastQueries(
 ): Promise<PastQueries> {
   const since = parseTime('--since', flags.since);
   const after = compiledPolicy(text, file, manifest);
-  const otherwise = before === null ? () => [] : otherwiseUnder({ manifest, before, after });
+  const otherwise = before === null ? () => [] : accessDifferences({ manifest, before, after });
   const callers = new Map<string, PastCaller>();
   const counts = { asked: 0, otherwise: 0 };
   await withLog(flags, async (log) => {
@@ -100,7 +100,7 @@ export async function comparePastQueries(
   return { since, ...counts, callers: most };
 }
 
-function count(callers: Map<string, PastCaller>, chain: readonly string[], change: Otherwise): void {
+function count(callers: Map<string, PastCaller>, chain: readonly string[], change: AccessDifference): void {
   const key = JSON.stringify([chain, change.object]);
   const questions = (callers.get(key)?.questions ?? 0) + 1;
   callers.set(key, { chain, ...change, questions });

@@ -3,13 +3,7 @@ import { inputsOf } from '../assemble.js';
 import { type EntityDraft, PolicyDraft } from '../draft.js';
 import { legalName, safeText } from '../names.js';
 import type { ListItem, Part } from '../part.js';
-import {
-  attempt,
-  NotExpressible,
-  namesIn,
-  parseExpression,
-  refuseControlCharacters,
-} from '../sql/expression.js';
+import { attempt, NoMapping, namesIn, parseExpression, refuseControlCharacters } from '../sql/expression.js';
 import { conjunction, identifier, textLiteral } from '../sql/print.js';
 import { key, type MeasureContext } from './measure.js';
 import { isHidden } from './read.js';
@@ -49,15 +43,15 @@ interface RoleGrant {
 
 function grantOf(policy: Part, cube: Cube, ctx: MeasureContext): RoleGrant {
   mustKnow(policy, ['group', 'groups', 'role', 'member_level', 'row_level', 'conditions', 'member_masking']);
-  if (policy.has('conditions')) throw new NotExpressible('it holds under conditions, and a grant has none');
+  if (policy.has('conditions')) throw new NoMapping('it holds under conditions, and a grant has none');
   if (policy.has('member_masking'))
-    throw new NotExpressible('it masks members, and a mask here goes by the label of a column');
+    throw new NoMapping('it masks members, and a mask here goes by the label of a column');
   const roles = rolesIn(policy);
   const isIncluded = memberTest(policy);
   const columns = [...cube.dimensions.values()]
     .filter((d) => d.isPublic && isIncluded(d.name))
     .flatMap((d) => d.column ?? []);
-  if (columns.length === 0) throw new NotExpressible('no column of it is granted');
+  if (columns.length === 0) throw new NoMapping('no column of it is granted');
   metricsMustAgree(cube, new Set(columns), isIncluded, ctx);
   const rows = rowsOf(policy, cube);
   return { roles, grant: { on: cube.entity.name, columns, ...(rows !== null && { rows }) } };
@@ -67,8 +61,8 @@ function grantOf(policy: Part, cube: Cube, ctx: MeasureContext): RoleGrant {
 function mustKnow(part: Part, keys: readonly string[]): void {
   for (const key of part.keys()) {
     if (!keys.includes(key))
-      throw new NotExpressible(`\`${safeText(key)}\` of an access policy has no counterpart`);
-    if (!part.has(key)) throw new NotExpressible(`its \`${key}\` is empty`);
+      throw new NoMapping(`\`${safeText(key)}\` of an access policy has no counterpart`);
+    if (!part.has(key)) throw new NoMapping(`its \`${key}\` is empty`);
   }
 }
 
@@ -76,11 +70,10 @@ function rolesIn(policy: Part): readonly string[] {
   const written = [policy.text('group'), policy.text('role')].filter((r) => r !== null);
   const groups = policy.has('groups') ? policy.texts('groups') : [];
   const all = [...written, ...groups];
-  if (all.length === 0) throw new NotExpressible('it names no group');
+  if (all.length === 0) throw new NoMapping('it names no group');
   return all.map((name) => {
-    if (name === '*') throw new NotExpressible('it is for everybody, and a grant is for a role');
-    if (legalName(name) !== name)
-      throw new NotExpressible(`\`${safeText(name)}\` cannot be the name of a role`);
+    if (name === '*') throw new NoMapping('it is for everybody, and a grant is for a role');
+    if (legalName(name) !== name) throw new NoMapping(`\`${safeText(name)}\` cannot be the name of a role`);
     return name;
   });
 }
@@ -120,9 +113,9 @@ function metricsMustAgree(
     const granted = isIncluded(name) && !isHidden(part);
     const readable = isReadable(metric, cube, columns, ctx, []);
     if (granted && !readable)
-      throw new NotExpressible(`measure \`${name}\` is granted without the columns that it is made of`);
+      throw new NoMapping(`measure \`${name}\` is granted without the columns that it is made of`);
     if (!granted && readable)
-      throw new NotExpressible(`measure \`${name}\` is not granted, but all that it is made of is`);
+      throw new NoMapping(`measure \`${name}\` is not granted, but all that it is made of is`);
   }
 }
 
@@ -137,7 +130,7 @@ function isReadable(
   if (document === undefined || within.includes(name)) return false;
   const inputs = inputsOf(document);
   if (inputs.length > 0) return inputs.every((i) => isReadable(i, cube, columns, ctx, [...within, name]));
-  if (document.entity !== cube.entity.name) throw new NotExpressible(`metric \`${name}\` is of another cube`);
+  if (document.entity !== cube.entity.name) throw new NoMapping(`metric \`${name}\` is of another cube`);
   const texts = [document.expression, document.filter].filter((t) => t !== undefined);
   return texts.flatMap((t) => namesIn(parseExpression(t))).every((parts) => columns.has(parts.at(-1) ?? ''));
 }
@@ -148,13 +141,13 @@ function rowsOf(policy: Part, cube: Cube): string | null {
   mustKnow(level, ['filters', 'allow_all']);
   const all = level.flag('allow_all');
   if (all === true) {
-    if (level.has('filters')) throw new NotExpressible('it allows all rows, and filters them too');
+    if (level.has('filters')) throw new NoMapping('it allows all rows, and filters them too');
     return null;
   }
-  if (all === false) throw new NotExpressible('it allows no rows');
-  if (!level.has('filters')) throw new NotExpressible('`row_level` says nothing that is read');
+  if (all === false) throw new NoMapping('it allows no rows');
+  if (!level.has('filters')) throw new NoMapping('`row_level` says nothing that is read');
   const filters = level.parts('filters');
-  if (filters.length === 0) throw new NotExpressible('its list of row filters is empty');
+  if (filters.length === 0) throw new NoMapping('its list of row filters is empty');
   const find = (member: string): Dimension => dimensionNamed(member, cube);
   return conjunction(filters.map((f) => rowsText(f, find, cube.entity)));
 }
@@ -167,7 +160,7 @@ function dimensionNamed(member: string, cube: Cube): Dimension {
   const own = owner === null || owner === 'CUBE' || owner.toLowerCase() === cube.name.toLowerCase();
   const dimension = cube.dimensions.get((second ?? first).toLowerCase());
   if (!own || more !== undefined || dimension === undefined)
-    throw new NotExpressible(`\`${safeText(member)}\` is no dimension of \`${cube.name}\``);
+    throw new NoMapping(`\`${safeText(member)}\` is no dimension of \`${cube.name}\``);
   return dimension;
 }
 
@@ -175,27 +168,26 @@ const DEEPEST = 10;
 const ATTRIBUTE =
   /^\{\s*(?:securityContext|security_context|userAttributes|user_attributes)\.([A-Za-z_][A-Za-z0-9_]{0,62})\s*\}$/;
 
-/** Predicate of one row filter of an access policy. @throws NotExpressible for operators without an exact equivalent */
+/** Predicate of one row filter of an access policy. @throws NoMapping for operators without an exact equivalent */
 export function rowsText(
   filter: Part,
   find: (member: string) => Dimension,
   entity: EntityDraft,
   depth = 0,
 ): string {
-  if (depth > DEEPEST) throw new NotExpressible('its row filters are nested too deeply');
+  if (depth > DEEPEST) throw new NoMapping('its row filters are nested too deeply');
   for (const word of ['and', 'or'] as const) {
     if (!filter.has(word)) continue;
-    if (filter.keys().length > 1) throw new NotExpressible(`\`${word}\` stands beside other keys`);
+    if (filter.keys().length > 1) throw new NoMapping(`\`${word}\` stands beside other keys`);
     const parts = filter.parts(word).map((f) => `(${rowsText(f, find, entity, depth + 1)})`);
-    if (parts.length === 0) throw new NotExpressible(`\`${word}\` is empty`);
+    if (parts.length === 0) throw new NoMapping(`\`${word}\` is empty`);
     return parts.join(` ${word} `);
   }
   for (const key of filter.keys())
     if (!['member', 'operator', 'values'].includes(key))
-      throw new NotExpressible(`\`${safeText(key)}\` of a row filter has no counterpart`);
+      throw new NoMapping(`\`${safeText(key)}\` of a row filter has no counterpart`);
   const dimension = find(filter.needText('member'));
-  if (dimension.column === null)
-    throw new NotExpressible(`dimension \`${dimension.name}\` is no column here`);
+  if (dimension.column === null) throw new NoMapping(`dimension \`${dimension.name}\` is no column here`);
   const column = identifier(dimension.column);
   const type = dimension.part.text('type') ?? 'string';
   return comparison(filter.needText('operator'), column, filter, (item) => literal(item, type));
@@ -211,14 +203,14 @@ function comparison(
   if (operator === 'notSet') return `${column} is null`;
   const own = filter.isText('values') ? attributeOf(filter.text('values') ?? '') : null;
   if (filter.isText('values') && own === null)
-    throw new NotExpressible('its values are neither a list nor an attribute');
+    throw new NoMapping('its values are neither a list nor an attribute');
   const items = own === null ? filter.items('values') : [];
   const attributes =
     own !== null ? [own] : items.flatMap((i) => (typeof i === 'string' ? (attributeOf(i) ?? []) : []));
   if (attributes.length > 0) {
     const [name] = attributes;
     if (attributes.length > 1 || items.length > 1 || !['equals', 'in'].includes(operator))
-      throw new NotExpressible('an attribute can only be equal to a column');
+      throw new NoMapping('an attribute can only be equal to a column');
     filter.note(
       'values',
       'decision',
@@ -229,7 +221,7 @@ function comparison(
   }
   const values = items.map(literalOf);
   const [first, second] = values;
-  if (first === undefined) throw new NotExpressible('it compares with nothing');
+  if (first === undefined) throw new NoMapping('it compares with nothing');
   const list = values.join(', ');
   switch (operator) {
     case 'equals':
@@ -242,10 +234,10 @@ function comparison(
     case 'gte':
     case 'lt':
     case 'lte':
-      if (second !== undefined) throw new NotExpressible(`\`${operator}\` compares with one value`);
+      if (second !== undefined) throw new NoMapping(`\`${operator}\` compares with one value`);
       return `${column} ${ORDER[operator]} ${first}`;
     default:
-      throw new NotExpressible(`the operator \`${safeText(operator)}\` cannot be said exactly`);
+      throw new NoMapping(`the operator \`${safeText(operator)}\` cannot be said exactly`);
   }
 }
 
@@ -257,21 +249,20 @@ function attributeOf(text: string): string | null {
 
 /** A value as a literal of the dimension's type. Braces would be evaluated by Cube. */
 function literal(item: ListItem, type: string): string {
-  if (typeof item === 'object') throw new NotExpressible('a value of a row filter is a mapping');
+  if (typeof item === 'object') throw new NoMapping('a value of a row filter is a mapping');
   const text = `${item}`;
-  if (/[{}]/.test(text)) throw new NotExpressible('a value of it is evaluated when it is asked');
+  if (/[{}]/.test(text)) throw new NoMapping('a value of it is evaluated when it is asked');
   switch (type) {
     case 'string':
       return textLiteral(text);
     case 'number':
-      if (!/^-?\d{1,30}(\.\d{1,30})?$/.test(text))
-        throw new NotExpressible(`\`${safeText(text)}\` is no number`);
+      if (!/^-?\d{1,30}(\.\d{1,30})?$/.test(text)) throw new NoMapping(`\`${safeText(text)}\` is no number`);
       return text;
     case 'boolean':
       if (text !== 'true' && text !== 'false')
-        throw new NotExpressible(`\`${safeText(text)}\` is neither true nor false`);
+        throw new NoMapping(`\`${safeText(text)}\` is neither true nor false`);
       return text;
     default:
-      throw new NotExpressible(`a comparison of a \`${safeText(type)}\` cannot be said exactly`);
+      throw new NoMapping(`a comparison of a \`${safeText(type)}\` cannot be said exactly`);
   }
 }

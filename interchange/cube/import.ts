@@ -1,12 +1,11 @@
 import type { Node } from '@pgsql/types';
-import { CODES } from '../../src/model/manifest/index.js';
 import { assemble, type ImportResult } from '../assemble.js';
 import { type ColumnDraft, endText, ImportDraft, isKeyOf } from '../draft.js';
 import { safeText } from '../names.js';
 import type { ImportOptions } from '../options.js';
 import { Part } from '../part.js';
 import type { SourceFile } from '../source.js';
-import { attempt, NotExpressible, nameOf } from '../sql/expression.js';
+import { attempt, NoMapping, nameOf } from '../sql/expression.js';
 import { rolesOf } from './access.js';
 import { addMeasures, loseHidden, type MeasureContext, sharedNames } from './measure.js';
 import { cubeOf, loseAccess } from './read.js';
@@ -27,8 +26,7 @@ export function importCube(files: readonly SourceFile[], options: ImportOptions)
     if (root === null) continue;
     for (const part of root.parts('cubes')) {
       const name = part.needText('name');
-      if (declared.has(name.toLowerCase()))
-        part.problem('name', CODES.duplicateName, `cube \`${safeText(name)}\` is declared twice`);
+      if (declared.has(name.toLowerCase())) part.declaredTwice('cube', name);
       declared.add(name.toLowerCase());
       const cube = cubeOf(part, draft, options, cubes);
       if (cube !== null) cubes.set(name.toLowerCase(), cube);
@@ -90,9 +88,9 @@ function addJoin(
 ): void {
   const written = part.needText('relationship');
   const kind = KINDS.get(written);
-  if (kind === undefined) throw new NotExpressible(`\`${safeText(written)}\` is no kind of join`);
+  if (kind === undefined) throw new NoMapping(`\`${safeText(written)}\` is no kind of join`);
   const other = cubes.get(name.toLowerCase());
-  if (other === undefined) throw new NotExpressible(`cube \`${safeText(name)}\` is not there, or was lost`);
+  if (other === undefined) throw new NoMapping(`cube \`${safeText(name)}\` is not there, or was lost`);
   const [own, target] = endsOf(part, cube, other);
   const [many, one] = kind === 'one_to_many' ? [target, own] : [own, target];
   const single = (side: ComparedColumns): boolean => isKeyOf(side.cube.entity, side.columns);
@@ -100,7 +98,7 @@ function addJoin(
   const [from, to] = kind === 'one_to_one' && !single(one) && single(many) ? [one, many] : [many, one];
   if (!single(to)) {
     const named = to.columns.map((column) => `\`${to.cube.name}.${column}\``).join(', ');
-    throw new NotExpressible(
+    throw new NoMapping(
       `${named} ${to.columns.length === 1 ? 'is' : 'are'} not the primary key, so it may not be unique`,
     );
   }
@@ -139,16 +137,15 @@ const NO_LINK = 'only columns equal to columns are a link';
 function endsOf(part: Part, cube: Cube, other: Cube): readonly [ComparedColumns, ComparedColumns] {
   const sql = parseCubeSql(part.needText('sql'));
   const pairs = conjunctsOf(sql.node).map((node): readonly [string, string] => {
-    if (!('A_Expr' in node)) throw new NotExpressible(NO_LINK);
+    if (!('A_Expr' in node)) throw new NoMapping(NO_LINK);
     const { kind, name, lexpr, rexpr } = node.A_Expr;
     const op = name?.[0];
     if (kind !== 'AEXPR_OP' || op === undefined || !('String' in op) || op.String.sval !== '=')
-      throw new NotExpressible(NO_LINK);
+      throw new NoMapping(NO_LINK);
     const ends = [lexpr, rexpr].map((side) => endOf(side, sql, part, cube, other));
     const own = ends.find((e) => e.cube === cube);
     const target = ends.find((e) => e.cube === other);
-    if (own === undefined || target === undefined)
-      throw new NotExpressible('it does not compare the two cubes');
+    if (own === undefined || target === undefined) throw new NoMapping('it does not compare the two cubes');
     return [own.column.name, target.column.name];
   });
   return [
@@ -171,10 +168,10 @@ function endOf(
   other: Cube,
 ): JoinEnd {
   const name = node === undefined ? null : nameOf(node);
-  if (name === null) throw new NotExpressible(NO_LINK);
+  if (name === null) throw new NoMapping(NO_LINK);
   const reference = referenceOf(name, sql, cube.name);
   const owner = [cube, other].find((c) => c.name.toLowerCase() === reference.cube.toLowerCase());
-  if (owner === undefined) throw new NotExpressible(`it names cube \`${safeText(reference.cube)}\``);
+  if (owner === undefined) throw new NoMapping(`it names cube \`${safeText(reference.cube)}\``);
   const what = `the join to \`${other.name}\``;
   if (reference.kind === 'column')
     return { cube: owner, column: owner.entity.expose(reference.column, part.at('sql'), what) };
@@ -186,8 +183,8 @@ function endOf(
   }
   const inner = dimension?.sql == null ? null : nameOf(dimension.sql.node);
   if (dimension?.sql == null || inner === null)
-    throw new NotExpressible(`\`${safeText(reference.member)}\` is no column`);
+    throw new NoMapping(`\`${safeText(reference.member)}\` is no column`);
   const below = referenceOf(inner, dimension.sql, owner.name);
-  if (below.kind !== 'column') throw new NotExpressible(`\`${safeText(reference.member)}\` is no column`);
+  if (below.kind !== 'column') throw new NoMapping(`\`${safeText(reference.member)}\` is no column`);
   return { cube: owner, column: owner.entity.expose(below.column, part.at('sql'), what) };
 }

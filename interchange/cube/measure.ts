@@ -3,7 +3,7 @@ import type { ImportDraft, MetricBody } from '../draft.js';
 import { safeText } from '../names.js';
 import type { Part } from '../part.js';
 import { report } from '../source.js';
-import { attempt, hasAggregate, NotExpressible } from '../sql/expression.js';
+import { attempt, hasAggregate, NoMapping } from '../sql/expression.js';
 import { conjunction, identifier, print } from '../sql/print.js';
 import { reportDivision } from '../types.js';
 import { isHidden, textOf } from './read.js';
@@ -54,15 +54,14 @@ export function key(cube: Cube, measure: string): string {
   return `${cube.name}.${measure}`.toLowerCase();
 }
 
-/** Metric of a measure, added now if necessary. @throws NotExpressible */
+/** Metric of a measure, added now if necessary. @throws NoMapping */
 function metricOf(cubeName: string, measure: string, ctx: MeasureContext): string {
   const cube = ctx.cubes.get(cubeName.toLowerCase());
   const part = cube?.measures.get(measure.toLowerCase());
   if (cube === undefined || part === undefined)
-    throw new NotExpressible(`\`${safeText(cubeName)}.${safeText(measure)}\` is no measure`);
+    throw new NoMapping(`\`${safeText(cubeName)}.${safeText(measure)}\` is no measure`);
   const made = addMeasure(cube, measure.toLowerCase(), part, ctx);
-  if (made === null)
-    throw new NotExpressible(`measure \`${safeText(measure)}\` was lost, or is made of itself`);
+  if (made === null) throw new NoMapping(`measure \`${safeText(measure)}\` was lost, or is made of itself`);
   return made;
 }
 
@@ -90,10 +89,7 @@ function addMeasure(cube: Cube, name: string, part: Part, ctx: MeasureContext): 
       `several cubes have a measure \`${safeText(written)}\`; this one is called \`${own}\``,
     );
   const read = attempt(() => documentOf(own, cube, part, ctx));
-  if (!read.ok) {
-    part.loseAll(`measure \`${safeText(written)}\` does not map: ${read.reason}`);
-    return null;
-  }
+  if (!read.ok) return part.loseAll(`measure \`${safeText(written)}\` does not map: ${read.reason}`);
   const format = formatOf(part);
   for (const [other, why] of Object.entries(OF_MEASURES))
     if (other !== 'format' || format.format === undefined) part.lose(other, why);
@@ -123,8 +119,7 @@ function documentOf(own: string, cube: Cube, part: Part, ctx: MeasureContext): M
     'order_by',
     'case',
   ])
-    if (part.has(word) && part.members[word] !== false)
-      throw new NotExpressible(`\`${word}\` has no counterpart`);
+    if (part.has(word) && part.members[word] !== false) throw new NoMapping(`\`${word}\` has no counterpart`);
   const type = part.needText('type');
   const text = part.scalar('sql');
   const sql = text === null ? null : parseCubeSql(text);
@@ -136,7 +131,7 @@ function documentOf(own: string, cube: Cube, part: Part, ctx: MeasureContext): M
   const description = said === null ? {} : { description: said };
   if (sql !== null && CALCULATED.has(type)) {
     if (filters.length > 0)
-      throw new NotExpressible(
+      throw new NoMapping(
         'a calculated measure has no filters: write them into the measures that it is made of',
       );
     return { ...description, ...calculatedMetric(sql, scope, part, ctx) };
@@ -149,7 +144,7 @@ function documentOf(own: string, cube: Cube, part: Part, ctx: MeasureContext): M
   };
   const window = type === 'running_total' ? {} : spanOf(part);
   if (window === null) return { ...description, ...simple };
-  if (cube.entity.time === null) throw new NotExpressible('a running total needs the one time of its cube');
+  if (cube.entity.time === null) throw new NoMapping('a running total needs the one time of its cube');
   const base = ctx.draft.metricNames.take(`${own.slice(0, 55)}_base`);
   ctx.draft.addMetric(base, simple, part.place);
   report(part.place, 'approximated', `what \`${own}\` adds up is a metric of its own, \`${base}\``);
@@ -161,14 +156,13 @@ const CALCULATED: ReadonlySet<string> = new Set(['number', 'string', 'boolean', 
 /** SQL over measures becomes a derived metric; SQL with aggregates becomes a simple one. */
 function calculatedMetric(sql: CubeSql, scope: CubeScope, part: Part, ctx: MeasureContext): MetricBody {
   if (part.has('rolling_window'))
-    throw new NotExpressible('a rolling window over a calculated measure has no counterpart');
+    throw new NoMapping('a rolling window over a calculated measure has no counterpart');
   if (hasAggregate(sql.node)) return { entity: scope.cube.entity.name, expression: columnSql(sql, scope) };
   const others = new Set<string>();
   const expression = print(sql.node, {
     column: (parts) => {
       const reference = referenceOf(parts, sql, scope.cube.name);
-      if (reference.kind === 'column')
-        throw new NotExpressible('it is made of a column, without an aggregate');
+      if (reference.kind === 'column') throw new NoMapping('it is made of a column, without an aggregate');
       if (reference.cube.toLowerCase() !== scope.cube.name.toLowerCase()) others.add(reference.cube);
       return identifier(metricOf(reference.cube, reference.member, ctx));
     },
@@ -185,7 +179,7 @@ function calculatedMetric(sql: CubeSql, scope: CubeScope, part: Part, ctx: Measu
 
 function aggregate(type: string, value: string | null, part: Part): string {
   if (type === 'count') return value === null ? 'count(*)' : `count(${value})`;
-  if (value === null) throw new NotExpressible('it has no `sql`');
+  if (value === null) throw new NoMapping('it has no `sql`');
   switch (type) {
     case 'sum':
     case 'avg':
@@ -200,13 +194,13 @@ function aggregate(type: string, value: string | null, part: Part): string {
       part.note('type', 'approximated', 'the count is exact here');
       return `count(distinct ${value})`;
     default:
-      throw new NotExpressible(`\`${safeText(type)}\` is no type of measure`);
+      throw new NoMapping(`\`${safeText(type)}\` is no type of measure`);
   }
 }
 
 type RollingWindow = Pick<MetricBody, 'window' | 'grain_to_date'>;
 
-/** Span of a rolling window; null if there is none. @throws NotExpressible */
+/** Span of a rolling window; null if there is none. @throws NoMapping */
 function spanOf(part: Part): RollingWindow | null {
   const rolling = part.child('rolling_window');
   if (rolling === null) return null;
@@ -215,12 +209,12 @@ function spanOf(part: Part): RollingWindow | null {
     type === 'to_date' ? rolling.needText('granularity') : /^(year|quarter|month)_to_date$/.exec(type)?.[1];
   // Other values are refused by the manifest's schema, and reported.
   if (grain !== undefined) return { grain_to_date: grain as NonNullable<RollingWindow['grain_to_date']> };
-  if (rolling.has('leading')) throw new NotExpressible('a window that looks ahead has no counterpart');
+  if (rolling.has('leading')) throw new NoMapping('a window that looks ahead has no counterpart');
   if ((rolling.text('offset') ?? 'end') !== 'end')
-    throw new NotExpressible('a window from the start of a period has no counterpart');
+    throw new NoMapping('a window from the start of a period has no counterpart');
   const trailing = rolling.text('trailing');
-  if (trailing === null) throw new NotExpressible('its window says no `trailing`');
+  if (trailing === null) throw new NoMapping('its window says no `trailing`');
   if (trailing === 'unbounded') return {};
-  if (parseWindow(trailing) === null) throw new NotExpressible(`\`${safeText(trailing)}\` is no window`);
+  if (parseWindow(trailing) === null) throw new NoMapping(`\`${safeText(trailing)}\` is no window`);
   return { window: trailing };
 }

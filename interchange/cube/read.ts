@@ -6,7 +6,7 @@ import type { ImportOptions } from '../options.js';
 import { reportSchema, tableNamed, upstreamOf } from '../options.js';
 import type { Part } from '../part.js';
 import { report } from '../source.js';
-import { attempt, NotExpressible, statementOf, tableOfQuery } from '../sql/expression.js';
+import { attempt, NoMapping, statementOf, tableOfQuery } from '../sql/expression.js';
 import { type Cube, columnSql, type Dimension, parseCubeSql, soleReference } from './sql.js';
 
 /** Keys of cubes about display or performance, which do not affect results. */
@@ -97,7 +97,7 @@ function tableOf(part: Part, options: ImportOptions): TableDraft {
   const source = part.text('data_source');
   const connector = source === null || source === 'default' ? options.connector : legalName(source);
   if (connector === null)
-    throw new NotExpressible(`\`${safeText(source ?? '')}\` cannot be the name of a connector`);
+    throw new NoMapping(`\`${safeText(source ?? '')}\` cannot be the name of a connector`);
   const name = part.text('sql_table');
   const sql = part.text('sql');
   const parts =
@@ -105,19 +105,19 @@ function tableOf(part: Part, options: ImportOptions): TableDraft {
   if (parts === null) {
     const why =
       sql === null ? 'it names none' : 'its `sql` is more than `select *` from one table: make a view of it';
-    throw new NotExpressible(why);
+    throw new NoMapping(why);
   }
   const table = tableNamed(parts, connector);
   reportSchema(table, part.at(name !== null ? 'sql_table' : 'sql'), options);
   return table;
 }
 
-/** Parts of a table name, parsed as SQL. @throws NotExpressible */
+/** Parts of a table name, parsed as SQL. @throws NoMapping */
 function partsOf(name: string): readonly string[] {
-  if (/[{}]/.test(name)) throw new NotExpressible('its `sql_table` holds a template');
+  if (/[{}]/.test(name)) throw new NoMapping('its `sql_table` holds a template');
   statementOf(`select * from ${name}\n`);
   const parts = tableOfQuery(`select * from ${name}`);
-  if (parts === null) throw new NotExpressible('its `sql_table` names no table');
+  if (parts === null) throw new NoMapping('its `sql_table` names no table');
   return parts;
 }
 
@@ -155,15 +155,11 @@ function dimensionOf(part: Part, name: string): Dimension | null {
       key === 'sub_query'
         ? 'is a measure of another cube for each row'
         : 'is computed, and not by an expression';
-    part.loseAll(`dimension \`${safeText(name)}\` (\`${key}\`) ${why}`);
-    return null;
+    return part.loseAll(`dimension \`${safeText(name)}\` (\`${key}\`) ${why}`);
   }
   const text = part.text('sql') ?? name;
   const sql = attempt(() => parseCubeSql(text));
-  if (!sql.ok) {
-    part.loseAll(`dimension \`${safeText(name)}\` does not map: ${sql.reason}`);
-    return null;
-  }
+  if (!sql.ok) return part.loseAll(`dimension \`${safeText(name)}\` does not map: ${sql.reason}`);
   const isKey = part.flag('primary_key') === true;
   const hidden = isHidden(part);
   // By default a key is hidden.
@@ -230,17 +226,17 @@ function addColumn(
 
 /**
  * Upstream column of a dimension, possibly through others; null if it is computed, or in another cube.
- * @throws NotExpressible
+ * @throws NoMapping
  */
 function physicalOf({ sql, name }: Dimension, cube: Cube, within: readonly string[]): string | null {
   if (sql === null) return null;
-  if (within.includes(name)) throw new NotExpressible('it is made of itself');
+  if (within.includes(name)) throw new NoMapping('it is made of itself');
   const reference = soleReference(sql, cube.name);
   if (reference === null) return null;
   if (reference.cube.toLowerCase() !== cube.name.toLowerCase()) return null;
   if (reference.kind === 'column') return reference.column;
   const other = cube.dimensions.get(reference.member.toLowerCase());
-  if (other === undefined) throw new NotExpressible(`\`${safeText(reference.member)}\` is no dimension`);
+  if (other === undefined) throw new NoMapping(`\`${safeText(reference.member)}\` is no dimension`);
   return physicalOf(other, cube, [...within, name]);
 }
 

@@ -6,7 +6,7 @@ import type { SourcePlace } from '../source.js';
 import {
   markedName,
   markOf,
-  NotExpressible,
+  NoMapping,
   nameOf,
   parseExpression,
   refuseControlCharacters,
@@ -30,44 +30,44 @@ const REFERENCE = /\$?\{\s*([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)?)
  * Parses SQL with references: `{CUBE}.amount`, `{CUBE.status}`, `{customers.id}`, `{revenue}`. Anything else in
  * braces is refused.
  *
- * @throws NotExpressible
+ * @throws NoMapping
  */
 export function parseCubeSql(text: string): CubeSql {
   refuseControlCharacters(text);
-  if (/\{[{%#]/.test(text)) throw new NotExpressible('it holds a template, which is not evaluated');
+  if (/\{[{%#]/.test(text)) throw new NoMapping('it holds a template, which is not evaluated');
   const references: string[] = [];
   const sql = text.replace(REFERENCE, (_, name: string) => {
     references.push(name);
     return markedName(references.length - 1);
   });
   if (/[{}]/.test(sql))
-    throw new NotExpressible('what stands between its braces is no reference to a cube or a member');
+    throw new NoMapping('what stands between its braces is no reference to a cube or a member');
   return { node: parseExpression(sql), references };
 }
 
-/** Resolves the name `parts` in the SQL of `cube`. @throws NotExpressible */
+/** Resolves the name `parts` in the SQL of `cube`. @throws NoMapping */
 export function referenceOf(parts: readonly string[], { references }: CubeSql, cube: string): CubeReference {
   const [first = '', second, more] = parts;
-  if (more !== undefined) throw new NotExpressible(`\`${safeText(parts.join('.'))}\` is no column of a cube`);
+  if (more !== undefined) throw new NoMapping(`\`${safeText(parts.join('.'))}\` is no column of a cube`);
   const mark = markOf(first);
   if (mark === null) {
     if (second === undefined) return { kind: 'column', cube, column: first };
     if (first.toLowerCase() !== cube.toLowerCase())
-      throw new NotExpressible(`\`${safeText(first)}\` is no cube in braces`);
+      throw new NoMapping(`\`${safeText(first)}\` is no cube in braces`);
     return { kind: 'column', cube, column: second };
   }
   const [owner = '', member] = (references[mark] ?? '').split('.');
   const named = owner === 'CUBE' ? cube : owner;
   if (member !== undefined) {
-    if (second !== undefined) throw new NotExpressible('a member has no column');
+    if (second !== undefined) throw new NoMapping('a member has no column');
     return { kind: 'member', cube: named, member };
   }
   if (second !== undefined) return { kind: 'column', cube: named, column: second };
-  if (owner === 'CUBE') throw new NotExpressible('a cube by itself is no value');
+  if (owner === 'CUBE') throw new NoMapping('a cube by itself is no value');
   return { kind: 'member', cube, member: owner };
 }
 
-/** The reference, if the SQL consists of a single one; otherwise null. @throws NotExpressible */
+/** The reference, if the SQL consists of a single one; otherwise null. @throws NoMapping */
 export function soleReference(sql: CubeSql, cube: string): CubeReference | null {
   const name = nameOf(sql.node);
   return name === null ? null : referenceOf(name, sql, cube);
@@ -105,23 +105,23 @@ export interface CubeScope {
 function otherText(reference: CubeReference, { others, place, what }: CubeScope): string {
   const name = safeText(reference.cube);
   if (others === undefined)
-    throw new NotExpressible(`it needs cube \`${name}\`, and a metric adds up the rows of one`);
+    throw new NoMapping(`it needs cube \`${name}\`, and a metric adds up the rows of one`);
   const other = others.get(reference.cube.toLowerCase());
-  if (other === undefined) throw new NotExpressible(`there is no cube \`${name}\``);
+  if (other === undefined) throw new NoMapping(`there is no cube \`${name}\``);
   const of = identifier(other.entity.name);
   if (reference.kind === 'column')
     return `${of}.${identifier(other.entity.expose(reference.column, place, what).name)}`;
   const dimension = other.dimensions.get(reference.member.toLowerCase());
   if (dimension === undefined)
-    throw new NotExpressible(`\`${safeText(reference.member)}\` is no dimension of \`${name}\``);
+    throw new NoMapping(`\`${safeText(reference.member)}\` is no dimension of \`${name}\``);
   if (dimension.column !== null) return `${of}.${identifier(dimension.column)}`;
   const computed = dimension.isPublic ? legalName(dimension.name) : null;
   if (computed === null)
-    throw new NotExpressible(`dimension \`${safeText(dimension.name)}\` of \`${name}\` is not exposed`);
+    throw new NoMapping(`dimension \`${safeText(dimension.name)}\` of \`${name}\` is not exposed`);
   return `${of}.${identifier(computed)}`;
 }
 
-/** Expression over the entity's columns. @throws NotExpressible for measures, and for values that need a join */
+/** Expression over the entity's columns. @throws NoMapping for measures, and for values that need a join */
 export function columnSql(sql: CubeSql, scope: CubeScope, within: readonly string[] = []): string {
   return print(sql.node, {
     column: (parts) => columnText(referenceOf(parts, sql, scope.cube.name), scope, within),
@@ -135,12 +135,12 @@ function columnText(reference: CubeReference, scope: CubeScope, within: readonly
   const name = reference.member.toLowerCase();
   const dimension = cube.dimensions.get(name);
   if (dimension === undefined)
-    throw new NotExpressible(`\`${safeText(reference.member)}\` is no dimension of \`${cube.name}\``);
+    throw new NoMapping(`\`${safeText(reference.member)}\` is no dimension of \`${cube.name}\``);
   if (dimension.column !== null) return identifier(dimension.column);
-  if (dimension.sql === null) throw new NotExpressible(`dimension \`${dimension.name}\` has no SQL`);
-  if (within.includes(name)) throw new NotExpressible(`dimension \`${dimension.name}\` is made of itself`);
+  if (dimension.sql === null) throw new NoMapping(`dimension \`${dimension.name}\` has no SQL`);
+  if (within.includes(name)) throw new NoMapping(`dimension \`${dimension.name}\` is made of itself`);
   if (within.length === 20)
-    throw new NotExpressible(`dimension \`${dimension.name}\` is made of dimensions of dimensions`);
+    throw new NoMapping(`dimension \`${dimension.name}\` is made of dimensions of dimensions`);
   const text = columnSql(dimension.sql, scope, [...within, name]);
   return nameOf(dimension.sql.node) === null ? `(${text})` : text;
 }

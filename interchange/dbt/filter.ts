@@ -5,7 +5,7 @@ import {
   hasAggregate,
   markedName,
   markOf,
-  NotExpressible,
+  NoMapping,
   parseExpression,
   refuseControlCharacters,
 } from '../sql/expression.js';
@@ -41,7 +41,7 @@ export interface FilterScope {
 /**
  * A `where` of dbt as a predicate over the entity's columns and those of linked rows.
  *
- * @throws NotExpressible for templates other than the three builders, and for values that need a join
+ * @throws NoMapping for templates other than the three builders, and for values that need a join
  */
 export function filterText(text: string, scope: FilterScope): string {
   refuseControlCharacters(text);
@@ -51,16 +51,15 @@ export function filterText(text: string, scope: FilterScope): string {
     builders.push({ kind, name: n1 ?? n2 ?? '', grain: g1 ?? g2 ?? h1 ?? h2 ?? null });
     return markedName(builders.length - 1);
   });
-  if (isTemplate(sql))
-    throw new NotExpressible('its template is not one of Dimension, TimeDimension and Entity');
+  if (isTemplate(sql)) throw new NoMapping('its template is not one of Dimension, TimeDimension and Entity');
   const node = parseExpression(sql);
-  if (hasAggregate(node)) throw new NotExpressible('it holds an aggregate');
+  if (hasAggregate(node)) throw new NoMapping('it holds an aggregate');
   return print(node, {
     column: (parts) => {
       const [name = '', more] = parts;
       const builder = more === undefined ? builders[markOf(name) ?? -1] : undefined;
       if (builder === undefined)
-        throw new NotExpressible(`\`${safeText(parts.join('.'))}\` stands outside a template`);
+        throw new NoMapping(`\`${safeText(parts.join('.'))}\` stands outside a template`);
       return builderText(builder, scope);
     },
   });
@@ -70,7 +69,7 @@ function builderText({ kind, name, grain }: FilterCall, scope: FilterScope): str
   const { column, of, way } = columnOf(kind, name, scope);
   const text = [...way, column].map(identifier).join('.');
   if (kind === 'Entity') {
-    if (grain !== null) throw new NotExpressible('an entity has no grain');
+    if (grain !== null) throw new NoMapping('an entity has no grain');
     return text;
   }
   const declared = of.grains.get(column) ?? null;
@@ -80,7 +79,7 @@ function builderText({ kind, name, grain }: FilterCall, scope: FilterScope): str
 
 function grainOf(text: string): Grain {
   const grain = parseGrain(text);
-  if (grain === null) throw new NotExpressible(`\`${safeText(text)}\` is no grain`);
+  if (grain === null) throw new NoMapping(`\`${safeText(text)}\` is no grain`);
   return grain;
 }
 
@@ -93,12 +92,12 @@ interface FilterColumn {
 function columnOf(kind: string, name: string, scope: FilterScope): FilterColumn {
   const { entity, prefix, entityColumns } = scope;
   if (name === 'metric_time') {
-    if (entity.time === null) throw new NotExpressible('there is no `metric_time`');
+    if (entity.time === null) throw new NoMapping('there is no `metric_time`');
     return { column: entity.time, of: scope, way: [] };
   }
   if (kind === 'Entity') {
     const own = entityColumns.get(name.toLowerCase());
-    if (own === undefined) throw new NotExpressible(`entity \`${name}\` is of another model`);
+    if (own === undefined) throw new NoMapping(`entity \`${name}\` is of another model`);
     return { column: own, of: scope, way: [] };
   }
   const words = name.split('__');
@@ -109,11 +108,11 @@ function columnOf(kind: string, name: string, scope: FilterScope): FilterColumn 
   for (const link of links) {
     const parent = of.parents.get(link.toLowerCase());
     if (parent === undefined)
-      throw new NotExpressible(`no row of \`${of.entity.name}\` leads to \`${safeText(link)}\``);
+      throw new NoMapping(`no row of \`${of.entity.name}\` leads to \`${safeText(link)}\``);
     of = parent.model;
     way.push(parent.relationship);
   }
   const column = of.entity.column(words.at(-1) ?? '');
-  if (column === null) throw new NotExpressible(`\`${name}\` is no column of \`${of.entity.name}\``);
+  if (column === null) throw new NoMapping(`\`${name}\` is no column of \`${of.entity.name}\``);
   return { column: column.name, of, way };
 }

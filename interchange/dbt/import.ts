@@ -3,7 +3,7 @@ import { type EntityDraft, endText, ImportDraft, isKeyOf, PolicyDraft } from '..
 import { safeText } from '../names.js';
 import type { ImportOptions } from '../options.js';
 import type { SourceFile } from '../source.js';
-import { attempt, NotExpressible } from '../sql/expression.js';
+import { attempt, NoMapping } from '../sql/expression.js';
 import { type DbtMeasure, measuresOf, simpleMetric } from './measure.js';
 import { addMetric, type MetricContext, metricParts } from './metric.js';
 import { applyModelInfo, type DbtModel, entityOf, type ForeignKeyDraft } from './model.js';
@@ -134,9 +134,9 @@ function addLink(
   const target = targetOf(to, models, projectModels).entity;
   const far = toColumns.length === 0 ? target.key : toColumns.map((c) => columnNamed(target, c));
   if (!isKeyOf(target, far))
-    throw new NotExpressible(`it leads to other columns than the key of \`${target.name}\``);
+    throw new NoMapping(`it leads to other columns than the key of \`${target.name}\``);
   if (columns.length !== far.length)
-    throw new NotExpressible(
+    throw new NoMapping(
       `it has ${columns.length} columns, and the key of \`${target.name}\` has ${far.length}`,
     );
   const near = columns.map((c) => entity.expose(c, part.place, 'a foreign key').name);
@@ -153,7 +153,7 @@ function addLink(
   draft.relationships.push({ name, document, place: part.place });
 }
 
-/** The one model over the table that a constraint names. @throws NotExpressible */
+/** The one model over the table that a constraint names. @throws NoMapping */
 function targetOf(
   to: string,
   models: readonly DbtModel[],
@@ -165,9 +165,8 @@ function targetOf(
     return own.table === table && sameSchema;
   });
   const [target, second] = found;
-  if (target === undefined) throw new NotExpressible(`no semantic model stands on \`${safeText(table)}\``);
-  if (second !== undefined)
-    throw new NotExpressible(`several semantic models stand on \`${safeText(table)}\``);
+  if (target === undefined) throw new NoMapping(`no semantic model stands on \`${safeText(table)}\``);
+  if (second !== undefined) throw new NoMapping(`several semantic models stand on \`${safeText(table)}\``);
   return target;
 }
 
@@ -186,6 +185,6 @@ function tableIn(
 
 function columnNamed(entity: EntityDraft, physical: string): string {
   const column = entity.physical(physical);
-  if (column === null) throw new NotExpressible(`\`${entity.name}\` has no column \`${safeText(physical)}\``);
+  if (column === null) throw new NoMapping(`\`${entity.name}\` has no column \`${safeText(physical)}\``);
   return column.name;
 }

@@ -7,7 +7,7 @@ import {
   type Attempt,
   attempt,
   hasAggregate,
-  NotExpressible,
+  NoMapping,
   parseExpression,
   refuseControlCharacters,
 } from '../sql/expression.js';
@@ -31,8 +31,7 @@ export function measuresOf(models: readonly DbtModel[]): ReadonlyMap<string, Dbt
   for (const model of models) {
     for (const part of model.part.parts('measures')) {
       const name = part.needText('name');
-      if (measures.has(name))
-        part.problem('name', CODES.duplicateName, `measure \`${safeText(name)}\` is declared twice`);
+      if (measures.has(name)) part.declaredTwice('measure', name);
       part.ignore('metadata');
       part.lose('config', 'configuration of dbt has no counterpart');
       measures.set(name, {
@@ -59,13 +58,13 @@ function aggregateOf(part: Part, model: DbtModel): string {
     part
       .child('non_additive_dimension')
       ?.loseAll('a measure that adds up over some dimensions only has no counterpart');
-    throw new NotExpressible('it adds up over some dimensions only');
+    throw new NoMapping('it adds up over some dimensions only');
   }
   timeMustAgree(part, model);
-  if (isTemplate(text)) throw new NotExpressible('its expression holds a template');
+  if (isTemplate(text)) throw new NoMapping('its expression holds a template');
   refuseControlCharacters(text);
   const node = parseExpression(text);
-  if (hasAggregate(node)) throw new NotExpressible('its expression holds an aggregate already');
+  if (hasAggregate(node)) throw new NoMapping('its expression holds an aggregate already');
   const scope = {
     entity: model.entity,
     first: 'physical' as const,
@@ -83,10 +82,10 @@ function timeMustAgree(part: Part, model: DbtModel): void {
   const own = part.text('agg_time_dimension') ?? model.defaultTime;
   if (own === null) return;
   const column = model.entity.column(own);
-  if (column === null) throw new NotExpressible(`its time \`${safeText(own)}\` is not among the columns`);
+  if (column === null) throw new NoMapping(`its time \`${safeText(own)}\` is not among the columns`);
   if (model.entity.time === null) model.entity.time = column.name;
   else if (model.entity.time !== column.name)
-    throw new NotExpressible(
+    throw new NoMapping(
       `its time is \`${safeText(own)}\`, but that of \`${model.entity.name}\` is \`${model.entity.time}\``,
     );
 }
@@ -109,10 +108,10 @@ function aggregateText(kind: string, value: string, percentile: number | null, d
       return percentileText(0.5, value, false);
     case 'percentile':
       if (percentile === null || !(percentile >= 0 && percentile <= 1))
-        throw new NotExpressible('it says no percentile');
+        throw new NoMapping('it says no percentile');
       return percentileText(percentile, value, discrete);
     default:
-      throw new NotExpressible(`\`${safeText(kind)}\` is no aggregation`);
+      throw new NoMapping(`\`${safeText(kind)}\` is no aggregation`);
   }
 }
 
@@ -120,10 +119,10 @@ function percentileText(share: number, value: string, discrete: boolean): string
   return `percentile_${discrete ? 'disc' : 'cont'}(${share}) within group (order by ${value})`;
 }
 
-/** Simple metric of a measure with filters. @throws NotExpressible */
+/** Simple metric of a measure with filters. @throws NoMapping */
 export function simpleMetric(measure: DbtMeasure, filters: readonly string[]): MetricBody {
   if (!measure.aggregate.ok)
-    throw new NotExpressible(`measure \`${safeText(measure.name)}\`: ${measure.aggregate.reason}`);
+    throw new NoMapping(`measure \`${safeText(measure.name)}\`: ${measure.aggregate.reason}`);
   measure.used = true;
   return {
     entity: measure.model.entity.name,
@@ -144,18 +143,18 @@ export interface DbtMetricInput {
 
 type MetricOffset = Pick<MetricBody, 'offset_window' | 'offset_to_grain'>;
 
-/** Input under `key`: a name, or a mapping. @throws NotExpressible */
+/** Input under `key`: a name, or a mapping. @throws NoMapping */
 export function inputAt(part: Part, key: string): DbtMetricInput {
   if (part.isText(key)) {
     const name = part.text(key) ?? '';
     return { name, alias: name, filters: [], offset: null, part };
   }
   const input = part.child(key);
-  if (input === null) throw new NotExpressible(`it has no \`${key}\``);
+  if (input === null) throw new NoMapping(`it has no \`${key}\``);
   return inputOf(input);
 }
 
-/** Inputs in the list under `key`: names and mappings. @throws NotExpressible */
+/** Inputs in the list under `key`: names and mappings. @throws NoMapping */
 export function inputsAt(part: Part, key: string): readonly DbtMetricInput[] {
   return part.items(key).flatMap((item) => listed(item, part, key));
 }
@@ -167,13 +166,13 @@ function listed(item: ListItem, part: Part, key: string): readonly DbtMetricInpu
   return [];
 }
 
-/** @throws NotExpressible for `fill_nulls_with` */
+/** @throws NoMapping for `fill_nulls_with` */
 function inputOf(input: Part): DbtMetricInput {
   const name = input.needText('name');
   const alias = input.text('alias') ?? name;
   const filters = filtersAt(input);
   if (input.has('fill_nulls_with'))
-    throw new NotExpressible(
+    throw new NoMapping(
       '`fill_nulls_with` has no counterpart in a metric: use coalesce in one derived of it',
     );
   if (input.flag('join_to_timespine') === true)
@@ -181,7 +180,7 @@ function inputOf(input: Part): DbtMetricInput {
   return { name, alias, filters, offset: offsetOf(input), part: input };
 }
 
-/** @throws NotExpressible for an offset that is no window */
+/** @throws NoMapping for an offset that is no window */
 function offsetOf(input: Part): MetricOffset | null {
   const window = windowAt(input, 'offset_window');
   if (window !== null) return { offset_window: window };
@@ -190,14 +189,14 @@ function offsetOf(input: Part): MetricOffset | null {
   return grain === null ? null : { offset_to_grain: grain as NonNullable<MetricOffset['offset_to_grain']> };
 }
 
-/** `7 days`, or `{count, granularity}` as in the compiled manifest. @throws NotExpressible */
+/** `7 days`, or `{count, granularity}` as in the compiled manifest. @throws NoMapping */
 export function windowAt(part: Part, key: string): string | null {
   if (!part.has(key)) return null;
   const parts = part.isText(key) ? null : part.child(key);
   const text =
     parts === null ? (part.text(key) ?? '') : `${parts.number('count')} ${parts.needText('granularity')}s`;
   const plain = text.trim().toLowerCase();
-  if (parseWindow(plain) === null) throw new NotExpressible(`\`${safeText(text)}\` is no window`);
+  if (parseWindow(plain) === null) throw new NoMapping(`\`${safeText(text)}\` is no window`);
   return plain;
 }
 

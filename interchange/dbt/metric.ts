@@ -1,9 +1,8 @@
-import { CODES } from '../../src/model/manifest/index.js';
 import type { ImportDraft, MetricBody } from '../draft.js';
 import { safeText } from '../names.js';
 import type { Part } from '../part.js';
 import { report } from '../source.js';
-import { attempt, NotExpressible, parseExpression, refuseControlCharacters } from '../sql/expression.js';
+import { attempt, NoMapping, parseExpression, refuseControlCharacters } from '../sql/expression.js';
 import { conjunction, identifier, print } from '../sql/print.js';
 import { reportDivision } from '../types.js';
 import { filterText } from './filter.js';
@@ -28,13 +27,13 @@ export interface MetricContext {
   readonly simple: Map<string, { readonly measure: DbtMeasure; readonly filters: readonly string[] }>;
 }
 
-/** Name in the manifest of a metric of the source, added now if necessary. @throws NotExpressible */
+/** Name in the manifest of a metric of the source, added now if necessary. @throws NoMapping */
 function metricNamed(name: string, ctx: MetricContext): string {
   const part = ctx.parts.get(name);
   if (part !== undefined) addMetric(name, part, ctx);
   const made = ctx.made.get(name);
-  if (made === undefined) throw new NotExpressible(`metric \`${safeText(name)}\` is not declared`);
-  if (made === null) throw new NotExpressible(`metric \`${safeText(name)}\` was lost, or is made of itself`);
+  if (made === undefined) throw new NoMapping(`metric \`${safeText(name)}\` is not declared`);
+  if (made === null) throw new NoMapping(`metric \`${safeText(name)}\` was lost, or is made of itself`);
   return made;
 }
 
@@ -85,7 +84,7 @@ function documentOf(own: string, part: Part, ctx: MetricContext): MetricBody {
     case 'conversion':
       return conversion(making);
     default:
-      throw new NotExpressible(`\`${safeText(type)}\` is no type of metric`);
+      throw new NoMapping(`\`${safeText(type)}\` is no type of metric`);
   }
 }
 
@@ -96,7 +95,7 @@ function paramsOf(part: Part): Part {
   const params = part.child('type_params');
   if (params !== null) return params;
   if (OWN_PARAMS.some((key) => part.has(key))) return part;
-  throw new NotExpressible('it has no `type_params`');
+  throw new NoMapping('it has no `type_params`');
 }
 
 function predicates(filters: readonly string[], { model }: DbtMeasure): readonly string[] {
@@ -113,7 +112,7 @@ function measureOf({ params, ctx }: MetricSource): {
 
 function measureNamed(name: string, ctx: MetricContext): DbtMeasure {
   const measure = ctx.measures.get(name);
-  if (measure === undefined) throw new NotExpressible(`measure \`${safeText(name)}\` is not declared`);
+  if (measure === undefined) throw new NoMapping(`measure \`${safeText(name)}\` is not declared`);
   return measure;
 }
 
@@ -134,7 +133,7 @@ function simple(making: MetricSource): MetricBody {
 function simpleOf(name: string, ctx: MetricContext) {
   const found = ctx.simple.get(name);
   if (found === undefined)
-    throw new NotExpressible(
+    throw new NoMapping(
       `only a metric of one measure can be filtered again, and \`${safeText(name)}\` is none`,
     );
   return found;
@@ -144,7 +143,7 @@ function ratio({ part, params, ctx }: MetricSource): MetricBody {
   const above = filtersAt(part);
   const side = (key: 'numerator' | 'denominator') => {
     const input = inputAt(params, key);
-    if (input.offset !== null) throw new NotExpressible('a ratio of two periods is a derived metric here');
+    if (input.offset !== null) throw new NoMapping('a ratio of two periods is a derived metric here');
     if (input.alias !== input.name)
       input.part.note('alias', 'lost', 'a ratio calls its parts by no other name');
     const metric = metricNamed(input.name, ctx);
@@ -168,15 +167,14 @@ function derivedMetric(making: MetricSource): MetricBody {
     names.set(input.alias.toLowerCase(), addOffset(making, filtered, input));
   }
   const text = params.scalar('expr');
-  if (text === null) throw new NotExpressible('it has no `expr`');
-  if (isTemplate(text)) throw new NotExpressible('its expression holds a template');
+  if (text === null) throw new NoMapping('it has no `expr`');
+  if (isTemplate(text)) throw new NoMapping('its expression holds a template');
   refuseControlCharacters(text);
   const node = parseExpression(text);
   const expression = print(node, {
     column: (parts) => {
       const name = names.get(parts.join('.').toLowerCase());
-      if (name === undefined)
-        throw new NotExpressible(`\`${safeText(parts.join('.'))}\` is none of its metrics`);
+      if (name === undefined) throw new NoMapping(`\`${safeText(parts.join('.'))}\` is none of its metrics`);
       return identifier(name);
     },
   });
@@ -234,7 +232,7 @@ function cumulative(making: MetricSource): MetricBody {
   const { input, measure, filters } = params.has('measure')
     ? { ...measureOf(making), filters: [] }
     : totalOf(making, more);
-  if (measure.model.entity.time === null) throw new NotExpressible('its measure has no time');
+  if (measure.model.entity.time === null) throw new NoMapping('its measure has no time');
   const window = windowAt(params, 'window') ?? (more === null ? null : windowAt(more, 'window'));
   const grain = (params.text('grain_to_date') ?? more?.text('grain_to_date') ?? null)?.toLowerCase() ?? null;
   const period = (more ?? params).text('period_agg')?.toLowerCase() ?? 'first';
@@ -258,9 +256,9 @@ function totalOf({ params, ctx }: MetricSource, more: Part | null) {
 function conversion(making: MetricSource): MetricBody {
   const { part, params } = making;
   const own = params.child('conversion_type_params');
-  if (own === null) throw new NotExpressible('it has no `conversion_type_params`');
+  if (own === null) throw new NoMapping('it has no `conversion_type_params`');
   const [from, to] = (['base', 'conversion'] as const).map((key) => sideOf(key, own, making));
-  if (from === undefined || to === undefined) throw new NotExpressible('it has no two sides');
+  if (from === undefined || to === undefined) throw new NoMapping('it has no two sides');
   const window = windowAt(own, 'window');
   const entity = own.needText('entity');
   const properties = own.parts('constant_properties').map((p) => ({
@@ -286,7 +284,7 @@ function sideOf(key: 'base' | 'conversion', own: Part, { ctx }: MetricSource) {
     ? measuredBy(inputAt(own, `${key}_measure`), ctx)
     : metricBy(inputAt(own, `${key}_metric`), ctx);
   if (side.measure.model.entity.time === null)
-    throw new NotExpressible(`\`${safeText(side.input.name)}\` has no time`);
+    throw new NoMapping(`\`${safeText(side.input.name)}\` has no time`);
   return side;
 }
 
@@ -303,14 +301,14 @@ function metricBy(input: DbtMetricInput, ctx: MetricContext) {
 function entityColumn(entity: string, { model }: DbtMeasure): string {
   const column = model.entityColumns.get(entity.toLowerCase());
   if (column === undefined)
-    throw new NotExpressible(`\`${model.entity.name}\` has no entity \`${safeText(entity)}\``);
+    throw new NoMapping(`\`${model.entity.name}\` has no entity \`${safeText(entity)}\``);
   return column;
 }
 
 function propertyOf(name: string, { model }: DbtMeasure): string {
   const column = model.entity.column(name)?.name ?? model.entityColumns.get(name.toLowerCase());
   if (column === undefined)
-    throw new NotExpressible(`\`${safeText(name)}\` is no column of \`${model.entity.name}\``);
+    throw new NoMapping(`\`${safeText(name)}\` is no column of \`${model.entity.name}\``);
   return column;
 }
 
@@ -338,8 +336,7 @@ export function metricParts(parts: readonly Part[]): ReadonlyMap<string, Part> {
   const out = new Map<string, Part>();
   for (const part of parts) {
     const name = part.needText('name');
-    if (out.has(name))
-      part.problem('name', CODES.duplicateName, `metric \`${safeText(name)}\` is declared twice`);
+    if (out.has(name)) part.declaredTwice('metric', name);
     else out.set(name, part);
   }
   return out;

@@ -49,10 +49,7 @@ export function entityOf(
 ): DbtModel | null {
   const own = part.needText('name');
   const found = attempt(() => tableOf(part, project, options));
-  if (!found.ok) {
-    part.loseAll(`semantic model \`${safeText(own)}\` has no table: ${found.reason}`);
-    return null;
-  }
+  if (!found.ok) return part.loseAll(`semantic model \`${safeText(own)}\` has no table: ${found.reason}`);
   const { table, info } = found.value;
   const entities = part.parts('entities');
   const primary =

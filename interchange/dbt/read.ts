@@ -1,9 +1,8 @@
 import { type TypeName, typeNamed } from 'osl-compiler';
-import { CODES } from '../../src/model/manifest/index.js';
 import { safeText } from '../names.js';
 import { Part } from '../part.js';
 import type { SourceFile } from '../source.js';
-import { NotExpressible } from '../sql/expression.js';
+import { NoMapping } from '../sql/expression.js';
 
 const NAME = `(?:'([^'{}]{1,200})'|"([^"{}]{1,200})")`;
 const REF = new RegExp(`^ref\\(\\s*${NAME}\\s*(?:,\\s*${NAME}\\s*)?\\)$`);
@@ -17,7 +16,7 @@ type ModelReference =
  * Parses `ref('orders')`, `ref('package', 'orders')` and `source('raw', 'orders')`, with or without braces. Nothing
  * is evaluated; anything else is refused.
  *
- * @throws NotExpressible
+ * @throws NoMapping
  */
 export function modelReference(text: string): ModelReference {
   const bare = text
@@ -30,7 +29,7 @@ export function modelReference(text: string): ModelReference {
     return { kind: 'model', name: three ?? four ?? one ?? two ?? '' };
   }
   const source = SOURCE.exec(bare);
-  if (source === null) throw new NotExpressible("only `ref('…')` and `source('…', '…')` are read");
+  if (source === null) throw new NoMapping("only `ref('…')` and `source('…', '…')` are read");
   const [, one, two, three, four] = source;
   return { kind: 'source', schema: one ?? two ?? '', table: three ?? four ?? '' };
 }
@@ -100,8 +99,7 @@ export function readProject(files: readonly SourceFile[]): DbtProject {
 
 function readModel(model: Part, models: Map<string, ModelInfo>): void {
   const name = model.needText('name');
-  if (models.has(name))
-    model.problem('name', CODES.duplicateName, `model \`${safeText(name)}\` is declared twice`);
+  if (models.has(name)) model.declaredTwice('model', name);
   for (const key of ['semantic_model', 'derived_semantics', 'metrics', 'agg_time_dimension'])
     model.lose(key, LATEST);
   const columns = new Map<string, ModelColumn>();

@@ -14,7 +14,7 @@ import { legalName, safeText } from '../names.js';
 import { type ImportOptions, reportSchema, tableNamed, upstreamOf } from '../options.js';
 import { Part } from '../part.js';
 import { report, type SourceFile } from '../source.js';
-import { attempt, isAggregate, NotExpressible, nameOf, namesIn, tableOfQuery } from '../sql/expression.js';
+import { attempt, isAggregate, NoMapping, nameOf, namesIn, tableOfQuery } from '../sql/expression.js';
 import { identifier, print } from '../sql/print.js';
 import { columnText, computedText, reportDivision } from '../types.js';
 import { DATATYPES, expressionOf, loseExtensions, ownExtension, synonymsOf } from './document.js';
@@ -74,8 +74,7 @@ function readModel(model: Part, draft: ImportDraft, options: ImportOptions): voi
   const metrics = new Set<string>();
   for (const part of model.parts('metrics')) {
     const own = part.needText('name').toLowerCase();
-    if (metrics.has(own))
-      part.problem('name', CODES.duplicateName, `metric \`${safeText(own)}\` is declared twice`);
+    if (metrics.has(own)) part.declaredTwice('metric', own);
     metrics.add(own);
     addMetric(part, datasets, draft);
   }
@@ -93,20 +92,19 @@ function addRelationship(
   const end = (key: string): Dataset => {
     const name = part.needText(key);
     const dataset = datasets.get(name.toLowerCase());
-    if (dataset === undefined)
-      throw new NotExpressible(`dataset \`${safeText(name)}\` is not there, or was lost`);
+    if (dataset === undefined) throw new NoMapping(`dataset \`${safeText(name)}\` is not there, or was lost`);
     return dataset;
   };
   const [from, to] = [end('from').entity, end('to').entity];
   const [fromColumns, toColumns] = [part.texts('from_columns'), part.texts('to_columns')];
   if (fromColumns.length === 0 || fromColumns.length !== toColumns.length)
-    throw new NotExpressible('its two ends have not as many columns');
+    throw new NoMapping('its two ends have not as many columns');
   const keys = (columns: readonly string[], entity: Dataset['entity']): readonly string[] =>
     columns.map((column) => keyColumn(column, entity, part));
   const [fromKeys, toKeys] = [keys(fromColumns, from), keys(toColumns, to)];
   if (!isKeyOf(to, toKeys)) {
     const named = toKeys.map((column) => `\`${to.name}.${column}\``).join(', ');
-    throw new NotExpressible(
+    throw new NoMapping(
       `${named} ${toKeys.length === 1 ? 'is' : 'are'} not the primary key, so it may not be unique`,
     );
   }
@@ -136,10 +134,7 @@ export interface Dataset {
 export function datasetOf(part: Part, draft: ImportDraft, options: ImportOptions): Dataset | null {
   const source = part.needText('name');
   const table = attempt(() => tableOf(part, options));
-  if (!table.ok) {
-    part.loseAll(`dataset \`${safeText(source)}\` has no table: ${table.reason}`);
-    return null;
-  }
+  if (!table.ok) return part.loseAll(`dataset \`${safeText(source)}\` has no table: ${table.reason}`);
   const name = draft.named(draft.entityNames, source, part.place);
   if (name === null) return null;
   const entity = new EntityDraft(name, table.value, part.place);
@@ -163,9 +158,9 @@ function tableOf(part: Part, options: ImportOptions): TableDraft {
   const text = (part.isText('source') ? part.text('source') : part.child('source')?.text('object')) ?? '';
   const object = part.isText('source') ? null : part.child('source');
   if (object !== null && object.text('kind') !== 'table')
-    throw new NotExpressible('its source is a query: make a view of it');
+    throw new NoMapping('its source is a query: make a view of it');
   const parts = tableOfQuery(text) ?? tableOfQuery(`select * from ${text}`);
-  if (parts === null) throw new NotExpressible('its source is more than a table: make a view of it');
+  if (parts === null) throw new NoMapping('its source is more than a table: make a view of it');
   const table = tableNamed(parts, options.connector);
   reportSchema(table, part.at('source'), options);
   return table;
@@ -180,10 +175,7 @@ function addField(part: Part, entity: EntityDraft, draft: ImportDraft): string |
   part.lose('label', 'labels have no counterpart');
   const own = ownExtension(part);
   const read = attempt(() => expressionOf(part));
-  if (!read.ok) {
-    part.loseAll(`field \`${safeText(name)}\` does not map: ${read.reason}`);
-    return null;
-  }
+  if (!read.ok) return part.loseAll(`field \`${safeText(name)}\` does not map: ${read.reason}`);
   const parts = nameOf(read.value.node);
   const physical = parts?.at(-1);
   if (physical === undefined) {
@@ -203,10 +195,7 @@ function addField(part: Part, entity: EntityDraft, draft: ImportDraft): string |
     part.note('datatype', 'decision', `\`${safeText(datatype)}\` is no type of the model`);
   const description = describedBy(part);
   const column = attempt(() => entity.add(name, physical, part.place, { description, type }));
-  if (!column.ok) {
-    part.loseAll(column.reason);
-    return null;
-  }
+  if (!column.ok) return part.loseAll(column.reason);
   if (isTime) column.value.fallback = 'timestamp';
   if (own === null && type !== null && VAGUE.has(datatype ?? '')) column.value.vague = datatype;
   if (own !== null) fromExtension(own, column.value);
@@ -252,13 +241,13 @@ function uniqueKeys(part: Part): readonly (readonly string[])[] {
   return keys.filter((k) => k.length > 0);
 }
 
-/** Column of a key, by the name of the field or of the table's column. @throws NotExpressible */
+/** Column of a key, by the name of the field or of the table's column. @throws NoMapping */
 export function keyColumn(name: string, entity: EntityDraft, part: Part): string {
   const known = entity.column(name) ?? entity.physical(name);
   return (known ?? entity.expose(name, part.place, `a key of \`${entity.name}\``)).name;
 }
 
-/** SQL of a field in an expression over the dataset's rows. @throws NotExpressible */
+/** SQL of a field in an expression over the dataset's rows. @throws NoMapping */
 export function fieldText(field: string, entity: EntityDraft, part: Part, what: string): string {
   return columnText(field, { entity, first: 'field', place: part.place, what });
 }
@@ -290,8 +279,7 @@ function documentOf(
   const { node } = expressionOf(part);
   const owners = [...ownersOf(node, datasets)];
   const [owner, second] = owners.length === 0 && datasets.size === 1 ? [...datasets.values()] : owners;
-  if (owner === undefined)
-    throw new NotExpressible('it names no dataset, so it is not said whose rows it counts');
+  if (owner === undefined) throw new NoMapping('it names no dataset, so it is not said whose rows it counts');
   if (second === undefined) return simple(node, owner, part, datasets, name);
   return derived(name, node, part, datasets, draft);
 }
@@ -305,21 +293,20 @@ interface DatasetField {
   readonly field: string;
 }
 
-/** `dataset.field`, or a field whose name only one dataset has. @throws NotExpressible */
+/** `dataset.field`, or a field whose name only one dataset has. @throws NoMapping */
 function fieldNamed(parts: readonly string[], datasets: ReadonlyMap<string, Dataset>): DatasetField {
   const [first = '', field, more] = parts;
-  if (more !== undefined)
-    throw new NotExpressible(`\`${safeText(parts.join('.'))}\` is no field of a dataset`);
+  if (more !== undefined) throw new NoMapping(`\`${safeText(parts.join('.'))}\` is no field of a dataset`);
   if (field !== undefined) {
     const dataset = datasets.get(first.toLowerCase());
     if (dataset === undefined)
-      throw new NotExpressible(`dataset \`${safeText(first)}\` is not there, or was lost`);
+      throw new NoMapping(`dataset \`${safeText(first)}\` is not there, or was lost`);
     return { dataset, field };
   }
   const having = [...datasets.values()].filter((d) => hasField(d, first));
   const [dataset, second] = datasets.size === 1 ? [...datasets.values()] : having;
-  if (dataset === undefined) throw new NotExpressible(`\`${safeText(first)}\` is a field of no dataset`);
-  if (second !== undefined) throw new NotExpressible(`\`${safeText(first)}\` is a field of several datasets`);
+  if (dataset === undefined) throw new NoMapping(`\`${safeText(first)}\` is a field of no dataset`);
+  if (second !== undefined) throw new NoMapping(`\`${safeText(first)}\` is a field of several datasets`);
   return { dataset, field: first };
 }
 
@@ -338,7 +325,7 @@ function simple(
   const expression = print(node, {
     column: (parts) => {
       const { dataset, field } = fieldNamed(parts, datasets);
-      if (dataset !== owner) throw new NotExpressible('one aggregate takes the rows of several datasets');
+      if (dataset !== owner) throw new NoMapping('one aggregate takes the rows of several datasets');
       return fieldText(field, owner.entity, part, what);
     },
   });
@@ -356,13 +343,13 @@ function derived(
   const made: { readonly name: string; readonly document: MetricBody }[] = [];
   const expression = print(node, {
     column: (parts) => {
-      throw new NotExpressible(`\`${safeText(parts.join('.'))}\` stands outside an aggregate`);
+      throw new NoMapping(`\`${safeText(parts.join('.'))}\` stands outside an aggregate`);
     },
     call: (call) => {
       if (!isAggregate(call)) return null;
       const [owner, second] = [...ownersOf(call, datasets)];
       if (owner === undefined || second !== undefined)
-        throw new NotExpressible('it is not said whose rows one of its aggregates takes');
+        throw new NoMapping('it is not said whose rows one of its aggregates takes');
       const own = draft.metricNames.take(`${name.slice(0, 50)}_part_${made.length + 1}`);
       made.push({ name: own, document: simple(call, owner, part, datasets, name) });
       return identifier(own);

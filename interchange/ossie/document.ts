@@ -2,7 +2,7 @@ import type { Node } from '@pgsql/types';
 import type { TypeName } from 'osl-compiler';
 import { safeText } from '../names.js';
 import type { Part } from '../part.js';
-import { NotExpressible, parseExpression, refuseControlCharacters } from '../sql/expression.js';
+import { NoMapping, parseExpression, refuseControlCharacters } from '../sql/expression.js';
 
 /** The format as exported, version 0.2. */
 export interface OssieDocument {
@@ -96,7 +96,7 @@ const READ = ['ANSI_SQL', 'OSSIE_SQL_2026'] as const;
 /**
  * Expression of a field or a metric in the best supported dialect. Other dialects are reported.
  *
- * @throws NotExpressible if there is none
+ * @throws NoMapping if there is none
  */
 export function expressionOf(part: Part): {
   readonly node: Node;
@@ -117,7 +117,7 @@ export function expressionOf(part: Part): {
         ? `the dialect \`${safeText(dialect)}\` is not read`
         : `the expression in \`${safeText(dialect)}\` was left out; \`${found.dialect}\` was read`,
     );
-  if (found === undefined) throw new NotExpressible('it has no expression in ANSI_SQL');
+  if (found === undefined) throw new NoMapping('it has no expression in ANSI_SQL');
   refuseControlCharacters(found.text);
   return { node: parseExpression(found.text), text: found.text, place: found.entry };
 }

@@ -10,7 +10,7 @@ import {
   divides,
   functionName,
   isAggregate,
-  NotExpressible,
+  NoMapping,
   parseExpression,
 } from '../sql/expression.js';
 import { identifier, print } from '../sql/print.js';
@@ -235,7 +235,7 @@ export interface MetricText {
 /**
  * A metric as one expression over the fields of datasets.
  *
- * @throws NotExpressible for running totals, and for metrics that use one
+ * @throws NoMapping for running totals, and for metrics that use one
  */
 export function metricText(name: string, document: ManifestDocument): MetricText {
   const metric = metricNamed(name, document);
@@ -251,13 +251,13 @@ export function metricText(name: string, document: ManifestDocument): MetricText
 
 function metricNamed(name: string, document: ManifestDocument): MetricBody {
   const metric = document.metrics?.[name];
-  if (metric === undefined) throw new NotExpressible(`metric \`${name}\` is not declared`);
+  if (metric === undefined) throw new NoMapping(`metric \`${name}\` is not declared`);
   return metric;
 }
 
 function expressionText(metric: MetricBody, filters: readonly string[], document: ManifestDocument): string {
   const text = written(metric, filters, document);
-  if (text.length > LONGEST) throw new NotExpressible(`written out it is longer than ${LONGEST} characters`);
+  if (text.length > LONGEST) throw new NoMapping(`written out it is longer than ${LONGEST} characters`);
   return text;
 }
 
@@ -270,7 +270,7 @@ function written(metric: MetricBody, filters: readonly string[], document: Manif
     }
     case 'ratio': {
       const [numerator, denominator] = [metric.numerator, metric.denominator].map((input) => {
-        if (input === undefined) throw new NotExpressible('a ratio has two sides');
+        if (input === undefined) throw new NoMapping('a ratio has two sides');
         const name = typeof input === 'string' ? input : input.metric;
         const more = typeof input === 'string' || input.filter === undefined ? [] : [input.filter];
         return expressionText(metricNamed(name, document), [...filters, ...more], document);
@@ -282,11 +282,11 @@ function written(metric: MetricBody, filters: readonly string[], document: Manif
         column: (parts) => `(${expressionText(metricNamed(parts.join('.'), document), filters, document)})`,
       });
     case 'cumulative':
-      throw new NotExpressible('a running total has no counterpart in the core');
+      throw new NoMapping('a running total has no counterpart in the core');
     case 'conversion':
-      throw new NotExpressible('a conversion has no counterpart in the core');
+      throw new NoMapping('a conversion has no counterpart in the core');
     case 'offset':
-      throw new NotExpressible('a figure of another period has no counterpart in the core');
+      throw new NoMapping('a figure of another period has no counterpart in the core');
     default: {
       const unknown: never = metric.type;
       return unknown;
@@ -324,7 +324,7 @@ function simpleText(
     }
     if (condition === '') return null;
     if (agg_filter !== undefined)
-      throw new NotExpressible('two filters on one aggregate have no counterpart in the core');
+      throw new NoMapping('two filters on one aggregate have no counterpart in the core');
     return `${print(node, names)} filter (where ${condition})`;
   };
   return print(parseExpression(expression), { ...names, call });

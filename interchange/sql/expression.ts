@@ -2,8 +2,8 @@ import type { Node } from '@pgsql/types';
 import { FUNCTIONS, parse, QueryError } from 'osl-compiler';
 
 /** Thrown if a manifest cannot express an expression; the message says why. */
-export class NotExpressible extends Error {
-  override readonly name = 'NotExpressible';
+export class NoMapping extends Error {
+  override readonly name = 'NoMapping';
 }
 
 /** Delimits names that replace references. Sources that contain it are refused. */
@@ -22,7 +22,7 @@ export function markOf(name: string): number | null {
 
 export function refuseControlCharacters(text: string): void {
   if (/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/.test(text))
-    throw new NotExpressible('it holds a control character');
+    throw new NoMapping('it holds a control character');
 }
 
 const LONGEST = 4000;
@@ -36,7 +36,7 @@ export function attempt<T>(read: () => T): Attempt<T> {
   try {
     return { ok: true, value: read() };
   } catch (error) {
-    if (error instanceof NotExpressible) return { ok: false, reason: error.message };
+    if (error instanceof NoMapping) return { ok: false, reason: error.message };
     // Thousands of operators in a row are nested as deeply.
     if (error instanceof RangeError) return { ok: false, reason: 'it is nested too deeply' };
     throw error;
@@ -48,20 +48,20 @@ const ONLY_TARGETS: ReadonlySet<string> = new Set(['targetList', 'limitOption', 
 /**
  * Parses one SQL expression with the compiler's own parser.
  *
- * @throws NotExpressible for anything else: a list, an alias, a clause, a second statement
+ * @throws NoMapping for anything else: a list, an alias, a clause, a second statement
  */
 export function parseExpression(text: string): Node {
-  if (text.length > LONGEST) throw new NotExpressible(`it is longer than ${LONGEST} characters`);
+  if (text.length > LONGEST) throw new NoMapping(`it is longer than ${LONGEST} characters`);
   const statement = statementOf(`select ${text}\n`);
-  if (!('SelectStmt' in statement)) throw new NotExpressible('it is no expression');
+  if (!('SelectStmt' in statement)) throw new NoMapping('it is no expression');
   const select = statement.SelectStmt;
   const extra = Object.entries(select).some(([key, value]) => !ONLY_TARGETS.has(key) && isSet(value));
   const [target, second] = select.targetList ?? [];
   if (extra || target === undefined || second !== undefined || !('ResTarget' in target))
-    throw new NotExpressible('it is more than one expression');
+    throw new NoMapping('it is more than one expression');
   const { val, name, indirection } = target.ResTarget;
   if (val === undefined || name !== undefined || indirection !== undefined)
-    throw new NotExpressible('it is more than one expression');
+    throw new NoMapping('it is more than one expression');
   return val;
 }
 
@@ -73,7 +73,7 @@ export function statementOf(text: string): Node {
   try {
     return parse(text).node;
   } catch (error) {
-    if (error instanceof QueryError) throw new NotExpressible(`it does not parse: ${error.message}`);
+    if (error instanceof QueryError) throw new NoMapping(`it does not parse: ${error.message}`);
     throw error;
   }
 }
@@ -84,7 +84,7 @@ export function tableOfQuery(text: string): readonly string[] | null {
   try {
     statement = statementOf(text);
   } catch (error) {
-    if (error instanceof NotExpressible) return null;
+    if (error instanceof NoMapping) return null;
     throw error;
   }
   if (!('SelectStmt' in statement)) return null;

@@ -1,7 +1,7 @@
 import type { Node } from '@pgsql/types';
 import { LRUCache } from 'lru-cache';
 import { parse, QueryError, quoteIdentifier } from 'osl-compiler';
-import { functionName, NotExpressible, nameOf } from './expression.js';
+import { functionName, NoMapping, nameOf } from './expression.js';
 
 /** Replaces names. `column` receives the parts of a name and returns SQL for the whole of it. */
 export interface NamePrinter {
@@ -16,11 +16,11 @@ type NodeBody<K extends string> = Extract<Node, Record<K, unknown>> extends Reco
  * Prints an expression in the language of metrics and filters: a closed set of forms, each generated anew, so that
  * no byte of the source is copied unread. The compiler's binder later resolves functions.
  *
- * @throws NotExpressible for a form that is not in the set
+ * @throws NoMapping for a form that is not in the set
  */
 export function print(node: Node, names: NamePrinter): string {
   const p = (n: Node | undefined): string => {
-    if (n === undefined) throw new NotExpressible('a part of it is missing');
+    if (n === undefined) throw new NoMapping('a part of it is missing');
     return print(n, names);
   };
   /** As an operand: in parentheses if it is an operation. */
@@ -32,7 +32,7 @@ export function print(node: Node, names: NamePrinter): string {
 
   if ('ColumnRef' in node) {
     const parts = nameOf(node);
-    if (parts === null) throw new NotExpressible('`*` stands for no column');
+    if (parts === null) throw new NoMapping('`*` stands for no column');
     return names.column(parts);
   }
   if ('A_Const' in node) return constant(node.A_Const);
@@ -58,7 +58,7 @@ export function print(node: Node, names: NamePrinter): string {
   if ('TypeCast' in node) return `cast(${p(node.TypeCast.arg)} as ${typeName(node.TypeCast.typeName)})`;
   if ('FuncCall' in node) return names.call?.(node) ?? call(node.FuncCall, p, list);
   if ('SQLValueFunction' in node) return present(node.SQLValueFunction);
-  throw new NotExpressible(`${kindOf(node)} has no place in a metric or a filter`);
+  throw new NoMapping(`${kindOf(node)} has no place in a metric or a filter`);
 }
 
 function kindOf(node: Node): string {
@@ -85,7 +85,7 @@ function constant(c: NodeBody<'A_Const'>): string {
   if (c.ival !== undefined) return `${c.ival.ival ?? 0}`;
   if (c.fval !== undefined) return c.fval.fval ?? '';
   if (c.boolval !== undefined) return c.boolval.boolval === true ? 'true' : 'false';
-  throw new NotExpressible('a bit string has no place in a metric or a filter');
+  throw new NoMapping('a bit string has no place in a metric or a filter');
 }
 
 type PrintNode = (n: Node | undefined) => string;
@@ -103,7 +103,7 @@ function operation(e: NodeBody<'A_Expr'>, p: PrintNode, o: PrintNode, list: Prin
   switch (e.kind) {
     case 'AEXPR_OP':
       if (!OPERATOR.test(op))
-        throw new NotExpressible('an operator of a schema has no place in a metric or a filter');
+        throw new NoMapping('an operator of a schema has no place in a metric or a filter');
       return e.lexpr === undefined ? `${op} ${o(right)}` : `${o(e.lexpr)} ${op} ${o(right)}`;
     case 'AEXPR_IN':
       return `${o(e.lexpr)} ${op === '=' ? 'in' : 'not in'} (${list(items)})`;
@@ -124,14 +124,14 @@ function operation(e: NodeBody<'A_Expr'>, p: PrintNode, o: PrintNode, list: Prin
     case 'AEXPR_NULLIF':
       return `nullif(${p(e.lexpr)}, ${p(right)})`;
     default:
-      throw new NotExpressible('a form of comparison in it has no place in a metric or a filter');
+      throw new NoMapping('a form of comparison in it has no place in a metric or a filter');
   }
 }
 
 function conditional(c: NodeBody<'CaseExpr'>, p: PrintNode): string {
   const subject = c.arg === undefined ? '' : ` ${p(c.arg)}`;
   const arms = (c.args ?? []).map((arm) => {
-    if (!('CaseWhen' in arm)) throw new NotExpressible('a part of it is missing');
+    if (!('CaseWhen' in arm)) throw new NoMapping('a part of it is missing');
     return ` when ${p(arm.CaseWhen.expr)} then ${p(arm.CaseWhen.result)}`;
   });
   const otherwise = c.defresult === undefined ? '' : ` else ${p(c.defresult)}`;
@@ -144,13 +144,13 @@ function typeName(t: NodeBody<'TypeCast'>['typeName']): string {
   const parts = (t?.names ?? []).map((n) => ('String' in n ? (n.String.sval ?? '') : ''));
   const [word, more] = parts[0] === 'pg_catalog' ? parts.slice(1) : parts;
   if (word === undefined || more !== undefined || !TYPE_WORD.test(word))
-    throw new NotExpressible('its type is not known');
+    throw new NoMapping('its type is not known');
   const modifiers = (t?.typmods ?? []).map((m) => {
     if ('A_Const' in m && m.A_Const.ival !== undefined) return `${m.A_Const.ival.ival ?? 0}`;
-    throw new NotExpressible('a modifier of its type is no number');
+    throw new NoMapping('a modifier of its type is no number');
   });
   if (word === 'interval' && modifiers.length > 0)
-    throw new NotExpressible('an interval of some fields has no place in it');
+    throw new NoMapping('an interval of some fields has no place in it');
   const bounds = '[]'.repeat(t?.arrayBounds?.length ?? 0);
   return `${word}${modifiers.length === 0 ? '' : `(${modifiers.join(', ')})`}${bounds}`;
 }
@@ -160,9 +160,9 @@ function call(f: NodeBody<'FuncCall'>, p: PrintNode, list: PrintList): string {
   const parts = f.funcname ?? [];
   const own = parts[0] !== undefined && 'String' in parts[0] && parts[0].String.sval === 'pg_catalog';
   if (parts.length > (own ? 2 : 1))
-    throw new NotExpressible('a function of a schema has no place in a metric or a filter');
-  if (f.over !== undefined) throw new NotExpressible('a window has no place in a metric or a filter');
-  if (f.func_variadic === true) throw new NotExpressible('VARIADIC has no place in a metric or a filter');
+    throw new NoMapping('a function of a schema has no place in a metric or a filter');
+  if (f.over !== undefined) throw new NoMapping('a window has no place in a metric or a filter');
+  if (f.func_variadic === true) throw new NoMapping('VARIADIC has no place in a metric or a filter');
   const filter = f.agg_filter === undefined ? '' : ` filter (where ${p(f.agg_filter)})`;
   const args = f.args ?? [];
   if (name === 'extract' && own && args.length === 2) {
@@ -179,9 +179,9 @@ function call(f: NodeBody<'FuncCall'>, p: PrintNode, list: PrintList): string {
 }
 
 function sortKey(node: Node, p: PrintNode): string {
-  if (!('SortBy' in node)) throw new NotExpressible('a part of it is missing');
+  if (!('SortBy' in node)) throw new NoMapping('a part of it is missing');
   const { sortby_dir, sortby_nulls, node: by } = node.SortBy;
-  if (sortby_dir === 'SORTBY_USING') throw new NotExpressible('ORDER BY … USING has no place in a metric');
+  if (sortby_dir === 'SORTBY_USING') throw new NoMapping('ORDER BY … USING has no place in a metric');
   const direction = sortby_dir === 'SORTBY_DESC' ? ' desc' : '';
   const nulls =
     sortby_nulls === 'SORTBY_NULLS_FIRST'
@@ -195,7 +195,7 @@ function sortKey(node: Node, p: PrintNode): string {
 function present(f: NodeBody<'SQLValueFunction'>): string {
   if (f.op === 'SVFOP_CURRENT_DATE') return 'current_date';
   if (f.op === 'SVFOP_CURRENT_TIMESTAMP') return 'current_timestamp';
-  throw new NotExpressible('it asks for something of the session');
+  throw new NoMapping('it asks for something of the session');
 }
 
 const PLAIN = /^[a-z_][a-z0-9_]*$/;
