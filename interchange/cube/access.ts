@@ -169,7 +169,7 @@ const ATTRIBUTE =
   /^\{\s*(?:securityContext|security_context|userAttributes|user_attributes)\.([A-Za-z_][A-Za-z0-9_]{0,62})\s*\}$/;
 
 /** Predicate of one row filter of an access policy. @throws NoMapping for operators without an exact equivalent */
-export function rowsText(
+function rowsText(
   filter: Part,
   find: (member: string) => Dimension,
   entity: EntityDraft,

@@ -61,7 +61,7 @@ const KINDS: ReadonlyMap<string, JoinKind> = new Map<string, JoinKind>([
 ]);
 
 /** Adds a relationship for each join of a cube. */
-export function addJoins(cube: Cube, cubes: ReadonlyMap<string, Cube>, draft: ImportDraft): void {
+function addJoins(cube: Cube, cubes: ReadonlyMap<string, Cube>, draft: ImportDraft): void {
   for (const part of cube.part.parts('joins')) {
     const name = part.needText('name');
     const made = attempt(() => addJoin(part, name, cube, cubes, draft));

@@ -125,13 +125,13 @@ const VAGUE: ReadonlySet<string> = new Set(['Integer', 'Float']);
 const TEMPORAL: ReadonlySet<string> = new Set(['Date', 'DateTime', 'DateTimeTz']);
 
 /** A dataset as an entity. `source` is its name in the file. */
-export interface Dataset {
+interface Dataset {
   readonly source: string;
   readonly part: Part;
   readonly entity: EntityDraft;
 }
 
-export function datasetOf(part: Part, draft: ImportDraft, options: ImportOptions): Dataset | null {
+function datasetOf(part: Part, draft: ImportDraft, options: ImportOptions): Dataset | null {
   const source = part.needText('name');
   const table = attempt(() => tableOf(part, options));
   if (!table.ok) return part.loseAll(`dataset \`${safeText(source)}\` has no table: ${table.reason}`);
@@ -148,7 +148,7 @@ export function datasetOf(part: Part, draft: ImportDraft, options: ImportOptions
   return { source, part, entity };
 }
 
-export function describedBy(part: Part): string | null {
+function describedBy(part: Part): string | null {
   const text = part.text('description');
   if (text === null || text === '') return null;
   return part.cut('description', text, 'the description');
@@ -242,18 +242,18 @@ function uniqueKeys(part: Part): readonly (readonly string[])[] {
 }
 
 /** Column of a key, by the name of the field or of the table's column. @throws NoMapping */
-export function keyColumn(name: string, entity: EntityDraft, part: Part): string {
+function keyColumn(name: string, entity: EntityDraft, part: Part): string {
   const known = entity.column(name) ?? entity.physical(name);
   return (known ?? entity.expose(name, part.place, `a key of \`${entity.name}\``)).name;
 }
 
 /** SQL of a field in an expression over the dataset's rows. @throws NoMapping */
-export function fieldText(field: string, entity: EntityDraft, part: Part, what: string): string {
+function fieldText(field: string, entity: EntityDraft, part: Part, what: string): string {
   return columnText(field, { entity, first: 'field', place: part.place, what });
 }
 
 /** Adds a metric to the draft, or reports it. */
-export function addMetric(part: Part, datasets: ReadonlyMap<string, Dataset>, draft: ImportDraft): void {
+function addMetric(part: Part, datasets: ReadonlyMap<string, Dataset>, draft: ImportDraft): void {
   const source = part.needText('name');
   const words = synonymsOf(part);
   loseExtensions(part);

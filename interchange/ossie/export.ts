@@ -227,7 +227,7 @@ function metricOf(
 const LONGEST = 4000;
 
 /** Expression of a metric, and the difference of its meaning in other tools. */
-export interface MetricText {
+interface MetricText {
   readonly text: string;
   readonly differs: string | null;
 }
@@ -237,7 +237,7 @@ export interface MetricText {
  *
  * @throws NoMapping for running totals, and for metrics that use one
  */
-export function metricText(name: string, document: ManifestDocument): MetricText {
+function metricText(name: string, document: ManifestDocument): MetricText {
   const metric = metricNamed(name, document);
   const text = expressionText(metric, [], document);
   const differs =

@@ -97,7 +97,7 @@ function faultOf(policy: unknown, manifest: Manifest): string | null {
 }
 
 /** Parts of a file's core that are unchanged since the export. */
-export interface UnchangedParts {
+interface UnchangedParts {
   readonly datasets: ReadonlySet<string>;
   readonly relationships: ReadonlySet<string>;
   readonly metrics: ReadonlySet<string>;
@@ -110,7 +110,7 @@ export interface UnchangedParts {
 type CoreSection = 'datasets' | 'relationships' | 'metrics';
 type CoreItem = Readonly<Record<string, unknown>> & { readonly name: string };
 
-export function findUnchanged(model: Part, carried: EmbeddedModel): UnchangedParts {
+function findUnchanged(model: Part, carried: EmbeddedModel): UnchangedParts {
   const before = coreOf(carried.manifest).model;
   const paths = new Set<string>();
   let all = model.members['name'] === before.name;
@@ -159,7 +159,7 @@ function isOwn(extension: unknown): boolean {
 }
 
 /** True if `path` is in an unchanged part of the file. */
-export function isWithin(path: string, { paths }: UnchangedParts): boolean {
+function isWithin(path: string, { paths }: UnchangedParts): boolean {
   const steps = path.split('/');
   // `/semantic_model/0/datasets/3`, and everything below.
   return paths.has(steps.slice(0, 5).join('/'));
@@ -169,7 +169,7 @@ export function isWithin(path: string, { paths }: UnchangedParts): boolean {
  * The embedded manifest with the changes of the file since: unchanged objects are taken from the extension, which is
  * complete, others from the core, which is current.
  */
-export function merge(
+function merge(
   core: ManifestDocument,
   origins: Origins,
   carried: EmbeddedModel,
@@ -247,7 +247,7 @@ function connectors(old: Connectors, now: Connectors): Connectors {
 }
 
 /** Manifest and optional policy in a file exported by this gateway. */
-export interface EmbeddedModel {
+interface EmbeddedModel {
   readonly manifest: Manifest;
   /** Not validated yet; null if there is none. */
   readonly policy: unknown;
@@ -255,7 +255,7 @@ export interface EmbeddedModel {
 }
 
 /** Content of a model's extension; null if there is none, or if it does not load, which is reported. */
-export function readEmbeddedModel(model: Part): EmbeddedModel | null {
+function readEmbeddedModel(model: Part): EmbeddedModel | null {
   for (const part of model.parts('custom_extensions')) {
     if (part.text('vendor_name') !== VENDOR) continue;
     const data = jsonObject(part.text('data') ?? '');

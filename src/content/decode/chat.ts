@@ -326,7 +326,7 @@ const MOST_COMPILED = 100;
 const compiled = new LRUCache<string, (value: unknown) => boolean>({ max: MOST_COMPILED });
 
 /** Compiled once per text of a schema; least recently used ones are dropped. */
-export function compiledSchema(schema: JsonSchema): (value: unknown) => boolean {
+function compiledSchema(schema: JsonSchema): (value: unknown) => boolean {
   const key = JSON.stringify(schema);
   const known = compiled.get(key);
   if (known !== undefined) return known;

@@ -128,7 +128,7 @@ function columnValuesSql(table: Table, { name, type }: DeclaredTableColumn): Sql
 }
 
 /** Searchable texts in a value: elements of arrays, texts and numbers in jsonb, nothing in bytea. */
-export function valueIn(column: Sql, type: TypeName): { readonly value: Sql; readonly lateral: Sql } | null {
+function valueIn(column: Sql, type: TypeName): { readonly value: Sql; readonly lateral: Sql } | null {
   if (type === 'bytea' || type === 'bytea[]' || type === 'jsonb[]' || type === 'bool') return null;
   if (type === 'jsonb') {
     const leaves = sql`pg_catalog.jsonb_path_query(${column}, 'strict $.** ? (@.type() == "string" || @.type() == "number")')`;
@@ -143,7 +143,7 @@ export function valueIn(column: Sql, type: TypeName): { readonly value: Sql; rea
 }
 
 /** Redactor of `version` with the dictionary of the whole connector. */
-export async function openRedactor(
+async function openRedactor(
   system: SystemQueries,
   connector: Connector,
   version: DeclaredFacetVersion,
@@ -167,7 +167,7 @@ interface KeyPath {
  * declared link leads to, including the bridge. Other rows have no influence, so nobody can learn from a redaction
  * which values they contain.
  */
-export async function readKeyDictionaries(
+async function readKeyDictionaries(
   system: SystemQueries,
   manifest: Manifest,
   facet: Facet,

@@ -207,7 +207,7 @@ const SHAPES: Readonly<Record<RerankProtocol, RerankShape>> = {
   },
 };
 
-export function shapeOf(protocol: RerankProtocol): RerankShape {
+function shapeOf(protocol: RerankProtocol): RerankShape {
   return SHAPES[protocol];
 }
 
@@ -216,7 +216,7 @@ export function shapeOf(protocol: RerankProtocol): RerankShape {
  *
  * @throws ContentError `malformedAnswer` unless there is one finite number for each
  */
-export function scoresIn(answer: unknown, { items, score }: RerankShape, count: number): readonly number[] {
+function scoresIn(answer: unknown, { items, score }: RerankShape, count: number): readonly number[] {
   const list = items(answer);
   if (!Array.isArray(list)) throw malformed('no list of scores');
   if (list.length !== count) throw malformed(`${list.length} scores for ${count} passages`);
@@ -232,7 +232,7 @@ export function scoresIn(answer: unknown, { items, score }: RerankShape, count: 
 }
 
 /** Number of tokens that an answer reports; 0 if it reports none. */
-export function tokensIn(answer: unknown): number {
+function tokensIn(answer: unknown): number {
   const tokens = member(member(answer, 'usage'), 'total_tokens');
   return typeof tokens === 'number' && Number.isSafeInteger(tokens) && tokens > 0 ? tokens : 0;
 }

@@ -256,7 +256,7 @@ export function successorOf(version: string): string {
 }
 
 /** Replaces the store by its successor if that is ready. Does nothing if another gateway did so meanwhile. */
-export function installSuccessor(
+function installSuccessor(
   system: Pick<SystemEngine, 'transaction'>,
   facet: string,
   version: string,

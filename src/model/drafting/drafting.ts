@@ -109,7 +109,7 @@ function toAuthorError({ why, message }: DraftingEnded, deadlineMs: number): Err
 }
 
 /** The drafting thread ended before it answered. */
-export class DraftingEnded extends Error {
+class DraftingEnded extends Error {
   override readonly name = 'DraftingEnded';
   readonly why: ThreadFailure;
 
@@ -127,7 +127,7 @@ const MEMORY_MB = 1_024;
  * Compiles and checks drafts in a separate thread, since only ending the thread can stop a compilation. One exchange
  * at a time; messages are sent in portions, between which either side does other work.
  */
-export class DraftingThread {
+class DraftingThread {
   readonly #deadlineMs: number;
   #worker: Worker | null = null;
   #ready: Promise<void> = Promise.resolve();

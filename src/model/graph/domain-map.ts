@@ -18,7 +18,7 @@ export interface DomainMap {
   readonly bridges: readonly string[];
 }
 
-export interface MapNode {
+interface MapNode {
   /** `entity:<name>` or `metric:<name>`; a candidate has the id of the entity that it would be. */
   readonly id: string;
   readonly kind: 'entity' | 'metric' | 'candidate';
@@ -47,14 +47,14 @@ interface CandidateMeta {
   readonly confidence: number;
 }
 
-export interface MapAttribute {
+interface MapAttribute {
   readonly name: string;
   readonly role: 'pk' | 'column' | 'derived' | 'metric';
   readonly type: string | null;
   readonly description: string | null;
 }
 
-export interface MapEdge {
+interface MapEdge {
   /** `<bridge>~<a>:<b>`; for a link without a bridge, `<link>~<a>:<b>`. */
   readonly id: string;
   readonly source: string;

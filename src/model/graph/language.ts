@@ -216,7 +216,7 @@ export function entityExamples(entity: EntityView, facets: readonly FacetView[])
 }
 
 /** Null if the reader cannot refer to rows by a key of one column. */
-export function jointExample(entity: EntityView): string | null {
+function jointExample(entity: EntityView): string | null {
   const [key, ...more] = keyOf(entity) ?? [];
   const value = key === undefined ? null : exampleLiteral(key.type);
   if (key === undefined || more.length > 0 || value === null) return null;
@@ -249,7 +249,7 @@ export function joinExample({ from: left, to: right, bridge }: LinkView): string
 /**
  * A TRAVERSE along a link; null if an end has no key that the reader sees, or a key type without an example value.
  */
-export function traverseExampleIn(view: GraphView): (link: LinkView) => string | null {
+function traverseExampleIn(view: GraphView): (link: LinkView) => string | null {
   const entities = new Map(view.entities.map((e) => [e.name, e]));
   return ({ name, from: left, to: right }) => {
     const anchor = keyOf(entities.get(left.entity));
@@ -263,7 +263,7 @@ export function traverseExampleIn(view: GraphView): (link: LinkView) => string |
 }
 
 /** Passages about an entity beside its columns, joined on the key. */
-export function crossModalExample(facet: FacetView): string {
+function crossModalExample(facet: FacetView): string {
   const key = identifier(facet.keyOfEntity);
   return (
     `select x.${key}, r.text from ${from(facet.entity)} x ` +

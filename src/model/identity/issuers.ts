@@ -241,7 +241,7 @@ export interface IssuerConfig {
   readonly login: LoginConfig | null;
 }
 
-export type IssuerKeys =
+type IssuerKeys =
   | { readonly kind: 'files'; readonly files: readonly string[] }
   /** `url` null: taken from the discovery document. */
   | ({ readonly kind: 'remote'; readonly url: string | null } & KeyTimes);

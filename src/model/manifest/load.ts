@@ -112,14 +112,14 @@ function place(source: YamlSource, problems: readonly LaterProblem[]): readonly 
 export const manifestShape = shapeCheck(MANIFEST_SCHEMA);
 
 /** `document` as a manifest, if its shape is right. @throws ManifestProblems, located in `source` */
-export function checkShape(source: YamlSource, document: unknown): ManifestDocument {
+function checkShape(source: YamlSource, document: unknown): ManifestDocument {
   throwProblems(source, manifestShape(document));
   // The schema has just checked the shape that the type states.
   return document as ManifestDocument;
 }
 
 /** @throws ManifestProblems, located in `source` */
-export function compileFrom(source: YamlSource, document: unknown): Manifest {
+function compileFrom(source: YamlSource, document: unknown): Manifest {
   const compiled = compileManifest(checkShape(source, document));
   if (!compiled.ok) {
     throwProblems(source, compiled.problems);
@@ -229,7 +229,7 @@ export class NotPublishable extends Error {
  *
  * @throws NotPublishable
  */
-export function checkPublishable(fragment: unknown, served: ManifestDocument, base?: ManifestDocument): void {
+function checkPublishable(fragment: unknown, served: ManifestDocument, base?: ManifestDocument): void {
   const parts = membersOf(fragment);
   for (const section of parts.keys()) {
     if (section !== 'connectors' && !PUBLISHED_SECTIONS.some((s) => s === section))

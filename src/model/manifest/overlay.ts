@@ -256,9 +256,9 @@ function connectors(base: ManifestDocument, given: PlainDocument): PlainDocument
   return out;
 }
 
-export type PlainDocument = Record<string, unknown>;
+type PlainDocument = Record<string, unknown>;
 
 /** Members of both; those of `over` replace equal names. Without a prototype, like documents. */
-export function join(under: PlainDocument, over: PlainDocument): PlainDocument {
+function join(under: PlainDocument, over: PlainDocument): PlainDocument {
   return Object.assign(Object.create(null), under, over) as PlainDocument;
 }

@@ -214,13 +214,13 @@ export type NewVersion = Omit<Version, 'id' | 'number' | 'parent'>;
 /** A version as shown in lists. */
 export type VersionSummary = Omit<Version, 'objects' | 'over' | 'changes' | 'access'>;
 
-export function summaryOf(version: Version): VersionSummary {
+function summaryOf(version: Version): VersionSummary {
   const { objects: _, over: __, changes: ___, access: ____, ...summary } = version;
   return Object.freeze(summary);
 }
 
 /** A new version with the bytes of its file, whose hash is its id. */
-export function seal(content: NewVersion, parent: VersionSummary | null): readonly [Version, Buffer] {
+function seal(content: NewVersion, parent: VersionSummary | null): readonly [Version, Buffer] {
   const numbered = { number: (parent?.number ?? 0) + 1, parent: parent?.id ?? null, ...content };
   const bytes = Buffer.from(`${JSON.stringify({ format: FORMAT, ...numbered })}\n`);
   return [Object.freeze({ id: idOf(bytes), ...numbered }), bytes];
@@ -243,7 +243,7 @@ function withoutPrototype(_: string, value: unknown): unknown {
   return isObject(value) ? Object.assign(Object.create(null), value) : value;
 }
 
-export function isVersionId(text: string): boolean {
+function isVersionId(text: string): boolean {
   return /^[0-9a-f]{64}$/.test(text);
 }
 

@@ -98,12 +98,12 @@ const DATE = /^(?:\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}[./-]\d{1,2}[./-]\d{1,2})
 const LEAST_DIGITS = 7;
 const MOST_DIGITS = 15;
 
-export function internationalPhones(text: string): readonly Span[] {
+function internationalPhones(text: string): readonly Span[] {
   return matches(text, INTERNATIONAL, (digits) => digits >= LEAST_DIGITS + 1);
 }
 
 /** Used part of `libphonenumber-js`. */
-export interface PhoneNumbers {
+interface PhoneNumbers {
   isSupportedCountry(country: string): boolean;
   isValidPhoneNumber(text: string, country: string): boolean;
 }
@@ -114,7 +114,7 @@ export interface PhoneNumbers {
  *
  * @throws ContentError `unknownCountry`
  */
-export function nationalPhones(
+function nationalPhones(
   countries: readonly string[],
   numbers: PhoneNumbers,
 ): (text: string) => readonly Span[] {
@@ -177,7 +177,7 @@ const LEAST_BITS = 4.2;
  */
 const LEAST_CHANGES = 0.33;
 
-export function secrets(text: string): readonly Span[] {
+function secrets(text: string): readonly Span[] {
   const found: Span[] = [];
   for (const pattern of [...MARKED, IN_URL])
     for (const match of text.matchAll(pattern)) found.push(spanOf(match));
@@ -219,7 +219,7 @@ function bitsPerCharacter(token: string): number {
 /** User and password of `scheme://user:password@host`, token of `scheme://token@host`. */
 const USER_INFO = /(?<=\b[a-z][a-z0-9+.-]{1,20}:\/\/)[^\s/@?#"'<>]{1,256}(?=@[\p{L}\p{N}[])/giu;
 
-export function urlCredentials(text: string): readonly Span[] {
+function urlCredentials(text: string): readonly Span[] {
   return [...text.matchAll(USER_INFO)].map(({ 0: match, index }) => ({
     start: index,
     end: index + match.length,

@@ -127,7 +127,7 @@ export function derivedOf(
 }
 
 /** Reports a reserved name, or one that the entity already uses. `taken`: descriptions by lower-case name. */
-export function mustBeFree(
+function mustBeFree(
   name: string,
   taken: ReadonlyMap<string, string>,
   path: Path,

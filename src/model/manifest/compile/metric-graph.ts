@@ -180,7 +180,7 @@ export interface MetricRelations {
 }
 
 /** `metric` with the entities of its events and the columns on which they are joined; null if it is invalid. */
-export function resolveConversion(
+function resolveConversion(
   metric: ConversionMetric,
   base: Metric,
   later: Metric,
