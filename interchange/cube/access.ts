@@ -169,12 +169,7 @@ const ATTRIBUTE =
   /^\{\s*(?:securityContext|security_context|userAttributes|user_attributes)\.([A-Za-z_][A-Za-z0-9_]{0,62})\s*\}$/;
 
 /** Predicate of one row filter of an access policy. @throws NoMapping for operators without an exact equivalent */
-function rowsText(
-  filter: Part,
-  find: (member: string) => Dimension,
-  entity: EntityDraft,
-  depth = 0,
-): string {
+function rowsText(filter: Part, find: (member: string) => Dimension, entity: EntityDraft, depth = 0): string {
   if (depth > DEEPEST) throw new NoMapping('its row filters are nested too deeply');
   for (const word of ['and', 'or'] as const) {
     if (!filter.has(word)) continue;

@@ -127,12 +127,7 @@ export function derivedOf(
 }
 
 /** Reports a reserved name, or one that the entity already uses. `taken`: descriptions by lower-case name. */
-function mustBeFree(
-  name: string,
-  taken: ReadonlyMap<string, string>,
-  path: Path,
-  problems: Problems,
-): void {
+function mustBeFree(name: string, taken: ReadonlyMap<string, string>, path: Path, problems: Problems): void {
   const before = taken.get(name.toLowerCase());
   if (before !== undefined)
     problems.add(CODES.duplicateName, path, `\`${name}\` is also the name of ${before}`, null, true);

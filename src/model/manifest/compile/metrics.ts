@@ -8,10 +8,10 @@ import {
   metricFault,
   NO_FEATURES,
   type PeriodSpan,
+  parseWindow,
   QueryError,
   type Relation,
   type SimpleMetric,
-  parseWindow,
 } from 'osl-compiler';
 import { CODES, type Path } from '../diagnostic.js';
 import type { ManifestDocument, MetricDocument, MetricInputDocument, NamedMembers } from '../document.js';
