@@ -9,7 +9,7 @@ import type { TokenExchange } from '../ask/request/token-exchange.js';
 import type { AccessRequestParts } from '../ask/why/request-access.js';
 import { messageOf } from '../base/thrown.js';
 import type { SpoolRoom } from '../engine/index.js';
-import type { KeptPolicy, PartsReached } from '../model/served-model.js';
+import type { FallbackPolicy, ServicesReached } from '../model/served-model.js';
 import { AuditReader } from './auditing/reader.js';
 import type { Lineage } from './lineage/index.js';
 import type { Revocations } from './revocations.js';
@@ -25,13 +25,13 @@ export interface Service
     AccessRequestParts,
     Pick<SystemReads, 'readCatalog' | 'readRollupStates'> {
   /** Null while the newest policy is in force, or none. */
-  keptPolicy(): KeptPolicy | null;
+  keptPolicy(): FallbackPolicy | null;
   /** Fault in the newest policy, for operators: it names files. Null if it is in force. */
   policyFault(): string | null;
   readonly probes: Probes;
   /** Activation number in the control database; null if the gateway has its own policy. */
   activation(): number | null;
-  reached(): PartsReached;
+  reached(): ServicesReached;
   steady(): boolean;
   /** Stops or resumes accepting sessions and being ready. */
   drain(on: boolean): void;

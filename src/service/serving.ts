@@ -1,5 +1,5 @@
 import type { ServiceLog } from '../base/log.js';
-import type { KeptPolicy, ServedModel } from '../model/served-model.js';
+import type { FallbackPolicy, ServedModel } from '../model/served-model.js';
 import type { PolicyFailureSettings } from './settings.js';
 
 /** The served model, and the only place where it is replaced. */
@@ -54,7 +54,7 @@ export class CurrentModel {
   }
 
   /** The last valid policy while it replaces an invalid newer one; else null. */
-  get keptPolicy(): KeptPolicy | null {
+  get keptPolicy(): FallbackPolicy | null {
     return this.#policy.kept;
   }
 
@@ -95,7 +95,7 @@ class PolicyFallback {
   readonly #settings: PolicyFailureSettings;
   readonly #log: ServiceLog;
   readonly #ended: () => void;
-  #kept: KeptPolicy | null = null;
+  #kept: FallbackPolicy | null = null;
   #timer: NodeJS.Timeout | null = null;
   #missing = false;
   #fault: string | null = null;
@@ -111,7 +111,7 @@ class PolicyFallback {
     return this.#missing;
   }
 
-  get kept(): KeptPolicy | null {
+  get kept(): FallbackPolicy | null {
     return this.#kept;
   }
 
@@ -167,7 +167,7 @@ class PolicyFallback {
   }
 
   /** The time runs from the first fault; later ones do not extend it. */
-  #keep(since: number): KeptPolicy {
+  #keep(since: number): FallbackPolicy {
     const { keepMs } = this.#settings;
     const kept = Object.freeze({ since, until: since + keepMs });
     this.#kept = kept;

@@ -17,13 +17,15 @@ import type { ServiceLog } from '../base/log.js';
 import { StartProblem } from '../base/start-problem.js';
 import { messageOf } from '../base/thrown.js';
 import {
+  type IssuerAvailability,
+  type IssuerConfig,
   type Issuers,
   type IssuersParts,
-  type IssuersReached,
+  type LoginConfig,
+  loadIssuers,
   NO_ISSUERS,
   openIssuers,
 } from '../model/identity/issuers.js';
-import { type IssuerConfig, type LoginConfig, loadIssuers } from '../model/identity/issuers-file.js';
 import { exchangeIssuer, exchangeKey, issuerKeys, tenantKeys } from './keys.js';
 import type { ReloadPart } from './reload/reload.js';
 import type { Settings } from './settings.js';
@@ -33,7 +35,7 @@ export interface TokenTrust {
   readonly exchange: TokenExchange;
   readonly issuers: () => Issuers;
   /** Availability of issuers' keys. */
-  readonly reached: () => IssuersReached;
+  readonly reached: () => IssuerAvailability;
   /** Audiences by which issuers call this service. */
   readonly resources: () => readonly string[];
   /** Longest lifetime of a token issued by now, ms. */

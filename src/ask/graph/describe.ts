@@ -12,7 +12,7 @@ import {
   type Resolution,
   resolveSteps,
   type SchemaChoice,
-  type SchemaWish,
+  type SchemaSelection,
 } from '../../model/graph/index.js';
 import { type Manifest, systemUrlVariable } from '../../model/manifest/index.js';
 import type { ContentPlane } from '../data/content-plane.js';
@@ -91,7 +91,7 @@ export interface Description {
   readonly document: 'schema' | 'domain_map';
   readonly governed: boolean;
   /** Part of the schema; absent or null: all of it. */
-  readonly wish?: SchemaWish | null;
+  readonly wish?: SchemaSelection | null;
 }
 
 /** Dependencies of metadata requests, beyond those of every request. */
@@ -139,7 +139,7 @@ interface SchemaDecision {
 }
 
 /** @throws QueryError E0512 if none of the names is visible */
-function chosenIn(readings: GraphDocuments, wish: Extract<SchemaWish, { kind: 'part' }>): SchemaChoice {
+function chosenIn(readings: GraphDocuments, wish: Extract<SchemaSelection, { kind: 'part' }>): SchemaChoice {
   const chosen = readings.chosen(wish);
   const [lost] = chosen.notFound;
   if (lost !== undefined && chosen.notFound.length === wish.names?.length)

@@ -1,7 +1,7 @@
 import type { AuditStats } from '../../../audit/index.js';
 import type { Identity, RevocationKey, RevocationResult, RevokedTokens } from '../../../policy/index.js';
 import type { EnginePool } from '../../engine/index.js';
-import type { KeptPolicy } from '../../model/served-model.js';
+import type { FallbackPolicy } from '../../model/served-model.js';
 import type { AnswerParts, RequestCall } from '../index.js';
 import { redactStatement } from '../request/redacted-statement.js';
 
@@ -30,7 +30,7 @@ interface HttpExecution {
 
 export interface ViewedParts extends Pick<AnswerParts, 'model' | 'engines' | 'plans' | 'verifier'> {
   readonly audit: { stats(): AuditStats };
-  keptPolicy(): KeptPolicy | null;
+  keptPolicy(): FallbackPolicy | null;
   policyFault(): string | null;
 }
 

@@ -2,9 +2,8 @@ import type { Worker } from 'node:worker_threads';
 import { type ErrorName, InternalError, QueryError, type QueryErrorFields, queryError } from 'osl-compiler';
 import type { PolicyDocument } from '../../../policy/index.js';
 import type { ServiceLog } from '../../base/log.js';
-import { answerOf, type ThreadFailure } from '../../base/threads/thread.js';
-import { startThread } from '../../base/threads/thread.js';
 import { FairSlots } from '../../base/threads/fair-slots.js';
+import { answerOf, startThread, type ThreadFailure } from '../../base/threads/thread.js';
 import type {
   DraftFinding,
   Judgement,

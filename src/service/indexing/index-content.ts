@@ -4,10 +4,10 @@ import { StartProblem } from '../../base/start-problem.js';
 import { messageOf } from '../../base/thrown.js';
 import {
   type IndexProgress,
-  type IndexStanding,
+  type IndexStatus,
   type IndexSummary,
   indexFacet,
-  indexStanding,
+  indexStatus,
   type OnIndexProgress,
   openEmbedder,
   type ProbableWord,
@@ -79,18 +79,18 @@ export async function indexContent(
 /**
  * Index status of all versions of all or the named facets.
  *
- * @throws StartProblem for an unknown facet; as `indexStanding`
+ * @throws StartProblem for an unknown facet; as `indexStatus`
  */
 export async function contentStanding(
   manifest: Manifest,
   engines: ReadonlyMap<string, OpenedEngine>,
   names: readonly string[],
-): Promise<readonly IndexStanding[]> {
-  const standings: IndexStanding[] = [];
+): Promise<readonly IndexStatus[]> {
+  const standings: IndexStatus[] = [];
   for (const facet of facetsNamed(manifest, names)) {
     const system = systemOf(engines, facet);
     for (const version of facet.versions.values()) {
-      const standing = indexStanding(system, manifest, facet, version);
+      const standing = indexStatus(system, manifest, facet, version);
       standings.push(
         await standing.catch((error: unknown) => {
           throw faultOf(error, manifest, facet);

@@ -1,7 +1,6 @@
 import type { Worker } from 'node:worker_threads';
-import { answerOf } from '../../../base/threads/thread.js';
-import { startThread } from '../../../base/threads/thread.js';
 import { FairSlots } from '../../../base/threads/fair-slots.js';
+import { answerOf, startThread } from '../../../base/threads/thread.js';
 import type { MeaningModel } from '../../../model/facets/retrieval-options.js';
 import { ContentError } from '../../content-error.js';
 import type { Embedder } from '../embedder.js';

@@ -4,7 +4,7 @@ import { StartProblem } from '../../../base/start-problem.js';
 import { messageOf } from '../../../base/thrown.js';
 import { shapeCheck } from '../../../model/manifest/schema/check.js';
 import { closed, DRAFT, named, some } from '../../../model/manifest/schema/parts.js';
-import { parseSource, raise, readText } from '../../../model/manifest/source.js';
+import { parseSource, readText, throwProblems } from '../../../model/manifest/source.js';
 import { networkIn } from '../delivery/address.js';
 import { readSecret, signingKey } from './secret.js';
 
@@ -60,7 +60,7 @@ const MIB = 1_048_576;
  */
 export async function loadLineageConfig(file: string): Promise<LineageConfig> {
   const source = parseSource(await readText(file), file);
-  raise(source, shape(source.value));
+  throwProblems(source, shape(source.value));
   const document = source.value as LineageFile; // checked by the schema
   const endpoints = Object.entries(document.endpoints).map(([name, e]) => endpointOf(name, e, dirname(file)));
   return Object.freeze({
