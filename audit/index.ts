@@ -44,7 +44,7 @@ export {
   type RecoverOptions,
   recoverLog,
 } from './recover.js';
-export type { Retention, RetirementPlan } from './retention.js';
+export type { RetirementPlan } from './retention.js';
 export {
   type AuditFilter,
   type AuditQuery,

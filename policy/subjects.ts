@@ -25,7 +25,7 @@ type Attributes = SubjectPolicy['attributes'];
  * Current policy of a subject of an exchanged token: that of the rule that mapped it, if unchanged since, restricted
  * by the token, and by the policy's entry for the subject, if any.
  */
-export function exchangedSubject(
+function exchangedSubject(
   { rule, roles, attributes }: ExchangedMember,
   listed: SubjectPolicy | undefined,
   snapshot: PolicySnapshot,

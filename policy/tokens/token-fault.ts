@@ -4,7 +4,7 @@ export const MAX_TOKEN_BYTES = 8_192;
 export const MAX_CHAIN = 16;
 export const MAX_ROLES = 256;
 /** Longest subject, role, token id, issuer or audience, UTF-16 units. */
-export const MAX_NAME_LENGTH = 256;
+const MAX_NAME_LENGTH = 256;
 export const MAX_LIFETIME_SECONDS = 300;
 export const CLOCK_SKEW_SECONDS = 30;
 export const TOKEN_TYPE = 'service-actor+jwt';
