@@ -22,7 +22,7 @@ export function formatAnswer(answer: AnswerBody, maxWidth?: number): string {
 }
 
 /** Cells as people read them: figures in their metrics' format, everything else unchanged. */
-export function displayCells({ columns, rows }: AnswerBody): readonly (readonly TableCell[])[] {
+function displayCells({ columns, rows }: AnswerBody): readonly (readonly TableCell[])[] {
   return rows.map((row) =>
     columns.map(({ name, format }) => {
       const cell = cellOf(row[name]);

@@ -231,7 +231,7 @@ interface Trust extends SecureContextOptions {
  * TLS options for a URL: the certificate file of a server on this machine, otherwise OSL_SERVER_CA or Node's
  * authorities. @throws system errors of files
  */
-export function tlsOptionsFor(target: URL): Trust {
+function tlsOptionsFor(target: URL): Trust {
   if (target.protocol !== 'https:') return {};
   const file = shown.get(target.origin);
   if (file !== undefined) return pinned(readFileSync(file));
@@ -252,7 +252,7 @@ function pinned(pem: Buffer): Trust {
 }
 
 /** Explanation for an untrusted certificate; null for other errors. */
-export function explainDistrust(cause: unknown): string | null {
+function explainDistrust(cause: unknown): string | null {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   return DISTRUST.test(code)
     ? 'its certificate is not of an authority that is trusted here: name the authority in OSL_SERVER_CA'

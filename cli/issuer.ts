@@ -139,7 +139,7 @@ interface PolicySubject {
  *
  * @throws ManifestProblems
  */
-export async function policySubjects(file: string): Promise<PolicySubjects> {
+async function policySubjects(file: string): Promise<PolicySubjects> {
   const plain = plainSubjects(file);
   if (plain !== null) return plain;
   const { loadPolicyDocument } = await import('../src/model/manifest/index.js');

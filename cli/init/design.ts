@@ -182,7 +182,7 @@ interface KeylessTable {
 }
 
 /** Determines the key of every candidate: named by a flag, declared, or found by counting. */
-export async function withKeys(
+async function withKeys(
   candidates: readonly AdoptionCandidate[],
   system: SystemEngine,
   flags: InitFlags,

@@ -52,7 +52,7 @@ const LOOK_MS = 50;
  * Runs `work` while no other command renews the login at `server`: some providers end the login if a refresh token is
  * used twice.
  */
-export async function exclusively<T>(server: string, work: () => Promise<T>): Promise<T> {
+async function exclusively<T>(server: string, work: () => Promise<T>): Promise<T> {
   mkdirSync(folder(), { recursive: true, mode: 0o700 });
   const lock = `${fileOf(server)}.lock`;
   const until = Date.now() + STALE_MS;

@@ -42,7 +42,7 @@ export interface ProxyOptions {
 }
 
 /** Serves one client of the proxy until it disconnects. Never throws. */
-export async function serveClient(client: Socket, options: ProxyOptions): Promise<void> {
+async function serveClient(client: Socket, options: ProxyOptions): Promise<void> {
   client.setNoDelay(true);
   client.on('error', () => client.destroy());
   try {

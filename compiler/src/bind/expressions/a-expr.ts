@@ -184,7 +184,7 @@ function bindPathOperator(
 }
 
 /** Binds IN lists. A list of constants becomes one array parameter, so that its length is not part of the plan. */
-export function bindIn(negated: boolean, node: A_Expr, env: BindEnvironment): Expr {
+function bindIn(negated: boolean, node: A_Expr, env: BindEnvironment): Expr {
   const { ctx } = env;
   const { location } = node;
   const items = node.rexpr !== undefined && 'List' in node.rexpr ? (node.rexpr.List.items ?? []) : [];
@@ -257,7 +257,7 @@ function inArray(arg: Expr, definition: OperatorDefinition, array: Expr, negated
 }
 
 /** The name in `attribute('name')`; null if `node` is something else or not in a policy. */
-export function attributeArgument(node: Node, env: BindEnvironment): string | null {
+function attributeArgument(node: Node, env: BindEnvironment): string | null {
   if (!env.policy || !('FuncCall' in node)) return null;
   const call = node.FuncCall;
   if (nameParts(call.funcname).join('.') !== 'attribute') return null;
@@ -270,12 +270,7 @@ export function attributeArgument(node: Node, env: BindEnvironment): string | nu
 }
 
 /** `value = attribute('name')`: true if the value is among those of the attribute. */
-export function bindAttributeMatch(
-  value: Node,
-  attribute: string,
-  location: Location,
-  env: BindEnvironment,
-): Expr {
+function bindAttributeMatch(value: Node, attribute: string, location: Location, env: BindEnvironment): Expr {
   const arg = bindValue(value, env);
   const equality = equalityOf(arg.type, location, env.ctx);
   return env.ctx.at(

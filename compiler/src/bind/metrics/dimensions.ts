@@ -83,7 +83,7 @@ export function timeOf(source: EntityRows, metric: string, ctx: BindContext): Ex
   return columnOf(root, name, ctx);
 }
 
-export type MetricDimension =
+type MetricDimension =
   | { readonly kind: 'metric_time'; readonly shown: string }
   | {
       readonly kind: 'column';

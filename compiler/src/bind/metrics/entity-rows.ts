@@ -188,7 +188,7 @@ function isKey(relation: Relation | undefined, columns: readonly string[]): bool
 }
 
 /** All shortest routes over steps accepted by `may`. */
-export function shortestRoutes(
+function shortestRoutes(
   from: string,
   to: string,
   ctx: BindContext,

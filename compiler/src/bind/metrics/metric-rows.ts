@@ -166,7 +166,7 @@ function isFirst({ key, filter }: RepeatedMetricUse, missing: boolean, ctx: Bind
   return allOf([...(missing ? key.map(isNotNull) : []), first]);
 }
 
-export interface OtherRows {
+interface OtherRows {
   readonly spanned: readonly PeriodMetricUse[];
   readonly converted: readonly ConversionUse[];
 }
@@ -177,7 +177,7 @@ export interface OtherRows {
  *
  * @throws QueryError E1001
  */
-export function unionOtherRows(
+function unionOtherRows(
   rows: JoinedRows,
   { spanned, converted }: OtherRows,
   select: Select,

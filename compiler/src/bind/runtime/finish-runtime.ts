@@ -103,7 +103,7 @@ export function withUsedColumns(query: Query, ctx: BindContext): Query {
  *
  * @param inOwnOrder true if the rows of a SELECT are in the order of the runtime step, because the caller gave none
  */
-export function hasOneRowPerSource(
+function hasOneRowPerSource(
   query: Query,
   source: SourceId,
   inOwnOrder: (select: Select) => boolean,
@@ -164,7 +164,7 @@ function isRowByRow({ grouped, distinct, distinctOn, outputs, orderBy }: Select)
  * True if column `name` of FROM item `source` only appears unchanged in the result, so that the result can mark
  * incomplete cells.
  */
-export function isOnlyOutput(query: Query, source: SourceId, name: string): boolean {
+function isOnlyOutput(query: Query, source: SourceId, name: string): boolean {
   const isIt = (e: Expr): boolean => e.kind === 'column' && e.source === source && e.name === name;
   for (const level of allQueries(query)) {
     const bare = level.kind === 'select' ? level.outputs.map((o) => o.expr).filter(isIt) : [];

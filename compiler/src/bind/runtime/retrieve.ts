@@ -135,12 +135,12 @@ function queryArgument(args: NamedArguments, ctx: BindContext): Expr {
 }
 
 /** Arguments of RETRIEVE that choose the search legs. */
-export const LEG_ARGUMENTS = Object.freeze(['mode', 'fuse', 'weights']);
+const LEG_ARGUMENTS = Object.freeze(['mode', 'fuse', 'weights']);
 
 const MODES = ['hybrid', 'lexical', 'dense'] as const;
 
 /** @throws QueryError E0511 for a leg that the facet lacks, or arguments that need both legs */
-export function legArguments(args: NamedArguments, facet: FacetStore, ctx: BindContext): Legs {
+function legArguments(args: NamedArguments, facet: FacetStore, ctx: BindContext): Legs {
   const own = facet.lexicalLeg === undefined ? facet.lane : 'hybrid';
   const mode = wordArgument(args, 'mode', MODES, own, ctx);
   const at = (name: string) => {
@@ -165,9 +165,9 @@ export function legArguments(args: NamedArguments, facet: FacetStore, ctx: BindC
   return Object.freeze({ mode });
 }
 
-export const COLUMN_ARGUMENTS = Object.freeze(Object.keys(ASKED_COLUMNS));
+const COLUMN_ARGUMENTS = Object.freeze(Object.keys(ASKED_COLUMNS));
 
-export function requestedColumns(args: NamedArguments, ctx: BindContext): readonly AskedColumn[] {
+function requestedColumns(args: NamedArguments, ctx: BindContext): readonly AskedColumn[] {
   return Object.freeze(
     Object.entries(ASKED_COLUMNS).flatMap(([argument, column]) =>
       flagArgument(args, argument, ctx) ? [column] : [],
@@ -176,9 +176,9 @@ export function requestedColumns(args: NamedArguments, ctx: BindContext): readon
 }
 
 /** Arguments of RETRIEVE, besides `top_k`, that select among the permitted passages. */
-export const PAGE_ARGUMENTS = Object.freeze(['min_score', 'skip', 'per', 'diversity']);
+const PAGE_ARGUMENTS = Object.freeze(['min_score', 'skip', 'per', 'diversity']);
 
-export function pageArguments(args: NamedArguments, ctx: BindContext): PassagePage {
+function pageArguments(args: NamedArguments, ctx: BindContext): PassagePage {
   const has = (name: string): boolean => args.byName.has(name);
   return Object.freeze({
     per: wordArgument(args, 'per', ['passage', 'document'], 'passage', ctx),
@@ -188,18 +188,14 @@ export function pageArguments(args: NamedArguments, ctx: BindContext): PassagePa
   });
 }
 
-export const RERANK = 'rerank';
+const RERANK = 'rerank';
 
 /**
  * Resolves `rerank => true` to the facet's first reranker and `rerank => 'name'` to that one; null if absent or false.
  *
  * @throws QueryError E0511 for an unknown reranker, or together with `diversity`
  */
-export function rerankArgument(
-  args: NamedArguments,
-  facet: FacetStore,
-  ctx: BindContext,
-): FacetReranker | null {
+function rerankArgument(args: NamedArguments, facet: FacetStore, ctx: BindContext): FacetReranker | null {
   if (!args.byName.has(RERANK)) return null;
   const named = rerankerName(args, ctx);
   if (named === false) return null;
@@ -238,7 +234,7 @@ function constantEnvironment(ctx: BindContext): BindEnvironment {
 }
 
 /** A literal or `$n` of type `type`. */
-export function constantArgument(args: NamedArguments, name: string, type: TypeName, ctx: BindContext): Expr {
+function constantArgument(args: NamedArguments, name: string, type: TypeName, ctx: BindContext): Expr {
   const node = requiredArgument(args, name, ctx);
   const at = locationOf(node, args);
   const value = coerce(bindExpression(node, constantEnvironment(ctx)), type, ctx, at);
@@ -247,7 +243,7 @@ export function constantArgument(args: NamedArguments, name: string, type: TypeN
 }
 
 /** An integer literal from `least` to `most`, or `$n`, whose value is checked at execution. */
-export function requiredCount(
+function requiredCount(
   args: NamedArguments,
   name: string,
   least: number,

@@ -154,13 +154,13 @@ function directionArgument(args: NamedArguments, ctx: BindContext): WalkDirectio
 }
 
 /** A column of an entity's primary key, used by a traversal. */
-export interface KeyColumn {
+interface KeyColumn {
   readonly name: string;
   readonly type: ScalarType;
 }
 
 /** Primary key of `relation`. Errors about a key that the caller cannot see name no columns. */
-export function keyOf(relation: Relation, args: NamedArguments, ctx: BindContext): readonly KeyColumn[] {
+function keyOf(relation: Relation, args: NamedArguments, ctx: BindContext): readonly KeyColumn[] {
   const access = ctx.access.relations.get(relation.name);
   const visible = access === undefined ? new Map<string, ScopeColumn>() : columnsFor(relation, access);
   const unresolvable = (detail: string) => ctx.unresolvable(`\`${relation.name}\` ${detail}`, args.location);
@@ -178,11 +178,7 @@ export function keyOf(relation: Relation, args: NamedArguments, ctx: BindContext
 }
 
 /** The start keys: one array for each key column, all of the same length. */
-export function keysArgument(
-  args: NamedArguments,
-  key: readonly KeyColumn[],
-  ctx: BindContext,
-): readonly Expr[] {
+function keysArgument(args: NamedArguments, key: readonly KeyColumn[], ctx: BindContext): readonly Expr[] {
   const node = requiredArgument(args, 'keys', ctx);
   const [only, ...more] = key;
   const given =
@@ -261,7 +257,7 @@ function constant(node: Node, type: ScalarType | ArrayType, args: NamedArguments
  * Binds `keys => (SELECT …)` or `keys => ARRAY(SELECT …)`, an uncorrelated query of start keys. Null if the keys are
  * values.
  */
-export function startQuery(args: NamedArguments, key: readonly KeyColumn[], ctx: BindContext): Query | null {
+function startQuery(args: NamedArguments, key: readonly KeyColumn[], ctx: BindContext): Query | null {
   const node = args.byName.get('keys');
   const link = node !== undefined && 'SubLink' in node ? node.SubLink : null;
   const select = link?.subselect;

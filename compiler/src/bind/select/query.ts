@@ -212,10 +212,10 @@ function bindValues(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuer
   return { query, columns };
 }
 
-export const undecided: BoundExpression = { kind: 'untyped', value: null, location: undefined };
+const undecided: BoundExpression = { kind: 'untyped', value: null, location: undefined };
 
 /** Binds UNION, INTERSECT or EXCEPT; columns are converted to the common type of both sides. */
-export function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuery {
+function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuery {
   ctx.requireFeature('set_operations', firstLocation(stmt.rarg));
   if (stmt.larg === undefined || stmt.rarg === undefined)
     throw ctx.unsupported('this set operation', undefined);
