@@ -93,7 +93,7 @@ export {
   type QueryErrorFields,
   queryError,
 } from './errors/errors.js';
-export { hintOn, type Surface, WAYS } from './errors/surface-hints.js';
+export { hintOn, SURFACE_PHRASES, type Surface } from './errors/surface-hints.js';
 export { EVALUATION_FAULTS, isEvaluationFault, NEGATIVE_COUNTS } from './errors/value-faults.js';
 export { explain, noticesOf, type PlanExplanation } from './explain.js';
 export {
@@ -102,7 +102,7 @@ export {
   OPERATORS as SQL_OPERATORS,
   type OperatorDefinition,
 } from './functions/index.js';
-export { versionDue, versionFor } from './govern/facet-version.js';
+export { servedVersion, versionFor } from './govern/facet-version.js';
 export type {
   GovernedPlanFields,
   GovernedRuntime,
@@ -111,13 +111,13 @@ export type {
 } from './govern/governed-plan.js';
 export { GovernedPlan, mayBeRedacted } from './govern/governed-plan.js';
 export { isVisibleFlag, REDACTED, visibleColumnName } from './govern/mask.js';
-export { isPlainTime, isRepeatable } from './govern/repeatable.js';
+export { isRepeatable, isTimelessValue } from './govern/repeatable.js';
 export { ROLLUP_ROWS, ROLLUP_TIME, type RollupFault } from './govern/rollup/rolled-block.js';
-export type { PassedRollup } from './govern/rollup/rollup.js';
+export type { UnusedRollup } from './govern/rollup/rollup.js';
 export { type GovernedSample, governSample, type SampledColumn, type SampleKind } from './govern/sample.js';
 export { isStored, type StoredName, stored } from './govern/store/columns.js';
 export type { PlanTemplate } from './govern/template.js';
-export { columnsRead, type VisibleColumn, visibleColumns } from './govern/visible.js';
+export { columnsRead, type VisibleColumn, visibleColumns } from './govern/visible-columns.js';
 export { LIMITS } from './limits.js';
 export {
   type ColumnLineage,
@@ -128,9 +128,9 @@ export {
   type Transformation,
 } from './lineage/trace.js';
 export { type MentionedNames, mentionedNames } from './mentioned-names.js';
-export { isKeyLookUp } from './plan/key-look-up.js';
+export { isKeyLookup } from './plan/key-lookup.js';
 export type { AttributeMatch, Expr, Form, Slot } from './plan/plan.js';
-export { relationsRead } from './plan/relations-read.js';
+export { relationsRead } from './plan/properties.js';
 export {
   type CapHandling,
   EVIDENCE,
@@ -145,11 +145,11 @@ export {
   PATH,
   type PassagePage,
   type Retrieval,
+  type RowBounds,
   type RuntimeRelation,
+  rowBounds,
   type Traversal,
-  type WantedRows,
   walkedKey,
-  wantedRows,
 } from './plan/runtime.js';
 export { literalText, type ValueSources, valuesOf } from './plan/values.js';
 export {

@@ -2,7 +2,7 @@ import {
   emit,
   GovernedPlan,
   InternalError,
-  isKeyLookUp,
+  isKeyLookup,
   oidOf,
   queryError,
   relationsRead,
@@ -166,7 +166,7 @@ function statementOf(plan: GovernedPlan): GovernedStatement {
   const statement: GovernedStatement = {
     sql,
     asks: 'rows',
-    planMode: isKeyLookUp(plan.query) ? 'auto' : 'force_custom_plan',
+    planMode: isKeyLookup(plan.query) ? 'auto' : 'force_custom_plan',
     parameterOids: slots.map(oidOfSlot),
     columnOids: plan.outputs.map((output) => oidOf(output.type)),
     reads: readsOf(plan),

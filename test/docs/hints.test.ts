@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { EVALUATION_FAULTS, hintOn, queryError, type Surface, WAYS } from 'osl-compiler';
+import { EVALUATION_FAULTS, hintOn, queryError, SURFACE_PHRASES, type Surface } from 'osl-compiler';
 import { test } from 'tap';
 import { program } from '../../cli/program.js';
 import { formatProblem } from '../../cli/reply.js';
@@ -25,7 +25,7 @@ const SURFACES = ['rest', 'wire', 'cli'] as const;
 test('no hint of the catalogue, and no way in that a hint names, speaks the language of another surface', async (t) => {
   const hints = [
     ...errorLines().map(({ name, hint }) => [name, hint] as const),
-    ...Object.entries(WAYS).map(([name, way]) => [name, way.rest] as const),
+    ...Object.entries(SURFACE_PHRASES).map(([name, way]) => [name, way.rest] as const),
   ];
   for (const surface of SURFACES) {
     const wrong = hints
@@ -38,7 +38,7 @@ test('no hint of the catalogue, and no way in that a hint names, speaks the lang
 test('every variable, command and path that a hint of the catalogue names is there', async (t) => {
   const hints = [
     ...errorLines().map((l) => l.hint),
-    ...Object.values(WAYS).flatMap((way) => Object.values(way)),
+    ...Object.values(SURFACE_PHRASES).flatMap((way) => Object.values(way)),
     ...[...EVALUATION_FAULTS.values()].map(([, hint]) => hint ?? ''),
   ].map(String);
   const named = (pattern: RegExp): readonly string[] => [

@@ -239,13 +239,8 @@ const PARTS: readonly Part[] = [
       ),
       file(
         'compiler/src/govern/groups.ts',
-        'which questions may count rows in groups',
-        'The verifier proves the grants, the minimum and each block; that a running total, or an aggregate named by its metric, may use them is believed from here.',
-      ),
-      file(
-        'compiler/src/govern/group-fault.ts',
-        'the same, for one block',
-        'Looked for expressions that can fail on a group that is too small: conditions on group keys must be harmless, and ten queries that divide, cast or overflow in HAVING, the select list, ORDER BY, a window or a query around it fail on visible groups alone. Nothing found.',
+        'which questions may count rows in groups, and in which of their blocks',
+        'The verifier proves the grants, the minimum and each block; that a running total, or an aggregate named by its metric, may use them is believed from here. Looked for expressions that can fail on a group that is too small: conditions on group keys must be harmless, and ten queries that divide, cast or overflow in HAVING, the select list, ORDER BY, a window or a query around it fail on visible groups alone. Nothing found.',
       ),
       file(
         'compiler/src/govern/slots.ts',
@@ -290,13 +285,8 @@ const PARTS: readonly Part[] = [
     files: [
       file(
         'compiler/src/emit/emit.ts',
-        'plan to text',
-        'Texts are kept by query, as statements are: see `governed.ts`. Nothing found.',
-      ),
-      file(
-        'compiler/src/emit/query.ts',
-        'queries, joins, scans',
-        'Looked for conditions that are left out, precedence and names: conjuncts are joined by AND, what has OR in it stands in brackets, and names go through `identifier`. Nothing found.',
+        'plan to text: queries, joins, scans',
+        'Texts are kept by query, as statements are: see `governed.ts`. Looked for conditions that are left out, precedence and names: conjuncts are joined by AND, what has OR in it stands in brackets, and names go through `identifier`. Nothing found.',
       ),
       file(
         'compiler/src/emit/expression.ts',
@@ -436,13 +426,12 @@ const ARGUED: ReadonlyMap<string, string> = new Map([
   ],
   ['compiler/src/govern/barrier/', 'puts guards up; the verifier proves the outcome'],
   ['compiler/src/limits.ts', 'numbers'],
-  ['compiler/src/plan/collations.ts', 'names of collations'],
   [
     'compiler/src/plan/join-rule.ts',
     'joins of the caller: which question may be asked, over rows that are governed already',
   ],
   ['compiler/src/plan/key-equality.ts', 'the form of a condition'],
-  ['compiler/src/plan/relations-read.ts', 'a list of relations'],
+  ['compiler/src/plan/properties.ts', 'names of collations, lists of relations'],
   ['compiler/src/types/', 'names of types'],
   ['policy/attribute-types.ts', 'types of attributes: a wrong one fails in the database'],
   ['policy/attributes.ts', 'texts of attributes'],
@@ -572,5 +561,5 @@ const ENDING = `## What would bring it down
 - \`src/ask/routes\` is a second path for a known shape. What it decides could move behind one lookup that returns a minted plan with its values.
 - \`src/ask/data/ask.ts\` and \`questions.ts\` hold limits, records and delivery beside what binds caller and plan: split, about a third of them is trusted.
 - The policy’s compiler could be proved like a plan: a small check of a snapshot against its document.
-- Groups: \`groups.ts\` and \`group-fault.ts\` are trusted for questions that count rows in groups alone; a verifier of running totals, and of metrics by their text, would take them out.
+- Groups: \`groups.ts\` is trusted for questions that count rows in groups alone; a verifier of running totals, and of metrics by their text, would take it out.
 `;

@@ -1,7 +1,24 @@
-import { InternalError } from '../errors/errors.js';
+import type { Grain } from '../catalog/grain.js';
+import { assertNever, InternalError } from '../errors/errors.js';
 import { GovernedPlan } from '../govern/governed-plan.js';
-import type { Query, Slot } from '../plan/plan.js';
-import { emitQuery } from './query.js';
+import type {
+  CommonTable,
+  Expr,
+  FromItem,
+  GovernedScan,
+  Query,
+  RuntimeScan,
+  Select,
+  SetOperation,
+  Slot,
+  Spine,
+  TableSample,
+  ValuesList,
+} from '../plan/plan.js';
+import { columnsOf } from '../plan/walk.js';
+import { identifier } from '../text/sql-text.js';
+import { emitExpr, emitSortKeys } from './expression.js';
+import { emitRecursive, emitRowSource } from './rows.js';
 import { Writer } from './writer.js';
 
 /** Governed SQL for Postgres. */
@@ -42,4 +59,257 @@ function slotAt(plan: GovernedPlan, index: number): Slot {
   const slot = plan.slots[index];
   if (slot === undefined) throw new InternalError(`parameter ${index} has no slot`);
   return slot;
+}
+
+export function emitQuery(query: Query, w: Writer): void {
+  switch (query.kind) {
+    case 'select':
+      emitSelect(query, w);
+      break;
+    case 'set_operation':
+      emitSetOperation(query, w);
+      break;
+    case 'values':
+      emitValues(query, w);
+      break;
+    default:
+      assertNever(query);
+  }
+}
+
+function emitWith(tables: readonly CommonTable[], w: Writer): void {
+  if (tables.length === 0) return;
+  w.write(tables.some((t) => t.recursive === true) ? 'with recursive ' : 'with ');
+  w.list(tables, ', ', (t) => {
+    const names = t.recursive === true ? listOf(t.query) : columnList(t.query);
+    const materialized =
+      t.materialized === null ? '' : t.materialized ? 'materialized ' : 'not materialized ';
+    w.write(`q${t.id}${names} as ${materialized}(`);
+    emitQuery(t.query, w);
+    w.write(')');
+  });
+  w.write(' ');
+}
+
+/**
+ * The column list after the name of a common or derived table. The columns of a SELECT are already called `c1`, …;
+ * those of VALUES are not, and a set operation takes the names of its left operand.
+ */
+function columnList(query: Query): string {
+  switch (query.kind) {
+    case 'select':
+      return '';
+    case 'values':
+      return listOf(query);
+    case 'set_operation':
+      return columnList(query.left);
+    default:
+      return assertNever(query);
+  }
+}
+
+function listOf(query: Query): string {
+  const names = columnsOf(query).map((_, i) => `c${i + 1}`);
+  return `(${names.join(', ')})`;
+}
+
+function emitSelect(query: Select, w: Writer): void {
+  emitWith(query.with, w);
+  w.write('select ');
+  if (query.distinct) w.write('distinct ');
+  if (query.distinctOn.length > 0) {
+    w.write('distinct on (');
+    w.list(query.distinctOn, ', ', (e) => emitExpr(e, w));
+    w.write(') ');
+  }
+  w.list([...query.outputs.entries()], ', ', ([i, output]) => {
+    emitExpr(output.expr, w);
+    w.write(` as c${i + 1}`);
+  });
+  if (query.from !== null) {
+    w.write(' from ');
+    emitFrom(query.from, w);
+  }
+  emitConjuncts(' where ', query.where, w);
+  emitGroupBy(query, w);
+  emitConjuncts(' having ', query.having, w);
+  emitTail(query, w);
+}
+
+function emitGroupBy(query: Select, w: Writer): void {
+  const { groupBy, groupingSets } = query;
+  const key = (e: Expr | undefined): void => {
+    if (e === undefined) throw new InternalError('a grouping set has a key that GROUP BY has not');
+    emitGroupKey(e, query, w);
+  };
+  if (groupingSets === null && groupBy.length === 0) return;
+  w.write(' group by ');
+  if (groupingSets === null) {
+    w.list(groupBy, ', ', key);
+    return;
+  }
+  w.write('grouping sets (');
+  w.list(groupingSets, ', ', (set) => {
+    w.write('(');
+    w.list(set, ', ', (i) => key(groupBy[i]));
+    w.write(')');
+  });
+  w.write(')');
+}
+
+/** A bare constant in GROUP BY is a position to Postgres, so the constant's own position is written. */
+function emitGroupKey(expr: Expr, query: Select, w: Writer): void {
+  const constant =
+    expr.kind === 'parameter' ||
+    expr.kind === 'null' ||
+    expr.kind === 'boolean' ||
+    expr.kind === 'structural';
+  const index = constant ? query.outputs.findIndex((o) => o.expr === expr) : -1;
+  if (index >= 0) w.write(String(index + 1));
+  else emitExpr(expr, w);
+}
+
+function emitConjuncts(clause: string, conjuncts: readonly Expr[], w: Writer): void {
+  if (conjuncts.length === 0) return;
+  w.write(clause);
+  w.list(conjuncts, ' and ', (e) => emitExpr(e, w));
+}
+
+function emitTail({ orderBy, limit, offset, withTies }: Select | SetOperation, w: Writer): void {
+  if (orderBy.length > 0) {
+    w.write(' order by ');
+    emitSortKeys(orderBy, w);
+  }
+  if (limit !== null) {
+    w.write(withTies ? ' fetch first (' : ' limit ');
+    emitExpr(limit, w);
+    if (withTies) w.write(') rows with ties');
+  }
+  if (offset !== null) {
+    w.write(' offset ');
+    emitExpr(offset, w);
+  }
+}
+
+function emitSetOperation(query: SetOperation, w: Writer): void {
+  emitWith(query.with, w);
+  w.write('(');
+  emitQuery(query.left, w);
+  w.write(`) ${query.operator}${query.all ? ' all' : ''} (`);
+  emitQuery(query.right, w);
+  w.write(')');
+  emitTail(query, w);
+}
+
+function emitValues(query: ValuesList, w: Writer): void {
+  w.write('values ');
+  w.list(query.rows, ', ', (row) => {
+    w.write('(');
+    w.list(row, ', ', (e) => emitExpr(e, w));
+    w.write(')');
+  });
+}
+
+function emitFrom(item: FromItem, w: Writer): void {
+  switch (item.kind) {
+    case 'entity':
+      throw new InternalError(`scan of ${item.relation.name} is not governed`);
+    case 'governed':
+      emitScan(item, w);
+      w.write(` as r${item.id}`);
+      break;
+    case 'derived': {
+      w.write(item.lateral === true ? 'lateral (' : '(');
+      emitQuery(item.query, w);
+      w.write(`) as r${item.id}${columnList(item.query)}`);
+      break;
+    }
+    case 'cte':
+      if (item.recursive === undefined) w.write(`q${item.table} as r${item.id}`);
+      else emitRecursive(item.table, item.recursive, item.id, w);
+      break;
+    case 'recursion':
+      w.write(`q${item.table} as r${item.id}`);
+      break;
+    case 'runtime':
+      emitRuntime(item, w);
+      return;
+    case 'spine':
+      emitSpine(item, w);
+      return;
+    case 'rows':
+      emitRowSource(item, w);
+      return;
+    case 'join':
+      emitJoin(item, w);
+      break;
+    default:
+      assertNever(item);
+  }
+}
+
+function emitJoin(join: Extract<FromItem, { kind: 'join' }>, w: Writer): void {
+  emitFrom(join.left, w);
+  w.write(join.type === 'inner' ? ' join ' : ` ${join.type} join `);
+  const nested = join.right.kind === 'join';
+  if (nested) w.write('(');
+  emitFrom(join.right, w);
+  if (nested) w.write(')');
+  w.write(join.on.length === 0 ? ' on true' : ' on ');
+  w.list(join.on, ' and ', (e) => emitExpr(e, w));
+}
+
+function emitRuntime(item: RuntimeScan, w: Writer): void {
+  const columns = item.columns.map((c) => `${identifier(c.name)} ${c.type}`).join(', ');
+  w.write(`pg_catalog.jsonb_to_recordset(${w.parameter(item.slot)}::jsonb) as r${item.id}(${columns})`);
+}
+
+/** Quarters and years are steps of months. */
+const STEPS: Readonly<Record<Grain, { readonly count: number; readonly unit: string }>> = {
+  second: { count: 1, unit: 'seconds' },
+  minute: { count: 1, unit: 'minutes' },
+  hour: { count: 1, unit: 'hours' },
+  day: { count: 1, unit: 'days' },
+  week: { count: 7, unit: 'days' },
+  month: { count: 1, unit: 'months' },
+  quarter: { count: 3, unit: 'months' },
+  year: { count: 12, unit: 'months' },
+};
+
+/** Too many periods move the last one out of the range of timestamps, so that the query fails before it makes any. */
+function emitSpine(item: Spine, w: Writer): void {
+  const { count, unit } = STEPS[item.grain];
+  w.write('(select g as c1 from (');
+  emitQuery(item.bounds, w);
+  const tooLong = `b.c2 - b.c1 > interval '${count * MOST_PERIODS} ${unit}'`;
+  const last = `case when ${tooLong} then b.c2 + interval '300000 years' else b.c2 end`;
+  w.write(
+    `) as b, pg_catalog.generate_series(b.c1, ${last}, interval '${count} ${unit}') as g) as r${item.id}`,
+  );
+}
+
+const MOST_PERIODS = 100_000;
+
+function emitSample({ method, percent, seed }: TableSample, w: Writer): void {
+  w.write(` tablesample ${method} (`);
+  emitExpr(percent, w);
+  w.write(')');
+  if (seed === null) return;
+  w.write(' repeatable (');
+  emitExpr(seed, w);
+  w.write(')');
+}
+
+/** Row filter and masked projection; `offset 0` keeps the planner from moving predicates below them. */
+function emitScan(scan: GovernedScan, w: Writer): void {
+  w.write('(select ');
+  w.list(scan.columns, ', ', (c) => {
+    emitExpr(c.expr, w);
+    const plain = c.expr.kind === 'base' && c.expr.stored === undefined && c.expr.column === c.name;
+    if (!plain) w.write(` as ${identifier(c.name)}`);
+  });
+  w.write(` from ${identifier(scan.relation.schema)}.${identifier(scan.relation.table)} as t`);
+  if (scan.sample !== undefined) emitSample(scan.sample, w);
+  emitConjuncts(' where ', [...(scan.filter === null ? [] : [scan.filter]), ...scan.pushed], w);
+  w.write(scan.fenced ? ' offset 0)' : ')');
 }

@@ -1,7 +1,6 @@
 import { assertNever, InternalError } from '../errors/errors.js';
 import type { OperatorDefinition } from '../functions/define.js';
 import { isConfigured, PATH_FUNCTIONS } from '../functions/index.js';
-import { COLLATIONS, explicitCollation } from '../plan/collations.js';
 import { type EnumEquality, enumEquality } from '../plan/key-equality.js';
 import type {
   Aggregate,
@@ -18,8 +17,9 @@ import type {
   WindowCall,
   WindowFrame,
 } from '../plan/plan.js';
+import { COLLATIONS, explicitCollation } from '../plan/properties.js';
 import { identifier } from '../text/sql-text.js';
-import { emitQuery } from './query.js';
+import { emitQuery } from './emit.js';
 import { emitRowsCall } from './rows.js';
 import { quoteStructural, type Writer } from './writer.js';
 

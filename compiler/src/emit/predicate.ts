@@ -1,7 +1,7 @@
 import { InternalError } from '../errors/errors.js';
-import type { AttributeMatch, BaseColumn, Expr, GovernedScan, Literal, Query } from '../plan/plan.js';
+import type { AttributeMatch, BaseColumn, Expr, Literal, Query } from '../plan/plan.js';
 import { literalText } from '../plan/values.js';
-import { allQueries, leavesOf, visitExpr } from '../plan/walk.js';
+import { allLeaves, exprsOfScan, nodesIn } from '../plan/walk.js';
 import { identifier, quoteLiteral } from '../text/sql-text.js';
 import { type ArrayType, arrayOf, isArray, oidOf } from '../types/types.js';
 import { emitExpr } from './expression.js';
@@ -68,16 +68,13 @@ export interface SourceProbe {
 /** One probe for each table that `query` scans, with the columns that it reads. */
 export function sourceProbes(query: Query): readonly SourceProbe[] {
   const tables = new Map<string, Map<string, BaseColumn>>();
-  for (const each of allQueries(query)) {
-    if (each.kind !== 'select') continue;
-    for (const leaf of leavesOf(each.from)) {
-      if (leaf.kind !== 'governed') continue;
-      const { schema, table } = leaf.relation;
-      const name = `${identifier(schema)}.${identifier(table)}`;
-      const columns = tables.get(name) ?? new Map<string, BaseColumn>();
-      tables.set(name, columns);
-      for (const column of baseColumns(leaf)) columns.set(column.column, column);
-    }
+  for (const leaf of allLeaves(query)) {
+    if (leaf.kind !== 'governed') continue;
+    const { schema, table } = leaf.relation;
+    const name = `${identifier(schema)}.${identifier(table)}`;
+    const columns = tables.get(name) ?? new Map<string, BaseColumn>();
+    tables.set(name, columns);
+    for (const column of nodesIn(exprsOfScan(leaf), 'base')) columns.set(column.column, column);
   }
   return [...tables].map(([table, columns]) => probeOf(table, [...columns.values()]));
 }
@@ -88,13 +85,4 @@ function probeOf(table: string, columns: readonly BaseColumn[]): SourceProbe {
   writer.list(columns, ', ', (column) => emitExpr(column, writer));
   writer.write(` from ${table} as t limit 0`);
   return { sql: writer.text(), columnOids: columns.map((c) => oidOf(c.type)) };
-}
-
-function baseColumns({ columns, filter, pushed }: GovernedScan): readonly BaseColumn[] {
-  const found: BaseColumn[] = [];
-  for (const expr of [...columns.map((c) => c.expr), ...(filter === null ? [] : [filter]), ...pushed])
-    visitExpr(expr, (e) => {
-      if (e.kind === 'base') found.push(e);
-    });
-  return found;
 }

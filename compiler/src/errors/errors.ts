@@ -1,6 +1,6 @@
 /** The one error catalogue. `docs/errors.md` lists it, and a test binds the two both ways. */
 
-import { WAYS } from './surface-hints.js';
+import { SURFACE_PHRASES } from './surface-hints.js';
 import { type CountClause, EVALUATION_FAULTS, literalHint, OUT_OF_RANGE } from './value-faults.js';
 
 /** A broken invariant. Logged in full; the caller sees a request id. */
@@ -104,7 +104,7 @@ export const ERRORS = Object.freeze({
   ]),
   draftTooCostly: row('E0511', '54001', 400, (p: { what: string }) => [
     `the draft cannot be checked: ${p.what}`,
-    `send it in smaller parts, or ${WAYS.compile.rest}`,
+    `send it in smaller parts, or ${SURFACE_PHRASES.compile.rest}`,
   ]),
   tooManyColumns: row('E0511', '54011', 400, (p: { what: string; limit: number }) => [
     `${p.what} can have at most ${p.limit} entries`,
@@ -232,12 +232,12 @@ export const ERRORS = Object.freeze({
   // ---- publishing
   notServable: row('E1002', 'F0000', 422, (p: { fault: string; more: number }) => [
     `this change is invalid: ${p.fault}`,
-    `${p.more > 0 ? `and ${p.more} more; ` : ''}${WAYS.diagnostics.rest}`,
+    `${p.more > 0 ? `and ${p.more} more; ` : ''}${SURFACE_PHRASES.diagnostics.rest}`,
   ]),
   wrongState: row('E4090', '55000', 409, (p: { detail: string; hint: string | null }) => [p.detail, p.hint]),
   baseRequired: row('E4280', '22023', 428, (p: { current: string }) => [
     'the base version of this change is missing',
-    `${WAYS.base.rest}; what is served now is \`${p.current}\``,
+    `${SURFACE_PHRASES.base.rest}; what is served now is \`${p.current}\``,
   ]),
   baseChanged: row('E4120', '40001', 412, (p: { current: string }) => [
     'the base version of this change is outdated',
@@ -271,7 +271,7 @@ export const ERRORS = Object.freeze({
   ]),
   missingToken: row('E2102', '28000', 403, () => [
     'no bearer token was sent; anonymous access is denied',
-    WAYS.token.rest,
+    SURFACE_PHRASES.token.rest,
   ]),
   noAccess: row('E2102', '42501', 403, () => [
     'the caller has no access to anything',
@@ -294,7 +294,10 @@ export const ERRORS = Object.freeze({
     'you have used break-glass access as often as the policy allows in a day',
     `again in ${Math.ceil(p.retryAfterSeconds / 60)} minutes`,
   ]),
-  adminOnly: row('E2101', '42501', 403, () => ['only admins can see the whole graph', WAYS.governed.rest]),
+  adminOnly: row('E2101', '42501', 403, () => [
+    'only admins can see the whole graph',
+    SURFACE_PHRASES.governed.rest,
+  ]),
   upstreamForAdmins: row('E2101', '42501', 403, () => [
     'only admins can see the SQL sent to the database',
     'leave out `upstream`, or use a token with an admin role that policy.yaml allows to every subject in its chain',
@@ -456,7 +459,7 @@ export const ERRORS = Object.freeze({
   ]),
   noArrowValue: row('E4060', '22000', 406, (p: { column: string; what: string }) => [
     `column \`${p.column}\` holds ${p.what}, which its Arrow type cannot represent`,
-    `select the column as text, leave such values out, or ${WAYS.json.rest}`,
+    `select the column as text, leave such values out, or ${SURFACE_PHRASES.json.rest}`,
   ]),
   bodyTooLarge: row('E4130', '54000', 413, (p: { limit: number }) => [
     `the body is larger than ${p.limit} bytes`,

@@ -4,7 +4,7 @@ export type Surface = 'rest' | 'wire' | 'cli';
 type SurfacePhrase = Readonly<Record<Surface, string>>;
 
 /** Instructions in the words of each surface. The catalogue is written for REST; `hintOn` replaces its words. */
-export const WAYS = Object.freeze({
+export const SURFACE_PHRASES = Object.freeze({
   token: {
     rest: 'send `Authorization: Bearer <token>`',
     wire: 'send the token as the password',
@@ -55,7 +55,7 @@ export const WAYS = Object.freeze({
 /** The hint in the words of `surface`. */
 export function hintOn(surface: Surface, hint: string | null): string | null {
   if (hint === null || surface === 'rest') return hint;
-  return Object.values<SurfacePhrase>(WAYS).reduce(
+  return Object.values<SurfacePhrase>(SURFACE_PHRASES).reduce(
     (text, way) => text.replace(way.rest, () => way[surface]),
     hint,
   );

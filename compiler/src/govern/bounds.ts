@@ -1,5 +1,6 @@
 import { InternalError } from '../errors/errors.js';
 import { resolveFunction, resolveOperator } from '../functions/index.js';
+import { allOf, anyOf, callNode, caseNode, nullOf, operationNode } from '../plan/nodes.js';
 import type { Aggregate, ColumnRef, Expr, FunctionCall, Operation } from '../plan/plan.js';
 import { changed, childrenOf, mapChildren, mapped } from '../plan/walk.js';
 import type { TypeName } from '../types/types.js';
@@ -65,8 +66,7 @@ export function canBeSummed(call: Aggregate): boolean {
 export function boundedExpr(expr: Expr, slots: GovernedSlots): Expr {
   const deep = (e: Expr): Expr => boundedExpr(e, slots);
   const column = decisiveColumn(expr);
-  if (column !== null)
-    return choice(isAbsurd(column, slots), Object.freeze({ kind: 'null', type: expr.type }), expr);
+  if (column !== null) return caseNode(isAbsurd(column, slots), nullOf(expr.type), expr);
   // Values computed from aggregates belong to groups that are large enough.
   if (isProduct(expr) && !holdsAggregate(expr)) return sizedFactors(expr, slots);
   const below = mapChildren(expr, deep, (q) => q);
@@ -111,13 +111,9 @@ function isAbsurd(value: Expr, slots: GovernedSlots): Expr {
     return compared('>', callOf('octet_length', value), slots.literal(MOST_BYTES, 'int4'));
   const [first, last] = [FIRST, LAST].map((text) => slots.literal(moment(text, value.type), value.type));
   if (first === undefined || last === undefined) throw new InternalError('time has two ends');
-  const beyond = eitherOf(compared('<', value, first), compared('>', value, last));
+  const beyond = anyOf([compared('<', value, first), compared('>', value, last)]);
   // None of these functions fails on an infinity.
-  return Object.freeze({
-    kind: 'and',
-    args: Object.freeze([callOf('isfinite', value), beyond]),
-    type: 'bool',
-  });
+  return allOf([callOf('isfinite', value), beyond]);
 }
 
 function moment(text: string, type: TypeName): string {
@@ -131,11 +127,11 @@ function moment(text: string, type: TypeName): string {
 function sized(value: Expr, slots: GovernedSlots): Expr {
   const largest = LARGEST.get(value.type);
   if (largest === undefined) return value;
-  const beyond = eitherOf(
+  const beyond = anyOf([
     compared('<', value, slots.literal(`-${largest}`, value.type)),
     compared('>', value, slots.literal(largest, value.type)),
-  );
-  return choice(beyond, slots.literal('NaN', value.type), value);
+  ]);
+  return caseNode(beyond, slots.literal('NaN', value.type), value);
 }
 
 /** Sums, differences and products of columns and constants of types with a fraction. */
@@ -192,30 +188,16 @@ function holdsAggregate(expr: Expr): boolean {
 
 // ---------------------------------------------------------------- expressions
 
-function choice(when: Expr, result: Expr, otherwise: Expr): Expr {
-  const arms = Object.freeze([Object.freeze({ when, result })]);
-  return Object.freeze({ kind: 'case', arms, otherwise, type: otherwise.type });
-}
-
-function eitherOf(...args: readonly Expr[]): Expr {
-  return Object.freeze({ kind: 'or', args: Object.freeze([...args]), type: 'bool' });
-}
-
 function compared(name: '<' | '>', left: Expr, right: Expr): Expr {
   const found = resolveOperator(name, left.type, right.type);
   if (found === 'none' || found === 'ambiguous')
     throw new InternalError(`the operator table has no ${name} of ${left.type}`);
-  return Object.freeze({ kind: 'operation', definition: found.definition, left, right, type: 'bool' });
+  return operationNode(found.definition, left, right);
 }
 
 function callOf(name: 'octet_length' | 'isfinite', value: Expr): Expr {
   const found = resolveFunction(name, [value.type]);
   if (found === 'none' || found === 'ambiguous')
     throw new InternalError(`the function table has no ${name} of ${value.type}`);
-  return Object.freeze({
-    kind: 'call',
-    definition: found.definition,
-    args: Object.freeze([value]),
-    type: found.result,
-  });
+  return callNode(found.definition, [value], found.result);
 }

@@ -16,7 +16,7 @@ import type {
   SourceId,
   WindowCall,
 } from '../plan/plan.js';
-import { allQueries, changed, columnsOf, leavesOf, mapped, mapQuery } from '../plan/walk.js';
+import { allLeaves, changed, columnsOf, mapped, mapQuery } from '../plan/walk.js';
 import { enumName } from '../types/column-form.js';
 import type { EnumValues, LabelledEnum } from './enum-values.js';
 import type { GovernedSlots } from './slots.js';
@@ -56,7 +56,7 @@ class EnumOrder {
     this.#values = values;
     this.#plan = plan;
     this.#slots = slots;
-    this.#lastSource = Math.max(0, ...sourcesIn(root));
+    this.#lastSource = Math.max(0, ...allLeaves(root).map((l) => l.id));
   }
 
   /** Rewrites `e`, whose operands are already rewritten. */
@@ -269,7 +269,3 @@ class EnumOrder {
 }
 
 const NONE: readonly never[] = Object.freeze([]);
-
-function sourcesIn(root: Query): readonly SourceId[] {
-  return allQueries(root).flatMap((q) => (q.kind === 'select' ? leavesOf(q.from).map((l) => l.id) : []));
-}

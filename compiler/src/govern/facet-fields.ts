@@ -4,7 +4,7 @@ import { type Catalog, columnOf, type FacetStore } from '../catalog/catalog.js';
 import { InternalError } from '../errors/errors.js';
 import type { ColumnRef, SourceId } from '../plan/plan.js';
 import { isOfPassage, type Retrieval, type RuntimeRelation } from '../plan/runtime.js';
-import { servedAccess, versionDue } from './facet-version.js';
+import { servedAccess, servedVersion } from './facet-version.js';
 import { columnRule, type MaskExtent } from './mask.js';
 
 /**
@@ -25,7 +25,7 @@ export function fieldMask(facet: FacetStore, name: string, catalog: Catalog, acc
   const allowed = rowAccess(facet.name, access);
   if (allowed === undefined) return 'none';
   if (columnsFor(relation, allowed).get(name)?.denied !== false) return 'all';
-  const version = versionDue(facet, catalog, access);
+  const version = servedVersion(facet, catalog, access);
   const served = version === null ? allowed : servedAccess(allowed, version);
   const { masked } = columnRule(relation, name, served);
   if (masked !== 'none' || name === facet.entityKey || version === null) return masked;

@@ -7,7 +7,7 @@ import { columnRule } from './mask.js';
  * The version of `facet` that this caller is served. Null if it gets no passage: there is no grant, it may not read
  * the entity's key in the clear, or no version hides what it may not read.
  */
-export function versionDue(facet: FacetStore, catalog: Catalog, access: Access): FacetVersion | null {
+export function servedVersion(facet: FacetStore, catalog: Catalog, access: Access): FacetVersion | null {
   const relation = catalog.relations.get(facet.name);
   const entity = catalog.relations.get(facet.entity);
   const allowed = rowAccess(facet.name, access);

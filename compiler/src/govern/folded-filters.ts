@@ -1,7 +1,7 @@
 import { parseInstant } from '../catalog/grain.js';
 import type { OperatorDefinition } from '../functions/index.js';
 import { fingerprint } from '../plan/fingerprint.js';
-import { allOf, anyOf, isNotNull, operationNode } from '../plan/nodes.js';
+import { allOf, anyOf, equalsAny, isNotNull, operationNode } from '../plan/nodes.js';
 import type { BaseColumn, Expr, Literal } from '../plan/plan.js';
 import { storedType } from '../types/column-form.js';
 import { arrayOf, elementOf, isArray, type ScalarType } from '../types/types.js';
@@ -78,14 +78,8 @@ function oneOf({ column, equality, type }: ColumnInList, values: readonly string
   const [only] = values;
   if (only !== undefined && values.length === 1)
     return operationNode(equality, column, Object.freeze({ kind: 'literal', value: only, type }));
-  return Object.freeze({
-    kind: 'quantified',
-    definition: equality,
-    quantifier: 'any',
-    arg: column,
-    array: Object.freeze({ kind: 'literal', value: Object.freeze([...values]), type: arrayOf(type) }),
-    type: 'bool',
-  });
+  const array: Expr = { kind: 'literal', value: Object.freeze([...values]), type: arrayOf(type) };
+  return equalsAny(equality, column, Object.freeze(array));
 }
 
 /** The values that a filter equates a column with; null for a filter of another form. */

@@ -4,8 +4,8 @@ import type { Catalog } from '../catalog/catalog.js';
 import { assertNever } from '../errors/errors.js';
 import { isKeyEquality } from '../plan/key-equality.js';
 import type { Expr, FromItem, Operation, Query, Select, SourceId } from '../plan/plan.js';
-import { allQueries, columnsOf, leavesOf, mapQuery } from '../plan/walk.js';
-import { behindBarrier, fenceGroupingSets } from './barrier/barrier.js';
+import { allLeaves, columnsOf, mapQuery } from '../plan/walk.js';
+import { fenceGroupingSets, withBarrier } from './barrier/barrier.js';
 import { inEnumOrder } from './enum-order.js';
 import { EnumValues } from './enum-values.js';
 import { PassageFields } from './facet-fields.js';
@@ -18,11 +18,11 @@ import {
   stepsOfWalk,
 } from './governed-plan.js';
 import { scanAccesses } from './groups.js';
-import { isKeyCondition, joinKeys, onKeys, sendKeys } from './keys.js';
-import { keepMinima } from './minimum.js';
+import { isKeyCondition, joinKeys, restrictToKeys, toKeyVariant } from './keys.js';
+import { enforceMinima } from './minimum.js';
 import { breakTies } from './order.js';
 import { describeOutputs } from './outputs.js';
-import { pushEnumEqualities } from './push.js';
+import { pushEnumEqualities } from './push-down.js';
 import { chooseRollup, type RollupChoice } from './rollup/rollup.js';
 import { boundRows, governRuntime, withRowsInPlace } from './runtime.js';
 import { governScan, refuseSamples } from './scan.js';
@@ -83,9 +83,9 @@ export function governWith(
     });
     refuseSamples(scanned, plan);
     const keyed = keys.size === 0 ? scanned : joinedOnKeys(scanned, keys);
-    const kept = fenceGroupingSets(keepMinima(keyed, into), into);
-    const sent = plan.runtime.length === 0 ? kept : sendKeys(kept, into);
-    return pushEnumEqualities(behindBarrier(sent, plan.literals, into));
+    const kept = fenceGroupingSets(enforceMinima(keyed, into), into);
+    const sent = plan.runtime.length === 0 ? kept : restrictToKeys(kept, into);
+    return pushEnumEqualities(withBarrier(sent, plan.literals, into));
   };
   const query = governed(bound, slots);
   const stepOf = (inner: Query): GovernedPlan => {
@@ -93,7 +93,7 @@ export function governWith(
     const step: BoundPlan = { ...plan, form: 'structured', query: inner, runtime: [], columns };
     return governWith(step, new GovernedSlots(plan.slots), scanOf, access, catalog, compileHop);
   };
-  const means = {
+  const compilers = {
     compileHop,
     step: stepOf,
     query: (inner: Query, into: GovernedSlots) =>
@@ -102,7 +102,7 @@ export function governWith(
         into,
       ),
   };
-  const runtime = governRuntime(plan.runtime, slots, plan.literals, access, catalog, checked, means);
+  const runtime = governRuntime(plan.runtime, slots, plan.literals, access, catalog, checked, compilers);
   const grounded = slots.finish();
   const fields = {
     form: plan.form,
@@ -130,8 +130,8 @@ function withKeys(query: Select, keys: ReadonlyMap<SourceId, ReadonlySet<string>
   const on = (e: Operation): Operation =>
     Object.freeze({
       ...e,
-      left: e.left === null ? null : onKeys(e.left, keys),
-      right: onKeys(e.right, keys),
+      left: e.left === null ? null : toKeyVariant(e.left, keys),
+      right: toKeyVariant(e.right, keys),
     });
   const from = (item: FromItem): FromItem => {
     if (item.kind !== 'join') return item;
@@ -149,9 +149,9 @@ function withKeys(query: Select, keys: ReadonlyMap<SourceId, ReadonlySet<string>
 /** Rewrites an IN over a subquery to use the key variants on both sides. */
 function inOnKeys(expr: Expr, keys: ReadonlyMap<SourceId, ReadonlySet<string>>): Expr {
   if (expr.kind !== 'in_query' || expr.query.kind !== 'select') return expr;
-  const outputs = expr.query.outputs.map((o) => Object.freeze({ ...o, expr: onKeys(o.expr, keys) }));
+  const outputs = expr.query.outputs.map((o) => Object.freeze({ ...o, expr: toKeyVariant(o.expr, keys) }));
   const query = Object.freeze({ ...expr.query, outputs: Object.freeze(outputs) });
-  return Object.freeze({ ...expr, arg: onKeys(expr.arg, keys), query });
+  return Object.freeze({ ...expr, arg: toKeyVariant(expr.arg, keys), query });
 }
 
 function grantsUsed(
@@ -161,12 +161,8 @@ function grantsUsed(
   accesses: ScanAccesses,
 ): readonly string[] {
   const ids = new Set(runtime.flatMap((r) => grantsOfSteps(r, access)));
-  for (const level of allQueries(query)) {
-    if (level.kind !== 'select') continue;
-    for (const leaf of leavesOf(level.from)) {
-      if (leaf.kind === 'governed') for (const g of accesses.of(leaf).access.grants) ids.add(g.id);
-    }
-  }
+  for (const leaf of allLeaves(query))
+    if (leaf.kind === 'governed') for (const g of accesses.of(leaf).access.grants) ids.add(g.id);
   return Object.freeze([...ids].sort());
 }
 

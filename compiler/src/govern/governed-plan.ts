@@ -5,7 +5,7 @@ import type { Form, Query, Slot } from '../plan/plan.js';
 import type { Hydration, OperatedRows, Retrieval, Traversal } from '../plan/runtime.js';
 import type { ColumnForm } from '../types/column-form.js';
 import type { TypeName } from '../types/types.js';
-import type { PassedRollup } from './rollup/rollup.js';
+import type { UnusedRollup } from './rollup/rollup.js';
 import { verifyRollup } from './verify/rollup.js';
 import { verify } from './verify/verify.js';
 
@@ -68,7 +68,7 @@ export interface GovernedPlanFields {
   /** The rollup that answers it; absent or null if it reads the entity itself. */
   readonly rollup?: string | null;
   /** Rollups that could not answer it, with the reason. */
-  readonly passedRollups?: readonly PassedRollup[];
+  readonly passedRollups?: readonly UnusedRollup[];
 }
 
 /** A runtime relation with the governed plans of its steps. */
@@ -167,7 +167,7 @@ export interface GovernedStore {
 }
 
 const MINT = Symbol('mint');
-const NONE_PASSED: readonly PassedRollup[] = Object.freeze([]);
+const NONE_PASSED: readonly UnusedRollup[] = Object.freeze([]);
 
 /**
  * A plan that policy has been applied to: the only thing that a `GovernedEngine` runs.
@@ -267,7 +267,7 @@ export function withValues(plan: GovernedPlan, slots: readonly Slot[]): Governed
 function freeze(value: object): void {
   Object.freeze(value);
   for (const [key, part] of Object.entries(value))
-    if (typeof part === 'object' && part !== null && !NOT_OF_THE_PLAN.has(key)) freeze(part);
+    if (typeof part === 'object' && part !== null && !FROZEN_ELSEWHERE.has(key)) freeze(part);
 }
 
-const NOT_OF_THE_PLAN: ReadonlySet<string> = new Set(['relation', 'definition', 'equality', 'grants']);
+const FROZEN_ELSEWHERE: ReadonlySet<string> = new Set(['relation', 'definition', 'equality', 'grants']);

@@ -6,6 +6,7 @@ import {
   type KeyEquality,
   type NullSafeEquality,
 } from '../plan/key-equality.js';
+import { equalsAny } from '../plan/nodes.js';
 import type {
   ColumnRef,
   Expr,
@@ -26,12 +27,11 @@ import {
   mapQuery,
   nestingIn,
   partsOf,
-  queryOf,
+  queriesIn,
   sortExprs,
-  visitExpr,
 } from '../plan/walk.js';
 import { isArray } from '../types/types.js';
-import type { GroupedLevels } from './barrier/reach.js';
+import type { GroupedLevels } from './barrier/row-reach.js';
 import type { PassageField, PassageFields } from './facet-fields.js';
 import { StatementLineage } from './lineage.js';
 import { type ColumnRule, columnRule, keyColumnName } from './mask.js';
@@ -62,7 +62,7 @@ export function joinKeys(
   root: Query,
   accesses: ScanAccesses,
   passages: PassageFields,
-  asked: RefusalContext,
+  context: RefusalContext,
 ): JoinKeys {
   const pairs = keyPairs(root);
   if (pairs.length === 0) return NO_KEYS;
@@ -78,18 +78,18 @@ export function joinKeys(
     for (const [i, ref] of refs.entries()) {
       for (const { source, name, mask } of fields[i] ?? []) {
         if (mask === 'all' || mask === 'some')
-          throw queryError('keyNotClear', { column: name }, asked.positionOf(ref));
-        if (mask === 'searched') addTo(checked, source, new Map()).set(name, asked.positionOf(ref));
+          throw queryError('keyNotClear', { column: name }, context.positionOf(ref));
+        if (mask === 'searched') addTo(checked, source, new Map()).set(name, context.positionOf(ref));
       }
       const scan = lineage.scanOf(ref.source);
       if (scan === null || crossesModes) {
-        refuseMasked(ref, lineage, accesses, crossesModes, asked);
+        refuseMasked(ref, lineage, accesses, crossesModes, context);
         continue;
       }
       const rule = columnRule(scan.relation, ref.name, accesses.of(scan).access);
       if (rule.masked === 'none' || isHashed(rule)) continue;
       if ((rule.masked === 'all' && rule.mask !== 'hash') || nullSafe || fixed.has(ref)) {
-        throw keyNotClear(scan.relation, ref, ref.name, asked);
+        throw keyNotClear(scan.relation, ref, ref.name, context);
       }
       addTo(masked, ref.source, new Set()).add(ref.name);
     }
@@ -123,19 +123,19 @@ function refuseMasked(
   lineage: StatementLineage,
   accesses: ScanAccesses,
   crossesModes: boolean,
-  asked: RefusalContext,
+  context: RefusalContext,
 ): void {
   for (const { scan, name } of lineage.columnsUnder(ref)) {
     const rule = columnRule(scan.relation, name, accesses.of(scan).access);
     if (rule.masked !== 'none' && (crossesModes || !isHashed(rule)))
-      throw keyNotClear(scan.relation, ref, name, asked);
+      throw keyNotClear(scan.relation, ref, name, context);
   }
 }
 
 /** In raw SQL the caller knows a column by its physical name. */
-function keyNotClear(relation: Relation, ref: ColumnRef, name: string, asked: RefusalContext): QueryError {
-  const column = asked.form === 'sql' ? columnOf(relation, name)?.physical : name;
-  return queryError('keyNotClear', { column: column ?? name }, asked.positionOf(ref));
+function keyNotClear(relation: Relation, ref: ColumnRef, name: string, context: RefusalContext): QueryError {
+  const column = context.form === 'sql' ? columnOf(relation, name)?.physical : name;
+  return queryError('keyNotClear', { column: column ?? name }, context.positionOf(ref));
 }
 
 /** True if every cell is clear or a keyed hash, either of which can be joined as shown. */
@@ -158,7 +158,7 @@ function fixedKeys(root: Query): ReadonlySet<Expr> {
     const above = queriesAboveGroups(query);
     for (const nesting of nestingIn(query)) {
       const keys = inQueryKeys(nesting);
-      if (folds(nesting.query)) for (const key of keys.slice(1)) fixed.add(key);
+      if (decidesRows(nesting.query)) for (const key of keys.slice(1)) fixed.add(key);
       const isAbove = query.kind === 'select' && above.has(nesting.query);
       const inside = isAbove ? { level: query, around: null } : null;
       for (const key of keys) if (key.kind === 'column' && isOfGroups(key, inside, levels)) fixed.add(key);
@@ -176,16 +176,10 @@ function isOfGroups({ source }: ColumnRef, around: GroupedLevels | null, levels:
 
 /** The queries inside values that are computed from groups. */
 function queriesAboveGroups(query: Query): ReadonlySet<Query> {
-  const found = new Set<Query>();
-  if (query.kind !== 'select' || !query.grouped || nestingIn(query).length === 0) return found;
-  const above = [...query.outputs.map((o) => o.expr), ...query.having, ...sortExprs(query.orderBy)];
-  for (const expr of above) {
-    visitExpr(expr, (e) => {
-      const inner = queryOf(e);
-      if (inner !== null) found.add(inner);
-    });
-  }
-  return found;
+  if (query.kind !== 'select' || !query.grouped || nestingIn(query).length === 0) return new Set();
+  return new Set(
+    queriesIn([...query.outputs.map((o) => o.expr), ...query.having, ...sortExprs(query.orderBy)]),
+  );
 }
 
 /** Columns that are equated: the two sides, or the one of them that is a column. */
@@ -230,7 +224,7 @@ function inQueryKeys(expr: Expr): readonly Expr[] {
 }
 
 /** True if the output of a query also decides which rows it has, so that a key in it cannot be replaced. */
-function folds(query: Query): boolean {
+function decidesRows(query: Query): boolean {
   return (
     query.kind !== 'select' ||
     query.grouped ||
@@ -260,7 +254,7 @@ function joinsFreely(item: FromItem | null): boolean {
 }
 
 /** `expr` with the columns that it joins on replaced by their key variants. */
-export function onKeys(expr: Expr, keys: ReadonlyMap<SourceId, ReadonlySet<string>>): Expr {
+export function toKeyVariant(expr: Expr, keys: ReadonlyMap<SourceId, ReadonlySet<string>>): Expr {
   if (expr.kind !== 'column' || keys.get(expr.source)?.has(expr.name) !== true) return expr;
   return Object.freeze({ ...expr, name: keyColumnName(expr.name) });
 }
@@ -270,14 +264,14 @@ export function onKeys(expr: Expr, keys: ReadonlyMap<SourceId, ReadonlySet<strin
  * for the join. Source: contract, cross-modal join execution order (3). By then the keys are in the clear on both
  * sides.
  */
-export function sendKeys(root: Query, slots: GovernedSlots): Query {
+export function restrictToKeys(root: Query, slots: GovernedSlots): Query {
   return mapQuery(root, {
     query: (q) => {
       if (q.kind !== 'select' || q.from?.kind !== 'join') return q;
       const rows = new Map(
         leavesOf(q.from).flatMap((l) => (l.kind === 'runtime' ? [[l.id, l] as const] : [])),
       );
-      return rows.size === 0 ? q : Object.freeze({ ...q, from: sent(q.from, rows, slots) });
+      return rows.size === 0 ? q : Object.freeze({ ...q, from: restrictedJoin(q.from, rows, slots) });
     },
   });
 }
@@ -289,20 +283,24 @@ interface KeyRestriction {
   readonly among: (key: Expr) => Expr;
 }
 
-function sent(item: FromItem, rows: ReadonlyMap<SourceId, RuntimeScan>, slots: GovernedSlots): FromItem {
+function restrictedJoin(
+  item: FromItem,
+  rows: ReadonlyMap<SourceId, RuntimeScan>,
+  slots: GovernedSlots,
+): FromItem {
   if (item.kind !== 'join') return item;
-  const wanted = item.on.flatMap((c) => wantedBy(c, rows, slots));
-  const [left, right] = [sent(item.left, rows, slots), sent(item.right, rows, slots)];
-  if (wanted.length === 0) return Object.freeze({ ...item, left, right });
+  const restrictions = item.on.flatMap((c) => restrictionsBy(c, rows, slots));
+  const [left, right] = [restrictedJoin(item.left, rows, slots), restrictedJoin(item.right, rows, slots)];
+  if (restrictions.length === 0) return Object.freeze({ ...item, left, right });
   // The preserved side of an outer join is not restricted.
   return Object.freeze({
     ...item,
-    left: item.type === 'inner' ? restricted(left, wanted) : left,
-    right: item.type === 'full' ? right : restricted(right, wanted),
+    left: item.type === 'inner' ? restricted(left, restrictions) : left,
+    right: item.type === 'full' ? right : restricted(right, restrictions),
   });
 }
 
-function wantedBy(
+function restrictionsBy(
   condition: Expr,
   rows: ReadonlyMap<SourceId, RuntimeScan>,
   slots: GovernedSlots,
@@ -317,22 +315,20 @@ function wantedBy(
   if (isPartOfKey(given.name)) return [];
   if (found === undefined || rows.has(key.source) || type !== key.type || isArray(type)) return [];
   const array = slots.keys(found.slot, given.name, type);
-  const among = (arg: Expr): Expr =>
-    Object.freeze({ kind: 'quantified', definition, quantifier: 'any', arg, array, type: 'bool' });
-  return [{ scan: key.source, key: key.name, among }];
+  return [{ scan: key.source, key: key.name, among: (arg) => equalsAny(definition, arg, array) }];
 }
 
 /** Adds the restrictions to the pushed predicates of the scans in `item`. */
-function restricted(item: FromItem, wanted: readonly KeyRestriction[]): FromItem {
-  if (item.kind === 'governed') return withKeys(item, wanted);
+function restricted(item: FromItem, restrictions: readonly KeyRestriction[]): FromItem {
+  if (item.kind === 'governed') return withKeys(item, restrictions);
   if (item.kind !== 'join' || item.type === 'full') return item;
-  const right = item.type === 'inner' ? restricted(item.right, wanted) : item.right;
-  return Object.freeze({ ...item, left: restricted(item.left, wanted), right });
+  const right = item.type === 'inner' ? restricted(item.right, restrictions) : item.right;
+  return Object.freeze({ ...item, left: restricted(item.left, restrictions), right });
 }
 
-function withKeys(scan: GovernedScan, wanted: readonly KeyRestriction[]): GovernedScan {
+function withKeys(scan: GovernedScan, restrictions: readonly KeyRestriction[]): GovernedScan {
   if (scan.minimum !== null) return scan;
-  const conditions = wanted.flatMap((w) => {
+  const conditions = restrictions.flatMap((w) => {
     const key = w.scan === scan.id ? scan.columns.find((c) => c.name === w.key) : undefined;
     return key?.expr.kind === 'base' ? [w.among(key.expr)] : [];
   });

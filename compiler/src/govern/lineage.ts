@@ -11,7 +11,7 @@ import type {
   RowSource,
   SourceId,
 } from '../plan/plan.js';
-import { recursionIn, stepValues } from '../plan/relations-read.js';
+import { recursionIn, stepValues } from '../plan/properties.js';
 import { allQueries, childrenOf, leavesOf, visitExpr } from '../plan/walk.js';
 
 /** The sources of the columns of every FROM item of a statement. */

@@ -4,7 +4,7 @@ import { assertNever, InternalError } from '../errors/errors.js';
 import type { FunctionDefinition } from '../functions/define.js';
 import { requireFunction, requireOperator } from '../functions/index.js';
 import { fingerprint } from '../plan/fingerprint.js';
-import { callNode, castTo, FALSE, inType, operationNode, TRUE } from '../plan/nodes.js';
+import { callNode, caseNode, castTo, FALSE, inType, nullOf, operationNode, TRUE } from '../plan/nodes.js';
 import type { Expr, GovernedColumn } from '../plan/plan.js';
 import type { TypeName } from '../types/types.js';
 import { anyRow } from './folded-filters.js';
@@ -134,7 +134,7 @@ export function maskedColumn(rule: ColumnRule, slots: GovernedSlots): GovernedCo
 
 /** The column as joins see it: NULL instead of a mask, except a keyed hash, which equals itself. */
 export function keyColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColumn {
-  const nothing: Expr = Object.freeze({ kind: 'null', type: rule.column.type });
+  const nothing = nullOf(rule.column.type);
   const hidden = rule.mask === 'hash' ? masking(rule, nothing, slots) : nothing;
   return governedColumn(rule, keyColumnName(rule.column.name), hidden, slots);
 }
@@ -153,12 +153,7 @@ export function isVisibleFlag(output: string): boolean {
 
 /** The cell if it may be read in the clear, else NULL: never a mask that says something about the value. */
 export function clearColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColumn {
-  return governedColumn(
-    rule,
-    rule.column.name,
-    Object.freeze({ kind: 'null', type: rule.column.type }),
-    slots,
-  );
+  return governedColumn(rule, rule.column.name, nullOf(rule.column.type), slots);
 }
 
 /** A flag that is true if the cell may be read in the clear, whatever it holds, also if it is NULL. */
@@ -168,7 +163,7 @@ export function visibleColumn(rule: ColumnRule, slots: GovernedSlots): GovernedC
       ? TRUE
       : rule.masked === 'all'
         ? FALSE
-        : choose([{ when: slots.ground(rule.clear), result: TRUE }], FALSE);
+        : caseNode(slots.ground(rule.clear), TRUE, FALSE);
   return Object.freeze({ name: visibleColumnName(rule.column.name), type: 'bool', expr, masked: 'none' });
 }
 
@@ -176,11 +171,7 @@ function governedColumn(rule: ColumnRule, name: string, hidden: Expr, slots: Gov
   const { column, masked, clear } = rule;
   const value = baseOf(column);
   const expr: Expr =
-    masked === 'none'
-      ? value
-      : masked === 'all'
-        ? hidden
-        : choose([{ when: slots.ground(clear), result: value }], hidden);
+    masked === 'none' ? value : masked === 'all' ? hidden : caseNode(slots.ground(clear), value, hidden);
   return Object.freeze({ name, type: column.type, expr, masked });
 }
 
@@ -191,7 +182,7 @@ function governedColumn(rule: ColumnRule, name: string, hidden: Expr, slots: Gov
 function masking(rule: ColumnRule, plain: Expr, slots: GovernedSlots): Expr {
   const shown = maskOf(rule.mask, rule.column, slots);
   if (rule.covered === null || fingerprint(shown) === fingerprint(plain)) return shown;
-  return choose([{ when: slots.ground(rule.covered), result: shown }], plain);
+  return caseNode(slots.ground(rule.covered), shown, plain);
 }
 
 function maskOf(kind: MaskKind, column: Column, slots: GovernedSlots): Expr {
@@ -199,7 +190,7 @@ function maskOf(kind: MaskKind, column: Column, slots: GovernedSlots): Expr {
     case 'redact':
       return redact(column);
     case 'null':
-      return Object.freeze({ kind: 'null', type: column.type });
+      return nullOf(column.type);
     case 'hash':
       return hash(column, slots);
     case 'partial':
@@ -214,9 +205,7 @@ function maskOf(kind: MaskKind, column: Column, slots: GovernedSlots): Expr {
 }
 
 function redact(column: Column): Expr {
-  return isTextual(column)
-    ? inTypeOf(column, structuralText(REDACTED))
-    : Object.freeze({ kind: 'null', type: column.type });
+  return isTextual(column) ? inTypeOf(column, structuralText(REDACTED)) : nullOf(column.type);
 }
 
 /** The value as text, without the trailing blanks of a `char(n)`. */
@@ -256,15 +245,6 @@ function structuralText(text: string): Expr {
 export function baseOf(column: Column): Expr {
   const { physical, type, stored } = column;
   return Object.freeze({ kind: 'base', column: physical, type, ...(stored !== undefined && { stored }) });
-}
-
-function choose(arms: readonly { readonly when: Expr; readonly result: Expr }[], otherwise: Expr): Expr {
-  return Object.freeze({
-    kind: 'case',
-    arms: Object.freeze(arms.map((a) => Object.freeze(a))),
-    otherwise,
-    type: otherwise.type,
-  });
 }
 
 /** Functions that masks call and callers may not name. */

@@ -1,7 +1,17 @@
 import { type Column, columnOf, type Relation } from '../catalog/catalog.js';
 import { InternalError } from '../errors/errors.js';
 import { requireFunction, requireOperator } from '../functions/index.js';
-import { allOf, anyOf, columnRef, FALSE, inType, isNotNull, operationNode } from '../plan/nodes.js';
+import {
+  allOf,
+  anyOf,
+  caseNode,
+  columnRef,
+  FALSE,
+  inType,
+  isNotNull,
+  nullOf,
+  operationNode,
+} from '../plan/nodes.js';
 import {
   type Aggregate,
   type ColumnRef,
@@ -44,13 +54,7 @@ export function groupColumns(
 function unlessShown(value: Expr, { plain }: Minimum, slots: GovernedSlots): Expr {
   if (plain === null) return value;
   const when = allOf(plain.map((filters) => slots.ground(anyRow(filters))));
-  const result: Expr = Object.freeze({ kind: 'null', type: value.type });
-  return Object.freeze({
-    kind: 'case',
-    arms: Object.freeze([Object.freeze({ when, result })]),
-    otherwise: value,
-    type: value.type,
-  });
+  return caseNode(when, nullOf(value.type), value);
 }
 
 /** @param grants all grants that apply to the scan */
@@ -97,7 +101,7 @@ function neededColumn(relation: Relation, name: string): Column {
  * Makes every block count rows that may only be aggregated only if their group, and the part of it that each aggregate
  * takes, has enough of them. Otherwise the group looks as if these rows did not exist.
  */
-export function keepMinima(root: Query, slots: GovernedSlots): Query {
+export function enforceMinima(root: Query, slots: GovernedSlots): Query {
   if (!allQueries(root).some(counts)) return root;
   return mapQuery(root, {
     query: (q) => (counts(q) ? new Block(withBounds(q, slots), slots).keepMinimum() : q),
@@ -167,9 +171,8 @@ class Block {
     const when = allOf([this.#isEnough(conjunction(taken)), ...this.#isShared(call, taken)]);
     const otherwise: Expr = this.#hasPlainRows
       ? Object.freeze({ ...call, filter: conjunction([...optional(call.filter), ...this.#isPlain()]) })
-      : Object.freeze({ kind: 'null', type: call.type });
-    const arms = Object.freeze([Object.freeze({ when, result: call })]);
-    return Object.freeze({ kind: 'case', arms, otherwise, type: call.type });
+      : nullOf(call.type);
+    return caseNode(when, call, otherwise);
   }
 
   /** Condition that is true if the group exists. */

@@ -15,6 +15,7 @@ import type {
 } from '../plan/plan.js';
 import { ORDINAL } from '../plan/runtime.js';
 import {
+  allLeaves,
   allQueries,
   changed,
   columnsOf,
@@ -108,11 +109,7 @@ function inWholeOrder(root: Query, keysOf: KeysOf): Query {
 }
 
 function asksForOrder(root: Query, accesses: ScanAccesses): boolean {
-  return allQueries(root).some(
-    (q) =>
-      q.kind === 'select' &&
-      leavesOf(q.from).some((i) => i.kind === 'entity' && accesses.of(i).access.order === 'by_key'),
-  );
+  return allLeaves(root).some((i) => i.kind === 'entity' && accesses.of(i).access.order === 'by_key');
 }
 
 /** The primary key, if the caller may read all of it in the clear. */
@@ -126,12 +123,7 @@ export function clearKey(relation: Relation, allowed: RelationAccess): readonly 
 
 /** True if a query reads no table: the order of its rows reveals nothing. */
 function readsValues(query: Query | undefined): boolean {
-  return (
-    query !== undefined &&
-    allQueries(query).every(
-      (q) => q.kind !== 'select' || leavesOf(q.from).every((l) => VALUES_ALONE.has(l.kind)),
-    )
-  );
+  return query !== undefined && allLeaves(query).every((l) => VALUES_ALONE.has(l.kind));
 }
 
 const VALUES_ALONE: ReadonlySet<FromItem['kind']> = new Set<FromItem['kind']>([

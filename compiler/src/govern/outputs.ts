@@ -2,10 +2,11 @@ import type { BoundPlan } from '../bind/index.js';
 import { columnOf, fullName } from '../catalog/catalog.js';
 import { assertNever, queryError } from '../errors/errors.js';
 import type { ColumnRef, EntityScan, Expr, GovernedScan, Query } from '../plan/plan.js';
-import { ASKED_COLUMNS, EVIDENCE, REDACTED_FIELDS } from '../plan/runtime.js';
-import { allQueries, leavesOf, someExpr } from '../plan/walk.js';
+import { EVIDENCE, OPTIONAL_COLUMNS, REDACTED_FIELDS } from '../plan/runtime.js';
+import { allLeaves, someExpr } from '../plan/walk.js';
 import { identifier } from '../text/sql-text.js';
-import type { TypeName } from '../types/types.js';
+import { type ColumnForm, declaredColumn } from '../types/column-form.js';
+import { isArray, type TypeName } from '../types/types.js';
 import type { PassageFields } from './facet-fields.js';
 import {
   type GovernedRuntime,
@@ -14,7 +15,6 @@ import {
   stepsOfWalk,
 } from './governed-plan.js';
 import { outputsAt, StatementLineage } from './lineage.js';
-import { OutputForms } from './output-forms.js';
 import { governedRows, withRowsInPlace } from './runtime.js';
 
 /** Describes the outputs of a governed query for clients and the audit log. */
@@ -27,7 +27,7 @@ export function describeOutputs(
   const whole = withRowsInPlace(query, governedRows(runtime));
   const lineage = new StatementLineage(whole);
   const forms = new OutputForms(lineage);
-  const scans = governedScans(whole);
+  const scans = allLeaves(whole).filter((l) => l.kind === 'governed');
   const found = { lineage, forms, passages, runtime };
   const described = plan.columns.map((column, i) => describe(column, outputsAt(whole, i), found));
   const foreign = scans.find((s) => s.relation.connector !== scans[0]?.relation.connector);
@@ -69,12 +69,6 @@ function objectsOf(runtime: GovernedRuntime): readonly string[] {
     default:
       return assertNever(runtime);
   }
-}
-
-function governedScans(query: Query): readonly GovernedScan[] {
-  return inAll(allQueries(query), (q) =>
-    q.kind === 'select' ? leavesOf(q.from).filter((l) => l.kind === 'governed') : [],
-  );
 }
 
 function redactedOf(scan: GovernedScan): readonly string[] {
@@ -191,7 +185,7 @@ function redactableColumn(
   const mask = passages.of(ref)?.mask ?? null;
   if (mask !== null) return mask === 'some' || mask === 'searched' ? ref.name : null;
   const { operators } = runtime.relation;
-  const isText = ref.name === 'text' || ref.name === ASKED_COLUMNS.highlight;
+  const isText = ref.name === 'text' || ref.name === OPTIONAL_COLUMNS.highlight;
   const isMadeOfText = operators.some((o) => o.column === ref.name && !MEASURES.has(o.type));
   return (isText || isMadeOfText) && runtime.store?.redacts === true ? 'text' : null;
 }
@@ -217,4 +211,85 @@ function isAggregated(expr: Expr, lineage: StatementLineage, seen: Set<string> =
     seen.add(id);
     return lineage.definitionsOf(e).some((d) => isAggregated(d, lineage, seen));
   });
+}
+
+/**
+ * Type modifiers of output values, by Postgres' rules: a length or precision comes from a column or a cast, and is
+ * kept if all alternatives of a value agree.
+ */
+class OutputForms {
+  readonly #lineage: StatementLineage;
+  /** By FROM item and name; null while it is being computed, as in a recursive table. */
+  readonly #columns = new Map<string, ColumnForm | null>();
+  readonly #known = new Map<Expr, ColumnForm | null>();
+
+  constructor(lineage: StatementLineage) {
+    this.#lineage = lineage;
+  }
+
+  /** The common form of `exprs`; null if they differ, or have none. */
+  common(exprs: readonly Expr[]): ColumnForm | null {
+    const [first, ...more] = exprs;
+    const form = first === undefined ? null : this.#of(first);
+    if (form === null) return null;
+    const isSame = (other: ColumnForm | null): boolean =>
+      other !== null && other.oid === form.oid && other.modifier === form.modifier;
+    return more.every((e) => isSame(this.#of(e))) ? form : null;
+  }
+
+  #of(expr: Expr): ColumnForm | null {
+    if (expr.kind === 'column') return this.#ofColumn(expr);
+    let form = this.#known.get(expr);
+    if (form === undefined) this.#known.set(expr, (form = this.#ofParts(expr)));
+    return form;
+  }
+
+  #ofParts(expr: Expr): ColumnForm | null {
+    switch (expr.kind) {
+      case 'cast':
+        return expr.modifiers.length === 0 ? null : formNamed(`${expr.type}(${expr.modifiers.join(',')})`);
+      case 'case':
+        return this.common([expr.otherwise, ...expr.arms.map((a) => a.result)]);
+      case 'conditional':
+        return this.common(expr.form === 'nullif' ? expr.args.slice(0, 1) : expr.args);
+      case 'collate':
+        return this.#of(expr.arg);
+      case 'scalar_query':
+        return this.common(this.#lineage.outputsOf(expr.query));
+      case 'subscript':
+        return elementForm(this.#of(expr.arg));
+      case 'array':
+        return isArray(expr.type) ? arrayForm(this.common(expr.items)) : null;
+      default:
+        return null;
+    }
+  }
+
+  /** Null for a column that may show a mask. */
+  #ofColumn(ref: ColumnRef): ColumnForm | null {
+    const scan = this.#lineage.scanOf(ref.source);
+    if (scan !== null) {
+      const shown = scan.kind === 'governed' ? scan.columns.find((c) => c.name === ref.name) : undefined;
+      return shown?.masked === 'none' ? (columnOf(scan.relation, ref.name)?.form ?? null) : null;
+    }
+    const id = `${ref.source} ${ref.name}`;
+    const known = this.#columns.get(id);
+    if (known !== undefined) return known;
+    this.#columns.set(id, null);
+    const form = this.common(this.#lineage.definitionsOf(ref));
+    this.#columns.set(id, form);
+    return form;
+  }
+}
+
+function formNamed(sql: string): ColumnForm | null {
+  return declaredColumn(sql)?.form ?? null;
+}
+
+function elementForm(array: ColumnForm | null): ColumnForm | null {
+  return array?.sql.endsWith('[]') === true ? formNamed(array.sql.slice(0, -2)) : null;
+}
+
+function arrayForm(element: ColumnForm | null): ColumnForm | null {
+  return element === null || element.sql.endsWith('[]') ? null : formNamed(`${element.sql}[]`);
 }

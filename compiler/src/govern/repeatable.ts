@@ -1,5 +1,5 @@
 import type { Expr, Query, Slot } from '../plan/plan.js';
-import { allQueries, exprsOf, leavesOf, someExpr } from '../plan/walk.js';
+import { allQueries, exprsOf, exprsOfScan, leavesOf, someExpr } from '../plan/walk.js';
 import { elementOf, isArray, type TypeName } from '../types/types.js';
 import type { GovernedPlan } from './governed-plan.js';
 
@@ -7,7 +7,7 @@ import type { GovernedPlan } from './governed-plan.js';
  * True if the answer to a plan depends only on its values, its session's settings and the stored rows, so that the same
  * plan over the same rows may be answered from a cache, apart from row order that the question leaves open. False for
  * anything that reads a clock, draws random numbers, or is computed by steps before the statement. The values
- * themselves are checked by `isPlainTime`.
+ * themselves are checked by `isTimelessValue`.
  */
 export function isRepeatable({ query, runtime }: Pick<GovernedPlan, 'query' | 'runtime'>): boolean {
   return runtime.length === 0 && allQueries(query).every(isLevelRepeatable);
@@ -21,8 +21,7 @@ function isLevelRepeatable(level: Query): boolean {
     if (leaf.kind === 'rows' && !isKnown(leaf.definition)) return false;
     if (leaf.kind !== 'governed') continue;
     if (leaf.sample !== undefined) return false;
-    read.push(...leaf.columns.map((c) => c.expr), ...leaf.pushed);
-    if (leaf.filter !== null) read.push(leaf.filter);
+    read.push(...exprsOfScan(leaf));
   }
   return ![...exprsOf(level), ...read].some((e) => someExpr(e, mayDiffer));
 }
@@ -74,7 +73,7 @@ function isTimed(type: TypeName): boolean {
  *
  * @param textOf gives the value in Postgres' text format; null for NULL, and for a value in binary format
  */
-export function isPlainTime({ type }: Pick<Slot, 'type'>, textOf: () => string | null): boolean {
+export function isTimelessValue({ type }: Pick<Slot, 'type'>, textOf: () => string | null): boolean {
   if (!isTimed(type)) return true;
   const text = textOf();
   return text === null || /^[\d\s:.,+\-TZ{}()[\]"]*$/.test(text);

@@ -31,10 +31,10 @@ export function governRuntime(
   access: Access,
   catalog: Catalog,
   checked: JoinKeys['checked'],
-  means: RuntimeCompilers,
+  compilers: RuntimeCompilers,
 ): readonly GovernedRuntime[] {
   const storeOf = (relation: Retrieval, facet: FacetStore): GovernedStore | null =>
-    retrievalStore(relation, facet, slots, literals, access, catalog, means);
+    retrievalStore(relation, facet, slots, literals, access, catalog, compilers);
   return Object.freeze(
     relations.map((relation): GovernedRuntime => {
       switch (relation.kind) {
@@ -51,8 +51,8 @@ export function governRuntime(
           return Object.freeze({
             kind: 'traversal',
             relation,
-            start: relation.start === null ? null : means.step(relation.start),
-            hops: Object.freeze(relation.hops.map((h) => means.compileHop(h.text))),
+            start: relation.start === null ? null : compilers.step(relation.start),
+            hops: Object.freeze(relation.hops.map((h) => compilers.compileHop(h.text))),
           });
         case 'hydration': {
           const { source, keys, facets, columns } = relation;
@@ -69,7 +69,7 @@ export function governRuntime(
           });
         }
         case 'operated':
-          return Object.freeze({ kind: 'operated', relation, rows: means.step(relation.rows) });
+          return Object.freeze({ kind: 'operated', relation, rows: compilers.step(relation.rows) });
         default:
           return assertNever(relation);
       }
@@ -93,7 +93,7 @@ function retrievalStore(
   literals: LiteralSlots,
   access: Access,
   catalog: Catalog,
-  means: RuntimeCompilers,
+  compilers: RuntimeCompilers,
 ) {
   const { source, filters, operators, columns, legs, asked } = relation;
   const hybrid = legs.mode === 'hybrid';
@@ -110,7 +110,7 @@ function retrievalStore(
   const own = new GovernedSlots(slots.finish());
   const semiJoins = relation.keyFilters
     .filter((f) => isHeldFirst(f, relation, catalog, access))
-    .map((f): Expr => Object.freeze({ ...f, query: means.query(f.query, own) }));
+    .map((f): Expr => Object.freeze({ ...f, query: compilers.query(f.query, own) }));
   return governedStore(
     {
       source,

@@ -3,7 +3,7 @@ import { GROUPS_ONLY } from '../access/groups-only.js';
 import { type BoundPlan, bindSample, columnsFor, LiteralSlots, type SampledValue } from '../bind/index.js';
 import type { Catalog, Relation } from '../catalog/catalog.js';
 import { InternalError, queryError } from '../errors/errors.js';
-import { allOf, ascending, columnRef } from '../plan/nodes.js';
+import { allOf, ascending, columnRef, truthTest } from '../plan/nodes.js';
 import type { EntityScan, Expr, GovernedScan, Select } from '../plan/plan.js';
 import { PASSAGE_COLUMNS } from '../plan/runtime.js';
 import { nearest } from '../text/text.js';
@@ -108,13 +108,9 @@ function cellOf(value: SampledValue, access: Access): SampledCell {
   const flags = value.reads.flatMap(({ relation, ref, ofParent }): readonly Expr[] => {
     if (columnRule(relation, ref.name, accessTo(relation, access)).masked === 'none') return [];
     const flag = columnRef(ref.source, visibleColumnName(ref.name), 'bool');
-    return ofParent ? [isNotFalse(flag)] : [flag];
+    return ofParent ? [truthTest(flag, 'false', true)] : [flag];
   });
   return { value, flag: flags.length === 0 ? null : allOf(flags) };
-}
-
-function isNotFalse(arg: Expr): Expr {
-  return Object.freeze({ kind: 'truth_test', arg, test: 'false', negated: true, type: 'bool' });
 }
 
 function sampledColumn({ value: { name, expr }, flag }: SampledCell): SampledColumn {

@@ -1,5 +1,5 @@
 import { InternalError } from '../errors/errors.js';
-import { operationNode } from '../plan/nodes.js';
+import { equalsAny, operationNode } from '../plan/nodes.js';
 import type { AttributeMatch, ChainSubject, Expr, LiteralValue, Parameter, Slot } from '../plan/plan.js';
 import { mapChildren } from '../plan/walk.js';
 import { arrayOf, isArray, type TypeName } from '../types/types.js';
@@ -81,14 +81,7 @@ export class GovernedSlots {
     const arg = this.ground(compared);
     const value = this.#attribute(subject, attribute, compared.type);
     if (subject.values === 'one') return operationNode(equality, arg, value);
-    return Object.freeze({
-      kind: 'quantified',
-      definition: equality,
-      quantifier: 'any',
-      arg,
-      array: value,
-      type: 'bool',
-    });
+    return equalsAny(equality, arg, value);
   }
 
   finish(): readonly Slot[] {

@@ -8,7 +8,7 @@ import {
 } from '../bind/index.js';
 import { InternalError } from '../errors/errors.js';
 import type { Expr, LiteralValue, Query, Slot } from '../plan/plan.js';
-import { allQueries, leavesOf, someExpr } from '../plan/walk.js';
+import { allLeaves, someExpr } from '../plan/walk.js';
 import type { PlainLiteral } from '../text/shape.js';
 import { type GovernedPlan, withValues } from './governed-plan.js';
 import { verifyBarrier } from './verify/barrier.js';
@@ -128,14 +128,13 @@ export class PlanTemplate {
 /** INVARIANT: no text changes a value of a row filter or mask, since those of one text only were verified. */
 function refuseInPolicy(root: Query, changed: ReadonlySet<number>): void {
   const reads = (e: Expr): boolean => e.kind === 'parameter' && changed.has(e.slot);
-  for (const query of allQueries(root))
-    for (const leaf of query.kind === 'select' ? leavesOf(query.from) : []) {
-      if (leaf.kind !== 'governed') continue;
-      const ofPolicy = leaf.columns.map((c) => c.expr);
-      if (leaf.filter !== null) ofPolicy.push(leaf.filter);
-      if (ofPolicy.some((e) => someExpr(e, reads)))
-        throw new InternalError('a text changes a value of a row filter or a mask');
-    }
+  for (const leaf of allLeaves(root)) {
+    if (leaf.kind !== 'governed') continue;
+    const ofPolicy = leaf.columns.map((c) => c.expr);
+    if (leaf.filter !== null) ofPolicy.push(leaf.filter);
+    if (ofPolicy.some((e) => someExpr(e, reads)))
+      throw new InternalError('a text changes a value of a row filter or a mask');
+  }
 }
 
 function keyOf(type: string, value: LiteralValue): string {

@@ -13,7 +13,7 @@ import {
   type SortKey,
   type WindowCall,
 } from '../plan/plan.js';
-import { stepValues } from '../plan/relations-read.js';
+import { stepValues } from '../plan/properties.js';
 import { boundExprs, childrenOf, conditionsOf, leavesOf, sortExprs } from '../plan/walk.js';
 import {
   atLeast,

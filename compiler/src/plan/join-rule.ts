@@ -4,14 +4,16 @@ import { isKeyEquality } from './key-equality.js';
 import type { ColumnRef, Expr, FromItem, FromLeaf, InQuery, Join, Query, Select, SourceId } from './plan.js';
 import { type IsKeyOf, SealedKeys } from './sealed-keys.js';
 import {
+  allLeaves,
   allQueries,
   childrenOf,
   exprsOf,
   leavesOf,
   nestingIn,
+  nodesIn,
+  queriesIn,
   queryOf,
   someExpr,
-  visitExpr,
 } from './walk.js';
 
 /**
@@ -202,7 +204,7 @@ class JoinCheck {
     if (values === null) return null;
     const own = new Set(ids);
     let first: number | null = null;
-    for (const { source } of columnsIn(values)) {
+    for (const { source } of nodesIn(values, 'column')) {
       const position = own.has(source) ? this.#positions.get(source) : undefined;
       if (position !== undefined) first = Math.min(first ?? Infinity, position);
       else if (this.#levels.has(source)) first ??= Infinity;
@@ -297,7 +299,7 @@ class JoinCheck {
   #spread(kind: 'quantified' | 'rows', at: Expr, values: readonly Expr[], level: QueryLevel): void {
     if (level.governed === 0) return;
     for (const query of queriesIn(values).filter(isGoverned)) {
-      const content = itemsIn(query).some((l) => this.#contents.has(l.id));
+      const content = allLeaves(query).some((l) => this.#contents.has(l.id));
       if (this.#joins === 'declared' || content) this.#reportAt(kind, at, level, content);
     }
   }
@@ -340,21 +342,16 @@ function levelOf(items: readonly SourceId[], around: QueryLevel | null): QueryLe
   return { items, around: { governed, contents }, governed, contents };
 }
 
-/** The FROM items of a query, at any depth. */
-function itemsIn(query: Query): readonly FromLeaf[] {
-  return allQueries(query).flatMap((q) => (q.kind === 'select' ? leavesOf(q.from) : []));
-}
-
 /** True if a query reads governed data, or a common table, which may. */
 function isGoverned(query: Query): boolean {
-  return itemsIn(query).some((l) => l.kind !== 'rows' && l.kind !== 'derived' && l.kind !== 'spine');
+  return allLeaves(query).some((l) => l.kind !== 'rows' && l.kind !== 'derived' && l.kind !== 'spine');
 }
 
 /** The scans that a walk, or the content of their rows, is joined to: they count as one side with it. */
 function scansWithContent(from: FromItem | null, found: Set<SourceId> = new Set()): ReadonlySet<SourceId> {
   if (from?.kind !== 'join') return found;
   if (from.made === true && from.right.kind === 'runtime')
-    for (const { source } of columnsIn(from.on)) found.add(source);
+    for (const { source } of nodesIn(from.on, 'column')) found.add(source);
   scansWithContent(from.right, found);
   return scansWithContent(from.left, found);
 }
@@ -376,24 +373,4 @@ function hasFrom(query: Query): boolean {
   if (query.kind === 'values') return false;
   if (query.with.length > 0) return true;
   return query.kind === 'select' ? query.from !== null : hasFrom(query.left) || hasFrom(query.right);
-}
-
-function columnsIn(values: readonly Expr[]): readonly ColumnRef[] {
-  const found: ColumnRef[] = [];
-  for (const value of values)
-    visitExpr(value, (e) => {
-      if (e.kind === 'column') found.push(e);
-    });
-  return found;
-}
-
-/** The queries at the top of values. */
-function queriesIn(values: readonly Expr[]): readonly Query[] {
-  const found: Query[] = [];
-  for (const value of values)
-    visitExpr(value, (e) => {
-      const inner = queryOf(e);
-      if (inner !== null) found.push(inner);
-    });
-  return found;
 }

@@ -47,6 +47,27 @@ export function isNotNull(arg: Expr): Expr {
   return Object.freeze({ kind: 'null_test', arg, negated: true, type: 'bool' });
 }
 
+/** NULL of `type`. */
+export function nullOf(type: TypeName): Expr {
+  return Object.freeze({ kind: 'null', type });
+}
+
+/** `arg IS [NOT] TRUE | FALSE`. */
+export function truthTest(arg: Expr, test: 'true' | 'false', negated: boolean): Expr {
+  return Object.freeze({ kind: 'truth_test', arg, test, negated, type: 'bool' });
+}
+
+/** `CASE WHEN when THEN result ELSE otherwise END`. */
+export function caseNode(when: Expr, result: Expr, otherwise: Expr): Expr {
+  const arms = Object.freeze([Object.freeze({ when, result })]);
+  return Object.freeze({ kind: 'case', arms, otherwise, type: otherwise.type });
+}
+
+/** `arg = ANY (array)`. */
+export function equalsAny(definition: OperatorDefinition, arg: Expr, array: Expr): Expr {
+  return Object.freeze({ kind: 'quantified', definition, quantifier: 'any', arg, array, type: 'bool' });
+}
+
 /** `arg` cast to `type`, without modifiers. */
 export function castTo(arg: Expr, type: TypeName, leakproof = false): Cast {
   return Object.freeze({ kind: 'cast', arg, type, modifiers: NO_MODIFIERS, leakproof });

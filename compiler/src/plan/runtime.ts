@@ -25,12 +25,12 @@ export const PASSAGE_COLUMNS: ReadonlyMap<string, TypeName> = new Map<string, Ty
 ]);
 
 /** Columns of a passage that RETRIEVE adds on request, each by its own argument. Type: jsonb. */
-export const ASKED_COLUMNS = Object.freeze({
+export const OPTIONAL_COLUMNS = Object.freeze({
   highlight: 'highlights',
   explain_score: 'score_parts',
 } as const);
 
-export type AskedColumn = (typeof ASKED_COLUMNS)[keyof typeof ASKED_COLUMNS];
+export type OptionalColumn = (typeof OPTIONAL_COLUMNS)[keyof typeof OPTIONAL_COLUMNS];
 
 /** True if the search itself provides column `name`, so that it is not metadata of the facet. */
 export function isOfPassage(name: string, asked: readonly string[]): boolean {
@@ -53,7 +53,7 @@ export interface Retrieval {
   readonly topK: Expr;
   readonly page: PassagePage;
   readonly legs: Legs;
-  readonly asked: readonly AskedColumn[];
+  readonly asked: readonly OptionalColumn[];
   /** Reranker of the best passages; null keeps the order of the search. */
   readonly rerank: FacetReranker | null;
   /** Predicates over `source`'s indexed fields; the store applies them before the best are taken. */
@@ -200,7 +200,7 @@ export interface Hydration {
 export const EVIDENCE = 'evidence';
 
 /** LIMIT and OFFSET of a statement that takes the rows of a step in their order. */
-export interface WantedRows {
+export interface RowBounds {
   readonly limit: Expr;
   readonly offset: Expr | null;
 }
@@ -209,7 +209,7 @@ export interface WantedRows {
  * Bounds on the rows of retrieval `source` that can be in the answer: LIMIT and OFFSET, if the SELECT that reads it
  * takes them best first and keeps each of them. Null if any row may be needed.
  */
-export function wantedRows(query: Query, source: SourceId): WantedRows | null {
+export function rowBounds(query: Query, source: SourceId): RowBounds | null {
   const reads = (q: Query): q is Select =>
     q.kind === 'select' && q.from?.kind === 'runtime' && q.from.id === source;
   const select = allQueries(query).find(reads);

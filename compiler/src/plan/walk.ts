@@ -5,6 +5,7 @@ import type {
   FrameBound,
   FromItem,
   FromLeaf,
+  GovernedScan,
   Query,
   RowSource,
   SortKey,
@@ -325,6 +326,30 @@ export function visitExpr(expr: Expr, f: (e: Expr) => void): void {
   for (const child of childrenOf(expr)) visitExpr(child, f);
 }
 
+/** The nodes of `kind` at any depth of `exprs`; queries inside are not entered. */
+export function nodesIn<K extends 'aggregate' | 'base' | 'column'>(
+  exprs: readonly Expr[],
+  kind: K,
+): readonly Extract<Expr, { readonly kind: K }>[] {
+  const found: Extract<Expr, { readonly kind: K }>[] = [];
+  const isOfKind = (e: Expr): e is Extract<Expr, { readonly kind: K }> => e.kind === kind;
+  const note = (e: Expr): void => {
+    if (isOfKind(e)) found.push(e);
+  };
+  for (const expr of exprs) visitExpr(expr, note);
+  return found;
+}
+
+/** The queries directly inside `exprs`, at any depth of their values. */
+export function queriesIn(exprs: readonly Expr[]): readonly Query[] {
+  const found: Query[] = [];
+  for (const expr of exprs)
+    visitExpr(expr, (e) => {
+      if (nests(e)) found.push(e.query);
+    });
+  return found;
+}
+
 export function someExpr(expr: Expr, f: (e: Expr) => boolean): boolean {
   return f(expr) || childrenOf(expr).some((c) => someExpr(c, f));
 }
@@ -334,6 +359,16 @@ export function allQueries(query: Query): readonly Query[] {
   const all: Query[] = [];
   collectQueries(query, all);
   return all;
+}
+
+/** Every FROM leaf of a statement, at any depth. */
+export function allLeaves(root: Query): readonly FromLeaf[] {
+  return allQueries(root).flatMap((q) => (q.kind === 'select' ? leavesOf(q.from) : []));
+}
+
+/** The expressions of a scan: its columns, its filter, and the predicates beside it. */
+export function exprsOfScan({ columns, filter, pushed }: GovernedScan): readonly Expr[] {
+  return [...columns.map((c) => c.expr), ...optional(filter), ...pushed];
 }
 
 function collectQueries(query: Query, into: Query[]): void {
@@ -367,10 +402,7 @@ export function readsAround(query: Query): ReadonlySet<SourceId> {
   const add = (inner: Query): void => {
     for (const source of readsAround(inner)) sources.add(source);
   };
-  for (const expr of exprsOf(query))
-    visitExpr(expr, (e) => {
-      if (e.kind === 'column') sources.add(e.source);
-    });
+  for (const { source } of nodesIn(exprsOf(query), 'column')) sources.add(source);
   for (const { query: inner } of nestingIn(query)) add(inner);
   for (const part of partsOf(query)) add(part);
   if (query.kind === 'select') for (const { id } of leavesOf(query.from)) sources.delete(id);

@@ -1,4 +1,4 @@
-import { queryError, WAYS } from 'osl-compiler';
+import { queryError, SURFACE_PHRASES } from 'osl-compiler';
 import type { Judgement, Proposal, Suggestion } from '../../model/authoring/index.js';
 import {
   type AdoptionCandidate,
@@ -106,6 +106,6 @@ function nothingFor({ kind, name }: SuggestionTarget): never {
   const what = { candidate: 'is no candidate', table: 'is no table', term: 'meets nothing in the graph' }[
     kind
   ];
-  const hint = kind === 'term' ? null : `${WAYS.candidates.rest}, as \`connector.schema.table\``;
+  const hint = kind === 'term' ? null : `${SURFACE_PHRASES.candidates.rest}, as \`connector.schema.table\``;
   throw queryError('unresolvable', { detail: `\`${name}\` ${what}`, hint });
 }

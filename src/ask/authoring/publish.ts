@@ -1,4 +1,4 @@
-import { assertNever, QueryError, queryError, WAYS } from 'osl-compiler';
+import { assertNever, QueryError, queryError, SURFACE_PHRASES } from 'osl-compiler';
 import { compileSnapshotInSteps, type PolicySnapshot } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
 import type { DraftFinding, ManifestDifference, PublishStep } from '../../model/authoring/index.js';
@@ -291,7 +291,7 @@ function draftStep(parts: PublishingParts, id: string): ResolvedChange {
   if (draft.validated === null) {
     throw queryError('wrongState', {
       detail: `\`${id}\` has not been validated`,
-      hint: WAYS.validate.rest,
+      hint: SURFACE_PHRASES.validate.rest,
     });
   }
   return { step: { action: 'publish', text: draft.text, placed: draft.placed }, draft: id, restores: null };
@@ -317,7 +317,7 @@ export function draftNamed({ publishing }: PublishingParts, id: string): StoredD
 function unknownVersion(what: 'draft' | 'version', name: string): QueryError {
   return queryError('unresolvable', {
     detail: `there is no ${what} \`${name.slice(0, 100)}\``,
-    hint: WAYS.objects.rest,
+    hint: SURFACE_PHRASES.objects.rest,
   });
 }
 

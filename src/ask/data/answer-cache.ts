@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { emit, type GovernedPlan, isPlainTime, isRepeatable, oidOf, relationsRead } from 'osl-compiler';
+import { emit, type GovernedPlan, isRepeatable, isTimelessValue, oidOf, relationsRead } from 'osl-compiler';
 import {
   type AnswerMemory,
   type BoundValue,
@@ -157,7 +157,7 @@ function hasNoRelativeTimes({ plan, values }: KeyParts): boolean {
     const value = values[i];
     if (value === undefined) return false;
     const { bytes, format } = value;
-    return isPlainTime(slot, () =>
+    return isTimelessValue(slot, () =>
       bytes === null || format === 1 ? null : Buffer.from(bytes).toString('utf8'),
     );
   });

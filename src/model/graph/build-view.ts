@@ -9,8 +9,8 @@ import {
   PASSAGE_COLUMNS,
   type Relation,
   type RelationAccess,
+  servedVersion,
   type VisibleColumn,
-  versionDue,
   visibleColumns,
 } from 'osl-compiler';
 import { atOnce, mapInSteps } from '../../base/in-turns.js';
@@ -179,7 +179,7 @@ class Viewer {
     const { catalog, facets } = this.#manifest;
     const facet = facets.get(store.name);
     if (facet === undefined || seen === undefined) return [];
-    if (!this.#full && versionDue(store, catalog, this.#access) === null) return [];
+    if (!this.#full && servedVersion(store, catalog, this.#access) === null) return [];
     const shown = new Set(seen.views.map((c) => c.name));
     return [
       {

@@ -28,7 +28,7 @@ const PASSES: readonly (readonly [string, string])[] = [
   ['compiler/dist/govern/verify/', 'verify'],
   ['compiler/dist/govern/barrier/guard', 'guard'],
   ['compiler/dist/govern/barrier/barrier', 'barrier'],
-  ['compiler/dist/govern/barrier/reach', 'barrier'],
+  ['compiler/dist/govern/barrier/row-reach', 'barrier'],
   ['compiler/dist/govern/barrier/harmless', 'barrier'],
   ['compiler/dist/govern/barrier/constants', 'barrier'],
   ['compiler/dist/govern/outputs', 'outputs'],

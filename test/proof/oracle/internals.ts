@@ -1,4 +1,4 @@
-import type * as EmitQuery from '../../../compiler/src/emit/query.js';
+import type * as EmitQuery from '../../../compiler/src/emit/emit.js';
 import type * as Writer from '../../../compiler/src/emit/writer.js';
 import type * as Minimum from '../../../compiler/src/govern/verify/minimum.js';
 import type * as Verify from '../../../compiler/src/govern/verify/verify.js';
@@ -15,7 +15,7 @@ export async function compiled(file: string): Promise<unknown> {
 export const walk = (await compiled('plan/walk.js')) as typeof Walk;
 export const { verifyMinima } = (await compiled('govern/verify/minimum.js')) as typeof Minimum;
 export const { verify } = (await compiled('govern/verify/verify.js')) as typeof Verify;
-const query = (await compiled('emit/query.js')) as typeof EmitQuery;
+const query = (await compiled('emit/emit.js')) as typeof EmitQuery;
 const writer = (await compiled('emit/writer.js')) as typeof Writer;
 
 /** SQL of a query that `govern` did not vouch for. Only tests can do this: the service has no such door. */

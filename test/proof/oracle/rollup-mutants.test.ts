@@ -13,8 +13,8 @@ const MUTANTS: readonly Mutant[] = [
   mutant(
     'a row filter reads dimensions',
     'rollup/rollup',
-    'if (filter !== null)\n            visitExpr',
-    'if (false)\n            visitExpr',
+    "return nodesIn(filters, 'base')",
+    "return false && nodesIn(filters, 'base')",
   ),
   mutant(
     'what is aggregated is clear',

@@ -1,8 +1,8 @@
 import type { CollateClause, Node, TypeName as TypeNode } from '@pgsql/types';
 import { CONFIGURATIONS, castBetween, resolveFunction } from '../../functions/index.js';
-import { COLLATIONS, explicitCollation } from '../../plan/collations.js';
 import { callNode, castTo } from '../../plan/nodes.js';
 import type { BitNumber, Expr, Query } from '../../plan/plan.js';
+import { COLLATIONS, explicitCollation } from '../../plan/properties.js';
 import { allQueries, exprsOf, visitExpr } from '../../plan/walk.js';
 import { nearest } from '../../text/text.js';
 import { elementOf, isArray, TYPE_SPELLINGS, type TypeName, typeNamed } from '../../types/types.js';

@@ -9,11 +9,11 @@ import {
 import { castTo, columnRef } from '../../plan/nodes.js';
 import type { ColumnRef, Expr } from '../../plan/plan.js';
 import {
-  ASKED_COLUMNS,
-  type AskedColumn,
   isOfPassage,
   type Legs,
   MAX_SKIP,
+  OPTIONAL_COLUMNS,
+  type OptionalColumn,
   ORDINAL,
   PASSAGE_COLUMNS,
   type PassagePage,
@@ -165,11 +165,11 @@ function legArguments(args: NamedArguments, facet: FacetStore, ctx: BindContext)
   return Object.freeze({ mode });
 }
 
-const COLUMN_ARGUMENTS = Object.freeze(Object.keys(ASKED_COLUMNS));
+const COLUMN_ARGUMENTS = Object.freeze(Object.keys(OPTIONAL_COLUMNS));
 
-function requestedColumns(args: NamedArguments, ctx: BindContext): readonly AskedColumn[] {
+function requestedColumns(args: NamedArguments, ctx: BindContext): readonly OptionalColumn[] {
   return Object.freeze(
-    Object.entries(ASKED_COLUMNS).flatMap(([argument, column]) =>
+    Object.entries(OPTIONAL_COLUMNS).flatMap(([argument, column]) =>
       flagArgument(args, argument, ctx) ? [column] : [],
     ),
   );

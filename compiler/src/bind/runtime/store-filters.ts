@@ -1,5 +1,5 @@
 import type { EntityScan, Expr, InQuery, Query } from '../../plan/plan.js';
-import { isVolatile } from '../../plan/relations-read.js';
+import { isVolatile } from '../../plan/properties.js';
 import { isOfPassage } from '../../plan/runtime.js';
 import { allQueries, exprsOf, leavesOf, queryOf, visitExpr } from '../../plan/walk.js';
 import { identifier } from '../../text/sql-text.js';

@@ -1,6 +1,6 @@
 import type { LiteralSlots } from '../../bind/index.js';
 import type { Expr, FromItem, Query, Select, SourceId } from '../../plan/plan.js';
-import { isVolatile } from '../../plan/relations-read.js';
+import { isVolatile } from '../../plan/properties.js';
 import {
   allQueries,
   childrenOf,
@@ -12,10 +12,10 @@ import {
   someExpr,
 } from '../../plan/walk.js';
 import { outputsAt } from '../lineage.js';
-import { pushPredicates } from '../push.js';
+import { pushPredicates } from '../push-down.js';
 import type { GovernedSlots } from '../slots.js';
 import { type Guards, guarded } from './guard.js';
-import { RowReach } from './reach.js';
+import { RowReach } from './row-reach.js';
 
 /**
  * Rewrites a statement so that nothing in it can fail on a row before the row filter has hidden it, in whatever order
@@ -25,10 +25,10 @@ import { RowReach } from './reach.js';
  * Only conditions matter: select lists are computed on rows that have passed the filter. A condition on a derived
  * column counts as one on the expression behind it, since the planner merges levels.
  */
-export function behindBarrier(root: Query, literals: LiteralSlots, slots: GovernedSlots): Query {
+export function withBarrier(root: Query, literals: LiteralSlots, slots: GovernedSlots): Query {
   const reach = new RowReach(root, literals);
   if (reach.filtered.length === 0) return root;
-  const found = new Findings(reach);
+  const found = new GuardCollector(reach);
   for (const query of allQueries(root)) found.look(query);
   // If hidden rows also draw random numbers, their number is revealed to anyone who knows the generator's state.
   if (isVolatile(root)) found.fenced = true;
@@ -38,7 +38,7 @@ export function behindBarrier(root: Query, literals: LiteralSlots, slots: Govern
   return pushPredicates(query, (e) => guardedReach.isHarmless(e));
 }
 
-class Findings implements Guards {
+class GuardCollector implements Guards {
   readonly reach: RowReach;
   readonly conditions = new Set<Expr>();
   readonly sealed = new Set<Query>();
@@ -57,7 +57,7 @@ class Findings implements Guards {
     if (query.kind !== 'select') return;
     const links = new JoinedItems(query, this.reach);
     for (const c of query.where) if (!this.#becomesJoin(c, links)) this.#judge(c, links);
-    for (const c of query.having) if (!isOfGroups(c)) this.#judge(c, links);
+    for (const c of query.having) if (!dependsOnAggregate(c)) this.#judge(c, links);
     if (query.from?.kind === 'join') this.#lookAtJoins(query.from, links, 0);
   }
 
@@ -188,7 +188,7 @@ class JoinedItems {
 }
 
 /** True if a condition of HAVING depends on an aggregate, so that it cannot move below the groups. */
-function isOfGroups(condition: Expr): boolean {
+function dependsOnAggregate(condition: Expr): boolean {
   const visit = (e: Expr): boolean =>
     e.kind === 'aggregate' || e.kind === 'grouping' || childrenOf(e).some(visit);
   return visit(condition);

@@ -8,9 +8,9 @@ import { isMoment } from '../../types/types.js';
  */
 export function cannotFail(expr: Expr, literals: LiteralSlots): boolean {
   return (
-    isOfOurTime(expr, literals, { nodes: MOST_NODES, steps: MOST_STEPS }) ||
-    isShortText(expr, literals, { nodes: MOST_NODES, steps: 0 }) ||
-    isSmallNumber(expr, literals, { nodes: MOST_NODES, steps: MOST_STEPS })
+    isNearMoment(expr, literals, { nodes: MAX_NODES, steps: MAX_STEPS }) ||
+    isShortText(expr, literals, { nodes: MAX_NODES, steps: 0 }) ||
+    isSmallNumber(expr, literals, { nodes: MAX_NODES, steps: MAX_STEPS })
   );
 }
 
@@ -86,13 +86,13 @@ interface FoldBudget {
   steps: number;
 }
 
-const MOST_NODES = 16;
+const MAX_NODES = 16;
 /** A moment near the present stays in range after a few steps; many might leave it. */
-const MOST_STEPS = 2;
+const MAX_STEPS = 2;
 
-function isOfOurTime(expr: Expr, literals: LiteralSlots, budget: FoldBudget): boolean {
+function isNearMoment(expr: Expr, literals: LiteralSlots, budget: FoldBudget): boolean {
   if (budget.nodes-- <= 0) return false;
-  const isSound = (e: Expr): boolean => isOfOurTime(e, literals, budget);
+  const isSound = (e: Expr): boolean => isNearMoment(e, literals, budget);
   switch (expr.kind) {
     case 'parameter':
       return literals.literalIn(expr.slot)?.holds(isBounded) === true;

@@ -1,4 +1,5 @@
-import { InternalError } from '../../errors/errors.js';
+import { assertNever, InternalError } from '../../errors/errors.js';
+import { allOf, caseNode, FALSE, TRUE, truthTest } from '../../plan/nodes.js';
 import {
   type CommonTable,
   type Expr,
@@ -25,7 +26,7 @@ import {
 } from '../../plan/walk.js';
 import { comparison, count } from '../minimum.js';
 import type { GovernedSlots } from '../slots.js';
-import { isSealedLevel, type RowReach } from './reach.js';
+import { isSealedLevel, type RowReach } from './row-reach.js';
 
 /** The expressions of a statement that must not run unguarded on hidden rows. */
 export interface Guards {
@@ -49,10 +50,10 @@ export function guarded(root: Query, guards: Guards, slots: GovernedSlots): Quer
 }
 
 /** Maximum number of visibility columns that a query carries up; beyond it, one column covers all scans. */
-const MOST_CARRIED = 8;
+const MAX_CARRIED = 8;
 
 /** Maximum number of visibility tests in the parts of one condition. */
-const MOST_QUESTIONS = 256;
+const MAX_TESTS = 256;
 
 /** The scan whose visibility each added column states; null: all scans. */
 type CarriedScans = readonly (SourceId | null)[];
@@ -65,7 +66,7 @@ class GuardPass {
   /** FROM items of levels with an outer join, which may replace their rows by NULLs. */
   readonly #missing = new Set<SourceId>();
   /** Scans that get a column `SHOWN`. */
-  readonly #saying = new Set<SourceId>();
+  readonly #statingScans = new Set<SourceId>();
   /** Scans whose visibility a query carries up in its last columns, in this order; `all`: one column for all. */
   readonly #carried = new Map<Query, Set<SourceId> | 'all'>();
   /** True if a query reads the rows of a scan; key null: of any scan with a row filter. */
@@ -94,7 +95,7 @@ class GuardPass {
   /** Makes FROM item `source` state whether the rows of `scan` in it are shown; null: those of all its scans. */
   #carry(source: SourceId, scan: SourceId | null): void {
     const item = this.#items.get(source);
-    if (item?.kind === 'governed') this.#saying.add(item.id);
+    if (item?.kind === 'governed') this.#statingScans.add(item.id);
     else {
       const query = this.#behind(item);
       if (query !== null) this.#carryIn(query, scan);
@@ -104,7 +105,7 @@ class GuardPass {
   #carryIn(query: Query, scan: SourceId | null): void {
     const carried = this.#carried.get(query) ?? new Set<SourceId>();
     if (carried === 'all' || (scan !== null && carried.has(scan))) return;
-    const all = scan === null || carried.size === MOST_CARRIED;
+    const all = scan === null || carried.size === MAX_CARRIED;
     this.#carried.set(query, all ? 'all' : carried.add(scan));
     const below = all ? null : scan;
     if (query.kind === 'set_operation') {
@@ -164,10 +165,8 @@ class GuardPass {
         return this.#setOperation(query, shape);
       case 'select':
         return this.#select(query, shape);
-      default: {
-        const unknown: never = query;
-        throw new InternalError(`unexpected query ${String(unknown)}`);
-      }
+      default:
+        return assertNever(query);
     }
   }
 
@@ -185,24 +184,24 @@ class GuardPass {
     if (!this.#guards.conditions.has(condition)) return this.#deep(condition);
     const shown = new Map<string, Expr>();
     for (const { source, scan } of this.#guards.reach.reached(condition)) {
-      const question = this.#shown(source, scan);
-      shown.set(`${source} ${question.name}`, question.expr);
+      const test = this.#shown(source, scan);
+      shown.set(`${source} ${test.name}`, test.expr);
     }
     const when = allOf([...shown.values()]);
     // Each guarded part repeats all tests; if that makes too many, one guard covers the whole condition.
-    return shown.size * this.#askingParts(condition) > MOST_QUESTIONS
-      ? this.#asking(this.#deep(condition), when)
+    return shown.size * this.#guardedParts(condition) > MAX_TESTS
+      ? this.#guard(this.#deep(condition), when)
       : this.#parts(condition, when);
   }
 
   /** Number of parts of a condition that get a guard. */
-  #askingParts(condition: Expr): number {
+  #guardedParts(condition: Expr): number {
     if (condition.kind === 'and' || condition.kind === 'or') {
       const mixed = condition.args.filter((c) => this.#isMixed(c));
       const failing = condition.args.some((c) => !this.#isMixed(c) && !this.#isHarmless(c));
-      return mixed.reduce((sum, c) => sum + this.#askingParts(c), failing ? 1 : 0);
+      return mixed.reduce((sum, c) => sum + this.#guardedParts(c), failing ? 1 : 0);
     }
-    return condition.kind === 'not' && this.#isMixed(condition) ? this.#askingParts(condition.arg) : 1;
+    return condition.kind === 'not' && this.#isMixed(condition) ? this.#guardedParts(condition.arg) : 1;
   }
 
   /**
@@ -215,7 +214,7 @@ class GuardPass {
     if (condition.kind === 'not' && this.#isMixed(condition))
       return changed(condition, { arg: this.#parts(condition.arg, when) });
     const after = this.#deep(condition);
-    return this.#isHarmless(condition) ? after : this.#asking(after, when);
+    return this.#isHarmless(condition) ? after : this.#guard(after, when);
   }
 
   /** Puts one guard around all parts of an AND or OR that can fail, at the place of the first of them. */
@@ -225,10 +224,10 @@ class GuardPass {
     if (failing.length < 2 || first === undefined)
       return changed(list, { args: mapped(list.args, (c) => this.#parts(c, when)) });
     const together = Object.freeze({ ...list, args: Object.freeze(failing.map(this.#deep)) });
-    if (failing.length === list.args.length) return this.#asking(together, when);
+    if (failing.length === list.args.length) return this.#guard(together, when);
     const failed = new Set(failing);
     const args = list.args.flatMap((c) =>
-      c === first ? [this.#asking(together, when)] : failed.has(c) ? [] : [this.#parts(c, when)],
+      c === first ? [this.#guard(together, when)] : failed.has(c) ? [] : [this.#parts(c, when)],
     );
     return Object.freeze({ ...list, args: Object.freeze(args) });
   }
@@ -244,9 +243,8 @@ class GuardPass {
     return this.#guards.reach.isHarmless(condition);
   }
 
-  #asking(condition: Expr, when: Expr): Expr {
-    const arm = Object.freeze({ when, result: condition });
-    return Object.freeze({ kind: 'case', arms: Object.freeze([arm]), otherwise: FALSE, type: 'bool' });
+  #guard(condition: Expr, when: Expr): Expr {
+    return caseNode(when, condition, FALSE);
   }
 
   /** The column that states whether rows of `scan` in `source` are shown; an outer join's NULL row counts as shown. */
@@ -256,14 +254,7 @@ class GuardPass {
     const name = behind === null ? SHOWN : `c${widthOf(behind) + this.#placeOf(behind, scan)}`;
     const ref: Expr = Object.freeze({ kind: 'column', source, name, type: 'bool' });
     if (!this.#missing.has(source)) return { name, expr: ref };
-    const expr: Expr = Object.freeze({
-      kind: 'truth_test',
-      arg: ref,
-      test: 'false',
-      negated: true,
-      type: 'bool',
-    });
-    return { name, expr };
+    return { name, expr: truthTest(ref, 'false', true) };
   }
 
   #placeOf(query: Query, scan: SourceId | null): number {
@@ -281,10 +272,10 @@ class GuardPass {
     });
     const all = (list: readonly Expr[]): readonly Expr[] => mapped(list, this.#deep);
     // Postgres itself moves such a condition below the groups; above them it cannot test rows.
-    const asks = (c: Expr): boolean => this.#guards.conditions.has(c) && query.groupBy.length > 0;
+    const isGuarded = (c: Expr): boolean => this.#guards.conditions.has(c) && query.groupBy.length > 0;
     // A key that a grouping set leaves out is NULL above the groups, and not below.
     const moves = (c: Expr): boolean =>
-      asks(c) && query.groupingSets === null && !someExpr(c, (e) => queryOf(e) !== null);
+      isGuarded(c) && query.groupingSets === null && !someExpr(c, (e) => queryOf(e) !== null);
     const where = [...query.where, ...query.having.filter(moves)];
     const stays = query.having.some(moves)
       ? Object.freeze(query.having.filter((c) => !moves(c)))
@@ -295,7 +286,9 @@ class GuardPass {
       from: query.from === null ? null : this.#from(query.from),
       where: mapped(where.length === query.where.length ? query.where : where, (c) => this.#condition(c)),
       groupBy: keys.length === 0 ? all(query.groupBy) : Object.freeze([...all(query.groupBy), ...keys]),
-      having: mapped(stays, (c) => (asks(c) ? this.#asking(this.#deep(c), OF_A_GROUP) : this.#condition(c))),
+      having: mapped(stays, (c) =>
+        isGuarded(c) ? this.#guard(this.#deep(c), TRUE_PER_GROUP) : this.#condition(c),
+      ),
       outputs: this.#outputs(query.outputs, carried),
       distinctOn: all(query.distinctOn),
       orderBy: mapSort(query.orderBy, this.#deep),
@@ -358,16 +351,14 @@ class GuardPass {
       case 'recursion':
       case 'runtime':
         return item;
-      default: {
-        const unknown: never = item;
-        throw new InternalError(`unexpected FROM item ${String(unknown)}`);
-      }
+      default:
+        return assertNever(item);
     }
   }
 
   #scan(scan: GovernedScan): GovernedScan {
     if (scan.filter === null) return scan;
-    const shown = this.#saying.has(scan.id) ? [shownColumn(scan.filter)] : [];
+    const shown = this.#statingScans.has(scan.id) ? [shownColumn(scan.filter)] : [];
     return changed(scan, {
       columns: shown.length === 0 ? scan.columns : Object.freeze([...scan.columns, ...shown]),
       fenced: this.#guards.fenced,
@@ -377,26 +368,11 @@ class GuardPass {
 
 /** A column that is true if `filter` accepts the row, else false, also where the filter is NULL. */
 function shownColumn(filter: Expr): GovernedColumn {
-  const expr: Expr = Object.freeze({
-    kind: 'truth_test',
-    arg: filter,
-    test: 'true',
-    negated: false,
-    type: 'bool',
-  });
-  return Object.freeze({ name: SHOWN, type: 'bool', expr, masked: 'none' });
+  return Object.freeze({ name: SHOWN, type: 'bool', expr: truthTest(filter, 'true', false), masked: 'none' });
 }
 
-const FALSE: Expr = Object.freeze({ kind: 'boolean', value: false, type: 'bool' });
 /** Always true, but has aggregates: they keep a guarded condition above the groups, whose rows are all shown. */
-const OF_A_GROUP: Expr = comparison('>=', count([], false, null), count([], false, null));
-const TRUE: Expr = Object.freeze({ kind: 'boolean', value: true, type: 'bool' });
-
-function allOf(args: readonly Expr[]): Expr {
-  const [only] = args;
-  if (only !== undefined && args.length === 1) return only;
-  return Object.freeze({ kind: 'and', args: Object.freeze([...args]), type: 'bool' });
-}
+const TRUE_PER_GROUP: Expr = comparison('>=', count([], false, null), count([], false, null));
 
 function hasOuterJoin(item: FromItem | null): boolean {
   return (

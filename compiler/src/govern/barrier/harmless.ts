@@ -1,4 +1,5 @@
 import type { LiteralSlots } from '../../bind/index.js';
+import { assertNever } from '../../errors/errors.js';
 import type {
   Aggregate,
   Cast,
@@ -31,30 +32,30 @@ export interface HarmlessContext {
  * a row holds, or that it exists. Decided by a list of operations proved not to fail, each entry with its reason;
  * `test/proof/oracle/harmless.test.ts` tries the extremes of every type on each.
  */
-export function isHarmless(expr: Expr, grounds: HarmlessContext): boolean {
-  return isListed(expr, grounds) || cannotFail(expr, grounds.literals);
+export function isHarmless(expr: Expr, context: HarmlessContext): boolean {
+  return isListed(expr, context) || cannotFail(expr, context.literals);
 }
 
-function isListed(expr: Expr, grounds: HarmlessContext): boolean {
-  if (expr.kind === 'column') return grounds.column(expr);
-  if (expr.kind === 'aggregate' || expr.kind === 'window') return grounds.call(expr);
-  if (!isHarmlessNode(expr, grounds.literals) && !grounds.node(expr)) return false;
+function isListed(expr: Expr, context: HarmlessContext): boolean {
+  if (expr.kind === 'column') return context.column(expr);
+  if (expr.kind === 'aggregate' || expr.kind === 'window') return context.call(expr);
+  if (!isHarmlessNode(expr, context.literals) && !context.node(expr)) return false;
   const inner = queryOf(expr);
-  if (inner !== null && !isHarmlessQuery(inner, grounds)) return false;
-  return childrenOf(expr).every((e) => isHarmless(e, grounds));
+  if (inner !== null && !isHarmlessQuery(inner, context)) return false;
+  return childrenOf(expr).every((e) => isHarmless(e, context));
 }
 
 /** True if nothing that is evaluated in `query`, at any depth, can fail. LIMIT can, unless it is a count. */
-export function isHarmlessQuery(query: Query, grounds: HarmlessContext): boolean {
-  const known = grounds.queries.get(query);
+export function isHarmlessQuery(query: Query, context: HarmlessContext): boolean {
+  const known = context.queries.get(query);
   if (known !== undefined) return known;
-  const within: HarmlessContext = { ...grounds, call: (c) => isHarmlessCall(c, within), node: () => false };
+  const within: HarmlessContext = { ...context, call: (c) => isHarmlessCall(c, within), node: () => false };
   const found =
     (query.kind === 'values' ||
-      (isCount(query.limit, grounds.literals) && isCount(query.offset, grounds.literals))) &&
+      (isCount(query.limit, context.literals) && isCount(query.offset, context.literals))) &&
     exprsOf(query).every((e) => isHarmless(e, within)) &&
-    operandsOf(query).every((q) => q !== null && isHarmlessQuery(q, grounds));
-  grounds.queries.set(query, found);
+    operandsOf(query).every((q) => q !== null && isHarmlessQuery(q, context));
+  context.queries.set(query, found);
   return found;
 }
 
@@ -72,10 +73,8 @@ function operandsOf(query: Query): readonly (Query | null)[] {
           l.kind === 'derived' ? [l.query] : l.kind === 'spine' || l.kind === 'rows' ? [null] : [],
         ),
       ];
-    default: {
-      const unknown: never = query;
-      return unknown;
-    }
+    default:
+      return assertNever(query);
   }
 }
 
@@ -84,11 +83,11 @@ function tablesOf(tables: readonly CommonTable[]): readonly (Query | null)[] {
 }
 
 /** True for calls that count or compare; a sum may overflow. */
-function isHarmlessCall(call: Aggregate | WindowCall, grounds: HarmlessContext): boolean {
+function isHarmlessCall(call: Aggregate | WindowCall, context: HarmlessContext): boolean {
   return (
     call.kind === 'aggregate' &&
     COUNTING.has(call.definition.name) &&
-    childrenOf(call).every((e) => isHarmless(e, grounds))
+    childrenOf(call).every((e) => isHarmless(e, context))
   );
 }
 
@@ -251,10 +250,8 @@ function isHarmlessNode(e: Expr, literals: LiteralSlots): boolean {
     case 'stored_vector':
     case 'attribute_match':
       return false;
-    default: {
-      const unknown: never = e;
-      return unknown;
-    }
+    default:
+      return assertNever(e);
   }
 }
 

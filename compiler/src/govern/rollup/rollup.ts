@@ -2,13 +2,13 @@ import { type Access, grantsOn, type RelationAccess, showsRows } from '../../acc
 import type { BoundPlan } from '../../bind/index.js';
 import { type Catalog, type Column, columnOf, type Relation, type Rollup } from '../../catalog/catalog.js';
 import type { EntityScan, Query, Select } from '../../plan/plan.js';
-import { allQueries, changed, leavesOf, mapQuery, nestingIn, visitExpr } from '../../plan/walk.js';
+import { allLeaves, allQueries, changed, mapQuery, nestingIn, nodesIn } from '../../plan/walk.js';
 import { columnRule } from '../mask.js';
 import type { GovernedSlots } from '../slots.js';
 import { ROLLUP_ROWS, ROLLUP_TIME, RolledBlock, type RollupFault } from './rolled-block.js';
 
 /** A rollup of an entity that a query reads, and the reason why it does not answer the query. */
-export interface PassedRollup {
+export interface UnusedRollup {
   readonly name: string;
   readonly why: RollupFault;
 }
@@ -24,7 +24,7 @@ interface RollupQuestion {
 /** The rollup that answers a question, and those that do not. */
 export interface RollupChoice {
   readonly rolled: RollupQuestion | null;
-  readonly passed: readonly PassedRollup[];
+  readonly passed: readonly UnusedRollup[];
 }
 
 const NO_CHOICE: RollupChoice = Object.freeze({ rolled: null, passed: Object.freeze([]) });
@@ -45,14 +45,12 @@ export function chooseRollup(
 ): RollupChoice {
   const { rollups = [] } = catalog;
   if (rollups.length === 0) return NO_CHOICE;
-  const scans = allQueries(plan.query).flatMap((q) =>
-    q.kind === 'select' ? leavesOf(q.from).filter((l) => l.kind === 'entity') : [],
-  );
+  const scans = allLeaves(plan.query).filter((l) => l.kind === 'entity');
   const read = new Set(scans.map((s) => s.relation.name));
   const candidates = rollups
     .filter((r) => read.has(r.entity))
     .sort((a, b) => a.dimensions.length - b.dimensions.length);
-  const passed: PassedRollup[] = [];
+  const passed: UnusedRollup[] = [];
   let rolled: RollupQuestion | null = null;
   for (const rollup of candidates) {
     if (rolled !== null) break;
@@ -96,31 +94,26 @@ function overRollup(
   if (rolled.fault !== null) return rolled.fault;
   const isClear = (name: string): boolean => columnRule(relation, name, granted).masked === 'none';
   if (![...rolled.clear].every(isClear)) return 'a column that is aggregated is masked';
-  const stands = standIn(rollup, relation, dimensions);
+  const rolledRelation = rollupRelation(rollup, relation, dimensions);
   const from: EntityScan = Object.freeze({
     kind: 'entity',
     id: scan.id,
-    relation: stands,
+    relation: rolledRelation,
     columns: Object.freeze([...rolled.used]),
   });
   const over = changed(rewritten, { from });
   const query = mapQuery(plan.query, { query: (q) => (q === block ? over : q) });
-  return Object.freeze({ rollup, query, access: withOwnColumns(access, relation, granted, stands) });
+  return Object.freeze({ rollup, query, access: withOwnColumns(access, relation, granted, rolledRelation) });
 }
 
 /** True if some grant's filter reads a column of the table that is not in `physical`. */
 function readsBeyond({ grants }: RelationAccess, physical: ReadonlySet<string>): boolean {
-  let beyond = false;
-  for (const { filter } of grants)
-    if (filter !== null)
-      visitExpr(filter, (e) => {
-        if (e.kind === 'base' && !physical.has(e.column)) beyond = true;
-      });
-  return beyond;
+  const filters = grants.flatMap(({ filter }) => filter ?? []);
+  return nodesIn(filters, 'base').some((e) => !physical.has(e.column));
 }
 
 /** The rollup's table as a relation: the entity's dimensions and the rollup's own columns. */
-function standIn(rollup: Rollup, relation: Relation, dimensions: readonly Column[]): Relation {
+function rollupRelation(rollup: Rollup, relation: Relation, dimensions: readonly Column[]): Relation {
   const own = ownColumns(rollup).map(
     ({ name, type }): Column =>
       Object.freeze({
@@ -160,9 +153,9 @@ function withOwnColumns(
   access: Access,
   relation: Relation,
   granted: RelationAccess,
-  stands: Relation,
+  rolledRelation: Relation,
 ): Access {
-  const own = stands.columns.flatMap((c) => (columnOf(relation, c.name) === null ? [c.name] : []));
+  const own = rolledRelation.columns.flatMap((c) => (columnOf(relation, c.name) === null ? [c.name] : []));
   const grants = granted.grants.map((g) => Object.freeze({ ...g, columns: new Set([...g.columns, ...own]) }));
   const relations = new Map(access.relations);
   relations.set(relation.name, Object.freeze({ ...granted, grants: Object.freeze(grants) }));

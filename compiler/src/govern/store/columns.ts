@@ -37,7 +37,7 @@ export const TERMS: GovernedColumn = Object.freeze({
  * True if arrays of words overlap. Over arrays that the gateway makes, this and HOLDS can neither fail nor leak,
  * whatever `pg_proc` says of arrays in general.
  */
-export const SHARES: OperatorDefinition = Object.freeze({
+export const WORDS_OVERLAP: OperatorDefinition = Object.freeze({
   name: '&&',
   left: 'int4[]',
   right: 'int4[]',
@@ -45,7 +45,7 @@ export const SHARES: OperatorDefinition = Object.freeze({
   leakproof: true,
 });
 /** True if the left array of words contains the right one. */
-export const HOLDS: OperatorDefinition = Object.freeze({ ...SHARES, name: '@>' });
+export const WORDS_CONTAIN: OperatorDefinition = Object.freeze({ ...WORDS_OVERLAP, name: '@>' });
 
 /** The column of BM25 weights. */
 export const LEXICAL_VECTOR = 'lex';

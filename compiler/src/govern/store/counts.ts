@@ -1,7 +1,7 @@
 import { accessTo, filtersOf } from '../../access/access.js';
 import type { FacetVersion, Relation } from '../../catalog/catalog.js';
 import { requireOperator } from '../../functions/index.js';
-import { columnRef, operationNode, selectOf } from '../../plan/nodes.js';
+import { caseNode, columnRef, equalsAny, operationNode, selectOf } from '../../plan/nodes.js';
 import type {
   ColumnRef,
   CommonTable,
@@ -14,10 +14,9 @@ import type {
 } from '../../plan/plan.js';
 import type { GovernedPlan, GovernedStore } from '../governed-plan.js';
 import { count } from '../minimum.js';
-import type { Passages } from '../passages.js';
-import { HOLDS, SHARES, TERMS, wordsTable } from './columns.js';
-import { storePlan } from './plan.js';
-import { besideStore, SOURCES_BESIDE, type StoreView, scanStore, visiblePassages } from './scan.js';
+import { TERMS, WORDS_CONTAIN, WORDS_OVERLAP, wordsTable } from './columns.js';
+import type { Passages } from './scan.js';
+import { SOURCE_OFFSETS, type StoreView, scanStore, secondView, storePlan, visiblePassages } from './scan.js';
 import { isTimeless, SNAPSHOT } from './snapshot.js';
 
 /** Number of visible passages, counted up to slot `limit`. */
@@ -30,7 +29,7 @@ export function countUpToLimit(view: StoreView, table: Relation): GovernedPlan {
     outputs: [{ name: facet.entityKey, expr: read.ref(facet.entityKey) }],
     limit: view.slots.given('limit', 'int8'),
   });
-  const from = { kind: 'derived', id: source + SOURCES_BESIDE.some, query: some } as const;
+  const from = { kind: 'derived', id: source + SOURCE_OFFSETS.some, query: some } as const;
   return storePlan(view, counting({ from, where: [] }));
 }
 
@@ -43,7 +42,7 @@ export function countPlans(view: StoreView, version: FacetVersion): NonNullable<
     scan.filter === null &&
     request.filters.length === 0 &&
     filtersOf(accessTo(entity, access).grants) === null;
-  const beside = besideStore(view);
+  const beside = secondView(view);
   const ofWords = (documents: boolean): GovernedPlan =>
     isWhole ? lookedUp(beside, version, all, documents) : amongFound(beside, all, documents);
   return Object.freeze({ whole: ofWords(true), ofWords: ofWords(false), timeless: isTimeless(all) });
@@ -58,12 +57,12 @@ export function countPlans(view: StoreView, version: FacetVersion): NonNullable<
 function lookedUp(view: StoreView, version: FacetVersion, all: Select, documents: boolean): GovernedPlan {
   const { facet, source } = view.request;
   const read = visiblePassages(view, scanStore(view, [facet.entityKey], [TERMS], []));
-  const term = columnRef(source + SOURCES_BESIDE.word, 'term', 'int4[]');
-  const holds = operationNode(HOLDS, read.ref(TERMS.name), term);
+  const term = columnRef(source + SOURCE_OFFSETS.word, 'term', 'int4[]');
+  const holds = operationNode(WORDS_CONTAIN, read.ref(TERMS.name), term);
   const looked = counting({ from: read.from, where: [...read.where, holds] });
   const zero = view.slots.literal('0', 'int4');
   const seen = (place: number): Expr => {
-    const id = source + SOURCES_BESIDE.common + place;
+    const id = source + SOURCE_OFFSETS.common + place;
     const query = selectOf({
       from: { kind: 'cte', id, table: BESIDE },
       outputs: [{ name: 'count', expr: columnRef(id, 'c1', 'int8') }],
@@ -81,12 +80,7 @@ function lookedUp(view: StoreView, version: FacetVersion, all: Select, documents
     args: [indexed(view, version, wordOf(source), 2), view.slots.literal('0', 'int8')],
     type: 'int8',
   };
-  const count: Expr = {
-    kind: 'case',
-    arms: [{ when: isComplete, result: own }],
-    otherwise: { kind: 'scalar_query', query: looked, type: 'int8' },
-    type: 'int8',
-  };
+  const count = caseNode(isComplete, own, { kind: 'scalar_query', query: looked, type: 'int8' });
   const outputs: readonly PlanOutput[] = documents ? [{ name: 'documents', expr: seen(3) }] : [];
   return countOfWords(view, count, outputs, [{ id: BESIDE, query: all, materialized: true }]);
 }
@@ -106,7 +100,7 @@ const INDEXED: readonly GovernedColumn[] = [
  * a caller who may see each of them, and must not be read for another.
  */
 function indexed(view: StoreView, version: FacetVersion, word: Expr, place: number): Expr {
-  const id = view.request.source + SOURCES_BESIDE.indexed + place;
+  const id = view.request.source + SOURCE_OFFSETS.indexed + place;
   const scan: GovernedScan = Object.freeze({
     kind: 'governed',
     id,
@@ -129,19 +123,16 @@ function indexed(view: StoreView, version: FacetVersion, word: Expr, place: numb
 /** Finds the passages with any word of slot `terms` once, by the most selective filter, and counts in these. */
 function amongFound(view: StoreView, all: Select, documents: boolean): GovernedPlan {
   const { facet, source } = view.request;
-  const any = operationNode(SHARES, TERMS.expr, view.slots.given('terms', 'int4[]'));
+  const any = operationNode(WORDS_OVERLAP, TERMS.expr, view.slots.given('terms', 'int4[]'));
   const read = visiblePassages(view, scanStore(view, [facet.entityKey], [TERMS], [any]));
   const terms: PlanOutput = { name: 'terms', expr: read.ref(TERMS.name) };
   const found = selectOf({ from: read.from, where: read.where, outputs: [terms] });
-  const common = source + SOURCES_BESIDE.common;
-  const holds: Expr = {
-    kind: 'quantified',
-    definition: requireOperator('=', 'int4', 'int4'),
-    quantifier: 'any',
-    arg: wordOf(source),
-    array: columnRef(common, 'c1', 'int4[]'),
-    type: 'bool',
-  };
+  const common = source + SOURCE_OFFSETS.common;
+  const holds = equalsAny(
+    requireOperator('=', 'int4', 'int4'),
+    wordOf(source),
+    columnRef(common, 'c1', 'int4[]'),
+  );
   const query = counting({ from: { kind: 'cte', id: common, table: BESIDE }, where: [holds] });
   const count: Expr = { kind: 'scalar_query', query, type: 'int8' };
   const counted: Expr = { kind: 'scalar_query', query: all, type: 'int8' };
@@ -153,7 +144,7 @@ function amongFound(view: StoreView, all: Select, documents: boolean): GovernedP
 const BESIDE = 1;
 
 function wordOf(source: SourceId): ColumnRef {
-  return columnRef(source + SOURCES_BESIDE.word, 'word', 'int4');
+  return columnRef(source + SOURCE_OFFSETS.word, 'word', 'int4');
 }
 
 /** `count` for each of the rows in slot `words`: a `word`, and as `term` an array of it. */

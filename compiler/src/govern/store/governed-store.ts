@@ -5,21 +5,21 @@ import { InternalError } from '../../errors/errors.js';
 import { requireOperator } from '../../functions/index.js';
 import { ascending, columnRef, operationNode } from '../../plan/nodes.js';
 import type { ColumnRef, Expr, GovernedColumn, GovernedScan } from '../../plan/plan.js';
-import { servedAccess, versionDue } from '../facet-version.js';
+import { servedAccess, servedVersion } from '../facet-version.js';
 import type { GovernedPlan, GovernedStore } from '../governed-plan.js';
 import { baseOf, columnRule } from '../mask.js';
 import { GovernedSlots } from '../slots.js';
 import { DERIVED, derivedTable, passageTable, stored } from './columns.js';
 import { countPlans } from './counts.js';
 import { commonWordsPlan, namedPlan, nearestPlans, passagePlan } from './passages.js';
-import { storePlan } from './plan.js';
 import {
   isAbout,
   oneOf,
-  SOURCES_BESIDE,
+  SOURCE_OFFSETS,
   type StoreRequest,
   type StoreView,
   scanStore,
+  storePlan,
   visiblePassages,
 } from './scan.js';
 
@@ -38,7 +38,7 @@ export function governedStore(
   const relation = catalog.relations.get(facet.name);
   const entity = catalog.relations.get(facet.entity);
   const allowed = rowAccess(facet.name, access);
-  const version = versionDue(facet, catalog, access);
+  const version = servedVersion(facet, catalog, access);
   if (relation === undefined || entity === undefined || allowed === undefined || version === null)
     return null;
   const shown = shownFields(relation, allowed);
@@ -129,7 +129,7 @@ function scanDerived(
   const { table, own } = derivedTable(store, version);
   return Object.freeze({
     kind: 'governed',
-    id: request.source + SOURCES_BESIDE.derived,
+    id: request.source + SOURCE_OFFSETS.derived,
     relation: Object.freeze(table),
     columns: own.map((c): GovernedColumn => {
       const { name, type } = c;

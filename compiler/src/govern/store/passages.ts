@@ -20,22 +20,22 @@ import {
   LEXICAL_VECTOR,
   MODEL_VECTOR,
   NGRAM_VECTOR,
-  SHARES,
   STORED,
   stored,
   TERMS,
+  WORDS_OVERLAP,
 } from './columns.js';
 import { countUpToLimit } from './counts.js';
-import { storePlan } from './plan.js';
 import {
-  besideStore,
   callersFilters,
   distanceTo,
   isAbout,
   oneOf,
-  SOURCES_BESIDE,
+  SOURCE_OFFSETS,
   type StoreView,
   scanStore,
+  secondView,
+  storePlan,
   visibleFlags,
   visiblePassages,
 } from './scan.js';
@@ -63,7 +63,7 @@ export function namedPlan(view: StoreView): GovernedPlan {
 /** Searches for stores with many passages: by signs of vectors, and by an approximate index. */
 export function nearestPlans(view: StoreView, version: FacetVersion): NonNullable<GovernedStore['nearest']> {
   const bits = bitsTable(view.store, version);
-  const beside = besideStore(view);
+  const beside = secondView(view);
   const signs = distanceTo(beside, '<~>', 'bit', 'bits');
   const product = distanceTo(beside, '<#>', 'vector', MODEL_VECTOR);
   // Behind a fence no index provides an order.
@@ -141,7 +141,7 @@ function candidatesOf(
 /** Candidates as a common table, the condition that a passage is one, and outputs that describe them in every row. */
 function commonCandidates({ request }: StoreView, candidates: Select) {
   const table: CommonTable = { id: CANDIDATES, query: candidates, materialized: true };
-  const first = request.source + SOURCES_BESIDE.common;
+  const first = request.source + SOURCE_OFFSETS.common;
   const read = (id: number, grouped: boolean, expr: Expr): Select =>
     selectOf({ from: { kind: 'cte', id, table: CANDIDATES }, grouped, outputs: [{ name: 'of', expr }] });
   const holds: Expr = {
@@ -236,7 +236,7 @@ function searchColumns(
 function sharesWords({ request, slots }: StoreView): readonly Expr[] {
   if (request.facet.lane !== 'lexical') return [];
   const right = slots.given('terms', 'int4[]');
-  return [operationNode(SHARES, TERMS.expr, right)];
+  return [operationNode(WORDS_OVERLAP, TERMS.expr, right)];
 }
 
 /** Keeps the first passage of each document, by `order`, with the same outputs. */
@@ -252,7 +252,7 @@ function bestOfDocuments(
     distinctOn: [document],
     orderBy: [document, ...order.map(within)].map(ascending),
   });
-  const id = request.source + SOURCES_BESIDE.documents;
+  const id = request.source + SOURCE_OFFSETS.documents;
   const outputs = found.outputs.map(({ name, expr }, i): PlanOutput => {
     return { name, expr: columnRef(id, `c${i + 1}`, expr.type) };
   });

@@ -3,22 +3,26 @@ import type { LiteralSlots } from '../../bind/index.js';
 import type { Catalog, Column, FacetStore, Relation } from '../../catalog/catalog.js';
 import { InternalError } from '../../errors/errors.js';
 import { requireOperator } from '../../functions/index.js';
-import { columnRef, selectOf } from '../../plan/nodes.js';
-import type {
-  BaseColumn,
-  ColumnRef,
-  Distance,
-  Expr,
-  GovernedColumn,
-  GovernedScan,
-  SourceId,
+import { caseNode, columnRef, equalsAny, FALSE, nullOf, selectOf, TRUE } from '../../plan/nodes.js';
+import {
+  type BaseColumn,
+  type ColumnRef,
+  type DerivedTable,
+  type Distance,
+  type Expr,
+  type FromItem,
+  type GovernedColumn,
+  type GovernedScan,
+  type PlanOutput,
+  SHOWN,
+  type SourceId,
 } from '../../plan/plan.js';
 import type { PassagePage } from '../../plan/runtime.js';
-import { mapChildren, visitExpr } from '../../plan/walk.js';
+import { mapChildren, nodesIn } from '../../plan/walk.js';
 import { type HarmlessContext, isHarmless } from '../barrier/harmless.js';
-import { RowReach } from '../barrier/reach.js';
+import { RowReach } from '../barrier/row-reach.js';
+import { type GovernedPlan, mint, type OutputColumn } from '../governed-plan.js';
 import { columnRule, maskedColumn, rowFilter, visibleColumn } from '../mask.js';
-import { type Passages, passagesOf } from '../passages.js';
 import { governScan } from '../scan.js';
 import type { GovernedSlots } from '../slots.js';
 import { ownColumn, stored } from './columns.js';
@@ -64,7 +68,7 @@ export interface StoreView {
 }
 
 /** First ids of FROM items beside the stores' own scans, far above those of a statement. */
-export const SOURCES_BESIDE = Object.freeze({
+export const SOURCE_OFFSETS = Object.freeze({
   entity: 1_000_000,
   some: 2_000_000,
   derived: 3_000_000,
@@ -78,9 +82,9 @@ export const SOURCES_BESIDE = Object.freeze({
 });
 
 /** The same store under other source ids, so that one statement can read it twice. */
-export function besideStore(view: StoreView): StoreView {
+export function secondView(view: StoreView): StoreView {
   const { source, filters } = view.request;
-  const beside = source + SOURCES_BESIDE.second;
+  const beside = source + SOURCE_OFFSETS.second;
   const moved = (e: Expr): Expr =>
     e.kind === 'column' && e.source === source
       ? columnRef(beside, e.name, e.type)
@@ -100,7 +104,7 @@ export function scanStore(
   pushed: readonly Expr[],
   table: Relation = view.store,
 ): GovernedScan {
-  const needed = new Set([...names, ...view.request.filters.flatMap(columnNames)]);
+  const needed = new Set([...names, ...nodesIn(view.request.filters, 'column').map((c) => c.name)]);
   const columns = [...needed].map((name) => columnFor(view, name));
   return Object.freeze({
     kind: 'governed',
@@ -126,7 +130,7 @@ export function visiblePassages(view: StoreView, scan: GovernedScan, where: read
     scan,
     [visible, ...where],
     callersFilters(view, scan),
-    scan.id + SOURCES_BESIDE.fenced,
+    scan.id + SOURCE_OFFSETS.fenced,
     zero,
   );
 }
@@ -137,20 +141,20 @@ export function callersFilters(
   scan: GovernedScan,
 ): { readonly harmless: readonly Expr[]; readonly others: readonly Expr[] } {
   const no = (): boolean => false;
-  const grounds: HarmlessContext = {
+  const context: HarmlessContext = {
     literals: view.literals,
     column: (ref) => {
       const column = scan.columns.find((c) => c.name === ref.name);
-      return column !== undefined && isHarmless(column.expr, grounds);
+      return column !== undefined && isHarmless(column.expr, context);
     },
     call: no,
     node: no,
     queries: new WeakMap(),
   };
   const isSafe = (e: Expr): boolean => {
-    if (e.kind !== 'in_query') return isHarmless(e, grounds);
+    if (e.kind !== 'in_query') return isHarmless(e, context);
     // Its query reads nothing of the passages.
-    return isHarmless(e.arg, grounds) && new RowReach(e.query, view.literals).isHarmlessQuery(e.query);
+    return isHarmless(e.arg, context) && new RowReach(e.query, view.literals).isHarmlessQuery(e.query);
   };
   const { filters } = view.request;
   return { harmless: filters.filter(isSafe), others: filters.filter((e) => !isSafe(e)) };
@@ -176,8 +180,7 @@ export function isAbout(view: StoreView, keys: Expr): Expr {
 
 /** `arg = ANY (array)`. */
 export function oneOf(arg: BaseColumn, array: Expr): Expr {
-  const definition = requireOperator('=', arg.type, arg.type);
-  return { kind: 'quantified', definition, quantifier: 'any', arg, array, type: 'bool' };
+  return equalsAny(requireOperator('=', arg.type, arg.type), arg, array);
 }
 
 function columnFor(view: StoreView, name: string): GovernedColumn {
@@ -186,8 +189,7 @@ function columnFor(view: StoreView, name: string): GovernedColumn {
   if (own !== null) return Object.freeze({ name, type: own.type, expr: own, masked: 'none' });
   if (shown.includes(name)) return maskedColumn(columnRule(store, name, allowed), slots);
   const type = store.columns.find((c) => c.name === name)?.type ?? 'text';
-  const nothing: Expr = { kind: 'null', type };
-  return Object.freeze({ name, type, expr: nothing, masked: 'all' });
+  return Object.freeze({ name, type, expr: nullOf(type), masked: 'all' });
 }
 
 /** A flag for each field that policy masks in some rows only: true if it may be read in this one. */
@@ -209,7 +211,7 @@ function keyColumn({ store, request }: StoreView): Column {
 function entityIsVisible(view: StoreView): Expr {
   const { facet, source } = view.request;
   const { type } = keyColumn(view);
-  const id = source + SOURCES_BESIDE.entity;
+  const id = source + SOURCE_OFFSETS.entity;
   const scan = governScan(
     { kind: 'entity', id, relation: view.entity, columns: [facet.keyOfEntity] },
     { access: accessTo(view.entity, view.access), minimum: null },
@@ -231,10 +233,99 @@ function entityIsVisible(view: StoreView): Expr {
   };
 }
 
-function columnNames(expr: Expr): readonly string[] {
-  const names: string[] = [];
-  visitExpr(expr, (e) => {
-    if (e.kind === 'column') names.push(e.name);
-  });
-  return names;
+const NO_ROLLUPS: ReadonlySet<string> = new Set();
+
+export function storePlan(
+  { request, slots, access, catalog }: StoreView,
+  parts: Parameters<typeof selectOf>[0],
+): GovernedPlan {
+  const query = selectOf(parts);
+  const grounded = slots.finish();
+  const { facet } = request;
+  const fields = {
+    form: 'retrieve' as const,
+    query,
+    runtime: [],
+    slots: grounded,
+    clientOids: [],
+    outputs: query.outputs.map(
+      (o): OutputColumn => ({
+        name: o.name,
+        type: o.expr.type,
+        form: null,
+        source: null,
+        redacted: false,
+        redactable: [],
+        passageKey: false,
+        format: null,
+      }),
+    ),
+    objects: [`osl.facets.${facet.name}`],
+    redactedColumns: [],
+    maskedColumns: [],
+    passageFields: null,
+    partialColumns: [],
+    connector: facet.connector,
+    grants: [],
+  };
+  return mint(fields, { catalog, access, joins: null, usable: NO_ROLLUPS });
+}
+
+/** The visible passages, as the rest of a statement reads them. */
+export interface Passages {
+  readonly from: FromItem;
+  readonly where: readonly Expr[];
+  readonly ref: (column: string) => ColumnRef;
+}
+
+/**
+ * The passages of `scan` that meet `where`, which decides what the caller may see, and the caller's own `filters`.
+ *
+ * A passage is hidden by the row filter of its facet or by that of its entity, and whether the entity exists is not a
+ * column of the passage, so no guard can test it. Filters that might fail therefore run behind a fence, in a separate
+ * level.
+ *
+ * @param zero the parameter 0
+ */
+function passagesOf(
+  scan: GovernedScan,
+  where: readonly Expr[],
+  filters: { readonly harmless: readonly Expr[]; readonly others: readonly Expr[] },
+  id: SourceId,
+  zero: Expr,
+): Passages {
+  const own = (name: string): ColumnRef => {
+    const column = scan.columns.find((c) => c.name === name);
+    if (column === undefined) throw new InternalError(`the store has no column ${name}`);
+    return columnRef(scan.id, name, column.type);
+  };
+  const visible = [...filters.harmless, ...where];
+  if (filters.others.length === 0) return { from: scan, where: visible, ref: own };
+
+  const shown: PlanOutput = { name: SHOWN, expr: TRUE };
+  const outputs = [...scan.columns.map(({ name }): PlanOutput => ({ name, expr: own(name) })), shown];
+  const query = selectOf({ from: scan, where: visible, outputs, offset: zero });
+  const from: DerivedTable = { kind: 'derived', id, query };
+  const ref = (name: string): ColumnRef => {
+    const index = outputs.findIndex((o) => o.name === name);
+    const output = outputs[index];
+    if (output === undefined) throw new InternalError(`the store has no column ${name}`);
+    return columnRef(id, `c${index + 1}`, output.expr.type);
+  };
+  return { from, where: filters.others.map((f) => whereShown(above(f, scan.id, ref), ref(SHOWN))), ref };
+}
+
+/** Rewrites `expr` to read the columns of the fenced level. */
+function above(expr: Expr, source: SourceId, ref: (column: string) => ColumnRef): Expr {
+  if (expr.kind === 'column') return expr.source === source ? ref(expr.name) : expr;
+  return mapChildren(
+    expr,
+    (e) => above(e, source, ref),
+    (q) => q,
+  );
+}
+
+/** A fence does not keep the planner from trying a condition on column statistics; a CASE does. */
+function whereShown(condition: Expr, shown: Expr): Expr {
+  return caseNode(shown, condition, FALSE);
 }

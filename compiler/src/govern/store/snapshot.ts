@@ -1,6 +1,6 @@
-import { castTo, selectOf } from '../../plan/nodes.js';
+import { caseNode, castTo, nullOf, selectOf } from '../../plan/nodes.js';
 import type { Expr, FunctionCall, PlanOutput, Query } from '../../plan/plan.js';
-import { allQueries, exprsOf, leavesOf, someExpr } from '../../plan/walk.js';
+import { allQueries, exprsOf, exprsOfScan, leavesOf, someExpr } from '../../plan/walk.js';
 import { stored } from './columns.js';
 
 /**
@@ -16,12 +16,11 @@ export const SNAPSHOT: PlanOutput = Object.freeze({
       outputs: [
         {
           name: 'snapshot',
-          expr: {
-            kind: 'case',
-            arms: [{ when: ofServer('pg_is_in_recovery', 'bool'), result: { kind: 'null', type: 'text' } }],
-            otherwise: castTo(ofServer('pg_current_snapshot', 'text'), 'text'),
-            type: 'text',
-          },
+          expr: caseNode(
+            ofServer('pg_is_in_recovery', 'bool'),
+            nullOf('text'),
+            castTo(ofServer('pg_current_snapshot', 'text'), 'text'),
+          ),
         },
       ],
     }),
@@ -56,11 +55,7 @@ function ofServer(name: string, type: FunctionCall['type']): FunctionCall {
 export function isTimeless(query: Query): boolean {
   return !allQueries(query).some((q) => {
     const scans = q.kind === 'select' ? leavesOf(q.from) : [];
-    const read = scans.flatMap((s) =>
-      s.kind === 'governed'
-        ? [...s.columns.map((c) => c.expr), ...s.pushed, ...(s.filter === null ? [] : [s.filter])]
-        : [],
-    );
+    const read = scans.flatMap((s) => (s.kind === 'governed' ? exprsOfScan(s) : []));
     return [...exprsOf(q), ...read].some((e) => someExpr(e, mayReadClock));
   });
 }

@@ -1,4 +1,4 @@
-import { InternalError } from '../../errors/errors.js';
+import { assertNever, InternalError } from '../../errors/errors.js';
 import {
   type ColumnRef,
   type Expr,
@@ -54,23 +54,23 @@ interface CheckedRows {
   readonly key: string;
 }
 
-const NOTHING_ASKED: CheckedRows = { rows: new Set(), key: '' };
+const NOTHING_TESTED: CheckedRows = { rows: new Set(), key: '' };
 
 interface ValueContext {
-  readonly asked: CheckedRows;
+  readonly tested: CheckedRows;
   /** True for a condition or a part of one, whose selectivity the planner estimates. */
   readonly estimated: boolean;
   /** True if aggregates are evaluated in the same place, not below. */
   readonly inside: boolean;
 }
 
-const OF_A_CONDITION: ValueContext = { asked: NOTHING_ASKED, estimated: true, inside: false };
-const OF_A_QUERY: ValueContext = { asked: NOTHING_ASKED, estimated: false, inside: true };
+const IN_CONDITION: ValueContext = { tested: NOTHING_TESTED, estimated: true, inside: false };
+const IN_QUERY: ValueContext = { tested: NOTHING_TESTED, estimated: false, inside: true };
 
 /** A value that can fail, and the rows that a CASE around it tests. */
 interface FailingValue {
   readonly kind: Expr['kind'];
-  readonly asked: CheckedRows;
+  readonly tested: CheckedRows;
   /** True if the planner may try it on the values of its statistics. */
   readonly tried: boolean;
 }
@@ -104,7 +104,7 @@ class BarrierCheck {
   /** Numbers of the queries around the current one that are grouped before it runs, so that their rows are shown. */
   readonly #settled = new Set<number>();
   readonly #reliances: ProofDependency[] = [];
-  readonly #rely = (r: ProofDependency): void => {
+  readonly #record = (r: ProofDependency): void => {
     this.#reliances.push(r);
   };
   /** True if some scan hides rows; `#open`: true if one of these is not fenced. */
@@ -115,7 +115,7 @@ class BarrierCheck {
   constructor(root: Query, slots: readonly Slot[]) {
     this.#root = root;
     this.#slots = slots;
-    this.#know(root);
+    this.#index(root);
   }
 
   checked(): readonly ProofDependency[] {
@@ -138,7 +138,7 @@ class BarrierCheck {
 
   // -------------------------------------------------------------- index of the statement
 
-  #know(query: Query): void {
+  #index(query: Query): void {
     const first = this.#queries++;
     const items = query.kind === 'select' ? itemsOf(query.from) : NOTHING;
     this.#items.set(query, items);
@@ -146,15 +146,15 @@ class BarrierCheck {
     // Before the queries inside, which may read these tables.
     if (query.kind !== 'values')
       for (const t of query.with) this.#tables.set(t.id, t.recursive === true ? null : t.query);
-    for (const q of partsOf(query)) this.#know(q);
-    for (const leaf of items) this.#knowItem(leaf);
+    for (const q of partsOf(query)) this.#index(q);
+    for (const leaf of items) this.#indexItem(leaf);
     const inside = query.kind === 'values' ? NOTHING : queriesInAll(valuesOf(query));
     if (inside.length > 0) this.#inside.set(query, inside);
-    for (const inner of inside) this.#know(inner);
+    for (const inner of inside) this.#index(inner);
     this.#spans.set(query, { first, next: this.#queries });
   }
 
-  #knowItem(leaf: FromLeaf): void {
+  #indexItem(leaf: FromLeaf): void {
     switch (leaf.kind) {
       case 'governed':
         this.#behind.set(leaf.id, { kind: 'scan', scan: leaf });
@@ -179,10 +179,8 @@ class BarrierCheck {
         break;
       case 'entity':
         throw new InternalError('a scan is not governed');
-      default: {
-        const unknown: never = leaf;
-        throw new InternalError(`unexpected FROM item ${String(unknown)}`);
-      }
+      default:
+        assertNever(leaf);
     }
   }
 
@@ -251,7 +249,7 @@ class BarrierCheck {
     const exposed = this.#exposedTo(condition);
     if (exposed.length === 0) return;
     const failures = new Failures();
-    this.#value(condition, OF_A_CONDITION, failures);
+    this.#value(condition, IN_CONDITION, failures);
     for (const failure of failures.all()) this.#judge(failure, exposed);
   }
 
@@ -264,8 +262,8 @@ class BarrierCheck {
     return [...rows].filter((row) => !this.#settled.has(this.#homes.get(idsOf(row)[0]) ?? -1));
   }
 
-  #judge({ kind, asked, tried }: FailingValue, exposed: readonly ScanRow[]): void {
-    const open = exposed.filter((r) => !asked.rows.has(r));
+  #judge({ kind, tested, tried }: FailingValue, exposed: readonly ScanRow[]): void {
+    const open = exposed.filter((r) => !tested.rows.has(r));
     if (open.some((r) => !this.#isFenced(r)))
       throw new InternalError(`a ${kind} can fail on rows that are hidden`);
     if (open.length > 0 && tried)
@@ -279,11 +277,11 @@ class BarrierCheck {
     if (e.kind === 'aggregate' || e.kind === 'window') {
       if (!place.inside) return;
     }
-    const asked = this.#askedBy(e);
-    if (asked !== null && e.kind === 'case') {
+    const tested = this.#testedBy(e);
+    if (tested !== null && e.kind === 'case') {
       const [arm] = e.arms;
       if (arm !== undefined)
-        this.#value(arm.result, { ...place, asked: both(place.asked, asked), estimated: false }, found);
+        this.#value(arm.result, { ...place, tested: both(place.tested, tested), estimated: false }, found);
       this.#value(e.otherwise, place, found);
       return;
     }
@@ -291,13 +289,13 @@ class BarrierCheck {
       if (!this.#isSoundColumn(e)) found.add(e, place);
       return;
     }
-    if (isFixed(e, this.#slots, this.#rely)) return;
+    if (isFixed(e, this.#slots, this.#record)) return;
     if (!this.#isTotal(e)) found.add(e, place);
     const estimated =
       place.estimated && (e.kind === 'and' || e.kind === 'or' || e.kind === 'not' || e.kind === 'truth_test');
     const inner = estimated === place.estimated ? place : { ...place, estimated };
     for (const child of below(e)) this.#value(child, inner, found);
-    for (const q of ownQueries(e)) found.addAll(this.#failuresIn(q), place.asked);
+    for (const q of ownQueries(e)) found.addAll(this.#failuresIn(q), place.tested);
   }
 
   /** The values that can fail in a query inside a condition, which runs for each row that reaches it. */
@@ -305,10 +303,10 @@ class BarrierCheck {
     const known = this.#failures.get(query);
     if (known !== undefined) return known;
     const found = new Failures();
-    if (picks(query, this.#slots, this.#rely)) found.add(TRUE, OF_A_QUERY);
-    for (const e of valuesOf(query)) this.#value(e, OF_A_QUERY, found);
-    for (const part of partsOf(query)) found.addAll(this.#failuresIn(part), NOTHING_ASKED);
-    if (this.#mayMakeRows(query)) found.add(TRUE, OF_A_QUERY);
+    if (picks(query, this.#slots, this.#record)) found.add(TRUE, IN_QUERY);
+    for (const e of valuesOf(query)) this.#value(e, IN_QUERY, found);
+    for (const part of partsOf(query)) found.addAll(this.#failuresIn(part), NOTHING_TESTED);
+    if (this.#mayMakeRows(query)) found.add(TRUE, IN_QUERY);
     const all = found.all();
     this.#failures.set(query, all);
     return all;
@@ -318,7 +316,7 @@ class BarrierCheck {
   #isSound(e: Expr, inside: boolean): boolean {
     if ((e.kind === 'aggregate' || e.kind === 'window') && !inside) return true;
     if (e.kind === 'column') return this.#isSoundColumn(e);
-    if (isFixed(e, this.#slots, this.#rely)) return true;
+    if (isFixed(e, this.#slots, this.#record)) return true;
     return (
       this.#isTotal(e) &&
       ownQueries(e).every((q) => this.#isSoundQuery(q)) &&
@@ -328,14 +326,14 @@ class BarrierCheck {
 
   /** True if the node itself always yields a value: for a query in it, at most one row. */
   #isTotal(e: Expr): boolean {
-    if (e.kind !== 'scalar_query') return isTotalNode(e, this.#slots, this.#rely);
+    if (e.kind !== 'scalar_query') return isTotalNode(e, this.#slots, this.#record);
     const { query } = e;
     const aggregates = query.kind === 'select' && query.outputs.some((o) => hasAggregate(o.expr));
     if (aggregates && query.groupBy.length === 0 && query.groupingSets === null) return true;
     return (
       query.kind !== 'values' &&
       !query.withTies &&
-      isRelied(query.limit, 'at most one', this.#slots, this.#rely)
+      isRelied(query.limit, 'at most one', this.#slots, this.#record)
     );
   }
 
@@ -343,7 +341,7 @@ class BarrierCheck {
     const known = this.#soundQueries.get(query);
     if (known !== undefined) return known;
     const sound =
-      !picks(query, this.#slots, this.#rely) &&
+      !picks(query, this.#slots, this.#record) &&
       !this.#mayMakeRows(query) &&
       valuesOf(query).every((e) => this.#isSound(e, true)) &&
       partsOf(query).every((q) => this.#isSoundQuery(q));
@@ -468,25 +466,25 @@ class BarrierCheck {
   // -------------------------------------------------------------- visibility tests
 
   /** The rows that a CASE with one arm tests, if its condition is nothing but the test; else null. */
-  #askedBy(e: Expr): CheckedRows | null {
+  #testedBy(e: Expr): CheckedRows | null {
     if (e.kind !== 'case' || e.arms.length !== 1) return null;
     const [arm] = e.arms;
     if (arm === undefined) return null;
-    const asked = new Set<ScanRow>();
-    for (const question of arm.when.kind === 'and' ? arm.when.args : [arm.when]) {
-      const ref = questioned(question);
+    const tested = new Set<ScanRow>();
+    for (const test of arm.when.kind === 'and' ? arm.when.args : [arm.when]) {
+      const ref = testedColumn(test);
       const shown = ref === null ? null : this.#shownBy(ref);
       if (ref === null || shown === null) return null;
-      for (const scan of shown) asked.add(`${ref.source} ${scan}`);
+      for (const scan of shown) tested.add(`${ref.source} ${scan}`);
     }
-    return askedFor(asked);
+    return testedRows(tested);
   }
 
   /** The scans whose visibility a column states; null if it states something else. */
   #shownBy(ref: ColumnRef): ReadonlySet<SourceId> | null {
     const behind = this.#behind.get(ref.source);
     if (behind?.kind === 'scan')
-      return ref.name === SHOWN && saysShown(behind.scan) ? new Set([behind.scan.id]) : null;
+      return ref.name === SHOWN && statesShown(behind.scan) ? new Set([behind.scan.id]) : null;
     if (behind?.kind !== 'query') return null;
     return this.#shownAt(behind.query, placeOf(ref));
   }
@@ -506,20 +504,18 @@ class BarrierCheck {
         });
       case 'select':
         return this.#shown.of(query, place, () => this.#shownInLevel(query, query.outputs[place]?.expr));
-      default: {
-        const unknown: never = query;
-        throw new InternalError(`unexpected query ${String(unknown)}`);
-      }
+      default:
+        return assertNever(query);
     }
   }
 
   /** A scan's rows are shown if every FROM item that passes them on says so. */
-  #shownInLevel(query: Select, said: Expr | undefined): ReadonlySet<SourceId> | null {
-    if (said === undefined) return null;
+  #shownInLevel(query: Select, stated: Expr | undefined): ReadonlySet<SourceId> | null {
+    if (stated === undefined) return null;
     const says = new Map<SourceId, Set<SourceId>>();
-    for (const part of said.kind === 'and' ? said.args : [said]) {
+    for (const part of stated.kind === 'and' ? stated.args : [stated]) {
       if (isTrue(part)) continue;
-      const ref = questioned(part);
+      const ref = testedColumn(part);
       const shown = ref === null ? null : this.#shownBy(ref);
       if (ref === null || shown === null) return null;
       const all = says.get(ref.source) ?? new Set();
@@ -608,13 +604,13 @@ class QueryMemo<T> {
 class Failures {
   readonly #found = new Map<string, FailingValue>();
 
-  add(e: Expr, { asked, estimated }: ValueContext): void {
-    this.#note({ kind: e.kind, asked, tried: estimated && isTried(e) });
+  add(e: Expr, { tested, estimated }: ValueContext): void {
+    this.#note({ kind: e.kind, tested, tried: estimated && isTried(e) });
   }
 
-  /** Adds the failures of a query inside a value; `asked`: rows that a CASE around it tests. */
-  addAll(failures: readonly FailingValue[], asked: CheckedRows): void {
-    for (const f of failures) this.#note(asked.key === '' ? f : { ...f, asked: both(asked, f.asked) });
+  /** Adds the failures of a query inside a value; `tested`: rows that a CASE around it tests. */
+  addAll(failures: readonly FailingValue[], tested: CheckedRows): void {
+    for (const f of failures) this.#note(tested.key === '' ? f : { ...f, tested: both(tested, f.tested) });
   }
 
   all(): readonly FailingValue[] {
@@ -622,18 +618,18 @@ class Failures {
   }
 
   #note(failure: FailingValue): void {
-    const key = failure.tried ? `${failure.asked.key}!` : failure.asked.key;
+    const key = failure.tried ? `${failure.tested.key}!` : failure.tested.key;
     if (!this.#found.has(key)) this.#found.set(key, failure);
   }
 }
 
-function askedFor(rows: ScanRows): CheckedRows {
+function testedRows(rows: ScanRows): CheckedRows {
   return { rows, key: [...rows].sort().join() };
 }
 
 function both(one: CheckedRows, other: CheckedRows): CheckedRows {
   if (one.key === '' || one.key === other.key) return other;
-  return other.key === '' ? one : askedFor(new Set([...one.rows, ...other.rows]));
+  return other.key === '' ? one : testedRows(new Set([...one.rows, ...other.rows]));
 }
 
 // ---------------------------------------------------------------- groups under a minimum
@@ -716,9 +712,11 @@ function isRelied(
 }
 
 /** True if the scan's column `SHOWN` is exactly its row filter, with NULL as false. */
-function saysShown(scan: GovernedScan): boolean {
-  const said = columnOf(scan, SHOWN);
-  return said.kind === 'truth_test' && said.test === 'true' && !said.negated && said.arg === scan.filter;
+function statesShown(scan: GovernedScan): boolean {
+  const stated = columnOf(scan, SHOWN);
+  return (
+    stated.kind === 'truth_test' && stated.test === 'true' && !stated.negated && stated.arg === scan.filter
+  );
 }
 
 function columnOf(scan: GovernedScan, name: string): Expr {
@@ -728,10 +726,10 @@ function columnOf(scan: GovernedScan, name: string): Expr {
 }
 
 /** The column of a visibility test, also in the form in which the NULL row of an outer join counts as shown. */
-function questioned(e: Expr): ColumnRef | null {
+function testedColumn(e: Expr): ColumnRef | null {
   if (e.kind === 'column') return e;
-  const asks = e.kind === 'truth_test' && e.test === 'false' && e.negated;
-  return asks && e.arg.kind === 'column' ? e.arg : null;
+  const isTest = e.kind === 'truth_test' && e.test === 'false' && e.negated;
+  return isTest && e.arg.kind === 'column' ? e.arg : null;
 }
 
 function isTrue(e: Expr | undefined): boolean {
@@ -879,10 +877,8 @@ function below(e: Expr): readonly Expr[] {
       const parts = e.kind === 'window' ? e.partitionBy : NOTHING;
       return [...e.args, ...(e.filter === null ? NOTHING : [e.filter]), ...sortedIn(e.orderBy), ...parts];
     }
-    default: {
-      const unknown: never = e;
-      throw new InternalError(`unexpected value ${String(unknown)}`);
-    }
+    default:
+      return assertNever(e);
   }
 }
 

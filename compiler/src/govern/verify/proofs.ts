@@ -1,3 +1,4 @@
+import { assertNever } from '../../errors/errors.js';
 import type { Expr, Slot } from '../../plan/plan.js';
 import { elementOf, isArray, type TypeName } from '../../types/types.js';
 
@@ -50,10 +51,8 @@ export function upholds({ slot, as }: ProofDependency, slots: readonly Slot[]): 
       return isWithin(found.value, 0, 999_999_999);
     case 'at most one':
       return isWithin(found.value, 0, 1);
-    default: {
-      const unknown: never = as;
-      return unknown;
-    }
+    default:
+      return assertNever(as);
   }
 }
 
@@ -159,10 +158,8 @@ export function isTotalNode(e: Expr, slots: readonly Slot[], rely: (r: ProofDepe
     case 'scalar_query':
     case 'attribute_match':
       return false;
-    default: {
-      const unknown: never = e;
-      return unknown;
-    }
+    default:
+      return assertNever(e);
   }
 }
 

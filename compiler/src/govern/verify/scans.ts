@@ -28,7 +28,7 @@ import {
   type Slot,
 } from '../../plan/plan.js';
 import { allQueries, childrenOf, leavesOf, mapChildren } from '../../plan/walk.js';
-import { servedAccess, versionDue } from '../facet-version.js';
+import { servedAccess, servedVersion } from '../facet-version.js';
 import {
   clearColumn,
   columnRule,
@@ -241,7 +241,7 @@ class ScanCheck {
     const facet = this.#catalog.facets.get(relation.name);
     const legs = facet === undefined ? [] : [facet, facet.lexicalLeg].filter((f) => f !== undefined);
     for (const leg of legs) {
-      const version = versionDue(leg, this.#catalog, this.#access);
+      const version = servedVersion(leg, this.#catalog, this.#access);
       if (version === null || leg.schema !== relation.schema) continue;
       const tables = [version.table, version.bits, version.words, version.derivedTable];
       if (tables.includes(relation.table)) return { facet: leg, version };

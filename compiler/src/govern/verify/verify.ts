@@ -1,6 +1,6 @@
 import type { Access } from '../../access/access.js';
 import type { Catalog, Joins, Relation } from '../../catalog/catalog.js';
-import { InternalError } from '../../errors/errors.js';
+import { assertNever, InternalError } from '../../errors/errors.js';
 import { findUnsealedJoin } from '../../plan/join-rule.js';
 import { equatesColumns, type KeyEquality, type NullSafeEquality } from '../../plan/key-equality.js';
 import type {
@@ -45,7 +45,7 @@ export function verify(
 /** Verifies the caller's joins by the join rule; the compiler's own must link rows by keys, or by earlier groups. */
 function verifyJoins(root: Query, joins: Joins | null): void {
   for (const query of allQueries(root)) if (query.kind === 'select') verifyMade(query.from);
-  const found = joins === null ? null : findUnsealedJoin(root, joins, isKeyOf, unasked);
+  const found = joins === null ? null : findUnsealedJoin(root, joins, isKeyOf, withoutGuard);
   if (found !== null) throw new InternalError(`a join on no sealed key: ${found.kind}`);
 }
 
@@ -58,7 +58,7 @@ function verifyMade(from: FromItem | null): void {
     const right = sideOf(item.right, left.next);
     const computed = left.computed && right.computed;
     const links = (e: Expr): boolean => equatesColumns(e) && crosses(e, left, right);
-    if (item.made === true && !computed && !item.on.map(unasked).some(links))
+    if (item.made === true && !computed && !item.on.map(withoutGuard).some(links))
       throw new InternalError('a join that the compiler made links no rows');
     return { first, next: right.next, places, computed };
   };
@@ -80,10 +80,11 @@ function isKeyOf({ relation }: EntityScan | GovernedScan, name: string): boolean
 }
 
 /** A condition without the guard that tests whether its rows are shown. */
-function unasked(e: Expr): Expr {
+function withoutGuard(e: Expr): Expr {
   const [arm, ...more] = e.kind === 'case' ? e.arms : [];
-  const asks = e.kind === 'case' && e.otherwise.kind === 'boolean' && !e.otherwise.value && more.length === 0;
-  return asks && arm !== undefined ? arm.result : e;
+  const isGuard =
+    e.kind === 'case' && e.otherwise.kind === 'boolean' && !e.otherwise.value && more.length === 0;
+  return isGuard && arm !== undefined ? arm.result : e;
 }
 
 function crosses(e: KeyEquality | NullSafeEquality, left: JoinedLeaves, right: JoinedLeaves): boolean {
@@ -156,10 +157,8 @@ function verifyLeaf(
       return new Set([...leaf.columns, ...(leaf.numbered ? ['number'] : [])].map((_, i) => `c${i + 1}`));
     case 'runtime':
       return new Set(leaf.columns.map((c) => c.name));
-    default: {
-      const unknown: never = leaf;
-      throw new InternalError(`unexpected FROM item ${String(unknown)}`);
-    }
+    default:
+      return assertNever(leaf);
   }
 }
 

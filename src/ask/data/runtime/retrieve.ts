@@ -6,7 +6,7 @@ import {
   type Position,
   queryError,
   type Retrieval,
-  wantedRows,
+  rowBounds,
 } from 'osl-compiler';
 import { stopError } from '../../../engine/index.js';
 import type { OperatorCall, StoredPassage } from '../content-plane.js';
@@ -110,7 +110,7 @@ function callOf(
 
 /** Number of passages that can appear in the answer, so that a model need not process the others. */
 function passagesWanted({ source }: Retrieval, input: RuntimeInput): number {
-  const rows = wantedRows(input.plan.query, source);
+  const rows = rowBounds(input.plan.query, source);
   if (rows === null) return Number.POSITIVE_INFINITY;
   const offset = rows.offset === null ? null : textValue(rows.offset, input);
   const wanted = wholeNumber(textValue(rows.limit, input)) + wholeNumber(offset ?? '0');

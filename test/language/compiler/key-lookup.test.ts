@@ -4,7 +4,7 @@ import {
   bindPredicate,
   compile,
   forChain,
-  isKeyLookUp,
+  isKeyLookup,
   ready,
 } from 'osl-compiler';
 import t from 'tap';
@@ -21,7 +21,7 @@ function callerNamed(name: string): { readonly access: Access } {
 }
 
 function isKeyed(text: string, caller = 'owner'): boolean {
-  return isKeyLookUp(compile(text, { ...CATALOG, joins: 'any' }, callerNamed(caller).access).query);
+  return isKeyLookup(compile(text, { ...CATALOG, joins: 'any' }, callerNamed(caller).access).query);
 }
 
 const PRODUCT = "p.id = 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'";
@@ -96,7 +96,7 @@ t.test(
       const tagged = { ...access, relations: new Map(access.relations) };
       tagged.relations.set('product_tag', { grants, masks: new Map(), denied: new Set() });
       t.equal(
-        isKeyLookUp(compile(text, { ...CATALOG, joins: 'any' }, tagged).query),
+        isKeyLookup(compile(text, { ...CATALOG, joins: 'any' }, tagged).query),
         tags.length === 1,
         tags.join(),
       );

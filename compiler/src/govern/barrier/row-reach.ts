@@ -7,10 +7,11 @@ import {
   Levels,
   leavesOf,
   nestingIn,
+  nodesIn,
   partsOf,
+  queriesIn,
   queryOf,
   sortExprs,
-  visitExpr,
 } from '../../plan/walk.js';
 import { outputsAt } from '../lineage.js';
 import { isOneRow } from './constants.js';
@@ -40,7 +41,7 @@ export class RowReach {
   /** Conditions of queries that are computed from groups, with the grouped levels around them. */
   readonly #settled = new Map<Expr, GroupedLevels>();
   readonly #outer = new WeakMap<Query, readonly ColumnRef[]>();
-  readonly #grounds: HarmlessContext;
+  readonly #context: HarmlessContext;
 
   constructor(root: Query, literals: HarmlessContext['literals']) {
     const tables = new Map<number, Query>();
@@ -59,7 +60,7 @@ export class RowReach {
     }
     this.#levels = new Levels(root);
     this.#settle(root, null);
-    this.#grounds = {
+    this.#context = {
       literals,
       column: (ref) => this.#isHarmlessColumn(ref),
       // Aggregates and window calls are computed after every filter.
@@ -81,14 +82,14 @@ export class RowReach {
     const isList = condition.kind === 'and' || condition.kind === 'or' || condition.kind === 'not';
     const harmless = isList
       ? childrenOf(condition).every((c) => this.isHarmless(c))
-      : isHarmless(condition, this.#grounds);
+      : isHarmless(condition, this.#context);
     this.#judged.set(condition, harmless);
     return harmless;
   }
 
   /** True if nothing that is evaluated in a query inside a condition can fail. */
   isHarmlessQuery(query: Query): boolean {
-    return isHarmlessQuery(query, this.#grounds);
+    return isHarmlessQuery(query, this.#context);
   }
 
   #isHarmlessColumn(ref: ColumnRef): boolean {
@@ -199,14 +200,8 @@ export class RowReach {
     const note = (ref: ColumnRef): void => {
       if (!this.#levels.holds(whole, ref.source)) found.set(keyOf(ref), ref);
     };
-    for (const expr of exprsOf(part)) {
-      visitExpr(expr, (e) => {
-        if (e.kind === 'column') note(e);
-        const inner = queryOf(e);
-        if (inner !== null) this.outerRefs(inner).forEach(note);
-      });
-    }
-    for (const inner of partsOf(part)) this.outerRefs(inner).forEach(note);
+    nodesIn(exprsOf(part), 'column').forEach(note);
+    for (const inner of [...queriesIn(exprsOf(part)), ...partsOf(part)]) this.outerRefs(inner).forEach(note);
     return [...found.values()];
   }
 }
@@ -219,16 +214,10 @@ export interface GroupedLevels {
 
 /** The queries inside values that are computed from the groups of a level. */
 function queriesAboveGroups(level: Query): ReadonlySet<Query> {
-  const found = new Set<Query>();
-  if (level.kind !== 'select' || !level.grouped) return found;
+  if (level.kind !== 'select' || !level.grouped) return new Set();
   // A query among the keys runs on rows that the filter has let through, and is also above the groups.
   const above = [...level.groupBy, ...level.outputs.map((o) => o.expr), ...level.having];
-  for (const expr of [...above, ...level.distinctOn, ...sortExprs(level.orderBy)])
-    visitExpr(expr, (e) => {
-      const inner = queryOf(e);
-      if (inner !== null) found.add(inner);
-    });
-  return found;
+  return new Set(queriesIn([...above, ...level.distinctOn, ...sortExprs(level.orderBy)]));
 }
 
 /** Deduplicates `rows`; an item with too many scans gets one entry for all of them. */

@@ -8,8 +8,7 @@ import {
   type Relation,
 } from '../catalog/catalog.js';
 import { InternalError } from '../errors/errors.js';
-import type { Expr } from '../plan/plan.js';
-import { visitExpr } from '../plan/walk.js';
+import { nodesIn } from '../plan/walk.js';
 import { type FieldMask, fieldMask } from './facet-fields.js';
 import { columnRule, type MaskExtent, maskComputes } from './mask.js';
 
@@ -122,7 +121,10 @@ export function columnsRead(relation: Relation, access: RelationAccess): Readonl
   const keys = relation.primaryKey.flatMap((name) => columnOf(relation, name) ?? []);
   return new Set([
     ...[...shown, ...keys].map((c) => c.physical),
-    ...access.grants.flatMap(({ filter }) => (filter === null ? [] : baseColumns(filter))),
+    ...nodesIn(
+      access.grants.flatMap(({ filter }) => filter ?? []),
+      'base',
+    ).map((c) => c.column),
   ]);
 }
 
@@ -130,12 +132,4 @@ function isRead(relation: Relation, name: string, access: RelationAccess): boole
   if (access.denied.has(name) || !access.grants.some((g) => g.columns.has(name))) return false;
   const rule = columnRule(relation, name, access);
   return rule.masked !== 'all' || maskComputes(rule);
-}
-
-function baseColumns(filter: Expr): readonly string[] {
-  const found: string[] = [];
-  visitExpr(filter, (e) => {
-    if (e.kind === 'base') found.push(e.column);
-  });
-  return found;
 }

@@ -1,28 +1,27 @@
+import { assertNever } from '../errors/errors.js';
 import type { Expr, FromItem, Query, Select, SourceId } from './plan.js';
-import { leavesOf, nestingIn, visitExpr } from './walk.js';
+import { leavesOf, nestingIn, nodesIn } from './walk.js';
 
 /**
  * True if each table of the statement is read by its whole primary key, equated with values or with columns of rows
  * that are read likewise: at most one row of each, so that no value makes another plan better. Linear in the size of
  * the statement.
  */
-export function isKeyLookUp(query: Query): boolean {
+export function isKeyLookup(query: Query): boolean {
   switch (query.kind) {
     case 'values':
       return query.rows.length === 1;
     case 'set_operation':
-      return isOfKeyedTables(query) && isKeyLookUp(query.left) && isKeyLookUp(query.right);
+      return isOfKeyedTables(query) && isKeyLookup(query.left) && isKeyLookup(query.right);
     case 'select':
       return isOfKeyedTables(query) && nestingIn(query).length === 0 && new KeyedLevel(query).isKeyed();
-    default: {
-      const unknown: never = query;
-      return unknown;
-    }
+    default:
+      return assertNever(query);
   }
 }
 
 function isOfKeyedTables({ with: tables }: Exclude<Query, { kind: 'values' }>): boolean {
-  return tables.every((t) => t.recursive !== true && isKeyLookUp(t.query));
+  return tables.every((t) => t.recursive !== true && isKeyLookup(t.query));
 }
 
 /** A table that is read, and the key columns that are still unknown. */
@@ -105,10 +104,7 @@ class KeyedLevel {
     if (item === undefined || item.place < first || item.place >= end) return;
     const base = item.columns.get(column.name);
     if (base === undefined || !item.missing.has(base)) return;
-    const awaited = new Set<SourceId>();
-    visitExpr(value, (e) => {
-      if (e.kind === 'column') awaited.add(e.source);
-    });
+    const awaited = new Set(nodesIn([value], 'column').map((c) => c.source));
     const sources = [...awaited].map((id) => this.#items.get(id));
     if (sources.includes(undefined) || sources.includes(item)) return;
     const equality: PendingEquality = { item, column: base, awaited: sources.length };
@@ -125,7 +121,7 @@ class KeyedLevel {
 /** Null if it may yield more than one row, whatever is equated. */
 function itemOf(leaf: Exclude<FromItem, { kind: 'join' }>, place: number): KeyedItem | null {
   const item = { place, columns: NO_COLUMNS, missing: new Set<string>(), waiting: [] };
-  if (leaf.kind === 'derived') return isKeyLookUp(leaf.query) ? item : null;
+  if (leaf.kind === 'derived') return isKeyLookup(leaf.query) ? item : null;
   // Its table is checked as part of its level.
   if (leaf.kind === 'cte') return leaf.recursive === undefined ? item : null;
   if (leaf.kind !== 'governed' || leaf.sample !== undefined || leaf.minimum !== null) return null;
