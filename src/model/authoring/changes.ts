@@ -4,7 +4,7 @@ import {
   type Catalog,
   type Column,
   type Relation,
-  versionDue,
+  servedVersion,
   visibleColumns,
 } from 'osl-compiler';
 import { type PolicySnapshot, roleAccess } from '../../../policy/index.js';
@@ -285,7 +285,7 @@ function textOf(name: string, manifest: Manifest, access: Access): string {
   const facet = manifest.facets.get(name);
   const store = manifest.catalog.facets.get(name);
   if (facet === undefined || store === undefined) return '';
-  const due = versionDue(store, manifest.catalog, access);
+  const due = servedVersion(store, manifest.catalog, access);
   const version = facet.versions.get(due?.name ?? '');
   const redacted = [...(version?.redact ?? []), ...(version?.detectors ?? [])];
   const without = redacted.length === 0 ? '' : ` without ${redacted.join(', ')}`;
