@@ -220,7 +220,7 @@ const MUTANTS: readonly Mutant[] = [
     'HAVING of grouping sets stays above them',
     'barrier/guard',
     'isGuarded(c) && query.groupingSets === null && ',
-    'asks(c) && ',
+    'isGuarded(c) && ',
   ),
   mutant('samples are of what is shown', 'scan', 'leaf.filter === null &&', ''),
   mutant('what is drawn is fenced', 'barrier/barrier', 'if (isVolatile(root))', 'if (false)'),
