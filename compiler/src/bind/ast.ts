@@ -7,7 +7,7 @@ export const ZERO: Node = Object.freeze({ A_Const: { ival: {} } });
 
 export const TEMPORARY = 't';
 
-/** Text of a `String` node; empty for any other. */
+/** The text of a `String` node; empty for any other node. */
 export function stringOf(node: Node | undefined): string {
   return node !== undefined && 'String' in node ? (node.String.sval ?? '') : '';
 }
@@ -18,7 +18,7 @@ export function nameParts(nodes: readonly Node[] | undefined): readonly string[]
   return parts.length === 2 && parts[0] === 'pg_catalog' ? parts.slice(1) : parts;
 }
 
-/** Grammar name of a node for messages: `XmlExpr` becomes `xml expr`. */
+/** Returns the node's kind as shown in messages: `XmlExpr` becomes `xml expr`. */
 export function kindOf(node: Node): string {
   const key = Object.keys(node)[0] ?? 'this';
   return key.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
@@ -50,21 +50,21 @@ export function constructOf(node: Node): string {
   return CONSTRUCTS.get(Object.keys(node)[0] ?? '') ?? kindOf(node);
 }
 
-/** Constants whose value was read from the syntax tree, so that the plan depends on it. */
+/** Constants whose value was read from the syntax tree, which makes the plan depend on it. */
 const READ = new WeakSet<A_Const>();
 
 export function wasRead(constant: A_Const): boolean {
   return READ.has(constant);
 }
 
-/** Value of an integer constant, or null. Marks the constant as read. */
+/** Returns the value of an integer constant, or null, and marks the constant as read. */
 export function integerOf(node: Node | undefined): number | null {
   if (node === undefined || !('A_Const' in node)) return null;
   READ.add(node.A_Const);
   return node.A_Const.ival === undefined ? null : (node.A_Const.ival.ival ?? 0);
 }
 
-/** Value of a string constant, or null. Marks the constant as read. */
+/** Returns the value of a string constant, or null, and marks the constant as read. */
 export function constantText(node: Node): string | null {
   if (!('A_Const' in node)) return null;
   READ.add(node.A_Const);
@@ -72,12 +72,12 @@ export function constantText(node: Node): string | null {
 }
 
 /**
- * Positions of queries and subscripts, which every enclosing level asks for. Caching all nodes would cost more than it
- * saves.
+ * Caches the positions of queries and subscripts, which every enclosing level looks up. Caching all nodes would cost
+ * more than it saves.
  */
 const PLACES = new WeakMap<object, Location>();
 
-/** Smallest location at or below `node`; many grammar nodes have none themselves. */
+/** Returns the smallest location of `node` and its descendants, since many nodes have no location themselves. */
 export function firstLocation(node: unknown): Location {
   if (typeof node !== 'object' || node === null) return undefined;
   const isKept = 'SelectStmt' in node || 'limitOption' in node || 'A_Indirection' in node;
@@ -91,7 +91,7 @@ export function firstLocation(node: unknown): Location {
   return least;
 }
 
-/** Conjuncts of a predicate, with nested ANDs flattened. */
+/** Returns the conjuncts of a predicate, flattening nested ANDs. */
 export function conjunctsOf(node: Node | undefined): readonly Node[] {
   if (node === undefined) return [];
   if ('BoolExpr' in node && node.BoolExpr.boolop === 'AND_EXPR')
@@ -103,7 +103,7 @@ export function rowItems(node: Node | undefined): readonly Node[] | null {
   return node !== undefined && 'RowExpr' in node ? (node.RowExpr.args ?? []) : null;
 }
 
-/** Splits `(a, b) = (c, d)` into two equalities, so that each can serve as a join key; null for other nodes. */
+/** Splits `(a, b) = (c, d)` into two equalities so that each can serve as a join key; null for other nodes. */
 function equalPairs(node: Node): readonly Node[] | null {
   if (!('A_Expr' in node) || node.A_Expr.kind !== 'AEXPR_OP') return null;
   const { name, lexpr, rexpr, location } = node.A_Expr;
@@ -116,7 +116,7 @@ function equalPairs(node: Node): readonly Node[] | null {
   });
 }
 
-/** `node`, or a NULL constant if it is missing. */
+/** Returns `node`, or a NULL constant if it is undefined. */
 export function required(node: Node | undefined): Node {
   return node ?? { A_Const: { isnull: true } };
 }

@@ -17,11 +17,11 @@ import { bindQuery } from './select/query.js';
 import { requireExpandable } from './size-limits.js';
 import { formOf } from './statement-form.js';
 
-/** A query with names and types resolved, before policy is applied. */
+/** A query whose names and types are resolved but to which policy has not been applied yet. */
 export interface BoundPlan {
   readonly form: Form;
   readonly query: Query;
-  /** Join rule that was applied; null if none. */
+  /** The join rule that was applied, or null if there was none. */
   readonly joins: Joins | null;
   readonly runtime: readonly RuntimeRelation[];
   readonly slots: readonly Slot[];
@@ -80,7 +80,7 @@ export function bind(
   });
 }
 
-/** Queries outside the statement itself: input rows of operators and start keys of traversals. */
+/** Returns the queries that run before the statement: input rows of operators and start keys of traversals. */
 function separateQueries({ drafts }: BindContext): readonly Query[] {
   return drafts.flatMap((d) => {
     const query = d.kind === 'operated' ? d.rows : d.kind === 'traversal' ? d.start : null;
@@ -88,7 +88,7 @@ function separateQueries({ drafts }: BindContext): readonly Query[] {
   });
 }
 
-/** Statements that do not write but are not queries either. */
+/** Statements that are not queries but do not write either. */
 const OTHER_STATEMENTS: ReadonlySet<string> = new Set([
   'ExplainStmt',
   'CallStmt',

@@ -21,7 +21,7 @@ import { type CarriedLiterals, ClientParameters, LiteralSlots, WrittenLiteral } 
 import type { RuntimeDraft } from './runtime/runtime-draft.js';
 import { sqlSizeOf } from './size-limits.js';
 
-/** Meaning of names in a statement: entities or tables. Policy applies to the same entities either way. */
+/** Whether names in a statement refer to entities or to tables. Policy applies to the same entities in both cases. */
 export type World = 'semantic' | 'physical';
 
 interface NamedFromItem {
@@ -31,15 +31,15 @@ interface NamedFromItem {
   readonly columns: ReadonlyMap<string, { readonly sealed: boolean; readonly denied: boolean }>;
 }
 
-/** State of binding one statement: slots, ids, limits and positions. */
+/** The state kept while binding one statement: slots, ids, limits and positions. */
 export class BindContext {
   readonly catalog: Catalog;
   readonly access: Access;
   readonly features: Features;
   readonly world: World;
-  /** Join rule; null in raw SQL and in queries that the compiler generates. */
+  /** The join rule; null in raw SQL and in queries that the compiler generates. */
   readonly joins: Joins | null;
-  /** False if no model serves decoder operators. */
+  /** False if no model is available for decoder operators. */
   readonly hasDecoder: boolean;
   readonly clients: ClientParameters;
   collates = false;
@@ -56,14 +56,14 @@ export class BindContext {
   readonly #drafts: RuntimeDraft[] = [];
   readonly #metrics = new Set<string>();
   readonly #labels = new Map<string, OwnLabel>();
-  /** By source and column name, separated by a space. */
+  /** Keyed by source and column name, separated by a space. */
   readonly #computed = new Map<string, Expr>();
   readonly #formats = new Map<Expr, MetricFormat>();
   readonly #lists: ReadonlyMap<number, PlainList>;
   readonly #ownOrders = new WeakSet<Select['orderBy']>();
   #sources = 0;
   #tables = 0;
-  /** FROM items of expressions that appear in several places, counted again for each. */
+  /** Number of additional FROM items due to expressions that appear in several places of the SQL. */
   #itemsAgain = 0;
   #depth = 0;
   #nodes = 0;
@@ -96,7 +96,7 @@ export class BindContext {
     );
   }
 
-  /** @throws QueryError E0511 if the tenant has disabled the feature, or in text of the manifest or policy */
+  /** @throws QueryError E0511 if the tenant has disabled the feature, or if the text is from the manifest or policy */
   requireFeature(name: Feature, location: Location): void {
     if (this.features[name]) return;
     const { construct, hint } = FEATURES[name];
@@ -123,14 +123,14 @@ export class BindContext {
       });
   }
 
-  /** Counts bound values against the limit. Generated expressions count too. */
+  /** Counts bound values, including generated expressions, against the limit. */
   countValues(location?: Location, count = 1): void {
     this.#nodes += count;
     if (this.#nodes > LIMITS.nodes)
       throw this.error('tooComplex', { what: 'the number of its values', limit: LIMITS.nodes }, location);
   }
 
-  /** Counts `expr` once more, for an additional place in the emitted SQL. */
+  /** Counts `expr` again because the emitted SQL repeats it. */
   countAgain(expr: Expr, location?: Location): void {
     const { values, items } = sqlSizeOf(expr);
     this.countValues(location, values);
@@ -138,12 +138,12 @@ export class BindContext {
     if (items > 0) this.#countItem();
   }
 
-  /** Counts a parameter; those beyond the limit for parameters count as values. */
+  /** Counts a parameter. Once the parameter limit is reached, further ones count as values. */
   countParameter(location?: Location): void {
     if (++this.#parameters > LIMITS.parameters) this.countValues(location);
   }
 
-  /** @throws QueryError E0511, 54011, if there are more entries than Postgres allows */
+  /** @throws QueryError E0511, 54011, if there are more columns than Postgres allows */
   requireColumns(count: number, what: string, location: Location): void {
     if (count > LIMITS.columns) throw this.error('tooManyColumns', { what, limit: LIMITS.columns }, location);
   }
@@ -174,42 +174,42 @@ export class BindContext {
     return this.error('syntax', { detail }, at);
   }
 
-  /** Error E0511, 42803. */
+  /** Returns error E0511, 42803. */
   grouping(detail: string, at: Location, hint?: string): QueryError {
     return this.error('grouping', hint === undefined ? { detail } : { detail, hint }, at);
   }
 
-  /** Error E0511, 42P20. */
+  /** Returns error E0511, 42P20. */
   windowing(detail: string, at: Location, hint?: string): QueryError {
     return this.error('windowing', hint === undefined ? { detail } : { detail, hint }, at);
   }
 
-  /** Error E1001. */
+  /** Returns error E1001. */
   unresolvable(detail: string, at: Location, hint: string | null = null): QueryError {
     return this.error('unresolvable', { detail, hint }, at);
   }
 
-  /** Error E0511 for SQL that OSL-SQL does not support. */
+  /** Returns error E0511 for SQL that OSL-SQL does not support. */
   unsupported(construct: string, at: Location, hint: string | null = null): QueryError {
     return this.error('unsupported', { construct, hint }, at);
   }
 
-  /** Error E0511 for a whole row that is used instead of only shown. */
+  /** Returns error E0511 for a whole row that is used for anything other than output. */
   wholeRow(at: Location): QueryError {
     const hint =
       'it is shown at the top of the select list; elsewhere write c::text, to_jsonb(c) or its columns';
     return this.unsupported('a whole row here', at, hint);
   }
 
-  /** Error E0511 for a value of the wrong type. */
+  /** Returns error E0511 for a value of the wrong type. */
   mismatch(detail: string, at: Location, hint: string | null = null): QueryError {
     return this.error('typeMismatch', { detail, hint }, at);
   }
 
   /**
-   * Refuses a relation that policy denies entirely. Call it before reporting an unknown name.
+   * Refuses a relation that policy denies entirely. Call it before reporting a name as unknown.
    *
-   * @param shown name as the caller wrote it
+   * @param shown the name as the caller wrote it
    * @throws QueryError E2101
    */
   refuseDenied(relation: string | undefined, shown: string, at: Location): void {
@@ -217,7 +217,7 @@ export class BindContext {
       throw this.error('denied', { object: shown }, at);
   }
 
-  /** Location of keyword `word`, for constructs whose location the grammar does not report. */
+  /** Finds the location of keyword `word` for constructs whose location the grammar does not report. */
   wordNear(word: string, side: 'before' | 'after', near: Location): Location {
     return this.#placed ? locationOfWord(this.#source, word, side, near) : undefined;
   }
@@ -249,7 +249,7 @@ export class BindContext {
 
   /**
    * Runs `f` on text that errors must not point into: the manifest, or a condition of a metrics request. Literals of
-   * the latter still count as the caller's.
+   * such a condition still count as the caller's.
    */
   withoutPositions<T>(f: () => T, author: 'manifest' | 'caller' = 'manifest'): T {
     const before = { placed: this.#placed, author: this.#author };
@@ -279,7 +279,7 @@ export class BindContext {
     return [...(this.#used.get(source) ?? [])].sort();
   }
 
-  /** Records an order that comes from the runtime step, not from the caller. */
+  /** Records an ORDER BY that was derived from the runtime step, not written by the caller. */
   recordRuntimeOrder(keys: Select['orderBy']): void {
     this.#ownOrders.add(keys);
   }
@@ -300,7 +300,7 @@ export class BindContext {
     const value = this.#computed.get(`${source} ${name}`);
     if (value === undefined) return null;
     this.countAgain(value);
-    return Object.freeze({ ...value }); // a copy, since positions are recorded per expression object
+    return Object.freeze({ ...value }); // copied because positions are recorded per expression object
   }
 
   get ownLabels(): readonly OwnLabel[] {
@@ -347,7 +347,7 @@ export class BindContext {
     );
   }
 
-  /** Number of FROM items with passages, traversals or evidence so far, at any depth. */
+  /** Number of FROM items bound so far, at any depth, that read passages, traversals or evidence. */
   get contentRead(): number {
     return this.#contentRead;
   }
@@ -369,18 +369,18 @@ export class BindContext {
     return this.#locations.get(expr);
   }
 
-  /** Literal for constant `node`. Constants of the manifest have no node. */
+  /** Creates the literal for constant `node`. Constants of the manifest are not linked to their node. */
   written(text: string, node: A_Const): WrittenLiteral {
     if (this.#placed) return this.#literals.written(text, node);
     return new WrittenLiteral(text, this.#author === 'caller' ? node : null);
   }
 
-  /** Parameter for a literal; equal literals of one type share a slot. */
+  /** Returns the parameter for a literal. Equal literals of the same type share a slot. */
   literal(value: CarriedLiterals, type: TypeName): Parameter {
     return Object.freeze({ kind: 'parameter', slot: this.#literals.slotOf(value, type), type });
   }
 
-  /** Parameter for a constant that the compiler adds. */
+  /** Returns the parameter for a constant that the compiler adds. */
   constant(text: string, type: TypeName): Parameter {
     return this.literal(new WrittenLiteral(text, null), type);
   }
@@ -389,7 +389,7 @@ export class BindContext {
     return expr.kind === 'parameter' ? this.#literals.literalIn(expr.slot) : null;
   }
 
-  /** Value of `expr` if it is a literal; the plan then depends on it. */
+  /** Returns the value of `expr` if it is a literal, which makes the plan depend on it. */
   literalValue(expr: Expr): LiteralValue | null {
     return expr.kind === 'parameter' ? this.#literals.valueOf(expr.slot) : null;
   }
@@ -410,13 +410,13 @@ export class BindContext {
 }
 
 /**
- * Columns that are read as text but are labels of an enum. Their casts to text stay in the plan until
- * `govern/enum-order.ts` has applied enum order, because such a cast makes Postgres use text order.
+ * Enum columns, which are read as text. Their casts to text stay in the plan until `govern/enum-order.ts` has applied
+ * the enum's order, because such a cast makes Postgres sort them as text.
  */
 class EnumColumns {
   readonly #columns = new Map<SourceId, ReadonlySet<string>>();
 
-  /** Excludes keys: they are joined on unchanged. */
+  /** Excludes keys because joins use them unchanged. */
   ofRelation(source: SourceId, { columns, sealedKeys }: Relation): void {
     const labelled = columns.filter((c) => c.labels !== undefined && !sealedKeys.includes(c.name));
     this.#note(
@@ -446,7 +446,7 @@ class EnumColumns {
 
 /**
  * Whole rows such as `c` in `SELECT c FROM customer c`. They are text here but rows in Postgres, which compares rows
- * differently, so they may only be output columns.
+ * differently, so they are allowed as output columns only.
  */
 class WholeRows {
   readonly #places = new Map<Expr, Location>();
@@ -460,7 +460,7 @@ class WholeRows {
     return this.#places.has(expr);
   }
 
-  /** Location of a whole row that is not an output of the statement; undefined if there is none. */
+  /** Returns the location of a whole row that is not an output of the statement; undefined if there is none. */
   misplaced(whole: Query): { readonly at: Location } | undefined {
     if (this.#places.size === 0) return undefined;
     const shown = new Set(whole.kind === 'select' ? whole.outputs.map((o) => o.expr) : []);

@@ -5,15 +5,15 @@ import type { DeclaredType } from '../types/declared-types.js';
 import { oidOf, type ScalarType, type TypeName } from '../types/types.js';
 import { type Location, wasRead } from './ast.js';
 
-/** A test of a literal's text. A plan that only uses tests depends on their outcomes alone. */
+/** A test of a literal's text. If only tests are applied to a literal, the plan depends only on their outcomes. */
 export type LiteralTest = (text: string) => boolean;
 
-/** Unrecorded access to the text, for filling slots. INVARIANT: no decision about the plan may use it. */
+/** Reads the text without recording it, for filling slots. INVARIANT: no decision about the plan may use it. */
 export let carriedText: (literal: WrittenLiteral) => string;
 
 /**
- * A literal during binding. Code that decides by its text must use `read` or `holds`, which record the dependency. An
- * unread literal can be replaced by any other of its lexical class without changing the plan.
+ * A literal during binding. Code whose decisions depend on the text must use `read` or `holds`, which record the
+ * dependency. A literal that was not read can be replaced by any other of its lexical class without changing the plan.
  */
 export class WrittenLiteral {
   readonly #text: string;
@@ -21,19 +21,19 @@ export class WrittenLiteral {
   readonly #tests: { readonly holds: LiteralTest; readonly outcome: boolean }[] = [];
   #read = false;
 
-  /** @param node constant in the caller's text; null for values that the compiler adds */
+  /** @param node the constant in the caller's text; null for values that the compiler adds */
   constructor(text: string, node: A_Const | null) {
     this.#text = text;
     this.#node = node;
   }
 
-  /** Returns the text; the plan then depends on it. */
+  /** Returns the text, which makes the plan depend on it. */
   read(): string {
     this.#read = true;
     return this.#text;
   }
 
-  /** Returns the outcome of `test`; the plan then depends on that outcome only. */
+  /** Returns the outcome of `test`, which makes the plan depend on the outcome but not on the text itself. */
   holds(test: LiteralTest): boolean {
     const outcome = test(this.#text);
     this.#tests.push({ holds: test, outcome });
@@ -57,7 +57,7 @@ export class WrittenLiteral {
   }
 }
 
-/** Content of a slot: one literal, or the items of an IN list. */
+/** The content of a slot: one literal, or the items of an IN list. */
 export type CarriedLiterals = WrittenLiteral | readonly (WrittenLiteral | null)[];
 
 function isWritten(value: CarriedLiterals): boolean {
@@ -65,14 +65,14 @@ function isWritten(value: CarriedLiterals): boolean {
   return parts.every((part) => part === null || part.node !== null);
 }
 
-/** Slots with literals and their origins. Equal literals of one type share a slot. */
+/** Slots that hold literals, and where each literal came from. Equal literals of the same type share a slot. */
 export class LiteralSlots {
   readonly #slots: Slot[];
   readonly #byValue = new Map<string, number>();
   readonly #carried = new Map<number, CarriedLiterals[]>();
   readonly #written: WrittenLiteral[] = [];
 
-  /** @param slots slots of the statement, to which literals are added */
+  /** @param slots the statement's slots, to which literals are appended */
   constructor(slots: Slot[]) {
     this.#slots = slots;
   }
@@ -109,7 +109,7 @@ export class LiteralSlots {
     return first === undefined || first instanceof WrittenLiteral ? [] : first.filter((l) => l !== null);
   }
 
-  /** Value of slot `index`, marked as read; null if it carries no literal. */
+  /** Returns the value of slot `index` and marks it as read; null if the slot holds no literal. */
   valueOf(index: number): LiteralValue | null {
     const slot = this.#slots[index];
     if (slot?.kind !== 'literal') return null;
@@ -119,12 +119,12 @@ export class LiteralSlots {
     return slot.value;
   }
 
-  /** All literals of the caller's text; a constant that is bound twice appears twice. */
+  /** All literals in the caller's text. A constant that is bound twice appears twice. */
   get bound(): readonly WrittenLiteral[] {
     return this.#written;
   }
 
-  /** By slot; all entries of one slot have the same value. */
+  /** Keyed by slot. All entries of a slot have the same value. */
   get carried(): ReadonlyMap<number, readonly CarriedLiterals[]> {
     return this.#carried;
   }
@@ -140,7 +140,7 @@ const FORMS: ReadonlyMap<ScalarType, RegExp> = new Map<ScalarType, RegExp>([
   ['time', new RegExp(`^${CLOCK}$`)],
   ['timestamp', new RegExp(`^(?:${DAY}(?:[t ]${CLOCK})?|${FAR})$`, 'i')],
   ['timestamptz', new RegExp(`^(?:${DAY}(?:[t ]${CLOCK}(?:${OFFSET})?)?|${FAR})$`, 'i')],
-  // After a minus, IntervalStyle decides whether it applies to the first field or to all.
+  // IntervalStyle decides whether a leading minus applies to the first field only or to all fields.
   ['interval', /^(?:[^-]*|[+-]?\d+(?:\.\d+)? *[a-z]+)$/i],
   ['timetz', new RegExp(`^${CLOCK}${OFFSET}$`, 'i')],
   ['money', /^-?\d+(?:\.\d{1,2})?$/],
@@ -160,8 +160,8 @@ const DAY_ONLY = new RegExp(`^${DAY}$`);
 const NO_OFFSET = new RegExp(`^${DAY}[t ]${CLOCK}$`, 'i');
 
 /**
- * True if Postgres parses `text` to the same value of `type` under all DateStyle and IntervalStyle settings and, except
- * for a timestamptz without offset, in all time zones. False for `today` and `now`.
+ * True if Postgres parses `text` to the same value of `type` under all settings of DateStyle and IntervalStyle, and in
+ * all time zones (except for a timestamptz without an offset). False for `today` and `now`.
  */
 export function isSettingsFree(text: string, type: ScalarType): boolean {
   return FORMS.get(type)?.test(text.trim()) ?? true;
@@ -177,9 +177,9 @@ export function withOffset(text: string): string {
 const ISO_DAY = /^\s*(\d{4,})-(\d{1,2})-(\d{1,2})(?=[t\s]|$)/i;
 const CLOCK_FIELDS = /(?:^|[t\s])(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d*)?)?(?![\d:])/i;
 
-/** False for an ISO 8601 date that does not exist. Other spellings are left to the database. */
+/** False for an ISO 8601 date that does not exist. Other date formats are left to the database. */
 export function isPossibleDay(text: string): boolean {
-  if (/bc/i.test(text)) return true; // leap years before year 1 are counted differently
+  if (/bc/i.test(text)) return true; // years before 1 have a different leap year rule
   const [, year, month, day] = (ISO_DAY.exec(text) ?? []).map(Number);
   if (year === undefined || month === undefined || day === undefined) return true;
   return year > 0 && month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month);
@@ -203,7 +203,7 @@ export function isPossibleMoment(text: string): boolean {
 
 type MakeError = <N extends ErrorName>(name: N, parameters: ErrorParameters<N>, at: Location) => QueryError;
 
-/** Types and slots of the client's `$1 … $n`. Each type is declared, or set by the first use. */
+/** Types and slots of the client's `$1 … $n`. Each type is either declared or determined by the first use. */
 export class ClientParameters {
   readonly #declared: readonly (DeclaredType | null)[];
   readonly #slots: Slot[];
@@ -219,7 +219,7 @@ export class ClientParameters {
     this.#types = declared.map((d) => (d === null || d.kind === 'foreign' ? null : d.type));
   }
 
-  /** Parameter `$n` (from 1). The first use determines its type. */
+  /** Returns parameter `$n`, counted from 1. The first use determines its type. */
   parameter(number: number, type: TypeName, location: Location): Parameter {
     const index = number - 1;
     if (number < 1) throw this.#error('syntax', { detail: 'parameters are numbered from $1' }, location);
@@ -231,7 +231,7 @@ export class ClientParameters {
     return this.#slotFor(index, known);
   }
 
-  /** Type of `$n`, if known yet. @throws QueryError E0511 if it is declared with a type that only a cast may use */
+  /** The type of `$n`, or null if not known yet. @throws QueryError E0511 if its type is only allowed in a cast */
   typeOf(number: number, location: Location): TypeName | null {
     if (!this.#places.has(number)) this.#places.set(number, location);
     const foreign = this.#foreign(number);
@@ -240,7 +240,7 @@ export class ClientParameters {
   }
 
   /**
-   * Parameter for `$n::type` if `$n` is declared with a type that only a cast may use; else null.
+   * Returns the parameter for `$n::type` if the declared type of `$n` is only allowed in a cast; otherwise null.
    *
    * @throws QueryError E0511 if the cast is not allowed
    */
@@ -257,7 +257,7 @@ export class ClientParameters {
   }
 
   #declaredAs({ sql, casts }: { sql: string; casts: readonly TypeName[] }, index: number, at: Location) {
-    const type = sql.replace('"bit"', 'bit'); // the type is quoted for the grammar
+    const type = sql.replace('"bit"', 'bit'); // quoted for the grammar only
     return this.#error('declaredType', { index, type, cast: casts[0] ?? null }, at);
   }
 
@@ -271,7 +271,7 @@ export class ClientParameters {
     return Object.freeze({ kind: 'parameter', slot, type });
   }
 
-  /** Type OIDs of `$1 … $n`. @throws QueryError E0511 if a type is undetermined */
+  /** Returns the type OIDs of `$1 … $n`. @throws QueryError E0511 if a type is undetermined */
   oids(): readonly number[] {
     const oids = this.#types.map((type, i) => {
       const declared = this.#declared[i] ?? null;

@@ -15,20 +15,20 @@ export interface SampledValue {
   readonly name: string;
   readonly stored: boolean;
   readonly expr: Expr;
-  /** Stored columns it is computed from, including keys used to reach parents. */
+  /** The stored columns that the value is computed from, including keys used to reach parents. */
   readonly reads: readonly SampledRead[];
 }
 
 interface SampledRead {
   readonly relation: Relation;
   readonly ref: ColumnRef;
-  /** True if it belongs to a parent of the sampled row, which may be missing. */
+  /** True if the column belongs to a parent of the sampled row. The parent may be missing. */
   readonly ofParent: boolean;
 }
 
-/** Rows of an entity with all columns of `*`, in order. Not governed yet. */
+/** Rows of an entity with all columns of `*`, in order. Policy has not been applied yet. */
 export interface BoundSample {
-  /** Without outputs, order and limit. */
+  /** Has no outputs, ORDER BY or LIMIT. */
   readonly plan: BoundPlan;
   readonly values: readonly SampledValue[];
 }

@@ -12,24 +12,24 @@ import type { RowOperators } from './runtime/row-operators.js';
 import type { HydrationDraft, RetrievalDraft } from './runtime/runtime-draft.js';
 
 export interface ScopeColumn {
-  /** Name within the item: the declared name, or `c<position>` of a derived table. */
+  /** The column's name within the FROM item: its declared name, or `c<position>` in a derived table. */
   readonly name: string;
   readonly type: TypeName;
-  /** True if joins may use it: a sealed key, possibly passed through unchanged. */
+  /** True if joins may use the column: a sealed key, possibly passed through derived tables unchanged. */
   readonly sealed: boolean;
-  /** True if the caller may know of it but not use it. */
+  /** True if the caller may know that the column exists but may not use it. */
   readonly denied: boolean;
-  /** True if `*` includes it. */
+  /** True if `*` includes the column. */
   readonly starred: boolean;
-  /** Set if another FROM item has the value. */
+  /** The FROM item that provides the value, if it is a different one. */
   readonly source?: number;
   /** Set for a computed column, which is expanded to an expression. */
   readonly computed?: ComputedColumn;
-  /** Set for a column merged by FULL JOIN USING: the first non-NULL of the two. */
+  /** The two columns that FULL JOIN USING merged into this one. Its value is the first that is not NULL. */
   readonly merged?: readonly [ColumnRef, ColumnRef];
 }
 
-/** A parent row joined for computed columns. */
+/** A parent entity joined for the sake of computed columns. */
 export interface ParentItem {
   readonly edge: string;
   readonly item: ScopeItem;
@@ -44,21 +44,21 @@ export interface ScopeItem {
   readonly location?: Location;
   /** Schema that may qualify a relation without an alias. */
   readonly schema?: string;
-  /** Columns merged by USING with another item's; only qualified names refer to these. */
+  /** Columns that USING merged with a column of another item. Only qualified names refer to them. */
   readonly joined?: ReadonlySet<string>;
   readonly columns: ReadonlyMap<string, ScopeColumn>;
-  /** Columns by declared name if an alias renames them. Names in the manifest refer to these. */
+  /** Columns by declared name, if an alias renames them. Names in the manifest refer to these. */
   readonly declared?: ReadonlyMap<string, ScopeColumn>;
-  /** Set for a function with one column, to which the item's own name refers as well. */
+  /** Set for a function with a single column. The item's own name then also refers to that column. */
   readonly scalar?: true;
   readonly relation: Relation | null;
-  /** Set for a RETRIEVE: receives operators and filters. */
+  /** Set for a RETRIEVE. Operators and filters are added to it. */
   readonly retrieval?: RetrievalDraft;
-  /** Set for an entity with content; using its `evidence` makes the query a Joint one. */
+  /** Set for an entity with content. Using its `evidence` makes the query a Joint one. */
   readonly hydration?: HydrationDraft;
   /** Parents joined so far for computed columns; absent if no parents can be joined. */
   readonly parents?: ParentItem[];
-  /** Order of the rows if the query states none. */
+  /** The default order of the rows, for queries without ORDER BY. */
   readonly order?: readonly ColumnRef[];
 }
 
@@ -71,8 +71,8 @@ export interface ColumnReference {
 }
 
 /**
- * Parses `column`, `item.column`, `entities.relation.column` or `osl.entities.relation.column`; null for anything else.
- * In raw SQL any schema is allowed.
+ * Parses `column`, `item.column`, `entities.relation.column` or `osl.entities.relation.column`; null for anything
+ * else. Raw SQL may use any schema.
  */
 export function referenceOf(parts: readonly string[], world: World): ColumnReference | null {
   const [name = '', alias = null, schema = null] = [parts.at(-1), parts.at(-2), parts.at(-3)];
@@ -81,7 +81,7 @@ export function referenceOf(parts: readonly string[], world: World): ColumnRefer
   return known && parts.length <= 4 ? { alias, name, schema } : null;
 }
 
-/** Names that an expression can use. Inner scopes include outer ones (correlation). */
+/** The names that an expression can use. A nested scope also sees those of its outer scopes (correlation). */
 export interface Scope {
   readonly parent: Scope | null;
   readonly items: readonly ScopeItem[];
@@ -89,9 +89,9 @@ export interface Scope {
   /** Set if the items are visible to a LATERAL query on their right. */
   readonly lateral?: true;
   readonly from?: FromItem;
-  /** Columns merged by USING; `*` lists them first. */
+  /** Columns merged by USING, which `*` lists first. */
   readonly using?: readonly UsingColumn[];
-  /** Collects metrics whose rows the joins would repeat; absent if metrics are not allowed. */
+  /** Collects metrics whose rows would be repeated by joins; absent if metrics are not allowed. */
   readonly metricRows?: MetricRows;
   /** Collects operators over rows; absent if operators are not allowed. */
   readonly operators?: RowOperators;
@@ -102,22 +102,22 @@ interface UsingColumn {
   readonly name: string;
 }
 
-/** Output column of a bound query. */
+/** An output column of a bound query. */
 export interface BoundColumn {
   readonly name: string;
   readonly type: TypeName;
-  /** True for a sealed key passed through unchanged. */
+  /** True for a sealed key that is passed through unchanged. */
   readonly sealed: boolean;
-  /** Display format of a metric that declares one. */
+  /** The display format, if the column is a metric that declares one. */
   readonly format?: MetricFormat;
 }
 
 export interface CommonTableEntry {
   readonly table: CommonTable;
-  /** Set inside the recursive term: id of the table, whose name refers to the rows of the previous step. */
+  /** Set inside the recursive term: id of the table, whose name refers to the rows of the previous step there. */
   readonly stepOf?: number;
   readonly columns: readonly BoundColumn[];
-  /** True if it reads passages, traversals or evidence. */
+  /** True if the table reads passages, traversals or evidence. */
   readonly content: boolean;
 }
 
@@ -149,7 +149,7 @@ const visibleColumns = new WeakMap<
   { relation: Relation; columns: ReadonlyMap<string, ScopeColumn> }
 >();
 
-/** Columns of `relation` that this access includes. All others are treated as nonexistent. */
+/** Returns the columns of `relation` that this access includes. All others are treated as nonexistent. */
 export function columnsFor(relation: Relation, access: RelationAccess): ReadonlyMap<string, ScopeColumn> {
   const known = visibleColumns.get(access);
   if (known?.relation === relation) return known.columns;
@@ -162,7 +162,7 @@ export function columnsFor(relation: Relation, access: RelationAccess): Readonly
   return columns;
 }
 
-/** Column `name` as this access allows it; null if it is hidden. */
+/** Returns column `name` as this access allows it; null if it is hidden. */
 export function visibleColumn(relation: Relation, name: string, access: RelationAccess): ScopeColumn | null {
   const column = columnOf(relation, name);
   if (column === null || !access.grants.some((g) => g.columns.has(name))) return null;
@@ -185,8 +185,8 @@ function isDenied(relation: Relation, name: string, access: RelationAccess): boo
 }
 
 /**
- * Resolves a column; the innermost scope that has it wins. The `ref` of a computed column refers to no scan: use
- * `columnValue`.
+ * Resolves a column, preferring the innermost scope that has it. Use `columnValue` for the value: the `ref` of a
+ * computed column refers to no scan.
  */
 export function resolveColumn(
   scope: Scope,
@@ -201,7 +201,7 @@ export function resolveColumn(
   throw unknownColumn(scope, alias, parts.at(-1) ?? '', ctx, location);
 }
 
-/** `resolveColumn` that returns null for an unknown name. */
+/** Like `resolveColumn`, but returns null for an unknown name. */
 export function findColumn(
   scope: Scope,
   parts: readonly string[],
@@ -265,7 +265,7 @@ export function lookUp(scope: Scope, reference: ColumnReference, ctx: BindContex
   return alias === null ? scalarNamed(scope, name) : null;
 }
 
-/** The column of a single-column function that is referred to by the function's alias. */
+/** Finds the column of a single-column function by the function's alias. */
 function scalarNamed(scope: Scope, name: string) {
   let level = 0;
   for (let at: Scope | null = scope; at !== null; at = at.parent, level++) {
@@ -281,10 +281,10 @@ export function mayReferTo(item: ScopeItem, { alias, name, schema }: ColumnRefer
   return item.alias === alias && (schema === null || item.schema === schema);
 }
 
-/** Separates a duplicate name in a derived table from its position. NUL cannot occur in a query. */
+/** Separates a duplicate column name in a derived table from its position. Queries cannot contain NUL. */
 export const DUPLICATE_MARK = '\u0000';
 
-/** True if queries can refer to a column displayed as `shown`. */
+/** True if queries can refer by name to a column that is displayed as `shown`. */
 export function isNameable(shown: string): boolean {
   return !shown.includes(DUPLICATE_MARK);
 }
@@ -338,24 +338,24 @@ function qualifiedName({ relation }: ScopeItem, name: string, ctx: BindContext):
   return `${table}.${name}`;
 }
 
-/** A bound FROM clause or part of one. `items` are in order from left to right. */
+/** A bound FROM clause or part of one. `items` are listed from left to right. */
 export interface BoundItem {
   readonly item: FromItem;
   readonly items: readonly ScopeItem[];
-  /** True if it names an entity or bridge directly, not only through subqueries. */
+  /** True if it names an entity or bridge directly rather than only in subqueries. */
   readonly named: boolean;
-  /** True if it reads passages, traversals or evidence, at any depth. */
+  /** True if the item reads passages, traversals or evidence, at any depth. */
   readonly content: boolean;
   readonly using?: readonly UsingColumn[];
 }
 
 export interface BoundFrom extends BoundItem {
   readonly using: readonly UsingColumn[];
-  /** Conjuncts of WHERE that serve as join conditions for comma joins and need not filter again. */
+  /** WHERE conjuncts that became join conditions of comma joins and therefore need not filter again. */
   readonly keys: ReadonlySet<Node>;
 }
 
-/** Context of an expression: names, calls and clauses that it may use. */
+/** What an expression may use: names, calls and clauses. */
 export interface BindEnvironment {
   readonly ctx: BindContext;
   readonly scope: Scope;
@@ -363,26 +363,26 @@ export interface BindEnvironment {
   readonly aggregates: boolean;
   readonly windows: boolean;
   readonly namedWindows: ReadonlyMap<string, WindowDef>;
-  /** True if `attribute('name')` is allowed, which is so in policy predicates only. */
+  /** True if `attribute('name')` is allowed, which is the case in policy predicates only. */
   readonly policy: boolean;
-  /** Resolves names that are not columns of the scope, if set. */
+  /** If set, resolves names that are not columns of the scope. */
   readonly nameOf?: (parts: readonly string[], at: Location) => Expr;
-  /** True if `/` yields fractions and NULL for a zero divisor, as in metrics. */
+  /** True if `/` always yields a fraction, and NULL for a zero divisor, as in metrics. */
   readonly guardedDivision?: boolean;
-  /** True if set-returning functions are allowed: at the top of a select list. */
+  /** True if set-returning functions are allowed, which is the case at the top level of a select list. */
   readonly rows?: boolean;
-  /** True in the text of a simple metric, where names never refer to other metrics. */
+  /** True in the text of a simple metric, where a name never refers to another metric. */
   readonly withinMetric?: boolean;
 }
 
 const NO_WINDOWS: BindEnvironment['namedWindows'] = new Map();
 
-/** Environment without aggregates, windows or policy functions. */
+/** Creates an environment without aggregates, windows or policy functions. */
 export function plainEnvironment(ctx: BindContext, scope: Scope, clause: string): BindEnvironment {
   return { ctx, scope, clause, aggregates: false, windows: false, namedWindows: NO_WINDOWS, policy: false };
 }
 
-/** Environment of the arguments of an aggregate or window call. */
+/** Creates the environment for the arguments of an aggregate or window call. */
 export function insideCall(env: BindEnvironment, clause: string, aggregates: boolean): BindEnvironment {
   return { ...env, clause, aggregates, windows: false, rows: false };
 }

@@ -12,7 +12,7 @@ import {
   visitExpr,
 } from '../plan/walk.js';
 
-/** Number of values and FROM items of a query as SQL text, nested queries included. */
+/** The number of values and FROM items in a query's SQL text, including nested queries. */
 interface SqlSize {
   readonly values: number;
   readonly items: number;
@@ -21,8 +21,8 @@ interface SqlSize {
 const SIZES = new WeakMap<Query, SqlSize>();
 
 /**
- * Size of `query` as SQL text. A query that appears in several places counts in each; each is measured once. Huge sums
- * lose precision but stay huge.
+ * The size of `query` as SQL text. A query that appears in several places is measured once but counted for each place.
+ * Huge sums lose precision but remain huge.
  */
 function sqlSize(query: Query): SqlSize {
   const known = SIZES.get(query);
@@ -42,7 +42,7 @@ function sqlSize(query: Query): SqlSize {
   return size;
 }
 
-/** Size of `expr` as SQL text. */
+/** The size of `expr` as SQL text. */
 export function sqlSizeOf(expr: Expr): SqlSize {
   let [values, items] = [0, 0];
   visitExpr(expr, (e) => {
@@ -63,8 +63,8 @@ export function requireSqlSize(query: Query): void {
 
 /**
  * Refuses a statement that grows exponentially when derived columns are inlined, as nested `select x||x as x from (…)`
- * does in Postgres' planner and in our own passes. Common tables that Postgres inlines count wherever they are read.
- * Computed without inlining, in linear time.
+ * does in Postgres' planner and in our own passes. Common tables that Postgres inlines are counted at each place that
+ * reads them. The size is computed in linear time, without inlining.
  *
  * @throws QueryError E0511, 54001
  */
@@ -90,7 +90,7 @@ class Expansion {
   readonly #inlined = new Map<number, Query>();
   readonly #sizes = new Map<Query, SqlSize>();
   readonly #known = new Map<Expr, number>();
-  /** By FROM item and column. */
+  /** Keyed by FROM item, then by column. */
   readonly #columns = new Map<SourceId, Map<string, number>>();
 
   constructor(root: Query) {

@@ -6,12 +6,12 @@ import type { BindContext } from './context.js';
 type OslForm = Exclude<Form, 'sql' | 'metrics'>;
 
 /**
- * Form of a statement, one of five. Parts of different forms may be combined only by equality of sealed keys, not by
- * set operations or uncorrelated subqueries.
+ * Returns which of the five forms a statement has. Parts of different forms may be combined only by equality of sealed
+ * keys, not by set operations or uncorrelated subqueries.
  *
  * Source: contract, OSL-SQL rules 3; decision 113.
  *
- * @throws QueryError E0511 for a statement of two forms
+ * @throws QueryError E0511 if the statement mixes two forms
  */
 export function formOf(root: Query, ctx: BindContext): OslForm {
   return new FormFinder(ctx).whole(root) ?? 'structured';
@@ -19,7 +19,7 @@ export function formOf(root: Query, ctx: BindContext): OslForm {
 
 class FormFinder {
   readonly #ctx: BindContext;
-  /** Null if a query reads no entity. */
+  /** Forms of the common tables; null for one that reads no entity. */
   readonly #tables = new Map<number, OslForm | null>();
   readonly #read = new Set<number>();
 
@@ -27,7 +27,7 @@ class FormFinder {
     this.#ctx = ctx;
   }
 
-  /** Unused common tables count as well. */
+  /** Finds the form of the whole statement, including unused common tables. */
   whole(root: Query): OslForm | null {
     let form = this.#of(root);
     for (const [id, other] of this.#tables) {

@@ -4,53 +4,53 @@ import type { TypeName } from '../types/types.js';
 import type { Features } from './features.js';
 import type { Grain, PeriodSpan } from './grain.js';
 
-/** The published semantic model. Frozen; created once per manifest version. */
+/** The published semantic model. It is frozen, and created once per manifest version. */
 export interface Catalog {
-  /** Content hash of the manifest, part of every cache key. */
+  /** Content hash of the manifest. It is part of every cache key. */
   readonly version: string;
-  /** By name; names are unique over all kinds. */
+  /** Keyed by name. Names are unique across all kinds of relations. */
   readonly relations: ReadonlyMap<string, Relation>;
   readonly metrics: ReadonlyMap<string, Metric>;
-  /** By name. Each is also in `relations`, with its metadata as columns, so that grants can refer to it. */
+  /** Keyed by name. Each facet is also in `relations`, with its metadata as columns, so that grants can refer to it. */
   readonly facets: ReadonlyMap<string, FacetStore>;
-  /** Links between entities for TRAVERSE, in declared order. */
+  /** Links between entities that TRAVERSE can follow, in declared order. */
   readonly edges: readonly Edge[];
   /** Maximum `per_hop` of TRAVERSE. Default: 100,000. */
   readonly maxPerHop?: number;
-  /** Maximum number of rows that operators of one SELECT may process. */
+  /** Maximum number of rows that the operators of one SELECT may process. */
   readonly maxOperatedRows?: number;
   /**
-   * Tables that raw SQL may name: `schema.table` to the entity or bridge that governs it. Absent if raw SQL is not
+   * Tables that raw SQL may use: maps `schema.table` to the entity or bridge that governs it. Absent if raw SQL is not
    * allowed.
    */
   readonly rawTables?: ReadonlyMap<string, Relation>;
-  /** Join rule. Default: `declared`. */
+  /** The join rule. Default: `declared`. */
   readonly joins?: Joins;
-  /** Features that the tenant allows. Default: all. */
+  /** The features that the tenant allows. Default: all. */
   readonly features?: Features;
   /** In declared order. */
   readonly rollups?: readonly Rollup[];
 }
 
 /**
- * A table with pre-aggregated rows of an entity: counts and aggregates for each combination of dimension values.
- * Contains all rows of the entity, regardless of access.
+ * A table with pre-aggregated rows of an entity: counts and aggregates for each combination of dimension values. It
+ * covers all rows of the entity, regardless of access.
  */
 export interface Rollup {
   readonly name: string;
   readonly entity: string;
   readonly schema: string;
-  /** The name contains a fingerprint of the definition, so a changed definition uses another table. */
+  /** The table's name. It contains a fingerprint of the definition, so that a changed definition uses another table. */
   readonly table: string;
   readonly dimensions: readonly string[];
-  /** Time column of the entity, truncated to `grain` in UTC and stored as timestamp in column `#t`. */
+  /** The entity's time column, truncated to `grain` in UTC and stored as a timestamp in column `#t`. */
   readonly time: { readonly column: string; readonly grain: Grain } | null;
   readonly measures: readonly RollupMeasure[];
 }
 
 export interface RollupMeasure {
   readonly column: string;
-  /** Number of non-NULL values. */
+  /** Column with the number of non-NULL values. */
   readonly count: RolledColumn;
   readonly sum: RolledColumn | null;
   readonly min: RolledColumn | null;
@@ -62,74 +62,74 @@ export interface RolledColumn {
   readonly type: TypeName;
 }
 
-/** `declared`: joins on sealed keys only. `any`: on any predicate, as in raw SQL. */
+/** `declared` allows joins on sealed keys only; `any` allows any predicate, as in raw SQL. */
 export type Joins = 'declared' | 'any';
 
 /**
  * A relation that can be scanned. A `bridge` (junction table) can be joined but not used alone in FROM. A `facet` is
- * text about an entity, read by RETRIEVE only.
+ * text about an entity and can only be read by RETRIEVE.
  */
 export interface Relation {
   readonly kind: 'entity' | 'bridge' | 'facet';
   readonly name: string;
   readonly description: string | null;
-  /** Name of the connector; a query may use only one. */
+  /** The connector's name. A query may use only one connector. */
   readonly connector: string;
   readonly schema: string;
   readonly table: string;
-  /** In declared order, which is the order of `*`. */
+  /** In declared order, which is also the order of `*`. */
   readonly columns: readonly Column[];
   readonly primaryKey: readonly string[];
-  /** Columns that joins may use: the contract's `entity_key_columns`. */
+  /** Columns that joins may use; `entity_key_columns` in the contract. */
   readonly sealedKeys: readonly string[];
-  /** Columns computed from its own columns and from those of parents. Default: none. */
+  /** Columns that are computed from the relation's own columns and those of parents. Default: none. */
   readonly computed?: readonly ComputedColumn[];
-  /** Time column that serves as `metric_time` of its metrics. */
+  /** The time column that serves as `metric_time` for the entity's metrics. */
   readonly timeDimension?: string;
-  /** Rollup whose table is read instead of the entity's own. */
+  /** The rollup whose table is read instead of the entity's own. */
   readonly rollup?: string;
 }
 
 export interface Column {
   readonly name: string;
-  /** Name in the upstream table. */
+  /** The column's name in the upstream table. */
   readonly physical: string;
   readonly type: TypeName;
-  /** Database type, if it is not a supported type; `type` is then that of its text form. See `types/column-form.ts`. */
+  /** The database type if unsupported; `type` is then that of its text form. See `types/column-form.ts`. */
   readonly stored?: string;
-  /** Labels of an enum in order, if the manifest declares them. */
+  /** The labels of an enum in order, if the manifest declares them. */
   readonly labels?: readonly string[];
-  /** Modifiers of the declared type, as in `varchar(20)`. */
+  /** Modifiers of the declared type, such as the length in `varchar(20)`. */
   readonly form?: ColumnForm;
   readonly description: string | null;
   readonly nullable: boolean;
-  /** Sensitivity label declared at the connector (`pii`, `secret`, …). */
+  /** The sensitivity label declared at the connector (`pii`, `secret`, …). */
   readonly sensitivity: string | null;
-  /** Columns of one domain hash to equal values for equal inputs, so they can be joined under a `hash` mask. */
+  /** Columns in the same domain hash equal inputs to equal values, so they can be joined under a `hash` mask. */
   readonly keyDomain: string | null;
 }
 
 /**
- * A virtual column: an expression that replaces the column's name in queries before policy applies. Hidden from callers
- * who may not see all columns it reads.
+ * A virtual column: an expression that replaces the column's name in queries before policy applies. It is hidden from
+ * callers who may not see all columns that it reads.
  */
 export interface ComputedColumn {
   readonly name: string;
   readonly type: TypeName;
   readonly description: string | null;
-  /** In OSL-SQL: `price - cost`, `customer.country`. */
+  /** An OSL-SQL expression such as `price - cost` or `customer.country`. */
   readonly expression: string;
-  /** All declared columns that it reads, keys used to reach parents included. */
+  /** All declared columns that it reads, including keys used to reach parents. */
   readonly reads: readonly ReadColumn[];
-  /** Columns used to reach parents. */
+  /** The key columns that are used to reach parents. */
   readonly keys: readonly ReadColumn[];
-  /** Its own label, in addition to those of the columns it reads. */
+  /** The column's own label, in addition to those of the columns it reads. */
   readonly sensitivity: string | null;
-  /** Own labels of this column and of computed columns it is built from. Callers must be granted each unmasked. */
+  /** Own labels of this column and of computed columns that it uses. Grants must unmask all of them. */
   readonly labels: readonly OwnLabel[];
 }
 
-/** A sensitivity label that grants on `relation` must show unmasked. */
+/** A sensitivity label that the caller's grants on `relation` must unmask. */
 export interface OwnLabel {
   readonly relation: string;
   readonly label: string;
@@ -155,13 +155,13 @@ export interface SimpleMetric {
   readonly filter: string | null;
 }
 
-/** Quotient of two metrics, each aggregated separately. */
+/** The quotient of two metrics, which are aggregated separately. */
 export interface RatioMetric {
   readonly type: 'ratio';
   readonly name: string;
   readonly description: string | null;
   readonly format?: MetricFormat;
-  /** Null if the inputs are from several entities. */
+  /** Null if the inputs come from several entities. */
   readonly entity: string | null;
   readonly numerator: MetricInput;
   readonly denominator: MetricInput;
@@ -179,39 +179,39 @@ export interface DerivedMetric {
   readonly name: string;
   readonly description: string | null;
   readonly format?: MetricFormat;
-  /** Null if the inputs are from several entities. */
+  /** Null if the inputs come from several entities. */
   readonly entity: string | null;
   readonly expression: string;
 }
 
-/** A metric over all rows up to the end of a period, or over a span that ends with it. */
+/** A metric over all rows up to the end of each period, or over a span that ends with the period. */
 export interface CumulativeMetric {
   readonly type: 'cumulative';
   readonly name: string;
   readonly description: string | null;
   readonly format?: MetricFormat;
   readonly entity: string;
-  /** A metric of one entity that is not cumulative. */
+  /** The base metric, which must be of a single entity and not cumulative. */
   readonly metric: string;
   readonly span: PeriodSpan;
 }
 
-/** Number of events that were followed by another event of the same entity. */
+/** Counts the conversion events that followed a base event with equal values in `same`, or computes their rate. */
 export interface ConversionMetric {
   readonly type: 'conversion';
   readonly name: string;
   readonly description: string | null;
   readonly format?: MetricFormat;
-  /** Entity of the base events. */
+  /** The entity of the base events. */
   readonly entity: string;
-  /** Simple metric whose filter selects the base events. */
+  /** The simple metric whose filter selects the base events. */
   readonly base: string;
-  /** Simple metric whose filter selects the conversion events. */
+  /** The simple metric whose filter selects the conversion events. */
   readonly conversion: string;
   readonly conversionEntity: string;
-  /** Columns that must be equal in both events; at least one pair. */
+  /** Columns that must be equal in both events. There is at least one pair. */
   readonly same: readonly SameColumns[];
-  /** Maximum time between the two events; null: no limit. */
+  /** Maximum time between the two events; null if there is no limit. */
   readonly window: Extract<PeriodSpan, { kind: 'window' }> | null;
   readonly calculation: 'conversions' | 'conversion_rate';
 }
@@ -221,26 +221,26 @@ export interface SameColumns {
   readonly conversion: string;
 }
 
-/** Passage stores of a facet, one for each redaction version. */
+/** The passage stores of a facet, one for each redaction version. */
 export interface FacetStore {
   readonly name: string;
   readonly entity: string;
-  /** Column with the entity's key, in the facet and on every passage. */
+  /** Column with the entity's key, in the facet and in every passage. */
   readonly entityKey: string;
-  /** Key column of the entity itself. */
+  /** The key column of the entity itself. */
   readonly keyOfEntity: string;
-  /** Fields that metadata filters and joins may use, including the entity key. */
+  /** Fields that metadata filters and joins may use. The entity key is one of them. */
   readonly scalarIndexed: readonly string[];
   readonly maxTopK: number;
   /** `lexical`: BM25 weights as sparse vectors; `dense`: embedding vectors. */
   readonly lane: 'lexical' | 'dense';
-  /** True if large permitted sets may be searched by an approximate index. Dense only. */
+  /** True if an approximate index may be used to search large permitted sets. Dense only. */
   readonly approximate: boolean;
-  /** Services that may rerank passages; the first is the default. */
+  /** Services that may rerank passages. The first is the default. */
   readonly rerankers?: readonly FacetReranker[];
-  /** Lexical leg of a hybrid facet: the same facet with separate stores. */
+  /** The lexical leg of a hybrid facet: the same facet with stores of its own. */
   readonly lexicalLeg?: FacetStore;
-  /** Name under which the stores of this leg are kept, if not `name`. */
+  /** The name under which this leg's stores are kept, if it differs from `name`. */
   readonly indexedAs?: string;
   /** In declared order. */
   readonly versions: readonly FacetVersion[];
@@ -255,32 +255,32 @@ export interface FacetReranker {
   readonly candidates: number;
 }
 
-/** A redaction version; `redacts` lists the sensitivity labels whose values its text omits. */
+/** A redaction version. `redacts` lists the sensitivity labels whose values are omitted from its text. */
 export interface FacetVersion {
   readonly name: string;
   readonly redacts: ReadonlySet<string>;
   /**
-   * True if text and fields are searched for values to redact, by label or detector. Fields without a label may then be
-   * redacted too.
+   * True if text and fields are searched for values to redact, by label or detector. In that case even fields without
+   * a label may be redacted.
    */
   readonly searched: boolean;
-  /** Table of passages, in the facet's schema. */
+  /** The table of passages, in the facet's schema. */
   readonly table: string;
-  /** Dense: companion table with the sign bits of each vector. */
+  /** For dense facets, the companion table with the sign bits of each vector. */
   readonly bits: string;
-  /** Lexical: table of document frequencies (`term`, `passages`); term 0 has the number of passages. */
+  /** For lexical facets: table of document frequencies (`term`, `passages`). Term 0 has the number of passages. */
   readonly words: string;
   readonly derivedTable: string;
 }
 
-/** An attribute of an entity that an operator extracted from text at indexing. */
+/** An attribute of an entity that an operator extracted from text during indexing. */
 export interface DerivedAttribute {
   readonly name: string;
   readonly type: TypeName;
   readonly description: string | null;
 }
 
-/** A declared link. `fromColumns[i]` of one end equals `toColumns[i]` of the other, directly or through `bridge`. */
+/** A declared link. `fromColumns[i]` on one side equals `toColumns[i]` on the other, directly or through `bridge`. */
 export interface Edge {
   readonly name: string;
   readonly from: string;
@@ -296,14 +296,14 @@ export interface Edge {
 
 const FACETS_BY_ENTITY = new WeakMap<Catalog['facets'], ReadonlyMap<string, readonly FacetStore[]>>();
 
-/** Facets about an entity, in declared order. Cached, since catalogs are immutable. */
+/** Returns the facets about an entity, in declared order. Cached because catalogs are immutable. */
 export function facetsOf({ facets }: Catalog, entity: string): readonly FacetStore[] {
   let known = FACETS_BY_ENTITY.get(facets);
   if (known === undefined) FACETS_BY_ENTITY.set(facets, (known = groupBy(facets.values(), (f) => f.entity)));
   return known.get(entity) ?? [];
 }
 
-/** Sensitivity labels of all columns, computed ones included. */
+/** Returns the sensitivity labels of all columns, including computed ones. */
 export function labelsOf({ columns, computed = [] }: Relation): ReadonlySet<string> {
   return new Set([...columns, ...computed].flatMap((c) => c.sensitivity ?? []));
 }
@@ -312,9 +312,9 @@ export function columnOf(relation: Relation, name: string): Column | null {
   return relation.columns.find((c) => c.name === name) ?? null;
 }
 
-/** Display format of a metric. Does not change results. */
+/** The display format of a metric. It does not change results. */
 export interface MetricFormat {
-  /** `percent`: 0.25 is 25 percent. */
+  /** With `percent`, 0.25 is shown as 25 percent. */
   readonly kind: 'number' | 'percent' | 'currency';
   /** ISO 4217 code, for kind `currency`. */
   readonly currency?: string;
@@ -324,7 +324,7 @@ export interface MetricFormat {
   readonly decimals?: number;
 }
 
-/** Unit for descriptions: `percent`, `EUR`, `kg`; null if the format declares none. */
+/** Returns the unit for descriptions: `percent`, `EUR`, `kg`; null if the format declares none. */
 export function formatUnit({ kind, currency, unit }: MetricFormat): string | null {
   switch (kind) {
     case 'percent':
@@ -340,14 +340,14 @@ export function formatUnit({ kind, currency, unit }: MetricFormat): string | nul
   }
 }
 
-/** Namespaces of full names: `osl.entities.person`, `osl.facets.readme`, `osl.metrics.revenue`. */
+/** The namespaces in full names: `osl.entities.person`, `osl.facets.readme`, `osl.metrics.revenue`. */
 export type ObjectNamespace = 'entities' | 'facets' | 'metrics';
 
 export function fullName(room: ObjectNamespace, name: string): string {
   return `osl.${room}.${name}`;
 }
 
-/** Strips the namespace if `written` is a full name. Names of objects contain no dots. */
+/** Strips the namespace if `written` is a full name. Object names contain no dots. */
 export function unqualifiedName(room: ObjectNamespace, written: string): string {
   const lead = `osl.${room}.`;
   return written.startsWith(lead) ? written.slice(lead.length) : written;

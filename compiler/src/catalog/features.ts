@@ -1,14 +1,14 @@
 /** A construct that a tenant can disable for all callers and surfaces. */
 interface Switch {
   readonly construct: string;
-  /** Hint of the error when disabled. */
+  /** The hint in the error message when the construct is disabled. */
   readonly hint: string;
   readonly description: string;
 }
 
 /**
- * Features of OSL-SQL beyond the contract's five forms, by the names of the manifest's switches. Clauses of a SELECT
- * over one entity, such as HAVING or DISTINCT, have no switch.
+ * OSL-SQL features beyond the contract's five forms, by the names of their switches in the manifest. Clauses of a
+ * SELECT over one entity, such as HAVING or DISTINCT, have no switch.
  */
 export const FEATURES = Object.freeze({
   set_operations: {

@@ -1,12 +1,12 @@
-/** Metric time grains, finest first. Weeks begin on Monday; all times are UTC. */
+/** The time grains of metrics, finest first. Weeks start on Monday, and all times are in UTC. */
 export const GRAINS = ['second', 'minute', 'hour', 'day', 'week', 'month', 'quarter', 'year'] as const;
 
 export type Grain = (typeof GRAINS)[number];
 
-/** Rows that a cumulative metric aggregates for a period. */
+/** The rows that a metric aggregates for each period. */
 export type PeriodSpan =
   | { readonly kind: 'unbounded' }
-  /** The last `count` units up to the end of the period. */
+  /** The last `count` units, up to the end of the period. */
   | { readonly kind: 'window'; readonly count: number; readonly unit: Grain }
   /** From the start of the enclosing `grain` to the end of the period. */
   | { readonly kind: 'to_date'; readonly grain: Grain }
@@ -32,18 +32,18 @@ export function isDayOrLonger(grain: Grain): boolean {
   return GRAINS.indexOf(grain) >= GRAINS.indexOf('day');
 }
 
-/** A point in time written by the caller, in UTC. */
+/** A point in time as written by the caller, in UTC. */
 export interface Instant {
-  /** `2026-01-31`, or `2026-01-31 10:00:00.000` if a time was written. */
+  /** `2026-01-31`, or `2026-01-31 10:00:00.000` if the caller gave a time. */
   readonly text: string;
-  /** True if no time was written. */
+  /** True for a date without a time. */
   readonly isDay: boolean;
 }
 
 const FORM =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2})(\.\d{1,3})?)?\s*(Z|[+-]\d{2}(?::?\d{2})?)?)?$/i;
 
-/** Parses an ISO 8601 date, or date and time to the millisecond; UTC without an offset. Null for anything else. */
+/** Parses an ISO 8601 date, or date and time to the millisecond; UTC if it has no offset. Null for anything else. */
 export function parseInstant(text: string): Instant | null {
   const [, day, minutes, seconds = '00', fraction = '', offset = 'Z'] = FORM.exec(text.trim()) ?? [];
   if (day === undefined || !isDate(day)) return null;
@@ -60,18 +60,18 @@ export function dayAfter(day: string): string {
 
 const DAY_MS = 86_400_000;
 
-/** Rejects days such as February 30, which `Date` would roll over. */
+/** True for a day that exists. `Date` would silently turn February 30 into a day in March. */
 function isDate(day: string): boolean {
   const time = new Date(`${day}T00:00:00Z`);
   return !Number.isNaN(time.getTime()) && time.toISOString().startsWith(day) && !day.startsWith('0000');
 }
 
-/** A normalized metrics request. Names are as the caller wrote them and compare case-insensitively. */
+/** A normalized metrics request. Names are as the caller wrote them and are compared case-insensitively. */
 export interface MetricsRequest {
   readonly metrics: readonly { readonly name: string; readonly alias: string | null }[];
-  /** `entity__dimension[__grain]`, `metric_time[__grain]` or an entity. */
+  /** Each name is `entity__dimension[__grain]`, `metric_time[__grain]` or an entity. */
   readonly groupBy: readonly { readonly name: string; readonly grain: Grain | null }[];
-  /** OSL-SQL predicates whose names are `{{ … }}` templates, combined with AND. */
+  /** OSL-SQL predicates, combined with AND. Names in them are written as `{{ … }}` templates. */
   readonly where: readonly string[];
   readonly orderBy: readonly {
     readonly name: string;
@@ -81,6 +81,6 @@ export interface MetricsRequest {
   readonly limit: number | null;
   /** Both ends are inclusive. */
   readonly timeConstraint: { readonly start: Instant | null; readonly end: Instant | null } | null;
-  /** Grain of times that state none. Default: day. */
+  /** The grain of times that are requested without one. Default: day. */
   readonly grain: Grain | null;
 }

@@ -1,18 +1,18 @@
 import type { TypeName } from '../types/types.js';
 
 /**
- * Type of an operator's argument. `labels`: `text[]` or a jsonb array of `{label, description, examples}`; `schema`: a
- * JSON Schema of an object as jsonb.
+ * The type of an operator's argument. `labels` is a `text[]` or a jsonb array of `{label, description, examples}`;
+ * `schema` is a JSON Schema of an object, as jsonb.
  */
 export type OperatorArgumentType = 'text' | 'float8' | 'int4' | 'labels' | 'schema';
 
 export interface OperatorArgument {
-  /** For `name => value`. */
+  /** The name in `name => value`. */
   readonly name: string;
   readonly type: OperatorArgumentType;
-  /** True if it may also be passed by position, after the column. */
+  /** True if the argument may also be passed by position, after the column. */
   readonly positional: boolean;
-  /** True if the service derives a missing value from the query and its facet. */
+  /** True if the service derives a missing value from the query and the facet. */
   readonly worked: boolean;
   readonly default: number | string | null;
   /** Inclusive bounds of a number. */
@@ -22,13 +22,13 @@ export interface OperatorArgument {
 
 export interface OperatorSignature {
   readonly class: 'encoder' | 'decoder';
-  /** Without the first argument, which is always the passage's `text`. */
+  /** The arguments after the first, which is always the passage's `text`. */
   readonly arguments: readonly OperatorArgument[];
   readonly result: TypeName;
-  /** Result type if this argument is given. */
+  /** A different result type that applies if this argument is given. */
   readonly resultWith: { readonly argument: string; readonly type: TypeName } | null;
   readonly nullable: boolean;
-  /** When the query of RETRIEVE is used: never, or if this argument is missing. */
+  /** When the query of RETRIEVE is used: never, or unless this argument is given. */
   readonly query: 'never' | { readonly unless: string };
 }
 
@@ -62,7 +62,7 @@ const POSITIONAL = { positional: true } as const;
 const WORKED = { positional: true, worked: true } as const;
 const UNIT = { min: -1, max: 1 } as const;
 
-/** The twelve operators. Names are upper case here and compare case-insensitively. */
+/** The twelve operators. Names are in upper case here and are compared case-insensitively. */
 export const OPERATORS = Object.freeze({
   SIMILARITY: encoder([argument('reference', 'text', POSITIONAL)], 'float8', {
     query: { unless: 'reference' },

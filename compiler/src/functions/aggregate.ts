@@ -90,8 +90,8 @@ export const AGGREGATE_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze(
 ]);
 
 /**
- * Hypothetical-set aggregates such as `rank(5) WITHIN GROUP (ORDER BY x)`: one direct argument for each sort key, of
- * the key's type. They share their names with window functions.
+ * Hypothetical-set aggregates such as `rank(5) WITHIN GROUP (ORDER BY x)`. They take one direct argument per sort key,
+ * of the key's type, and share their names with window functions.
  */
 export const HYPOTHETICAL: ReadonlyMap<string, FunctionDefinition> = new Map(
   (
@@ -109,7 +109,7 @@ export function isHypothetical(definition: FunctionDefinition): boolean {
   return HYPOTHETICAL.get(definition.name) === definition;
 }
 
-/** Functions that require OVER. Every aggregate accepts it too. */
+/** Functions that require OVER. All aggregates accept it as well. */
 export const WINDOW_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   windowed('row_number', [], 'int8'),
   windowed('rank', [], 'int8'),

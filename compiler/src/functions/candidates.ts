@@ -10,16 +10,16 @@ import {
   type Operand,
 } from './polymorphic.js';
 
-/** An overload with as many arguments as the call. */
+/** An overload that takes as many arguments as the call has. */
 export interface OverloadCandidate<Definition> {
   readonly definition: Definition;
   readonly arguments: readonly ArgumentType[];
   readonly polymorphic: boolean;
-  /** Resolution to this overload, if it does not depend on the arguments; else null. */
+  /** What the call resolves to with this overload, if that does not depend on its arguments; otherwise null. */
   readonly concrete: ResolvedOverload<Definition> | null;
 }
 
-/** A resolved call. `argumentTypes` are the types that the arguments must be converted to. */
+/** A resolved call. `argumentTypes` are the types to which the arguments must be converted. */
 export interface ResolvedOverload<Definition> {
   readonly definition: Definition;
   readonly argumentTypes: readonly TypeName[];
@@ -53,7 +53,7 @@ function accepts(to: OverloadCandidate<unknown>, actual: readonly Operand[]): bo
     if (given === null || given === undefined || type === given || type === 'any' || isPolymorphic(type)) {
       continue;
     }
-    // Types other than `any` and polymorphic ones are concrete.
+    // All types except `any` and the polymorphic ones are concrete.
     if (!convertsImplicitly(given, type as TypeName)) return false;
   }
   return !to.polymorphic || bindPolymorphic(declared, actual) !== null;
@@ -105,7 +105,7 @@ interface ArgumentSlot {
   readonly preferred: boolean;
 }
 
-/** Category that the candidates agree on at `position`. Text wins over any other; null if they disagree otherwise. */
+/** Returns the category that the candidates agree on at `position`, or text if any has it; null if they disagree. */
 function slotAt(position: number, list: readonly OverloadCandidate<unknown>[]): ArgumentSlot | null {
   let category: Category | null = null;
   let preferred = false;
@@ -129,7 +129,7 @@ function slotAt(position: number, list: readonly OverloadCandidate<unknown>[]): 
   return category === null || (conflict && category !== 'S') ? null : { position, category, preferred };
 }
 
-/** Keeps candidates whose types at unknown arguments are of the agreed category. */
+/** Keeps the candidates whose types for unknown arguments are in the agreed category. */
 function byCategory<D>(
   list: readonly OverloadCandidate<D>[],
   actual: readonly Operand[],
@@ -161,8 +161,8 @@ function onlyType(actual: readonly Operand[]): TypeName | null {
 }
 
 /**
- * Chooses the overload as Postgres does (manual, "Operator Type Resolution" and "Function Type Resolution") if none
- * matches exactly. Each step applies only while several candidates are left.
+ * Chooses an overload as Postgres does if none matches exactly (see the manual, "Operator Type Resolution" and
+ * "Function Type Resolution"). Each step applies only while several candidates are left.
  */
 export function selectCandidate<D>(
   all: readonly OverloadCandidate<D>[],

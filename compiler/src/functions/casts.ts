@@ -10,7 +10,7 @@ function casts(
   return to.map((type) => cast(from, type, context, traits));
 }
 
-/** Rows of `pg_cast` between supported types. */
+/** The rows of `pg_cast` between supported types. */
 export const CATALOG_CASTS: readonly CastDefinition[] = Object.freeze([
   cast('bool', 'int4', 'explicit', LEAKPROOF),
   ...casts('bool', ['text', 'bpchar'], 'assignment'),
@@ -62,8 +62,8 @@ function enter(table: CastTable, row: CastDefinition): void {
 }
 
 /**
- * All conversions in Postgres' order of preference: `pg_cast`; element-wise between arrays; via the text form (to text
- * in assignments, from text only explicitly).
+ * Returns all conversions in Postgres' order of preference: `pg_cast`; between arrays, element by element; via the
+ * text form (to text in assignments, from text only explicitly).
  */
 function everyCast(): CastTable {
   const table: CastTable = new Map();
@@ -89,12 +89,12 @@ function everyCast(): CastTable {
 
 const TABLE: ReadonlyMap<TypeName, ReadonlyMap<TypeName, CastDefinition>> = everyCast();
 
-/** The cast from `from` to `to`; null if there is none. Casts of a type to itself are not listed. */
+/** Returns the cast from `from` to `to`; null if there is none. There are no casts from a type to itself. */
 export function castBetween(from: TypeName, to: TypeName): CastDefinition | null {
   return TABLE.get(from)?.get(to) ?? null;
 }
 
-/** True if the types are equal or Postgres converts implicitly. */
+/** True if the types are equal or Postgres converts `from` to `to` implicitly. */
 export function convertsImplicitly(from: TypeName, to: TypeName): boolean {
   return from === to || TABLE.get(from)?.get(to)?.context === 'implicit';
 }

@@ -1,8 +1,8 @@
 import { type FunctionDefinition, STABLE, scalar, scalars, withOptional } from './define.js';
 
 /**
- * Units of `date_trunc`, `extract` and `date_part` in all spellings of Postgres 15 to 18, in lower case. Units are part
- * of the plan's shape, so the sets are closed.
+ * The units of `date_trunc`, `extract` and `date_part` in all spellings of Postgres 15 to 18, in lower case. The sets
+ * are closed because units are part of the plan's shape.
  */
 
 function spellings(...lines: readonly string[]): ReadonlySet<string> {
@@ -64,7 +64,7 @@ function overlaps(type: 'time' | 'timestamp' | 'timestamptz'): readonly Function
   ];
 }
 
-/** Functions of dates, times and intervals. `timezone` is AT TIME ZONE. None is volatile. */
+/** Date, time and interval functions. `timezone` implements AT TIME ZONE. None is volatile. */
 export const DATETIME_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   ...scalars(['now', 'transaction_timestamp', 'statement_timestamp'], [], 'timestamptz', STABLE),
 

@@ -1,6 +1,6 @@
 import type { TypeName } from '../types/types.js';
 
-/** `Map.groupBy`, which not all supported runtimes have. */
+/** Like `Map.groupBy`, which not all supported runtimes have. */
 export function groupBy<K, T>(items: Iterable<T>, key: (item: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>();
   for (const item of items) {
@@ -12,14 +12,14 @@ export function groupBy<K, T>(items: Iterable<T>, key: (item: T) => K): Map<K, T
   return groups;
 }
 
-/** Deviations from the defaults: immutable, not leakproof, not variadic, no structural literal. */
+/** How an overload differs from the default: immutable, not leakproof, not variadic, no structural literal. */
 export interface Traits {
   readonly stable?: boolean;
   readonly volatile?: boolean;
   readonly leakproof?: boolean;
-  /** Type of each additional argument. */
+  /** The type of each additional argument, if the function is variadic. */
   readonly variadic?: ArgumentType;
-  /** Allowed values of the first argument, which then is a structural literal. */
+  /** Allowed values of the first argument, which makes it a structural literal. */
   readonly unit?: ReadonlySet<string>;
 }
 
@@ -54,12 +54,12 @@ function constructorOf(kind: FunctionDefinition['kind']): Constructor {
 
 export const scalar = constructorOf('scalar');
 export const aggregate = constructorOf('aggregate');
-/** Ordered-set aggregate (WITHIN GROUP): direct arguments first, then the aggregated one. */
+/** Defines an ordered-set aggregate (WITHIN GROUP), with the direct arguments before the aggregated one. */
 export const orderedSet = constructorOf('ordered_set');
 export const windowed = constructorOf('window');
 export const setReturning = constructorOf('rows');
 
-/** Functions with the same signature. */
+/** Defines scalar functions that have the same signature. */
 export function scalars(
   names: readonly string[],
   args: readonly ArgumentType[],
@@ -69,7 +69,7 @@ export function scalars(
   return names.map((name) => scalar(name, args, result, traits));
 }
 
-/** Overloads with `args` alone and with each prefix of `further` appended. */
+/** Defines overloads that take `args` alone, or `args` and the first few of `further`. */
 export function withOptional(
   name: string,
   args: readonly ArgumentType[],
@@ -107,7 +107,7 @@ export function cast(
 
 /**
  * Postgres' polymorphic types. `anyelement`, `anynonarray` and `anyarray` share one element type per call; `anyrange`
- * and `anymultirange` are ranges of it; `anycompatible` and `anycompatiblearray` share the common type of all such
+ * and `anymultirange` are ranges over it; `anycompatible` and `anycompatiblearray` use the common type of all such
  * arguments.
  */
 type PolymorphicType =
@@ -119,25 +119,25 @@ type PolymorphicType =
   | 'anycompatible'
   | 'anycompatiblearray';
 
-/** Declared type of an argument; `any` accepts each argument's own type. */
+/** The declared type of an argument. `any` accepts an argument of any type. */
 export type ArgumentType = TypeName | PolymorphicType | 'any';
 export type ResultType = TypeName | PolymorphicType;
 
-/** One overload of a function. Emitted as `pg_catalog.<name>(…)`. */
+/** One overload of a function. It is emitted as `pg_catalog.<name>(…)`. */
 export interface FunctionDefinition {
   readonly name: string;
   /** `rows`: a set-returning function; see `set-returning.ts` for its columns. */
   readonly kind: 'scalar' | 'aggregate' | 'ordered_set' | 'window' | 'rows';
-  /** Of an ordered-set aggregate: direct arguments, then the aggregated one. */
+  /** For an ordered-set aggregate, the direct arguments come before the aggregated one. */
   readonly arguments: readonly ArgumentType[];
   readonly variadic: ArgumentType | null;
-  /** For a set-returning function with several columns: type of the last one. */
+  /** For a set-returning function with several columns, the type of the last one. */
   readonly result: ResultType;
   readonly volatility: 'immutable' | 'stable' | 'volatile';
   readonly leakproof: boolean;
   /**
-   * Positions of arguments whose literal is part of the plan's shape and emitted as text, with the allowed lower-case
-   * values (the unit of `date_trunc`).
+   * Positions of arguments that must be literals, such as the unit of `date_trunc`, with the allowed lower-case
+   * values. They are part of the plan's shape and emitted as text.
    */
   readonly structural: ReadonlyMap<number, ReadonlySet<string>>;
 }
@@ -154,7 +154,7 @@ export interface OperatorDefinition {
 export interface CastDefinition {
   readonly from: TypeName;
   readonly to: TypeName;
-  /** As `pg_cast.castcontext`: where the cast applies without CAST or `::`. */
+  /** Where the cast applies without CAST or `::`, as in `pg_cast.castcontext`. */
   readonly context: 'implicit' | 'assignment' | 'explicit';
   readonly leakproof: boolean;
 }

@@ -1,4 +1,4 @@
-/** Closed table of the language's functions, operators and casts, and Postgres' resolution rules. */
+/** The closed set of the language's functions, operators and casts, and Postgres' rules for resolving them. */
 
 export { HYPOTHETICAL, isHypothetical } from './aggregate.js';
 export { CATALOG_CASTS, castBetween } from './casts.js';

@@ -8,7 +8,7 @@ import {
   type Traits,
 } from './define.js';
 
-/** All pairs of `types`, narrowest first; the result is the wider type. */
+/** Defines an operator over all pairs of `types`, which are listed narrowest first. The result has the wider type. */
 function overPairs(name: string, types: readonly TypeName[]): readonly OperatorDefinition[] {
   return types.flatMap((left, i) => types.map((right, j) => infix(left, name, right, i < j ? right : left)));
 }
@@ -21,7 +21,7 @@ function prefixes(name: string, types: readonly TypeName[]): readonly OperatorDe
   return types.map((type) => prefix(name, type, type));
 }
 
-/** The six comparisons of two types. Those of numeric, jsonb, arrays and mixed date types are not leakproof. */
+/** Defines the six comparisons of two types. Those of numeric, jsonb, arrays and mixed date types are not leakproof. */
 function comparison(left: ArgumentType, right: ArgumentType, traits?: Traits): readonly OperatorDefinition[] {
   return ['=', '<>', '<', '<=', '>', '>='].map((name) => infix(left, name, right, 'bool', traits));
 }

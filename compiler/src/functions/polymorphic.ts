@@ -14,10 +14,10 @@ import {
 import { convertsImplicitly } from './casts.js';
 import type { ArgumentType, ResultType } from './define.js';
 
-/** Type of an operand; null for an unknown-typed literal or an untyped parameter. */
+/** The type of an operand; null for a literal of unknown type or an untyped parameter. */
 export type Operand = TypeName | null;
 
-/** `pg_type.typcategory`. */
+/** A type category, as in `pg_type.typcategory`. */
 export type Category = ValueCategory | 'A' | 'P';
 
 const SCALARS: ReadonlySet<string> = new Set(SCALAR_TYPES);
@@ -26,18 +26,18 @@ function isScalar(type: ArgumentType): type is ScalarType {
   return SCALARS.has(type);
 }
 
-/** Category of `type`; all pseudo-types are in category P, which no operand has. */
+/** Returns the category of `type`. All pseudo-types are in category P, which no operand has. */
 export function categoryOf(type: ArgumentType): Category {
   if (isScalar(type)) return typeRow(type).category;
   return type.endsWith('[]') ? 'A' : 'P';
 }
 
-/** As `pg_type.typispreferred`. */
+/** True if `type` is preferred within its category (`pg_type.typispreferred`). */
 export function isPreferred(type: ArgumentType): boolean {
   return isScalar(type) && typeRow(type).isPreferred;
 }
 
-/** Common type of CASE, COALESCE, UNION, ARRAY and `anycompatible`; text if all are unknown, null if there is none. */
+/** Returns the common type for CASE, COALESCE, UNION etc.; text if all are unknown, null if there is none. */
 export function commonType(types: readonly Operand[]): TypeName | null {
   let chosen: Operand = null;
   for (const type of types) {

@@ -81,12 +81,12 @@ const FUNCTIONS_BY_NAME: ReadonlyMap<string, NamedFunctions> = new Map(
   }),
 );
 
-/** Overloads of `name` (lower case); empty if there is no such function. */
+/** Returns the overloads of `name`, which must be in lower case; empty if there is no such function. */
 export function functionsNamed(name: string): readonly FunctionDefinition[] {
   return FUNCTIONS_BY_NAME.get(name)?.overloads ?? NO_FUNCTIONS;
 }
 
-/** Overloads for `arity` arguments, with variadic ones expanded. */
+/** Returns the overloads that accept `arity` arguments, expanding variadic ones. */
 function callable(named: NamedFunctions, arity: number): readonly OverloadCandidate<FunctionDefinition>[] {
   const fixed = named.fixed.get(arity) ?? NO_CANDIDATES;
   if (named.variadic.length === 0) return fixed;
@@ -101,9 +101,9 @@ function callable(named: NamedFunctions, arity: number): readonly OverloadCandid
 }
 
 /**
- * Resolves a function call by the types of its arguments; null is an unknown-typed literal or an untyped parameter.
- * Pass the direct arguments of an ordered-set aggregate first, then the aggregated one. `none` if no overload fits,
- * `ambiguous` if several fit equally well.
+ * Resolves a function call by the types of its arguments. Null means a literal of unknown type or an untyped
+ * parameter. Pass the direct arguments of an ordered-set aggregate before the aggregated one. Returns `none` if no
+ * overload fits, and `ambiguous` if several fit equally well.
  */
 export function resolveFunction(
   name: string,
@@ -121,7 +121,7 @@ export function resolveFunction(
 interface NamedOperators {
   readonly prefix: readonly OverloadCandidate<OperatorDefinition>[];
   readonly infix: readonly OverloadCandidate<OperatorDefinition>[];
-  /** All overloads by operand types; see `declaredFor`. */
+  /** All overloads by their operand types; see `declaredFor`. */
   readonly exact: ReadonlyMap<string, OverloadCandidate<OperatorDefinition>>;
 }
 
@@ -145,8 +145,8 @@ const OPERATORS_BY_NAME: ReadonlyMap<string, NamedOperators> = new Map(
 );
 
 /**
- * Resolves operator `name`. `left` is undefined for a prefix operator; null is an unknown-typed operand, which takes
- * the type of the other one first. `argumentTypes` has one type per operand.
+ * Resolves operator `name`. `left` is undefined for a prefix operator. Null is an operand of unknown type, which is
+ * first assumed to have the type of the other one. `argumentTypes` has one type per operand.
  */
 export function resolveOperator(name: string, left: Operand | undefined, right: Operand): OperatorResolution {
   const named = OPERATORS_BY_NAME.get(name);

@@ -9,7 +9,7 @@ import {
   withOptional,
 } from './define.js';
 
-/** Functions whose last argument is an encoding: type `name` in Postgres, to which text converts implicitly. */
+/** Functions whose last argument is an encoding. Its type in Postgres is `name`, to which text converts implicitly. */
 export const ENCODING_FUNCTIONS: ReadonlySet<string> = new Set(['convert_from', 'convert_to']);
 
 export const STRING_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([

@@ -26,7 +26,7 @@ export const CONDITIONAL_FUNCTIONS: readonly FunctionDefinition[] = Object.freez
   ...scalars(['num_nulls', 'num_nonnulls'], ['any'], 'int4', { variadic: 'any' }),
 ]);
 
-/** Dates convert to timestamptz. */
+/** Dates are converted to timestamptz. */
 const SERIES: readonly FunctionDefinition[] = [
   ...(['int4', 'int8', 'numeric'] as const).flatMap((type) => [
     setReturning('generate_series', [type, type], type),
@@ -36,7 +36,7 @@ const SERIES: readonly FunctionDefinition[] = [
   setReturning('generate_series', ['timestamptz', 'timestamptz', 'interval'], 'timestamptz', STABLE),
 ];
 
-/** Set-returning functions, allowed in FROM; those with one column also in the select list. */
+/** Set-returning functions. They are allowed in FROM, and in the select list if they have a single column. */
 export const ROW_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   ...SERIES,
   setReturning('unnest', ['anyarray'], 'anyelement'),
@@ -62,7 +62,7 @@ export const ROW_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   setReturning('jsonb_path_query', ['jsonb', 'text', 'jsonb', 'bool'], 'jsonb'),
 ]);
 
-/** `name` is null if the column takes the name of the alias or the function. */
+/** `name` is null if the column is named after the alias or the function. */
 interface RowColumn {
   readonly name: string | null;
   readonly type: TypeName;
@@ -71,7 +71,7 @@ interface RowColumn {
 const OF_A_MEMBER = /^jsonb?_each(?:_text)?$/;
 const OF_AN_ELEMENT = /^jsonb?_array_elements(?:_text)?$/;
 
-/** Columns of a set-returning function whose result type is `result`. */
+/** Returns the columns of a set-returning function whose result type is `result`. */
 export function columnsOfRows({ name }: FunctionDefinition, result: TypeName): readonly RowColumn[] {
   const member = OF_A_MEMBER.test(name);
   const last = { name: member || OF_AN_ELEMENT.test(name) ? 'value' : null, type: result };

@@ -6,7 +6,7 @@ const NAMES = [
   'italian lithuanian nepali norwegian portuguese romanian russian serbian simple spanish swedish tamil turkish yiddish',
 ].flatMap((line) => line.split(' '));
 
-/** Built-in text search configurations. Custom ones of a database are not available. */
+/** Built-in text search configurations. Custom configurations of a database are not supported. */
 export const CONFIGURATIONS: ReadonlySet<string> = new Set(NAMES.flatMap((n) => [n, `pg_catalog.${n}`]));
 
 const CONFIGURED: Traits = Object.freeze({ unit: CONFIGURATIONS });
@@ -16,7 +16,7 @@ export function isConfigured(definition: FunctionDefinition): boolean {
   return definition.structural.get(0) === CONFIGURATIONS;
 }
 
-/** Overloads with and without a configuration; without one the database's default applies. */
+/** Defines overloads with and without a configuration. Without one, the database's default applies. */
 function either(
   name: string,
   args: Parameters<typeof scalar>[1],
@@ -58,7 +58,7 @@ const ENDS: readonly FunctionDefinition[] = (['anyrange', 'anymultirange'] as co
   ...scalars(['isempty', 'lower_inc', 'upper_inc', 'lower_inf', 'upper_inf'], [span], 'bool'),
 ]);
 
-/** Range constructors; Postgres fails if the lower bound exceeds the upper one. */
+/** Range constructors. Postgres raises an error if the lower bound exceeds the upper one. */
 const MADE: readonly FunctionDefinition[] = RANGES.flatMap(({ range, element }) =>
   withOptional(range, [element, element], ['text'], range),
 );
@@ -94,7 +94,7 @@ function ofBoth(json: 'json' | 'jsonb'): readonly FunctionDefinition[] {
   ];
 }
 
-/** Functions whose second argument is a `jsonpath` in Postgres, written here as a text constant. */
+/** Functions whose second argument is a `jsonpath` in Postgres, and a text constant here. */
 export const PATH_FUNCTIONS: ReadonlySet<string> = new Set([
   'jsonb_path_exists',
   'jsonb_path_match',
@@ -107,7 +107,7 @@ function ofAPath(name: string, result: 'bool' | 'jsonb'): readonly FunctionDefin
   return withOptional(name, ['jsonb', 'text'], ['jsonb', 'bool'], result);
 }
 
-/** JSON functions. `bind/expressions/whole-row.ts` turns whole rows into JSON objects. There is no type `jsonpath`. */
+/** JSON functions. Whole rows become JSON objects in `bind/expressions/whole-row.ts`. There is no type `jsonpath`. */
 export const JSON_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   ...ofBoth('jsonb'),
   ...ofBoth('json'),

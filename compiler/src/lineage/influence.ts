@@ -1,28 +1,28 @@
-/** Contribution of a column to a result, in the terms of OpenLineage's column lineage. */
+/** How a column contributes to a result, in the terms of OpenLineage's column lineage. */
 export type Transformation =
   /** The value is part of the result, possibly transformed or aggregated. */
   | { readonly type: 'DIRECT'; readonly subtype: DirectKind; readonly masking: boolean }
   /**
-   * The value affects the result without being part of it. `policy`: through a row filter or a mask, not through the
-   * query.
+   * The value affects the result without being part of it. `policy` is true if it does so through a row filter or a
+   * mask rather than through the query.
    */
   | { readonly type: 'INDIRECT'; readonly subtype: IndirectKind; readonly policy: boolean };
 
 export type DirectKind = 'IDENTITY' | 'TRANSFORMATION' | 'AGGREGATION';
 export type IndirectKind = 'FILTER' | 'JOIN' | 'GROUP_BY' | 'SORT' | 'WINDOW' | 'CONDITIONAL';
 
-/** A column of the semantic graph with all of its contributions to a result. */
+/** A column of the semantic graph, with all its contributions to a result. */
 export interface Influence {
   /** `osl.entities.<name>` or `osl.facets.<name>`. */
   readonly object: string;
   readonly column: string;
-  /** Never empty; sorted. */
+  /** Sorted, and never empty. */
   readonly transformations: readonly Transformation[];
 }
 
 const ORDER: readonly DirectKind[] = ['IDENTITY', 'TRANSFORMATION', 'AGGREGATION'];
 
-/** Raises a direct transformation to at least `kind`; indirect ones stay the same. */
+/** Raises a direct transformation to at least `kind`. Indirect transformations remain unchanged. */
 export function atLeast(transformation: Transformation, kind: DirectKind, masking = false): Transformation {
   if (transformation.type === 'INDIRECT') return transformation;
   const { subtype } = transformation;
@@ -37,7 +37,7 @@ export function indirect(subtype: IndirectKind, policy = false): Transformation 
   return Object.freeze({ type: 'INDIRECT', subtype, policy });
 }
 
-/** Transformation of a column that decides about a value with `transformation`. */
+/** Returns the transformation of a column that decides a value which itself contributes by `transformation`. */
 export function deciding(transformation: Transformation, subtype: IndirectKind): Transformation {
   return transformation.type === 'INDIRECT' ? transformation : indirect(subtype);
 }

@@ -13,7 +13,7 @@ import { widthOf } from './sources.js';
 
 /** Traces values of a runtime relation back to their sources. */
 export interface StepTrace {
-  /** Trace of the statement that computed a step. */
+  /** Returns the trace of the statement that computed a step. */
   step(plan: GovernedPlan): StepTrace;
   output(index: number, as: Transformation): void;
   named(name: string, as: Transformation): void;
@@ -21,7 +21,7 @@ export interface StepTrace {
   rows(query: Query): void;
 }
 
-/** Follows the sources of column `name` of rows computed before the statement. */
+/** Follows the sources of column `name` in rows that were computed before the statement. */
 export function valueOfRuntime(
   runtime: GovernedRuntime | null,
   name: string,
@@ -30,12 +30,12 @@ export function valueOfRuntime(
 ): void {
   switch (runtime?.kind) {
     case undefined:
-      return; // rows made by the compiler, such as words to look up
+      return; // rows from the compiler itself, such as search terms
     case 'retrieval':
       if (runtime.store !== null) passageValue(runtime.store, name, as, trace);
       return;
     case 'traversal':
-      // Keys are reported with their distance, which every hop determines.
+      // Keys are returned with their distance, which depends on every hop.
       for (const hop of runtime.hops) all(hop, atLeast(as, 'TRANSFORMATION'), trace);
       return;
     case 'hydration':
@@ -49,7 +49,7 @@ export function valueOfRuntime(
   }
 }
 
-/** Follows the columns that determine which of these rows exist. */
+/** Follows the columns that determine which rows of this relation exist. */
 export function rowsOfRuntime(runtime: GovernedRuntime | null, trace: StepTrace): void {
   switch (runtime?.kind) {
     case undefined:
@@ -57,7 +57,7 @@ export function rowsOfRuntime(runtime: GovernedRuntime | null, trace: StepTrace)
     case 'retrieval':
       if (runtime.store === null) return;
       trace.step(runtime.store.passages).rows(runtime.store.passages.query);
-      // The ranking by text decides which passages are returned.
+      // Passages are ranked by their text, which therefore determines the ones that are returned.
       trace.step(runtime.store.passages).named(stored('text'), FILTER);
       return;
     case 'traversal':
@@ -107,7 +107,7 @@ function passageValue(store: GovernedStore, name: string, as: Transformation, tr
       step.named(stored('text'), deciding(as, 'SORT'));
       break;
     default:
-      // Metadata of the passage; a name not in the store is an operator's column, computed from the text.
+      // Metadata of the passage. A name that is not in the store is an operator's column, computed from the text.
       if (passages.outputs.some((o) => o.name === name))
         step.named(name, name === store.facet.entityKey ? as : served);
       else step.named(stored('text'), atLeast(served, 'TRANSFORMATION'));

@@ -30,7 +30,7 @@ import { Sources, widthOf } from './sources.js';
 
 const IDENTITY: Transformation = Object.freeze({ type: 'DIRECT', subtype: 'IDENTITY', masking: false });
 
-/** Suffix of auxiliary columns of a governed scan, for visibility and joins: `<name>#…`. */
+/** Suffix of the auxiliary columns that a governed scan has for visibility and joins: `<name>#…`. */
 const SUFFIX = /#\w+$/;
 
 /** Traces values and rows of one statement back to base columns. */
@@ -38,7 +38,7 @@ class LineageTrace implements StepTrace {
   readonly #plan: GovernedPlan;
   readonly #sources: Sources;
   readonly #found: Influences;
-  /** Visited nodes, so that shared tables are traced once. */
+  /** Nodes that have been visited, so that shared tables are traced only once. */
   readonly #seen = new Set<string>();
   readonly #walked = new Set<Query>();
   readonly #wholes = new Map<Query, Set<IndirectKind>>();
@@ -214,8 +214,8 @@ class LineageTrace implements StepTrace {
   }
 
   /**
-   * Follows all values of a query because all of them determine its rows. Set operations recurse into their operands,
-   * each once.
+   * Follows all values of a query, since each of them affects which rows it returns. Each query is followed once per
+   * subtype.
    */
   #whole(query: Query, subtype: IndirectKind): void {
     const known = this.#wholes.get(query) ?? new Set();
@@ -244,7 +244,7 @@ class LineageTrace implements StepTrace {
       }
       case 'query':
         this.rows(origin.query);
-        // A spine has a row for each period between its bounds.
+        // A spine has one row for each period between its bounds.
         if (leaf.kind === 'spine') whole(origin.query, 'FILTER');
         return;
       case 'rows':
@@ -295,7 +295,7 @@ class LineageTrace implements StepTrace {
   #scannedColumn(scan: GovernedScan, name: string, as: Transformation): void {
     const column = scan.columns.find((c) => c.name === name);
     if (column === undefined) throw new InternalError(`scan of ${scan.relation.name} has no column ${name}`);
-    // SHOWN is used by policy only, for the row filter.
+    // Only policy uses SHOWN, for the row filter.
     if (name === SHOWN) {
       this.value(column.expr, POLICY_FILTER, scan);
       return;
@@ -325,14 +325,14 @@ class LineageTrace implements StepTrace {
 
 const POLICY_FILTER = indirect('FILTER', true);
 
-/** Conditions inside a scan come from policy: they say which rows are masked. */
+/** Marks conditions inside a scan as policy, since they determine which rows are masked. */
 function policyIn(transformation: Transformation, scan: GovernedScan | null): Transformation {
   return scan === null || transformation.type === 'DIRECT'
     ? transformation
     : { ...transformation, policy: true };
 }
 
-/** COUNT reveals little about its argument; OpenLineage classifies it as masking. */
+/** Marks COUNT as masking, as OpenLineage does, because it reveals little about its argument. */
 function aggregateTransformation(as: Transformation, { name }: FunctionDefinition): Transformation {
   return atLeast(as, 'AGGREGATION', name === 'count');
 }
@@ -342,7 +342,7 @@ interface GraphColumn {
   readonly column: string;
 }
 
-/** Store columns with document fields, by public name. All other columns derive from the text. */
+/** Store columns that hold document fields, by public name. All other columns are derived from the text. */
 const STORED: ReadonlyMap<string, string> = new Map([
   ['chunk_id', 'cite'],
   ['doc_id', 'cite'],
@@ -357,7 +357,7 @@ function objectOf(relation: Relation): string {
   return relation.kind === 'facet' ? `osl.facets.${relation.name}` : `osl.entities.${relation.name}`;
 }
 
-/** The public column for upstream column `physical`. */
+/** Returns the public column for upstream column `physical`. */
 function fieldOf(relation: Relation, physical: string): GraphColumn {
   const object = objectOf(relation);
   const declared = relation.columns.find((c) => c.physical === physical && !c.name.startsWith('#'));
@@ -368,15 +368,15 @@ function fieldOf(relation: Relation, physical: string): GraphColumn {
 
 export type { DirectKind, IndirectKind, Influence, Transformation } from './influence.js';
 
-/** Sources of each result column, policy included. */
+/** The sources of each result column, including those used by policy. */
 export interface ColumnLineage {
-  /** In the order of the plan's outputs; `name` is the output's name. */
+  /** In the order of the plan's outputs. `name` is the output's name. */
   readonly outputs: readonly { readonly name: string; readonly inputs: readonly Influence[] }[];
   /** Columns that determine which rows are returned, how many, and in which order. */
   readonly rows: readonly Influence[];
 }
 
-/** Column lineage of a governed plan. Columns that are not listed cannot affect the result. */
+/** Returns the column lineage of a governed plan. Columns that are not listed cannot affect the result. */
 export function columnLineage(plan: GovernedPlan): ColumnLineage {
   const sources = new Sources(plan.query);
   const gather = (follow: (trace: LineageTrace) => void): readonly Influence[] => {

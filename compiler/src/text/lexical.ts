@@ -3,17 +3,17 @@ import { LIMITS } from '../limits.js';
 import { kindsByCharacter, positionOfIndex } from './text.js';
 
 /**
- * Result of a first scan of a text. It takes linear time on any input, unlike the parser's own scanner, which rescans
- * long runs of operators and comments.
+ * The result of the first scan of a text. It takes linear time on any input, unlike the parser's own scanner, which
+ * rescans long runs of operators and comments.
  *
- * It need not agree with the parser on every byte: where they differ, either a valid text is refused, or an invalid one
+ * It need not agree with the parser on every byte: if they differ, either a valid text is refused, or an invalid one
  * is left to the parser.
  */
 export interface Lexical {
-  /** UTF-16 offsets of tokens: start and end in turn. A long IN list counts as its first item. */
+  /** UTF-16 offsets of the tokens, alternating between start and end. A long IN list counts as its first item. */
   readonly bounds: readonly number[];
   readonly lists: readonly PlainList[];
-  /** Comments in order; adjacent ones are combined. */
+  /** Comments in order. Adjacent comments are combined. */
   readonly comments: readonly Comments[];
 }
 
@@ -22,28 +22,28 @@ export interface Comments {
   readonly start: number;
   readonly end: number;
   /**
-   * Replacement text for the grammar that separates or joins the surrounding text in the same way. An unterminated
-   * comment stays unterminated.
+   * What the grammar sees instead, which separates or joins the surrounding text in the same way as the comments. An
+   * unterminated comment remains unterminated.
    */
   readonly mark: '' | '\n' | '/**/' | '/*';
 }
 
-/** An IN list of integers only, or of strings without escapes only. */
+/** An IN list that consists entirely of integers, or entirely of strings without escapes. */
 export interface PlainList {
-  /** For numbers, the smallest type that fits all of them; null for strings. */
+  /** The smallest type that fits all of the numbers; null for strings. */
   readonly type: 'int4' | 'int8' | null;
-  /** UTF-16 offsets: start and end of the first item, and end of the last. */
+  /** UTF-16 offsets of the start and end of the first item, and of the end of the last. */
   readonly start: number;
   readonly firstEnd: number;
   readonly end: number;
-  /** Unquoted values, with a minus directly before the digits. */
+  /** Unquoted values. A minus directly precedes the digits. */
   readonly items: readonly string[];
 }
 
-/** Minimum length of a list that is replaced by its first item for the parser. Shorter ones may be part of a shape. */
+/** Minimum length of a list that is replaced by its first item for the parser. Shorter lists may be part of a shape. */
 const LONG_LIST = 257;
 
-/** NAMEDATALEN - 1 bytes, the grammar's limit for operators. */
+/** NAMEDATALEN - 1 bytes, the grammar's limit on the length of operators. */
 const LONGEST_OPERATOR = 63;
 
 const OTHER = 0;
@@ -95,15 +95,15 @@ class LexicalReader {
   #depth = 0;
   #listed = 0;
   #parameters = 0;
-  /** Long list that begins right after the bracket just read. */
+  /** The long list that begins right after the bracket just read. */
   #list: PlainList | null = null;
   #afterIn = false;
   /**
-   * True if the last token is the word E and directly precedes this position: a string literal that follows has
+   * True if the last token is the word E and ends at this position, so that a string literal starting here has
    * escapes.
    */
   #escapes = false;
-  /** Kind of the last token if it is a string. A string after a line break continues it, escapes included. */
+  /** The kind of the last token if it is a string. A string on a later line continues it, with the same kind. */
   #string: 'plain' | 'escapes' | null = null;
 
   constructor(text: string) {
@@ -116,17 +116,17 @@ class LexicalReader {
   }
 
   /**
-   * Skips white space and comments between two tokens. Only the bounds of a run of comments are kept, so it takes
-   * linear time.
+   * Skips white space and comments between two tokens. Takes linear time because only the bounds of a run of comments
+   * are kept.
    *
-   * @returns true if a string that follows continues the previous one and has escapes
+   * @returns true if a string that follows continues the previous one, which has escapes
    */
   #gap(): boolean {
     const text = this.#text;
     const [string, before] = [this.#string, this.#at];
     let at = before;
     let [start, end, unended] = [-1, -1, false];
-    // Line breaks: any; before the last comment; after it.
+    // Line breaks: anywhere, between comments, after the last comment. `blocked`: there was a block comment.
     let [broken, within, behind, blocked] = [false, false, false, false];
     for (;;) {
       const code = text.charCodeAt(at);
@@ -157,7 +157,7 @@ class LexicalReader {
     return string === 'escapes' && broken && !blocked;
   }
 
-  /** @param more true if a string here continues the previous one, which has escapes */
+  /** @param more true if a string at this position continues the previous one, which has escapes */
   #next(more: boolean): void {
     const kind = this.#kindAt(this.#at);
     if (this.#bounds.length >= 2 * (LIMITS.tokens + 2 * Math.min(this.#parameters, LIMITS.parameters)))
@@ -240,7 +240,7 @@ class LexicalReader {
     this.#at = at;
   }
 
-  /** Index after the block comment at `start`, nested ones included; -1 if it does not end. */
+  /** Returns the index after the block comment at `start`, including nested ones; -1 if it does not end. */
   #behindBlock(start: number): number {
     const text = this.#text;
     let at = start + 2;
@@ -312,7 +312,7 @@ function after(text: string, mark: string, from: number): number {
   return at < 0 ? text.length : at + mark.length;
 }
 
-/** Index after the string or name that `quote` opens at `start`. A doubled quote is part of it. */
+/** Returns the index after the string or name that `quote` opens at `start`. Doubled quotes are part of it. */
 function afterQuoted(text: string, quote: string, start: number): number {
   let at = after(text, quote, start + 1);
   while (text[at] === quote) at = after(text, quote, at + 1);
@@ -332,12 +332,12 @@ function isComment(text: string, at: number): boolean {
 }
 
 /**
- * The list whose first item begins at or after `from`; null if it is short or not plain.
+ * Reads the list whose first item begins at or after `from`; null if it is short or not plain.
  *
- * @throws QueryError E0511 at the value beyond `most`, without reading further
+ * @throws QueryError E0511 at the first value beyond `most`, without reading further
  */
 function plainList(text: string, from: number, most: number): PlainList | null {
-  const pattern = new RegExp(ITEM); // sticky, with its own lastIndex
+  const pattern = new RegExp(ITEM); // a copy, because a sticky pattern keeps its lastIndex
   const items: string[] = [];
   let [start, firstEnd, end] = [-1, -1, from];
   let type: PlainList['type'] = null;
@@ -363,7 +363,7 @@ function plainList(text: string, from: number, most: number): PlainList | null {
   return items.length < LONG_LIST ? null : Object.freeze({ type, start, firstEnd, end, items });
 }
 
-/** White space, then an integer of at most 18 digits, or a string without a backslash. */
+/** Matches white space followed by an integer of at most 18 digits or a string without a backslash. */
 const ITEM = /([ \t\n\r\f\v]*)(?:(-?)(\d{1,18})(?![\w.$\u0080-\uffff])|'([^'\\]*(?:''[^'\\]*)*)')/y;
 const INT4_MAX = 2_147_483_647;
 

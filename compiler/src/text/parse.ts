@@ -12,17 +12,17 @@ import {
   type SourceText,
 } from './text.js';
 
-/** One parsed statement with byte offsets. Names are unresolved. */
+/** A parsed statement. Locations in `node` are byte offsets, and its names are unresolved. */
 export interface ParsedStatement {
   readonly source: SourceText;
   readonly node: Node;
-  /** Long IN lists by the byte offset of their first item, which stands for the list in `node`. */
+  /** Long IN lists by the byte offset of their first item, which represents the list in `node`. */
   readonly lists: ReadonlyMap<number, PlainList>;
 }
 
 export interface StatementText {
   readonly text: string;
-  /** UTF-16 offset of `text` in the text that was split. */
+  /** UTF-16 offset of `text` within the whole text. */
   readonly offset: number;
 }
 
@@ -34,21 +34,21 @@ export async function ready(): Promise<void> {
   loaded = true;
 }
 
-/** Text prepared for the grammar: some words quoted, long lists reduced to their first item. */
+/** A text prepared for the grammar: some words are quoted, and long lists are reduced to their first item. */
 export interface PreparedText {
   readonly source: SourceText;
   readonly parsed: string;
   readonly lists: ReadonlyMap<number, PlainList>;
 }
 
-/** Result of the grammar as plain data, so that it can cross threads. */
+/** The grammar's result as plain data, so that it can be passed between threads. */
 export type Grammar =
   | { readonly kind: 'statements'; readonly statements: readonly RawStmt[] }
-  /** `character`: number of code points before the fault. */
+  /** `character`: the number of code points before the error. */
   | { readonly kind: 'syntax'; readonly detail: string; readonly character: number }
   | { readonly kind: 'deep' };
 
-/** Scans a text in linear time, before the grammar parses it. @throws QueryError E0511 if it exceeds a limit */
+/** Scans a text in linear time before the grammar parses it. @throws QueryError E0511 if it exceeds a limit */
 export function prepareText(text: string): PreparedText {
   if (text.length > LIMITS.text) throw queryError('tooLarge', { what: 'the text', limit: LIMITS.text });
   const nul = text.indexOf('\0');
@@ -58,12 +58,13 @@ export function prepareText(text: string): PreparedText {
 }
 
 /**
- * Runs the Postgres grammar. The costly step, and one that cannot be interrupted: long texts are parsed in a thread.
+ * Runs the Postgres grammar, which is expensive and cannot be interrupted. Long texts are therefore parsed in a
+ * thread.
  */
 export function applyGrammar(parsed: string): Grammar {
   if (!loaded) throw new InternalError('the parser is not loaded: await ready() first');
   try {
-    // The parser throws an error without details on an empty text.
+    // For an empty text, the parser throws an error without details.
     return { kind: 'statements', statements: parsed === '' ? [] : (parseSync(parsed).stmts ?? []) };
   } catch (error) {
     if (error instanceof RangeError) return { kind: 'deep' };
@@ -85,7 +86,7 @@ export function parseText(text: string): ParsedText {
   return { prepared, grammar: applyGrammar(prepared.parsed) };
 }
 
-/** Parses exactly one statement. @throws QueryError E0511 with the position of the fault */
+/** Parses exactly one statement. @throws QueryError E0511 with the position of the error */
 export function parse(text: string): ParsedStatement {
   return oneStatement(parseText(text));
 }
@@ -93,7 +94,7 @@ export function parse(text: string): ParsedStatement {
 /**
  * Returns the only statement of a text.
  *
- * @throws QueryError E0511 if there are none or several, or if it does not parse
+ * @throws QueryError E0511 if there are no statements, several statements, or a syntax error
  */
 export function oneStatement({ prepared, grammar }: ParsedText): ParsedStatement {
   const { source, lists } = prepared;
@@ -111,12 +112,12 @@ export function oneStatement({ prepared, grammar }: ParsedText): ParsedStatement
   return { source, node: first, lists };
 }
 
-/** Splits a text with any number of statements, as the simple query protocol allows. */
+/** Splits a text with any number of statements, which the simple query protocol allows. */
 export function splitStatements(text: string): readonly StatementText[] {
   return statementTexts(parseText(text));
 }
 
-/** Statements of a text. @throws QueryError E0511 as `parse` does */
+/** Returns the statements of a text. @throws QueryError E0511 as `parse` does */
 export function statementTexts({ prepared, grammar }: ParsedText): readonly StatementText[] {
   const { original: text, quoted } = prepared.source;
   const statements = statementsOf(prepared, grammar);
@@ -129,7 +130,7 @@ export function statementTexts({ prepared, grammar }: ParsedText): readonly Stat
   });
 }
 
-/** Converts byte offsets in the parsed text, passed in ascending order, to UTF-16 indexes of `text`. */
+/** Creates a converter of byte offsets in the parsed text, passed in ascending order, to UTF-16 indexes of `text`. */
 function ascending(text: string, quoted: readonly number[]): (offset: number) => number {
   let [index, byte, quotes] = [0, 0, 0];
   return (offset) => {
@@ -147,7 +148,7 @@ function statementsOf({ source, parsed }: PreparedText, grammar: Grammar): reado
     case 'deep':
       throw queryError('tooDeep', {});
     case 'syntax': {
-      // Only this offset counts code points; all others count bytes.
+      // Unlike all other offsets, this one counts code points rather than bytes.
       const bytes = bytesBetween(parsed, 0, indexOfCharacter(parsed, grammar.character));
       throw queryError('syntax', { detail: grammar.detail }, positionAt(source, bytes));
     }
@@ -162,9 +163,9 @@ type Edit =
   | ({ readonly kind: 'comments' } & Comments);
 
 /**
- * Edits a text for the grammar. Comments and the rest of long lists become white space of the same number of bytes, so
- * that only quotes move offsets. Comments must go because the grammar's scanner rescans a run of operators for each
- * comment in it.
+ * Edits a text for the grammar. Comments, and long lists after their first item, are replaced by white space of the
+ * same number of bytes, so that only inserted quotes move offsets. Comments are removed because the grammar's scanner
+ * rescans a run of operators for each comment in it.
  */
 function editForGrammar(text: string, lexical: Lexical): PreparedText {
   const edits = editsOf(text, lexical);
@@ -202,8 +203,8 @@ function editForGrammar(text: string, lexical: Lexical): PreparedText {
 const MAYBE_EXTRACT = /extract\s*(?:\(|--|\/\*)/i;
 
 /**
- * `EXTRACT(column, …)` is an OSL-SQL operator, but Postgres' grammar only has `EXTRACT(field FROM value)`. Quoting the
- * word makes it an ordinary function name.
+ * Returns the edits that quote EXTRACT in `EXTRACT(column, …)`. That is an OSL-SQL operator, but Postgres' grammar
+ * only has `EXTRACT(field FROM value)`; the quotes make it an ordinary function name.
  */
 function editsOf(text: string, lexical: Lexical): readonly Edit[] {
   const { lists, comments } = lexical;
@@ -223,7 +224,7 @@ function inOrder(edits: readonly Edit[]): readonly Edit[] {
   return edits.length < 2 ? edits : [...edits].sort((a, b) => a.start - b.start);
 }
 
-/** A token; `start` and `end` are UTF-16 offsets, `word` is in lower case. */
+/** A token. `start` and `end` are UTF-16 offsets; `word` is in lower case. */
 interface SqlToken {
   readonly start: number;
   readonly end: number;
@@ -239,7 +240,7 @@ function tokensIn(text: string, { bounds }: Lexical): readonly SqlToken[] {
   return tokens;
 }
 
-/** Tokens of a text that was parsed, without comments. A quoted name keeps its quotes, so it matches no keyword. */
+/** Returns the tokens of a parsed text, without comments. Quoted names keep their quotes and match no keyword. */
 function tokensOf(text: string): readonly SqlToken[] {
   return tokensIn(text, scanText(text));
 }
@@ -249,14 +250,14 @@ export function startOf({ original }: SourceText): Position | null {
   return first === undefined ? null : positionOfIndex(original, first.start);
 }
 
-/** First keyword of the statement, in upper case. */
+/** Returns the first keyword of the statement, in upper case. */
 export function firstWord({ original }: SourceText): string {
   return tokensOf(original)[0]?.word.toUpperCase() ?? '';
 }
 
 /**
- * Byte offset, in the parsed text, of keyword `word`: the last one before `near`, or the first one after it. For syntax
- * whose location the grammar does not report.
+ * Returns the byte offset, in the parsed text, of keyword `word`: its last occurrence before `near`, or its first one
+ * after it. Use it for syntax whose location the grammar does not report.
  */
 export function locationOfWord(
   { original, quoted }: SourceText,
@@ -285,9 +286,9 @@ function isOperatorCall(tokens: readonly SqlToken[], at: number): boolean {
 
 /**
  * Returns the query inside `DECLARE … CURSOR FOR <query>`, `PREPARE … AS <query>`, `EXPLAIN … <query>` or `COPY
- * (<query>) TO …`, or null. Only for texts that `parse` accepted.
+ * (<query>) TO …`; otherwise null. The text must have been accepted by `parse`.
  *
- * The text before it becomes white space, so that positions in the result are positions in `text`.
+ * Everything before the query is replaced by white space, so that positions in the result are positions in `text`.
  */
 export function innerQuery(text: string): string | null {
   const tokens = tokensOf(text);
@@ -310,13 +311,13 @@ export function innerQuery(text: string): string | null {
   return null;
 }
 
-/** By first word of the statement: the word before its query. */
+/** Maps the first word of a statement to the word before its query. */
 const BEFORE_QUERY: ReadonlyMap<string, string> = new Map([
   ['declare', 'for'],
   ['prepare', 'as'],
 ]);
 
-/** Index of the first token of the statement to explain. */
+/** Returns the index of the first token of the statement to explain. */
 function explainedStatement(tokens: readonly SqlToken[]): number {
   const word = (i: number): string => tokens[i]?.word ?? '';
   if (word(1) !== '(' || BEGINS_QUERY.has(word(2)))
@@ -332,7 +333,7 @@ function explainedStatement(tokens: readonly SqlToken[]): number {
 }
 
 const EXPLAIN_WORDS: ReadonlySet<string> = new Set(['analyze', 'analyse', 'verbose']);
-/** First tokens of a query in parentheses; no option has these names. */
+/** Words that start a query in parentheses. No option has such a name. */
 const BEGINS_QUERY: ReadonlySet<string> = new Set(['select', 'with', 'values', 'table', '(']);
 
 function semicolonOr(last: SqlToken | undefined, end: number): number {

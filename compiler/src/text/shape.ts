@@ -1,38 +1,38 @@
 import { kindsByCharacter } from './text.js';
 
 export interface PlainLiteral {
-  /** Unquoted value; an int4 without leading zeros, other numbers as written. */
+  /** The unquoted value. Leading zeros are removed from an int4; other numbers are kept as written. */
   readonly value: string;
   /** UTF-8 byte offset of the token. */
   readonly start: number;
-  /** Byte offset of a `-` right before a number, which the grammar may make part of it; -1 if there is none. */
+  /** Byte offset of a `-` directly before a number, which the grammar may treat as part of it; -1 if there is none. */
   readonly sign: number;
 }
 
 export interface ShapedText {
   /**
-   * The text with each literal replaced by its lexical class, followed by which literals are equal. Texts of one shape
-   * have the same syntax tree except for the values of constants.
+   * The text with each literal replaced by its lexical class, followed by which literals are equal. Texts of the same
+   * shape have the same syntax tree except for the values of constants.
    */
   readonly shape: string;
   readonly literals: readonly PlainLiteral[];
 }
 
-/** UTF-16 units. Longer texts are parsed each time. */
+/** Maximum length in UTF-16 code units. Longer texts are parsed each time. */
 const MAX_LENGTH = 16_384;
 const MAX_LITERALS = 256;
 
 /** The parser and the binder treat all literals of one lexical class alike. */
 type LiteralClass = 's' | 'i' | 'l' | 'm' | 'n';
 
-// Plain texts have no control characters, so these marks cannot collide.
+// Plain texts contain no control characters, so these marks cannot collide with them.
 const LITERAL_MARK = '\u0001';
 const EQUAL_MARK = '\u0002';
 
 /**
- * Splits a text that has only plain tokens: ASCII identifiers, numbers, simple strings, `$n`, operators. Null if it has
- * anything else: comments, escape or dollar-quoted strings, backslashes, doubled quotes in identifiers, continued
- * strings.
+ * Splits a text that consists of plain tokens only: ASCII identifiers, numbers, simple strings, `$n`, operators. Null
+ * if it contains anything else: comments, escape or dollar-quoted strings, backslashes, doubled quotes in identifiers,
+ * continued strings.
  */
 export function shapeOf(text: string): ShapedText | null {
   if (text.length > MAX_LENGTH) return null;
@@ -50,7 +50,7 @@ const DOLLAR = 6;
 const DOT = 7;
 const OPERATOR = 8;
 
-/** Token kind by first ASCII character; 0 if it is not plain outside of strings. */
+/** Token kind by first ASCII character; 0 for characters that are not plain outside of strings. */
 const KINDS = kindsByCharacter([
   [' \t\n\r', SPACE],
   ['abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_', WORD],
@@ -76,9 +76,9 @@ class Scanner {
   readonly literals: PlainLiteral[] = [];
   readonly #text: string;
   #at = 0;
-  /** UTF-8 bytes minus UTF-16 units read so far. */
+  /** Number of UTF-8 bytes minus the number of UTF-16 code units read so far. */
   #extra = 0;
-  /** Byte offset of the last token if it is a `-`. */
+  /** Byte offset of the last token if it is a `-`; otherwise -1. */
   #minus = -1;
   #kept = 0;
   #shape = '';
@@ -129,7 +129,7 @@ class Scanner {
     return code < 128 ? (KINDS[code] ?? OTHER) : OTHER; // NaN past the end
   }
 
-  /** Identifier or keyword. Fails before a quote: the word would be the prefix of another kind of string. */
+  /** Reads an identifier or keyword. Fails before a quote, since the word would then be a string prefix. */
   #word(): boolean {
     let at = this.#at + 1;
     for (let kind = this.#kindAt(at); kind === WORD || kind === DIGIT || kind === DOLLAR; )
@@ -164,12 +164,12 @@ class Scanner {
     return true;
   }
 
-  /** `"…"` of printable ASCII. */
+  /** Reads a `"…"` of printable ASCII. */
   #identifier(): boolean {
     const text = this.#text;
     let at = this.#at + 1;
     for (let code = text.charCodeAt(at); code !== DOUBLE_QUOTE_CODE; code = text.charCodeAt(++at)) {
-      if (!(code >= 0x20 && code < 0x7f) || code === BACKSLASH) return false; // or past the end
+      if (!(code >= 0x20 && code < 0x7f) || code === BACKSLASH) return false; // NaN past the end
     }
     if (at === this.#at + 1 || text.charCodeAt(at + 1) === DOUBLE_QUOTE_CODE) return false;
     this.#at = at + 1;
@@ -209,13 +209,13 @@ class Scanner {
     return end === digits ? from : end;
   }
 
-  /** A number that runs into a word or another dot is a different token. */
+  /** True if a number ends at `end`. If a word or another dot follows directly, it is a different token. */
   #endsNumber(end: number): boolean {
     const kind = this.#kindAt(end);
     return end >= this.#text.length || kind === SPACE || kind === OPERATOR;
   }
 
-  /** `'…'`. Fails if another string follows, since it could continue this one. */
+  /** Reads a `'…'`. Fails if another string follows, which could be a continuation. */
   #string(): boolean {
     const text = this.#text;
     let at = this.#at + 1;
@@ -260,8 +260,8 @@ class Scanner {
 }
 
 /**
- * UTF-8 bytes of a UTF-16 unit inside a string; 0 if it is not plain: control character, backslash, surrogate, end of
- * text.
+ * Returns the number of UTF-8 bytes of a UTF-16 code unit inside a string; 0 if it is not plain: a control character,
+ * backslash, surrogate, or the end of the text.
  */
 function bytesOf(code: number): number {
   if (code < 0x80)
@@ -273,7 +273,7 @@ function bytesOf(code: number): number {
 const INT4_MAX = 2_147_483_647;
 const INT8_EDGE = 9_223_372_036_854_775_808n;
 
-/** Class of an integer. 2^63 has its own class: only with a minus before it is it an int8. */
+/** Returns the class of an integer. 2^63 has its own class because it is an int8 only if a minus precedes it. */
 function integerClass(digits: string): LiteralClass {
   if (digits.length < 10 || Number(digits) <= INT4_MAX) return 'i';
   const value = BigInt(digits);
@@ -281,7 +281,7 @@ function integerClass(digits: string): LiteralClass {
   return value < INT8_EDGE ? 'l' : 'n';
 }
 
-/** Which literals equal an earlier one. Part of the shape, because equal literals share a parameter. */
+/** Encodes which literals equal an earlier one. This is part of the shape because equal literals share a parameter. */
 function equalities(literals: readonly PlainLiteral[]): string {
   const first = new Map<string, number>();
   let text = '';

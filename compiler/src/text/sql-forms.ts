@@ -2,8 +2,8 @@ import { InternalError } from '../errors/errors.js';
 import { applyGrammar } from './parse.js';
 
 /**
- * SQL features that not every Postgres-compatible database supports, by their common names. All other SQL is supported
- * by all of them.
+ * The SQL features that not every Postgres-compatible database supports, by their common names. All other SQL works on
+ * all of them.
  */
 export type SqlForm =
   | 'GROUPING SETS'
@@ -48,14 +48,14 @@ export function formsOf(sql: string): StatementForms {
   const grammar = applyGrammar(sql);
   if (grammar.kind !== 'statements') throw new InternalError('an emitted statement is out of grammar');
   const found = { forms: new Set<SqlForm>(), operators: new Set<string>(), nodes: new Set<string>() };
-  // Explicit stack: emitted queries may be nested more deeply than the call stack allows.
+  // Uses an explicit stack because emitted queries may be nested more deeply than the call stack allows.
   const open: unknown[] = [...grammar.statements];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (Array.isArray(next)) open.push(...next);
     else if (isFields(next)) {
       for (const [key, value] of Object.entries(next)) {
         if (/^[A-Z]/.test(key) && isFields(value)) note(key, value, found);
-        // Fields that can hold only one node type omit its name.
+        // The parser omits the type name for fields that can only hold one node type.
         const kind = BARE.get(key);
         if (kind !== undefined && isFields(value)) note(kind, value, found);
         if (value !== null && typeof value === 'object') open.push(value);
@@ -121,7 +121,7 @@ function formsIn(kind: string, node: NodeFields): readonly SqlForm[] {
   }
 }
 
-/** Forms whose condition is true. */
+/** Returns the forms whose condition is true. */
 function present(forms: readonly (readonly [SqlForm, boolean])[]): readonly SqlForm[] {
   return forms.flatMap(([form, is]) => (is ? [form] : []));
 }
@@ -137,7 +137,7 @@ function rangeForms(node: NodeFields): readonly SqlForm[] {
 
 function selectForms(node: NodeFields): readonly SqlForm[] {
   const distinct = node['distinctClause'];
-  // A plain DISTINCT is a list with one empty node.
+  // The grammar represents a plain DISTINCT as a list with one empty node.
   const on = Array.isArray(distinct) && distinct.some((e) => isFields(e) && Object.keys(e).length > 0);
   return present([
     ['DISTINCT ON', on],

@@ -27,13 +27,13 @@ export function quoteLiteral(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** Array in Postgres' text format, all elements quoted; null becomes NULL. */
+/** Formats an array as Postgres text, quoting all elements. Null becomes NULL. */
 export function arrayText(items: readonly (string | null)[]): string {
   const quoted = items.map((i) => (i === null ? 'NULL' : `"${i.replace(/["\\]/g, '\\$&')}"`));
   return `{${quoted.join(',')}}`;
 }
 
-/** Elements of a one-dimensional array in Postgres' text format, without NULLs. */
+/** Parses a one-dimensional array in Postgres' text format. NULLs are omitted. */
 export function arrayElements(text: string): readonly string[] {
   const items: string[] = [];
   const pattern = /"((?:[^"\\]|\\.)*)"|((?:[^,{}"\\]|\\.)+)/gs;
@@ -65,7 +65,7 @@ const RESERVED: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Schema-qualified, quoted name of a table. */
+/** Returns the quoted, schema-qualified name of a table. */
 export function tableSql({ schema, table }: { readonly schema: string; readonly table: string }): string {
   return `${quoteIdentifier(schema)}.${quoteIdentifier(table)}`;
 }

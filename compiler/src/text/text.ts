@@ -2,24 +2,25 @@ import type { Position } from '../errors/errors.js';
 import { identifier } from './sql-text.js';
 
 /**
- * The caller's text, with what is needed to map offsets in the parsed text back to it.
+ * The caller's text, and what is needed to map offsets in the parsed text back to it.
  *
- * The parser counts UTF-8 bytes, callers count UTF-16 units. `quoted` lists the byte offsets, ascending, of quotes
- * inserted before parsing.
+ * The parser counts UTF-8 bytes; callers count UTF-16 code units. `quoted` lists the byte offsets of quotes inserted
+ * before parsing, in ascending order.
  */
 export interface SourceText {
   readonly original: string;
   readonly quoted: readonly number[];
 }
 
-/** Position in the original text of byte `offset` of the parsed text. */
+/** Returns the position in the original text of byte `offset` in the parsed text. */
 export function positionAt(source: SourceText, offset: number): Position {
   const bytes = offset - source.quoted.filter((q) => q < offset).length;
   return positionOfIndex(source.original, indexOfByte(source.original, bytes));
 }
 
 /**
- * UTF-16 index after `bytes` UTF-8 bytes of `text`. To resume, pass an earlier `index` and the bytes `seen` before it.
+ * Returns the UTF-16 index after `bytes` UTF-8 bytes of `text`. To resume, pass an earlier `index` and the bytes
+ * `seen` so far.
  */
 export function indexOfByte(text: string, bytes: number, index = 0, seen = 0): number {
   let [at, passed] = [index, seen];
@@ -31,21 +32,21 @@ export function indexOfByte(text: string, bytes: number, index = 0, seen = 0): n
   return at;
 }
 
-/** Number of UTF-8 bytes between UTF-16 indexes `from` and `to`. */
+/** Returns the number of UTF-8 bytes between UTF-16 indexes `from` and `to`. */
 export function bytesBetween(text: string, from: number, to: number): number {
   let bytes = 0;
   for (let at = from; at < to; at += widthAt(text, at)) bytes += utf8Length(text, at);
   return bytes;
 }
 
-/** UTF-16 index after the first `count` code points. */
+/** Returns the UTF-16 index after the first `count` code points. */
 export function indexOfCharacter(text: string, count: number): number {
   let at = 0;
   for (let i = 0; i < count && at < text.length; i++) at += widthAt(text, at);
   return at;
 }
 
-/** Number of code points before UTF-16 index `end`. */
+/** Returns the number of code points before UTF-16 index `end`. */
 export function charactersBefore(text: string, end: number): number {
   let count = 0;
   for (let at = 0; at < end; at += widthAt(text, at)) count++;
@@ -73,17 +74,17 @@ function utf8Length(text: string, at: number): number {
   return code < 0x10000 ? 3 : 4;
 }
 
-/** Kind of each ASCII character; 0 for characters that are not listed. */
+/** Maps each ASCII character to its kind, or to 0 if it is not listed. */
 export function kindsByCharacter(kinds: readonly (readonly [chars: string, kind: number])[]): Uint8Array {
   const table = new Uint8Array(128);
   for (const [chars, kind] of kinds) for (const c of chars) table[c.charCodeAt(0)] = kind;
   return table;
 }
 
-/** UTF-16 units. Longer names are not corrected; Postgres truncates names to 63 bytes. */
+/** Longest name, in UTF-16 code units, that is corrected. Postgres truncates names to 63 bytes. */
 const LONGEST_NAME = 64;
 
-/** The name closest to `name`, or null if none is close enough to be a typo. */
+/** Returns the name closest to `name`, or null if none is close enough to suggest a typo. */
 export function nearest(name: string, names: Iterable<string>): string | null {
   if (name.length > LONGEST_NAME) return null;
   const wanted = name.toLowerCase();
@@ -100,31 +101,31 @@ export function nearest(name: string, names: Iterable<string>): string | null {
   return best;
 }
 
-/** Closest name as an SQL identifier: `"Employee"`. */
+/** Returns the closest name as an SQL identifier: `"Employee"`. */
 export function nearestIdentifier(name: string, names: Iterable<string>): string | null {
   const near = nearest(name, names);
   return near === null ? null : identifier(near);
 }
 
-/** Closest name, escaped for use inside a literal: `TRAVERSE(target => 'Employee')`. */
+/** Returns the closest name, escaped for use inside a literal: `TRAVERSE(target => 'Employee')`. */
 export function nearestInLiteral(name: string, names: Iterable<string>): string | null {
   return nearest(name, names)?.replaceAll("'", "''") ?? null;
 }
 
-/** The three rows of the distance matrix in use. */
+/** The three rows of the distance matrix that are in use, allocated once. */
 const ROWS = Array.from({ length: 3 }, () => new Uint16Array(2 * LONGEST_NAME + 2));
 
-/** Damerau-Levenshtein distance (adjacent transpositions count once), capped at `bound`. */
+/** Returns the Damerau-Levenshtein distance (an adjacent transposition counts as one edit), capped at `bound`. */
 function editDistance(a: string, candidate: string, bound: number): number {
   if (Math.abs(a.length - candidate.length) >= bound) return bound;
   const b = candidate.toLowerCase();
   const width = b.length;
-  if (Math.abs(a.length - width) >= bound) return bound; // some letters get longer in lower case
-  let [before, row, next] = ROWS as [Uint16Array, Uint16Array, Uint16Array]; // created with length 3
+  if (Math.abs(a.length - width) >= bound) return bound; // lowercasing makes some letters longer
+  let [before, row, next] = ROWS as [Uint16Array, Uint16Array, Uint16Array]; // ROWS has length 3
   for (let j = 0; j <= width; j++) row[j] = j;
   let least = 0;
   for (let i = 1; i <= a.length; i++) {
-    // Cells further from the diagonal cost at least `bound`.
+    // Cells farther from the diagonal cost at least `bound`.
     const from = Math.max(1, i - bound + 1);
     const to = Math.min(width, i + bound - 1);
     next[from - 1] = from === 1 ? i : bound;
@@ -149,7 +150,7 @@ function editDistance(a: string, candidate: string, bound: number): number {
       next[j] = edits;
       if (edits < least) least = edits;
     }
-    // If two successive rows are over the bound, all later ones are.
+    // If two successive rows exceed the bound, all later rows do.
     if (least >= bound && lastLeast >= bound) return bound;
     [before, row, next] = [row, next, before];
   }

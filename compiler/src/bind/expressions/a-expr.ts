@@ -183,7 +183,7 @@ function bindPathOperator(
   return ctx.at(Object.freeze({ kind: 'call', definition, args, type }), at);
 }
 
-/** Binds IN lists. A list of constants becomes one array parameter, so that its length is not part of the plan. */
+/** Binds IN lists. A list of constants becomes one array parameter so that the plan does not depend on its length. */
 function bindIn(negated: boolean, node: A_Expr, env: BindEnvironment): Expr {
   const { ctx } = env;
   const { location } = node;
@@ -223,7 +223,7 @@ function bindIn(negated: boolean, node: A_Expr, env: BindEnvironment): Expr {
   );
 }
 
-/** `arg IN (…)` with a long list, of which the parser saw only the first item. */
+/** Binds `arg IN (…)` for a long list, of which the parser saw only the first item. */
 function bindLongIn(
   arg: BoundExpression,
   { type, items }: PlainList,
@@ -256,7 +256,7 @@ function inArray(arg: Expr, definition: OperatorDefinition, array: Expr, negated
   return Object.freeze({ kind: 'quantified', definition, quantifier, arg, array, type: 'bool' });
 }
 
-/** The name in `attribute('name')`; null if `node` is something else or not in a policy. */
+/** Returns the name in `attribute('name')`; null if `node` is something else or is not part of a policy. */
 function attributeArgument(node: Node, env: BindEnvironment): string | null {
   if (!env.policy || !('FuncCall' in node)) return null;
   const call = node.FuncCall;
@@ -269,7 +269,7 @@ function attributeArgument(node: Node, env: BindEnvironment): string | null {
   return name;
 }
 
-/** `value = attribute('name')`: true if the value is among those of the attribute. */
+/** Binds `value = attribute('name')`, which is true if the value is one of the attribute's values. */
 function bindAttributeMatch(value: Node, attribute: string, location: Location, env: BindEnvironment): Expr {
   const arg = bindValue(value, env);
   const equality = equalityOf(arg.type, location, env.ctx);

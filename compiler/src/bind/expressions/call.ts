@@ -53,7 +53,7 @@ export function bindCall(node: FuncCall, env: BindEnvironment): Expr {
   return bindMetricAggregate(name, node, env) ?? bindAggregate(name, node, env);
 }
 
-/** `pg_typeof(x)` as a text constant. `x` is kept in the expression so that its columns count as used. */
+/** Binds `pg_typeof(x)` as a text constant. The expression keeps `x` so that its columns count as used. */
 function bindTypeOf({ args = [], location }: FuncCall, env: BindEnvironment): Expr {
   const { ctx } = env;
   const [only, ...more] = args;
@@ -74,7 +74,7 @@ function refuseOddities(node: FuncCall, ctx: BindContext): void {
   if (node.func_variadic === true) throw ctx.unsupported('VARIADIC', at);
 }
 
-/** Set-returning functions with one column are allowed in the select list. */
+/** Requires a set-returning function to have a single column and to be in a select list. */
 function requireRows(name: string, node: FuncCall, env: BindEnvironment): void {
   const [definition] = functionsNamed(name);
   const single = definition !== undefined && columnsOfRows(definition, 'text').length === 1;
@@ -100,7 +100,7 @@ function bindScalar(name: string, node: FuncCall, env: BindEnvironment): Expr {
   return ctx.at(callNode(definition, args, type), node.location);
 }
 
-/** Resolves the overload and converts the arguments. Structural arguments become part of the plan's shape. */
+/** Resolves the overload and converts the arguments. Structural arguments become part of the plan. */
 export function chooseOverload(
   name: string,
   bounds: readonly BoundExpression[],
@@ -122,7 +122,7 @@ export function chooseOverload(
   return { definition, args: Object.freeze(args), type: result };
 }
 
-/** A literal from a closed set, such as the unit of `date_trunc`, which is emitted as text. */
+/** Binds a literal from a closed set, such as the unit of `date_trunc`, which is emitted as text. */
 function structural(
   name: string,
   bound: BoundExpression,
@@ -229,13 +229,13 @@ export function aggregateOf(
   return { definition, args: Object.freeze([]), type: 'int8' as const };
 }
 
-/** Items of `(a, b)` in `count(distinct (a, b))`; null for other calls. */
+/** Returns `a` and `b` of `count(distinct (a, b))`; null for other calls. */
 function rowsCounted({ args = [], agg_distinct }: FuncCall): readonly Node[] | null {
   const items = agg_distinct === true && args.length === 1 ? rowItems(args[0]) : null;
   return items !== null && items.length > 1 ? items : null;
 }
 
-/** Argument of `count(t)` of a FROM item; null for other calls. */
+/** Returns the argument of `count(t)` if `t` is a FROM item; null for other calls. */
 function rowCounted({ args = [], agg_distinct }: FuncCall, env: BindEnvironment): Expr | null {
   const [only, ...more] = args;
   return only === undefined || more.length > 0 || agg_distinct === true ? null : countedRow(only, env);
@@ -250,7 +250,7 @@ function countOfRows(items: readonly BoundExpression[], ctx: BindContext) {
   };
 }
 
-/** Postgres assigns an aggregate over outer columns only to the outer query, which is not supported. */
+/** Refuses an aggregate over outer columns only, which Postgres would evaluate in the outer query. */
 function refuseOuterOnly(call: Aggregate, env: BindEnvironment, location: Location): void {
   const isOuter = (e: Expr): boolean => e.kind === 'column' && !isLocal(env.scope, e.source);
   const isInner = (e: Expr): boolean => e.kind === 'column' && isLocal(env.scope, e.source);
@@ -258,7 +258,7 @@ function refuseOuterOnly(call: Aggregate, env: BindEnvironment, location: Locati
     throw env.ctx.unsupported('an aggregate over an outer query', location);
 }
 
-/** Sort key with Postgres' defaults: NULLs last when ascending, first when descending. */
+/** Creates a sort key with Postgres' defaults: NULLs last when ascending, first when descending. */
 export function sortKey(node: SortBy, by: Expr | number | null, ctx: BindContext): SortKey {
   const operator = nameParts(node.useOp).join('.');
   if (operator !== '' && operator !== '<' && operator !== '>') {
@@ -312,7 +312,7 @@ const SHOWN_OVERLOADS = 4;
 
 const OPERATOR_WORDS: readonly string[] = ['measure', ...Object.keys(OPERATORS).map((o) => o.toLowerCase())];
 
-/** `rank(a, …) WITHIN GROUP (ORDER BY x, …)`: one value for each key, both converted to their common type. */
+/** Binds `rank(a, …) WITHIN GROUP (ORDER BY x, …)`, converting each argument and its key to their common type. */
 function bindHypothetical(definition: FunctionDefinition, node: FuncCall, env: BindEnvironment): Expr {
   const { ctx } = env;
   const { name, result } = definition;
@@ -348,13 +348,13 @@ function bindHypothetical(definition: FunctionDefinition, node: FuncCall, env: B
   return ctx.at(call, at);
 }
 
-/** Parameter names of functions that allow named arguments; all default to 0. */
+/** Parameter names of the functions that allow named arguments. All parameters default to 0. */
 const PARTS: ReadonlyMap<string, readonly string[]> = new Map([
   ['make_interval', ['years', 'months', 'weeks', 'days', 'hours', 'mins', 'secs']],
 ]);
 
 /**
- * Puts the named arguments of `make_interval(days => 3)` into order. Other calls are returned unchanged.
+ * Puts named arguments, as in `make_interval(days => 3)`, into order. Other calls are returned unchanged.
  *
  * @throws QueryError E0511 for an unknown or repeated name
  */

@@ -41,7 +41,7 @@ export function bindCast(
   );
 }
 
-/** The literal in `'english'::regconfig` if it is a built-in configuration; null for other casts. */
+/** Returns the literal in `'english'::regconfig` if it names a built-in configuration; null for other casts. */
 export function configurationIn(
   bound: BoundExpression,
   { names, arrayBounds }: TypeNode,
@@ -86,7 +86,7 @@ export function typeOfNode(node: TypeNode, env: BindEnvironment): TypeName {
   return type;
 }
 
-/** Explicit cast to `type`. */
+/** Casts explicitly to `type`. */
 export function convert(
   bound: BoundExpression,
   type: TypeName,
@@ -104,7 +104,7 @@ export function convert(
   return ctx.at(castTo(bound, type, leakproof), location);
 }
 
-/** True if the cast is leakproof; null if there is no such cast. Arrays convert element by element. */
+/** True if the cast is leakproof; null if there is no such cast. Arrays are cast element by element. */
 function castLeakproof(from: TypeName, to: TypeName): boolean | null {
   const direct = castBetween(from, to);
   if (direct !== null) return direct.leakproof;
@@ -112,7 +112,7 @@ function castLeakproof(from: TypeName, to: TypeName): boolean | null {
   return castBetween(elementOf(from), elementOf(to)) === null ? null : false;
 }
 
-/** `varchar(n)`: explicit casts truncate to n characters. */
+/** Truncates a text to n characters, as an explicit cast to `varchar(n)` does. */
 function truncateText(
   value: Expr,
   modifiers: readonly number[],
@@ -129,7 +129,7 @@ function truncateText(
   return ctx.at(callNode(left.definition, args, 'text'), location);
 }
 
-/** Postgres' bit masks of `INTERVAL '…' <field>`. */
+/** Postgres' bit masks for the fields in `INTERVAL '…' <field>`. */
 const INTERVAL_FIELDS: ReadonlyMap<number, string> = new Map([
   [2, 'month'],
   [4, 'year'],
@@ -139,7 +139,7 @@ const INTERVAL_FIELDS: ReadonlyMap<number, string> = new Map([
   [4096, 'second'],
 ]);
 
-/** `INTERVAL '7' DAY` means `INTERVAL '7 day'`. */
+/** Binds `INTERVAL '7' DAY`, which means `INTERVAL '7 day'`. */
 function bindIntervalCast(
   bound: BoundExpression,
   modifiers: readonly number[],
@@ -160,14 +160,14 @@ function bindIntervalCast(
   return env.ctx.at(env.ctx.constant(`${value.literal.read().trim()} ${field}`, 'interval'), location);
 }
 
-/** True for `"char"`, a single byte. The grammar reports `char` without quotes as `pg_catalog.bpchar`. */
+/** True for `"char"`, a single byte. The grammar reports an unquoted `char` as `pg_catalog.bpchar`. */
 function isOneByte({ names = [] }: TypeNode): boolean {
   const [first, second] = names.map(stringOf);
   return (second ?? first) === 'char' && (second === undefined || first === 'pg_catalog');
 }
 
 /**
- * `'r'::"char"`: first byte of a literal, as text. Restricted to ASCII because other bytes are not valid text.
+ * Binds `'r'::"char"`, the first byte of a literal, as text. It must be ASCII because other bytes are not valid text.
  *
  * @throws QueryError E0511
  */
@@ -186,8 +186,8 @@ const BITS: ReadonlyMap<TypeName, number> = new Map<TypeName, number>([
 ]);
 
 /**
- * Binds `text::bit(n)::bigint`, the idiom to convert hexadecimal digits (`'x' || md5(…)`) to a number. There is no bit
- * type, so both casts become one node. Null for other casts.
+ * Binds `text::bit(n)::bigint`, the idiom for converting hexadecimal digits (`'x' || md5(…)`) to a number. Since there
+ * is no bit type, both casts become one node. Null for other casts.
  */
 export function bindBitNumber(
   arg: Node | undefined,

@@ -21,7 +21,7 @@ import {
   WrittenLiteral,
 } from '../literals.js';
 
-/** A string literal, NULL or `$n` whose type depends on its context. */
+/** A string literal, NULL or `$n` whose type is determined by its context. */
 interface UntypedValue {
   readonly kind: 'untyped';
   readonly value: { readonly literal: WrittenLiteral } | { readonly parameter: number } | null;
@@ -35,7 +35,7 @@ export function typeOfBound(bound: BoundExpression): TypeName | null {
 }
 
 /**
- * Converts `bound` to `type`, with an implicit cast if needed.
+ * Converts `bound` to `type`, adding an implicit cast if needed.
  *
  * @throws QueryError E0511 if there is no implicit cast
  */
@@ -113,7 +113,7 @@ const LITERAL_RANGE: ReadonlyMap<ScalarType, { readonly holds: LiteralTest; read
     ['timestamptz', { holds: isPossibleMoment, sqlstate: '22008' }],
   ]);
 
-/** Tests for decimal integers in [-limit, limit). */
+/** Creates a test that rejects decimal integers outside [-limit, limit). */
 function within(limit: bigint): LiteralTest {
   return (text) => {
     const digits = /^\s*([+-]?)0*(\d+)\s*$/.exec(text);
@@ -134,8 +134,8 @@ export function couldBe(text: string, type: TypeName): boolean {
 }
 
 /**
- * Converts items of a long IN list to `elementType`. `type` is that of the list; null for strings. Texts of this length
- * have no template, so the items need no nodes.
+ * Converts the items of a long IN list to `elementType`. `type` is the list's type, or null for strings. The items
+ * need no nodes because texts this long have no template.
  *
  * @throws QueryError E0511 for an invalid item
  */
@@ -159,7 +159,7 @@ export function listOf(
   return items.map((item) => new WrittenLiteral(item, null));
 }
 
-/** Common type of `bounds` by Postgres' rules for CASE, UNION, COALESCE and IN; text if all are undecided. */
+/** Returns the common type of `bounds` by Postgres' rules for CASE, UNION, COALESCE and IN; text if all are untyped. */
 export function commonType(
   bounds: readonly BoundExpression[],
   ctx: BindContext,
@@ -182,7 +182,7 @@ export function elementTypeOf(type: TypeName, ctx: BindContext, location: Locati
   return elementOf(type);
 }
 
-/** Requires a type with equality, for grouping, sorting and DISTINCT. @throws QueryError E0511, 42883 as in Postgres */
+/** Requires a type with an equality operator, for grouping, sorting and DISTINCT. @throws QueryError E0511, 42883 */
 export function requireComparable(type: TypeName, at: Location, ctx: BindContext): void {
   if (!isComparable(type)) throw ctx.error('unknownOperator', { signature: `${type} = ${type}` }, at);
 }

@@ -54,7 +54,7 @@ import { translateStandardJson } from './standard-json.js';
 import { bindSubLink } from './subquery.js';
 import { bindRowText, isRowName } from './whole-row.js';
 
-/** Binds an expression. Literals and parameters whose type depends on the context stay untyped. */
+/** Binds an expression. Literals and parameters whose type depends on the context remain untyped. */
 export function bindExpression(node: Node, env: BindEnvironment): BoundExpression {
   if ('ParamRef' in node) env.ctx.countParameter(node.ParamRef.location);
   else env.ctx.countValues();
@@ -100,7 +100,7 @@ function bindNode(node: Node, env: BindEnvironment): BoundExpression {
   throw ctx.unsupported(constructOf(node), firstLocation(node));
 }
 
-/** `grouping(a, b)` is allowed wherever aggregates are. Its arguments are checked later, once the keys are known. */
+/** Binds `grouping(a, b)`, allowed wherever aggregates are. The arguments are checked once the keys are known. */
 function bindGrouping({ args = [], location }: GroupingFunc, env: BindEnvironment): Expr {
   const { ctx } = env;
   if (!env.aggregates) {
@@ -135,7 +135,7 @@ function bindColumn(node: ColumnRef, env: BindEnvironment): Expr {
   return columnValue({ ref, item, column }, ctx, node.location);
 }
 
-/** Value of a resolved column; computed and merged ones are expanded. */
+/** Returns the value of a resolved column, expanding computed and merged columns. */
 export function columnValue(
   { ref, item, column }: { readonly ref: Expr; readonly item: ScopeItem; readonly column: ScopeColumn },
   ctx: BindContext,
@@ -164,7 +164,7 @@ function bindConstant(node: A_Const, env: BindEnvironment): BoundExpression {
     const text = node.fval.fval ?? '0';
     return ctx.at(ctx.literal(ctx.written(text, node), isInt8(text) ? 'int8' : 'numeric'), at);
   }
-  // The grammar reports `B'101'` as `b101`, which is also its text form.
+  // The grammar reports `B'101'` as `b101`, which is also its text representation.
   if (node.bsval !== undefined)
     return ctx.at(ctx.literal(ctx.written(node.bsval.bsval ?? '', node), 'varbit'), at);
   throw ctx.unsupported('this constant', at);
@@ -231,13 +231,13 @@ function bindTypeCast(node: TypeCast, env: BindEnvironment): BoundExpression {
   return configurationIn(bound, typeName) ?? bindCast(bound, typeName, node.location, env);
 }
 
-/** `c::text` of a whole row; null for anything else. */
+/** Binds `c::text` if `c` is a whole row; null for anything else. */
 function rowAsText(arg: Node, typeName: TypeNode, env: BindEnvironment): Expr | null {
   if (!('RowExpr' in arg || isRowName(arg, env)) || (typeName.typmods ?? []).length > 0) return null;
   return typeOfNode(typeName, env) === 'text' ? bindRowText(arg, env) : null;
 }
 
-/** `$n::type` of a parameter whose declared type only allows casts; null for anything else. */
+/** Binds `$n::type` if the declared type of `$n` is only allowed in a cast; null for anything else. */
 function castOfForeign(arg: Node | undefined, typeName: TypeNode, env: BindEnvironment): Expr | null {
   if (arg === undefined || !('ParamRef' in arg)) return null;
   const { number = 0, location } = arg.ParamRef;
@@ -312,7 +312,7 @@ function bindArray(nodes: readonly Node[], location: number | undefined, env: Bi
   return ctx.at(Object.freeze({ kind: 'array', items, type }), location);
 }
 
-/** `array[…]::type[]`: each item is cast, as in Postgres, so that untyped items get the array's element type. */
+/** Binds `array[…]::type[]`. As in Postgres, each item is cast, so untyped items get the array's element type. */
 function bindTypedArray(nodes: readonly Node[], type: ArrayType, at: Location, env: BindEnvironment): Expr {
   const element = elementOf(type);
   const items = Object.freeze(
@@ -321,7 +321,7 @@ function bindTypedArray(nodes: readonly Node[], type: ArrayType, at: Location, e
   return env.ctx.at(Object.freeze({ kind: 'array', items, type }), at);
 }
 
-/** `a[i]`, `a[i][j]`, `a[i:j]`; `j['key'][0]` of jsonb; `(c).name` of a FROM item. */
+/** Binds `a[i]`, `a[i][j]` and `a[i:j]`; `j['key'][0]` for jsonb; and `(c).name` for a FROM item. */
 function bindIndirection(node: A_Indirection, env: BindEnvironment): Expr {
   const { ctx } = env;
   const { arg, indirection = [] } = node;
@@ -351,7 +351,7 @@ function bindIndirection(node: A_Indirection, env: BindEnvironment): Expr {
   return ctx.at(Object.freeze({ kind: 'slice', arg: value, lower, upper, type: arrayOf(type) }), at);
 }
 
-/** `j['a'][0]` is evaluated as `j #> '{a,0}'`. */
+/** Binds `j['a'][0]` as `j #> '{a,0}'`. */
 function bindJsonSubscripts(
   value: Expr,
   subscripts: readonly A_Indices[],
@@ -384,7 +384,7 @@ const VALUE_FUNCTIONS: ReadonlyMap<string, 'date' | 'timestamp' | 'timestamptz' 
   ['SVFOP_LOCALTIME_N', 'time'],
 ]);
 
-/** `CURRENT_DATE` etc. as casts of `now()`. `CURRENT_USER`, `CURRENT_SCHEMA` etc. are not supported. */
+/** Binds `CURRENT_DATE` etc. as casts of `now()`. `CURRENT_USER`, `CURRENT_SCHEMA` etc. are not supported. */
 function bindValueFunction(node: SQLValueFunction, env: BindEnvironment): Expr {
   const { ctx } = env;
   const type = VALUE_FUNCTIONS.get(node.op ?? '');

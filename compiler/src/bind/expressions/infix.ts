@@ -30,7 +30,7 @@ export function infix(
   return ctx.at(operationNode(found.definition, ...sides, found.result), location);
 }
 
-/** Resolves an infix operator by operand types; null is an untyped literal. */
+/** Resolves an infix operator by its operand types. Null means an untyped literal. */
 export function operatorFor(
   name: string,
   left: TypeName | null,
@@ -60,7 +60,7 @@ export function equalityOf(type: TypeName, location: Location, ctx: BindContext)
   return operatorFor('=', type, type, location, ctx).definition;
 }
 
-/** Division in metrics: integers yield a fraction, and a zero divisor yields NULL. */
+/** Divides as metrics do: integers yield a fraction, and a zero divisor yields NULL. */
 export function quotient(
   left: BoundExpression,
   right: BoundExpression,

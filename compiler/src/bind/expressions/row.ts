@@ -9,15 +9,15 @@ import { infix, operatorFor } from './infix.js';
 import { columnsOfRow } from './whole-row.js';
 
 /**
- * Compares two row constructors as Postgres does: `=` requires all pairs to be equal, `<>` any to differ, and order is
- * decided by the first pair that differs. Null if neither side is a row constructor.
+ * Compares two row constructors as Postgres does: `=` requires all pairs to be equal, `<>` requires any pair to
+ * differ, and the first differing pair decides the order. Null if neither side is a row constructor.
  */
 export function bindRowOperator(name: string, node: A_Expr, env: BindEnvironment): Expr | null {
   if (rowItems(node.lexpr) === null && rowItems(node.rexpr) === null) return null;
   return compared(name, node.lexpr, node.rexpr, node.location, env);
 }
 
-/** `(a, b) [NOT] IN ((1, 2), (3, 4))`; null if the left side is not a row constructor. */
+/** Binds `(a, b) [NOT] IN ((1, 2), (3, 4))`; null if the left side is not a row constructor. */
 export function bindRowIn(negated: boolean, node: A_Expr, env: BindEnvironment): Expr | null {
   if (rowItems(node.lexpr) === null) return null;
   const items = node.rexpr !== undefined && 'List' in node.rexpr ? (node.rexpr.List.items ?? []) : [];
@@ -26,7 +26,7 @@ export function bindRowIn(negated: boolean, node: A_Expr, env: BindEnvironment):
   return env.ctx.at(negated ? allOf(each) : anyOf(each), node.location);
 }
 
-/** `ROW(a, b) IS [NOT] DISTINCT FROM ROW(c, d)`; null if neither side is a row constructor. */
+/** Binds `ROW(a, b) IS [NOT] DISTINCT FROM ROW(c, d)`; null if neither side is a row constructor. */
 export function bindRowDistinct(
   node: A_Expr,
   pair: (left: Node, right: Node) => Expr,
@@ -38,7 +38,7 @@ export function bindRowDistinct(
 }
 
 /**
- * `(a, b) IS [NOT] NULL` and `c IS [NOT] NULL` of a FROM item test all of its fields. Null if the operand is not a row.
+ * Binds `(a, b) IS [NOT] NULL`, and `c IS [NOT] NULL` of a FROM item: both test every field. Null for other operands.
  */
 export function bindRowNullTest(node: NullTest, env: BindEnvironment): Expr | null {
   const items = rowItems(node.arg)?.map((item) => bindValue(item, env)) ?? columnsOfRow(node.arg, env);
@@ -129,7 +129,7 @@ function pairsOf(
 
 /**
  * Rewrites `(a, b) IN (SELECT x, y …)` to `EXISTS (SELECT 1 FROM (SELECT x, y …) WHERE x = a AND y = b)`; null for
- * anything else. Only for conjuncts of WHERE, where NULL and false have the same effect.
+ * anything else. Use it for WHERE conjuncts only, where NULL and false have the same effect.
  */
 export function existsOfRows(node: Node): Node | null {
   if (!('SubLink' in node) || node.SubLink.subLinkType !== 'ANY_SUBLINK') return null;
@@ -173,7 +173,7 @@ export function isRowInSubquery(derived: RangeSubselect): boolean {
   return GENERATED.has(derived);
 }
 
-/** Cannot collide with an unquoted name because it contains spaces. */
+/** Contains spaces, so it cannot collide with an unquoted name. */
 const ALIAS = 'row of the subquery';
 
 function text(sval: string): Node {

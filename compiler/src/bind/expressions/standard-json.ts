@@ -105,7 +105,7 @@ function objectOfRows(node: JsonObjectAgg, ctx: BindContext): Node {
   return returned(call(`${base}_object_agg`, args, location, overRows(aggregate)), output, location, ctx);
 }
 
-/** NULLs are omitted unless NULL ON NULL is given. If only NULLs were aggregated, the result is an empty array. */
+/** Omits NULLs unless NULL ON NULL is given. If there are only NULLs, the result is an empty array. */
 function arrayOfRows(node: JsonArrayAgg, ctx: BindContext): Node {
   const { constructor: aggregate = {}, arg, absent_on_null: absent } = node;
   const { location, agg_filter: filter, over } = aggregate;
@@ -152,7 +152,7 @@ function isFormatted(format: JsonFormat | undefined, ctx: BindContext): boolean 
   return type === 'JS_FORMAT_JSON';
 }
 
-/** An untyped constant is text, as for arguments of any type. */
+/** Treats an untyped constant as text, like functions that accept arguments of any type. */
 function asJson(value: Node, location: Location): Node {
   const untyped = 'A_Const' in value && (value.A_Const.isnull === true || constantText(value) !== null);
   return call('to_json', [untyped ? cast(value, 'text', location) : value], location);
@@ -187,7 +187,7 @@ function built(
   return returned(call(`${base}_${what}`, args, location), rest, location, ctx);
 }
 
-/** Function family for the result type, and the cast that remains: RETURNING jsonb uses jsonb functions. */
+/** Returns the function family and any remaining cast. RETURNING jsonb uses the jsonb functions. */
 function baseOf(
   output: JsonOutput | undefined,
   ctx: BindContext,

@@ -44,7 +44,7 @@ function isEquality({ operName }: SubLink, operator: '=' | '<>'): boolean {
   return name === operator || (name === '' && operator === '=');
 }
 
-/** `left <> ALL (SELECT …)` is `NOT (left IN (SELECT …))`. */
+/** Binds `left <> ALL (SELECT …)` as `NOT (left IN (SELECT …))`. */
 function notIn(select: SelectStmt, node: SubLink, env: BindEnvironment): Expr {
   const arg = bindInQuery(select, node, env);
   return env.ctx.at(Object.freeze({ kind: 'not', arg, type: 'bool' }), node.location);
@@ -100,7 +100,7 @@ function bindArrayQuery(select: SelectStmt, node: SubLink, env: BindEnvironment)
   return arrayOfRows(bindQuery(select, env.ctx, env.scope), node.location, env.ctx);
 }
 
-/** `left op ANY | ALL (SELECT …)`, as the same with an array of the query's result. */
+/** Binds `left op ANY | ALL (SELECT …)` by collecting the query's result into an array. */
 function bindQuantifiedQuery(select: SelectStmt, node: SubLink, env: BindEnvironment): Expr {
   const { ctx } = env;
   const at = node.location;
@@ -130,7 +130,7 @@ function bindQuantifiedQuery(select: SelectStmt, node: SubLink, env: BindEnviron
   );
 }
 
-/** Collects a single-column query into an array, in the query's order; empty if there are no rows. */
+/** Collects a single-column query into an array in the query's order. Without rows, the array is empty. */
 function arrayOfRows({ query, columns }: BoundQuery, at: Location, ctx: BindContext): Expr {
   const [only, ...more] = columns;
   if (only === undefined || more.length > 0)

@@ -22,10 +22,10 @@ const TAKES_ROWS: ReadonlySet<string> = new Set(
   ]),
 );
 
-/** Postgres functions take at most 100 arguments: 50 pairs of name and value. */
+/** A Postgres function takes at most 100 arguments, which is 50 pairs of name and value. */
 const MOST_COLUMNS = 50;
 
-/** Binds argument `index` of function `name`; JSON functions also accept rows and paths. */
+/** Binds argument `index` of function `name`. JSON functions also accept rows and paths. */
 export function bindArgument(node: Node, name: string, index: number, env: BindEnvironment): BoundExpression {
   if (TAKES_ROWS.has(name))
     return bindRow(node, name.includes('jsonb') ? 'jsonb' : 'json', env) ?? bindExpression(node, env);
@@ -41,7 +41,7 @@ export function bindRowToJson(args: readonly Node[], at: number | undefined, env
   throw env.ctx.unsupported('`row_to_json` of anything but a row', at, hint);
 }
 
-/** Argument of `count(t)` of a FROM item: TRUE, or NULL if an outer join has no row. Null if `node` is not a row. */
+/** Binds the row argument of `count(t)`: TRUE, or NULL if an outer join found no row. Null for anything else. */
 export function countedRow(node: Node, env: BindEnvironment): Expr | null {
   const item = rowOf(node, env);
   if (item === null) return null;
@@ -56,7 +56,7 @@ export function countedRow(node: Node, env: BindEnvironment): Expr | null {
   return nullIfAllNull(values, TRUE);
 }
 
-/** `CASE WHEN a IS NULL AND … THEN NULL ELSE otherwise END`; `otherwise` if there are no values. */
+/** Returns `CASE WHEN a IS NULL AND … THEN NULL ELSE otherwise END`, or just `otherwise` if there are no values. */
 function nullIfAllNull(values: readonly Expr[], otherwise: Expr): Expr {
   if (values.length === 0) return otherwise;
   const { type } = otherwise;
@@ -72,7 +72,7 @@ function nullIfAllNull(values: readonly Expr[], otherwise: Expr): Expr {
   });
 }
 
-/** A path is a text constant, optionally cast to `jsonpath`. */
+/** Binds a path, which is a text constant with an optional cast to `jsonpath`. */
 function bindPath(node: Node, env: BindEnvironment): Expr {
   const { ctx } = env;
   const cast = 'TypeCast' in node ? node.TypeCast : null;
@@ -83,9 +83,9 @@ function bindPath(node: Node, env: BindEnvironment): Expr {
 }
 
 /**
- * A whole row as a JSON object: the columns of a FROM item that the caller may use, with their values as shown to the
- * caller; or the values of ROW(…) as `f1`, `f2`, …. NULL if an outer join has no row. Null if `node` is not a row.
- * Names are passed as parameters, never in the SQL.
+ * Converts a whole row to a JSON object. For a FROM item, it contains the columns that the caller may use, with the
+ * values shown to the caller; for ROW(…), the values are named `f1`, `f2`, …. The result is NULL if an outer join
+ * found no row. Names are passed as parameters, never in the SQL. Returns null if `node` is not a row.
  */
 function bindRow(node: Node, json: 'json' | 'jsonb', env: BindEnvironment): Expr | null {
   const at = firstLocation(node);
@@ -105,8 +105,8 @@ function bindRow(node: Node, json: 'json' | 'jsonb', env: BindEnvironment): Expr
 }
 
 /**
- * A whole row in Postgres' text form, `(1,Ada,)`: a FROM item, with the columns that the caller may use as shown to the
- * caller; or `ROW(…)`, which may contain `c.*`. Null if `node` is not a row.
+ * Converts a whole row to Postgres' text form, `(1,Ada,)`. The row is a FROM item, with the columns that the caller
+ * may use and their values as shown to the caller, or `ROW(…)`, which may contain `c.*`. Null if `node` is not a row.
  */
 export function bindRowText(node: Node, env: BindEnvironment): Expr | null {
   const at = firstLocation(node);
@@ -127,7 +127,7 @@ export function bindRowText(node: Node, env: BindEnvironment): Expr | null {
   return unlessMissing(textOf(fields.map((f) => f.expr)), item, fields, at, env);
 }
 
-/** True if `node` is the name of a FROM item, so that `(c).name` is a field. */
+/** True if `node` is the name of a FROM item, so that `(c).name` refers to one of its columns. */
 export function isRowName(
   node: Node | undefined,
   env: BindEnvironment,
@@ -140,7 +140,7 @@ export function isRowName(
   );
 }
 
-/** Columns of the FROM item that `node` names, as `c` or `c.*`; null if it names none. */
+/** Returns the columns of the FROM item that `node` refers to, as `c` or `c.*`; null if it refers to none. */
 export function columnsOfRow(node: Node | undefined, env: BindEnvironment): readonly Expr[] | null {
   const item = node === undefined ? null : rowOf(node, env);
   return item === null || node === undefined
@@ -195,7 +195,7 @@ function writtenOut(fields: RowFields, at: Location, ctx: BindContext): Expr {
   return castTo(callNode(definition, args, type), 'json');
 }
 
-/** Object as jsonb, built in parts if there are too many columns for one call. */
+/** Builds a jsonb object, in several parts if there are too many columns for one call. */
 function builtOf(fields: RowFields, at: Location, ctx: BindContext): Expr {
   const part = (some: RowFields): Expr => {
     const args = some.flatMap(({ name, expr }) => [ctx.constant(name, 'text'), expr]);
@@ -212,7 +212,7 @@ function builtOf(fields: RowFields, at: Location, ctx: BindContext): Expr {
   return whole;
 }
 
-/** The FROM item named by `node`, as `c` or `c.*`, unless a column has that name. */
+/** Returns the FROM item that `node` refers to, as `c` or `c.*`, unless a column has the same name. */
 function rowOf(node: Node, env: BindEnvironment): ScopeItem | null {
   if (!('ColumnRef' in node) || env.nameOf !== undefined) return null;
   const fields = node.ColumnRef.fields ?? [];

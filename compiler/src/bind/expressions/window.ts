@@ -91,7 +91,7 @@ const EXCLUDE_CURRENT_ROW = 0x8000;
 const EXCLUDE_GROUP = 0x10000;
 const EXCLUDE_TIES = 0x20000;
 
-/** Type of a RANGE offset for the single sort key, as in Postgres' `in_range` functions. */
+/** Returns the type of a RANGE offset for the single sort key, following Postgres' `in_range` functions. */
 function rangeOffset(orderBy: readonly SortKey[], window: WindowDef, { ctx }: BindEnvironment): TypeName {
   const [key] = orderBy;
   const type = key !== undefined && orderBy.length === 1 && typeof key.by !== 'number' ? key.by.type : null;
@@ -165,8 +165,8 @@ function exclusion(bits: number): WindowFrame['exclude'] {
 }
 
 /**
- * `(w ORDER BY … ROWS …)`: window `base` extended by `window`. As in Postgres, PARTITION BY comes from the base, ORDER
- * BY may be added if the base has none, and a base with a frame cannot be extended.
+ * Extends window `base` by `window`, as in `(w ORDER BY … ROWS …)`. As in Postgres, PARTITION BY comes from the base,
+ * ORDER BY may be added if the base has none, and a base with a frame cannot be extended.
  */
 export function extended(window: WindowDef, base: WindowDef, ctx: BindContext): WindowDef {
   const { location } = window;

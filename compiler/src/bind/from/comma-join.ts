@@ -27,7 +27,7 @@ interface CommaEquality {
 }
 
 /**
- * Joins comma-separated FROM items. Equalities of sealed keys in WHERE become join conditions; the rest of WHERE
+ * Joins comma-separated FROM items. WHERE conjuncts that equate sealed keys become join conditions; all others remain
  * filters.
  */
 export function joinCommas(
@@ -47,7 +47,7 @@ export function joinCommas(
   return { ...others, item: whole.item, items: placed.flatMap((p) => p.bound.items) };
 }
 
-/** True if it may refer to columns of preceding items, so that the order must stay. */
+/** True if the item may refer to columns of preceding items, in which case the order must not change. */
 function isLateral({ bound }: CommaItem): boolean {
   return leavesOf(bound.item).some((l) => l.kind === 'derived' && l.lateral === true);
 }
@@ -72,7 +72,7 @@ function joinOnKeys(placed: readonly CommaItem[], where: readonly Node[], ctx: B
     const before = whole;
     const eligible = inOrder ? waiting.slice(0, 1) : waiting;
     const linked = eligible.findIndex(({ at }) => reachable.has(at));
-    // Passages are joined once a linked item is there.
+    // Prefer items without content, so that an item with content is joined after one that links to it.
     const free = before.content ? -1 : eligible.findIndex(({ p }) => !p.bound.content);
     const [next] = waiting.splice(Math.max(linked >= 0 ? linked : free, 0), 1);
     if (next === undefined) break;
@@ -104,7 +104,7 @@ function linksIn(
   });
 }
 
-/** `node` as an equality of two sealed columns of `items`, or null. */
+/** Parses `node` as an equality of two sealed columns of `items`; null for anything else. */
 function sealedEquality(node: Node, items: readonly ScopeItem[], ctx: BindContext) {
   const expr = 'A_Expr' in node ? node.A_Expr : null;
   if (expr?.kind !== 'AEXPR_OP' || nameParts(expr.name).join('.') !== '=') return null;
@@ -114,7 +114,7 @@ function sealedEquality(node: Node, items: readonly ScopeItem[], ctx: BindContex
   return equality === null ? null : { equality, sources: [a.source, b.source] };
 }
 
-/** `side` as a sealed column of `items`; null for anything else, outer columns included. */
+/** Resolves `side` to a sealed column of `items`; null for anything else, including outer columns. */
 function sealedHere(side: Node | undefined, items: readonly ScopeItem[], ctx: BindContext) {
   if (side === undefined || !('ColumnRef' in side)) return null;
   const fields = side.ColumnRef.fields ?? [];

@@ -2,15 +2,15 @@ import type { Relation } from '../../catalog/catalog.js';
 import type { FromItem, SourceId } from '../../plan/plan.js';
 import { leavesOf } from '../../plan/walk.js';
 
-/** Names of two FROM items; the second can have several rows for one row of the first. */
+/** Names of two FROM items: a row of `of` may match several rows of `by`. */
 export interface FanOut {
   readonly of: string;
   readonly by: string;
 }
 
 /**
- * The join in `from` that could repeat a row of `source`, which would inflate sums over it; null if none can. A join
- * repeats no rows if its ON covers the primary key of the added item.
+ * Finds the join in `from` that could repeat a row of `source`, which would inflate sums over it; null if there is
+ * none. A join repeats no rows if its ON covers the primary key of the added item.
  */
 export function fanOutOf(from: FromItem, source: SourceId): FanOut | null {
   if (from.kind !== 'join') return null;
@@ -26,7 +26,7 @@ export function fanOutOf(from: FromItem, source: SourceId): FanOut | null {
   return fanOutOf(other, keyed.id);
 }
 
-/** FROM items with at most one row for each row of `source`, itself included. */
+/** Returns the FROM items with at most one row for each row of `source`, including `source` itself. */
 export function itemsMetOnce(from: FromItem, source: SourceId): ReadonlySet<SourceId> {
   if (from.kind !== 'join') return new Set([source]);
   const inLeft = leavesOf(from.left).some((l) => l.id === source);
@@ -40,7 +40,7 @@ export function itemsMetOnce(from: FromItem, source: SourceId): ReadonlySet<Sour
   return met;
 }
 
-/** True if an outer join may replace a row of `source` by NULLs. */
+/** True if an outer join may replace rows of `source` with NULLs. */
 export function mayBeMissing(from: FromItem | undefined, source: SourceId): boolean {
   if (from?.kind !== 'join') return false;
   const inRight = leavesOf(from.right).some((l) => l.id === source);
@@ -48,7 +48,7 @@ export function mayBeMissing(from: FromItem | undefined, source: SourceId): bool
   return mayBeMissing(inRight ? from.right : from.left, source);
 }
 
-/** @param partners if set, only comparisons with these items count */
+/** @param partners if set, only comparisons with these items are considered */
 function keyIsJoined(
   source: SourceId,
   relation: Relation,

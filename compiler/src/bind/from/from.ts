@@ -44,7 +44,7 @@ import {
   renamedEntity,
 } from './row-functions.js';
 
-/** @param where conjuncts of WHERE, which may contain conditions of comma joins */
+/** @param where the conjuncts of WHERE, which may include conditions of comma joins */
 export function bindFrom(
   nodes: readonly Node[],
   where: readonly Node[],
@@ -74,7 +74,7 @@ function isWithin(outer: Scope | null): boolean {
   return outer !== null && (outer.items.length > 0 || isWithin(outer.parent));
 }
 
-/** @param before FROM items to the left, whose columns function arguments may use */
+/** @param before the FROM items to the left, whose columns function arguments may use */
 export function bindItem(
   node: Node,
   ctx: BindContext,
@@ -97,7 +97,7 @@ export function bindItem(
 /**
  * Binds `RETRIEVE(…)`, `TRAVERSE(…)` and set-returning functions.
  *
- * @param scope of the arguments of set-returning functions
+ * @param scope the scope for arguments of set-returning functions
  */
 function bindTableFunction(node: RangeFunction, ctx: BindContext, scope: Scope): BoundItem {
   const list = node.functions?.[0];
@@ -269,7 +269,7 @@ const METHODS: ReadonlyMap<string, TableSample['method']> = new Map([
   ['system', 'system'],
 ]);
 
-/** `item TABLESAMPLE method (percent) [REPEATABLE (seed)]`. Policy decides later whether the caller may sample it. */
+/** Binds `item TABLESAMPLE method (percent) [REPEATABLE (seed)]`. Policy later decides whether it is allowed. */
 function sampled(node: RangeTableSample, bound: BoundItem, ctx: BindContext): BoundItem {
   const at = ctx.wordNear('tablesample', 'before', node.location);
   const { item } = bound;
@@ -297,14 +297,14 @@ function given(node: Node, type: 'float4' | 'float8', at: Location, ctx: BindCon
 const DEFAULT_SCHEMA = 'public';
 
 /**
- * The entity that governs a table of raw SQL. All other tables get the same error, whether they are not allowed, not
- * declared, system tables or hidden.
+ * Finds the entity that governs a table of raw SQL. All other tables produce the same error, whether they are
+ * disallowed, undeclared, hidden or system tables.
  */
 function allowedTable(node: RangeVar, ctx: BindContext): Relation {
   const tables = ctx.catalog.rawTables ?? new Map<string, Relation>();
   const key = `${node.schemaname ?? DEFAULT_SCHEMA}.${node.relname ?? ''}`;
   const governing = tables.get(key);
-  // Authoring routes write tables with the connector's name as database.
+  // Authoring routes qualify tables with the connector's name as the database.
   const database = node.catalogname ?? 'osl';
   const relation = database === 'osl' || database === governing?.connector ? governing : undefined;
   if (relation !== undefined && ctx.access.relations.has(relation.name)) return relation;
@@ -315,11 +315,11 @@ function allowedTable(node: RangeVar, ctx: BindContext): Relation {
   throw ctx.error('outsideAllowlist', { table, near }, node.location ?? 0);
 }
 
-/** A table with the same name in another schema, or with a similar name in the same schema. */
+/** Suggests a table with the same name in another schema, or with a similar name in the same schema. */
 function nearestTable({ schemaname, relname = '' }: RangeVar, visible: readonly Relation[]): string | null {
   const elsewhere = visible.find((r) => r.table === relname);
   if (elsewhere !== undefined) return nameOfTable(elsewhere.schema, relname);
-  // Unquoted names arrive in lower case; declared ones may contain upper case.
+  // Unquoted names arrive in lower case, but declared names may contain upper case.
   const schema = (schemaname ?? DEFAULT_SCHEMA).toLowerCase();
   const beside = visible.filter((r) => r.schema.toLowerCase() === schema);
   const near = nearest(
@@ -340,8 +340,8 @@ const visibleColumns = new WeakMap<
 >();
 
 /**
- * Columns of a table of raw SQL by upstream name. None is marked as sealed, because raw SQL may join on any column;
- * masked values never match.
+ * Returns the columns of a raw SQL table by upstream name. No column is marked as sealed because raw SQL may join on
+ * any column; masked values never match.
  */
 function physicalColumnsFor(relation: Relation, access: RelationAccess): ReadonlyMap<string, ScopeColumn> {
   const known = visibleColumns.get(access);

@@ -25,7 +25,7 @@ import {
 } from '../scope.js';
 import { bindItem } from './from.js';
 
-/** Binds JOIN with ON, USING or NATURAL, and CROSS JOIN. Required join keys are checked later. */
+/** Binds JOIN with ON, USING or NATURAL, and CROSS JOIN. Whether it joins on the required keys is checked later. */
 export function bindJoin(
   node: JoinExpr,
   ctx: BindContext,
@@ -39,7 +39,7 @@ export function bindJoin(
   const byName = node.isNatural === true || node.usingClause !== undefined;
   if (node.larg === undefined || node.rarg === undefined) throw ctx.unsupported('this join', at);
   const left = bindItem(node.larg, ctx, outer, tables, before);
-  // As in Postgres, function arguments cannot refer to the nullable side of an outer join.
+  // As in Postgres, function arguments cannot refer to the left side of a RIGHT or FULL join, since it is nullable.
   const given = type === 'inner' || type === 'left' ? [...before, ...left.items] : before;
   const right = bindItem(node.rarg, ctx, outer, tables, given);
   refuseDuplicateAliases([...left.items, ...right.items], ctx);
@@ -50,10 +50,10 @@ export function bindJoin(
   return joined(left, right, type, on);
 }
 
-/** Cache, since every enclosing join asks again. */
+/** Cached because every enclosing join asks for it again. */
 const GENERATED = new WeakMap<Join, boolean>();
 
-/** True if all rows of `item` come from set-returning functions. */
+/** True if `item` reads nothing but set-returning functions. */
 export function isGenerated(item: FromItem): boolean {
   if (item.kind !== 'join') return item.kind === 'rows';
   const made = GENERATED.get(item) ?? (isGenerated(item.left) && isGenerated(item.right));
@@ -61,7 +61,7 @@ export function isGenerated(item: FromItem): boolean {
   return made;
 }
 
-/** Must run before ON is bound, where duplicate aliases would be ambiguous. */
+/** Refuses duplicate aliases. Must run before ON is bound, where they would be reported as ambiguous. */
 export function refuseDuplicateAliases(items: readonly ScopeItem[], ctx: BindContext): void {
   const seen = new Set<string>();
   for (const { alias, location } of items) {
@@ -87,7 +87,7 @@ function joinType(node: JoinExpr, ctx: BindContext, at: Location): JoinType {
   }
 }
 
-/** Builds a join. RIGHT JOIN becomes LEFT JOIN with swapped sides. */
+/** Builds a join. RIGHT JOIN becomes LEFT JOIN with its sides swapped. */
 export function joined(
   left: BoundItem,
   right: BoundItem,
@@ -135,7 +135,7 @@ function joinsOnKeys(left: BoundItem, right: BoundItem, { joins }: BindContext):
   return joins === 'declared' || (joins === 'any' && (left.content || right.content));
 }
 
-/** Runs `bind`, turning an unknown operator into E0514 if only equalities of sealed keys may join. */
+/** Runs `bind` and, if joins require equality of sealed keys, reports an unknown operator as E0514. */
 function typed<T>(bind: () => T, left: BoundItem, right: BoundItem, at: Location, ctx: BindContext): T {
   try {
     return bind();
@@ -185,7 +185,7 @@ function onEnvironment(
   return plainEnvironment(ctx, innerScope(null, items, tables), 'ON');
 }
 
-/** `a = b` of two columns; null if one needs a cast. */
+/** Compares two columns as `a = b`; null if either needs a cast. */
 export function plainEquality(a: ColumnRef, b: ColumnRef, at: Location, ctx: BindContext): Operation | null {
   const equality = infix('=', a, b, at, ctx);
   const isPlain =
@@ -194,8 +194,8 @@ export function plainEquality(a: ColumnRef, b: ColumnRef, at: Location, ctx: Bin
 }
 
 /**
- * True for a NATURAL join of entities. Their common columns depend on what the caller may see, so they must be sealed
- * keys even under `joins: any`. Derived tables list their columns explicitly.
+ * True for a NATURAL join of entities. Which columns they have in common depends on what the caller may see, so these
+ * must be sealed keys even under `joins: any`. Derived tables list their columns explicitly.
  */
 function isStrict(
   node: JoinExpr,
@@ -223,7 +223,7 @@ function shownNames({ items }: BoundItem): readonly string[] {
   );
 }
 
-/** The column kept by USING stands for both; the other one is only available by qualified name. */
+/** Joins by column name. The column kept by USING represents both; the other one needs a qualified name. */
 function joinByName(
   node: JoinExpr,
   left: BoundItem,
@@ -302,8 +302,8 @@ function keyNamed(name: string, items: readonly ScopeItem[], ctx: BindContext, a
 }
 
 /**
- * Simplifies a join condition: `a = b or (a is null and b is null)`, as Power BI writes it, to `a is not distinct from
- * b`; and that to `a = b`, which can use indexes and hashes, if one of them is never NULL.
+ * Simplifies a join condition. `a = b or (a is null and b is null)`, as written by Power BI, becomes `a is not
+ * distinct from b`. That in turn becomes `a = b`, which can use indexes and hashes, if either column is never NULL.
  *
  * @param sides both sides of the join
  */
@@ -351,7 +351,7 @@ function isNeverNull(ref: ColumnRef, item: FromItem): boolean {
   return expr?.kind === 'column' && from !== null && isNeverNull(expr, from);
 }
 
-/** The leaf `source` of `item`; null if an outer join may replace its rows by NULLs. */
+/** Returns the leaf `source` of `item`; null if an outer join may replace its rows with NULLs. */
 function leafOf(source: SourceId, item: FromItem): FromItem | null {
   if (item.kind !== 'join') return item.id === source ? item : null;
   if (item.type === 'full') return null;
@@ -383,7 +383,7 @@ export function requireSealedJoins(root: Query, ctx: BindContext): void {
   );
 }
 
-/** Error E0514 for a condition that cannot be bound because of its types or the kind of join. */
+/** Returns error E0514 for a condition that cannot be bound because of its types or the kind of join. */
 function unsealedCondition(
   items: readonly ScopeItem[],
   content: boolean,
@@ -400,7 +400,7 @@ function faultPlace({ at }: UnsealedJoin, ctx: BindContext): Position | null {
   return typeof at === 'number' ? ctx.positionOfSource(at) : ctx.positionOf(at);
 }
 
-/** Lists the sealed keys available, and the manifest's switch if it would help. */
+/** Returns a hint that lists the available sealed keys, and the manifest's switch if it would help. */
 function hintOf({ sides, content }: Pick<UnsealedJoin, 'sides' | 'content'>, ctx: BindContext): string {
   const keys = [...new Set(sides)].flatMap((source) => {
     const item = ctx.itemOf(source);

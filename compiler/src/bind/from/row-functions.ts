@@ -20,7 +20,7 @@ import {
   type ScopeItem,
 } from '../scope.js';
 
-/** Functions with a column definition list, and the set-returning function that yields their JSON objects. */
+/** Functions with a column definition list, by name, and the set-returning function that yields their objects. */
 const OF_OBJECTS: ReadonlyMap<string, string> = new Map([
   ['jsonb_to_recordset', 'jsonb_array_elements'],
   ['jsonb_to_record', 'unnest'],
@@ -96,7 +96,7 @@ function madeBy(
     throw ctx.unsupported(construct, call.location, `${name} has columns of its own`);
   }
   const nodes = call.args ?? [];
-  // `unnest` of several arrays pads the shorter ones with NULLs.
+  // With several arrays, `unnest` pads the shorter ones with NULLs.
   const calls = name === 'unnest' && nodes.length > 1 ? nodes.map((n) => [n]) : [nodes];
   const resolved = calls.map((args) =>
     chooseOverload(
@@ -116,7 +116,7 @@ function madeBy(
   return { source: { definition: first.definition, args, fields: null }, columns };
 }
 
-/** `jsonb_to_recordset(…) AS t(a int, b text)`: columns are extracted from each object by name. */
+/** Binds `jsonb_to_recordset(…) AS t(a int, b text)` by extracting each column from the objects by name. */
 function readFromObjects(
   name: string,
   listed: readonly Node[],
@@ -168,10 +168,10 @@ function refuseAround(node: RangeFunction, call: FuncCall, ctx: BindContext): vo
   throw ctx.unsupported(`${construct} at a function in FROM`, call.location);
 }
 
-/** True if the call has the construct, and the name of the construct in messages. */
+/** Whether a call uses a construct, and the construct's name in messages. */
 export type CallModifier = readonly [is: boolean, construct: string];
 
-/** Modifiers of calls that no function in FROM supports. */
+/** Lists the call modifiers that no function in FROM supports. */
 export function aroundCall(call: FuncCall): readonly CallModifier[] {
   return [
     [call.agg_distinct === true, 'DISTINCT'],
@@ -184,7 +184,7 @@ export function aroundCall(call: FuncCall): readonly CallModifier[] {
   ];
 }
 
-/** Columns by name. Duplicate names get unnameable keys, so that only `*` includes them. */
+/** Maps columns by name. Duplicate names get keys that cannot be written, so only `*` includes them. */
 function toColumns(columns: readonly BoundColumn[]): ReadonlyMap<string, ScopeColumn> {
   const counts = new Map<string, number>();
   for (const c of columns) counts.set(c.name, (counts.get(c.name) ?? 0) + 1);
@@ -196,7 +196,7 @@ function toColumns(columns: readonly BoundColumn[]): ReadonlyMap<string, ScopeCo
   );
 }
 
-/** Columns of a derived or common table, renamed by its alias. */
+/** Returns the columns of a derived or common table, renamed by its alias. */
 export function renamedDerived(
   columns: readonly BoundColumn[],
   alias: Alias | undefined,
@@ -212,8 +212,8 @@ export function renamedDerived(
 }
 
 /**
- * Columns of an entity, renamed by the alias in the order of `*` for this caller. Not supported in raw SQL, where
- * positions include hidden columns.
+ * Returns the columns of an entity, renamed by the alias in this caller's order of `*`. Not supported in raw SQL,
+ * where positions include hidden columns.
  */
 export function renamedEntity(
   columns: ReadonlyMap<string, ScopeColumn>,

@@ -31,10 +31,10 @@ import { expressionNode, type LiteralForm, PREFIX, settingsFree } from './expres
 export type ComputedFacts = Pick<ComputedColumn, 'type' | 'reads' | 'keys' | 'labels'>;
 
 /**
- * Binds a computed column of `relation` as a caller with full access. Works while `type`, `reads` and `labels` of the
- * catalog's computed columns are unknown.
+ * Binds a computed column of `relation` as a caller with full access. `type`, `reads` and `labels` of the catalog's
+ * computed columns need not be known yet.
  *
- * @throws QueryError if it is invalid, refers to itself, or is not a value of one row
+ * @throws QueryError if the column is invalid, refers to itself, or is not a value of one row
  */
 export function computedFacts(name: string, relation: Relation, catalog: Catalog): ComputedFacts {
   const ctx = new BindContext(
@@ -105,7 +105,8 @@ function fullAccess(relation: Relation): RelationAccess {
 }
 
 /**
- * Columns of its entity that a metric reads. Columns of parents are excluded, because parents have their own grants.
+ * Returns the columns of its entity that a metric reads. Columns of parents are excluded: parents have their own
+ * grants.
  *
  * @throws QueryError if the metric is invalid
  */
@@ -120,8 +121,8 @@ export function metricColumns(metric: SimpleMetric, catalog: Catalog): ReadonlyS
 }
 
 /**
- * Parses and binds a policy predicate over one relation. `attribute('name')` is allowed in `column = attribute('name')`
- * and `column in (attribute('name'))`.
+ * Parses and binds a policy predicate over one relation. `attribute('name')` is allowed in `column =
+ * attribute('name')` and `column in (attribute('name'))`.
  *
  * @returns a predicate over base columns with inline literals, independent of session settings
  * @throws QueryError with a position in `text`

@@ -28,8 +28,8 @@ import {
 import { expressionNode, ofManifest } from './expression.js';
 
 /**
- * Columns of `relation` that this access includes, with computed ones. A computed column is visible if all columns it
- * reads are, and denied if any of them is denied.
+ * Returns the columns of `relation` that this access includes, computed ones among them. A computed column is visible
+ * if all columns it reads are visible, and denied if any of them is denied.
  */
 export function columnsOf(
   relation: Relation,
@@ -69,7 +69,7 @@ function visibilityOf(
   return denied ? 'denied' : 'usable';
 }
 
-/** True if all rows the caller sees show the label unmasked. */
+/** True if the label is unmasked in all rows that the caller sees. */
 function isUnmasked({ relation, label }: OwnLabel, access: Access): boolean {
   const grants = access.relations.get(relation)?.grants ?? [];
   return sameRows(
@@ -78,7 +78,7 @@ function isUnmasked({ relation, label }: OwnLabel, access: Access): boolean {
   );
 }
 
-/** True if no row shows the key unmasked or as a joinable hash, so that the parent cannot be reached. */
+/** True if the key is neither unmasked nor a joinable hash in any row, so that the parent cannot be reached. */
 function isNeverClear(
   { relation: name, column: key }: ReadColumn,
   catalog: Catalog,
@@ -93,7 +93,7 @@ function isNeverClear(
   return rights.masks.get(label) !== 'hash' || column.type !== 'text';
 }
 
-/** Expands a computed column of `item`. Errors have no position because the text is the manifest's. */
+/** Expands a computed column of `item`. Errors have no position because the text belongs to the manifest. */
 export function computedValue(
   computed: ComputedColumn,
   item: ScopeItem,
@@ -134,7 +134,7 @@ function expandComputed(
   return value;
 }
 
-/** Resolves `column` or `parent.column`, where each parent is named by its entity or by the relationship. */
+/** Resolves `column` or `parent.column`. Each parent is named by its entity or by the relationship. */
 function named(
   parts: readonly string[],
   item: ScopeItem,
@@ -152,10 +152,10 @@ function named(
 }
 
 /**
- * Resolves `parent.column` in the text of a metric, over any number of parents. The metric's own entity may be named,
- * too.
+ * Resolves `parent.column` in the text of a metric, across any number of parents. The metric's own entity may also be
+ * named.
  *
- * @throws QueryError E0512 if the caller may not see the column, or no row has a usable key to the parent
+ * @throws QueryError E0512 if the caller may not see the column, or if no row has a usable key to the parent
  */
 export function parentColumn(
   parts: readonly string[],
@@ -222,7 +222,7 @@ function linksFrom(relation: string, { edges }: Catalog): readonly Edge[] {
   return edges.filter((e) => e.from === relation && e.bridge === null);
 }
 
-/** A FROM item for an entity. @throws QueryError E0512 if the caller may not see it */
+/** Creates a FROM item for an entity. @throws QueryError E0512 if the caller may not see the entity */
 export function scanEntity(name: string, ctx: BindContext): { scan: EntityScan; item: ScopeItem } {
   const relation = ctx.catalog.relations.get(name);
   const access = ctx.access.relations.get(name);
@@ -236,7 +236,7 @@ export function scanEntity(name: string, ctx: BindContext): { scan: EntityScan; 
   };
 }
 
-/** Scans the parent under its own grants; a row that the caller may not see yields NULLs. */
+/** Scans the parent under its own grants. A parent row that the caller may not see yields NULLs. */
 function parentAt(item: ScopeItem, edge: Edge, ctx: BindContext): ParentItem {
   const { scan, item: parent } = scanEntity(edge.to, ctx);
   const on = edge.fromColumns.map((from, i): Operation => {
@@ -255,8 +255,8 @@ function keyOf({ source, relation }: ScopeItem, name: string, ctx: BindContext):
 }
 
 /**
- * Joins the parents needed by computed columns to `from`. Each row has at most one parent, so no row is repeated. They
- * are joined next to their scan so that ON clauses can use them.
+ * Joins the parents needed by computed columns to `from`. Each row has at most one parent, so no row is repeated.
+ * Parents are joined next to the scan they belong to, so that ON clauses can use them.
  */
 export function joinParents(from: FromItem | null, items: readonly ScopeItem[]): FromItem | null {
   const bySource = new Map(

@@ -10,7 +10,7 @@ import { elementOf, isArray, type ScalarType, type TypeName } from '../../types/
 import type { BindContext } from '../context.js';
 import { isSettingsFree, WrittenLiteral, withOffset } from '../literals.js';
 
-/** Access to literals: inline for policy, in slots of the statement for metrics. */
+/** How literals are read and created: inline in policy, in slots of the statement in metrics. */
 export interface LiteralForm {
   valueOf(expr: Expr): LiteralValue | null;
   make(value: LiteralValue, type: TypeName): Expr;
@@ -18,7 +18,7 @@ export interface LiteralForm {
 
 /**
  * Rewrites `expr` so that its value does not depend on TimeZone, DateStyle, IntervalStyle, `extra_float_digits` or
- * `bytea_output`; times use UTC. Needed for policy and metrics because callers control their session's settings.
+ * `bytea_output`; times use UTC. Policy and metrics need this because callers control the settings of their session.
  *
  * INVARIANT: the type stays the same, and every operator, cast and function whose result depends on those settings is
  * rewritten or refused.
@@ -112,7 +112,7 @@ const SETTING_READ: ReadonlySet<TypeName> = new Set<TypeName>([
   'tsmultirange',
   'tstzmultirange',
 ]);
-/** Types whose conversion to text depends on settings, with the hint for each. */
+/** Types whose conversion to text depends on settings, each with the hint to show. */
 const WRITTEN: ReadonlyMap<TypeName, string> = new Map<TypeName, string>([
   ...[...SETTING_READ].map((type): [TypeName, string] => [type, "use to_char(… at time zone 'UTC', '…')"]),
   ['float4', 'cast it to numeric first, or use to_char'],
@@ -224,7 +224,7 @@ function ofOneClock<E extends Expr>(expr: E, args: readonly Expr[]): E {
   return expr;
 }
 
-/** Stable functions that do not depend on settings. */
+/** Stable functions whose result does not depend on settings. */
 const FREE: ReadonlySet<string> = new Set(['now', 'transaction_timestamp', 'statement_timestamp', 'to_date']);
 const FREE_OF_TYPES: ReadonlySet<string> = new Set(['to_number', 'to_char']);
 const WRITERS: ReadonlySet<string> = new Set([
@@ -277,22 +277,22 @@ function freeCall(expr: FunctionCall, literals: LiteralForm): Expr {
   return expr;
 }
 
-/** Refuses templates that show the time zone. */
+/** Refuses format templates that include the time zone. */
 function requireNoZoneIn(template: Expr | undefined, literals: LiteralForm): void {
   const text = template === undefined ? null : literals.valueOf(template);
   if (typeof text !== 'string' || /tz|of/i.test(text)) throw refusal('to_char with this template', AT_UTC);
 }
 
-/** Turns an expression into a statement for the parser. */
+/** Turns an expression into a statement that the parser accepts. */
 export const PREFIX = 'select ';
 
-/** Syntax trees of manifest and policy texts, which repeat. Trees are never modified. */
+/** Caches syntax trees of manifest and policy texts, which repeat. The trees are never modified. */
 const NODES = new Map<string, Node>();
 const MOST_NODES = 10_000;
-/** UTF-16 units. Longer texts are parsed each time. */
+/** Maximum length of a cached text in UTF-16 code units. */
 const LONGEST_KEPT = 2_048;
 
-/** Parses `text` as a single value expression, for metrics and policy predicates. */
+/** Parses `text` as a single value expression. Used for metrics and policy predicates. */
 export function expressionNode(text: string): Node {
   const known = NODES.get(text);
   if (known !== undefined) return known;
@@ -315,7 +315,7 @@ function parsedExpression(text: string): Node {
   return value.val;
 }
 
-/** Makes a manifest expression independent of session settings. Its literals are in the slots of `ctx`. */
+/** Makes a manifest expression independent of session settings. Its literals are stored in the slots of `ctx`. */
 export function ofManifest(value: Expr, ctx: BindContext): Expr {
   return settingsFree(value, {
     valueOf: (e) => ctx.literalValue(e),

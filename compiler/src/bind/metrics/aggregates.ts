@@ -6,16 +6,16 @@ import type { BindContext } from '../context.js';
 import { aggregate } from './build.js';
 
 /**
- * A value with aggregates, split so that `inputs` can be computed early and aggregated later, over any subset of the
- * rows.
+ * A value with aggregates, split so that its `inputs` can be computed first and aggregated later over any subset of
+ * the rows.
  */
 export interface DeferredAggregates {
   /** True if the inputs are partial aggregates over groups of rows. */
   readonly grouped: boolean;
   readonly inputs: readonly Expr[];
   /**
-   * @param columns one for each input
-   * @param taken condition under which their row counts
+   * @param columns one column per input
+   * @param taken condition that selects the rows to aggregate
    */
   value(columns: readonly Expr[], taken: Expr): Expr;
 }
@@ -31,7 +31,7 @@ const TOGETHER: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Splits `value`, with pre-aggregation if all of its aggregates are additive.
+ * Splits `value`, pre-aggregating if all of its aggregates are additive.
  *
  * @param grouped false to disable pre-aggregation
  */
@@ -145,8 +145,8 @@ function skipsMissing({ definition, args }: Aggregate): boolean {
 }
 
 /**
- * Condition under which `from` has a row of `source`: the outer join's column is not NULL. Null if the join compares
- * another item's column.
+ * Returns a condition that is true if the outer join in `from` found a row of `source`: its join column is not NULL.
+ * Returns null if there is no such column.
  */
 export function isPresent(from: FromItem, source: SourceId): Expr | null {
   if (from.kind !== 'join') return null;

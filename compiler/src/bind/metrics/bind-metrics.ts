@@ -34,12 +34,12 @@ import {
   withinTime,
 } from './request-parts.js';
 
-/** Maximum number of leaf metrics; each is a column of the statement. */
+/** Maximum number of leaf metrics. Each becomes a column of the statement. */
 const MOST_LEAVES = 500;
 
 /**
- * Binds a metrics request to one query. Each entity is aggregated separately, every row once, and the results are
- * combined.
+ * Binds a metrics request to a single query. Each entity is aggregated separately, counting every row once, and the
+ * results are then combined.
  *
  * @throws QueryError E0511, E0512, E1001, E2101
  */
@@ -76,7 +76,7 @@ export function bindMetrics(request: MetricsRequest, catalog: Catalog, access: A
   return finishPlan(query, outputs, ctx);
 }
 
-/** An output with the names that `order_by` may use for it. */
+/** An output and the names by which `order_by` may refer to it. */
 interface MetricsOutput {
   readonly name: string;
   readonly expr: Expr;
@@ -98,7 +98,7 @@ function testedMetrics(conditions: readonly Condition[], ctx: BindContext): read
   return terms.flatMap((t) => (t.kind === 'metric' ? [resolveMetric(t.name, ctx)] : []));
 }
 
-/** One part for the simple metrics of each entity, and one for each cumulative or conversion metric. */
+/** Returns one part for each entity's simple metrics, and one for each cumulative or conversion metric. */
 function partsOf(
   metrics: readonly Metric[],
   asked: SharedMetricParts,
@@ -200,7 +200,7 @@ function finishPlan(query: Query, outputs: readonly MetricsOutput[], ctx: BindCo
     query: complete,
     runtime: Object.freeze([]),
     columns: Object.freeze(columns),
-    // There is no single text to refer to.
+    // A metrics request is not a single text that a position could refer to.
     positionOf: () => null,
     positionOfSource: () => null,
     ...rest,
@@ -208,8 +208,8 @@ function finishPlan(query: Query, outputs: readonly MetricsOutput[], ctx: BindCo
 }
 
 /**
- * Conversion metric: aggregates conversion events by the groups of their base events. Conditions apply to base events.
- * Groups without conversions are included.
+ * Binds a conversion metric: aggregates the conversion events, grouped by keys of their base events. Conditions apply
+ * to the base events. Groups without conversions are included.
  */
 function conversionPart(leaf: LeafFigure, asked: SharedMetricParts, ctx: BindContext): FigureQuery {
   const { metric } = leaf;

@@ -15,7 +15,7 @@ type ResolvedBuilder =
   | { readonly kind: 'key'; readonly key: DimensionKey }
   | { readonly kind: 'metric'; readonly name: string };
 
-/** One conjunct of a `where`. `terms[n]` is the meaning of `"{{n}}"`; only names in this conjunct are included. */
+/** One conjunct of a `where`. `terms[n]` is what `"{{n}}"` refers to; `terms` only has the names in this conjunct. */
 export interface Condition {
   readonly node: Node;
   readonly template: Template;
@@ -39,7 +39,7 @@ export function conditionsOf(
   });
 }
 
-/** Errors get no position because the parsed text is not the caller's. */
+/** Parses the template. Errors have no position because the parsed text is not the caller's. */
 function parsedTemplate({ sql }: Template): Node {
   try {
     return expressionNode(sql);
@@ -85,7 +85,7 @@ function bareName(name: string, ctx: BindContext) {
   return ctx.unsupported(`name \`${shown}\` outside of a builder`, undefined, hint);
 }
 
-/** Binds a condition. @param meaning value of each term @throws QueryError E0511 */
+/** Binds a condition. @param meaning returns the value of a term @throws QueryError E0511 */
 export function predicateOf(
   condition: Condition,
   meaning: (term: ResolvedBuilder) => Expr,
@@ -111,7 +111,7 @@ type NameBuilder =
   | { readonly kind: 'dimension' | 'entity' | 'metric'; readonly name: string }
   | { readonly kind: 'time'; readonly name: string; readonly grain: Grain | null };
 
-/** A predicate with its names replaced: `"{{n}}"` refers to `builders[n]`. Callers cannot write such names. */
+/** A predicate whose names were replaced: `"{{n}}"` refers to `builders[n]`. Callers cannot write such a name. */
 interface Template {
   readonly sql: string;
   readonly builders: readonly NameBuilder[];
@@ -147,7 +147,7 @@ function parseTemplate(text: string): Template {
   return { sql: sql + text.slice(at), builders };
 }
 
-/** Index of the name that `"{{n}}"` refers to, or null. */
+/** Returns the index of the builder that `"{{n}}"` refers to, or null. */
 function builderAt(name: string, { builders }: Template): number | null {
   const [, digits] = /^\{\{(\d+)\}\}$/.exec(name) ?? [];
   const index = Number(digits);

@@ -11,7 +11,7 @@ import { columnOf, EntityRows } from './entity-rows.js';
 import { aggregateOverItem, conditionsOverItem, metricNamed } from './metric-value.js';
 import { inUtc } from './time.js';
 
-/** Base events of `metric` as rows of `item`. @param filters additional predicates */
+/** Returns the base events of `metric` as rows of `item`. @param filters additional predicates */
 export function baseEvents(
   metric: ConversionMetric,
   filters: readonly string[],
@@ -43,7 +43,7 @@ function eventsOf(
   };
 }
 
-/** Aggregate of the metric over rows of `item`, all of which are conversion events. */
+/** Returns the metric's aggregate over rows of `item`, all of which are conversion events. */
 export function conversionAggregate(metric: ConversionMetric, item: ScopeItem, env: BindEnvironment): Expr {
   return aggregateOverItem({ ...simpleNamed(metric.conversion, env.ctx), filter: null }, [], item, env);
 }
@@ -54,7 +54,7 @@ function simpleNamed(name: string, { catalog }: BindContext): SimpleMetric {
   return metric;
 }
 
-/** @param environment environment for aggregates over an item */
+/** @param environment creates the environment for aggregates over an item */
 export function conversionTable(
   metric: ConversionMetric,
   environment: (item: ScopeItem) => BindEnvironment,

@@ -23,20 +23,20 @@ import type { Branch, JoinedRows } from './joined-rows.js';
 import { interval } from './time.js';
 
 /**
- * Conditions and values of one side of a conversion metric. Each conversion event is attributed to the latest base
- * event that is equal in all of `same` and not after it, within the window, so that each counts once. It counts in the
- * groups of that base event.
+ * Conditions and values of one side of a conversion metric. Each conversion event is attributed to a single base
+ * event, so that it counts once: the latest one that has equal values in `same`, is not later than the conversion, and
+ * lies within the window. It then counts in the groups of that base event.
  */
 export interface Events {
   readonly same: readonly Expr[];
-  /** Time of the event, as a timestamp in UTC. */
+  /** The time of the event, as a timestamp in UTC. */
   readonly at: Expr;
   readonly where: readonly Expr[];
 }
 
 /** Conversion events with the inputs of the metric's aggregates. */
 export interface ConversionEvents {
-  /** Columns: `same…`, `at`, a row number, `inputs…`. */
+  /** Its columns are `same…`, `at`, a row number, and `inputs…`. */
   readonly table: CommonTable;
   readonly deferred: DeferredAggregates;
 }
@@ -49,7 +49,7 @@ export interface AttributedEvents {
   readonly inputs: readonly Expr[];
 }
 
-/** @param bases base events: `same…`, `at`, and keys that break ties between events at the same time */
+/** @param bases base events: `same…`, `at`, and tie-breakers for events at the same time */
 export function attributeEvents(
   metric: ConversionMetric,
   bases: CommonTable,
@@ -89,17 +89,17 @@ function withinWindow(metric: ConversionMetric, begun: Expr, at: Expr, ctx: Bind
   const from = operation('-', at, interval(window.count, window.unit, ctx), ctx);
   return [before, operation('>', begun, from, ctx)];
 }
-/** Equality of columns of both events. @throws QueryError E0511 if their types differ */
+/** Compares columns of both events for equality. @throws QueryError E0511 if their types differ */
 export function equality(base: Expr, later: Expr, ctx: BindContext): Expr {
   const equal = operation('=', base, later, ctx);
   if (equal.kind === 'operation' && equal.left === base && equal.right === later) return equal;
   throw ctx.mismatch('what a conversion is equal in has two types', undefined);
 }
 
-/** A conversion metric in a SELECT over its base events. */
+/** A use of a conversion metric in a SELECT over its base events. */
 export interface ConversionUse {
   /**
-   * Placeholder source that is in no FROM. Its columns are the inputs of the metric's aggregates and a flag for
+   * A placeholder source that no FROM contains. Its columns are the inputs of the metric's aggregates and a flag for
    * conversion events.
    */
   readonly placeholder: SourceId;
@@ -107,19 +107,19 @@ export interface ConversionUse {
   readonly conversion: ConversionMetric;
   readonly events: Events;
   readonly later: ConversionEvents;
-  /** The caller's FILTER, which applies to base events, or null. */
+  /** The caller's FILTER, which applies to base events; null if there is none. */
   readonly filter: Expr | null;
   readonly metric: string;
   readonly location: Location;
 }
 
-/** Value of the metric over the placeholder's columns. */
+/** Returns the metric's value, computed from the placeholder's columns. */
 export function conversionValue({ placeholder, later }: Pick<ConversionUse, 'placeholder' | 'later'>): Expr {
   const columns = later.deferred.inputs.map((x, i) => columnRef(placeholder, `c${i + 1}`, x.type));
   return later.deferred.value(columns, columnRef(placeholder, 'taken', 'bool'));
 }
 
-/** Conversion events in the groups of their base events. */
+/** Creates the branch with the conversion events, grouped by keys of their base events. */
 export function conversionBranch(converted: ConversionUse, rows: JoinedRows, ctx: BindContext): Branch {
   const { placeholder, conversion, events, later } = converted;
   const where = [...events.where, ...(converted.filter === null ? [] : [converted.filter])];
@@ -158,7 +158,7 @@ function reads(expr: Expr, source: SourceId): boolean {
   return someExpr(expr, (x) => x.kind === 'column' && x.source === source);
 }
 
-/** `call` over the columns of the union, without the caller's FILTER, which was applied to base events. */
+/** Rewrites `call` to the union's columns. Drops the caller's FILTER, already applied to the base events. */
 function overUnion(
   call: Aggregate,
   { placeholder, filter }: ConversionUse,

@@ -30,8 +30,8 @@ import {
 import { inUtc, isInSpan, notAfter, shownPeriod, truncateTime, unitOf } from './time.js';
 
 /**
- * Cumulative metric: its base metric for each period from the first to the last and each combination of the other keys,
- * over the rows before the end of the period. Rows whose time is NULL or infinite belong to no period.
+ * Binds a cumulative metric: its base metric for each period and each combination of the other keys, over the rows
+ * before the end of the period. Rows whose time is NULL or infinite belong to no period.
  */
 export function cumulativePart(leaf: LeafFigure, asked: SharedMetricParts, ctx: BindContext): FigureQuery {
   const { metric } = leaf;
@@ -74,7 +74,10 @@ export function cumulativePart(leaf: LeafFigure, asked: SharedMetricParts, ctx: 
   };
 }
 
-/** Grain of the periods. @throws QueryError E1001 without exactly one `metric_time` key, or with a condition on it */
+/**
+ * Returns the grain of the periods. @throws QueryError E1001 unless there is exactly one `metric_time` key, with no
+ * condition on it
+ */
 function grainOf(leaf: LeafFigure, asked: SharedMetricParts, ctx: BindContext): Grain {
   const times = asked.keys.filter((k) => k.dimension.kind === 'metric_time');
   const [only] = times;
@@ -121,7 +124,7 @@ function baseValue(leaf: LeafFigure, metric: CumulativeMetric, source: EntityRow
   );
 }
 
-/** Visible rows with their time, keys and inputs, pre-aggregated if the metric is additive. */
+/** Selects the visible rows with their time, keys and inputs, pre-aggregated if the metric is additive. */
 function factsQuery(
   base: DeferredAggregates,
   time: Expr,
@@ -151,7 +154,7 @@ function factsQuery(
   });
 }
 
-/** Start of each period from the first to the last, of `time_constraint` or of the visible rows. */
+/** Selects the start of each period, from the first to the last of `time_constraint` or else of the visible rows. */
 function periodsQuery(facts: CommonTable, grain: Grain, asked: SharedMetricParts, ctx: BindContext): Query {
   const { item, columns } = tableRows(facts, ctx);
   const [at] = columns;
@@ -160,7 +163,8 @@ function periodsQuery(facts: CommonTable, grain: Grain, asked: SharedMetricParts
   const first = start === null ? aggregate('min', [at], null, ctx) : ctx.constant(start.text, 'timestamp');
   const last = end === null ? aggregate('max', [at], null, ctx) : ctx.constant(end.text, 'timestamp');
   const outputs = unnamedOutputs([first, last].map((t) => truncateTime(t, grain, ctx)));
-  // Without aggregates there would be one row of bounds, and so one spine, per fact.
+  // With constant bounds, FROM must be empty; otherwise there would be a row of bounds, and a spine, per fact.
+  // fact.
   const known = start !== null && end !== null;
   const bounds = known ? selectOf({ outputs }) : selectOf({ from: item, grouped: true, outputs });
   const id = ctx.nextSource();
@@ -169,7 +173,7 @@ function periodsQuery(facts: CommonTable, grain: Grain, asked: SharedMetricParts
   return selectOf({ from: spine, outputs: unnamedOutputs([period]) });
 }
 
-/** Each period with each combination of the other keys, including periods without rows. */
+/** Selects every combination of a period and the other keys, including periods without rows. */
 function everyPeriod(
   periods: CommonTable,
   facts: CommonTable,

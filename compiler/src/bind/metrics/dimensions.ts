@@ -9,17 +9,17 @@ import { columnOf, type DimensionLink, type EntityRows, stepsFrom } from './enti
 import { isTime, periodStart } from './time.js';
 
 export interface DimensionKey {
-  /** Name of its output column: `{name}` or `{name}__{grain}`. */
+  /** Name of the key's output column: `{name}` or `{name}__{grain}`. */
   readonly name: string;
   readonly dimension: MetricDimension;
-  /** Null for dimensions other than times, and for times that are not truncated. */
+  /** Null if the dimension is not a time, or if the time is not truncated. */
   readonly grain: Grain | null;
 }
 
 /**
- * Grouping key for a named dimension. Times are truncated to `grain`, the grain in the name, or `fallback`.
+ * Returns the grouping key for a dimension. Times are truncated to `grain`, the grain in the name, or `fallback`.
  *
- * @throws QueryError E0511 for a grain of a dimension that is not a time, or for two grains
+ * @throws QueryError E0511 if a dimension that is not a time has a grain, or if there are two grains
  */
 export function keyOf(
   { dimension, grain: ofName }: NamedDimension,
@@ -43,15 +43,15 @@ function mismatch(detail: string, ctx: BindContext) {
   return ctx.mismatch(detail, undefined);
 }
 
-/** True if the keys have equal values in every row. */
+/** True if both keys have the same value in every row. */
 export function sameKey(a: DimensionKey, b: DimensionKey): boolean {
   return a.name === b.name && a.grain === b.grain;
 }
 
 /**
- * Value of the key for each row of `source`.
+ * Returns the key's value for each row of `source`.
  *
- * @param metric requested metric, for messages
+ * @param metric the requested metric, for messages
  * @throws QueryError E1001, E2101
  */
 export function valueOfKey(key: DimensionKey, source: EntityRows, metric: string, ctx: BindContext): Expr {
@@ -69,7 +69,7 @@ export function valueOfKey(key: DimensionKey, source: EntityRows, metric: string
 }
 
 /**
- * Time dimension of the metric's rows. One that is hidden from the caller is reported as undeclared.
+ * Returns the time dimension of the metric's rows. If it is hidden from the caller, it is reported as undeclared.
  *
  * @throws QueryError E1001
  */
@@ -87,7 +87,7 @@ type MetricDimension =
   | { readonly kind: 'metric_time'; readonly shown: string }
   | {
       readonly kind: 'column';
-      /** In declared spelling, without the grain. */
+      /** The name as declared, without the grain. */
       readonly shown: string;
       readonly links: readonly DimensionLink[];
       readonly relation: Relation;
@@ -102,8 +102,8 @@ export interface NamedDimension {
 const METRIC_TIME = 'metric_time';
 
 /**
- * Resolves a dimension: `metric_time`, `entity__column`, an entity (its key), or any of these with `__grain`.
- * Relationships may be used instead of entities, and paths may have several elements. Case-insensitive.
+ * Resolves a dimension: `metric_time`, `entity__column`, an entity (meaning its key), or any of these with `__grain`.
+ * A relationship may be used instead of an entity, and a path may have several elements. Case-insensitive.
  *
  * @throws QueryError E0512 if this caller sees no such dimension
  */
@@ -122,7 +122,7 @@ export function dimensionNamed(name: string, ctx: BindContext): NamedDimension {
   return found;
 }
 
-/** Tries `words` as a column of `at`, then as another link. Names may contain `__`, so all splits are tried. */
+/** Resolves `words` as a column of `at`, else via another link. Names may contain `__`, so all splits are tried. */
 function resolveWords(
   words: readonly string[],
   links: readonly DimensionLink[],
@@ -159,7 +159,7 @@ function asColumn(
   return column === null ? null : { dimension: dimensionOf(links, relation, column), grain };
 }
 
-/** An entity alone stands for its key. */
+/** Returns the key of an entity that is named without a column. */
 function asKey(links: readonly DimensionLink[], relation: Relation, ctx: BindContext): NamedDimension | null {
   const [key, ...more] = relation.primaryKey;
   const column = key === undefined || more.length > 0 ? null : columnNamed(key.toLowerCase(), relation, ctx);
@@ -193,7 +193,7 @@ function columnsOf(relation: Relation, ctx: BindContext): ReadonlyMap<string, Sc
   return access === undefined ? new Map() : columnsWithComputed(relation, access, ctx);
 }
 
-/** Links named `lower`: a visible entity, and relationships that start at `at`, or anywhere if it is null. */
+/** Returns the links named `lower`: a visible entity, or relationships that start at `at` (anywhere if it is null). */
 function linksNamed(
   lower: string,
   at: Relation | null,
@@ -223,7 +223,7 @@ interface MetricEndpoints {
 
 const byCatalog = new WeakMap<Catalog, MetricEndpoints>();
 
-/** Keys are in lower case; names that differ only in case cannot be declared. */
+/** Keys are in lower case. The manifest cannot declare names that differ only in case. */
 function namesOf(catalog: Catalog): MetricEndpoints {
   const known = byCatalog.get(catalog);
   if (known !== undefined) return known;
@@ -237,7 +237,7 @@ function namesOf(catalog: Catalog): MetricEndpoints {
   return names;
 }
 
-/** @throws QueryError E2101 if `words` begin with an entity that policy denies entirely */
+/** @throws QueryError E2101 if `words` start with an entity that policy denies entirely */
 function refuseDenied(words: readonly string[], ctx: BindContext): void {
   const { entities } = namesOf(ctx.catalog);
   for (let cut = words.length; cut > 0; cut--) {
@@ -246,7 +246,7 @@ function refuseDenied(words: readonly string[], ctx: BindContext): void {
   }
 }
 
-/** Suggests only names that this caller may see. */
+/** Returns an error that only suggests names visible to this caller. */
 function unknownDimension(name: string, words: readonly string[], ctx: BindContext) {
   const entity = namesOf(ctx.catalog).entities.get(words[0] ?? '');
   const seen = entity !== undefined && ctx.access.relations.has(entity.name);

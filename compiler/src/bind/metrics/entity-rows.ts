@@ -8,8 +8,8 @@ import { columnsFor, innerScope, resolveColumn, type ScopeItem } from '../scope.
 import { operation } from './build.js';
 
 /**
- * Rows of one entity with linked entities joined. Only to-one links are allowed, as LEFT JOINs, so each row of the
- * entity occurs exactly once.
+ * The rows of one entity, with linked entities joined. Only to-one links are allowed, as LEFT JOINs, so each row of
+ * the entity occurs exactly once.
  */
 export class EntityRows {
   readonly root: ScopeItem;
@@ -30,9 +30,9 @@ export class EntityRows {
   }
 
   /**
-   * A column of the entity at the end of `links`.
+   * Returns a column of the entity at the end of `links`.
    *
-   * @param metric requested metric, for messages
+   * @param metric the requested metric, for messages
    * @throws QueryError E1001, E2101
    */
   column(links: readonly DimensionLink[], name: string, metric: string): Expr {
@@ -88,7 +88,7 @@ export function columnOf(item: ScopeItem, name: string, ctx: BindContext): Expr 
   return columnValue(found, ctx, undefined);
 }
 
-/** The unique shortest to-one route. @throws QueryError E1001 that names the offending link */
+/** Returns the only shortest to-one route. @throws QueryError E1001, naming the offending link */
 function routeTo(to: string, from: string, metric: string, ctx: BindContext): LinkRoute {
   const [route, another] = shortestRoutes(from, to, ctx, (s) => s.toOne);
   if (route !== undefined && another === undefined) return route;
@@ -113,7 +113,7 @@ export type DimensionLink =
   | { readonly kind: 'entity'; readonly entity: string }
   | { readonly kind: 'relationship'; readonly name: string; readonly from: string; readonly to: string };
 
-/** A declared link in one direction: `fromColumns[i]` equals `toColumns[i]`. */
+/** A declared link, followed in one direction: `fromColumns[i]` equals `toColumns[i]`. */
 export interface LinkStep {
   readonly edge: string;
   readonly from: string;
@@ -121,16 +121,16 @@ export interface LinkStep {
   readonly fromColumns: readonly string[];
   readonly toColumns: readonly string[];
   readonly bridge: string | null;
-  /** True if a row of `from` links to at most one of `to`. */
+  /** True if each row of `from` is linked to at most one row of `to`. */
   readonly toOne: boolean;
 }
 
-/** Links from one entity to another; empty if they are the same. */
+/** The links from one entity to another; empty if both are the same. */
 export type LinkRoute = readonly LinkStep[];
 
 const byCatalog = new WeakMap<Catalog, ReadonlyMap<string, readonly LinkStep[]>>();
 
-/** Links out of `entity` that this caller may see and join on, in declared order. */
+/** Returns the links from `entity` that this caller may see and join on, in declared order. */
 export function stepsFrom(entity: string, ctx: BindContext): readonly LinkStep[] {
   const known = byCatalog.get(ctx.catalog) ?? stepsOf(ctx.catalog);
   byCatalog.set(ctx.catalog, known);
@@ -187,7 +187,7 @@ function isKey(relation: Relation | undefined, columns: readonly string[]): bool
   return key.length > 0 && key.every((k) => columns.includes(k));
 }
 
-/** All shortest routes over steps accepted by `may`. */
+/** Returns all shortest routes whose steps satisfy `may`. */
 function shortestRoutes(
   from: string,
   to: string,
@@ -211,5 +211,5 @@ function shortestRoutes(
   return [];
 }
 
-/** Bounds the work; beyond it only alternative routes to the same entities are lost. */
+/** Bounds the work. Beyond this number, only alternative routes to the same entities are lost. */
 const MOST_ROUTES = 10_000;

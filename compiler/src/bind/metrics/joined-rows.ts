@@ -17,17 +17,17 @@ import type { BindContext } from '../context.js';
 
 export interface Branch {
   readonly inputs: readonly Expr[];
-  /** True if the metric only has values for groups of the statement. */
+  /** True if this branch adds no groups to those of the statement. */
   readonly withinGroups: boolean;
   has(call: Aggregate): boolean;
   /**
-   * @param columns of the union, for `inputs`
+   * @param columns columns of the union, one per input
    * @param taken flag that marks this branch's rows in the union
    */
   value(call: Aggregate, columns: readonly Expr[], taken: ColumnRef): Expr;
   /**
-   * @param all rows of the statement
-   * @param keys names of its columns used in GROUP BY
+   * @param all the rows of the statement
+   * @param keys names of those columns that GROUP BY uses
    */
   rows(all: CommonTable, keys: ReadonlySet<string>): BranchRows;
 }
@@ -42,7 +42,7 @@ export interface BranchRows {
 
 type UpperClauses = Pick<Select, 'groupBy' | 'having' | 'outputs' | 'distinctOn' | 'orderBy'>;
 
-/** Moves the rows of FROM and WHERE to a derived table, and rewrites the other clauses to its columns. */
+/** Moves FROM and WHERE into a derived table, and rewrites the other clauses to its columns. */
 export class JoinedRows {
   readonly id: SourceId;
   readonly #select: Select;
@@ -91,12 +91,12 @@ export class JoinedRows {
     };
   }
 
-  /** Rewrites an aggregate, or an expression inside one, to columns of the table. */
+  /** Rewrites an aggregate, or an expression inside one, to the derived table's columns. */
   inside(e: Expr): Expr {
     return this.#placed(e, (x) => this.inside(x));
   }
 
-  /** Query of the rows with the columns requested so far. */
+  /** Returns the query of the rows, with the columns requested so far. */
   query(): Select {
     const { from, where } = this.#select;
     return selectOf({ from, where, outputs: Object.freeze([...this.#outputs]) });

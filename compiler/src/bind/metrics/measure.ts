@@ -43,7 +43,7 @@ import {
   type ValueOfLeaf,
 } from './metric-value.js';
 
-/** `MEASURE(metric) [FILTER (WHERE …)]`: the metric's aggregate over entities in FROM. */
+/** Binds `MEASURE(metric) [FILTER (WHERE …)]` to the metric's aggregate over entities in FROM. */
 export function bindMeasure(node: FuncCall, env: BindEnvironment): Expr {
   if (env.withinMetric === true) {
     const hint = 'make a derived metric of them';
@@ -55,9 +55,9 @@ export function bindMeasure(node: FuncCall, env: BindEnvironment): Expr {
 
 /**
  * Treats `SUM(metric)` and the metric's own aggregate as MEASURE, because BI tools wrap columns in aggregates. Null if
- * the argument is not a metric of this query; columns take precedence.
+ * the argument is not a metric of this query. Columns take precedence over metrics.
  *
- * @throws QueryError E0511 for another aggregate over a metric
+ * @throws QueryError E0511 for any other aggregate over a metric
  */
 export function bindMetricAggregate(name: string, node: FuncCall, env: BindEnvironment): Expr | null {
   const metric = metricArgument(node, env);
@@ -123,16 +123,16 @@ function bindMeasured(name: string, node: FuncCall, env: BindEnvironment): Expr 
   return ctx.withFormat(ctx.at(figure, node.location), metric.format);
 }
 
-/** Number of values that a metric adds to the limit, because several passes rewrite it. */
+/** The number of values that a metric counts as, because several passes rewrite it. */
 const METRIC_NODES = 20;
 
-/** Removes the metric's name after the caller added a FILTER, since grants of the metric do not cover that. */
+/** Removes the metric's name from an aggregate with the caller's FILTER, which grants of the metric do not cover. */
 function ofCaller(expr: Expr): Expr {
   const below = mapChildren(expr, ofCaller, (q) => q);
   return below.kind === 'aggregate' ? Object.freeze({ ...below, metric: null }) : below;
 }
 
-/** True if an entity of the metric is in FROM; otherwise the metric is reported as unknown. */
+/** True if FROM contains an entity of the metric. Otherwise the metric is reported as unknown. */
 function isInFrom(metric: Metric, env: BindEnvironment): boolean {
   return leafUses(metric, env.ctx.catalog).some((leaf) => itemOf(leaf.metric, env) !== undefined);
 }
@@ -142,7 +142,7 @@ function itemOf(leaf: LeafMetric, env: BindEnvironment): ScopeItem | undefined {
   return item === undefined ? undefined : asDeclared(item);
 }
 
-/** Refuses a metric that would be wrong because FROM lacks or repeats its rows. */
+/** Refuses a metric that would be wrong because FROM lacks its rows or repeats them. */
 function refuseMisplaced(metric: Metric, leaf: LeafMetric, env: BindEnvironment, location: Location): void {
   const fault = misplacement(leaf, env);
   if (fault === null) return;
@@ -162,7 +162,7 @@ function misplacement(leaf: LeafMetric, env: BindEnvironment): { detail: string;
   return { detail, hint: `${body}, or group the metric in a derived table first, then join` };
 }
 
-/** Primary key of `item`; null if part of it is masked for this caller. */
+/** Returns the primary key of `item`; null if any part of it is masked for this caller. */
 function rowKey({ source, relation }: ScopeItem, { ctx }: BindEnvironment): readonly Expr[] | null {
   const access = relation === null ? undefined : ctx.access.relations.get(relation.name);
   if (relation === null || access === undefined || relation.primaryKey.length === 0) return null;
@@ -172,7 +172,7 @@ function rowKey({ source, relation }: ScopeItem, { ctx }: BindEnvironment): read
     : clear.map((c) => columnRef(source, c.name, c.type));
 }
 
-/** Column `name` if it is unmasked in every row that the caller sees. Grants of groups only show no rows. */
+/** Returns column `name` if the caller sees it unmasked in every row. Grants that only allow groups show no rows. */
 function clearColumn(relation: Relation, name: string, access: RelationAccess): Column | null {
   const column = columnOf(relation, name);
   if (column === null || access.denied.has(name)) return null;
@@ -219,7 +219,7 @@ function overFrom(
   return overPresent(value, key.map(isNotNull));
 }
 
-/** A cumulative metric or a metric of an earlier period: its base metric over rows of other periods. */
+/** Binds a cumulative metric, or a metric of an earlier period, as its base metric over rows of other periods. */
 function overOtherPeriods(
   leaf: CumulativeMetric,
   filters: readonly string[],

@@ -42,7 +42,7 @@ export function isDenied(metric: Metric, ctx: BindContext): boolean {
 }
 
 /**
- * Error of `metric` under `filters` for a caller with `access`; null if it can be computed.
+ * Returns the error of computing `metric` with `filters` for a caller with `access`; null if it can be computed.
  *
  * @param filters additional predicates over its rows
  */
@@ -61,7 +61,7 @@ export function metricFault(
   }
 }
 
-/** A separate context, so that nothing is recorded in the statement. */
+/** Creates a separate context so that nothing is recorded in the statement. */
 function scratchContext(catalog: Catalog, access: Access): BindContext {
   return new BindContext({ original: '', quoted: [] }, catalog, access, NO_FEATURES, []);
 }
@@ -103,7 +103,7 @@ function entitiesOf(leaf: LeafMetric): readonly string[] {
   return leaf.type === 'conversion' ? [leaf.entity, leaf.conversionEntity] : [leaf.entity];
 }
 
-/** Type of the metric; null if `access` does not cover all of its columns. */
+/** Returns the type of the metric; null if `access` does not cover all of its columns. */
 export function metricType(metric: Metric, catalog: Catalog, access: Access): TypeName | null {
   const fault = metricFault(metric, [], catalog, access);
   return fault === null ? tryMetric(metric, [], scratchContext(catalog, access)).type : null;
@@ -118,12 +118,12 @@ export function aggregating(items: readonly ScopeItem[], ctx: BindContext): Bind
   return { ...plainEnvironment(ctx, scope, 'a metric'), aggregates: true };
 }
 
-/** A leaf metric with filters: one value that the database computes. */
+/** A leaf metric with its filters: one value that the database computes. */
 export interface LeafFigure {
   readonly key: string;
   readonly metric: LeafMetric;
   readonly filters: readonly string[];
-  /** Requested metric, for messages. */
+  /** The requested metric, for messages. */
   readonly asked: string;
 }
 
@@ -151,7 +151,7 @@ export function resolveMetric(name: string, ctx: BindContext): Metric {
     byCatalog.get(catalog) ?? new Map([...catalog.metrics.values()].map((m) => [m.name.toLowerCase(), m]));
   byCatalog.set(catalog, known);
   const metric = known.get(name.toLowerCase());
-  // Checked first, since any other error would reveal that the metric exists.
+  // Checked first because any other error would reveal that the metric exists.
   if (metric === undefined || !isReadable(metric, ctx)) {
     if (metric !== undefined && isDenied(metric, ctx))
       throw ctx.error('denied', { object: metric.name }, undefined);
@@ -160,7 +160,7 @@ export function resolveMetric(name: string, ctx: BindContext): Metric {
   return metric;
 }
 
-/** Error for an unknown metric or one that the caller may not read. */
+/** Returns the error for a metric that is unknown or that the caller may not read. */
 export function unknownMetric(name: string, ctx: BindContext) {
   const known = readableMetrics(ctx).map((m) => m.name);
   return ctx.error('unknownMetric', { metric: name, near: nearest(name, known) }, undefined);

@@ -30,19 +30,19 @@ interface EntityItem {
 }
 
 interface RepeatedMetricUse {
-  /** Placeholder column that is in no FROM: true for the first joined row of each entity row. */
+  /** A placeholder column that no FROM contains: true for the first joined row of each entity row. */
   readonly placeholder: ColumnRef;
   readonly item: EntityItem;
   readonly key: readonly Expr[];
-  /** The caller's FILTER if its value can differ between the joined rows of one entity row, else null. */
+  /** The caller's FILTER if its value can differ between the joined rows of one entity row; otherwise null. */
   readonly filter: Expr | null;
   readonly metric: string;
   readonly location: Location;
 }
 
 /**
- * Metrics of one SELECT whose rows are repeated by joins. To count each entity row once, the first of its joined rows
- * is marked, and the metric's aggregates only use marked rows.
+ * The metrics of a SELECT whose rows are repeated by joins. To count each entity row once, its first joined row is
+ * marked, and the metric's aggregates use marked rows only.
  */
 export class MetricRows {
   readonly #counted = new Map<string, RepeatedMetricUse>();
@@ -76,9 +76,9 @@ export class MetricRows {
   }
 
   /**
-   * Value of a conversion metric.
+   * Returns the value of a conversion metric.
    *
-   * @param name identifies equal metric uses
+   * @param name identifies equal uses of a metric
    * @param make creates the use
    */
   overConversions(name: string, make: () => Omit<ConversionUse, 'placeholder'>, ctx: BindContext): Expr {
@@ -88,9 +88,9 @@ export class MetricRows {
   }
 
   /**
-   * Rewrites `select` over a derived table of its joined rows with marks, if any metric needs that.
+   * Rewrites `select` to read a derived table of its joined rows with marks, if any metric needs that.
    *
-   * @param local FROM items of this level
+   * @param local the FROM items of this level
    * @throws QueryError E1001 if a grouping key can differ between the joined rows of one entity row
    */
   rewrite(select: Select, local: ReadonlySet<SourceId>, ctx: BindContext): Select {
@@ -110,7 +110,7 @@ export class MetricRows {
   }
 }
 
-/** @throws QueryError E1001 if one row of the metric could count in several groups */
+/** @throws QueryError E1001 if a row of the metric could count in several groups */
 function refuseRepeated(
   { item, metric, location }: Pick<RepeatedMetricUse, 'metric' | 'location'> & { readonly item: EntityItem },
   select: Select,
@@ -131,7 +131,7 @@ function refuseBesidePassages({ metric, location }: ConversionUse, ctx: BindCont
   throw ctx.unresolvable(detail, location, 'ask for one of them at a time');
 }
 
-/** Refuses correlated subqueries: the rows move one level down, out of their reach. */
+/** Refuses correlated subqueries: they could not reach the rows, which move one level down. */
 function refuseCorrelated(
   { metric, location }: { readonly metric: string; readonly location: Location },
   select: Select,
@@ -172,8 +172,8 @@ interface OtherRows {
 }
 
 /**
- * Unions the rows of FROM and WHERE with the rows that each metric in `others` needs. Flags mark the origin of each
- * row, and each aggregate filters by its flag. Groups are those of the statement.
+ * Builds a UNION ALL of the rows of FROM and WHERE and the rows that each metric in `others` needs. Flags mark the
+ * origin of each row, and each aggregate filters by its flag. The groups are those of the statement.
  *
  * @throws QueryError E1001
  */

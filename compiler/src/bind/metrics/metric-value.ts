@@ -22,7 +22,7 @@ export type LeafMetric = SimpleMetric | CumulativeMetric | ConversionMetric;
 
 export type ValueOfLeaf = (metric: LeafMetric, filters: readonly string[]) => Expr;
 
-/** Value of `metric` composed of leaf values. Errors have no position because the texts are the manifest's. */
+/** Computes `metric` from leaf values. Errors have no position because the texts belong to the manifest. */
 export function metricValue(
   metric: Metric,
   leaf: ValueOfLeaf,
@@ -59,7 +59,7 @@ export function metricValue(
   }
 }
 
-/** Names in a derived metric are metrics. Divisions are guarded, and aggregates are not allowed. */
+/** Binds a derived metric, whose names refer to metrics. Divisions are guarded, and aggregates are not allowed. */
 function bindDerived(
   text: string,
   leaf: ValueOfLeaf,
@@ -94,7 +94,7 @@ export function metricNamed(name: string, catalog: Catalog): Metric {
   return metric;
 }
 
-/** Aggregate of a simple metric over `item`, filtered by its own filter and `more`. */
+/** Returns the aggregate of a simple metric over `item`, filtered by the metric's own filter and by `more`. */
 export function aggregateOverItem(
   metric: SimpleMetric,
   more: readonly string[],
@@ -108,7 +108,7 @@ export function aggregateOverItem(
   return ofManifest(whole, env.ctx);
 }
 
-/** Conditions under which a simple metric counts a row of `item`: its own filter and `more`. */
+/** Returns the conditions under which a simple metric counts a row of `item`: its own filter and `more`. */
 export function conditionsOverItem(
   metric: SimpleMetric,
   more: readonly string[],
@@ -145,7 +145,7 @@ function predicatesOver(
   );
 }
 
-/** Adds columns that a grant of the metric makes available to the metric only. */
+/** Adds columns that a grant makes available to the metric only. */
 function withMetricColumns(metric: SimpleMetric, item: ScopeItem, env: BindEnvironment): ScopeItem {
   const access = env.ctx.access.relations.get(metric.entity);
   if (item.relation === null || access === undefined) return item;
@@ -164,7 +164,7 @@ function tagAggregates(expr: Expr, metric: string): Expr {
 }
 
 /**
- * Names of the metrics used by `metric`, with repetitions; empty for a simple one.
+ * Returns the names of the metrics that `metric` uses, including duplicates; empty for a simple metric.
  *
  * @throws QueryError E0511 for a derived metric that does not parse
  */
@@ -190,7 +190,7 @@ interface LeafUse {
   readonly filters: readonly string[];
 }
 
-/** Leaf metrics below `metric`, or `metric` itself. The manifest has no cycles. */
+/** Returns the leaf metrics that `metric` is built from, or `metric` itself. The manifest has no cycles. */
 export function leafUses(
   metric: Metric,
   catalog: Catalog,
@@ -229,7 +229,7 @@ export function namesIn(node: Node): readonly string[] {
   const visit = (value: unknown): void => {
     if (typeof value !== 'object' || value === null) return;
     if ('ColumnRef' in value)
-      names.push(nameOfRef(value as Extract<Node, { ColumnRef: unknown }>)); // nodes are identified by their only key
+      names.push(nameOfRef(value as Extract<Node, { ColumnRef: unknown }>)); // a node has its kind as its only key
     else for (const member of Object.values(value)) visit(member);
   };
   visit(node);

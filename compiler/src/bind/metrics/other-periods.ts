@@ -11,9 +11,9 @@ import { call, joinedOn, materialized, tableRows, unnamedOutputs } from './build
 import type { Branch, BranchRows, JoinedRows } from './joined-rows.js';
 import { isInSpan, truncateTime, unitOf } from './time.js';
 
-/** A metric over rows of other periods: cumulative, or of an earlier period. */
+/** A use of a metric over rows of other periods: a cumulative metric, or a metric of an earlier period. */
 export interface PeriodMetricUse {
-  /** Placeholder column that is in no FROM, used in the FILTERs of the metric's aggregates. */
+  /** A placeholder column that no FROM contains, used in the FILTERs of the metric's aggregates. */
   readonly placeholder: ColumnRef;
   readonly item: { readonly source: SourceId };
   readonly time: ColumnRef;
@@ -22,7 +22,7 @@ export interface PeriodMetricUse {
   readonly location: Location;
 }
 
-/** The GROUP BY key that is a period: `key` is `time` truncated to `grain`. */
+/** The GROUP BY key that is a period: `key` is `time`, truncated to `grain`. */
 interface Period {
   readonly key: Expr;
   readonly time: Expr;
@@ -40,7 +40,7 @@ interface Periods {
  * Joins each period of the statement to the rows in the metric's span.
  *
  * @param aggregates all aggregates of the SELECT
- * @throws QueryError E1001 unless the SELECT is grouped by one period of the metric's time, and not filtered by it
+ * @throws QueryError E1001 unless the SELECT is grouped by one period of the metric's time and not filtered by it
  */
 export function periodBranch(
   s: PeriodMetricUse,
@@ -124,7 +124,7 @@ function periodOf({ metric, time, location }: PeriodMetricUse, select: Select, c
   );
 }
 
-/** `key` as a period of `time`: `date_trunc`, a cast to date, both, or a date itself; else null. */
+/** Interprets `key` as a period of `time`: `date_trunc`, a cast to date, both, or a date itself; otherwise null. */
 function asPeriod(key: Expr, time: ColumnRef): Period | null {
   const isDate = key.kind === 'cast' && key.type === 'date';
   const inner = isDate ? key.arg : key;
@@ -188,7 +188,7 @@ function periodsQuery(key: ColumnRef, all: CommonTable, rows: JoinedRows, ctx: B
   });
 }
 
-/** Time, other keys and inputs of each row, pre-aggregated if the metric is additive. */
+/** Selects the time, the other keys and the inputs of each row, pre-aggregated if the metric is additive. */
 function factsQuery(
   { period, span, grouped, inputs }: Periods,
   others: readonly string[],

@@ -13,14 +13,14 @@ import { aggregating, type LeafFigure, unknownMetric } from './metric-access.js'
 import { aggregateOverItem } from './metric-value.js';
 import { notAfter, notBefore } from './time.js';
 
-/** Parts of a metrics request that all its subqueries share. */
+/** The parts of a metrics request that all its subqueries share. */
 export interface SharedMetricParts {
   readonly keys: readonly DimensionKey[];
   readonly conditions: readonly Condition[];
   readonly timeConstraint: MetricsRequest['timeConstraint'];
 }
 
-/** Simple metrics of one entity, computed in a single pass over its rows. */
+/** Computes the simple metrics of one entity in a single pass over its rows. */
 export function simplePart(
   leaves: readonly LeafFigure[],
   asked: SharedMetricParts,
@@ -40,7 +40,7 @@ export function simplePart(
   };
 }
 
-/** Rows of an entity; the metric is reported as unknown if the caller may not read it. */
+/** Returns the rows of an entity. If the caller may not read it, the metric is reported as unknown. */
 export function sourceOf(entity: string, asked: string, ctx: BindContext): EntityRows {
   return hideAsUnknown(asked, ctx, () => new EntityRows(entity, ctx));
 }
@@ -55,8 +55,7 @@ function simpleValue(leaf: LeafFigure, source: EntityRows, ctx: BindContext): Ex
 }
 
 /**
- * Reports hidden columns as an unknown metric, because a metric only exists for callers who may read all of its
- * columns.
+ * Reports hidden columns as an unknown metric, because a metric only exists for callers who may read all its columns.
  */
 export function hideAsUnknown<T>(metric: string, ctx: BindContext, f: () => T): T {
   try {
@@ -104,7 +103,7 @@ export function withinTime(
 
 type Outermost = Pick<Select, 'outputs'> & Partial<Pick<Select, 'having' | 'orderBy' | 'limit'>>;
 
-/** Keys and metric values as expressions of one SELECT. */
+/** The keys and metric values of a SELECT, as expressions. */
 export interface FigureQuery {
   readonly keys: readonly Expr[];
   readonly values: ReadonlyMap<string, Expr>;
@@ -112,8 +111,8 @@ export interface FigureQuery {
 }
 
 /**
- * Combines parts by UNION ALL, then groups by the keys again, where each metric has at most one row per group. NULL
- * keys group like others.
+ * Combines parts by UNION ALL and groups by the keys again. Each metric then has at most one row per group. NULL keys
+ * are grouped like any other value.
  */
 export function combineParts(parts: readonly [FigureQuery, ...FigureQuery[]], ctx: BindContext): FigureQuery {
   const [first, ...rest] = parts;
@@ -136,7 +135,7 @@ export function combineParts(parts: readonly [FigureQuery, ...FigureQuery[]], ct
   };
 }
 
-/** The only non-NULL value of `column` in a group. */
+/** Returns the only non-NULL value of `column` in a group. */
 function onlyOne(column: Expr | undefined, ctx: BindContext): Expr {
   if (column === undefined) throw new InternalError('a figure has a column');
   if (typeof resolveFunction('max', [column.type]) !== 'string')

@@ -25,7 +25,7 @@ export function inUtc(time: Expr, ctx: BindContext): Expr {
     : inType(time, 'timestamp');
 }
 
-/** Start of the period of `time`: a date for days and longer, else a timestamp in UTC. */
+/** Returns the start of the period of `time`: a date for grains from a day up, else a timestamp in UTC. */
 export function periodStart(time: Expr, grain: Grain, ctx: BindContext): Expr {
   if (time.type === 'date' && grain === 'day') return time;
   return shownPeriod(truncateTime(inUtc(time, ctx), grain, ctx), grain);
@@ -44,12 +44,12 @@ export function interval(count: number, grain: Grain, ctx: BindContext): Expr {
   return ctx.constant(text, 'interval');
 }
 
-/** `time >= start`, compared in the stored type so that indexes apply. */
+/** Returns `time >= start`, compared in the stored type so that indexes apply. */
 export function notBefore(time: Expr, start: Instant, ctx: BindContext): Expr {
   return operation('>=', time, instantAs(time.type, start.text, start.isDay, ctx), ctx);
 }
 
-/** `time <= end`; includes all of the day if `end` is a day. */
+/** Returns `time <= end`, which includes the whole day if `end` is a day. */
 export function notAfter(time: Expr, end: Instant, ctx: BindContext): Expr {
   if (!end.isDay) return operation('<=', time, instantAs(time.type, end.text, false, ctx), ctx);
   if (time.type === 'date') return operation('<=', time, instantAs('date', end.text, true, ctx), ctx);
@@ -62,7 +62,7 @@ function instantAs(type: TypeName, text: string, isDay: boolean, ctx: BindContex
   return type === 'timestamptz' ? ctx.constant(`${whole}+00`, type) : ctx.constant(whole, type);
 }
 
-/** The longest unit such that no period or span starts or ends inside one. */
+/** Returns the longest unit that divides all periods and spans exactly. */
 export function unitOf(span: PeriodSpan, grain: Grain): Grain {
   if (span.kind === 'unbounded') return grain;
   const other = span.kind === 'window' || span.kind === 'offset' ? span.unit : span.grain;
@@ -70,7 +70,7 @@ export function unitOf(span: PeriodSpan, grain: Grain): Grain {
   return isDayOrLonger(finest) ? 'day' : finest;
 }
 
-/** Conditions under which a row at time `at` is in the span of the period that starts at `begin`. */
+/** Returns the conditions under which a row at time `at` is in the span of the period that starts at `begin`. */
 export function isInSpan(
   at: Expr,
   begin: Expr,
@@ -82,7 +82,7 @@ export function isInSpan(
   return [operation('<', at, to, ctx), ...(from === null ? [] : [operation('>=', at, from, ctx)])];
 }
 
-/** Bounds of the span: `from` inclusive (null: unbounded), `to` exclusive. */
+/** Returns the bounds of the span: `from` is inclusive (null if unbounded), `to` is exclusive. */
 function bounds(
   begin: Expr,
   span: PeriodSpan,
@@ -97,7 +97,7 @@ function bounds(
     case 'window':
       return { from: operation('-', to, interval(span.count, span.unit, ctx), ctx), to };
     case 'to_date': {
-      // The end of the period decides which month, say, a week belongs to.
+      // A week, for example, belongs to the month in which it ends.
       const last = operation('-', to, ctx.constant('1 microsecond', 'interval'), ctx);
       return { from: truncateTime(last, span.grain, ctx), to };
     }

@@ -12,8 +12,8 @@ import type { ScopeColumn, ScopeItem } from '../scope.js';
 import { draftScan, type HydrationDraft } from './runtime-draft.js';
 
 /**
- * Adds the content columns of an entity that this caller may see: `evidence` and derived attributes. Using one makes
- * the query a Joint one.
+ * Adds the content columns of an entity that this caller may see: `evidence` and derived attributes. Using any of them
+ * makes the query a Joint one.
  */
 export function withEvidence(
   scan: EntityScan,
@@ -46,7 +46,7 @@ export function withEvidence(
   return { draft, columns: new Map([...columns, ...extra]) };
 }
 
-/** Adds content columns that policy denies, so that naming one yields that error. `*` excludes them. */
+/** Adds content columns that policy denies, so that using one by name is reported as denied. `*` excludes them. */
 export function withDeniedContent(
   relation: Relation,
   columns: ReadonlyMap<string, ScopeColumn>,
@@ -68,7 +68,7 @@ export function withDeniedContent(
 }
 
 /**
- * Joins the content of entities selected by key, if the query uses it.
+ * Joins the content of entities that are selected by key, if the query uses it.
  *
  * @throws QueryError E0511 if no conjunct lists the keys
  */
@@ -160,7 +160,7 @@ function keysIn(
   throw ctx.unsupported(construct, asked.at, hint);
 }
 
-/** True if a value does not depend on any row. */
+/** True if the value does not depend on any row. */
 function isRowless(expr: Expr): boolean {
   return !someExpr(expr, (e) => e.kind === 'column' || queryOf(e) !== null);
 }

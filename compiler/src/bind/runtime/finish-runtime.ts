@@ -60,7 +60,7 @@ export function finishRelation(draft: RuntimeDraft, query: Query, ctx: BindConte
 
 const DEFAULT_PER_HOP = 1_000;
 
-/** Refused caps allow the maximum; otherwise a number of rows that people can read. */
+/** Returns the default of `per_hop`: a readable number of rows, or the maximum if a capped result is refused. */
 function defaultPerHop(clipping: CapHandling, catalog: Catalog): number {
   return clipping === 'refused' ? mostPerHop(catalog) : Math.min(DEFAULT_PER_HOP, mostPerHop(catalog));
 }
@@ -84,7 +84,7 @@ function columnsOfDraft(source: number, ctx: BindContext) {
   return draft === undefined ? [] : usedColumns(draft, ctx);
 }
 
-/** Fills in the columns of each scan. Call it when the whole statement is bound. */
+/** Fills in the columns of each scan. Call it after the whole statement has been bound. */
 export function withUsedColumns(query: Query, ctx: BindContext): Query {
   return mapQuery(query, {
     item: (i) =>
@@ -97,11 +97,11 @@ export function withUsedColumns(query: Query, ctx: BindContext): Query {
 }
 
 /**
- * True if each result row corresponds to one row of FROM item `source`, independent of other rows: no aggregate,
- * DISTINCT, window, join, set operation or subquery, and no LIMIT with an order given by the caller. A result that is
- * capped is then still correct, only incomplete; otherwise it must be refused.
+ * True if each result row corresponds to one row of FROM item `source`, independently of other rows: no aggregate,
+ * DISTINCT, window, join, set operation or subquery, and no LIMIT together with the caller's ORDER BY. If such a
+ * result is capped, it is still correct but incomplete; any other result must be refused.
  *
- * @param inOwnOrder true if the rows of a SELECT are in the order of the runtime step, because the caller gave none
+ * @param inOwnOrder true if the SELECT's rows are in the order of the runtime step because the caller gave none
  */
 function hasOneRowPerSource(
   query: Query,
@@ -116,7 +116,8 @@ function hasOneRowPerSource(
 }
 
 /**
- * Nested SELECTs from `query` down to the one that reads `source`, each the only FROM item of the one above; else null.
+ * Returns the SELECTs from `query` down to the one that reads `source`, if each is the only FROM item of the one
+ * above.
  */
 function levelsDownTo(query: Query, source: SourceId): readonly Select[] | null {
   const tables = new Map(tablesIn(query).map((t) => [t.id, t]));
@@ -161,8 +162,8 @@ function isRowByRow({ grouped, distinct, distinctOn, outputs, orderBy }: Select)
 }
 
 /**
- * True if column `name` of FROM item `source` only appears unchanged in the result, so that the result can mark
- * incomplete cells.
+ * True if column `name` of FROM item `source` is only used as an unchanged output, so that incomplete cells can be
+ * marked in the result.
  */
 function isOnlyOutput(query: Query, source: SourceId, name: string): boolean {
   const isIt = (e: Expr): boolean => e.kind === 'column' && e.source === source && e.name === name;
@@ -181,7 +182,7 @@ function isOnlyOutput(query: Query, source: SourceId, name: string): boolean {
   return true;
 }
 
-/** FROM items that read `inner`; null if a set operation or a subquery expression reads it. */
+/** Returns the FROM items that read `inner`; null if only a set operation or a subquery expression reads it. */
 function readersOf(inner: Query, query: Query): readonly SourceId[] | null {
   const table = tablesIn(query).find((t) => t.query === inner);
   const readers = allQueries(query)

@@ -4,7 +4,7 @@ import { nearest } from '../../text/text.js';
 import { constantText, integerOf, type Location } from '../ast.js';
 import type { BindContext } from '../context.js';
 
-/** Arguments of a table function, all named and unique. */
+/** The arguments of a table function. All are named, and no name is repeated. */
 export interface NamedArguments {
   readonly function: string;
   readonly takes: string;
@@ -15,7 +15,7 @@ export interface NamedArguments {
 /**
  * Parses `name => value, …`.
  *
- * @param more allowed arguments that hints do not show
+ * @param more further allowed arguments, which hints do not mention
  * @throws QueryError E0511 for unnamed, unknown or repeated arguments
  */
 export function namedArguments(
@@ -54,7 +54,7 @@ export function requiredArgument(args: NamedArguments, name: string, ctx: BindCo
   return node;
 }
 
-/** A quoted name, which must be a constant. */
+/** Reads a quoted name, which must be a constant. */
 export function nameArgument(args: NamedArguments, name: string, ctx: BindContext): string {
   const node = requiredArgument(args, name, ctx);
   const text = constantText(node);
@@ -64,7 +64,7 @@ export function nameArgument(args: NamedArguments, name: string, ctx: BindContex
   return text;
 }
 
-/** An integer from `least` to `most`, which must be a constant. */
+/** Reads an integer from `least` to `most`, which must be a constant. */
 export function countArgument(
   args: NamedArguments,
   name: string,
@@ -90,7 +90,7 @@ export function integerBetween(
   throw ctx.mismatch(`\`${name}\` is a whole number from ${least} to ${most}`, locationOf(node, args));
 }
 
-/** A boolean constant. Default: false. */
+/** Reads a boolean constant. Default: false. */
 export function flagArgument(args: NamedArguments, name: string, ctx: BindContext): boolean {
   const node = args.byName.get(name);
   if (node === undefined) return false;

@@ -22,9 +22,9 @@ import { operatedScan } from './runtime-draft.js';
 import { isSelfContained } from './store-filters.js';
 
 /**
- * Splits a SELECT with operators over its rows in two: a query of the rows, which runs first, and a SELECT over its
- * result and the operators' values. Expressions that do not depend on operators are computed in the first, with their
- * usual semantics.
+ * Splits a SELECT with operators over its rows into a query of the rows, which runs first, and a SELECT over its
+ * result and the operators' values. Expressions that do not depend on operators are computed in the first query, with
+ * their usual semantics.
  *
  * @throws QueryError E0511 if the rows cannot be queried separately
  */
@@ -51,7 +51,7 @@ export function operatedSelect(select: Select, level: OperatedLevel, scope: Scop
 }
 
 interface PageClauses {
-  /** ORDER BY, if no key depends on an operator; else null. */
+  /** ORDER BY if it can be applied before the operators run; otherwise null. */
   readonly orderBy: readonly SortKey[] | null;
   /** True if LIMIT and OFFSET are applied before the operators run. */
   readonly isTaken: boolean;
@@ -71,7 +71,7 @@ function pageOf(select: Select, { uses }: OperatedLevel, parts: SelectHalves): P
   return { orderBy: Object.freeze(keys.map((k) => Object.freeze(k))), isTaken };
 }
 
-/** True if the value for a row depends on its own text only. */
+/** True if the operator's value for a row depends on that row's text only. */
 function worksRowByRow(operator: keyof typeof OPERATORS): boolean {
   return OPERATORS[operator].class === 'decoder' || EACH_ROW.has(operator);
 }
@@ -86,7 +86,7 @@ function makesRows(e: Expr): boolean {
   return e.kind === 'call' && e.definition.kind === 'rows';
 }
 
-/** Types passed as text and cast back. */
+/** Types that are passed as text and cast back. */
 const READ_AS_JSON: ReadonlySet<string> = new Set(['json', 'jsonb']);
 
 class SelectHalves {
@@ -112,7 +112,7 @@ class SelectHalves {
     return !someExpr(expr, (e) => e.kind === 'column' && e.source === this.#level.draft.source);
   }
 
-  /** Column that carries `expr` for each row. */
+  /** Returns the column that carries `expr` for each row. */
   taken(expr: Expr): string {
     const id = fingerprint(expr);
     const known = this.#outputs.get(id) ?? Object.freeze({ name: `r${this.#outputs.size + 1}`, expr });
@@ -129,7 +129,7 @@ class SelectHalves {
     return this.#scope.items.some(isOf);
   }
 
-  /** Column with the primary key of the row, if it has a single visible column; else null. */
+  /** Returns the column that carries the row's primary key, if the key is a single visible column; otherwise null. */
   key(): string | null {
     const [item, ...more] = this.#scope.items;
     const [name, ...others] = item?.relation?.primaryKey ?? [];
@@ -160,7 +160,7 @@ class SelectHalves {
     return Object.freeze({ ...parts, from: operatedScan(draft, slot, Object.freeze([...this.#sealed])) });
   }
 
-  /** Query of the rows in their order. Reads one more than the maximum in order to detect that there are too many. */
+  /** Returns the ordered query of the rows. It reads one row beyond the maximum to detect that there are too many. */
   below({ orderBy, isTaken }: PageClauses): Query {
     const { from, where, limit, offset } = this.#select;
     const most = this.#ctx.constant(String(this.#level.draft.most + 1), 'int8');
@@ -182,7 +182,7 @@ class SelectHalves {
     });
   }
 
-  /** Common tables that the rows need. The SELECT defines them, so the separate query needs a copy. */
+  /** Returns the common tables that the rows need. They belong to the SELECT, so the separate query needs a copy. */
   #tables(where: readonly Expr[]): readonly CommonTable[] {
     const known = new Map([...this.#scope.tables.values()].map(({ table }) => [table.id, table]));
     const wanted = new Map<number, CommonTable>();
@@ -202,8 +202,8 @@ class SelectHalves {
   }
 
   /**
-   * Rewrites an expression above WHERE. In a grouped SELECT only grouping keys and arguments of aggregates refer to
-   * single rows.
+   * Rewrites an expression that is evaluated after WHERE. In a grouped SELECT, only grouping keys and the arguments of
+   * aggregates refer to single rows.
    */
   #shown(e: Expr): Expr {
     const { grouped } = this.#select;
@@ -214,7 +214,7 @@ class SelectHalves {
     return mapChildren(e, child, (query) => this.#within(query));
   }
 
-  /** Rewrites an expression over one row; parts that do not depend on operators are computed with the row. */
+  /** Rewrites an expression over a single row. Parts that need no operators are computed along with the row. */
   #ofRow(e: Expr): Expr {
     if (!this.#readsRows(e)) return e;
     if (e.kind !== 'column' && !this.#isWhole(e))

@@ -33,7 +33,7 @@ export function bindOperatorCall(node: FuncCall, env: BindEnvironment): Expr | n
   )
     return overRows(name, over, rest, node.location, scope.operators, env);
   if (draft === undefined || column.name !== 'text') {
-    // Not an operator over passages or rows.
+    // The argument is not a text of passages or of the SELECT's rows.
     const detail = `operator ${name} maps over the \`text\` of a RETRIEVE, or a text of the rows of its own SELECT`;
     throw ctx.mismatch(detail, node.location, `SELECT ${signatureOf(name)} FROM RETRIEVE(…)`);
   }
@@ -57,7 +57,7 @@ function resultOf(name: OperatorName, given: ReadonlyMap<string, Expr>): TypeNam
   return resultWith !== null && given.has(resultWith.argument) ? resultWith.type : result;
 }
 
-/** An operator over a text of the SELECT's rows. Arguments that RETRIEVE would derive from its query are required. */
+/** Binds an operator over a text of the SELECT's rows. No argument can be derived from a query of RETRIEVE. */
 function overRows(
   name: OperatorName,
   over: Node,

@@ -44,7 +44,7 @@ import {
 } from './named-arguments.js';
 import { draftScan, type RetrievalDraft } from './runtime-draft.js';
 
-/** `RETRIEVE(facet => '…', query => '…', top_k => n)` in FROM. */
+/** Binds `RETRIEVE(facet => '…', query => '…', top_k => n)` in FROM. */
 export function bindRetrieve(call: FuncCall, alias: string | undefined, ctx: BindContext): BoundItem {
   const args = namedArguments('RETRIEVE', call, ['facet', 'query', 'top_k'], ctx, [
     ...PAGE_ARGUMENTS,
@@ -134,12 +134,12 @@ function queryArgument(args: NamedArguments, ctx: BindContext): Expr {
   return constantArgument(args, 'query', 'text', ctx);
 }
 
-/** Arguments of RETRIEVE that choose the search legs. */
+/** The RETRIEVE arguments that choose the search legs. */
 const LEG_ARGUMENTS = Object.freeze(['mode', 'fuse', 'weights']);
 
 const MODES = ['hybrid', 'lexical', 'dense'] as const;
 
-/** @throws QueryError E0511 for a leg that the facet lacks, or arguments that need both legs */
+/** @throws QueryError E0511 if the facet lacks the requested leg, or if an argument needs both legs */
 function legArguments(args: NamedArguments, facet: FacetStore, ctx: BindContext): Legs {
   const own = facet.lexicalLeg === undefined ? facet.lane : 'hybrid';
   const mode = wordArgument(args, 'mode', MODES, own, ctx);
@@ -175,7 +175,7 @@ function requestedColumns(args: NamedArguments, ctx: BindContext): readonly Opti
   );
 }
 
-/** Arguments of RETRIEVE, besides `top_k`, that select among the permitted passages. */
+/** The RETRIEVE arguments, besides `top_k`, that select among the permitted passages. */
 const PAGE_ARGUMENTS = Object.freeze(['min_score', 'skip', 'per', 'diversity']);
 
 function pageArguments(args: NamedArguments, ctx: BindContext): PassagePage {
@@ -191,9 +191,10 @@ function pageArguments(args: NamedArguments, ctx: BindContext): PassagePage {
 const RERANK = 'rerank';
 
 /**
- * Resolves `rerank => true` to the facet's first reranker and `rerank => 'name'` to that one; null if absent or false.
+ * Resolves `rerank => true` to the facet's first reranker and `rerank => 'name'` to a named one; null if absent or
+ * false.
  *
- * @throws QueryError E0511 for an unknown reranker, or together with `diversity`
+ * @throws QueryError E0511 for an unknown reranker, or in combination with `diversity`
  */
 function rerankArgument(args: NamedArguments, facet: FacetStore, ctx: BindContext): FacetReranker | null {
   if (!args.byName.has(RERANK)) return null;
@@ -216,7 +217,7 @@ function rerankArgument(args: NamedArguments, facet: FacetStore, ctx: BindContex
   return found;
 }
 
-/** Name of a reranker, or true for the default, false for none. */
+/** Returns the name of a reranker, true for the default reranker, or false for none. */
 function rerankerName(args: NamedArguments, ctx: BindContext): string | boolean {
   const node = requiredArgument(args, RERANK, ctx);
   const name = constantText(node);
@@ -233,7 +234,7 @@ function constantEnvironment(ctx: BindContext): BindEnvironment {
   return plainEnvironment(ctx, innerScope(null, [], new Map()), 'an argument');
 }
 
-/** A literal or `$n` of type `type`. */
+/** Reads a literal or `$n` of type `type`. */
 function constantArgument(args: NamedArguments, name: string, type: TypeName, ctx: BindContext): Expr {
   const node = requiredArgument(args, name, ctx);
   const at = locationOf(node, args);
@@ -242,7 +243,7 @@ function constantArgument(args: NamedArguments, name: string, type: TypeName, ct
   return value;
 }
 
-/** An integer literal from `least` to `most`, or `$n`, whose value is checked at execution. */
+/** Reads an integer literal from `least` to `most`, or `$n`, whose value is checked at execution. */
 function requiredCount(
   args: NamedArguments,
   name: string,
@@ -255,7 +256,7 @@ function requiredCount(
   return ctx.constant(String(integerBetween(least, most, node, name, args, ctx)), 'int4');
 }
 
-/** `$n` as int4; drivers may declare other integer types. */
+/** Reads `$n` as int4. Drivers may declare other integer types. */
 function countParameter(args: NamedArguments, name: string, ctx: BindContext): Expr {
   const bound = bindExpression(requiredArgument(args, name, ctx), constantEnvironment(ctx));
   if (bound.kind === 'untyped' || (bound.type !== 'int2' && bound.type !== 'int8'))

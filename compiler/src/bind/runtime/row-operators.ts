@@ -19,7 +19,7 @@ export interface OperatedLevel {
   readonly draft: OperatedDraft;
   readonly slot: number;
   readonly location: Location;
-  /** Without duplicates; the result of the first is column `c1`. */
+  /** The operators without duplicates, in the order of their result columns `c1`, `c2`, …. */
   readonly uses: readonly OperatedText[];
 }
 
@@ -34,7 +34,7 @@ export class RowOperators {
       : { ...this.#draft, location: this.#location, uses: [...this.#uses.values()] };
   }
 
-  /** True if `source` has the results of these operators. */
+  /** True if `source` is the FROM item with the results of these operators. */
   isResult(source: SourceId): boolean {
     return this.#draft?.draft.source === source;
   }

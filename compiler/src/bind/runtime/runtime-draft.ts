@@ -10,7 +10,7 @@ import type {
 } from '../../plan/runtime.js';
 import type { TypeName } from '../../types/types.js';
 
-/** A runtime relation during binding. Which columns are used is known only at the end. */
+/** A runtime relation while it is being bound. Which of its columns are used is known only at the end. */
 export type RuntimeDraft = RetrievalDraft | TraversalDraft | HydrationDraft | OperatedDraft;
 
 interface DraftBase {
@@ -51,18 +51,18 @@ export function mostOperated(catalog: Catalog): number {
 
 const DEFAULT_MAX_PER_HOP = 100_000;
 
-/** Maximum `per_hop` that a caller may request. */
+/** Returns the maximum `per_hop` that a caller may request. */
 export function mostPerHop(catalog: Catalog): number {
   return catalog.maxPerHop ?? DEFAULT_MAX_PER_HOP;
 }
 
-/** Scan of a draft; its columns are filled in at the end. */
+/** Creates the scan of a draft. Its columns are filled in at the end. */
 export function draftScan(draft: Exclude<RuntimeDraft, OperatedDraft>, slot: number): RuntimeScan {
   const sealed = draft.kind === 'retrieval' ? draft.facet.scalarIndexed : NONE;
   return Object.freeze({ kind: 'runtime', id: draft.source, slot, columns: NONE, sealed });
 }
 
-/** Scan of operators' rows. @param sealed names of columns that are sealed keys */
+/** Creates the scan of rows with operators. @param sealed names of the columns that are sealed keys */
 export function operatedScan(draft: OperatedDraft, slot: number, sealed: readonly string[]): RuntimeScan {
   return Object.freeze({ kind: 'runtime', id: draft.source, slot, columns: NONE, sealed, own: true });
 }

@@ -8,8 +8,8 @@ import type { ScopeItem } from '../scope.js';
 import type { RetrievalDraft } from './runtime-draft.js';
 
 /**
- * Adds conjuncts that the store can apply before it chooses the best passages to each RETRIEVE among `items`:
- * semi-joins on indexed fields. Also records whether other conjuncts filter later. All of them stay in WHERE.
+ * Adds conjuncts that the store can apply before it chooses the best passages (semijoins on indexed fields) to each
+ * RETRIEVE among `items`. Also records whether other conjuncts filter later. All of them stay in WHERE.
  *
  * @param strict items whose rows WHERE filters directly
  */
@@ -45,7 +45,7 @@ function isFilterQuery(root: Query, connector: string): boolean {
   return isSelfContained(root, isBeside) && !isVolatile(root);
 }
 
-/** True if `root` is uncorrelated and reads only entities that satisfy `isReadable`, and no runtime relations. */
+/** True if `root` is uncorrelated and reads no runtime relations, and only entities that satisfy `isReadable`. */
 export function isSelfContained(root: Query, isReadable: (scan: EntityScan) => boolean): boolean {
   const levels = allQueries(root);
   const leaves = levels.flatMap((q) => (q.kind === 'select' ? leavesOf(q.from) : []));
@@ -75,8 +75,8 @@ function readsOtherItems(conjunct: Expr, source: number): boolean {
 }
 
 /**
- * Moves conjuncts over indexed fields to the store, which applies them before it chooses the best passages. The rest
- * filters the passages.
+ * Moves conjuncts over indexed fields to the store, which applies them before it chooses the best passages. All other
+ * conjuncts filter the chosen passages.
  *
  * @throws QueryError E0511 for a filter on a field that is not indexed
  */

@@ -11,7 +11,7 @@ export const MAX_HOPS = 16;
 
 export type WalkDirection = 'in' | 'out' | 'both';
 
-/** A link traversed in one direction, or in both for a link from an entity to itself. */
+/** A link that is traversed in one direction, or in both if it connects an entity to itself. */
 interface WalkStep {
   readonly edge: Edge;
   readonly from: string;
@@ -21,13 +21,13 @@ interface WalkStep {
 
 interface VisibleLinks {
   readonly usable: readonly Edge[];
-  /** Links blocked only by an explicit deny rule, with the denied object. */
+  /** Links that are blocked only by an explicit deny rule, each with the denied object. */
   readonly denied: ReadonlyMap<Edge, string>;
 }
 
 /**
- * Classifies links. A link is visible if all columns that a traversal reads are: join columns and the keys of both
- * ends. Others are treated as nonexistent, so that no message can name them.
+ * Classifies links. A link is visible if the caller sees all columns that a traversal reads: the join columns and the
+ * keys of both ends. Other links are treated as nonexistent so that no message can name them.
  */
 function linksOf(ctx: BindContext): VisibleLinks {
   const usable: Edge[] = [];
@@ -45,7 +45,7 @@ type LinkVisibility = 'usable' | 'hidden' | { readonly denies: string };
 function visibilityOf({ from, to, fromColumns, toColumns, bridge }: Edge, ctx: BindContext): LinkVisibility {
   const primaryKey = (entity: string): readonly string[] =>
     ctx.catalog.relations.get(entity)?.primaryKey ?? [];
-  // Traversals go from key to key.
+  // Traversals need a key at both ends.
   if (primaryKey(from).length === 0 || primaryKey(to).length === 0) return 'hidden';
   const parts = [
     visibilityOfPart(from, [...fromColumns, ...primaryKey(from)], ctx),
@@ -70,10 +70,10 @@ function visibilityOfPart(name: string, columns: readonly string[], ctx: BindCon
 }
 
 /**
- * The shortest route over usable links. If there are several, the caller must choose.
+ * Returns the shortest route over usable links. If there are several, the caller must choose.
  *
  * @throws QueryError E0512 for an unknown link, E2101 if only a deny rule blocks the route, E1001 if there is no route
- * or no unique one
+ * or more than one
  */
 export function routeOf(
   { anchor, target }: { readonly anchor: string; readonly target: string },
@@ -126,8 +126,8 @@ function linksText(entity: string, edges: readonly Edge[]): string | null {
 }
 
 /**
- * The shortest routes. From an entity to itself without a direct link, routes go over a bridge and back: from authors
- * to their co-authors.
+ * Returns the shortest routes. From an entity to itself without a direct link, a route crosses a bridge and returns,
+ * as from authors to their co-authors.
  */
 function routesBetween(
   from: string,
@@ -150,7 +150,7 @@ function routesBetween(
   });
 }
 
-/** Maximum number of routes to an entity that are followed, and named in a message. Two suffice to detect ambiguity. */
+/** Maximum number of routes to an entity that are followed and named in a message. Two suffice to detect ambiguity. */
 const MOST_WAYS = 20;
 
 function shortestRoutes(
@@ -199,7 +199,7 @@ function stepsFrom(
   });
 }
 
-/** The step as an OSL-SQL query, so that policy applies to both entities and the bridge. */
+/** Returns the step as an OSL-SQL query, so that policy applies to both entities and to the bridge. */
 export function hopOf(step: WalkStep, ctx: BindContext): Hop {
   const keys = { source: keyOf(step.from, ctx), target: keyOf(step.to, ctx) };
   const texts = step.ways.map((way) => wayText(step, way, keys));
@@ -227,7 +227,7 @@ function keyOf(entity: string, ctx: BindContext): WalkKey {
   return (relation?.primaryKey ?? []).flatMap((name) => relation?.columns.find((c) => c.name === name) ?? []);
 }
 
-/** Output columns of a key: `source`, or `source1`, `source2`, … */
+/** Returns the names of a key's output columns: `source`, or `source1`, `source2`, … */
 function named(end: string, width: number): readonly string[] {
   return Array.from({ length: width }, (_, i) => (width === 1 ? end : `${end}${i + 1}`));
 }

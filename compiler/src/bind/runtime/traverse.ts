@@ -29,7 +29,7 @@ const DEFAULT_HOPS = 4;
 
 const ARGUMENTS = ['anchor', 'target', 'keys', 'via', 'direction', 'max_hops', 'per_hop'];
 
-/** `TRAVERSE(anchor => '…', target => '…', keys => ('…', …))` in FROM: rows of the target with `depth`. */
+/** Binds `TRAVERSE(anchor => '…', target => '…', keys => ('…', …))`: rows of the target with their `depth`. */
 export function bindTraverse(call: FuncCall, alias: string | undefined, ctx: BindContext): BoundItem {
   const args = namedArguments('TRAVERSE', call, ARGUMENTS, ctx);
   const anchor = entityArgument(args, 'anchor', ctx);
@@ -159,7 +159,7 @@ interface KeyColumn {
   readonly type: ScalarType;
 }
 
-/** Primary key of `relation`. Errors about a key that the caller cannot see name no columns. */
+/** Returns the primary key of `relation`. If the caller cannot see the key, errors do not name its columns. */
 function keyOf(relation: Relation, args: NamedArguments, ctx: BindContext): readonly KeyColumn[] {
   const access = ctx.access.relations.get(relation.name);
   const visible = access === undefined ? new Map<string, ScopeColumn>() : columnsFor(relation, access);
@@ -177,7 +177,7 @@ function keyOf(relation: Relation, args: NamedArguments, ctx: BindContext): read
   });
 }
 
-/** The start keys: one array for each key column, all of the same length. */
+/** Reads the start keys as one array per key column, all of the same length. */
 function keysArgument(args: NamedArguments, key: readonly KeyColumn[], ctx: BindContext): readonly Expr[] {
   const node = requiredArgument(args, 'keys', ctx);
   const [only, ...more] = key;
@@ -186,7 +186,7 @@ function keysArgument(args: NamedArguments, key: readonly KeyColumn[], ctx: Bind
   return Object.freeze(given);
 }
 
-/** `('a', 'b')`, `('a')`, `ARRAY['a']` or `$1`. */
+/** Reads single-column keys: `('a', 'b')`, `('a')`, `ARRAY['a']` or `$1`. */
 function singles(node: Node, { type }: KeyColumn, args: NamedArguments, ctx: BindContext): Expr {
   const items: readonly Node[] | null =
     'RowExpr' in node ? (node.RowExpr.args ?? []) : 'A_Const' in node ? [node] : null;
@@ -194,7 +194,7 @@ function singles(node: Node, { type }: KeyColumn, args: NamedArguments, ctx: Bin
   return arrayOfAll(items, type, args, ctx);
 }
 
-/** `(('a', 1), ('b', 2))`, a single key `('a', 1)`, an ARRAY of keys, or one array per column: `unnest($1, $2)`. */
+/** Reads multi-column keys: `(('a', 1), ('b', 2))`, one key `('a', 1)`, an ARRAY, or `unnest($1, $2)` of columns. */
 function tuples(
   node: Node,
   key: readonly KeyColumn[],
@@ -226,7 +226,7 @@ function columnsOfKeys(node: Node, width: number): readonly Node[] | null {
   return arrays.length === width ? arrays : null;
 }
 
-/** Keys listed in `node`; null unless all have `width` values. */
+/** Returns the keys listed in `node`; null unless all of them have `width` values. */
 function rowsOfKeys(node: Node, width: number): readonly (readonly Node[])[] | null {
   const items =
     'RowExpr' in node
@@ -254,8 +254,8 @@ function constant(node: Node, type: ScalarType | ArrayType, args: NamedArguments
 }
 
 /**
- * Binds `keys => (SELECT …)` or `keys => ARRAY(SELECT …)`, an uncorrelated query of start keys. Null if the keys are
- * values.
+ * Binds `keys => (SELECT …)` or `keys => ARRAY(SELECT …)`, an uncorrelated query that returns the start keys. Null if
+ * the keys are given as values.
  */
 function startQuery(args: NamedArguments, key: readonly KeyColumn[], ctx: BindContext): Query | null {
   const node = args.byName.get('keys');

@@ -7,12 +7,12 @@ import { firstLocation, type Location } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { localSources, type Scope } from '../scope.js';
 
-/** Indices of the keys of one grouping set. */
+/** The indices of the keys in one grouping set. */
 type KeyIndices = readonly number[];
 
 /**
- * Binds GROUP BY to its keys and, for ROLLUP, CUBE, GROUPING SETS or `()`, the expanded grouping sets. Items of GROUP
- * BY multiply; items of GROUPING SETS are concatenated.
+ * Binds GROUP BY to its keys and, for ROLLUP, CUBE, GROUPING SETS or `()`, to the expanded grouping sets. Items of
+ * GROUP BY are combined as a cross product; items of GROUPING SETS are concatenated.
  *
  * @throws QueryError E0511 if there are more than `LIMITS.groupingSets`
  */
@@ -27,7 +27,7 @@ export function bindGroups(
   return new GroupingSets(bindKey, ctx, firstLocation(nodes[0])).written(nodes, stmt.groupDistinct === true);
 }
 
-/** `(a, b)`, which GROUP BY treats as a list, not as a row. */
+/** True for `(a, b)`, which GROUP BY treats as a list rather than a row. */
 function isPlainRow(node: Node): boolean {
   return 'RowExpr' in node && node.RowExpr.row_format === 'COERCE_IMPLICIT_CAST';
 }
@@ -123,7 +123,7 @@ class GroupingSets {
     return [...new Set(lists.flat())];
   }
 
-  /** Counts the keys' subexpressions again for each set, since each set repeats them in SQL. */
+  /** Counts the keys' subexpressions once more per set, because the SQL repeats them in each set. */
   #spend(sets: readonly KeyIndices[]): void {
     const sizes = this.#keys.map((key) => {
       let size = 0;

@@ -34,7 +34,7 @@ export interface BoundQuery {
   readonly columns: readonly BoundColumn[];
 }
 
-/** Binds a SELECT, VALUES or set operation inside scope `outer`. */
+/** Binds a SELECT, VALUES or set operation whose outer scope is `outer`. */
 export function bindQuery(stmt: SelectStmt, ctx: BindContext, outer: Scope | null): BoundQuery {
   if (stmt.valuesLists !== undefined && isCut(stmt)) return bindQuery(ofValues(stmt), ctx, outer);
   return ctx.nested(() => {
@@ -92,19 +92,19 @@ function refuseClauses(stmt: SelectStmt, ctx: BindContext): void {
     const command = `SELECT ${LOCKS.get(strength ?? '') ?? 'FOR UPDATE'}`;
     throw ctx.error('readOnly', { command }, ctx.wordNear('for', 'before', undefined));
   }
-  // Which of the tied rows OFFSET skips would depend on their storage order.
+  // It would depend on storage order which of the tied rows OFFSET skips.
   if (stmt.limitOption === 'LIMIT_OPTION_WITH_TIES' && stmt.limitOffset !== undefined) {
     const at = ctx.wordNear('ties', 'after', firstLocation(stmt.limitCount));
     throw ctx.unsupported('WITH TIES beside OFFSET', at, 'use rank() in a derived table');
   }
-  // Which tied row DISTINCT ON keeps is undefined, and a tie-breaker in ORDER BY would drop ties.
+  // It is undefined which tied row DISTINCT ON keeps, and a tie-breaker in ORDER BY would drop ties.
   if (stmt.limitOption === 'LIMIT_OPTION_WITH_TIES' && isDistinctOn(stmt)) {
     const at = ctx.wordNear('ties', 'after', firstLocation(stmt.limitCount));
     throw ctx.unsupported('WITH TIES beside DISTINCT ON', at, 'put DISTINCT ON in a derived table');
   }
 }
 
-/** A plain DISTINCT is a list with one empty node. */
+/** The grammar represents a plain DISTINCT as a list with one empty node. */
 function isDistinctOn({ distinctClause = [] }: SelectStmt): boolean {
   return distinctClause.some((node) => Object.keys(node).length > 0);
 }
@@ -214,7 +214,7 @@ function bindValues(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuer
 
 const undecided: BoundExpression = { kind: 'untyped', value: null, location: undefined };
 
-/** Binds UNION, INTERSECT or EXCEPT; columns are converted to the common type of both sides. */
+/** Binds UNION, INTERSECT or EXCEPT. Columns are converted to the common type of both sides. */
 function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuery {
   ctx.requireFeature('set_operations', firstLocation(stmt.rarg));
   if (stmt.larg === undefined || stmt.rarg === undefined)
@@ -255,7 +255,7 @@ function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scope): Bou
   return { query, columns };
 }
 
-/** Columns of an operand for type resolution. A bare NULL was bound as text but is still undecided. */
+/** Returns an operand's columns for type resolution. A bare NULL was bound as text but has no type yet. */
 function operandColumns({ query, columns }: BoundQuery): readonly BoundExpression[] {
   return columns.map((c, i) => {
     const expr = query.kind === 'select' ? query.outputs[i]?.expr : undefined;
@@ -276,7 +276,7 @@ export function retypeOutputs(query: Query, types: readonly TypeName[], ctx: Bin
     const outputs = query.outputs.map((o, i) => Object.freeze({ ...o, expr: inType(o.expr, i) }));
     return Object.freeze({ ...query, outputs: Object.freeze(outputs) });
   }
-  // Values used by DISTINCT or ORDER BY must keep their type, so convert in an enclosing query.
+  // Values used by DISTINCT or ORDER BY must keep their type, so the conversion needs an enclosing query.
   const from: DerivedTable = Object.freeze({ kind: 'derived', id: ctx.nextSource(), query });
   const outputs = columns.map(({ name, type }, i) => {
     const expr: Expr = columnRef(from.id, `c${i + 1}`, type);
@@ -285,7 +285,7 @@ export function retypeOutputs(query: Query, types: readonly TypeName[], ctx: Bin
   return selectOf({ from, outputs: Object.freeze(outputs) });
 }
 
-/** ORDER BY of a set operation accepts a position or an output name. */
+/** Binds a sort key of a set operation, which must be a position or an output name. */
 function ordinalKey(node: Node, columns: readonly BoundColumn[], ctx: BindContext): SortKey {
   const sort = 'SortBy' in node ? node.SortBy : {};
   const position = integerOf(sort.node);

@@ -7,7 +7,7 @@ import { commonType } from '../expressions/coerce.js';
 import { type BoundColumn, type CommonTableEntry, innerScope, type Scope } from '../scope.js';
 import { bindQuery, retypeOutputs } from './query.js';
 
-/** True if a common table of WITH RECURSIVE refers to itself, judged by the syntax tree. */
+/** True if a common table of WITH RECURSIVE refers to itself, going by the syntax tree. */
 export function namesItself(node: CommonTableExpr): boolean {
   const names = NAMES.get(node) ?? new TableNames(node);
   return names.isRead(node, node.ctename ?? '');
@@ -15,7 +15,7 @@ export function namesItself(node: CommonTableExpr): boolean {
 
 const NAMES = new WeakMap<CommonTableExpr, TableNames>();
 
-/** Unqualified table names inside a common table, indexed in one pass for all nested common tables. */
+/** Indexes the unqualified table names inside common tables, in a single pass for all nested ones. */
 class TableNames {
   readonly #places = new Map<string, number[]>();
   readonly #spans = new WeakMap<CommonTableExpr, { readonly first: number; readonly next: number }>();
@@ -47,7 +47,7 @@ class TableNames {
   #walk(value: unknown): void {
     if (typeof value !== 'object' || value === null) return;
     for (const [key, child] of Object.entries(value)) {
-      // The grammar uses these keys for these node types only.
+      // The grammar uses these keys only for nodes of these types.
       if (key === 'CommonTableExpr') this.#table(child as CommonTableExpr);
       else if (key === 'RangeVar') this.#name(child as RangeVar);
       else this.#walk(child);
@@ -127,7 +127,7 @@ function refuseForm(stmt: SelectStmt, ctx: BindContext, at: number | undefined):
 }
 
 /**
- * Requires, as Postgres does, that the step reads the recursive table exactly once, in its own FROM and not on the
+ * Requires, as Postgres does, that the step reads the recursive table exactly once, in its own FROM, and not on the
  * nullable side of an outer join.
  */
 function requireStep(query: Query, table: number, ctx: BindContext, at: number | undefined): void {
@@ -151,7 +151,7 @@ function requireStep(query: Query, table: number, ctx: BindContext, at: number |
   }
 }
 
-/** True if `item` includes the recursive table, and not on the nullable side of an outer join. */
+/** True if `item` includes the recursive table outside the nullable side of any outer join. */
 function isStrict(item: FromItem | null, table: number): boolean {
   if (item === null) return false;
   if (item.kind !== 'join') return item.kind === 'recursion' && item.table === table;
@@ -159,7 +159,7 @@ function isStrict(item: FromItem | null, table: number): boolean {
   return isStrict(item.left, table) || (item.type === 'inner' && isStrict(item.right, table));
 }
 
-/** Column types of the first part, which the step must match. */
+/** Returns the column types of the first part, which the step must match. */
 function typesOf(
   name: string,
   first: readonly BoundColumn[],

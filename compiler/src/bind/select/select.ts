@@ -142,7 +142,7 @@ function checkClauses(clauses: SelectClauses, grouped: boolean, scope: Scope, ct
   checkDistinctOn(distinctOn, orderBy, outputs, ctx);
 }
 
-/** Items whose rows WHERE filters directly, which excludes nullable sides of outer joins. */
+/** Returns the items whose rows WHERE filters directly, which excludes nullable sides of outer joins. */
 function strictItems(from: BoundFrom | null): readonly ScopeItem[] {
   if (from === null) return [];
   const strict = (item: FromItem): readonly number[] => {
@@ -154,7 +154,7 @@ function strictItems(from: BoundFrom | null): readonly ScopeItem[] {
   return from.items.filter((i) => sources.has(i.source));
 }
 
-/** Orders traversals by depth, then key, unless the query has its own order. */
+/** Orders traversals by depth, then key, unless the query has an ORDER BY. */
 function inOwnOrder(query: Select, scope: Scope, ctx: BindContext): Select {
   const order = scope.items.flatMap((i) => i.order ?? []);
   if (
@@ -222,7 +222,7 @@ function expandTargets(nodes: readonly Node[], env: BindEnvironment): readonly P
   return outputs;
 }
 
-/** Resolves a GROUP BY item as a position, input column, output name or expression, in Postgres' order. */
+/** Resolves a GROUP BY item, in Postgres' order: position, input column, output name, expression. */
 function bindGroup(node: Node, outputs: SelectList, env: BindEnvironment): Expr {
   const { ctx } = env;
   const named = again(outputNamed(node, outputs, env, false), node, env);
@@ -238,7 +238,7 @@ function byPosition(node: Node, outputs: SelectList, env: BindEnvironment): Expr
   return position === null ? null : again(outputs.at(position)?.expr ?? null, node, env);
 }
 
-/** Counts an output that GROUP BY or DISTINCT ON refers to, because its SQL is repeated. */
+/** Counts an output that GROUP BY or DISTINCT ON refers to, because the SQL repeats it. */
 function again(expr: Expr | null, node: Node, { ctx }: BindEnvironment): Expr | null {
   if (expr !== null && expr.kind !== 'column') ctx.countAgain(expr, firstLocation(node));
   return expr;
@@ -260,7 +260,7 @@ function bareName(name: string): ColumnReference {
   return { alias: null, name, schema: null };
 }
 
-/** The output that an unqualified name refers to. Input columns take precedence unless `outputFirst`. */
+/** Returns the output that an unqualified name refers to. Input columns take precedence unless `outputFirst` is set. */
 function outputNamed(
   node: Node,
   outputs: SelectList,
@@ -292,7 +292,7 @@ function bindSort(node: Node, outputs: SelectList, env: BindEnvironment): SortKe
   return sortKey(sort, outputs.positionOf(expr) ?? expr, env.ctx);
 }
 
-/** ORDER BY must begin with the DISTINCT ON expressions, in any order. */
+/** Requires ORDER BY to start with the DISTINCT ON expressions, in any order. */
 function checkDistinctOn(
   keys: readonly Expr[],
   orderBy: readonly SortKey[],
@@ -308,7 +308,7 @@ function checkDistinctOn(
   }
 }
 
-/** The grammar represents DISTINCT as a list with one empty node, DISTINCT ON as a list of expressions. */
+/** Binds DISTINCT, a list with one empty node in the grammar, or DISTINCT ON, a list of expressions. */
 function bindDistinct(nodes: readonly Node[] | undefined, outputs: SelectList, env: BindEnvironment) {
   if (nodes === undefined || nodes.length === 0) return { distinct: false, distinctOn: Object.freeze([]) };
   const first = nodes[0];

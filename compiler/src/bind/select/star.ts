@@ -17,7 +17,7 @@ import {
   type ScopeItem,
 } from '../scope.js';
 
-/** Qualifier of `.*`; empty for a bare `*`; null if `target` is not a star. */
+/** Returns the qualifier of `.*`, which is empty for a bare `*`; null if `target` is not a star. */
 export function starOf(target: ResTarget): readonly string[] | null {
   const val = target.val;
   if (val !== undefined && 'A_Indirection' in val) return starOfRow(val.A_Indirection);
@@ -27,7 +27,7 @@ export function starOf(target: ResTarget): readonly string[] | null {
   return last === undefined || !('A_Star' in last) ? null : fields.slice(0, -1).map(stringOf);
 }
 
-/** `(c).*` of a FROM item means `c.*`. */
+/** Returns the qualifier of `(c).*`, which means `c.*` if `c` is a FROM item. */
 function starOfRow({ arg, indirection = [] }: A_Indirection): readonly string[] | null {
   const [star, ...more] = indirection;
   if (star === undefined || more.length > 0 || !('A_Star' in star)) return null;
@@ -35,7 +35,7 @@ function starOfRow({ arg, indirection = [] }: A_Indirection): readonly string[] 
   return fields.length === 1 ? fields.map(stringOf) : null;
 }
 
-/** `columnValue`, passed in to avoid an import cycle. */
+/** The type of `columnValue`, which is passed in to avoid an import cycle. */
 type StarColumnValue = (
   found: { readonly ref: Expr; readonly item: ScopeItem; readonly column: ScopeColumn },
   ctx: BindEnvironment['ctx'],
@@ -135,14 +135,14 @@ export function defaultName(node: Node): string {
   return STANDARD_JSON_NAMES.get(Object.keys(node)[0] ?? '') ?? '?column?';
 }
 
-/** Last named field, or the name of the subscripted value. */
+/** Returns the last named field, or the name of the subscripted value if there is none. */
 function fieldName({ arg, indirection = [] }: A_Indirection): string {
   const field = indirection.findLast((i) => 'String' in i);
   if (field !== undefined) return stringOf(field);
   return arg === undefined ? '?column?' : defaultName(arg);
 }
 
-/** Cache of the names of subqueries, which nested calls ask for repeatedly. */
+/** Caches the names of subqueries, which nested calls look up repeatedly. */
 const NAMES = new WeakMap<SubLink, string>();
 
 function subqueryName(node: SubLink): string {
@@ -167,7 +167,7 @@ function measureName(arg: Node): string {
   return unqualifiedName('metrics', constantText(arg) ?? 'measure');
 }
 
-/** Outputs of a SELECT, indexed for GROUP BY, ORDER BY and DISTINCT ON. */
+/** The outputs of a SELECT, indexed for GROUP BY, ORDER BY and DISTINCT ON. */
 export class SelectList {
   readonly #outputs: readonly PlanOutput[];
   #byName: ReadonlyMap<string, readonly PlanOutput[]> | null = null;
@@ -182,7 +182,7 @@ export class SelectList {
     return this.#outputs.length;
   }
 
-  /** @param position from 1 */
+  /** @param position counted from 1 */
   at(position: number): PlanOutput | undefined {
     return this.#outputs[position - 1];
   }
@@ -192,7 +192,7 @@ export class SelectList {
     return this.#byName.get(name) ?? [];
   }
 
-  /** True if outputs of that name are different expressions. */
+  /** True if several outputs have this name but are different expressions. */
   meansSeveral(name: string): boolean {
     const known = this.#several.get(name);
     if (known !== undefined) return known;
