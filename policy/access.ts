@@ -18,24 +18,24 @@ import type { PolicySnapshot, SubjectPolicy } from './snapshot.js';
 import { subjectsOf } from './subjects.js';
 import { refuse } from './tokens/token-fault.js';
 
-/** Rights of one caller, with the attribute values that its row filters use. Frozen. */
+/** The rights of one caller, with the attribute values that its row filters use. Frozen. */
 export interface EffectiveAccess extends Access {
-  /** Effective data roles: claimed, and below the ceiling of every subject in the chain. */
+  /** The effective data roles: those claimed and within the ceiling of every subject in the chain. */
   readonly dataRoles: ReadonlySet<string>;
-  /** Keys of the grant conditions that hold, among those relevant to the caller. */
+  /** The keys of the grant conditions that hold, among those relevant to the caller. */
   readonly open: readonly string[];
-  /** Effective admin roles, determined likewise. */
+  /** The effective admin roles, determined in the same way. */
   readonly adminRoles: ReadonlySet<string>;
-  /** Equal for callers whose tokens state the same attributes; empty if the token states none. */
+  /** The same for callers whose tokens state the same attributes; empty if the token states none. */
   readonly claimed: string;
-  /** Attribute values of subject `index` of the chain (root: 0); empty if missing or `any`. */
+  /** The attribute values of subject `index` of the chain (root: 0); empty if missing or `any`. */
   attributeValues(index: number, name: string): readonly string[];
 }
 
 /**
  * Evaluates `identity` over its whole chain (contract, Authentication 4) in the given circumstances; without
- * circumstances, grants with conditions do not count. A caller without any rights gets an access without relations:
- * see `isEmpty`. Throws E3001 for another tenant's identity, InternalError if `snapshot` was not compiled against
+ * circumstances, grants with conditions are ignored. A caller without any rights gets an access without relations: see
+ * `isEmpty`. Throws E3001 for an identity of another tenant, InternalError if `snapshot` was not compiled against
  * `catalog`.
  */
 export function effectiveAccess(
@@ -62,7 +62,7 @@ export function effectiveAccess(
 }
 
 /**
- * Time until which `effectiveAccess` stays the same if only the time changes: ms since the epoch, later than
+ * The time until which `effectiveAccess` returns the same if only the time changes: ms since the epoch, later than
  * `circumstances.now`. Cached rights must expire then.
  */
 export function accessUntil(
@@ -76,7 +76,7 @@ export function accessUntil(
   return until;
 }
 
-/** Break-glass limits of the caller: the longest duration and the fewest uses in 24 hours; null if not allowed. */
+/** The caller's break-glass limits: maximum duration and number of uses in 24 hours; null if not allowed. */
 export function mayBreakGlass(identity: IdentityClaims, snapshot: PolicySnapshot): BreakGlass | null {
   if (identity.chain.length !== 1) return null;
   const found = callerRights(identity, snapshot).conditions.flatMap(({ breakGlass }) => breakGlass ?? []);
@@ -87,12 +87,12 @@ export function mayBreakGlass(identity: IdentityClaims, snapshot: PolicySnapshot
   };
 }
 
-/** True if nothing is granted; the response is then `noAccess`, after the limiter has counted the request. */
+/** True if nothing is granted; the response is then `noAccess`, once the limiter has counted the request. */
 export function isEmpty(access: Access): boolean {
   return access.relations.size === 0 && (access.denied?.size ?? 0) === 0;
 }
 
-/** Attribute values of one subject of the chain (root: 0); empty if missing or `any`. */
+/** The attribute values of one subject of the chain (root: 0); empty if missing or `any`. */
 export function attributeValues(
   identity: IdentityClaims,
   snapshot: PolicySnapshot,
@@ -104,7 +104,7 @@ export function attributeValues(
 }
 
 /**
- * Access of a hypothetical subject with this one role and every attribute that its filters name, regardless of
+ * The access of a hypothetical subject with only this role and every attribute that its filters name, regardless of
  * conditions. For checking a policy, never for requests.
  */
 export function roleAccess(role: string, snapshot: PolicySnapshot, catalog: Catalog): Access {
@@ -164,8 +164,8 @@ function relationAccesses(rights: Rights, snapshot: PolicySnapshot, catalog: Cat
 }
 
 /**
- * Granting roles must be below every ceiling. Denying roles count as soon as one subject could have them: otherwise a
- * ceiling could remove a role's deny rules, and a longer chain would see more than a shorter one.
+ * Roles with grants must be within every ceiling. Roles with deny rules apply as soon as one subject could have them:
+ * otherwise a ceiling could remove a role's deny rules, and a longer chain would see more than a shorter one.
  */
 export function rightsOf(
   identity: IdentityClaims,
@@ -205,7 +205,7 @@ function claimedAttributes({ members }: IdentityClaims): string {
   return said.length > 0 ? JSON.stringify(said) : '';
 }
 
-/** Equal for callers whose governed plans are equal. Attribute values are parameters and not part of it. */
+/** The same for callers whose governed plans are equal. Attribute values are parameters and not part of it. */
 function signatureOf(rights: Rights, snapshot: PolicySnapshot): string {
   const named = attributesIn(snapshot);
   const patterns = rights.patterns.map((p) =>
@@ -226,20 +226,20 @@ function signatureOf(rights: Rights, snapshot: PolicySnapshot): string {
 }
 
 interface Caches {
-  /** A verified token has one identity object. */
+  /** Keyed by identity: each verified token has a single identity object. */
   readonly byIdentity: WeakMap<IdentityClaims, CallerRights>;
   /** Shared by callers with the same rights. */
   readonly bySignature: LRUCache<string, RelationAccesses>;
 }
 
 interface CallerRights {
-  /** Conditions of the grants of its effective roles, sorted by key; usually empty. */
+  /** The conditions of the grants of its effective roles, sorted by key; usually empty. */
   readonly conditions: readonly Conditions[];
-  /** Access by the keys of the conditions that hold. */
+  /** The access for each set of conditions that hold, by their keys. */
   readonly byOpen: Map<string, EffectiveAccess>;
 }
 
-/** Larger than the number of condition sets that one token meets in practice. */
+/** Larger than the number of condition sets that a token usually meets. */
 const OPEN_SETS = 64;
 
 function callerRights(identity: IdentityClaims, snapshot: PolicySnapshot): CallerRights {
@@ -266,7 +266,7 @@ function cachesOf(snapshot: PolicySnapshot): Caches {
   return caches;
 }
 
-/** True if all of `conditions` hold. Unknown values do not hold. */
+/** True if all of `conditions` hold. A condition on an unknown value does not hold. */
 function holds(
   conditions: Conditions,
   identity: IdentityClaims,
@@ -308,7 +308,7 @@ function isWithin({ clock, from, to, days }: Hours, now: number): boolean {
   return (days.has(day) && minute >= from) || (days.has((day + 6) % 7) && minute < to);
 }
 
-/** Time until which the result of `holds` cannot change by itself: ms since the epoch, later than `now`. */
+/** The time until which the result of `holds` cannot change by itself: ms since the epoch, later than `now`. */
 function holdsUntil(
   { startsAt, endsAt, hours, breakGlass }: Conditions,
   { now, emergency }: Circumstances,
@@ -319,12 +319,12 @@ function holdsUntil(
   return Math.min(...moments, hours === null ? Number.POSITIVE_INFINITY : nextMinute(now));
 }
 
-/** Token claim with the purposes it may be used for: a string or a list of strings. */
+/** The token claim with the purposes that the token may be used for: a string or a list of strings. */
 export const PURPOSE_CLAIM = 'purpose';
 
 /**
- * Purpose of a request: the stated one, else the token's if it has exactly one. Null if there is none, or if policy
- * or token do not allow it.
+ * The purpose of a request: the stated one or, if none is stated, the token's only one. Null if there is none, or if
+ * policy or token do not allow it.
  */
 export function purposeOf(
   identity: IdentityClaims,
@@ -337,7 +337,7 @@ export function purposeOf(
 }
 
 /**
- * Like a role, a purpose must be below every subject's ceiling; it must also be among the token's purposes, if any.
+ * Like a role, a purpose must be within every subject's ceiling; it must also be one of the token's purposes, if any.
  */
 function allowsPurpose(
   identity: IdentityClaims,

@@ -9,7 +9,7 @@ type RoleFilters = ReadonlyMap<
 
 const NAMED = new WeakMap<RoleFilters, ReadonlySet<string>>();
 
-/** Names of the attributes that any filter of a policy refers to; only these affect rights. */
+/** The names of the attributes that the filters of a policy refer to; only these affect rights. */
 export function attributesIn({ roles }: { readonly roles: RoleFilters }): ReadonlySet<string> {
   const known = NAMED.get(roles);
   if (known !== undefined) return known;
@@ -21,15 +21,15 @@ export function attributesIn({ roles }: { readonly roles: RoleFilters }): Readon
   return found;
 }
 
-/** Comparison of an attribute value with a type that it cannot have. */
+/** A filter's comparison of an attribute with a type that its value cannot have. */
 export interface TypeMismatch {
   readonly relation: string;
   readonly type: TypeName;
 }
 
-/** Types with which filters compare attributes. */
+/** The types that filters compare attributes with. */
 export class AttributeTypes {
-  /** Attribute → type → role whose filters compare them → a relation of such a filter. */
+  /** Attribute → type → role whose filters compare the two → a relation with such a filter. */
   readonly #compared = new Map<string, Map<TypeName, Map<string, string>>>();
 
   constructor(roles: RoleFilters) {
@@ -63,8 +63,8 @@ export class AttributeTypes {
 }
 
 /**
- * A string fits any type that can be written so. A number does not fit strings, so that `007` and `1.10` are not
- * confused with others.
+ * A string fits any type whose values can be written as strings. A number does not fit string types, so that `007` and
+ * `1.10` cannot be confused with other values.
  */
 function fits(value: AttributeScalar, type: TypeName): boolean {
   if (typeof value === 'boolean') return type === 'bool';

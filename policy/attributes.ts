@@ -1,12 +1,12 @@
 import type { AttributeMatch, Expr } from 'osl-compiler';
 
-/** Attribute value of a subject: a list of which one must match, or `any`, which matches everything. */
+/** An attribute value of a subject: a list, of which one must match, or `any`, which matches everything. */
 export type AttributeValue = 'any' | readonly string[];
 
-/** Single attribute value in a policy or claim. */
+/** A single attribute value in a policy or claim. */
 export type AttributeScalar = string | number | boolean;
 
-/** Values of a scalar or a list of scalars; null for anything else. */
+/** The values of a scalar or a list of scalars; null for anything else. */
 export function attributeScalars(value: unknown): readonly AttributeScalar[] | null {
   const values: readonly unknown[] = Array.isArray(value) ? value : [value];
   return values.every(isScalar) ? values : null;
@@ -16,7 +16,7 @@ function isScalar(value: unknown): value is AttributeScalar {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 }
 
-/** Distinct values as strings, the form in which they are compared; null if a number is not represented exactly. */
+/** The distinct values as strings, the form in which they are compared; null if a number would lose precision. */
 export function attributeTexts(values: readonly AttributeScalar[]): readonly string[] | null {
   return values.every(isExact) ? Object.freeze([...new Set(values.map(String))]) : null;
 }
@@ -32,7 +32,7 @@ export function attributesOf(predicate: Expr): ReadonlySet<string> {
   return new Set(matchesIn(predicate).map((m) => m.attribute));
 }
 
-/** Searches every property regardless of node kind, so that no node can hide a match. */
+/** Searches every property regardless of node kind, so that no match is missed. */
 export function matchesIn(value: unknown): readonly AttributeMatch[] {
   if (typeof value !== 'object' || value === null) return [];
   const inner = Object.values(value).flatMap(matchesIn);

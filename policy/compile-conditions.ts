@@ -39,7 +39,7 @@ export interface ConditionsContext {
 }
 
 /**
- * Conditions of a grant; null if unconditional.
+ * The conditions of a grant; null if it is unconditional.
  *
  * INVARIANT: a grant that names a condition never becomes unconditional; a fault in it rejects the whole policy.
  */
@@ -87,7 +87,7 @@ type FaultAt = (at: readonly string[], message: string, hint?: string | null) =>
 
 const nobody = (): boolean => false;
 
-/** Canonical form: lists are sets, and the order of keys does not matter. */
+/** The canonical form: lists are sets, and the order of keys does not matter. */
 function sorted(_key: string, value: unknown): unknown {
   if (Array.isArray(value)) return [...(value as readonly unknown[])].map(String).sort();
   if (typeof value !== 'object' || value === null) return value;
@@ -104,7 +104,7 @@ function momentOf(text: string | undefined, at: string, absent: number, fault: F
   return moment;
 }
 
-/** JavaScript parses 30 February as a day in March. */
+/** JavaScript would parse 30 February as a day in March. */
 function isOnCalendar(text: string): boolean {
   const day = text.slice(0, 10);
   const parsed = new Date(`${day}T00:00:00Z`);

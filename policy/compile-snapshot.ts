@@ -19,7 +19,7 @@ import { isName } from './tokens/token-fault.js';
  * Compiles a policy against a catalog: resolves role, relation, column and label names, and binds every `rows`
  * predicate. `ready()` of osl-compiler must have been awaited. Throws `PolicyProblems` with all faults.
  *
- * @param tenant tenant of the manifest; null if it names none
+ * @param tenant the tenant of the manifest; null if it names none
  */
 export function compileSnapshot(
   document: PolicyDocument,
@@ -94,7 +94,7 @@ export function* compileSnapshotInSteps(
   });
 }
 
-/** Checks subjects' attributes against the types with which filters compare them. */
+/** Checks subjects' attributes against the types that filters compare them with. */
 function* checkAttributesInSteps(
   document: PolicyDocument,
   subjects: ReadonlyMap<string, SubjectPolicy>,
@@ -127,7 +127,7 @@ function anotherTenant(document: PolicyDocument, tenant: string): Fault {
   };
 }
 
-/** 64 hex digits. The first half is the public version; the second is the key of grant ids. */
+/** A hash of 64 hex digits. The first half is the public version; the second is the key of grant ids. */
 function contentHash(document: PolicyDocument): string {
   return createHash('sha256').update(JSON.stringify(document, sortedKeys)).digest('hex');
 }
@@ -172,7 +172,7 @@ function masksOf(
   return new Map([...relation.labels].map((label) => [label, masks.get(label) ?? 'deny']));
 }
 
-/** Columns by which entities are counted, if not by key. */
+/** The columns by which entities are counted, if not by key. */
 function compileUnits(
   document: PolicyDocument,
   names: NameResolver,
@@ -250,7 +250,7 @@ function purposesOf(
   return new Set(names);
 }
 
-/** Null if `value` is not a valid attribute; nothing is coerced. */
+/** Null if `value` is not a valid attribute; values are never coerced. */
 function readAttribute(value: unknown): AttributeValue | null {
   const scalars = attributeScalars(value);
   if (scalars !== null) return attributeTexts(scalars);

@@ -1,14 +1,14 @@
-/** Conditions of a grant; all must hold for it to count. Frozen. */
+/** The conditions of a grant; it is ignored unless all hold. Frozen. */
 export interface Conditions {
-  /** Equal for conditions that differ only in order. */
+  /** The same for conditions that differ only in order. */
   readonly key: string;
-  /** ms since the epoch, inclusive. */
+  /** Start, ms since the epoch, inclusive. */
   readonly startsAt: number;
-  /** ms since the epoch, exclusive. */
+  /** End, ms since the epoch, exclusive. */
   readonly endsAt: number;
   readonly hours: Hours | null;
   readonly surfaces: ReadonlySet<string> | null;
-  /** Tests a peer's address. */
+  /** Tests the address of the peer. */
   readonly network: ((address: string) => boolean) | null;
   /** Required token claims with their accepted values. */
   readonly claims: ReadonlyMap<string, ReadonlySet<string>>;
@@ -19,42 +19,41 @@ export interface Conditions {
 /** Days and times of day in one time zone. */
 export interface Hours {
   readonly clock: (now: number) => LocalTime;
-  /** Minutes since midnight. If later than `to`, the window ends on the next day. */
+  /** Start in minutes since midnight. If it is later than `to`, the window ends on the next day. */
   readonly from: number;
   readonly to: number;
   /** Days on which a window begins; 0 is Monday. */
   readonly days: ReadonlySet<number>;
 }
 
-/** Limits of break-glass access. */
+/** Limits on break-glass access. */
 export interface BreakGlass {
-  /** Duration of one use, minutes. */
+  /** Maximum duration of one use, in minutes. */
   readonly minutes: number;
-  /** Uses per subject in 24 hours. */
+  /** Maximum number of uses per subject in 24 hours. */
   readonly perDay: number;
 }
 
 /**
- * Origin, time and stated purpose of one request, against which grant conditions are checked, beside the token's
- * claims.
+ * Origin, time and stated purpose of one request. Grant conditions are checked against these and the token's claims.
  */
 export interface Circumstances {
-  /** Time of the decision, ms since the epoch. */
+  /** The time of the decision, ms since the epoch. */
   readonly now: number;
   /** `rest`, `wire` or `mcp`: the listener that received the request, regardless of what the client states. */
   readonly surface: string;
-  /** Address of the peer's socket, regardless of headers; null if it has none. */
+  /** The address of the peer's socket, regardless of headers; null if it has none. */
   readonly address: string | null;
-  /** Purpose that the caller states; it counts only if policy and token allow it (`purposeOf`). */
+  /** The purpose that the caller states; it only has effect if policy and token allow it (`purposeOf`). */
   readonly purpose: string | null;
-  /** Break-glass access in use by the caller. */
+  /** The break-glass access that the caller is using. */
   readonly emergency: Emergency | null;
 }
 
 export interface Emergency {
-  /** Links the audit records of requests under it to the record of its reason. */
+  /** Links the audit records of requests made under it to the record of its reason. */
   readonly id: string;
-  /** ms since the epoch */
+  /** Start of its use, ms since the epoch. */
   readonly startedAt: number;
 }
 
@@ -68,9 +67,9 @@ export const NO_CIRCUMSTANCES: Circumstances = Object.freeze({
 });
 
 export interface LocalTime {
-  /** 0 is Monday. */
+  /** Day of the week; 0 is Monday. */
   readonly day: number;
-  /** Minutes since midnight. */
+  /** Time of day in minutes since midnight. */
   readonly minute: number;
 }
 
@@ -88,7 +87,7 @@ export function minutesOf(text: string): number | null {
   return found <= MINUTES_OF_DAY ? found : null; // false for NaN
 }
 
-/** Clock of an IANA time zone such as `Europe/Berlin`; null for an unknown zone. */
+/** A clock for an IANA time zone such as `Europe/Berlin`; null for an unknown zone. */
 export function clockIn(zone: string): ((now: number) => LocalTime) | null {
   // ICU accepts UTC offsets as zones; they ignore daylight saving time and are rejected.
   if (!/^[A-Za-z]/.test(zone)) return null;
@@ -112,7 +111,7 @@ export function clockIn(zone: string): ((now: number) => LocalTime) | null {
   };
 }
 
-/** Start of the minute after `now`. Zones differ by whole minutes, so no local minute changes earlier. */
+/** The start of the minute after `now`. Zones differ by whole minutes, so no local minute changes earlier. */
 export function nextMinute(now: number): number {
   return (Math.floor(now / MINUTE_MS) + 1) * MINUTE_MS;
 }

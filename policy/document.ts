@@ -13,22 +13,22 @@ export const LIMIT_BUCKETS: readonly LimitBucket[] = Object.freeze([
   'catalog',
 ]);
 
-/** Policy file after the schema check. Names are not resolved yet; see `compileSnapshot`. */
+/** A policy file after the schema check. Its names are not resolved yet; see `compileSnapshot`. */
 export interface PolicyDocument {
   readonly version: 1;
   readonly tenant: string;
   readonly subjects: Readonly<Record<string, SubjectDocument>>;
   readonly roles: Readonly<Record<string, RoleDocument>>;
-  /** Mask of each sensitivity label; default `deny`. */
+  /** The mask for each sensitivity label; default `deny`. */
   readonly masks: Readonly<Record<string, MaskKind>>;
-  /** Entities and bridges whose results are totally ordered. */
+  /** Entities and bridges whose results have a total order. */
   readonly order?: Readonly<Record<string, 'by_key'>>;
   readonly limits?: LimitsDocument;
-  /** By entity or bridge: column that identifies the data subject, counted by `min_group_size`. */
+  /** By entity or bridge: the column that identifies the data subject, which `min_group_size` counts. */
   readonly privacy_units?: Readonly<Record<string, string>>;
   /** Purposes for which data may be requested, by name. */
   readonly purposes?: Readonly<Record<string, { readonly description?: string }>>;
-  /** Password logins of the Postgres port, by login name. */
+  /** Password logins for the Postgres port, by login name. */
   readonly service_accounts?: Readonly<Record<string, ServiceAccountDocument>>;
   /** Rules that map client certificates to subjects, by name. */
   readonly certificates?: Readonly<Record<string, CertificateDocument>>;
@@ -36,35 +36,35 @@ export interface PolicyDocument {
   readonly exchange?: readonly ExchangeRuleDocument[];
 }
 
-/** Conditions on a certificate; all must hold. */
+/** Conditions on a certificate; all of them must hold. */
 export interface CertificateDocument {
-  /** Subject of its holder; one of `subjects`. */
+  /** The subject of its holder; one of `subjects`. */
   readonly subject: string;
-  /** Claimed data roles; default: the subject's whole ceiling. */
+  /** The claimed data roles; default: the subject's whole ceiling. */
   readonly acl_roles?: readonly string[];
-  /** Distinguished name of the subject (RFC 2253). */
+  /** The distinguished name of the subject (RFC 2253). */
   readonly dn?: string;
-  /** Common name of the subject, which must be the only one. */
+  /** The subject's common name, of which there must be only one. */
   readonly cn?: string;
   /** One of the alternative names. */
   readonly dns?: string;
   readonly uri?: string;
   readonly email?: string;
-  /** Distinguished name of the issuer (RFC 2253). */
+  /** The distinguished name of the issuer (RFC 2253). */
   readonly issuer?: string;
 }
 
 export interface ExchangeRuleDocument {
   readonly name: string;
-  /** `iss` of identity tokens. */
+  /** The `iss` claim of identity tokens. */
   readonly issuer: string;
-  /** Required claims: one of these values, or a list that contains one. All must hold. */
+  /** Required claims: each must have one of these values, or be a list that contains one. */
   readonly when?: Readonly<Record<string, string | boolean | readonly string[]>>;
-  /** Template of the subject: text with claims between braces, such as `user:{sub}`. */
+  /** A template for the subject: text with claims in braces, such as `user:{sub}`. */
   readonly subject: string;
-  /** Upper bound of the subject's data roles. */
+  /** The upper bound for the subject's data roles. */
   readonly ceiling: readonly string[];
-  /** Upper bound of the subject's admin roles, granted only on request. */
+  /** The upper bound for the subject's admin roles, granted only on request. */
   readonly admin?: readonly string[];
   /** Data roles by claim value; default: the whole ceiling. */
   readonly roles?: {
@@ -72,15 +72,15 @@ export interface ExchangeRuleDocument {
     readonly map: Readonly<Record<string, string | readonly string[]>>;
   };
   readonly attributes?: Readonly<Record<string, AttributeSource>>;
-  /** Purposes that the subject may state. */
+  /** The purposes that the subject may state. */
   readonly purposes?: readonly string[];
-  /** Claims copied for use in conditions of grants. */
+  /** Claims that are copied for use in grant conditions. */
   readonly claims?: readonly string[];
   /** True if access tokens are accepted directly, without an exchange. */
   readonly direct?: boolean;
 }
 
-/** Fixed attribute, or one taken from a claim and bounded by `among`. */
+/** A fixed attribute, or one taken from a claim and bounded by `among`. */
 type AttributeSource =
   | AttributeScalar
   | readonly AttributeScalar[]
@@ -88,20 +88,20 @@ type AttributeSource =
   | { readonly claim: string; readonly among?: readonly AttributeScalar[] };
 
 export interface ServiceAccountDocument {
-  /** Subject of a session; one of `subjects`. */
+  /** The subject of a session; one of `subjects`. */
   readonly subject: string;
-  /** Password verifier as Postgres stores it: `SCRAM-SHA-256$<iterations>:<salt>$<stored key>:<server key>`. */
+  /** The password verifier as Postgres stores it: `SCRAM-SHA-256$<iterations>:<salt>$<stored key>:<server key>`. */
   readonly scram: string;
-  /** Claimed data roles; default: the subject's whole ceiling. */
+  /** The claimed data roles; default: the subject's whole ceiling. */
   readonly acl_roles?: readonly string[];
 }
 
 export interface SubjectDocument {
-  /** Upper bound of data roles; claims beyond it are ignored. */
+  /** The upper bound for data roles; claims beyond it are ignored. */
   readonly ceiling: readonly string[];
-  /** Upper bound of admin roles. */
+  /** The upper bound for admin roles. */
   readonly admin?: readonly string[];
-  /** Upper bound of purposes; claims beyond it are ignored. */
+  /** The upper bound for purposes; claims beyond it are ignored. */
   readonly purposes?: readonly string[];
   /** A value, a list of values, or `{any: true}`. A missing attribute makes a filter false. */
   readonly attributes?: Readonly<
@@ -112,42 +112,42 @@ export interface SubjectDocument {
 export interface RoleDocument {
   readonly description?: string;
   readonly grants: readonly GrantDocument[];
-  /** Highest estimated cost of a member's query. */
+  /** The highest estimated cost of a query by a member. */
   readonly max_cost?: number;
-  /** Quotas of its members, shared or each. */
+  /** Quotas of its members, either shared or for each member. */
   readonly limits?: readonly QuotaDocument[];
-  /** Columns that members may not use, whatever other roles grant. Without columns: the whole relation. */
+  /** Columns that members may not use, whatever other roles grant. If columns are omitted: the whole relation. */
   readonly deny?: readonly { readonly on: string; readonly columns?: readonly string[] }[];
 }
 
 export interface GrantDocument {
   /** An entity or a bridge. */
   readonly on: string;
-  /** `*`: all columns, including those of later manifests. */
+  /** `*`: all columns, including those added by later manifests. */
   readonly columns: '*' | readonly string[];
   /** A predicate over the relation's columns; `attribute('name')` refers to the caller's attributes. */
   readonly rows?: string;
   /** Sensitivity labels shown in the clear. */
   readonly unmask?: readonly string[];
-  /** Facets only: passages may be sent to a language model. */
+  /** For facets only: passages may be sent to a language model. */
   readonly decode?: boolean;
-  /** Only aggregates over at least this many entities, no rows. */
+  /** Set if the grant only allows aggregates over at least this many entities, and no rows. */
   readonly min_group_size?: number;
   /** Restricts the grant to these metrics; `columns` may be used in filters and grouping. */
   readonly metrics?: readonly string[];
-  /** Minimum number of distinct values per group, by column. */
+  /** The minimum number of distinct values per group, by column. */
   readonly distinct?: Readonly<Record<string, number>>;
-  /** Largest contribution of one row to a result, percent. */
+  /** The largest contribution of one row to a result, in percent. */
   readonly dominance?: number;
-  /** Start of validity, with UTC offset. */
+  /** Start of the grant's validity, with UTC offset. */
   readonly starts?: string;
-  /** End of validity, with UTC offset. */
+  /** End of the grant's validity, with UTC offset. */
   readonly ends?: string;
   /** Conditions on the request; all must hold. */
   readonly when?: WhenDocument;
-  /** Required purposes: one of them. */
+  /** The request must state one of these purposes. */
   readonly for?: readonly string[];
-  /** Valid only under break-glass. */
+  /** True if the grant is valid only under break-glass. */
   readonly break_glass?: { readonly minutes: number; readonly per_day: number };
 }
 
@@ -172,12 +172,12 @@ export interface QuotaDocument {
   readonly per: 'second' | 'minute' | 'hour' | 'day';
   /** Default `query`. */
   readonly bucket?: LimitBucket;
-  /** In a role: each member separately. */
+  /** In a role: true to count each member separately. */
   readonly each?: 'subject';
   readonly requests?: number;
   readonly rows?: number;
   readonly bytes?: number;
-  /** Database time. */
+  /** Time spent in the database. */
   readonly seconds?: number;
 }
 

@@ -9,12 +9,12 @@ interface GroupsContext {
   readonly names: NameResolver;
   readonly catalog: Catalog;
   readonly problems: ProblemList;
-  /** Column by which entities are counted, by relation. */
+  /** The column by which entities are counted, by relation. */
   readonly units: ReadonlyMap<string, string>;
 }
 
 /**
- * Compiled group rules of a grant; null if it grants rows.
+ * The compiled group rules of a grant; null if it grants rows.
  *
  * INVARIANT: a grant with group rules never becomes one that grants rows; faults reject the whole policy.
  */

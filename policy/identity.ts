@@ -2,34 +2,34 @@ import { InternalError } from 'osl-compiler/errors';
 
 let make: (claims: IdentityClaims) => Identity;
 
-/** Claims about a caller (contract, Authentication). They prove nothing; an `Identity` does. */
+/** Claims about a caller (contract, Authentication). They prove nothing by themselves; an `Identity` does. */
 export interface IdentityClaims {
   readonly tenant: string;
-  /** The last element of `chain`. */
+  /** The caller: the last element of `chain`. */
   readonly subject: string;
   /** Delegation chain, root to leaf: 1–16 distinct names. */
   readonly chain: readonly string[];
-  /** Claimed admin roles; effective only below every subject's admin ceiling. */
+  /** The claimed admin roles, effective only within every subject's admin ceiling. */
   readonly roles: readonly string[];
-  /** Claimed data roles; effective only below every subject's ceiling. */
+  /** The claimed data roles, effective only within every subject's ceiling. */
   readonly aclRoles: readonly string[];
-  /** Seconds since the epoch. */
+  /** Time of issue, seconds since the epoch. */
   readonly issuedAt: number;
-  /** Seconds since the epoch; valid until this plus the clock skew. */
+  /** Expiry, seconds since the epoch; accepted until this time plus the clock skew. */
   readonly expiresAt: number;
-  /** Tolerated skew of the issuer's clock; default 30. */
+  /** The tolerated skew of the issuer's clock in seconds; default 30. */
   readonly skewSeconds?: number;
-  /** Results of the exchange for each subject of `chain`; absent for other tokens. */
+  /** The results of the exchange for each subject of `chain`; absent for other tokens. */
   readonly members?: readonly ExchangedMember[];
   /** The `jti` claim. */
   readonly tokenId: string;
-  /** Tokens from which an exchange made it. */
+  /** The tokens from which an exchange made this one. */
   readonly sources?: readonly ParentToken[];
-  /** Other claims, for conditions of grants; absent if there are none. */
+  /** Other claims, for grant conditions; absent if there are none. */
   readonly claims?: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Caller whose token, password or certificate was verified. Frozen. */
+/** A caller whose token, password or certificate was verified. Frozen. */
 export class Identity implements IdentityClaims {
   declare readonly tenant: string;
   declare readonly subject: string;
@@ -43,7 +43,7 @@ export class Identity implements IdentityClaims {
   declare readonly tokenId: string;
   declare readonly sources?: readonly ParentToken[];
   declare readonly claims?: ReadonlyMap<string, readonly string[]>;
-  /** Prevents structurally equal objects and altered copies from counting as an identity. */
+  /** Keeps structurally equal objects and altered copies from being accepted as an identity. */
   readonly #verified = true;
 
   private constructor(claims: IdentityClaims, key: symbol) {
@@ -65,7 +65,7 @@ export class Identity implements IdentityClaims {
 const KEY = Symbol('identity');
 
 /**
- * Identity of a caller who proved `claims`. Other rooms do not see this function.
+ * The identity of a caller who proved `claims`. Not visible to other workspaces.
  *
  * @internal
  */
@@ -73,16 +73,16 @@ export function mintIdentity(claims: IdentityClaims): Identity {
   return make(claims);
 }
 
-/** Fields of a source token that are needed for revocation. */
+/** The fields of a source token that are needed for revocation. */
 export type ParentToken = Pick<IdentityClaims, 'chain' | 'tokenId' | 'issuedAt' | 'skewSeconds'>;
 
-/** Result of an exchange for one subject, as stored in the token. */
+/** The result of an exchange for one subject, as stored in the token. */
 export interface ExchangedMember {
-  /** Id of the rule that mapped the claims; null if the subject brought an actor token. */
+  /** The id of the rule that mapped the claims; null if the subject presented an actor token. */
   readonly rule: string | null;
-  /** Data roles of the subject; it has no others in this chain. */
+  /** The subject's data roles; it has no others in this chain. */
   readonly roles: readonly string[];
   readonly attributes: ReadonlyMap<string, readonly string[]>;
-  /** Ids of the source tokens; absent if unknown. */
+  /** The ids of the source tokens; absent if unknown. */
   readonly from?: readonly string[];
 }

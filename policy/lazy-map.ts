@@ -1,6 +1,6 @@
 /**
- * Read-only map with known keys whose values are computed on first access. A caller may have ten thousand relations;
- * a query uses three.
+ * A read-only map with known keys whose values are computed on first access. A caller may have ten thousand relations,
+ * while a query typically uses three.
  */
 export class LazyMap<K, V> implements ReadonlyMap<K, V> {
   readonly #keys: ReadonlySet<K>;

@@ -56,7 +56,7 @@ export class NameResolver {
     return new Set(names);
   }
 
-  /** Metrics of `relation` among `names`. */
+  /** The metrics of `relation` among `names`. */
   metrics(names: readonly string[], relation: RelationNames, path: DocumentPath): readonly Metric[] {
     const own = [...this.#metrics.values()].filter((m) => m.entity === relation.relation.name);
     return names.flatMap((name, i) => {
@@ -68,7 +68,7 @@ export class NameResolver {
     });
   }
 
-  /** Roles of a ceiling, at most as many as a token can claim, because it claims all of them by default. */
+  /** The roles of a ceiling: at most as many as a token can claim, because it claims all of them by default. */
   ceiling(names: readonly string[], path: DocumentPath): ReadonlySet<string> {
     const roles = this.roles(names, path);
     if (roles.size > MAX_ROLES)
@@ -86,7 +86,7 @@ export class NameResolver {
     return new Set(names);
   }
 
-  /** A mask for an unused label is reported as a typo if a similar label is in use and has no mask. */
+  /** A mask for an unused label is reported as a typo if a label in use has a similar name and no mask. */
   maskedLabels(masks: ReadonlyMap<string, MaskKind>, path: DocumentPath): void {
     const occurring = new Set([...this.#relations.values()].flatMap((r) => [...r.labels]));
     const unmasked = [...occurring].filter((l) => !masks.has(l));

@@ -1,7 +1,7 @@
 import { bindPredicate, type Expr, QueryError, type Relation } from 'osl-compiler';
 import type { DocumentPath, ProblemList } from './problems.js';
 
-/** Binds `rows` predicates, each text once for all relations with the same columns. */
+/** Binds `rows` predicates; each text is bound once for all relations with the same columns. */
 export class PredicateBinder {
   readonly #problems: ProblemList;
   readonly #bound = new Map<Relation, Map<string, Expr | QueryError>>();
@@ -34,7 +34,7 @@ export class PredicateBinder {
   }
 
   #bind(text: string, relation: Relation): Expr | QueryError {
-    // A qualified name depends on the relation's own name, so it is not shared.
+    // A qualified name depends on the name of the relation, so the predicate is not shared.
     const alike = text.includes('.') ? null : this.#like(relation);
     const known = alike?.get(text);
     if (known !== undefined) return known;

@@ -1,17 +1,17 @@
-/** Keys and indices from the root of the policy document to the faulty value. */
+/** The keys and indices from the root of the policy document to the faulty value. */
 export type DocumentPath = readonly (string | number)[];
 
 export interface PolicyProblem {
   readonly path: DocumentPath;
-  /** Stable; see `PROBLEM_CODES`. */
+  /** A stable code; see `PROBLEM_CODES`. */
   readonly code: string;
   readonly message: string;
   readonly hint: string | null;
-  /** Offset of the fault in a predicate's text, UTF-16 units; null if the whole value is at fault. */
+  /** Offset of the fault in a predicate's text, in UTF-16 code units; null if the whole value is at fault. */
   readonly offset: number | null;
 }
 
-/** Codes of problems beyond the schema. Retired codes are never reused. */
+/** The codes of problems that the schema cannot detect. Retired codes are never reused. */
 const PROBLEM_CODES = Object.freeze({
   unknownRole: 'P0101',
   unknownRelation: 'P0102',
@@ -54,7 +54,7 @@ export interface Fault {
   readonly offset?: number | null;
 }
 
-/** Collects problems to throw them together. */
+/** Collects problems so that they can be thrown together. */
 export class ProblemList {
   readonly #problems: PolicyProblem[] = [];
 
@@ -70,7 +70,7 @@ export class ProblemList {
     );
   }
 
-  /** Suggestions are made for the first problems only: each costs a pass over all names. */
+  /** Suggestions are made only for the first few problems, since each takes a pass over all names. */
   get few(): boolean {
     return this.#problems.length < 100;
   }

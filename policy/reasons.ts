@@ -7,19 +7,19 @@ import { type Identity, type IdentityClaims, mintIdentity } from './identity.js'
 import type { PolicySnapshot } from './snapshot.js';
 import { subjectsOf } from './subjects.js';
 
-/** Claimed role and its effect. */
+/** A claimed role and its effect. */
 interface RoleReason {
   readonly role: string;
   readonly counts: boolean;
-  /** True if the policy declares it. */
+  /** True if the policy declares the role. */
   readonly declared: boolean;
-  /** Subjects of the chain without it in their ceiling. */
+  /** The subjects of the chain that do not have the role in their ceiling. */
   readonly beyond: readonly string[];
 }
 
-/** A grant on one relation, of a claimed role, and its effect. */
+/** A claimed role's grant on one relation, and its effect. */
 export interface GrantReason {
-  /** Path in the policy file: `roles.sales.grants[0]`. */
+  /** The path in the policy file: `roles.sales.grants[0]`. */
   readonly rule: string;
   /** Opaque id, also shown in explained plans. */
   readonly id: string;
@@ -28,25 +28,25 @@ export interface GrantReason {
   readonly rows: string | null;
   readonly unmask: readonly string[];
   readonly min_group_size: number | null;
-  /** Conditions from the policy file: `starts`, `ends`, `when`, `for`, `break_glass`; null if unconditional. */
+  /** The conditions from the policy file: `starts`, `ends`, `when`, `for`, `break_glass`; null if unconditional. */
   readonly conditions: Readonly<Record<string, unknown>> | null;
-  /** True if currently effective. */
+  /** True if the grant is currently effective. */
   readonly counts: boolean;
-  /** Attributes required by its filter that a subject lacks; it then grants no row. */
+  /** Attributes that its filter requires but a subject lacks, so that it grants no rows. */
   readonly lacking: readonly { readonly subject: string; readonly attribute: string }[];
 }
 
-/** A deny rule on one relation, of a claimed role. */
+/** A claimed role's deny rule on one relation. */
 interface DenyReason {
   readonly rule: string;
   readonly role: string;
-  /** Null: the whole relation. */
+  /** The denied columns; null: the whole relation. */
   readonly columns: readonly string[] | null;
-  /** Subjects with the role in their ceiling; one is enough for the rule to count. */
+  /** The subjects with the role in their ceiling; one is enough for the rule to apply. */
   readonly held_by: readonly string[];
 }
 
-/** Parts of a policy that concern one caller and one relation. */
+/** The parts of a policy that concern one caller and one relation. */
 export interface Reasons {
   readonly roles: readonly RoleReason[];
   readonly grants: readonly GrantReason[];
@@ -54,8 +54,8 @@ export interface Reasons {
 }
 
 /**
- * Rules that decide how the caller sees `relation`, including ineffective ones. Reveals the policy, so only for those
- * who may know it.
+ * The rules that decide how the caller sees `relation`, including ineffective ones. They reveal the policy, so they
+ * are only for those who may know it.
  */
 export function reasonsFor(
   relation: string,
@@ -123,20 +123,20 @@ function written(
   };
 }
 
-/** Unauthenticated caller for explaining or testing a policy. */
+/** An unauthenticated caller, for explaining or testing a policy. */
 export interface HypotheticalCaller {
-  /** Root first; the last one is the caller. */
+  /** The delegation chain, root first; the last subject is the caller. */
   readonly chain: readonly string[];
-  /** Claimed data roles; null: the whole ceiling of the last subject. */
+  /** The claimed data roles; null: the whole ceiling of the last subject. */
   readonly roles: readonly string[] | null;
-  /** Other claims of the token. */
+  /** The other claims of the token. */
   readonly claims?: Readonly<Record<string, readonly string[]>>;
 }
 
 /** seconds */
 const LIFETIME = 300;
 
-/** Claims of a hypothetical token. For checking a policy, never for requests. */
+/** The claims of a hypothetical token. For checking a policy, never for requests. */
 export function hypotheticalClaims(
   { chain, roles, claims }: HypotheticalCaller,
   snapshot: PolicySnapshot,
@@ -156,7 +156,7 @@ export function hypotheticalClaims(
   });
 }
 
-/** Identity without proof for `osl policy test`, which queries databases made for the test. */
+/** An identity without proof for `osl policy test`, which queries databases made for the test. */
 export function testIdentity(supposed: HypotheticalCaller, snapshot: PolicySnapshot): Identity {
   return mintIdentity(hypotheticalClaims(supposed, snapshot));
 }

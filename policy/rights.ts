@@ -11,36 +11,36 @@ import { attributesOf } from './attributes.js';
 import { joinDenied } from './role.js';
 import type { DeniedColumns, PolicyGrant, PolicySnapshot, RolePolicy } from './snapshot.js';
 
-/** Determines which rows and cells a caller sees, except for attribute values. */
+/** What determines which rows and cells a caller sees, apart from attribute values. */
 export interface Rights {
-  /** Roles with effective grants, sorted. */
+  /** The roles with effective grants, sorted. */
   readonly roles: readonly string[];
-  /** Roles with effective deny rules, sorted. */
+  /** The roles with effective deny rules, sorted. */
   readonly denying: readonly string[];
-  /** One per subject of the chain, root first. */
+  /** One pattern per subject of the chain, root first. */
   readonly patterns: readonly AttributePattern[];
-  /** Keys of the grant conditions that hold, sorted; null: all count, for checks of a policy only. */
+  /** The keys of the grant conditions that hold, sorted; null: all are assumed to hold, only for policy checks. */
   readonly open: readonly string[] | null;
 }
 
-/** Effective grants of `role` on a relation: unconditional ones, and those whose conditions hold. */
+/** The effective grants of `role` on a relation: unconditional ones, and those whose conditions hold. */
 function countingGrants(role: RolePolicy, name: string, { open }: Rights): readonly PolicyGrant[] {
   const grants = role.grants.get(name) ?? [];
   if (role.conditions.size === 0 || open === null) return grants;
   return grants.filter(({ conditions }) => conditions === null || open.includes(conditions.key));
 }
 
-/** Relations with an effective grant of `role`. */
+/** The relations with an effective grant of `role`. */
 function countingRelations(role: RolePolicy, rights: Rights): readonly string[] {
   const names = [...role.grants.keys()];
   if (role.conditions.size === 0) return names;
   return names.filter((name) => countingGrants(role, name, rights).length > 0);
 }
 
-/** Names of granted relations. A relation in neither set does not exist for the caller. */
+/** The names of granted relations. A relation in neither set does not exist for the caller. */
 export interface NamedRelations {
   readonly seen: ReadonlySet<string>;
-  /** Relations denied entirely, and the facets of such entities. */
+  /** The relations that are denied entirely, and the facets of such entities. */
   readonly denied: ReadonlySet<string>;
 }
 
@@ -84,11 +84,11 @@ export function relationAccess(
   });
 }
 
-/** Row filter of a relation that is denied entirely, in case anything reads it. */
+/** The row filter for a relation that is denied entirely, in case anything reads it. */
 const FALSE: Expr = Object.freeze({ kind: 'boolean', value: false, type: 'bool' });
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** Denied columns of a relation; `all` if the rules name every column. */
+/** The denied columns of a relation; `all` if the rules name every column. */
 function deniedOf(name: string, rights: Rights, snapshot: PolicySnapshot, catalog: Catalog): DeniedColumns {
   let denied: DeniedColumns = NOTHING;
   for (const role of rights.denying) {

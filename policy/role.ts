@@ -13,10 +13,10 @@ export interface RoleContext {
   readonly catalog: Catalog;
   readonly predicates: PredicateBinder;
   readonly problems: ProblemList;
-  /** Column by which entities are counted, by relation. */
+  /** The column by which entities are counted, by relation. */
   readonly units: ReadonlyMap<string, string>;
   readonly purposes: ReadonlySet<string>;
-  /** Secret that prevents tracing grant ids back to role names. */
+  /** A secret that keeps grant ids from being traced back to role names. */
   readonly idKey: string;
 }
 
@@ -48,7 +48,7 @@ export function* compileRoleInSteps(
   });
 }
 
-/** Reports facets of which the role may read no version. */
+/** Reports facets that have no version the role may read. */
 function requireVersions(
   role: string,
   grants: ReadonlyMap<string, readonly PolicyGrant[]>,

@@ -6,12 +6,12 @@ import type { DocumentPath, ProblemList } from './problems.js';
 import { checkTime, readClaims } from './tokens/claims.js';
 import { DEFAULT_ISSUER, isName, MAX_LIFETIME_SECONDS, TOKEN_VERSION } from './tokens/token-fault.js';
 
-/** Password login of the Postgres port. It acts for one subject, below that subject's ceiling. */
+/** A password login for the Postgres port. It acts for one subject, within that subject's ceiling. */
 export interface ServiceAccount {
   readonly login: string;
   readonly subject: string;
   readonly aclRoles: readonly string[];
-  /** SCRAM verifier from the policy. */
+  /** The SCRAM verifier from the policy. */
   readonly scram: string;
 }
 
@@ -37,8 +37,8 @@ export function compileServiceAccount(
 }
 
 /**
- * Identity after password or certificate authentication: claims of an actor token for `subject`, valid for 300 s from
- * `now` (ms since the epoch), which pass the same checks as a token's.
+ * The identity after password or certificate authentication: claims of an actor token for `subject`, valid for 300 s
+ * from `now` (ms since the epoch), which pass the same checks as those of a token.
  *
  * @throws QueryError E3001
  */

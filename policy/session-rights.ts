@@ -5,22 +5,22 @@ import type { IdentityClaims } from './identity.js';
 import type { PolicySnapshot } from './snapshot.js';
 import { subjectsOf } from './subjects.js';
 
-/** Attribute values of one subject; true if `any`. */
+/** The attribute values of one subject; true if `any`. */
 type RightsValue = true | readonly string[];
 
-/** Rights of one caller for row security in the database; independent of the compiler. */
+/** The rights of one caller for row security in the database; independent of the compiler. */
 export interface SessionRights {
-  /** Roles with effective grants. */
+  /** The roles with effective grants. */
   readonly roles: readonly string[];
-  /** Roles with effective deny rules. */
+  /** The roles with effective deny rules. */
   readonly denying: readonly string[];
-  /** Attributes of each subject of the chain, root first; absent ones are missing. */
+  /** The attributes of each subject of the chain, root first; absent ones are missing. */
   readonly chain: readonly ReadonlyMap<string, RightsValue>[];
 }
 
 /**
- * Rights of `identity` while the conditions `open` hold, with the attributes that filters use. A conditional grant
- * counts under its own role name (`roleIn`).
+ * The rights of `identity` while the conditions `open` hold, with the attributes that filters use. A conditional grant
+ * is listed under a separate role name (`roleIn`).
  */
 export function sessionRights(
   identity: IdentityClaims,
@@ -45,7 +45,7 @@ export function sessionRights(
   return Object.freeze({ roles, denying, chain });
 }
 
-/** Role name for the grants with conditions of this key; no declared role has such a name. */
+/** The role name for grants whose conditions have this key; no declared role has such a name. */
 export function roleIn(role: string, key: string | null): string {
   if (key === null) return role;
   const digest = createHash('sha256').update(key).digest('hex').slice(0, 16);

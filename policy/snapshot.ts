@@ -8,26 +8,26 @@ import type { QuotaRule } from './limits/quotas.js';
 import type { ServiceAccount } from './service-account.js';
 import type { CertificateRule } from './tokens/certificate.js';
 
-/** Compiled policy: all names resolved, all predicates bound. Frozen; used as a whole or not at all. */
+/** A compiled policy: all names are resolved and all predicates bound. Frozen; used as a whole or not at all. */
 export interface PolicySnapshot {
-  /** Hash of the document's content, independent of the order of keys. */
+  /** A hash of the document's content, independent of the order of keys. */
   readonly version: string;
-  /** Version of the catalog it was compiled against, the only one it may be used with. */
+  /** The version of the catalog it was compiled against, the only one it may be used with. */
   readonly catalogVersion: string;
   readonly tenant: string;
   readonly subjects: ReadonlyMap<string, SubjectPolicy>;
   readonly roles: ReadonlyMap<string, RolePolicy>;
-  /** By relation: mask of every label that occurs in it; default `deny`. */
+  /** By relation: the mask for every label used in it; default `deny`. */
   readonly masks: ReadonlyMap<string, ReadonlyMap<string, MaskKind>>;
-  /** Relations whose results are totally ordered. */
+  /** The relations whose results have a total order. */
   readonly ordered: ReadonlySet<string>;
   readonly limits: RateLimits;
   readonly quotas: readonly QuotaRule[];
   readonly serviceAccounts: ReadonlyMap<string, ServiceAccount>;
-  /** By rule name. */
+  /** Certificate rules by name. */
   readonly certificates: ReadonlyMap<string, CertificateRule>;
   readonly exchange: ExchangeRules;
-  /** Source document, for checking a proposed manifest against it. */
+  /** The source document, for checking a proposed manifest against it. */
   readonly document: PolicyDocument;
 }
 
@@ -36,26 +36,26 @@ export interface SubjectPolicy {
   readonly adminCeiling: ReadonlySet<string>;
   readonly purposes: ReadonlySet<string>;
   readonly attributes: ReadonlyMap<string, AttributeValue>;
-  /** Roles whose deny rules always count, whatever a token claims; default none. */
+  /** Roles whose deny rules always apply, whatever a token claims; default none. */
   readonly imposed?: ReadonlySet<string>;
-  /** Pattern of `attributes` for `forChain`. */
+  /** The pattern of `attributes` for `forChain`. */
   readonly pattern: AttributePattern;
 }
 
 export interface RolePolicy {
-  /** By relation; filters are not yet bound to a chain. */
+  /** Grants by relation; their filters are not yet bound to a chain. */
   readonly grants: ReadonlyMap<string, readonly PolicyGrant[]>;
-  /** Conditions of its grants, by key. */
+  /** The conditions of its grants, by key. */
   readonly conditions: ReadonlyMap<string, Conditions>;
-  /** By relation: denied columns, or `all`. */
+  /** By relation: the denied columns, or `all`. */
   readonly denied: ReadonlyMap<string, DeniedColumns>;
-  /** Highest estimated cost of one query of a member; null: unlimited. */
+  /** The highest estimated cost of one query by a member; null: unlimited. */
   readonly maxCost: number | null;
 }
 
-/** Grant with its conditions; the compiler only gets grants whose conditions hold. */
+/** A grant with its conditions; the compiler only gets grants whose conditions hold. */
 export interface PolicyGrant extends RelationGrant {
-  /** Null: unconditional. */
+  /** The conditions; null if unconditional. */
   readonly conditions: Conditions | null;
 }
 

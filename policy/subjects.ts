@@ -10,7 +10,7 @@ const NOBODY: SubjectPolicy = Object.freeze({
   pattern: new Map<string, never>(),
 });
 
-/** Policy of each subject of the chain, root first. */
+/** The policy of each subject of the chain, root first. */
 export function subjectsOf(identity: IdentityClaims, snapshot: PolicySnapshot): readonly SubjectPolicy[] {
   return identity.chain.map((name, i) => {
     const listed = snapshot.subjects.get(name);
@@ -22,8 +22,8 @@ export function subjectsOf(identity: IdentityClaims, snapshot: PolicySnapshot): 
 type Attributes = SubjectPolicy['attributes'];
 
 /**
- * Current policy of a subject of an exchanged token: that of the rule that mapped it, if unchanged since, restricted
- * by the token, and by the policy's entry for the subject, if any.
+ * The current policy of a subject of an exchanged token: that of the rule that mapped it, if unchanged since,
+ * restricted by the token and, if the policy lists the subject, by that entry.
  */
 function exchangedSubject(
   { rule, roles, attributes }: ExchangedMember,
@@ -47,7 +47,7 @@ function narrow(listed: SubjectPolicy, roles: readonly string[]): SubjectPolicy 
   return Object.freeze({ ...listed, ceiling: intersection(listed.ceiling, roles) });
 }
 
-/** Intersection of both. Deny rules of the listed subject apply whatever the token claims. */
+/** The intersection of both. Deny rules of the listed subject apply whatever the token claims. */
 function intersect(own: SubjectPolicy, listed: SubjectPolicy, snapshot: PolicySnapshot): SubjectPolicy {
   const denies = (role: string): boolean => (snapshot.roles.get(role)?.denied.size ?? 0) > 0;
   return subject({

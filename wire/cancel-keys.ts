@@ -4,23 +4,23 @@ const LONGEST_KEY = 32;
 const NOBODY = randomBytes(LONGEST_KEY);
 
 export interface CancelKey {
-  /** Random as well: together with the 4-byte key of protocol 3.0 it is one of 2⁶³. */
+  /** Also random: together with the 4-byte key of protocol 3.0, it is one of 2⁶³ values. */
   readonly processId: number;
   readonly key: Buffer;
 }
 
 /** Routes cancel requests between servers that share a port. */
 export interface CancelDirectory {
-  /** Number of this server, 1 to 64, encoded in the process ids of its sessions. */
+  /** The number of this server, 1 to 64, encoded in the process ids of its sessions. */
   readonly server: number;
-  /** Forwards a request to that server. False if the key is wrong or the server does not exist. */
+  /** Forwards a request to that server. Returns false if the key is wrong or the server does not exist. */
   cancel(server: number, processId: number, key: Buffer): Promise<boolean>;
 }
 
-/** Random bits of a process id if its upper seven bits contain the server number. */
+/** Number of random bits in a process id whose upper seven bits contain the server number. */
 const RANDOM_BITS = 24;
 
-/** Cancel keys of sessions. Keys are compared in constant time. */
+/** The cancel keys of sessions. Keys are compared in constant time. */
 export class CancelKeys {
   readonly #directory: CancelDirectory | null;
   readonly #targets = new Map<number, { key: Buffer; padded: Buffer; cancel: () => void }>();
@@ -29,7 +29,7 @@ export class CancelKeys {
     this.#directory = directory;
   }
 
-  /** @param length key length in bytes: 4 for protocol 3.0, 32 for 3.2 */
+  /** @param length the key length in bytes: 4 for protocol 3.0, 32 for 3.2 */
   issue(length: 4 | 32, cancel: () => void): CancelKey {
     let processId: number;
     do processId = this.#number();
@@ -43,7 +43,7 @@ export class CancelKeys {
     this.#targets.delete(processId);
   }
 
-  /** Cancels a session of any server. False if the key is wrong. */
+  /** Cancels a session of any server. Returns false if the key is wrong. */
   cancel(processId: number, key: Buffer): boolean | Promise<boolean> {
     const directory = this.#directory;
     const server = processId >> RANDOM_BITS;

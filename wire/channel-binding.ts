@@ -5,7 +5,7 @@ import type { ScramVerifier } from './handler.js';
 const FORM = /^SCRAM-SHA-256\$(\d{1,7}):([A-Za-z0-9+/]+=*)\$([A-Za-z0-9+/]{43}=):([A-Za-z0-9+/]{43}=)$/;
 const LEAST_ITERATIONS = 4_096;
 
-/** Parses a verifier in the form of Postgres: `SCRAM-SHA-256$<iterations>:<salt>$<stored key>:<server key>`. */
+/** Parses a verifier in the format of Postgres: `SCRAM-SHA-256$<iterations>:<salt>$<stored key>:<server key>`. */
 export function readScramVerifier(text: string): ScramVerifier | null {
   const [, iterations = '', salt = '', storedKey = '', serverKey = ''] = FORM.exec(text) ?? [];
   if (Number(iterations) < LEAST_ITERATIONS) return null;
@@ -18,7 +18,7 @@ export async function makeScramVerifier(password: string, iterations = LEAST_ITE
   return `SCRAM-SHA-256$${data.iterations}:${data.salt}$${data.storedKey}:${data.serverKey}`;
 }
 
-/** Digest by OID of the signature algorithm. MD5 and SHA-1 count as SHA-256. */
+/** The digest for each signature algorithm OID. MD5 and SHA-1 are replaced by SHA-256. */
 const DIGESTS: ReadonlyMap<string, string> = new Map([
   ['1.2.840.113549.1.1.4', 'sha256'],
   ['1.2.840.113549.1.1.5', 'sha256'],
@@ -34,8 +34,8 @@ const DIGESTS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Channel binding `tls-server-end-point` (RFC 5929, 4.1): hash of the server certificate by the digest of its
- * signature. Null if the signature has no single digest (Ed25519, RSA-PSS); clients cannot bind to it then.
+ * Channel binding `tls-server-end-point` (RFC 5929, 4.1): the hash of the server certificate, using the digest of its
+ * signature. Null if the signature has no single digest (Ed25519, RSA-PSS); clients cannot use channel binding then.
  */
 export function serverEndPoint(certificate: X509Certificate): Buffer | null {
   const digest = DIGESTS.get(signatureAlgorithm(certificate.raw) ?? '');
@@ -44,7 +44,7 @@ export function serverEndPoint(certificate: X509Certificate): Buffer | null {
 
 interface Element {
   readonly tag: number;
-  /** Range of its contents. */
+  /** The range of its contents. */
   readonly start: number;
   readonly end: number;
 }
@@ -61,7 +61,7 @@ function signatureAlgorithm(der: Buffer): string | null {
   return name?.tag === OBJECT_IDENTIFIER ? oidOf(der.subarray(name.start, name.end)) : null;
 }
 
-/** DER element at `at`; null if incomplete. */
+/** The DER element at `at`; null if it is incomplete. */
 function elementAt(der: Buffer, at: number): Element | null {
   const tag = der[at];
   const first = der[at + 1];

@@ -35,7 +35,7 @@ export interface ConnectionHost {
   readonly tls: TlsHandshake | null;
 }
 
-/** One connection: handshake, authentication, session. */
+/** One connection, from handshake and authentication to the session. */
 export class Connection implements HandshakeConnection {
   readonly input = new SocketReader(() => this.#session?.cancel());
   readonly output: SocketWriter;
@@ -43,12 +43,12 @@ export class Connection implements HandshakeConnection {
   readonly #host: ConnectionHost;
   #socket: Socket;
   #encrypted = false;
-  /** Client certificate verified by an authority. */
+  /** The client certificate, verified by a certificate authority. */
   #certificate: X509Certificate | null = null;
   #session: WireSession | null = null;
   #processId = 0;
   #user: string | null = null;
-  /** Kind of refusal to record if the connection fails now. */
+  /** The kind of refusal to record if the connection fails now. */
   #phase: RefusedEvent['kind'] = 'startup';
   /** True until a complete packet has arrived; before that, refusals are not explained to the client. */
   #awaitsPacket = true;
@@ -233,11 +233,11 @@ export class Connection implements HandshakeConnection {
     } catch (cause) {
       this.#host.settings.onInternalError(cause);
     }
-    // A disconnected client gets no refusal that would be recorded.
+    // For a disconnected client, no refusal is sent or recorded.
     if (this.output.closed) this.#record('password', null, 'wrong password of a client that has gone');
   }
 
-  /** Adds channel binding to the SCRAM exchange, which does not support it. FATAL 08P01, 28000. */
+  /** Adds channel binding to the SCRAM exchange, which does not support it by itself. FATAL 08P01, 28000. */
   #scram(ask: ScramSteps['ask']): Pick<ScramSteps, 'ask' | 'answer'> {
     const endPoint = this.#endPoint();
     let offered = false;
@@ -262,13 +262,13 @@ export class Connection implements HandshakeConnection {
     };
   }
 
-  /** Channel binding data of the server certificate in use. */
+  /** The channel binding data of the server certificate in use. */
   #endPoint(): Buffer | null {
     const shown = this.#socket instanceof TLSSocket ? this.#socket.getX509Certificate() : undefined;
     return shown === undefined ? null : serverEndPoint(shown);
   }
 
-  /** Next password message. FATAL 08P01, 22021, 28P01. */
+  /** The next password message. FATAL 08P01, 22021, 28P01. */
   async #passwordMessage(): Promise<Uint8Array<ArrayBuffer> | null> {
     const body = await this.#passwordBody();
     if (body === null) return null;
@@ -276,7 +276,7 @@ export class Connection implements HandshakeConnection {
     return encodePassword(Frontend.password, body);
   }
 
-  /** Body of the next message, which must be a PasswordMessage; null if the client has disconnected. FATAL 08P01. */
+  /** The body of the next message, which must be a PasswordMessage; null if the client disconnected. FATAL 08P01. */
   async #passwordBody(): Promise<Buffer | null> {
     for (;;) {
       if (this.input.ended) return null;

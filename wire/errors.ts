@@ -1,11 +1,11 @@
-/** Optional error fields; only those set are sent. */
+/** Optional error fields; only those that are set are sent. */
 export interface WireErrorFields {
   readonly detail?: string | undefined;
   readonly hint?: string | undefined;
-  /** 1-based offset in the statement's own text, Unicode code points. */
+  /** 1-based offset in the statement's own text, in Unicode code points. */
   readonly position?: number | undefined;
   /**
-   * Name of the Postgres function that raises this error; some clients use it to distinguish errors with the same
+   * The name of the Postgres function that raises this error; some clients use it to distinguish errors with the same
    * SQLSTATE.
    */
   readonly routine?: string | undefined;
@@ -14,7 +14,7 @@ export interface WireErrorFields {
 export type Severity = 'ERROR' | 'FATAL';
 
 /**
- * Error whose fields are all safe to show to the client. `ERROR` fails the statement, `FATAL` ends the connection.
+ * An error whose fields are all safe to show to the client. `ERROR` fails the statement, `FATAL` ends the connection.
  * Any other exception becomes `XX000 internal error` without its cause.
  */
 export class WireError extends Error {
@@ -25,7 +25,7 @@ export class WireError extends Error {
   readonly hint: string | undefined;
   readonly position: number | undefined;
   readonly routine: string | undefined;
-  /** Original error if this is a copy with another severity or position; else itself. */
+  /** The original error if this is a copy with another severity or position; otherwise itself. */
   readonly origin: WireError;
 
   constructor(
@@ -51,14 +51,14 @@ export class WireError extends Error {
       : new WireError(severity, this.sqlstate, this.message, this, this.origin);
   }
 
-  /** Copy without position, for a text that the client did not send. */
+  /** A copy without position, for a text that the client did not send. */
   unplaced(): WireError {
     if (this.position === undefined) return this;
     const fields = { ...fieldsOf(this), position: undefined };
     return new WireError(this.severity, this.sqlstate, this.message, fields, this.origin);
   }
 
-  /** Copy with the position moved by `characters`, for a statement inside a longer text. */
+  /** A copy with the position shifted by `characters`, for a statement inside a longer text. */
   shifted(characters: number): WireError {
     if (this.position === undefined || characters === 0) return this;
     const position = this.position + characters;
@@ -85,19 +85,19 @@ export function fatal(sqlstate: string, message: string, fields?: WireErrorField
   return new WireError('FATAL', sqlstate, message, fields);
 }
 
-/** 28P01 for a wrong password and for one refused after too many guesses; clients cannot distinguish them. */
+/** 28P01 for a wrong password, and for one refused after too many guesses; clients cannot tell them apart. */
 export function wrongPassword(user: string): WireError {
   return fatal('28P01', `password authentication failed for user "${user}"`, {
     hint: 'After several wrong passwords the right one is refused too, for some minutes.',
   });
 }
 
-/** 08P01: valid framing, invalid content. */
+/** 08P01: the framing is valid but the content is not. */
 export function protocolViolation(message: string): WireError {
   return error('08P01', message);
 }
 
-/** Error shown for a bug, without details. */
+/** The error shown for a bug, without details. */
 export function internalError(severity: Severity): WireError {
   return new WireError(severity, 'XX000', 'internal error');
 }

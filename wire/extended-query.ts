@@ -131,7 +131,7 @@ function describeRows(
   else rowDescription(out, columns, formats);
 }
 
-/** Re-executing a finished portal, as in Postgres: a query returns no more rows; a command fails. */
+/** The tag for re-executing a finished portal, as in Postgres: a query returns no more rows, a command fails. */
 function tagOfFinished(open: OpenPortal, tag: string, name: string): string {
   if (open.statement?.columns === null) throw cannotRun(name);
   return tag.replace(/^(SELECT|FETCH) \d+$/, '$1 0');

@@ -22,11 +22,11 @@ export interface FastSession {
   readonly output: SocketWriter;
   readonly statements: NamedStatements;
   prepare(text: string, parameterTypes: readonly number[]): Awaitable<WireStatement | null>;
-  /** Called when a series has been answered, except for ReadyForQuery. `failure`: error that ended it, or null. */
+  /** Called when a series has been answered, except for ReadyForQuery. `failure` is its error, or null. */
   onAnswered(failure: { readonly cause: unknown } | null): void;
 }
 
-/** Longest message for the fast lane; point queries are short. */
+/** Maximum message length for the fast lane; point queries are short. */
 const MAX_MESSAGE = 8_192;
 const HEADER = 5;
 
@@ -183,7 +183,7 @@ export class FastSeries implements FastAnswer {
     return true;
   }
 
-  /** Malformed messages are left to the regular path, which reports them. */
+  /** Leaves malformed messages to the regular path, which reports them. */
   #unlessWrong(take: () => boolean): boolean {
     try {
       return take();
@@ -194,7 +194,7 @@ export class FastSeries implements FastAnswer {
   }
 }
 
-/** End offsets of the messages of a series: Bind, Describe (equal to `bound` if absent), Execute, Sync. */
+/** The end offsets of the messages in a series: Bind, Describe (equal to `bound` if absent), Execute, Sync. */
 interface BoundSeries {
   readonly bound: number;
   readonly described: number;
@@ -202,7 +202,7 @@ interface BoundSeries {
   readonly end: number;
 }
 
-/** Series that begins with the Bind at `start`; null if it has another shape or is incomplete. */
+/** The series that begins with the Bind at `start`; null if it has another shape or is incomplete. */
 function boundSeries(decoder: FrameDecoder, start: number): BoundSeries | null {
   const { bytes } = decoder;
   const bound = messageEnd(decoder, start);
@@ -222,7 +222,7 @@ function isWholeRun(bytes: Buffer, { bound, described, executed }: BoundSeries):
   return isDescribed && TO_THE_END.equals(bytes.subarray(described + HEADER, executed));
 }
 
-/** Text of a Parse of the unnamed statement, and its declared types; null for any other Parse. */
+/** The text and declared types of a Parse of the unnamed statement; null for any other Parse. */
 function parsedOf(
   bytes: Buffer,
   start: number,
@@ -240,7 +240,7 @@ function parsedOf(
 
 const ALL_TEXT: readonly FormatCode[] = Object.freeze([]);
 
-/** End of the message at `start`; −1 if it is incomplete or not for the fast path. */
+/** The end of the message at `start`; −1 if it is incomplete or not for the fast path. */
 function messageEnd({ bytes, end }: FrameDecoder, start: number): number {
   if (end - start < HEADER) return -1;
   const length = bytes.readUInt32BE(start + 1);

@@ -1,21 +1,21 @@
 import { fatal } from './errors.js';
 
-/** Message type and body without header. The body is a view that stays valid. */
+/** Message type and body, without the header. The body is a view that stays valid. */
 export interface MessageFrame {
   readonly type: number;
   readonly body: Buffer;
 }
 
-/** Largest length field of a message type; throws for a type that is not allowed now. */
+/** The largest length field for a message type; throws for a type that is not allowed now. */
 export type LengthLimit = (type: number) => number;
 
 const EMPTY = Buffer.alloc(0);
 const HEADER = 5;
-/** Postgres: MAX_STARTUP_PACKET_LENGTH. */
+/** MAX_STARTUP_PACKET_LENGTH in Postgres. */
 const MAX_STARTUP_PACKET = 10_000;
 
 /**
- * Splits a byte stream into messages. Memory grows with received bytes (by doubling), never with the length in a
+ * Splits a byte stream into messages. Memory grows with the bytes received (by doubling), never with the length in a
  * header. A message within one chunk is not copied.
  */
 export class FrameDecoder {
@@ -27,12 +27,12 @@ export class FrameDecoder {
     return this.#end - this.#start;
   }
 
-  /** Next byte, without taking it; null if none. */
+  /** The next byte, without consuming it; null if there is none. */
   peek(): number | null {
     return this.buffered === 0 ? null : this.#bytes.readUInt8(this.#start);
   }
 
-  /** Buffer with the received bytes from `start` to `end`; valid until the next `push`. */
+  /** The buffer with the received bytes from `start` to `end`; valid until the next `push`. */
   get bytes(): Buffer {
     return this.#bytes;
   }
@@ -65,7 +65,7 @@ export class FrameDecoder {
     return this.#take(this.buffered);
   }
 
-  /** Next untyped packet (before authentication) including its length; null until complete. FATAL 08P01. */
+  /** The next untyped packet (before authentication), including its length; null until it is complete. FATAL 08P01. */
   packet(): Buffer | null {
     if (this.buffered < 4) return null;
     const length = this.#bytes.readUInt32BE(this.#start);
@@ -77,20 +77,20 @@ export class FrameDecoder {
     return this.packet()?.subarray(4) ?? null;
   }
 
-  /** Next typed message including its header; null until complete. FATAL 08P01 as soon as a header is invalid. */
+  /** The next typed message including its header; null until complete. FATAL 08P01 once a header is invalid. */
   message(limit: LengthLimit): Buffer | null {
     if (this.buffered === 0) return null;
     const type = this.#bytes.readUInt8(this.#start);
     const largest = limit(type);
     if (this.buffered < HEADER) return null;
-    // INVARIANT: unsigned, so that no length wraps and splits one message in two (CVE-2024-27304).
+    // INVARIANT: unsigned, so that no length wraps around and splits one message in two (CVE-2024-27304).
     const length = this.#bytes.readUInt32BE(this.#start + 1);
     if (length < 4 || length > largest) throw fatal('08P01', 'invalid message length');
     if (this.buffered < length + 1) return null;
     return this.#take(length + 1);
   }
 
-  /** Next typed message as type and body; null until complete. FATAL 08P01. */
+  /** The next typed message as type and body; null until it is complete. FATAL 08P01. */
   next(limit: LengthLimit): MessageFrame | null {
     const message = this.message(limit);
     return message === null ? null : { type: message.readUInt8(0), body: message.subarray(HEADER) };

@@ -1,14 +1,14 @@
 import type { X509Certificate } from 'node:crypto';
 import type { WireError } from './errors.js';
 
-/** Value or promise; avoids promises for synchronous results. */
+/** A value or a promise; avoids creating promises for synchronous results. */
 export type Awaitable<T> = T | Promise<T>;
 
-/** Implementation behind the protocol, which makes all decisions. */
+/** The implementation behind the protocol, which makes all decisions. */
 export interface Handler {
   /**
-   * Called first if the client presented a certificate signed by a trusted authority: true if it authenticates `user`
-   * without a password. Throws `WireError` to refuse.
+   * Called first if the client presented a certificate signed by a trusted authority; returns true if it authenticates
+   * `user` without a password. Throws `WireError` to refuse.
    */
   certified?(user: string, certificate: X509Certificate): boolean;
   /**
@@ -19,17 +19,15 @@ export interface Handler {
   /** Called for a wrong SCRAM password, before the client learns of it and even if it has disconnected. */
   noteWrongPassword?(user: string, remoteAddress: string): Awaitable<void>;
   /**
-   * Called once per connection, after the password arrived. Throws `WireError` to refuse (sent as FATAL). If the
-   * client has disconnected when this resolves, the session is closed unused.
+   * Called once per connection, after the password has arrived. Throws `WireError` to refuse (sent as FATAL). If the
+   * client has disconnected by the time this resolves, the session is closed unused.
    */
   authenticate(login: WireLogin, control: SessionControl): Promise<SessionHandler>;
-  /**
-   * A connection failed before the session began; for the audit log. Errors of `authenticate` are not reported again.
-   */
+  /** Called when a connection fails before the session begins, for the audit log, unless `authenticate` threw. */
   recordRefusal(event: RefusedEvent): void;
 }
 
-/** Verifier of a SCRAM-SHA-256 password (RFC 5802). Salt and keys are base64. */
+/** The verifier of a SCRAM-SHA-256 password (RFC 5802). Salt and keys are base64. */
 export interface ScramVerifier {
   readonly iterations: number;
   readonly salt: string;
@@ -39,46 +37,46 @@ export interface ScramVerifier {
 
 export interface WireLogin {
   readonly user: string;
-  /** Startup parameter `database`; default: the user's name, as in Postgres. */
+  /** The startup parameter `database`; default: the user's name, as in Postgres. */
   readonly database: string;
-  /** Null after SCRAM or certificate authentication. */
+  /** The password; null after SCRAM or certificate authentication. */
   readonly password: string | null;
-  /** Certificate that authenticated the client; null after password authentication. */
+  /** The certificate that authenticated the client; null after password authentication. */
   readonly certificate: X509Certificate | null;
   /** Other startup parameters by canonical name (`DateStyle`, `application_name`, …). */
   readonly parameters: ReadonlyMap<string, string>;
   readonly remoteAddress: string;
-  /** True over TLS. False only for loopback connections. */
+  /** True if the connection uses TLS. False only for loopback connections. */
   readonly encrypted: boolean;
 }
 
 export interface RefusedEvent {
   readonly kind: 'startup' | 'tls' | 'password' | 'timeout' | 'capacity' | 'cancel' | 'abandoned';
-  /** SQLSTATE sent to the client; null if it got no error. */
+  /** The SQLSTATE sent to the client; null if no error was sent. */
   readonly sqlstate: string | null;
-  /** One lower-case sentence, without password or key. */
+  /** The reason, as one lower-case sentence without password or key. */
   readonly reason: string;
-  /** Unverified user name; null before the startup packet. */
+  /** The unverified user name; null before the startup packet. */
   readonly user: string | null;
   readonly remoteAddress: string;
 }
 
 /** Operations that the protocol side offers to a session's handler. */
 export interface SessionControl {
-  /** Process id of BackendKeyData; 0 before it is sent. */
+  /** The process id in BackendKeyData; 0 before it is sent. */
   readonly processId: number;
-  /** DEALLOCATE. False if there is no such statement. */
+  /** Implements DEALLOCATE. Returns false if there is no such statement. */
   deallocate(name: string): boolean;
-  /** Statement prepared by Parse or PREPARE; undefined if there is none. */
+  /** The statement prepared by Parse or PREPARE; undefined if there is none. */
   statement(name: string): WireStatement | undefined;
   statements(): readonly PreparedStatement[];
-  /** PREPARE: stores a statement like Parse, with its text. Throws `WireError` 42P05, 53400. */
+  /** Implements PREPARE: stores a statement and its text as Parse does. Throws `WireError` 42P05, 53400. */
   keep(name: string, statement: WireStatement, text: string): void;
-  /** DEALLOCATE ALL, DISCARD ALL. */
+  /** Implements DEALLOCATE ALL and DISCARD ALL. */
   deallocateAll(): void;
-  /** Closes all portals, as COMMIT and ROLLBACK do even if another transaction begins at once. */
+  /** Closes all portals, as COMMIT and ROLLBACK do even if another transaction begins immediately. */
   closePortals(): void;
-  /** Portal opened by Bind; FETCH, MOVE and CLOSE can name it like a cursor. */
+  /** A portal opened by Bind; FETCH, MOVE and CLOSE can name it like a cursor. */
   portal(name: string): NamedPortal | undefined;
   /** Cancels the running statement, as a CancelRequest does. */
   cancel(): void;
@@ -86,7 +84,7 @@ export interface SessionControl {
   end(error: WireError): void;
 }
 
-/** Longest idle time, ms, and the FATAL error that follows it. */
+/** The longest idle time in ms, and the FATAL error that follows it. */
 export interface IdleLimit {
   readonly ms: number;
   readonly reason: WireError;
@@ -95,13 +93,13 @@ export interface IdleLimit {
 /** `I` idle, `T` in a transaction block, `E` in a failed transaction block. */
 export type TransactionStatus = 'I' | 'T' | 'E';
 
-/** State of a session after a series of messages. */
+/** The state of a session after a series of messages. */
 export interface SeriesEnd {
-  /** Transaction status in ReadyForQuery. */
+  /** The transaction status in ReadyForQuery. */
   readonly status: TransactionStatus;
   /** Parameter changes to report before it. */
   readonly changes: readonly (readonly [name: string, value: string])[];
-  /** Idle limit from now on; null: the server's limit. */
+  /** The idle limit from now on; null: the server's limit. */
   readonly idleLimit: IdleLimit | null;
 }
 
@@ -118,16 +116,16 @@ export interface SessionHandler {
    * Throws `WireError`, including 42601 for several statements.
    */
   prepare(text: string, parameterTypes: readonly number[]): Awaitable<WireStatement | null>;
-  /** SQL cursor with this name; clients can describe, run and close it like a portal. */
+  /** The SQL cursor with this name; clients can describe, run and close it like a portal. */
   cursor?(name: string): NamedPortal | undefined;
   /**
-   * Called after an error was reported to the client, including protocol errors and a FATAL error just before
-   * `close`; a transaction block is now failed.
+   * Called after an error was reported to the client, including protocol errors and a FATAL error just before `close`;
+   * a transaction block has failed from then on.
    */
   noteFailure(error: WireError): void;
   /** Called for a valid CancelRequest, or when the client disconnects, while a statement runs. */
   cancel(): void;
-  /** Called before every statement; non-null ends the session with that error as FATAL. */
+  /** Called before every statement; a non-null result ends the session with that error as FATAL. */
   expiry(): WireError | null;
   /** Called exactly once, after every portal is closed. */
   close(): Awaitable<void>;
@@ -139,13 +137,13 @@ export interface SessionHandler {
  * series that it declines take the regular path.
  */
 export interface FastLane {
-  /** Query with the text in bytes [start, end), valid during the call. */
+  /** A Query with the text in bytes [start, end), which are valid during the call. */
   query(bytes: Buffer, start: number, end: number): boolean;
-  /** Bind, complete Execute, and Sync of a prepared statement. */
+  /** A series of Bind, complete Execute and Sync for a prepared statement. */
   execute(statement: WireStatement, bind: Bind): boolean;
   /**
-   * Parse of the text in bytes [start, end), Bind, complete Execute, and Sync. `bindTo` fits the values to the
-   * described statement and throws `WireError` if they do not match.
+   * A series of Parse for the text in bytes [start, end), Bind, complete Execute and Sync. `bindTo` fits the values to
+   * the described statement and throws `WireError` if they do not match.
    */
   parse(
     bytes: Buffer,
@@ -157,9 +155,9 @@ export interface FastLane {
   cancel(): void;
 }
 
-/** Receives the answer to a series: exactly once, and after the call that took the series has returned. */
+/** Receives the answer to a series: exactly once, and after the call that accepted the series has returned. */
 export interface FastAnswer {
-  /** `rows`: complete DataRow messages; `tag`: for CommandComplete. */
+  /** `rows`: complete DataRow messages; `tag`: the tag for CommandComplete. */
   answered(
     columns: readonly ColumnDescription[],
     rows: Uint8Array,
@@ -170,7 +168,7 @@ export interface FastAnswer {
   failed(columns: readonly ColumnDescription[], cause: unknown): void;
 }
 
-/** Streamed answer, ended by one call of `finished` or `failed`. */
+/** A streamed answer, ended by one call of `finished` or `failed`. */
 export interface FastStream extends RowWriter {
   finished(tag: string, notices: readonly WireNotice[]): void;
   failed(cause: unknown): void;
@@ -178,14 +176,14 @@ export interface FastStream extends RowWriter {
 
 export interface SimpleStatement {
   readonly text: string;
-  /** Offset of `text` in the whole query, UTF-16 units; error positions are shifted by it. */
+  /** The offset of `text` in the whole query, in UTF-16 code units; error positions are shifted by it. */
   readonly start: number;
 }
 
 export interface WireStatement {
-  /** OIDs. */
+  /** The parameter type OIDs. */
   readonly parameterTypes: readonly number[];
-  /** Null if the statement returns no rows. */
+  /** The result columns; null if the statement returns no rows. */
   readonly columns: readonly ColumnDescription[] | null;
   /** Set for COPY … TO STDOUT; `columns` is then null, and the portal writes CopyData messages. */
   readonly copy?: CopyFormat | null;
@@ -195,13 +193,13 @@ export interface WireStatement {
 
 export interface StatementSource {
   readonly text: string;
-  /** ms since the epoch. */
+  /** The time of preparation, ms since the epoch. */
   readonly preparedAt: number;
   /** True for PREPARE, false for Parse. */
   readonly fromSql: boolean;
 }
 
-/** Row of `pg_prepared_statements`. */
+/** A row of `pg_prepared_statements`. */
 export interface PreparedStatement extends StatementSource {
   readonly name: string;
   readonly statement: WireStatement;
@@ -211,9 +209,9 @@ export interface PreparedStatement extends StatementSource {
 export interface ColumnDescription {
   readonly name: string;
   readonly typeOid: number;
-  /** Bytes; −1 for variable length. */
+  /** Length in bytes; −1 for variable length. */
   readonly typeLength: number;
-  /** −1 if none. */
+  /** The type modifier; −1 if there is none. */
   readonly typeModifier: number;
 }
 
@@ -222,36 +220,36 @@ export interface CopyFormat {
   readonly format: FormatCode;
 }
 
-/** 0 text, 1 binary. */
+/** The format code: 0 for text, 1 for binary. */
 export type FormatCode = 0 | 1;
 
 export interface Bind {
-  /** One per parameter, already expanded. */
+  /** One format per parameter, already expanded. */
   readonly parameterFormats: readonly FormatCode[];
   /**
-   * One per parameter; null is NULL. Text values are valid UTF-8 without NUL. They are views of the receive buffer:
-   * they stay valid but keep it in memory, so copy long-lived ones.
+   * One value per parameter; null stands for NULL. Text values are valid UTF-8 without NUL. They are views of the
+   * receive buffer: they stay valid but keep it in memory, so copy long-lived ones.
    */
   readonly parameters: readonly (Uint8Array | null)[];
-  /** One per result column, already expanded. */
+  /** One format per result column, already expanded. */
   readonly resultFormats: readonly FormatCode[];
 }
 
 export interface Portal {
   /**
-   * Writes at most `maxRows` complete DataRow messages; 0: all. Not called again after it returned `suspended: false`
-   * or threw.
+   * Writes at most `maxRows` complete DataRow messages; 0 means all. Not called again after it has returned
+   * `suspended: false` or thrown.
    */
   fetch(maxRows: number, rows: RowWriter): Awaitable<FetchResult>;
   /** Called exactly once. */
   close(): Awaitable<void>;
 }
 
-/** Portal or SQL cursor; both share one namespace. */
+/** A portal or SQL cursor; both share one namespace. */
 export interface NamedPortal {
-  /** Null for a statement without rows. */
+  /** The columns; null for a statement without rows. */
   readonly columns: readonly ColumnDescription[] | null;
-  /** One per column; empty: text. */
+  /** One format per column; empty: all are text. */
   readonly formats: readonly FormatCode[];
   /**
    * Like `Portal.fetch`, but may be called again after the last row. Throws `WireError` 55000 while it is running.
@@ -263,10 +261,10 @@ export interface NamedPortal {
 export interface FetchResult {
   /** True if `maxRows` was reached and more rows may follow. */
   readonly suspended: boolean;
-  /** Tag of CommandComplete, such as `SELECT 5`; unused while suspended. */
+  /** The tag for CommandComplete, such as `SELECT 5`; unused while suspended. */
   readonly tag: string;
   readonly notices?: readonly WireNotice[];
-  /** Sent as ParameterStatus before CommandComplete. */
+  /** Parameter changes, sent as ParameterStatus before CommandComplete. */
   readonly parameterChanges?: readonly (readonly [name: string, value: string])[];
 }
 
@@ -284,6 +282,6 @@ export interface RowWriter {
    * writing more. Throws `WireError` 08006 once the client has disconnected.
    */
   write(messages: Uint8Array): Awaitable<void>;
-  /** Number of copies made of a large row while it is sent; default: none. */
+  /** How many copies of a large row are made while it is sent; default: none. */
   readonly copies?: number;
 }

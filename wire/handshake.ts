@@ -14,7 +14,7 @@ import {
 } from './messages/startup.js';
 import type { SocketWriter } from './output.js';
 
-/** First byte of a TLS handshake record; no startup packet of legal length begins with it. */
+/** The first byte of a TLS handshake record; no startup packet of valid length begins with it. */
 const TLS_HANDSHAKE = 0x16;
 const ALPN = 'postgresql';
 
@@ -32,8 +32,8 @@ export interface HandshakeConnection {
   readonly socket: Socket;
   readonly encrypted: boolean;
   /**
-   * Called with true while waiting for a packet, with false once it is complete; until then, errors are not explained
-   * to the client.
+   * Called with true while waiting for a packet, and with false once it is complete; until then, errors are not
+   * explained to the client.
    */
   awaitPacket(yes: boolean): void;
   useTls(socket: TLSSocket): void;
@@ -44,9 +44,9 @@ export interface HandshakeConnection {
 }
 
 /**
- * Handles everything before the startup message: encryption requests (at most one of each, CVE-2026-6479), direct
- * TLS, cancel requests. Resolves to the startup message, or null if the connection is finished. As in Postgres,
- * incomplete packets get no error and cancel requests no answer. Throws FATAL 08P01 and 0A000.
+ * Handles everything before the startup message: encryption requests (at most one of each, CVE-2026-6479), direct TLS,
+ * cancel requests. Resolves to the startup message, or null if the connection is finished. As in Postgres, incomplete
+ * packets get no error and cancel requests get no answer. Throws FATAL 08P01 and 0A000.
  */
 export async function handshake(side: HandshakeConnection): Promise<StartupMessage | null> {
   if (!(await acceptDirectTls(side))) return null;
@@ -167,7 +167,7 @@ function requireValidCertificate(
   side.useCertificate(shown);
 }
 
-/** Internal Node handle with OpenSSL's verification result, which Node exposes only through its own TLS server. */
+/** Node's internal handle with OpenSSL's verification result, which Node exposes only through its own TLS server. */
 interface VerifyingSocket {
   readonly _handle?: { readonly verifyError?: () => Error | null };
 }
@@ -179,7 +179,7 @@ function certificateFault(secure: TLSSocket): string | null {
   return error === null ? null : error.message;
 }
 
-/** For versions above 3.2 and unknown `_pq_.` options: sends the supported version and continues. */
+/** Handles versions above 3.2 and unknown `_pq_.` options: sends the supported version and continues. */
 function negotiateVersion(output: SocketWriter, startup: StartupMessage): void {
   if (startup.minor <= NEWEST_MINOR && startup.protocolOptions.length === 0) return;
   negotiateProtocolVersion(output.messages, startup.protocolOptions);

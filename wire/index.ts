@@ -1,4 +1,4 @@
-/** Postgres protocol, version 3.0 to 3.2, for implementations of `Handler`. Independent of SQL and policy. */
+/** The Postgres protocol, versions 3.0 to 3.2, for implementations of `Handler`. Independent of SQL and policy. */
 
 export type { CancelDirectory } from './cancel-keys.js';
 export { makeScramVerifier, readScramVerifier } from './channel-binding.js';

@@ -4,14 +4,14 @@ import { FrameDecoder } from './frame-decoder.js';
 /** Number of unread bytes at which the socket is paused. */
 const HIGH_WATER = 64 * 1024;
 
-/** Receiving half of a connection: feeds the decoder and pauses the socket if data is not consumed. */
+/** The receiving half of a connection: feeds the decoder, and pauses the socket if data is not consumed. */
 export class SocketReader {
   readonly decoder = new FrameDecoder();
   readonly #onGone: () => void;
   #socket: Socket | null = null;
   #ended = false;
   #wake: (() => void) | null = null;
-  /** Returns true if the fast lane takes the received data, so that the session loop need not wake. */
+  /** Returns true if the fast lane accepts the received data, so that the session loop need not wake up. */
   #isTaken: () => boolean = () => false;
   #received = 0;
 
@@ -25,7 +25,7 @@ export class SocketReader {
     return this.#ended;
   }
 
-  /** Bytes received since accept; 0 for a port probe. */
+  /** The number of bytes received since accept; 0 for a port probe. */
   get received(): number {
     return this.#received;
   }
@@ -49,21 +49,21 @@ export class SocketReader {
   }
 
   /**
-   * Registers the fast lane: called when bytes arrive while the session loop waits; if it returns true, the loop is
-   * not woken.
+   * Registers the fast lane, which is called when bytes arrive while the session loop waits; if it returns true, the
+   * loop is not woken.
    */
   setFastLane(isTaken: () => boolean): void {
     this.#isTaken = isTaken;
   }
 
-  /** Offers buffered bytes to the fast lane again; wakes the session loop if they are not taken. */
+  /** Offers buffered bytes to the fast lane again; wakes the session loop if they are not accepted. */
   retryFastLane(): void {
     if (this.#ended || this.#wake === null) return;
     if (this.decoder.buffered < HIGH_WATER && this.#socket?.isPaused() === true) this.#socket.resume();
     if (this.decoder.buffered > 0 && !this.#isTaken()) this.#awake();
   }
 
-  /** Resolves when more bytes have arrived or none will. */
+  /** Resolves when more bytes have arrived or no more will. */
   more(): Promise<void> {
     if (this.#ended) return Promise.resolve();
     return new Promise((resolve) => {

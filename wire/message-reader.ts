@@ -30,7 +30,7 @@ export class MessageReader {
     return this.#body.readUInt32BE(this.#skip(4));
   }
 
-  /** Reads the count of entries of at least `entryBytes` each; rejects counts that cannot fit. */
+  /** Reads the count of entries of at least `entryBytes` each; rejects counts that do not fit in the message. */
   count(entryBytes: number): number {
     const count = this.#body.readUInt16BE(this.#skip(2));
     if (count * entryBytes > this.left) throw insufficient();
@@ -42,12 +42,12 @@ export class MessageReader {
     return this.#body.subarray(start, start + length);
   }
 
-  /** NUL-terminated string. 08P01 without terminator, 22021 if it is not UTF-8. */
+  /** Reads a NUL-terminated string. 08P01 without terminator, 22021 if it is not UTF-8. */
   cstring(): string {
     return utf8(this.untilNul());
   }
 
-  /** Bytes before the next NUL, which is skipped. 08P01 if there is none. */
+  /** Returns the bytes before the next NUL, which is skipped. 08P01 if there is none. */
   untilNul(): Buffer {
     const end = this.#body.indexOf(0, this.#at);
     if (end < 0) throw protocolViolation('invalid string in message');

@@ -3,24 +3,24 @@ import type { TextEncoding } from './text-encoding.js';
 const EMPTY = Buffer.alloc(0);
 const FIRST_CHUNK = 512;
 const NEXT_CHUNK = 16 * 1024;
-/** Complete messages up to this size are copied; larger ones are passed on as they are. */
+/** Complete messages up to this size are copied; larger ones are passed on without copying. */
 const COPY_LIMIT = 4 * 1024;
 const HEADER = 5;
 
-/** Field writers of a message. Each throws RangeError if the value does not fit. */
+/** Writers for the fields of a message. Each throws RangeError if the value does not fit. */
 export interface MessageFields {
   byte(value: number): void;
   int16(value: number): void;
   uint16(value: number): void;
   int32(value: number): void;
   uint32(value: number): void;
-  /** NUL-terminated; NUL inside the text becomes U+FFFD, so that a text cannot forge the next field. */
+  /** Writes a NUL-terminated string; NUL inside the text becomes U+FFFD, so that a text cannot forge the next field. */
   cstring(text: string): void;
   bytes(bytes: Uint8Array): void;
 }
 
 /**
- * Encodes messages into few large chunks. Keeps no buffer between two calls of `take`, so idle connections use none.
+ * Encodes messages into a few large chunks. Keeps no buffer between two calls of `take`, so idle connections use none.
  *
  * INVARIANT: every byte below `#at` has been written, and the result of `take` ends with a complete message, so
  * uninitialized memory is never sent.
@@ -30,10 +30,10 @@ export class MessageWriter implements MessageFields {
   #pieces: Uint8Array[] = [];
   #pieceBytes = 0;
   #chunk: Buffer = EMPTY;
-  /** Start of the bytes in the chunk that are in no piece yet. */
+  /** The start of the bytes in the chunk that are not part of any piece yet. */
   #from = 0;
   #at = 0;
-  /** Start of the unfinished message, or −1. */
+  /** The start of the unfinished message, or −1. */
   #message = -1;
 
   get size(): number {
@@ -161,7 +161,7 @@ export class MessageWriter implements MessageFields {
   }
 }
 
-/** Encoded bytes of messages that are sent repeatedly. */
+/** The encoded bytes of messages that are sent repeatedly. */
 export function encodeOnce(write: (out: MessageWriter) => void): Uint8Array {
   const out = new MessageWriter();
   write(out);

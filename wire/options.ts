@@ -2,30 +2,30 @@ import type { SecureContextOptions } from 'node:tls';
 import type { CancelDirectory } from './cancel-keys.js';
 
 export interface WireOptions {
-  /** Without TLS, SSLRequest is answered `N` and passwords are accepted from loopback only. */
+  /** TLS options. Without them, SSLRequest is answered `N` and passwords are accepted from loopback only. */
   readonly tls?: WireTls | undefined;
   /**
-   * Time limit of a login, from accept to ReadyForQuery, ms. Default 60,000, like Postgres's
+   * Time limit for a login, from accept to ReadyForQuery, in ms. Default 60,000, like Postgres's
    * `authentication_timeout`.
    */
   readonly authenticationTimeoutMs?: number | undefined;
-  /** Idle time after which a session ends with 57P05, ms. Default 0: no limit. */
+  /** Idle time in ms after which a session ends with 57P05. Default 0: no limit. */
   readonly idleTimeoutMs?: number | undefined;
-  /** Time for which a client may not read before it is disconnected, ms. Default 60,000. */
+  /** How long a client may read nothing before it is disconnected, in ms. Default 60,000. */
   readonly writeStallTimeoutMs?: number | undefined;
-  /** Most unauthenticated connections; beyond that the oldest one gets 53300. Default 1,000. */
+  /** Maximum number of unauthenticated connections; beyond it, the oldest one gets 53300. Default 1,000. */
   readonly maxUnauthenticated?: number | undefined;
-  /** Largest message length. Default 16 MiB. */
+  /** Maximum message length. Default 16 MiB. */
   readonly maxMessageBytes?: number | undefined;
-  /** Most prepared statements of a session; 53400 beyond. Default 5,000. */
+  /** Maximum number of prepared statements in a session, beyond which 53400 is sent. Default 5,000. */
   readonly maxStatements?: number | undefined;
-  /** Total size of their texts, UTF-8 bytes. Default 32 MiB. */
+  /** Maximum total size of their texts, in UTF-8 bytes. Default 32 MiB. */
   readonly maxStatementBytes?: number | undefined;
-  /** Most portals of a session. Default 1,000. */
+  /** Maximum number of portals in a session. Default 1,000. */
   readonly maxPortals?: number | undefined;
-  /** Total size of their bound values, bytes. Default 32 MiB. */
+  /** Maximum total size of their bound values, in bytes. Default 32 MiB. */
   readonly maxPortalBytes?: number | undefined;
-  /** Accepted startup parameters besides user and database. Default: those that drivers send by default. */
+  /** Startup parameters accepted besides user and database. Default: those that drivers send by default. */
   readonly startupParameters?: readonly string[] | undefined;
   /** Routes cancel requests if other servers share the port. */
   readonly cancels?: CancelDirectory | undefined;
@@ -34,15 +34,15 @@ export interface WireOptions {
 }
 
 export interface WireTls extends SecureContextOptions {
-  /** Also accept TLS without SSLRequest (ALPN `postgresql`), as Postgres 17 does. Default true. */
+  /** True to accept TLS without SSLRequest (ALPN `postgresql`) too, as Postgres 17 does. Default true. */
   readonly direct?: boolean | undefined;
   /**
-   * `asked`: client certificates of an authority in `ca` are optional; `demanded`: required. Default: not requested.
+   * `asked`: client certificates from an authority in `ca` are optional; `demanded`: required. Default: not requested.
    */
   readonly clients?: 'asked' | 'demanded' | undefined;
 }
 
-/** Options with defaults. Times in milliseconds. */
+/** The options with defaults applied. Times are in milliseconds. */
 export type WireSettings = {
   readonly [K in Exclude<keyof WireOptions, 'tls' | 'cancels'>]-?: NonNullable<WireOptions[K]>;
 };

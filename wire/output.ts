@@ -4,13 +4,13 @@ import type { RowWriter } from './handler.js';
 import { MessageWriter } from './message-writer.js';
 import { errorResponse } from './messages/results.js';
 
-/** Number of buffered bytes at which rows are written to the socket. */
+/** The number of buffered bytes at which rows are written to the socket. */
 const FLUSH_BYTES = 32 * 1024;
-/** Time for a client to read the last message and close. */
+/** How long a client has to read the last message and close, in ms. */
 const GOODBYE_MS = 1_000;
 
 /**
- * Sending half of a connection. Messages are collected in `messages` and sent in one write. Producers of many
+ * The sending half of a connection. Messages are collected in `messages` and sent in one write. Producers of many
  * messages await the returned promises, so a client that does not read stops them.
  */
 export class SocketWriter implements RowWriter {
@@ -21,7 +21,7 @@ export class SocketWriter implements RowWriter {
   #flushing: NodeJS.Immediate | null = null;
   #draining: { promise: Promise<void>; done: () => void } | null = null;
 
-  /** @param stallMs time without reading after which the client is disconnected */
+  /** @param stallMs time in ms without reading after which the client is disconnected */
   constructor(socket: Socket, stallMs: number) {
     this.#socket = socket;
     this.#stallMs = stallMs;
@@ -49,7 +49,7 @@ export class SocketWriter implements RowWriter {
     return this.relieve();
   }
 
-  /** Flushes if much is buffered. A promise means that the client reads too slowly. */
+  /** Flushes if a lot is buffered. Returns a promise if the client reads too slowly. */
   relieve(): void | Promise<void> {
     if (this.messages.size >= FLUSH_BYTES) this.flush();
     if (this.stalled) return this.waitUntilRead();

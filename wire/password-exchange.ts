@@ -5,7 +5,7 @@ import { encodeStartupMessage } from './messages/startup.js';
 
 interface ExchangeSteps {
   ask(request: Uint8Array): void;
-  /** Next PasswordMessage, validated; null if the client has disconnected. */
+  /** The next PasswordMessage, validated; null if the client has disconnected. */
   answer(): Promise<Uint8Array<ArrayBuffer> | null>;
 }
 
@@ -21,8 +21,8 @@ export interface ScramSteps extends ExchangeSteps {
 }
 
 /**
- * Password exchange by `pg-gateway` over in-memory streams. It only receives messages that we have validated, never
- * the socket or later messages. Resolves to AuthenticationOk, or null if the client was refused or has disconnected.
+ * Runs `pg-gateway`'s password exchange over in-memory streams. It only receives messages that we have validated,
+ * never the socket or later messages. Resolves to AuthenticationOk, or null if the client was refused or disconnected.
  */
 export function exchangePassword(user: string, steps: PasswordSteps): Promise<Uint8Array | null> {
   let verified = false;
@@ -41,7 +41,7 @@ export function exchangePassword(user: string, steps: PasswordSteps): Promise<Ui
   });
 }
 
-/** SCRAM-SHA-256 exchange (RFC 5802); the password is never sent. */
+/** Runs a SCRAM-SHA-256 exchange (RFC 5802), in which the password is never sent. */
 export function exchangeScram(
   user: string,
   verifier: ScramVerifier,
@@ -77,7 +77,7 @@ export function exchangeScram(
 
 interface Gateway {
   said(): Promise<Uint8Array | null>;
-  /** Forwards one server message and the client's answer. False at the end. */
+  /** Forwards one server message and the client's answer. Returns false at the end. */
   turn(steps: ExchangeSteps): Promise<boolean>;
 }
 

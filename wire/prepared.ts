@@ -18,7 +18,7 @@ interface SizedEntry {
   readonly bytes: number;
 }
 
-/** Limits number and size of entries, including the unnamed one. */
+/** Limits the number and size of entries, including the unnamed one. */
 class PreparedBudget {
   readonly #what: string;
   readonly #maxCount: number;
@@ -31,7 +31,7 @@ class PreparedBudget {
     this.#maxBytes = maxBytes;
   }
 
-  /** Throws 53400 if another entry of `bytes` does not fit. */
+  /** Throws 53400 if another entry with `bytes` bytes does not fit. */
   require(count: number, bytes: number): void {
     if (count >= this.#maxCount) throw error('53400', `too many ${this.#what}: at most ${this.#maxCount}`);
     if (this.#bytes + bytes > this.#maxBytes) {
@@ -56,11 +56,11 @@ class PreparedBudget {
 export interface NamedStatement extends SizedEntry {
   readonly statement: WireStatement | null;
   readonly deferred?: () => Awaitable<WireStatement | null>;
-  /** Set for named statements. */
+  /** Set only for named statements. */
   readonly source?: StatementSource;
 }
 
-/** Prepared statements of one session by name; `''` is the unnamed one. */
+/** The prepared statements of one session by name; `''` is the unnamed one. */
 export class NamedStatements {
   readonly #byName = new Map<string, NamedStatement>();
   readonly #budget: PreparedBudget;
@@ -86,12 +86,12 @@ export class NamedStatements {
     return this.#budget.admits(this.#byName.size, bytes);
   }
 
-  /** Sets the unnamed statement, to be prepared when needed. Call `admits` first. */
+  /** Sets the unnamed statement, which is prepared when needed. Call `admits` first. */
   defer(bytes: number, deferred: () => Awaitable<WireStatement | null>): void {
     this.add('', { statement: null, bytes, deferred });
   }
 
-  /** Throws 26000 if there is none, and errors of preparing it. */
+  /** Throws 26000 if there is none, and any error from preparing it. */
   prepared(name: string): Awaitable<NamedStatement> {
     const entry = this.get(name);
     const { bytes, deferred } = entry;
@@ -140,13 +140,13 @@ export interface OpenPortal extends SizedEntry {
   readonly statement: WireStatement | null;
   readonly portal: Portal | null;
   readonly resultFormats: readonly FormatCode[];
-  /** Completion tag; null until finished. */
+  /** The completion tag; null until finished. */
   finished: string | null;
   /** True while running, to prevent recursion. */
   running: boolean;
 }
 
-/** Portals of one session by name; `''` is the unnamed one. */
+/** The portals of one session by name; `''` is the unnamed one. */
 export class Portals {
   readonly #byName = new Map<string, OpenPortal>();
   readonly #budget: PreparedBudget;
@@ -176,7 +176,7 @@ export class Portals {
     throw error('34000', `portal "${name}" does not exist`);
   }
 
-  /** Portal for use by SQL statements; undefined if there is none. The unnamed portal has no SQL name. */
+  /** The portal for use by SQL statements; undefined if there is none. The unnamed portal has no SQL name. */
   named(name: string): NamedPortal | undefined {
     const open = name === '' ? undefined : this.#byName.get(name);
     if (open === undefined) return undefined;
@@ -207,7 +207,7 @@ export class Portals {
     }
   }
 
-  /** Removes a portal; `sweep` closes it. */
+  /** Removes a portal; `sweep` closes it later. */
   drop(name: string): void {
     const entry = this.#byName.get(name);
     if (entry === undefined) return;
@@ -225,7 +225,7 @@ export class Portals {
     return this.#dropped.length > 0;
   }
 
-  /** Closes dropped portals exactly once. Failures are bugs of the handler and only reported. */
+  /** Closes dropped portals exactly once. Failures are bugs in the handler and are only reported. */
   async sweep(onFailure: (failure: unknown) => void): Promise<void> {
     for (let entry = this.#dropped.shift(); entry !== undefined; entry = this.#dropped.shift()) {
       try {
@@ -239,14 +239,14 @@ export class Portals {
 
 const NOTHING_LEFT: FetchResult = Object.freeze({ suspended: false, tag: 'SELECT 0' });
 
-/** Error for re-running a command or a running portal. */
+/** The error for re-running a command or a running portal. */
 export function cannotRun(name: string) {
   return error('55000', `portal "${name}" cannot be run`);
 }
 
 /**
- * Fits a Bind message to its statement. No format means text for all, a single one applies to all. Throws 08P01 for
- * wrong counts, 22021 for a text value that is not UTF-8 or contains NUL.
+ * Fits a Bind message to its statement. If it gives no format, all are text; a single one applies to all. Throws 08P01
+ * for wrong counts, 22021 for a text value that is not UTF-8 or contains NUL.
  */
 export function fitBind(
   message: BindMessage,

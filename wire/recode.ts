@@ -14,7 +14,7 @@ import type { TextEncoding } from './text-encoding.js';
 
 const DATA_ROW = 0x44;
 const HEADER = 5;
-/** Copies made of each run: converted values, and the messages that contain them. */
+/** The number of copies made of each run: converted values, and the messages that contain them. */
 const COPIES = 2;
 
 export interface ResultShape {
@@ -24,7 +24,7 @@ export interface ResultShape {
 }
 
 /**
- * Wraps `rows` to convert text to `encoding`. Not possible for binary COPY, whose messages have no known structure.
+ * Wraps `rows` to convert text to `encoding`. Not possible for binary COPY, whose message structure is unknown.
  *
  * @throws WireError 0A000, and 22P05 for a row that cannot be converted
  */
@@ -84,12 +84,12 @@ function header(type: number, body: readonly Buffer[]): Buffer {
   return head;
 }
 
-/** Types whose binary format is text: "char", name, text, json, xml, unknown, char(n), varchar, cstring. */
+/** The types whose binary format is text: "char", name, text, json, xml, unknown, char(n), varchar, cstring. */
 const TEXT_IN_BINARY: ReadonlySet<number> = new Set([18, 19, 25, 114, 142, 705, 1042, 1043, 2275]);
-/** In binary, jsonb is a version byte followed by text. */
+/** In binary format, jsonb is a version byte followed by text. */
 const JSONB = 3802;
 
-/** Position of text in a value's bytes. */
+/** The position of the text within a value's bytes. */
 type TextPart = 'whole' | 'behind a byte' | 'none';
 
 function textPart(typeOid: number, format: FormatCode): TextPart {

@@ -8,15 +8,15 @@ import type { Handler } from './handler.js';
 import type { TlsHandshake } from './handshake.js';
 import { settingsOf, type WireOptions, type WireTls } from './options.js';
 
-/** Socket buffer size at which writers must wait. */
+/** The socket buffer size at which writers must wait. */
 const SOCKET_BUFFER = 64 * 1024;
-/** Detects clients whose host has vanished. */
+/** The keep-alive delay, which detects clients whose host has vanished. */
 const KEEP_ALIVE_MS = 60_000;
 /** Additional time after the deadline of `stop` for sending errors and closing sessions. */
 const GIVE_UP_MS = 1_500;
 
 export interface WireServer {
-  /** Port 0 selects a free port. Rejects if the address is not available. */
+  /** Starts listening; port 0 selects a free port. Rejects if the address is not available. */
   listen(port: number, host: string): Promise<{ readonly port: number }>;
   /**
    * Stops accepting connections, ends idle sessions with 57P01, lets running series finish, and ends them after
@@ -26,12 +26,12 @@ export interface WireServer {
   stop(deadlineMs?: number): Promise<void>;
   /**
    * Uses other certificates for new connections. If the client authorities change, sessions authenticated by
-   * certificate end. @throws Error if key and certificates do not match
+   * certificate end. @throws Error if key and certificate do not match
    */
   secure(tls: WireTls): void;
-  /** Handles a cancel request forwarded by another server. False if the key is wrong. */
+  /** Handles a cancel request forwarded by another server. Returns false if the key is wrong. */
   cancel(processId: number, key: Buffer): boolean;
-  /** Number of connections whose socket or session is still open. */
+  /** The number of connections whose socket or session is still open. */
   readonly connections: number;
 }
 
@@ -52,7 +52,7 @@ export function createWireServer(options: WireOptions, handler: Handler): WireSe
 
   const server = createServer(
     {
-      // A client that closed its side has left, but data already sent must still arrive.
+      // A client that has closed its side is gone, but data it already sent must still arrive.
       allowHalfOpen: true,
       noDelay: true,
       keepAlive: true,
@@ -121,7 +121,7 @@ function listen(server: Server, port: number, host: string): Promise<{ port: num
     server.on('error', reject); // also handles later accept errors, after which `reject` has no effect
     server.listen(port, host, () => {
       const address = server.address();
-      // A string only for pipes, null only before `listen`.
+      // It is a string only for pipes, and null only before `listen`.
       resolve({ port: typeof address === 'object' && address !== null ? address.port : port });
     });
   });
@@ -146,7 +146,7 @@ async function stop(server: Server, connections: Connections, deadlineMs: number
   clearTimeout(last);
 }
 
-/** Client authorities and CRLs as comparable text. */
+/** The client authorities and CRLs as comparable text. */
 function authoritiesOf(tls: WireTls | undefined): string {
   return [tls?.ca, tls?.crl].flat().map(String).join('\n');
 }
@@ -154,7 +154,7 @@ function authoritiesOf(tls: WireTls | undefined): string {
 function tlsOf(tls: WireTls | undefined): TlsHandshake | null {
   if (tls === undefined) return null;
   const { direct = true, clients = null, ...context } = tls;
-  // TLS session resumption would reuse a verification by other authorities.
+  // TLS session resumption would reuse a verification by the previous authorities.
   const whole =
     clients === null ? {} : { secureOptions: constants.SSL_OP_NO_TICKET, sessionIdContext: 'osl' };
   return {

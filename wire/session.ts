@@ -45,13 +45,13 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
   readonly #fast: FastSeries | null;
   #state: ProtocolState = 'Idle';
   #serving = false;
-  /** If set, the session ends after the running statement. */
+  /** If set, the session ends with this error after the running statement. */
   #ending: WireError | null = null;
   /** If set, the session ends at the next ReadyForQuery. */
   #draining: WireError | null = null;
   #idleTimer: NodeJS.Timeout | null = null;
   #idleLimit: IdleLimit | null = null;
-  /** Time since which the client has been idle (`performance.now`). */
+  /** The time since which the client has been idle (`performance.now`). */
   #restingSince = 0;
 
   constructor(input: SocketReader, output: SocketWriter, handler: SessionHandler, settings: WireSettings) {
@@ -158,7 +158,7 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     return this.#portals.named(name);
   }
 
-  /** True if the fast lane takes the received data, or is still answering earlier data. */
+  /** True if the fast lane accepts the received data, or is still answering earlier data. */
   #takeFast(fast: FastSeries): boolean {
     // While the session loop handles a message, `offer` is not called. So this is a running fast series or the error
     // that ends it.
@@ -211,7 +211,7 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     }, ms);
   }
 
-  /** Shorter of the limits of server and handler; the latter applies only between series. */
+  /** The shorter of the limits set by server and handler; the latter applies only between series. */
   #shorterLimit(): IdleLimit | null {
     const { idleTimeoutMs: ms } = this.#settings;
     const own = this.#state === 'Idle' ? this.#idleLimit : null;
@@ -274,7 +274,7 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
       case Frontend.copyData:
       case Frontend.copyDone:
       case Frontend.copyFail:
-        // As in Postgres, ignored outside COPY: a client may send them before it sees that COPY failed.
+        // As in Postgres, ignored outside COPY, since a client may send them before it sees that COPY failed.
         return;
       default:
         throw fatal('08P01', `invalid frontend message type ${type}`);
@@ -374,7 +374,7 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
   }
 }
 
-/** Session parameter with the text encoding. */
+/** The session parameter with the text encoding. */
 const ENCODING = 'client_encoding';
 
 const NO_CHANGES: SeriesEnd['changes'] = Object.freeze([]);
@@ -397,7 +397,7 @@ function isExtended(type: number): boolean {
   }
 }
 
-/** Messages for which the identity must still be valid. */
+/** The messages for which the identity must still be valid. */
 function needsIdentity(type: number): boolean {
   return type === Frontend.query || (isExtended(type) && type !== Frontend.flush);
 }

@@ -74,7 +74,7 @@ async function answer(text: string, handler: SessionHandler, output: SocketWrite
   }
 }
 
-/** Number of Unicode code points, the unit of error positions. */
+/** The number of Unicode code points, the unit of error positions. */
 function charactersBefore(statement: SimpleStatement, text: string): number {
   let characters = 0;
   for (const _ of text.slice(0, statement.start)) characters++;

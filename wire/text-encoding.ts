@@ -2,15 +2,15 @@ import { createRequire } from 'node:module';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { error } from './errors.js';
 
-/** Client encoding other than UTF-8. */
+/** A client encoding other than UTF-8. */
 export interface TextEncoding {
-  /** Postgres name: `LATIN1`. */
+  /** The Postgres name, such as `LATIN1`. */
   readonly name: string;
   /** @throws WireError 22021 for an invalid byte sequence, 22P05 for a byte without a character */
   decode(bytes: Buffer): Promise<string>;
-  /** Converts from UTF-8. @throws WireError 22P05 for a character without equivalent */
+  /** Converts from UTF-8. @throws WireError 22P05 for a character without an equivalent */
   encode(utf8: Buffer): Promise<Buffer>;
-  /** Replaces characters without equivalent by `?`; for names and messages. */
+  /** Replaces characters that have no equivalent with `?`; for names and messages. */
   encodeLossy(text: string): Buffer;
 }
 
@@ -20,10 +20,10 @@ interface Iconv {
   getDecoder(encoding: string): { write(bytes: Buffer): string; end(): string | undefined };
 }
 
-/** Bytes converted per turn of the event loop; takes some milliseconds. */
+/** The number of bytes converted per turn of the event loop, which takes a few milliseconds. */
 const SLICE = 131_072;
 
-/** Names in iconv-lite by Postgres name. All encodings are supersets of ASCII. */
+/** Names in iconv-lite, by Postgres name. All these encodings are supersets of ASCII. */
 const LIBRARY_NAMES: ReadonlyMap<string, string> = new Map([
   ['LATIN1', 'iso88591'],
   ['LATIN2', 'iso88592'],
@@ -103,13 +103,13 @@ const BY_BARE_NAME: ReadonlyMap<string, string> = new Map(
   ['UTF8', ...LIBRARY_NAMES.keys()].map((name) => [bare(name), name]),
 );
 
-/** Postgres name of a client encoding; null if unknown or not supported. */
+/** The Postgres name of a client encoding; null if unknown or not supported. */
 export function encodingName(name: string): string | null {
   const asked = bare(name);
   return BY_BARE_NAME.get(asked) ?? ALIASES.get(asked) ?? null;
 }
 
-/** Encoding by Postgres name; null for UTF8, which needs no conversion. */
+/** The encoding with this Postgres name; null for UTF8, which needs no conversion. */
 export function textEncoding(name: string): TextEncoding | null {
   const inLibrary = LIBRARY_NAMES.get(name);
   return inLibrary === undefined ? null : createEncoding(name, inLibrary, iconv());
@@ -167,7 +167,7 @@ function unreadable(bytes: Buffer, text: string, name: string): Error {
   );
 }
 
-/** Error for the first character without equivalent, worded like Postgres. `back`: text after a round trip. */
+/** The error for the first character without an equivalent, worded as in Postgres. `back`: the round-trip text. */
 function untranslatable(text: string, back: string, name: string): Error {
   let at = 0;
   while (text[at] === back[at]) at++;

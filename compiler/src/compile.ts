@@ -20,13 +20,13 @@ export interface CompileOptions {
   readonly features?: Features;
   /** Default: the join rule of the catalog. */
   readonly joins?: Joins;
-  /** False if no model serves decoder operators; they then fail with E0521. Default: true. */
+  /** False if no model serves decoder operators, which then fail with E0521. Default: true. */
   readonly hasDecoder?: boolean;
-  /** Meaning of names: entities or tables. Default: entities. */
+  /** Whether names refer to entities or to tables. Default: entities. */
   readonly world?: RequestedWorld;
-  /** Parse result of the text, if the caller has it already. */
+  /** The parse result of the text, if the caller already has it. */
   readonly parsed?: ParsedStatement;
-  /** Names of rollups that are built and fresh enough to answer the query. Default: none. */
+  /** Names of the rollups that are built and fresh enough to use. Default: none. */
   readonly rollups?: ReadonlySet<string>;
 }
 
@@ -65,14 +65,14 @@ export function compileMetrics(
 
 export interface CompiledStatement {
   readonly plan: GovernedPlan;
-  /** Plan for all texts of the same shape; null if it holds for this text only. */
+  /** The plan for all texts of the same shape; null if it is only valid for this text. */
   readonly template: PlanTemplate | null;
 }
 
 /**
- * Compiles `text`, and a template with which other texts of the same shape can skip compilation.
+ * Compiles `text`, and builds a template that lets other texts of the same shape skip compilation.
  *
- * @param shaped result of `shapeOf(text)`; without it there is no template
+ * @param shaped the result of `shapeOf(text)`; without it, no template is built
  * @throws QueryError as `compile` does
  */
 export function compileTemplate(
@@ -106,7 +106,7 @@ export function* compileInSteps(
       govern(bound, access, catalog, (hop) => compile(hop, catalog, access, OURS), options.rollups),
     );
     yield;
-    // Quoting words for the parser moved the positions in its tree.
+    // Quoting words for the parser has shifted the positions in its tree.
     const plain = shaped !== null && parsed.source.quoted.length === 0;
     return { plan, template: plain ? PlanTemplate.of(plan, bound, shaped.literals) : null };
   } catch (error) {

@@ -11,10 +11,10 @@ import { positionAt } from './text/text.js';
 import type { TypeName } from './types/types.js';
 
 /**
- * Adds a position to `error`, which the database raised over a value in the query `text`, if only one place can have
- * caused it. Binds the text again, so call it on errors only.
+ * Adds a position to `error`, which the database raised for a value in the query `text`, if only one place can have
+ * caused it. Binds the text again, so call this only after an error.
  *
- * @param slot parameter whose value is at fault; null for a value that the statement computes
+ * @param slot the parameter whose value is at fault; null for a value that the statement computes
  */
 export function withErrorPosition(
   error: QueryError,
@@ -38,7 +38,7 @@ export function withErrorPosition(
   return isZoneOf(suspect, error.sqlstate, bound) ? queryError('unknownZone', {}, place) : error.at(place);
 }
 
-/** The only expression that can have raised `sqlstate`; null if there are several, or if it comes from the manifest. */
+/** The only expression that can have raised `sqlstate`; null if there are several, or if it is in the manifest. */
 function suspectOf(bound: BoundPlan, sqlstate: string): Expr | null {
   const offsetOf = (e: Expr): number | undefined => bound.positionOf(e)?.offset;
   // A cast without a position was added by type inference.
@@ -98,7 +98,7 @@ function named(...names: readonly string[]): Test {
     known.has(e.definition.name);
 }
 
-/** Matches casts by source and target type; null matches any type. */
+/** Matches casts by source and target type; null stands for any type. */
 function cast(from: readonly TypeName[] | null, to: readonly TypeName[] | null): Test {
   return (e) =>
     e.kind === 'cast' && (from === null || from.includes(e.arg.type)) && (to === null || to.includes(e.type));
@@ -127,7 +127,7 @@ const temporal: Test = (e) =>
 const patterns = named('~', '~*', '!~', '!~*');
 const regexp: Test = (e) => e.kind === 'call' && /^(regexp_|substring$|similar_)/.test(e.definition.name);
 
-/** Expressions that can raise each SQLSTATE. Other errors get no position. */
+/** The expressions that can raise each SQLSTATE. Other errors get no position. */
 const SUSPECTS: ReadonlyMap<string, Test> = new Map<string, Test>([
   ['21000', (e) => e.kind === 'scalar_query'],
   [

@@ -26,7 +26,7 @@ export interface PlanExplanation {
   readonly inputs: readonly PlanExplanation[];
 }
 
-/** Logical plan of a governed query, outermost step first. */
+/** The logical plan of a governed query, outermost step first. */
 export function explain(plan: GovernedPlan): PlanExplanation {
   const explained = explainQuery(plan.query, plan);
   const passed = plan.passedRollups;
@@ -137,7 +137,7 @@ function step(
 interface RuntimeExplanation {
   readonly step: string;
   readonly detail: Readonly<Record<string, unknown>>;
-  /** Governed statements that compute the rows, if each step has one. */
+  /** The governed statements that compute the rows, if any. */
   readonly steps: readonly GovernedPlan[];
 }
 
@@ -200,7 +200,7 @@ function retrieval(
 }
 
 /**
- * Search lanes for few and for many permitted passages. Which one is used depends on the data, which explain does not
+ * The search lanes for few and for many permitted passages. Which one runs depends on the data, which explain does not
  * read.
  */
 function laneOf({ facet, legs }: GovernedRetrieval['relation'], store: GovernedStore | null): unknown {
@@ -231,7 +231,7 @@ function pageOf(
   };
 }
 
-/** True if the store's own scan has a row filter. The scan of its entity has a separate one. */
+/** True if the scan of the store itself has a row filter. The scan of its entity has a separate one. */
 function isFiltered(query: Query): boolean {
   if (query.kind !== 'select') return false;
   return leavesOf(query.from).some((leaf) =>
@@ -239,7 +239,7 @@ function isFiltered(query: Query): boolean {
   );
 }
 
-/** Notices to send with every result of `plan`. */
+/** The notices to send with every result of `plan`. */
 export function noticesOf({ runtime }: GovernedPlan): readonly string[] {
   if (runtime.length === 0) return [];
   return [...new Set(runtime.flatMap((r) => (r.kind === 'retrieval' ? r.notices : [])))];

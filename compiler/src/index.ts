@@ -1,4 +1,4 @@
-/** Compiler of OSL-SQL: text, catalog and access to governed SQL. No I/O, no clock, no database. */
+/** The OSL-SQL compiler: turns text, catalog and access rights into governed SQL. No I/O, no clock, no database. */
 export type { Access, GroupRule, MaskKind, RelationAccess, RelationGrant } from './access/access.js';
 export { type AttributePattern, attributePattern, forChain } from './access/access.js';
 export { GROUPS_ONLY, type GroupsOnlyReason } from './access/groups-only.js';

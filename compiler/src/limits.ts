@@ -1,13 +1,13 @@
 /**
  * Limits on the cost of compiling one statement. Each bounds one thing that a text can multiply, so that together they
- * bound the time: a statement within them compiles in a few milliseconds, and one beyond them is refused as fast.
+ * bound the time: a statement within them compiles in a few milliseconds, and a larger one is rejected as fast.
  */
 export const LIMITS = Object.freeze({
-  /** UTF-16 units of a text. */
+  /** Length of the text in UTF-16 code units. */
   text: 1_048_576,
-  /** Tokens of a text: words, numbers, strings, operators and brackets. Values of a long IN list are not counted. */
+  /** Tokens in the text: words, numbers, strings, operators and brackets. Values in a long IN list are not counted. */
   tokens: 25_000,
-  /** Parameters (each use of `$7`) that count, with a comma each, neither as tokens nor as values. */
+  /** Uses of parameters such as `$7`. With one comma each, they are not counted as tokens or listed values. */
   parameters: 65_536,
   /** Total number of values in IN lists that are too long to count as tokens. */
   listed: 100_000,
@@ -17,20 +17,20 @@ export const LIMITS = Object.freeze({
   brackets: 1_000,
   /** Nesting depth of bound queries, joins and values. */
   depth: 200,
-  /** Columns of one query, and items of one list of GROUP BY or ORDER BY, as in Postgres. */
+  /** Columns of one query, and items in one GROUP BY or ORDER BY list; the same limit as in Postgres. */
   columns: 1_664,
-  /** Grouping sets of one GROUP BY, with ROLLUP and CUBE expanded. */
+  /** Grouping sets of one GROUP BY, after expanding ROLLUP and CUBE. */
   groupingSets: 1_024,
-  /** FROM items of all levels together; those of a NOT MATERIALIZED table count in each place where it is read. */
+  /** FROM items of all levels together; those of a NOT MATERIALIZED table count wherever it is read. */
   fromItems: 250,
-  /** RETRIEVEs of one statement: each is a separate search before the statement. */
+  /** RETRIEVEs in one statement: each is a separate search that runs before the statement. */
   retrievals: 8,
-  /** Bound values, with `*`, BETWEEN, CASE, metrics and `GROUP BY 1` expanded. */
+  /** Bound expressions, after expanding `*`, BETWEEN, CASE, metrics and `GROUP BY 1`. */
   nodes: 16_000,
-  /** Bound values, with every derived column expanded to its definition, as a planner does. */
+  /** Bound expressions, after replacing every derived column by its definition, as a planner does. */
   expanded: 100_000,
-  /** Labels that enums are ordered by: a comparison lists all labels of its enum twice, a sort key once. */
+  /** Enum labels used for ordering: a comparison lists all labels of its enum twice, a sort key once. */
   labels: 20_000,
-  /** UTF-16 units of the emitted SQL, policy included. */
+  /** Length of the emitted SQL in UTF-16 code units, including what policy adds. */
   sql: 4_194_304,
 });

@@ -7,9 +7,9 @@ import { functionsNamed } from './functions/index.js';
 import { type ParsedStatement, parse } from './text/parse.js';
 import { type RequestedWorld, worldOf } from './world.js';
 
-/** Names in a statement, for the audit record of a refused query. */
+/** The names in a statement, for the audit record of a refused query. */
 export interface MentionedNames {
-  /** Full names (`osl.entities.person`) of declared objects, visible to the caller or not; sorted. */
+  /** Full names (`osl.entities.person`) of declared objects, whether or not the caller can see them; sorted. */
   readonly declared: readonly string[];
   /** Names of unknown objects and functions, as written; sorted. */
   readonly undeclared: readonly string[];

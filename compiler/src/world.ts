@@ -7,8 +7,8 @@ import type { ParsedStatement } from './text/parse.js';
 import { positionAt } from './text/text.js';
 
 /**
- * Names of common tables in scope: the first `count` of a WITH clause, and those of enclosing scopes. Scopes are linked
- * rather than copied, so that long WITH clauses take linear time.
+ * The names of common tables in scope: the first `count` of a WITH clause, and those of enclosing scopes. Scopes are
+ * linked rather than copied, so that long WITH clauses take linear time.
  */
 export interface CommonNames {
   readonly order: ReadonlyMap<string, number>;
@@ -23,7 +23,7 @@ export function isCommon(name: string, scope: CommonNames | null): boolean {
   return false;
 }
 
-/** Scopes of a WITH clause: inside its table at `index`, and in the statement it belongs to. */
+/** The scopes of a WITH clause: one for its table at `index`, one for the statement it belongs to. */
 export function withClauseNames(names: readonly string[], recursive: boolean, around: CommonNames | null) {
   const order = new Map<string, number>();
   for (const [i, name] of names.entries()) if (!order.has(name)) order.set(name, i);
@@ -35,8 +35,8 @@ export function withClauseNames(names: readonly string[], recursive: boolean, ar
 }
 
 /**
- * The meaning of names that a surface requests. `either`: decided by the names in the statement; a name without a
- * schema is an entity, as on the Postgres port.
+ * How a surface wants names to be understood. `either`: the names in the statement decide; a name without a schema is
+ * an entity, as on the Postgres port.
  */
 export type RequestedWorld = World | 'either';
 
@@ -57,7 +57,7 @@ export function worldOf(parsed: ParsedStatement, asked: RequestedWorld, catalog:
   return asked === 'physical' || found.physical !== null ? 'physical' : 'semantic';
 }
 
-/** Byte offset of the first name of each world; null if there is none. */
+/** The byte offset of the first name of each world; null if the world is not used. */
 interface WorldNames {
   semantic: number | null;
   physical: number | null;

@@ -18,31 +18,31 @@ import {
   ruleFor,
 } from './party.js';
 
-/** `iss` of exchanged tokens. */
+/** The `iss` claim of exchanged tokens. */
 export const EXCHANGE_ISSUER = 'osl-exchange';
 
-/** Token presented for an exchange, and its declared type. */
+/** A token presented for an exchange, and its declared type. */
 export interface PresentedToken {
   readonly token: string;
-  /** `jwt`: an actor token. */
+  /** `jwt` stands for an actor token. */
   readonly kind: IdentityTokenKind | 'jwt';
 }
 
 export interface ExchangeRequest {
   readonly subject: PresentedToken;
-  /** Null without an actor. */
+  /** The actor's token; null without an actor. */
   readonly actor: PresentedToken | null;
-  /** True if the admin roles that the rule allows are claimed. */
+  /** True to claim the admin roles that the rule allows. */
   readonly admin: boolean;
 }
 
 export interface ExchangeParts extends PartyReader {
   readonly tenant: string;
-  /** Ed25519 private key. */
+  /** The Ed25519 private key. */
   readonly key: () => KeyObject;
 }
 
-/** Result of an exchange before its token is signed. */
+/** The result of an exchange before its token is signed. */
 export interface ApprovedExchange {
   readonly identity: Identity;
   readonly by: ExchangeParty['by'];
@@ -63,7 +63,7 @@ export async function exchange(
   return Object.freeze({ identity, by: party.by, mint: () => signToken(identity, parts.key()) });
 }
 
-/** Identity valid for 300 s or until the party's token ends. @throws QueryError E3001 */
+/** The identity, valid for 300 s or until the party's token ends. @throws QueryError E3001 */
 function identityOf(
   party: ExchangeParty,
   roles: readonly string[],
@@ -136,7 +136,7 @@ export function withDirectTokens(actor: TokenVerifier, parts: DirectParts): Toke
     if (!parts.any() || token.length > MAX_TOKEN_BYTES) return null;
     const found = verified.get(cacheKeyOf(token));
     if (found === undefined || found.snapshot !== parts.snapshot()) return null;
-    // A new identity is made once the cached one has reached the lifetime of a token.
+    // A new identity is made once the cached one is as old as a token may be.
     return parts.now() < found.identity.expiresAt * 1_000 && !isExpired(found.identity, parts.now())
       ? found.identity
       : null;
@@ -152,7 +152,7 @@ export function withDirectTokens(actor: TokenVerifier, parts: DirectParts): Toke
     const claims = await verifyIdentityToken(token, 'access_token', parts.issuerOf, parts.now());
     const rule = ruleFor(claims, snapshot);
     if (!rule.direct) refuseExchange('direct');
-    // Keeps the id of the presented token, so that it can be revoked by it.
+    // Keeps the id of the presented token, so that revoking that token revokes this identity.
     const identity = identityOf(identityParty(claims, rule), [], parts, claims.tokenId);
     verified.set(cacheKeyOf(token), { snapshot, identity });
     return identity;

@@ -6,13 +6,13 @@ import type { JsonObject } from '../tokens/strict-json.js';
 import { readCompact, readObject, readSigningHeader, verifySignature } from '../tokens/token.js';
 import { isName } from '../tokens/token-fault.js';
 
-/** OIDC provider. */
+/** An OIDC provider. */
 export interface IdentityIssuer {
-  /** Values of `iss` in its tokens; rules of the policy use the first. */
+  /** The values of `iss` in its tokens; rules of the policy use the first one. */
   readonly issuers: readonly string[];
-  /** Names of this service, one of which an access token must name. */
+  /** The names of this service; an access token must name one of them. */
   readonly audiences: readonly string[];
-  /** Ids of clients whose ID tokens are accepted. */
+  /** The ids of clients whose ID tokens are accepted. */
   readonly clients: readonly string[];
   readonly skewSeconds: number;
   readonly maxLifetimeSeconds: number;
@@ -21,12 +21,12 @@ export interface IdentityIssuer {
 
 export type IdentityTokenKind = 'id_token' | 'access_token';
 
-/** Claims of a verified token of an issuer. */
+/** The claims of a verified token from an issuer. */
 export interface IssuerClaims {
-  /** Issuer name used in rules of the policy. */
+  /** The issuer name that rules of the policy use. */
   readonly issuer: string;
   readonly claims: JsonObject;
-  /** Seconds since the epoch. */
+  /** Times in seconds since the epoch. */
   readonly issuedAt: number;
   readonly expiresAt: number;
   readonly skewSeconds: number;
@@ -34,7 +34,7 @@ export interface IssuerClaims {
   readonly tokenId: string;
 }
 
-/** Access token types of RFC 9068; OIDC defines none for ID tokens. */
+/** The token types for access tokens (RFC 9068); OIDC defines none for ID tokens. */
 const ACCESS_TYPES: readonly unknown[] = ['at+jwt', 'application/at+jwt'];
 const PLAIN_TYPES: readonly unknown[] = [undefined, 'JWT', 'jwt'];
 /** Claims that only ID tokens have (OpenID Connect Core 1.0, 2 and 3.3.2.11). */
@@ -42,8 +42,8 @@ const ID_CLAIMS = ['nonce', 'at_hash', 'c_hash'] as const;
 const MAX_AUDIENCES = 64;
 
 /**
- * Verifies an identity token as strictly as an actor token: form, header, signature, issuer, audience, times. `iss`
- * is read before the signature, but only selects among configured issuers.
+ * Verifies an identity token as strictly as an actor token: form, header, signature, issuer, audience, times. `iss` is
+ * read before the signature is verified, but only selects among configured issuers.
  *
  * @param now ms since the epoch
  * @throws QueryError E3001, E5033
@@ -88,7 +88,7 @@ function checkAudience(
   const list: readonly unknown[] = Array.isArray(value) ? value : [value];
   if (list.length > MAX_AUDIENCES || !list.every(isName)) refuseExchange('audience');
   if (!wanted.some((name) => list.includes(name))) refuseExchange('audience');
-  // OpenID Connect Core 1.0, 3.1.3.7: `azp` is required with several audiences.
+  // OpenID Connect Core 1.0, 3.1.3.7: `azp` is required if there are several audiences.
   const party = claims.get('azp');
   if (kind !== 'id_token' || (party === undefined && list.length === 1)) return;
   if (!clients.some((client) => client === party)) refuseExchange('party');
@@ -113,17 +113,17 @@ function seconds(value: unknown, fault: ExchangeFault): number {
   return value;
 }
 
-/** Id for revocation: a valid `jti`, else a hash of the token. */
+/** The id used for revocation: a valid `jti`, otherwise a hash of the token. */
 function tokenIdOf(token: string, jti: unknown): string {
   return isName(jti) ? jti : `sha256:${hash('sha256', token, 'base64url')}`;
 }
 
-/** Revocation id of an unverified token. @throws QueryError E3001 if it is malformed */
+/** The revocation id of an unverified token. @throws QueryError E3001 if it is malformed */
 export function tokenIdIn(token: string): string {
   return tokenIdOf(token, readObject(readCompact(token).payload, 'payload').get('jti'));
 }
 
-/** Reasons for refusing an identity token. They name the rule and contain nothing from the token. */
+/** The reasons for refusing an identity token. They name the rule and contain nothing from the token. */
 const EXCHANGE_FAULTS = Object.freeze({
   type: 'header `typ` is not that of an ID or access token',
   secretAlgorithm: 'it must be signed with a key of its issuer: RS256, ES256 or EdDSA',

@@ -1,11 +1,11 @@
 import type { ExchangedMember } from '../identity.js';
 import { isName, refuse } from '../tokens/token-fault.js';
 
-/** Limits per subject: attributes, and values of each. */
+/** Limits per subject: the number of attributes, and of values for each. */
 const MAX_ATTRIBUTES = 64;
 const MAX_VALUES = 256;
 
-/** Claim `exchange` of an exchanged token: one entry per subject of the chain. */
+/** The `exchange` claim of an exchanged token, with one entry per subject of the chain. */
 export function membersClaim(members: readonly ExchangedMember[]): readonly object[] {
   return members.map(({ rule, roles, attributes, from = [] }) => ({
     ...(rule !== null && { rule }),
@@ -15,7 +15,7 @@ export function membersClaim(members: readonly ExchangedMember[]): readonly obje
   }));
 }
 
-/** Parses claim `exchange` of a token that the exchange signed. Throws E3001. */
+/** Parses the `exchange` claim of a token that the exchange signed. Throws E3001. */
 export function readMembers(value: unknown, chainLength: number): readonly ExchangedMember[] {
   if (!Array.isArray(value) || value.length !== chainLength) refuse('exchange');
   const members: readonly unknown[] = value;

@@ -13,26 +13,26 @@ import {
 } from './identity-token.js';
 import type { ExchangeRule } from './rule.js';
 
-/** Party of an exchange: subject and rights of one of its tokens. */
+/** A party to an exchange: the subject and rights of one of its tokens. */
 export interface ExchangeParty {
-  /** Root to leaf. */
+  /** The delegation chain, root to leaf. */
   readonly chain: readonly string[];
-  /** One per element of `chain`. */
+  /** One entry per element of `chain`. */
   readonly members: readonly ExchangedMember[];
   readonly aclRoles: readonly string[];
-  /** Admin roles that it may claim. */
+  /** The admin roles that it may claim. */
   readonly roles: readonly string[];
-  /** Seconds since the epoch. */
+  /** Expiry, seconds since the epoch. */
   readonly expiresAt: number;
-  /** Claims that conditions of grants may use. */
+  /** Claims that grant conditions may use. */
   readonly claims: ClaimValues;
-  /** Matching rule; null for an actor token. */
+  /** The matching rule; null for an actor token. */
   readonly by: { readonly rule: string; readonly issuer: string } | null;
-  /** `sub` of the only permitted actor; null if unrestricted. */
+  /** The `sub` of the only permitted actor; null if any actor is permitted. */
   readonly mayAct: string | null;
-  /** `sub` claim; null for an actor token. */
+  /** The `sub` claim; null for an actor token. */
   readonly sub: string | null;
-  /** Source tokens, for revocation. */
+  /** The source tokens, for revocation. */
   readonly sources: readonly ParentToken[];
 }
 
@@ -45,7 +45,7 @@ export interface PartyReader {
   readonly now: () => number;
 }
 
-/** True if the header declares an actor token; nothing is verified. @throws QueryError E3001 */
+/** True if the header declares an actor token. Verifies nothing. @throws QueryError E3001 */
 export function isActorToken(token: string): boolean {
   return readCompact(token).header.get('typ') === TOKEN_TYPE;
 }
@@ -66,7 +66,7 @@ export async function partyOf(
   return identityParty(claims, ruleFor(claims, snapshot));
 }
 
-/** First matching rule. @throws QueryError E3001 if none matches */
+/** Returns the first matching rule. @throws QueryError E3001 if none matches */
 export function ruleFor(claims: IssuerClaims, { exchange }: PolicySnapshot): ExchangeRule {
   return exchange.rules.find((rule) => rule.takes(claims)) ?? refuseExchange('rule');
 }
@@ -119,7 +119,7 @@ function actorParty(identity: Identity): ExchangeParty {
   });
 }
 
-/** Permitted actor from claim `may_act` (RFC 8693, 4.4); empty, which permits nobody, if malformed. */
+/** The permitted actor from claim `may_act` (RFC 8693, 4.4); if malformed, empty, which permits no actor. */
 function mayAct(claims: JsonObject): string | null {
   const value = claims.get('may_act');
   if (value === undefined) return null;
@@ -135,7 +135,7 @@ export function delegate(subject: ExchangeParty, actor: ExchangeParty): Exchange
   return Object.freeze({
     chain,
     members: [...subject.members, ...actor.members],
-    // The union is safe: each member's own roles bound the chain, and denying roles count whoever brings them.
+    // The union is safe: each member's own roles limit the chain, and deny rules apply whichever member has the role.
     aclRoles: [...new Set([...subject.aclRoles, ...actor.aclRoles])],
     roles: subject.roles.filter((role) => actor.roles.includes(role)),
     expiresAt: Math.min(subject.expiresAt, actor.expiresAt),
@@ -147,7 +147,7 @@ export function delegate(subject: ExchangeParty, actor: ExchangeParty): Exchange
   });
 }
 
-/** Claims of the subject; a purpose must be allowed by both tokens. */
+/** The claims of the subject; a purpose must be allowed by both tokens. */
 function claimsOfBoth(subject: ClaimValues, actor: ClaimValues): ClaimValues {
   const [mine, theirs] = [subject.get(PURPOSE_CLAIM), actor.get(PURPOSE_CLAIM)];
   if (theirs === undefined) return subject;

@@ -16,10 +16,10 @@ import { isName } from '../tokens/token-fault.js';
 import type { IssuerClaims } from './identity-token.js';
 import { refuseExchange } from './identity-token.js';
 
-/** Longest list of values read from a claim; longer lists are ignored. */
+/** The longest list of values read from a claim; longer lists are ignored. */
 const MAX_VALUES = 256;
 
-/** Claim by name, or by JSON pointer if `path` begins with `/` (`/realm_access/roles`). */
+/** Looks up a claim by name, or by JSON pointer if `path` begins with `/` (`/realm_access/roles`). */
 function claimAt(claims: JsonObject, path: string): unknown {
   if (!path.startsWith('/')) return claims.get(path);
   const [first = '', ...rest] = path
@@ -34,7 +34,7 @@ function memberOf(value: unknown, key: string): unknown {
   return Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined;
 }
 
-/** Strings of a claim that is a name or a list of names; null for anything else. */
+/** The strings in a claim that is a name or a list of names; null for anything else. */
 function textsOf(value: unknown): readonly string[] | null {
   if (typeof value === 'string') return isName(value) ? [value] : null;
   if (!Array.isArray(value) || value.length > MAX_VALUES) return null;
@@ -42,13 +42,13 @@ function textsOf(value: unknown): readonly string[] | null {
   return list.every(isName) ? [...new Set(list)] : null;
 }
 
-/** Attribute values of a claim, with numbers and booleans as strings; null for anything else. */
+/** The attribute values in a claim, with numbers and booleans as strings; null for anything else. */
 function attributeIn(value: unknown): readonly string[] | null {
   const scalars = attributeScalars(value);
   return scalars === null ? null : textsOf(attributeTexts(scalars));
 }
 
-/** String or whole number as text; null for anything else. */
+/** A string or whole number as text; null for anything else. */
 function valueIn(value: unknown): string | null {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? String(value) : null;
   return isName(value) ? value : null;
@@ -59,7 +59,7 @@ function isTemplate(text: string): boolean {
   return /\{[^{}]+\}/.test(text) && !/[{}]/.test(text.replaceAll(/\{[^{}]+\}/g, ''));
 }
 
-/** Rule that maps an identity of an issuer to a subject of the policy. Frozen. */
+/** A rule that maps an issuer's identities to subjects of the policy. Frozen. */
 export interface ExchangeRule {
   readonly id: string;
   readonly name: string;
@@ -68,12 +68,12 @@ export interface ExchangeRule {
   readonly ceiling: ReadonlySet<string>;
   readonly adminCeiling: ReadonlySet<string>;
   readonly purposes: ReadonlySet<string>;
-  /** Claims copied for conditions of grants. */
+  /** Claims that are copied for grant conditions. */
   claimsOf(claims: IssuerClaims): ReadonlyMap<string, readonly string[]>;
-  /** Attributes of a subject whose token states `said`. */
+  /** The attributes of a subject whose token states `said`. */
   attributes(claimedAttributes: ReadonlyMap<string, readonly string[]>): ReadonlyMap<string, AttributeValue>;
   takes(claims: IssuerClaims): boolean;
-  /** Null if the claims yield no valid name. */
+  /** The subject; null if the claims yield no valid name. */
   subjectOf(claims: IssuerClaims): string | null;
   /** @throws QueryError E3001 if a claim does not fit the type that filters compare its attribute with */
   memberOf(claims: IssuerClaims): ExchangedMember;
@@ -209,7 +209,7 @@ function isSource(
   return typeof source === 'object' && !Array.isArray(source);
 }
 
-/** Attributes taken from the claims. */
+/** The attributes taken from claims. */
 function said(
   attributes: AttributeRules,
   claims: JsonObject,
@@ -264,7 +264,7 @@ function holds(found: unknown, wanted: string | boolean | readonly string[]): bo
   return values !== null && listed(wanted).some((value) => values.includes(value));
 }
 
-/** `email` counts only if verified: users can set it freely otherwise. */
+/** `email` is used only if it is verified, since users could otherwise set it freely. */
 function subjectIn(template: string, claims: JsonObject): string | null {
   const parts = template.split(/\{([^{}]+)\}/);
   const texts = parts.map((part, i) => {
@@ -276,7 +276,7 @@ function subjectIn(template: string, claims: JsonObject): string | null {
   return isName(subject) ? subject : null;
 }
 
-/** Id that changes with any change of the rule, so that earlier tokens no longer match it. */
+/** An id that changes with any change of the rule, so that earlier tokens no longer match it. */
 function idOf(document: ExchangeRuleDocument): string {
   return createHash('sha256').update(JSON.stringify(document, sortedKeys)).digest('base64url').slice(0, 22);
 }

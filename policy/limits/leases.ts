@@ -1,27 +1,27 @@
 import { ALLOWED, type LimitResult, refusal } from './window.js';
 
-/** Uses of one key that a holder may take without asking. 0 tokens: all uses are spent until the window ends. */
+/** Quota of one key that a holder may use without asking. 0 tokens: all quota is used up until the window ends. */
 export interface Lease {
   readonly tokens: number;
-  /** End of the window, on the clock of `monotonicMs`. */
+  /** The end of the window, by the clock of `monotonicMs`. */
   readonly endsAt: number;
 }
 
 export interface LeaseBookOptions {
-  /** Uses per key and window. */
+  /** Maximum number of uses per key and window. */
   readonly perWindow: number;
-  /** Most keys counted at a time; others share one count and get one use at a time. */
+  /** Maximum number of keys counted separately; others share one count and lease one use at a time. */
   readonly maxKeys: number;
-  /** Number of holders; bounds the portion that one of them gets. */
+  /** The number of holders; limits the size of the batch that each one gets. */
   readonly holders: number;
-  /** Reclaims the unused uses of a holder's lease; 0 if the holder is gone. */
+  /** Reclaims the unused part of a holder's lease; returns 0 if the holder is gone. */
   reclaim(holder: number, key: string, endsAt: number): Promise<number>;
   readonly now?: () => number;
 }
 
 interface LeaseWindow {
   readonly endsAt: number;
-  /** Uses lent out, used or not. */
+  /** The number of leased uses, whether used up or not. */
   granted: number;
   readonly holders: Set<number>;
 }
@@ -30,17 +30,17 @@ const WINDOW_MS = 1_000;
 const SURPLUS = 'surplus';
 
 /**
- * Counts a limit for several processes. Uses are lent in portions and reclaimed when another process runs out, so
- * together they never exceed the limit in one window, and no request is refused while another process has unused
- * uses. Uses lent to a process that dies count as used.
+ * Enforces a limit across several processes. Quota is leased in batches and reclaimed when another process runs out,
+ * so together they never exceed the limit in one window, and no request is refused while another process has unused
+ * quota. Quota leased to a process that dies counts as used.
  */
 export class LeaseBook {
   perWindow: number;
   readonly #options: LeaseBookOptions;
   readonly #now: () => number;
-  /** Ordered by end of window. */
+  /** The windows by key, ordered by their end. */
   readonly #windows = new Map<string, LeaseWindow>();
-  /** Last request by key; requests for one key are answered one after another. */
+  /** The last request for each key; requests for the same key are answered one after another. */
   readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor(options: LeaseBookOptions) {
@@ -49,7 +49,7 @@ export class LeaseBook {
     this.#now = options.now ?? monotonicMs;
   }
 
-  /** Lends a portion of the remaining uses; none left until the window ends. */
+  /** Leases a batch of the remaining quota; the lease is empty if none is left until the window ends. */
   lease(key: string, holder: number): Promise<Lease> {
     const before = this.#turns.get(key) ?? Promise.resolve();
     const turn = before.then(() => this.#lease(key, holder));
@@ -61,7 +61,7 @@ export class LeaseBook {
     return turn;
   }
 
-  /** Takes back unused uses. */
+  /** Takes back unused quota. */
   handBack(key: string, { tokens, endsAt }: Lease): void {
     const window = this.#windows.get(`k${key}`);
     if (window?.endsAt === endsAt) window.granted -= tokens;
@@ -97,7 +97,7 @@ export class LeaseBook {
     window.granted -= unused.reduce((sum, tokens) => sum + tokens, 0);
   }
 
-  /** True if the key has or may get a count of its own. */
+  /** True if the key has, or may get, a separate count. */
   #has(own: string): boolean {
     const now = this.#now();
     let most = 4; // removes more windows than one use can add
@@ -122,13 +122,13 @@ export class LeaseBook {
 /** Requests a lease. `arrived` is called synchronously with the answer, before later messages are processed. */
 export type AskLease = (key: string, arrived: (lease: Lease) => void) => Promise<unknown>;
 
-/** Holder's side of a `LeaseBook`: takes from its lease at once and requests another if it is empty. */
+/** The holder's side of a `LeaseBook`: uses its lease immediately, and requests another when it is empty. */
 export class LeasedCounter {
   readonly #ask: AskLease;
   readonly #now: () => number;
-  /** Ordered by arrival, so that expired ones come first. */
+  /** The leases by key, ordered by arrival, so that expired ones come first. */
   readonly #leases = new Map<string, CurrentLease>();
-  /** Callers waiting for a requested lease, in order. */
+  /** The callers waiting for a requested lease, in order. */
   readonly #waiting = new Map<string, LeaseWaiter[]>();
 
   constructor(ask: AskLease, now: () => number = monotonicMs) {
@@ -140,7 +140,7 @@ export class LeasedCounter {
     return this.#known(key) ?? new Promise((resolve, reject) => this.#wait(key, { resolve, reject }));
   }
 
-  /** Takes one use if the current lease has one. */
+  /** Takes one use if the current lease has any left. */
   takeIfLeft(key: string): boolean {
     const lease = this.#leases.get(key);
     if (lease === undefined || lease.tokens === 0 || lease.endsAt <= this.#now()) return false;
@@ -163,7 +163,7 @@ export class LeasedCounter {
     return unused;
   }
 
-  /** Result from the current lease; null if another lease must be requested. */
+  /** The result from the current lease; null if another lease must be requested. */
   #known(key: string): LimitResult | null {
     if (this.takeIfLeft(key)) return ALLOWED;
     const lease = this.#leases.get(key);
@@ -189,7 +189,7 @@ export class LeasedCounter {
     });
   }
 
-  /** Every lease admits at least one waiter, or is empty and refuses all, so every waiter gets an answer. */
+  /** Every lease either admits at least one waiter, or is empty and refuses all, so every waiter gets an answer. */
   #arrived(key: string, { tokens, endsAt }: Lease): void {
     this.#forgetEnded();
     this.#leases.delete(key);
@@ -225,7 +225,7 @@ interface LeaseWaiter {
 interface CurrentLease {
   tokens: number;
   readonly endsAt: number;
-  /** True if it arrived empty: the window is used up for all. */
+  /** True if it arrived empty, which means that the quota is used up for all until the window ends. */
   readonly spent: boolean;
 }
 

@@ -15,12 +15,12 @@ import { type LimitResult, WindowCounter } from './window.js';
 
 export { LIMIT_BUCKETS };
 
-/** Requests per second of one subject. */
+/** Maximum number of requests per second for one subject, by bucket. */
 export type RateLimits = Readonly<Record<LimitBucket, number>>;
 
 /**
- * Defaults of the contract; `authoring` (drafts and publications) and `catalog` (catalog queries of BI tools) are
- * ours.
+ * The defaults from the contract, except `authoring` (drafts and publications) and `catalog` (catalog queries of BI
+ * tools), which are ours.
  */
 export const DEFAULT_LIMITS: RateLimits = Object.freeze({
   query: 60,
@@ -30,7 +30,7 @@ export const DEFAULT_LIMITS: RateLimits = Object.freeze({
   catalog: 200,
 });
 
-/** Requests per second of one address without a valid token. */
+/** Maximum number of requests per second from one address without a valid token. */
 export const PER_ADDRESS = 20;
 const MAX_SUBJECTS = 100_000;
 const MAX_ADDRESSES = 65_536;
@@ -42,19 +42,19 @@ export interface Limiter {
    * @throws QueryError E5038 while the number of processes is unknown
    */
   take(bucket: LimitBucket, identity: Identity): LimitResult | Promise<LimitResult>;
-  /** Like `take`, but counts nothing unless it admits the request at once. */
+  /** Like `take`, but counts nothing unless it can admit the request immediately. */
   takeIfLeft(bucket: LimitBucket, identity: Identity): boolean;
-  /** Counts one unauthenticated request of an IP address, before it is logged. */
+  /** Counts one unauthenticated request from an IP address, before it is logged. */
   takeAddress(address: string): LimitResult | Promise<LimitResult>;
-  /** Quotas of rows, bytes and time, and of windows longer than a second. */
+  /** Quotas on rows, bytes and time, and those with windows longer than a second. */
   readonly quotas: Quotas;
   /** Limits on password guessing. */
   readonly guesses: PasswordGuesses;
-  /** Applies the limits of a new policy; counts continue. */
+  /** Applies the limits of a new policy; existing counts are kept. */
   configure(limits: RateLimits): void;
 }
 
-/** Synchronous limiter of a process that counts alone. */
+/** A synchronous limiter for a process that counts by itself. */
 export interface LocalLimiter extends Limiter {
   take(bucket: LimitBucket, identity: Identity): LimitResult;
   takeAddress(address: string): LimitResult;
@@ -64,7 +64,7 @@ export interface LocalLimiter extends Limiter {
 export interface LimiterOptions {
   readonly limits?: RateLimits;
   readonly perAddress?: number;
-  /** Most keys counted at a time; others share one count. */
+  /** Maximum number of keys counted separately; others share one count. */
   readonly maxSubjects?: number;
   readonly maxAddresses?: number;
 }
@@ -107,25 +107,25 @@ export function createLimiter(options: LimiterOptions = {}): LocalLimiter {
   });
 }
 
-/** Counter shared by several processes: a bucket, or addresses. */
+/** A counter shared by several processes: one of the buckets, or addresses. */
 export type LimitCounter = LimitBucket | 'address';
 
 export const LIMIT_COUNTERS: readonly LimitCounter[] = Object.freeze([...LIMIT_BUCKETS, 'address']);
 
-/** Channel to the process that counts for all. */
+/** The channel to the process that counts for all processes. */
 export interface LimitShare {
   lease(counter: LimitCounter, ...asked: Parameters<AskLease>): Promise<unknown>;
   handBack(counter: LimitCounter, key: string, lease: Lease): void;
   /** Adds to the shared quotas and returns their state. */
   charge(charges: readonly Charge[]): Promise<readonly QuotaCount[]>;
-  /** Number of processes that count together; null while unknown. */
+  /** The number of processes that count together; null while unknown. */
   peers(): number | null;
   /** Announces new limits. */
   limits(limits: RateLimits): void;
   readonly guesses: PasswordGuesses;
 }
 
-/** Limiter of one of several processes, based on leases. */
+/** The limiter in one of several processes, based on leases. */
 export interface LeasedLimiter extends Limiter {
   /** Gives up the unused part of a lease. */
   reclaim(counter: LimitCounter, key: string, endsAt: number): number;
@@ -158,7 +158,7 @@ export function createLeasedLimiter(share: LimitShare, limits: RateLimits): Leas
 /** Reclaims the unused part of a holder's lease. */
 export type Reclaim = (holder: number, counter: LimitCounter, key: string, endsAt: number) => Promise<number>;
 
-/** Lease books for `holders` processes. */
+/** The lease books for `holders` processes. */
 export function createLimitBooks(
   holders: number,
   reclaim: Reclaim,
@@ -176,7 +176,7 @@ export function createLimitBooks(
   });
 }
 
-/** Limits of a policy, with defaults. */
+/** The limits of a policy, including defaults. */
 export function limitsOf(document: LimitsDocument | undefined): RateLimits {
   return Object.freeze(perBucket((bucket) => document?.[bucket] ?? DEFAULT_LIMITS[bucket]));
 }

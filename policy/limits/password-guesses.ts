@@ -2,10 +2,10 @@ import { isIPv4, isIPv6 } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import { WindowCounter } from './window.js';
 
-/** Wrong passwords per account and address in `ADDRESS_SECONDS` after which even the right one is refused. */
+/** Wrong passwords per account and address in `ADDRESS_SECONDS` before even the right one is refused. */
 const PER_ADDRESS = 10;
 const ADDRESS_SECONDS = 300;
-/** Wrong passwords per account in `ACCOUNT_SECONDS` from all addresses without a previous login. */
+/** Wrong passwords per account in `ACCOUNT_SECONDS` from all addresses that have not logged in before. */
 const PER_ACCOUNT = 1_000;
 const ACCOUNT_SECONDS = 3_600;
 const MAX_COUNTED = 65_536;
@@ -15,13 +15,13 @@ const MAX_KNOWN = 10_000;
  * Limits password guessing for service accounts. Beyond the limit, the right password is refused exactly like a wrong
  * one, so further guessing reveals nothing.
  *
- * Nobody can lock out an account from elsewhere: an address from which it has logged in since the start only has its
- * own limit. One process counts for all processes.
+ * An account cannot be locked out from elsewhere: for an address from which it has logged in since the start, only the
+ * limit of that address applies. One process counts for all processes.
  */
 export interface PasswordGuesses {
   /** Counts a wrong password; asynchronous if another process counts. */
   wrong(account: string, address: string): void | Promise<void>;
-  /** True if a right password is accepted; the address is then known for this account. */
+  /** True if a right password is accepted; the address is then remembered for this account. */
   right(account: string, address: string): boolean | Promise<boolean>;
 }
 
@@ -33,7 +33,7 @@ export interface LocalPasswordGuesses extends PasswordGuesses {
 export interface GuessOptions {
   readonly perAddress?: number;
   readonly perAccount?: number;
-  /** Most pairs of account and address counted at a time; others share one count. */
+  /** Maximum number of account and address pairs counted separately; others share one count. */
   readonly maxCounted?: number;
 }
 
@@ -63,8 +63,8 @@ export function createPasswordGuesses(options: GuessOptions = {}): LocalPassword
 }
 
 /**
- * Groups addresses for rate limits: IPv4 addresses individually, IPv6 by /64, because one household has 2⁶⁴
- * addresses. An IPv4-mapped IPv6 address counts as IPv4. Anything else (a Unix socket) counts as one peer.
+ * Groups addresses for rate limits: IPv4 addresses individually, IPv6 by /64, because a single household has 2⁶⁴
+ * addresses. An IPv4-mapped IPv6 address is treated as IPv4. Anything else (a Unix socket) is treated as one peer.
  */
 export function addressGroup(address: string): string {
   const bare = address.split('%', 1)[0] ?? '';
@@ -80,7 +80,7 @@ export function addressGroup(address: string): string {
     .join(':')}::/64`;
 }
 
-/** Eight 16-bit groups of a valid IPv6 address. The URL parser normalises it, dotted tails included. */
+/** The eight 16-bit groups of a valid IPv6 address. The URL parser normalises it, including dotted tails. */
 function expand(address: string): readonly number[] {
   const normal = new URL(`http://[${address}]`).hostname.slice(1, -1);
   const [head = '', tail] = normal.split('::');

@@ -2,26 +2,26 @@ import { monotonicMs } from './leases.js';
 import type { Quota, QuotaUnit } from './quotas.js';
 import { ALLOWED, type LimitResult, refusal } from './window.js';
 
-/** Amount to add to a count. */
+/** An amount to add to a count. */
 export interface Charge {
   readonly key: string;
   readonly windowMs: number;
-  /** 0 only queries the count. */
+  /** The amount; 0 only queries the count. */
   readonly amount: number;
 }
 
-/** State of a count. */
+/** The state of a count. */
 export interface QuotaCount {
   readonly used: number;
-  /** Remaining time of the window, ms. */
+  /** The remaining time of the window, in ms. */
   readonly endsInMs: number;
 }
 
-/** Quotas, in addition to the limits per second. */
+/** Quotas that apply in addition to the limits per second. */
 export interface Quotas {
-  /** Counts one request if every quota has something left; asynchronous if another process counts. */
+  /** Counts one request if no quota is used up; asynchronous if another process counts. */
   take(quotas: readonly Quota[]): LimitResult | Promise<LimitResult>;
-  /** True if `take` would admit a request at once; counts nothing. */
+  /** True if `take` would admit a request immediately; counts nothing. */
   mayTake(quotas: readonly Quota[]): boolean;
   /** Charges the cost of a response. */
   charge(quotas: readonly Quota[], unit: QuotaUnit, amount: number): void;
@@ -29,7 +29,7 @@ export interface Quotas {
   state(quotas: readonly Quota[]): Promise<readonly QuotaCount[]>;
 }
 
-/** Most counts held per window length; others share one. */
+/** Maximum number of counts per window length; others share one. */
 const MAX_KEYS = 100_000;
 const SURPLUS = 'surplus';
 
@@ -42,7 +42,7 @@ interface QuotaWindow {
 export class QuotaBook {
   readonly #now: () => number;
   readonly #maxKeys: number;
-  /** By window length, each ordered by end of window. */
+  /** Counts by window length, each map ordered by end of window. */
   readonly #windows = new Map<number, Map<string, QuotaWindow>>();
 
   constructor(now: () => number = monotonicMs, maxKeys = MAX_KEYS) {
@@ -86,9 +86,9 @@ export function leaves({ unit, most }: Quota, used: number): boolean {
   return unit === 'requests' ? used + 1 <= most : used < most;
 }
 
-/** Synchronous quotas of a process that counts alone. */
+/** Synchronous quotas for a process that counts by itself. */
 export function createQuotas(book: QuotaBook = new QuotaBook()): Quotas {
-  /** Time until every quota has something left, ms; 0 if it has now. */
+  /** The time until no quota is used up, in ms; 0 if that is already so. */
   const waitOf = (quotas: readonly Quota[]): number => {
     let wait = 0;
     for (const quota of quotas) {

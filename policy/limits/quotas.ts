@@ -3,12 +3,12 @@ import { LIMIT_BUCKETS, type LimitBucket } from '../document.js';
 import type { Identity } from '../identity.js';
 import type { ProblemList } from '../problems.js';
 
-/** Unit of a quota; bytes as sent by the database, `ms` of database time. */
+/** The unit of a quota: bytes as sent by the database, `ms` of database time. */
 export type QuotaUnit = 'requests' | 'rows' | 'bytes' | 'ms';
 
-/** Limit of one unit per window. */
+/** A limit on one unit per window. */
 export interface Quota {
-  /** Identifies subjects and unit, but not the amount, so that a count survives a change of it. */
+  /** Identifies subjects and unit but not the amount, so that a count survives a change of the amount. */
   readonly key: string;
   readonly unit: QuotaUnit;
   readonly most: number;
@@ -18,7 +18,7 @@ export interface Quota {
 /** One unit of a `limits` entry of the policy. */
 export interface QuotaRule extends Omit<Quota, 'key'> {
   readonly bucket: LimitBucket;
-  /** Role whose members have the quota; null for everybody. */
+  /** The role whose members have the quota; null if it applies to all subjects. */
   readonly role: string | null;
   /** True if each subject is counted separately. */
   readonly each: boolean;
@@ -104,7 +104,7 @@ const KNOWN = new WeakMap<
   WeakMap<Identity, Partial<Record<LimitBucket, readonly Quota[]>>>
 >();
 
-/** Quotas of a request of `identity` with these roles, counted for the leaf of its chain. */
+/** The quotas that apply to a request by `identity` with these roles, counted for the leaf of its chain. */
 export function quotasOf(
   rules: readonly QuotaRule[],
   identity: Identity,

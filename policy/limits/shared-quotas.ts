@@ -6,41 +6,41 @@ import { ALLOWED, type LimitResult, refusal } from './window.js';
 export interface SharedQuotaOptions {
   /** Adds to the shared counts and returns their state. Rejects if they cannot be reached. */
   readonly add: (charges: readonly Charge[]) => Promise<readonly QuotaCount[]>;
-  /** Number of processes that count together, including this one, as far as known. */
+  /** The number of processes that count together, including this one, as far as known. */
   readonly peers: () => number;
   readonly now?: () => number;
 }
 
-/** Shared count as last reported. */
+/** The shared count as last reported. */
 interface SharedCount {
   readonly windowMs: number;
   used: number;
   endsAt: number;
-  /** Time of the last report. */
+  /** The time of the last report. */
   asOf: number;
-  /** Charged here but not reported yet. */
+  /** The amount charged here but not reported yet. */
   unsent: number;
 }
 
-/** Age after which a count is refreshed before the next request, ms. */
+/** The age in ms after which a count is refreshed before the next request. */
 const FRESH_MS = 1_000;
-/** After a failure, time for which requests do not wait for the shared counts, ms. */
+/** How long requests do not wait for the shared counts after a failure, in ms. */
 const REST_MS = 1_000;
-/** Pause between two messages, ms. */
+/** The pause between two messages, in ms. */
 const PAUSE_MS = 10;
 const MAX_KEYS = 100_000;
-/** A window may end during the request. */
+/** More than one, because a window may end during the request. */
 const TRIES = 3;
 
 /**
- * Quotas of one of several processes. Charges are reported within milliseconds and answered with the shared counts,
- * so together the processes overshoot by at most what they charge in that time. While the shared counts cannot be
- * reached, each process assumes that the others charge as much as itself.
+ * Quotas in one of several processes. Charges are reported within milliseconds and answered with the shared counts, so
+ * together the processes overshoot by at most what they charge in that time. While the shared counts cannot be
+ * reached, each process assumes that the others charge as much as it does itself.
  */
 export class SharedQuotas implements Quotas {
   readonly #options: SharedQuotaOptions;
   readonly #now: () => number;
-  /** Ordered by last use. */
+  /** The counts by key, ordered by last use. */
   readonly #known = new Map<string, SharedCount>();
   readonly #due = new Set<string>();
   #sending: Promise<void> | null = null;
@@ -87,7 +87,7 @@ export class SharedQuotas implements Quotas {
     return ALLOWED;
   }
 
-  /** Time until every quota has something left, ms; 0 if it has now. */
+  /** The time until no quota is used up, in ms; 0 if that is already so. */
   #waitOf(quotas: readonly Quota[]): number {
     const now = this.#now();
     let wait = 0;
@@ -99,7 +99,7 @@ export class SharedQuotas implements Quotas {
     return wait;
   }
 
-  /** Estimate of the shared count. */
+  /** An estimate of the shared count. */
   #usedOf(known: SharedCount, now: number): number {
     if (known.endsAt <= now) {
       known.used = 0;
@@ -152,7 +152,7 @@ export class SharedQuotas implements Quotas {
       const now = this.#now();
       for (const [i, { known }] of told.entries()) this.#hear(known, counts[i], now);
     } catch {
-      // The counting side reports this to the operator.
+      // The counting process reports this to the operator.
       rest = REST_MS;
       this.#failedAt = this.#now();
       for (const { key, known, amount } of told) {
@@ -164,7 +164,7 @@ export class SharedQuotas implements Quotas {
     this.#pause = setTimeout(() => this.#goOn(), rest).unref();
   }
 
-  /** Sends in one message what accumulated during the pause. */
+  /** Sends what accumulated during the pause in a single message. */
   #goOn(): void {
     this.#pause = null;
     if (this.#due.size > 0 && this.#sending === null) this.#begin();

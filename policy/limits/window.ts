@@ -11,7 +11,7 @@ export function refusal(waitMs: number): LimitResult {
 const SURPLUS = 'surplus';
 
 interface WindowCount {
-  /** On the clock of `performance.now`. */
+  /** The end of the window, by the clock of `performance.now`. */
   readonly endsAt: number;
   used: number;
 }
@@ -21,11 +21,11 @@ interface WindowCount {
  * keys, all others share one count, which bounds memory.
  */
 export class WindowCounter {
-  /** Uses per key and window. */
+  /** Maximum number of uses per key and window. */
   perWindow: number;
   readonly #maxKeys: number;
   readonly #windowMs: number;
-  /** Ordered by end of window. */
+  /** The windows by key, ordered by their end. */
   readonly #counts = new Map<string, WindowCount>();
 
   constructor(perWindow: number, maxKeys: number, seconds = 1) {
@@ -39,7 +39,7 @@ export class WindowCounter {
     const count = this.#countOf(key, now) ?? this.#begin(key, now);
     count.used++;
     if (count.used <= this.perWindow) return ALLOWED;
-    // Bounded by the window, because clock fractions may round up.
+    // Limited to the window length, because fractions of the clock may round up.
     return refusal(Math.min(count.endsAt - now, this.#windowMs));
   }
 
@@ -57,7 +57,7 @@ export class WindowCounter {
     return (this.#countOf(key, performance.now())?.used ?? 0) >= this.perWindow;
   }
 
-  /** Count of the current window. Also removes up to four expired windows, more than one use can add. */
+  /** The count in the current window. Also removes up to four expired windows, more than one use can add. */
   #countOf(key: string, now: number): WindowCount | undefined {
     let most = 4;
     for (const [old, { endsAt }] of this.#counts) {

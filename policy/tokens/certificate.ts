@@ -3,21 +3,21 @@ import type { CertificateDocument, PolicyDocument } from '../document.js';
 import type { NameResolver } from '../names.js';
 import type { DocumentPath, ProblemList } from '../problems.js';
 
-/** Verified client certificate. Frozen. */
+/** A verified client certificate. Frozen. */
 export interface ClientCertificate {
-  /** Distinguished name of the subject (RFC 2253): `CN=maria,OU=People,O=Corp`. */
+  /** The distinguished name of the subject (RFC 2253): `CN=maria,OU=People,O=Corp`. */
   readonly dn: string;
-  /** Distinguished name of the issuer (RFC 2253). */
+  /** The distinguished name of the issuer (RFC 2253). */
   readonly issuer: string;
-  /** Common name; null if there is none or more than one. */
+  /** The common name; null if there is none or more than one. */
   readonly cn: string | null;
-  /** Alternative names, prefixed with `dns:`, `uri:` or `email:`. */
+  /** The alternative names, prefixed with `dns:`, `uri:` or `email:`. */
   readonly names: ReadonlySet<string>;
   /** End of validity, ms since the epoch. */
   readonly endsAt: number;
 }
 
-/** Rule that maps certificates to a subject: every condition must match. Roles stay below the subject's ceiling. */
+/** A rule that maps certificates to a subject: all conditions must match. Roles stay within the subject's ceiling. */
 export interface CertificateRule {
   readonly name: string;
   readonly subject: string;
@@ -62,7 +62,7 @@ function fitting({ dn, cn, dns, uri, email, issuer }: CertificateDocument) {
     wanted.every((name) => certificate.names.has(name));
 }
 
-/** The single matching rule; null if there is none, or several, which would be ambiguous. */
+/** The only matching rule; null if there is none, or several, which would be ambiguous. */
 export function ruleFor(
   rules: ReadonlyMap<string, CertificateRule>,
   certificate: ClientCertificate,

@@ -13,25 +13,25 @@ import {
   type TokenFault,
 } from './token-fault.js';
 
-/** Requirements on the claims of a token. */
+/** The requirements on the claims of a token. */
 export interface ClaimRules {
   readonly tenant: string;
   /** If set, `iss` is required and must be one of these; otherwise it may be absent, or `service`. */
   readonly issuers?: readonly string[];
   /** If set, `aud` is required and must contain one of these. */
   readonly audiences?: readonly string[];
-  /** Tolerated clock difference, seconds; default 30. */
+  /** The tolerated clock difference in seconds; default 30. */
   readonly skewSeconds?: number;
   /** True for the gateway's own exchange, the only issuer whose `exchange` claim is used. */
   readonly exchanged?: boolean;
 }
 
-/** Validity of claims, seconds since the epoch. */
+/** When claims are valid, in seconds since the epoch. */
 export interface TokenValidity {
   readonly issuedAt: number;
   readonly expiresAt: number;
   readonly notBefore: number | null;
-  /** Tolerated clock difference in either direction. */
+  /** The tolerated clock difference in either direction, in seconds. */
   readonly skewSeconds: number;
 }
 
@@ -40,8 +40,8 @@ export interface Claims extends TokenValidity {
 }
 
 /**
- * Reads the payload of an actor token, version 2: every claim is typed, bounded and consistent with the others. Time
- * is not checked; see `checkTime`. Throws E3001. Source: contract, Authentication 3.
+ * Reads the payload of an actor token, version 2: every claim is typed, bounded and consistent with the others. Times
+ * are checked by `checkTime`, not here. Throws E3001. Source: contract, Authentication 3.
  */
 export function readClaims(payload: JsonObject, rules: ClaimRules): Claims {
   if (payload.get('version') !== TOKEN_VERSION) refuse('version');
@@ -117,12 +117,12 @@ function readChain(value: unknown): readonly string[] {
   return Object.freeze([...names]);
 }
 
-/** Standard claims of an actor token, which conditions of grants cannot name. */
+/** The standard claims of an actor token, which grant conditions cannot name. */
 export const OWN_CLAIMS: ReadonlySet<string> = new Set(
   'version tenant_id iss aud chain sub jti roles acl_roles iat exp nbf exchange'.split(' '),
 );
 
-/** Other claims, for conditions of grants: strings, numbers and booleans, and lists of these. Others are ignored. */
+/** Other claims, for grant conditions: strings, numbers, booleans and lists of these. Anything else is ignored. */
 function readOthers(payload: JsonObject): Pick<Identity, 'claims'> {
   const found = new Map<string, readonly string[]>();
   for (const [name, value] of payload) {
@@ -143,7 +143,7 @@ function isScalar(value: unknown): value is string | number | boolean {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 }
 
-/** Members of the chain and source tokens, from claim `exchange`. */
+/** The members of the chain and the source tokens, from claim `exchange`. */
 function exchangedFrom(
   payload: JsonObject,
   length: number,
@@ -151,7 +151,7 @@ function exchangedFrom(
 ): Pick<Identity, 'members' | 'sources'> {
   const members = readMembers(payload.get('exchange'), length);
   const from = new Set(members.flatMap((member) => member.from ?? []));
-  // Source tokens are revoked by id only; revoking a subject already covers the exchanged token.
+  // Source tokens are revoked by id only: revoking a subject already revokes the exchanged token.
   return { members, sources: [...from].map((tokenId) => ({ chain: [], tokenId, issuedAt })) };
 }
 

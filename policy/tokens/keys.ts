@@ -1,6 +1,6 @@
 import { createPublicKey, createSecretKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 
-/** HS256 is only for the gateway's own secret; the others use public keys. */
+/** HS256 is only for the gateway's own secret; all others use public keys. */
 export type TokenAlgorithm = 'HS256' | PublicAlgorithm;
 export type PublicAlgorithm = 'RS256' | 'ES256' | 'EdDSA';
 
@@ -13,13 +13,13 @@ export function isTokenAlgorithm(value: unknown): value is TokenAlgorithm {
 /** A key and the only algorithm it may be used with. */
 export interface VerificationKey {
   readonly algorithm: TokenAlgorithm;
-  /** Null for a key without an id. */
+  /** The key id; null for a key without one. */
   readonly kid: string | null;
   readonly key: KeyObject;
 }
 
 /**
- * Source of verification keys. `candidates` returns the keys that a token with this header may be signed with; a key
+ * A source of verification keys. `candidates` returns the keys that a token with this header may be signed with; a key
  * is never taken from the token itself.
  */
 export interface KeySource {
@@ -27,12 +27,12 @@ export interface KeySource {
     algorithm: TokenAlgorithm,
     kid: string | null,
   ): readonly VerificationKey[] | Promise<readonly VerificationKey[]>;
-  /** Algorithms of its keys, if known locally. */
+  /** The algorithms of its keys, if known locally. */
   readonly algorithms?: () => readonly TokenAlgorithm[] | null;
 }
 
 export interface KeyConfiguration {
-  /** Signing secrets of the tenant, at least 32 bytes each; two during rotation. */
+  /** The tenant's signing secrets, at least 32 bytes each; two during rotation. */
   readonly secrets?: readonly { readonly kid?: string; readonly secret: Uint8Array }[];
   /** Public keys of issuers, PEM (SPKI): RSA of at least 2,048 bits, P-256 or Ed25519. */
   readonly publicKeys?: readonly { readonly kid?: string; readonly pem: string }[];
@@ -43,7 +43,7 @@ export interface KeyConfiguration {
 const MIN_SECRET_BYTES = 32;
 const MIN_MODULUS_BITS = 2_048;
 const MAX_KEYS = 16;
-/** Key ids: names, dates, base64 thumbprints, URNs. They are only compared. */
+/** Accepts the usual key ids: names, dates, base64 thumbprints, URNs. They are only compared. */
 const KEY_ID = /^(?!.*\.\.)[\w.+/=:~-]{1,128}$/;
 
 export function isKeyId(value: unknown): value is string {
@@ -67,7 +67,7 @@ export function configuredKeys(configuration: KeyConfiguration): KeySource {
   });
 }
 
-/** Keys that may have signed a token with this header. */
+/** The keys that may have signed a token with this header. */
 export function keysFor(
   keys: readonly VerificationKey[],
   algorithm: TokenAlgorithm,
@@ -76,11 +76,11 @@ export function keysFor(
   const fit = keys.filter((k) => k.algorithm === algorithm);
   if (kid === null) return fit;
   const named = fit.filter((k) => k.kid === kid);
-  // Issuers name their keys in every token, so keys configured without an id are candidates too.
+  // Issuers put key ids in every token, so keys configured without an id are candidates too.
   return named.length > 0 ? named : fit.filter((k) => k.kid === null);
 }
 
-/** Replaceable key source. After `replace`, the verifier's cache must be cleared. */
+/** A replaceable key source. After `replace`, the verifier's cache must be cleared. */
 export interface KeyRing extends KeySource {
   replace(next: KeySource): void;
 }
@@ -103,7 +103,7 @@ export function secretKey(secret: Uint8Array, kid: string | null): VerificationK
   return Object.freeze({ algorithm: 'HS256', kid: checkedKeyId(kid), key: createSecretKey(secret) });
 }
 
-/** Public key in PEM; its type determines the algorithm. Throws RangeError for an unsupported key. */
+/** Parses a public key in PEM; its type determines the algorithm. Throws RangeError for an unsupported key. */
 export function pemKey(pem: string, kid: string | null): VerificationKey {
   if (pem.includes('PRIVATE KEY'))
     throw new RangeError('a verifier takes the public key only, not the private one');
@@ -142,10 +142,10 @@ export function checkedKeyId(kid: string | null): string | null {
   return kid;
 }
 
-/** Largest accepted key set; issuers usually have two or three keys. */
+/** Maximum number of keys in a key set; issuers usually have two or three. */
 const MAX_SET = 64;
 
-/** Supported signing keys of a JSON Web Key Set (RFC 7517); others are skipped. Null if `text` is not a key set. */
+/** The supported signing keys of a JSON Web Key Set (RFC 7517); others are skipped. Null if `text` is not a key set. */
 export function readKeySet(text: string): readonly VerificationKey[] | null {
   const listed = listIn(text);
   if (listed === null || listed.length > MAX_SET) return null;

@@ -7,22 +7,22 @@ import { DEFAULT_ISSUER, MAX_LIFETIME_SECONDS, TOKEN_TYPE, TOKEN_VERSION } from 
 
 export interface MintClaims {
   readonly tenant: string;
-  /** Root to leaf; the last element is `sub`. */
+  /** The delegation chain, root to leaf; the last element is `sub`. */
   readonly chain: readonly string[];
   readonly roles?: readonly string[];
   readonly aclRoles?: readonly string[];
-  /** Seconds since the epoch; default: now. */
+  /** Time of issue, seconds since the epoch; default: now. */
   readonly issuedAt?: number;
-  /** 1–300; default 300. */
+  /** Lifetime in seconds, 1–300; default 300. */
   readonly lifetimeSeconds?: number;
-  /** Default: a random UUID. */
+  /** The token id; default: a random UUID. */
   readonly tokenId?: string;
-  /** Default: `service`. */
+  /** The issuer; default: `service`. */
   readonly issuer?: string;
   readonly audience?: string;
-  /** Additional claims for conditions of grants; standard claims take precedence. */
+  /** Additional claims for grant conditions; standard claims take precedence. */
   readonly others?: Readonly<Record<string, unknown>>;
-  /** Results of the exchange per element of `chain`; only the gateway's own exchange sets them. */
+  /** The results of the exchange per element of `chain`; only the gateway's own exchange sets them. */
   readonly members?: readonly ExchangedMember[];
 }
 
@@ -51,7 +51,7 @@ function encoded(value: object): string {
   return Buffer.from(JSON.stringify(value), 'utf8').toString('base64url');
 }
 
-/** RFC 7518, 3.2 and 3.3; RFC 8037, 3.1. Uses node:crypto because `jose` takes five times as long to load. */
+/** Signs as in RFC 7518, 3.2 and 3.3, and RFC 8037, 3.1. Uses node:crypto because `jose` loads five times slower. */
 function signatureOf(text: string, key: SigningKey): Buffer {
   if (key.algorithm === 'HS256') return createHmac('sha256', signingKey(key)).update(text).digest();
   return sign(key.algorithm === 'EdDSA' ? null : 'sha256', Buffer.from(text), signingKey(key));

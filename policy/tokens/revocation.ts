@@ -1,7 +1,7 @@
 import type { Identity, ParentToken } from '../identity.js';
 import { CLOCK_SKEW_SECONDS } from './token-fault.js';
 
-/** One token by id, or all tokens that contain a subject in their chain and were issued up to a time. */
+/** What is revoked: one token by id, or all tokens with a subject in their chain that were issued up to a time. */
 export interface RevocationKey {
   readonly kind: 'token' | 'subject';
   readonly name: string;
@@ -9,27 +9,27 @@ export interface RevocationKey {
 
 /** A revocation. Times are ms since the epoch. */
 export interface Revocation extends RevocationKey {
-  /** UUID. */
+  /** The id, a UUID. */
   readonly id: string;
   readonly at: number;
-  /** Time at which all affected tokens have expired. */
+  /** The time at which all affected tokens have expired. */
   readonly until: number;
 }
 
-/** Reason in the error message. */
+/** The reason shown in the error message. */
 export const REVOKED = 'it was revoked';
 
 export interface RevocationResult {
   readonly revocation: Revocation;
-  /** False if other gateways have not been notified yet; null without other gateways. */
+  /** False if other gateways have not been notified yet; null if there are no other gateways. */
   readonly shared: boolean | null;
 }
 
-/** Revocations in force. */
+/** The revocations in force. */
 export class RevokedTokens {
   readonly #all = new Map<string, Revocation>();
   readonly #tokens = new Set<string>();
-  /** Latest revocation per subject, ms since the epoch. */
+  /** The time of the latest revocation per subject, ms since the epoch. */
   readonly #subjects = new Map<string, number>();
   readonly #followers = new Set<() => void>();
 
@@ -48,7 +48,7 @@ export class RevokedTokens {
 
   /**
    * @param heard called after new revocations
-   * @returns function that unsubscribes
+   * @returns a function that unsubscribes
    */
   follow(heard: () => void): () => void {
     this.#followers.add(heard);
@@ -65,7 +65,7 @@ export class RevokedTokens {
     for (const revocation of this.#all.values()) this.#put(revocation);
   }
 
-  /** In order of arrival. */
+  /** The revocations in order of arrival. */
   all(): readonly Revocation[] {
     return [...this.#all.values()];
   }
@@ -90,10 +90,10 @@ export class RevokedTokens {
   }
 }
 
-/** Revocation check for logins and open sessions. */
+/** The revocation check for logins and open sessions. */
 export type RevocationCheck = Pick<RevokedTokens, 'has' | 'follow'>;
 
-/** Check without any revocations. */
+/** A check that knows no revocations. */
 export const NOTHING_REVOKED: RevocationCheck = Object.freeze({
   has: () => false,
   follow: () => () => undefined,

@@ -1,9 +1,9 @@
-/** JSON object without duplicate keys at any depth. */
+/** A JSON object without duplicate keys at any depth. */
 export type JsonObject = ReadonlyMap<string, unknown>;
 
 export type JsonFault = 'not an object' | 'duplicate key';
 
-/** Fault in a JSON text, and its UTF-16 offset. */
+/** A fault in a JSON text, and its offset in UTF-16 code units. */
 export interface JsonTextFault {
   readonly kind: 'duplicate key' | 'lone surrogate';
   readonly offset: number;
@@ -43,8 +43,8 @@ const OPEN = 0x7b;
 const CLOSE = 0x7d;
 
 /**
- * First fault in `json`, valid for `JSON.parse`, that two parsers could read differently: a duplicate key, or an
- * escape that is half of a surrogate pair. Linear time.
+ * The first fault in `json`, which `JSON.parse` accepts, that two parsers could read differently: a duplicate key, or
+ * an escape that is half of a surrogate pair. Linear time.
  */
 export function jsonTextFault(json: string): JsonTextFault | null {
   const open: Set<string>[] = [];
@@ -62,7 +62,7 @@ export function jsonTextFault(json: string): JsonTextFault | null {
   return null;
 }
 
-/** Offset of the closing quote of the string at `start`. */
+/** The offset of the closing quote of the string at `start`. */
 function endOfString(json: string, start: number): number {
   let i = start + 1;
   while (json.charCodeAt(i) !== QUOTE) i += json[i] === '\\' ? 2 : 1;

@@ -3,7 +3,7 @@ import { queryError } from 'osl-compiler/errors';
 export const MAX_TOKEN_BYTES = 8_192;
 export const MAX_CHAIN = 16;
 export const MAX_ROLES = 256;
-/** Longest subject, role, token id, issuer or audience, UTF-16 units. */
+/** Maximum length of a subject, role, token id, issuer or audience in UTF-16 code units. */
 const MAX_NAME_LENGTH = 256;
 export const MAX_LIFETIME_SECONDS = 300;
 export const CLOCK_SKEW_SECONDS = 30;
@@ -11,7 +11,7 @@ export const TOKEN_TYPE = 'service-actor+jwt';
 export const TOKEN_VERSION = 2;
 export const DEFAULT_ISSUER = 'service';
 
-/** Reasons for refusing a token. They name the rule and contain nothing from the token. */
+/** The reasons for refusing a token. They name the rule and contain nothing from the token. */
 export const TOKEN_FAULTS = Object.freeze({
   size: `it is larger than ${MAX_TOKEN_BYTES} bytes`,
   parts: 'it is not a JWT (expected header.payload.signature, each in base64url)',
@@ -46,22 +46,22 @@ export const TOKEN_FAULTS = Object.freeze({
 
 export type TokenFault = keyof typeof TOKEN_FAULTS;
 
-/** Refuses a token whose algorithm no key of its issuer uses. */
+/** Refuses a token with an algorithm that none of its issuer's keys uses. */
 export function refuseAlgorithm(accepted: readonly string[]): never {
   throw queryError('invalidToken', {
     reason: `${TOKEN_FAULTS.otherAlgorithm}; accepted here: ${accepted.join(', ') || 'none'}`,
   });
 }
 
-/** Refuses a token: always E3001, never a downgrade to anonymous. */
+/** Refuses a token, always with E3001; it never falls back to anonymous access. */
 export function refuse(fault: TokenFault): never {
   throw queryError('invalidToken', { reason: TOKEN_FAULTS[fault] });
 }
 
-/** Control characters and lone surrogates: logs and databases could not distinguish such names. */
+/** Control characters and lone surrogates: names with them could look the same in logs and databases. */
 const FORBIDDEN = /[\p{Cc}\p{Cs}]/u;
 
-/** True for a valid name of a tenant, subject, role or token: 1–256 UTF-16 units. */
+/** True for a valid name of a tenant, subject, role or token: 1–256 UTF-16 code units. */
 export function isName(value: unknown): value is string {
   return (
     typeof value === 'string' && value.length > 0 && value.length <= MAX_NAME_LENGTH && !FORBIDDEN.test(value)

@@ -14,7 +14,7 @@ import {
 import { type JsonFault, type JsonObject, parseJsonObject } from './strict-json.js';
 import { MAX_TOKEN_BYTES, refuse, refuseAlgorithm, TOKEN_TYPE } from './token-fault.js';
 
-/** Decoded parts of a compact JWS; nothing is verified. */
+/** The decoded parts of a compact JWS; nothing is verified yet. */
 interface CompactToken {
   readonly header: JsonObject;
   readonly payload: Uint8Array;
@@ -46,9 +46,9 @@ function decodeCanonical(part: string): Buffer {
   return bytes;
 }
 
-/** Issuer with its own keys, audiences and clock. */
+/** An issuer with its own keys, audiences and clock. */
 export interface TrustedIssuer extends Omit<ClaimRules, 'tenant' | 'issuers'> {
-  /** Accepted values of `iss`. */
+  /** The accepted values of `iss`. */
   readonly issuers: readonly string[];
   readonly keys: KeySource;
 }
@@ -56,19 +56,19 @@ export interface TrustedIssuer extends Omit<ClaimRules, 'tenant' | 'issuers'> {
 export interface VerifierOptions extends ClaimRules {
   /** Keys for tokens whose `iss` is not one of `trusted`. */
   readonly keys: KeySource;
-  /** Trusted issuer with this `iss`, or null. Its tokens are verified by its keys only. */
+  /** Returns the trusted issuer with this `iss`, or null. Its tokens are verified by its keys only. */
   readonly trusted?: (issuer: unknown) => TrustedIssuer | null;
-  /** Milliseconds since the epoch. */
+  /** The current time, ms since the epoch. */
   readonly now: () => number;
-  /** Most cached tokens; default 10,000. */
+  /** Maximum number of cached tokens; default 10,000. */
   readonly cacheSize?: number;
 }
 
 /** Verifies actor tokens (contract, Authentication). Every failure is E3001. */
 export interface TokenVerifier {
-  /** @param token compact JWS without `Bearer` */
+  /** @param token a compact JWS without `Bearer` */
   verify(token: string): Promise<Identity>;
-  /** Identity of a cached token that is still valid, else null. */
+  /** The identity of a cached token that is still valid, otherwise null. */
   known(token: string): Identity | null;
   /** Clears the cache; required when a key is withdrawn. */
   forget(): void;
@@ -107,14 +107,14 @@ export function createVerifier(options: VerifierOptions): TokenVerifier {
   return Object.freeze({ known, verify, forget });
 }
 
-/** Cache key: a hash, so that memory contains no usable token. */
+/** The cache key: a hash, so that memory contains no usable token. */
 function cacheKeyOf(token: string): string {
   return hash('sha256', token, 'base64');
 }
 
 /**
- * Full check: form, header, signature, claims, time. Before the signature is verified, only `iss` of the payload is
- * used, to select the issuer's keys.
+ * The full check: form, header, signature, claims, time. Before the signature is verified, only `iss` of the payload
+ * is used, to select the issuer's keys.
  */
 async function verifyUncached(token: string, options: VerifierOptions): Promise<Claims> {
   const { algorithm, kid, compact } = readActorToken(token);
@@ -162,7 +162,7 @@ interface SigningHeader {
   readonly kid: string | null;
 }
 
-/** Algorithm and key id in the header of a token. Throws E3001. */
+/** The algorithm and key id in the header of a token. Throws E3001. */
 export function readSigningHeader(header: JsonObject): SigningHeader {
   const algorithm = header.get('alg');
   if (!isTokenAlgorithm(algorithm)) refuse('algorithm');

@@ -1,7 +1,7 @@
-/** Most remembered tokens; they belong to admins and live some minutes. */
+/** Maximum number of remembered tokens; they belong to admins and live for minutes. */
 const MOST = 100_000;
 
-/** Used one-time tokens. */
+/** Remembers one-time tokens that have been used. */
 export class UsedTokens {
   readonly #now: () => number;
   readonly #since: number;

@@ -7,7 +7,7 @@ import { Backend } from './types.js';
 export interface Parse {
   readonly name: string;
   readonly text: string;
-  /** OIDs, 0 for unspecified. */
+  /** The parameter type OIDs, 0 if unspecified. */
   readonly parameterTypes: readonly number[];
 }
 
@@ -20,7 +20,7 @@ export function decodeParse(body: Buffer): Parse {
   return { name, text, parameterTypes };
 }
 
-/** Bind message with unexpanded formats. Values are views of the body. */
+/** A Bind message with unexpanded formats. Values are views of the body. */
 export interface BindMessage {
   readonly portal: string;
   readonly statement: string;
@@ -43,7 +43,7 @@ export function decodeBind(body: Buffer): BindMessage {
 
 export interface Execute {
   readonly portal: string;
-  /** 0: all. */
+  /** The maximum number of rows; 0 for all. */
   readonly maxRows: number;
 }
 
@@ -55,7 +55,7 @@ export function decodeExecute(body: Buffer): Execute {
   return { portal, maxRows };
 }
 
-/** Target of Describe and Close. */
+/** The target of Describe and Close. */
 export interface StatementOrPortal {
   readonly kind: 'statement' | 'portal';
   readonly name: string;

@@ -4,7 +4,7 @@ import { MessageReader } from '../message-reader.js';
 import { encodeOnce, type MessageFields, type MessageWriter } from '../message-writer.js';
 import { Backend } from './types.js';
 
-/** Encoded RowDescriptions in UTF-8 with text format; statements of one shape share their columns. */
+/** Encoded RowDescriptions, in UTF-8 and text format; statements of the same shape share their columns. */
 const ALL_TEXT = new WeakMap<readonly ColumnDescription[], Uint8Array>();
 
 export function rowDescription(
@@ -123,7 +123,7 @@ export function noticeResponse(out: MessageWriter, notice: WireNotice): void {
   });
 }
 
-/** S is for display (localized in Postgres), V for programs. */
+/** Field S is for display (localized in Postgres), V is for programs. */
 function report(fields: MessageFields, said: WireError | WireNotice): void {
   field(fields, 'S', said.severity);
   field(fields, 'V', said.severity);

@@ -23,19 +23,19 @@ export function encodePassword(type: typeof Frontend.password, body: Buffer): Ui
 const PLAIN = 'SCRAM-SHA-256';
 const PLUS = 'SCRAM-SHA-256-PLUS';
 const SASL = 10;
-/** Longest message of either side, in bytes. */
+/** Maximum message length on either side, in bytes. */
 const LONGEST = 1_024;
 
 /** The only channel binding type of Postgres clients (RFC 5929, 4). */
 const END_POINT = 'p=tls-server-end-point';
-/** Client-first message: channel binding flag, no authzid, user, nonce. */
+/** The client-first message: channel binding flag, no authzid, user, nonce. */
 const FIRST = /^(n|y|p=[A-Za-z0-9.-]{1,64}),,n=[^,]*,r=[\x21-\x2b\x2d-\x7e]{1,256}$/;
 const FINAL = /^c=([A-Za-z0-9+/]+={0,2}),r=[\x21-\x2b\x2d-\x7e]{1,512},p=[A-Za-z0-9+/]{43}=$/;
 
 export interface ScramChoice {
-  /** Expected `c=` of the client-final message, base64. */
+  /** The expected `c=` value of the client-final message, in base64. */
   readonly binding: string;
-  /** Client-first message for an exchange without channel binding. */
+  /** The client-first message for an exchange without channel binding. */
   readonly plain: Buffer;
 }
 
@@ -49,10 +49,10 @@ export function offerScram(out: MessageWriter, endPoint: Buffer | null): void {
 }
 
 /**
- * Reads a SASLInitialResponse: FATAL 08P01, 28000. `endPoint`: channel binding data; null if not offered.
+ * Reads a SASLInitialResponse: FATAL 08P01, 28000. `endPoint`: the channel binding data; null if not offered.
  *
- * A client that supports channel binding but reports that it was not offered received a manipulated mechanism list: a
- * man in the middle.
+ * A client that supports channel binding but reports that it was not offered has received a manipulated mechanism
+ * list, which means a man in the middle.
  */
 export function readScramFirst(body: Buffer, endPoint: Buffer | null): ScramChoice {
   const end = body.indexOf(0);

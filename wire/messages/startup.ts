@@ -17,20 +17,20 @@ interface GssEncRequest {
 interface CancelRequest {
   readonly kind: 'cancel';
   readonly processId: number;
-  /** 4 to 256 bytes; empty for a malformed request. */
+  /** The cancel key, 4 to 256 bytes; empty for a malformed request. */
   readonly key: Buffer;
 }
 
 export interface StartupMessage {
   readonly kind: 'startup';
   readonly minor: number;
-  /** Names as sent; the last value of a repeated name, as in Postgres. Without `_pq_.` options. */
+  /** Parameters by name as sent, without `_pq_.` options; the last value of a repeated name wins, as in Postgres. */
   readonly parameters: ReadonlyMap<string, string>;
-  /** Full names of the `_pq_.` options. */
+  /** The full names of the `_pq_.` options. */
   readonly protocolOptions: readonly string[];
 }
 
-/** Newest supported version: 3.2, with cancel keys of 32 bytes. */
+/** The newest supported version: 3.2, with cancel keys of 32 bytes. */
 export const NEWEST_MINOR = 2;
 
 const CANCEL_REQUEST = (1234 << 16) | 5678;
@@ -38,7 +38,7 @@ const SSL_REQUEST = (1234 << 16) | 5679;
 const GSSENC_REQUEST = (1234 << 16) | 5680;
 
 /**
- * @param body packet without its length
+ * @param body the packet without its length
  * @throws WireError FATAL 08P01 (malformed), 0A000 (version)
  */
 export function decodeStartupPacket(body: Buffer): StartupPacket {
@@ -92,7 +92,7 @@ function badLayout() {
   return fatal('08P01', 'invalid startup packet layout: expected terminator as last byte');
 }
 
-/** StartupMessage, version 3.0, for the internal authentication exchange. */
+/** A StartupMessage, version 3.0, for the internal authentication exchange. */
 export function encodeStartupMessage(user: string): Uint8Array<ArrayBuffer> {
   const name = Buffer.from(user, 'utf8');
   const packet = new Uint8Array(4 + 4 + 5 + name.length + 1 + 1);

@@ -3,7 +3,7 @@ import type { LengthLimit } from '../frame-decoder.js';
 
 const code = (letter: string) => letter.charCodeAt(0);
 
-/** Type bytes of client messages. */
+/** The type bytes of client messages. */
 export const Frontend = Object.freeze({
   bind: code('B'),
   close: code('C'),
@@ -21,7 +21,7 @@ export const Frontend = Object.freeze({
   terminate: code('X'),
 });
 
-/** Type bytes of server messages. */
+/** The type bytes of server messages. */
 export const Backend = Object.freeze({
   authentication: code('R'),
   backendKeyData: code('K'),
@@ -43,7 +43,7 @@ export const Backend = Object.freeze({
   rowDescription: code('T'),
 });
 
-/** Postgres: PQ_SMALL_MESSAGE_LIMIT and PG_MAX_AUTH_TOKEN_LENGTH. */
+/** PQ_SMALL_MESSAGE_LIMIT and PG_MAX_AUTH_TOKEN_LENGTH in Postgres. */
 const SMALL_MESSAGE = 10_000;
 const MAX_AUTH_TOKEN = 65_535;
 

@@ -12,37 +12,37 @@ export type MaskKind = 'redact' | 'null' | 'hash' | 'partial' | 'year' | 'deny';
 /**
  * The rights of one caller: the result of identity and policy, and the only input that `govern` trusts.
  *
- * Values of attributes are not included: row filters refer to them as parameters, so that callers with the same rights
+ * Attribute values are not included: row filters refer to them as parameters, so that callers with the same rights
  * share plans.
  */
 export interface Access {
   /**
-   * Equal signatures mean equal plans. Made from the effective roles, the policy version, the chain length and
-   * the pattern of attributes (which are missing, which are `any`, which have no value, one or several).
+   * Equal signatures mean equal plans. Made from the effective roles, the policy version, the chain length and the
+   * pattern of attributes (which are missing, which are `any`, which have no value, one or several).
    */
   readonly signature: string;
   readonly policyVersion: string;
-  /** Chain subjects, root to leaf; attribute parameters refer to them by index. */
+  /** The number of subjects in the chain, root to leaf; attribute parameters refer to them by index. */
   readonly chainLength: number;
-  /** By relation name. A relation that is not listed does not exist for this caller. */
+  /** Rights by relation name. A relation that is not listed does not exist for this caller. */
   readonly relations: ReadonlyMap<string, RelationAccess>;
   /**
-   * Relations that are granted but fully denied by a deny rule, with the granted rights; absent: none. They are not in
-   * `relations`, so nothing lists, suggests or reads them; a query that names one is refused as denied.
+   * Relations that are granted but fully denied by a deny rule, with the granted rights. They are not in `relations`,
+   * so nothing lists, suggests or reads them; a query that names one is refused as denied.
    */
   readonly denied?: ReadonlyMap<string, RelationAccess>;
 }
 
 export interface RelationAccess {
-  /** Never empty. A row is visible if any grant's filter holds; a cell if a grant covers row and column. */
+  /** Never empty. A row is visible if any grant's filter accepts it; a cell, if such a grant covers its column. */
   readonly grants: readonly RelationGrant[];
-  /** The mask of each sensitivity label that occurs in this relation; a label without one is `deny`. */
+  /** The mask for each sensitivity label used in this relation; a label without a mask is `deny`. */
   readonly masks: ReadonlyMap<string, MaskKind>;
   /** Columns that a deny rule names. Deny rules override every grant. */
   readonly denied: ReadonlySet<string>;
   /**
-   * Set if answers that read its rows have a total order, completed by key, so that statistics and storage order,
-   * which depend on hidden rows, decide nothing. Absent: the order of the engine.
+   * Set if answers that read its rows need a total order, completed by key, so that statistics and storage order,
+   * which depend on hidden rows, have no influence. Absent: the order of the engine.
    */
   readonly order?: 'by_key';
 }
@@ -74,7 +74,7 @@ export interface RelationGrant {
   readonly columns: ReadonlySet<string>;
   /** Sensitivity labels that this grant shows in the clear. */
   readonly unmask: ReadonlySet<string>;
-  /** Predicate over base columns; null means every row. */
+  /** The row filter over base columns; null means every row. */
   readonly filter: Expr | null;
   /** On a facet: true if its passages may be sent to a language model. Absent: false. */
   readonly decode?: boolean;
@@ -84,15 +84,15 @@ export interface RelationGrant {
 
 /** Conditions under which a grant without row output may be used; see `govern/groups.ts`. */
 export interface GroupRule {
-  /** Minimum number of entities in a group, counted by primary key or by `unit`. At least 2. */
+  /** The minimum number of entities in a group, counted by primary key or by `unit`. At least 2. */
   readonly minimum: number;
-  /** The column that identifies a row's entity, if one may have several rows; the same in all grants on a relation. */
+  /** The column that identifies a row's entity if one may have several rows; the same in all grants on a relation. */
   readonly unit?: string;
-  /** Minimum number of distinct values in a group, by column. */
+  /** The minimum number of distinct values in a group, by column. */
   readonly distinct?: ReadonlyMap<string, number>;
-  /** Maximum percentage of a figure that one row may contribute; absent: any. */
+  /** The maximum percentage of a figure that one row may contribute; absent: no maximum. */
   readonly dominance?: number;
-  /** The only metrics that may be used, each with the columns that it reads; null: any aggregate. */
+  /** The only metrics that may be used, with the columns that each reads; null: any aggregate. */
   readonly metrics: ReadonlyMap<string, ReadonlySet<string>> | null;
 }
 
@@ -139,7 +139,7 @@ function withMetric(access: RelationAccess, metric: string): RelationAccess {
   return Object.freeze({ ...access, grants: Object.freeze(grants) });
 }
 
-/** The distinct filters of `grants`; null if one of them accepts every row. */
+/** The distinct filters of `grants`; null if one of the grants includes every row. */
 export function filtersOf(grants: readonly RelationGrant[]): readonly Expr[] | null {
   const distinct = new Map<string, Expr>();
   for (const { filter } of grants) {
@@ -149,7 +149,7 @@ export function filtersOf(grants: readonly RelationGrant[]): readonly Expr[] | n
   return [...distinct.values()];
 }
 
-/** True if some of `grants` lets through every row that any of `all` does, compared by the text of their filters. */
+/** True if some of `grants` accepts every row that any of `all` does, judged by the text of their filters. */
 export function sameRows(grants: readonly RelationGrant[], all: readonly RelationGrant[]): boolean {
   if (grants.length === 0) return false;
   const mine = filtersOf(grants);
@@ -161,8 +161,8 @@ export function sameRows(grants: readonly RelationGrant[], all: readonly Relatio
 }
 
 /**
- * Number of values that one subject has of each attribute. `any` matches everything; an attribute that is not listed
- * is missing. One value is compared by `=`, which Postgres propagates through joins; a list is not.
+ * The number of values that one subject has for each attribute. `any` matches everything; an attribute that is not
+ * listed is missing. A single value is compared by `=`, which Postgres propagates through joins, unlike a list.
  */
 export type AttributePattern = ReadonlyMap<string, 'any' | 'none' | 'one' | 'many'>;
 
@@ -177,7 +177,7 @@ export function attributePattern(
 /**
  * Ties a predicate to a delegation chain, root first: it must hold for every subject, so a longer chain can only see
  * less. `any` matches everything; if an attribute is missing, the whole predicate is false, so that a NOT around it
- * cannot turn that into everything.
+ * cannot turn that into "every row".
  */
 export function forChain(filter: Expr, chain: readonly AttributePattern[]): Expr {
   if (!mentionsAttribute(filter)) return filter;

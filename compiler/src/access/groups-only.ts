@@ -1,10 +1,10 @@
-/** The reason why rows that may only be aggregated are refused, and an alternative. */
+/** Why rows that may only be aggregated are refused, and what to do instead. */
 interface Reason {
   readonly detail: string;
   readonly hint: string;
 }
 
-/** `relation`: the object whose rows they are; `what`: a function, or the metrics that its grants name. */
+/** `relation`: the object that the rows belong to; `what`: a function, or the metrics named by its grants. */
 type ReasonOf = (relation: string, what: string) => Reason;
 
 const ALONE = 'aggregate it in a SELECT without that join, or take count(DISTINCT …) of its columns';
@@ -94,7 +94,7 @@ export const GROUPS_ONLY = {
 
 export type GroupsOnlyReason = keyof typeof GROUPS_ONLY;
 
-/** Hint for a metric that needs more than aggregates over groups. */
+/** The hint for a metric that needs more than aggregates over groups. */
 export function inPlaceOfMetric(relation: string): string {
   return `use another metric, or write count, sum or avg of columns in a SELECT that reads \`${relation}\``;
 }

@@ -23,12 +23,12 @@ import { Writer } from './writer.js';
 
 /** Governed SQL for Postgres. */
 export interface EmittedSql {
-  /** The parameters `$1 … $n`, each with an explicit type, are the values of `slots` in order. */
+  /** SQL whose parameters `$1 … $n`, each explicitly typed, are the values of `slots` in order. */
   readonly sql: string;
   readonly slots: readonly Slot[];
 }
 
-/** The SQL that plans share which differ only in values. */
+/** The SQL shared by plans that differ only in values. */
 interface Text {
   readonly sql: string;
   /** Indices of slots in the order in which the text uses them. */
@@ -37,14 +37,14 @@ interface Text {
 
 const texts = new WeakMap<Query, Text>();
 
-/** The SQL of a governed plan, always the same text. It contains nothing that a caller wrote. */
+/** The SQL of a governed plan, always the same for the same plan. It contains nothing that a caller wrote. */
 export function emit(plan: GovernedPlan): EmittedSql {
   if (!GovernedPlan.is(plan)) throw new InternalError('only a GovernedPlan can be emitted');
   const { sql, order } = sqlOf(plan);
   return { sql, slots: order.map((i) => slotAt(plan, i)) };
 }
 
-/** Plans that share a query differ only in values of literals, which are not in the text. */
+/** Plans that share a query differ only in the values of literals, which are not part of the text. */
 function sqlOf({ query, slots }: GovernedPlan): Text {
   const before = texts.get(query);
   if (before !== undefined) return before;
@@ -157,7 +157,7 @@ function emitGroupBy(query: Select, w: Writer): void {
   w.write(')');
 }
 
-/** A bare constant in GROUP BY is a position to Postgres, so the constant's own position is written. */
+/** Postgres reads a bare constant in GROUP BY as a position, so the position of the constant is written. */
 function emitGroupKey(expr: Expr, query: Select, w: Writer): void {
   const constant =
     expr.kind === 'parameter' ||
@@ -264,7 +264,7 @@ function emitRuntime(item: RuntimeScan, w: Writer): void {
   w.write(`pg_catalog.jsonb_to_recordset(${w.parameter(item.slot)}::jsonb) as r${item.id}(${columns})`);
 }
 
-/** Quarters and years are steps of months. */
+/** Quarters and years are steps of several months. */
 const STEPS: Readonly<Record<Grain, { readonly count: number; readonly unit: string }>> = {
   second: { count: 1, unit: 'seconds' },
   minute: { count: 1, unit: 'minutes' },
@@ -276,7 +276,7 @@ const STEPS: Readonly<Record<Grain, { readonly count: number; readonly unit: str
   year: { count: 12, unit: 'months' },
 };
 
-/** Too many periods move the last one out of the range of timestamps, so that the query fails before it makes any. */
+/** Too many periods push the last one out of the timestamp range, so the query fails before making any. */
 function emitSpine(item: Spine, w: Writer): void {
   const { count, unit } = STEPS[item.grain];
   w.write('(select g as c1 from (');
@@ -300,7 +300,7 @@ function emitSample({ method, percent, seed }: TableSample, w: Writer): void {
   w.write(')');
 }
 
-/** Row filter and masked projection; `offset 0` keeps the planner from moving predicates below them. */
+/** The row filter and masked projection; `offset 0` keeps the planner from moving predicates below them. */
 function emitScan(scan: GovernedScan, w: Writer): void {
   w.write('(select ');
   w.list(scan.columns, ', ', (c) => {

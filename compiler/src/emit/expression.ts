@@ -164,7 +164,7 @@ export function emitExpr(expr: Expr, w: Writer): void {
   }
 }
 
-/** The type's own text form. For inet a cast would append `/32` to the address of a host. */
+/** The type's own text form. For inet, a cast would append `/32` to a host address. */
 function emitBase({ column, stored, type }: BaseColumn, w: Writer): void {
   if (stored === undefined) {
     w.base(column);
@@ -176,13 +176,13 @@ function emitBase({ column, stored, type }: BaseColumn, w: Writer): void {
 }
 
 /**
- * Adds the equality of enum labels to that of the texts, since an index on the column can serve it. The label is
- * looked up among the existing ones, so that nothing fails, and is NULL if there is none: the result stays true, false
- * or NULL as before.
+ * Adds an equality of enum labels to that of the texts, since an index on the column can serve it. The label is looked
+ * up among the existing ones, so that nothing fails, and is NULL if it does not exist: the result stays true, false or
+ * NULL as before.
  */
 function emitEnumEquality({ base, sql, value }: EnumEquality, w: Writer): void {
   const labels = `pg_catalog.unnest(pg_catalog.enum_range(null::${sql})) as e`;
-  w.write(' and cast('); // of a domain over the enum there is no equality
+  w.write(' and cast('); // a domain over the enum has no equality operator
   w.base(base.column);
   w.write(` as ${sql}) = (select e from ${labels} where cast(e as text) = `);
   emitExpr(value, w);
@@ -233,7 +233,7 @@ function emitCall(call: FunctionCall, w: Writer): void {
   w.write(')');
 }
 
-/** Arguments of a text search function; a structural first argument is a configuration of `pg_catalog`. */
+/** The arguments of a text search function; a structural first argument is a `pg_catalog` configuration. */
 function emitConfigured(args: readonly Expr[], w: Writer): void {
   w.list([...args.entries()], ', ', ([i, e]) => {
     if (i > 0 || e.kind !== 'structural') emitExpr(e, w);
@@ -241,7 +241,7 @@ function emitConfigured(args: readonly Expr[], w: Writer): void {
   });
 }
 
-/** Arguments of a function of JSON paths: the document, the path as jsonpath, and any others. */
+/** The arguments of a JSON path function: the document, the path as jsonpath, and any others. */
 export function emitWithPath(args: readonly Expr[], w: Writer): void {
   w.list([...args.entries()], ', ', ([i, e]) => {
     if (i !== 1) {
@@ -256,12 +256,12 @@ export function emitWithPath(args: readonly Expr[], w: Writer): void {
 
 /**
  * LIKE and similar operators compare characters, whatever the column's collation. Up to Postgres 17 they fail on
- * nondeterministic collations, and the failure would reveal that there is a row.
+ * nondeterministic collations, and the error would reveal that a row exists.
  */
 const BYTEWISE = ' collate pg_catalog."default"';
 const PATTERNS: ReadonlySet<string> = new Set(['~~', '!~~', '^@']);
 
-// The session's search_path is pg_catalog and nothing else that could have operators, so bare names are safe.
+// The session's search_path contains no operators outside pg_catalog, so bare names are safe.
 function emitOperation(operation: Operation, w: Writer): void {
   const { left, definition, right } = operation;
   writeParenthesised(w, () => {
@@ -281,7 +281,7 @@ function emitCast(arg: Expr, type: string, modifiers: readonly number[], w: Writ
   w.write(` as ${type}${modifiers.length === 0 ? '' : `(${modifiers.join(', ')})`})`);
 }
 
-/** One comparison of two rows, so that an index on several columns serves it. */
+/** A single comparison of two rows, so that an index on several columns can serve it. */
 function emitRowComparison({ operator, pairs }: RowComparison, w: Writer): void {
   writeParenthesised(w, () => {
     w.write('row(');
@@ -317,8 +317,8 @@ function emitMembership(expr: Extract<Expr, { kind: 'membership' }>, w: Writer):
 }
 
 /**
- * pgvector lives in schema public, which is not in the search path. The subquery has the text parsed once: in a
- * generic plan a bare cast of a parameter is evaluated for every row.
+ * pgvector lives in schema public, which is not in the search path. The subquery makes Postgres parse the text once:
+ * in a generic plan, a bare cast of a parameter is evaluated for every row.
  */
 function emitDistance(expr: Distance, w: Writer): void {
   const signs = expr.vector === 'bit';

@@ -7,20 +7,20 @@ import { type ArrayType, arrayOf, isArray, oidOf } from '../types/types.js';
 import { emitExpr } from './expression.js';
 import { Writer } from './writer.js';
 
-/** A comparison of `arg` with each value of an attribute of the caller. */
+/** A comparison of `arg` with every value of an attribute of the caller. */
 export interface MatchedAttribute {
   readonly attribute: string;
   readonly arg: string;
-  /** The equality of `arg`'s type. */
+  /** The equality operator for the type of `arg`. */
   readonly operator: string;
-  /** Type of the attribute's values. */
+  /** The type of the attribute's values. */
   readonly type: ArrayType;
 }
 
 /**
- * A policy predicate as standalone SQL, for a policy of the database: columns by their bare names, literals in the
- * text. `match` writes comparisons with attributes. Names of functions and operators mean those of `pg_catalog`, which
- * must come first in the search path where the text is read.
+ * A policy predicate as standalone SQL, for a row security policy in the database: columns by their bare names,
+ * literals in the text. `match` writes comparisons with attributes. Names of functions and operators refer to
+ * `pg_catalog`, which must come first in the search path when the text is parsed.
  */
 export function predicateSql(filter: Expr, match: (matched: MatchedAttribute) => string): string {
   const writer = new PredicateWriter(match);
@@ -53,15 +53,15 @@ class PredicateWriter extends Writer {
   }
 }
 
-/** INVARIANT: read under `standard_conforming_strings`, where a backslash is a character like any other. */
+/** INVARIANT: parsed under `standard_conforming_strings`, where a backslash is an ordinary character. */
 function literalSql({ value, type }: Literal): string {
   return `${quoteLiteral(literalText(value))}::${type}`;
 }
 
-/** A statement that reads no row, and fails or has other columns if a table is not as the manifest declares it. */
+/** A statement that reads no rows, and fails or has other columns if a table is not as the manifest declares it. */
 export interface SourceProbe {
   readonly sql: string;
-  /** Types of its columns if the table is as declared. */
+  /** The types of its columns if the table is as declared. */
   readonly columnOids: readonly number[];
 }
 

@@ -20,7 +20,7 @@ export class Writer {
       throw queryError('tooLarge', { what: 'the SQL that the statement becomes', limit: LIMITS.sql });
   }
 
-  /** `$n` of slot `index`, cast to the type that the client declared, if any. */
+  /** The `$n` of slot `index`, cast to the type that the client declared, if any. */
   parameter(index: number): string {
     const number = this.#used.get(index) ?? this.#used.size + 1;
     this.#used.set(index, number);
@@ -34,7 +34,7 @@ export class Writer {
     this.write(`t.${identifier(column)}`);
   }
 
-  /** Writes nodes that only policy predicates have; `govern` leaves none in a statement. */
+  /** Writes nodes that occur only in policy predicates; `govern` leaves none of them in a statement. */
   ofPolicy(expr: Literal | AttributeMatch): void {
     throw new InternalError(`${expr.kind} was not grounded`);
   }
@@ -52,13 +52,13 @@ export class Writer {
     return this.#text;
   }
 
-  /** Indices of slots in the order of their numbers. */
+  /** The indices of slots in the order of their parameter numbers. */
   slotsUsed(): readonly number[] {
     return Object.freeze([...this.#used.keys()]);
   }
 }
 
-/** A quoted literal; only texts of closed sets and masks reach this. */
+/** A quoted literal, used only for texts from closed sets and masks. */
 export function quoteStructural(text: string): string {
   if (!/^[\w \-:.+/[\]*,]*$/.test(text))
     throw new InternalError('a structural literal has an unexpected character');

@@ -1,9 +1,9 @@
-/** The one error catalogue. `docs/errors.md` lists it, and a test binds the two both ways. */
+/** The single error catalogue. `docs/errors.md` lists it, and a test checks that both agree. */
 
 import { SURFACE_PHRASES } from './surface-hints.js';
 import { type CountClause, EVALUATION_FAULTS, literalHint, OUT_OF_RANGE } from './value-faults.js';
 
-/** A broken invariant. Logged in full; the caller sees a request id. */
+/** A broken invariant. It is logged in full; the caller sees only a request id. */
 export class InternalError extends Error {
   constructor(message: string) {
     super(message);
@@ -12,7 +12,7 @@ export class InternalError extends Error {
 }
 
 export interface ErrorEntry<P> {
-  /** The stable public code. Several entries may share one; a retired code is never used again. */
+  /** The stable public code. Several entries may share one; a retired code is never reused. */
   readonly code: string;
   readonly sqlstate: string;
   readonly http: number;
@@ -25,15 +25,15 @@ type NoParameters = Record<never, never>;
 interface UnknownFunction {
   readonly signature: string;
   readonly near: string | null;
-  /** The arguments that the function of that name takes. */
+  /** The arguments that the function with that name takes. */
   readonly takes?: string;
 }
 
 interface InvalidLiteral {
   readonly type: string;
-  /** SQLSTATE that the database gives for the value, if not 22P02. */
+  /** The SQLSTATE that the database gives for the value, if not 22P02. */
   readonly sqlstate?: string;
-  /** Number of the parameter that it came as; absent or null if it is in the text. */
+  /** The number of the parameter that contained it; absent or null if it is in the text. */
   readonly parameter?: number | null;
 }
 
@@ -44,8 +44,8 @@ function literalFault({ sqlstate }: InvalidLiteral): string {
 }
 
 /**
- * A row of the catalogue: code, SQLSTATE, HTTP status, and a function that makes message and hint. Its parameter type
- * declares what the error is raised with; a row without any is raised with `{}`.
+ * A row of the catalogue: code, SQLSTATE, HTTP status, and a function that makes message and hint. The function's
+ * parameter type declares the arguments needed to raise the error; a row without parameters is raised with `{}`.
  */
 function row<P = NoParameters>(
   code: string,
@@ -62,7 +62,7 @@ function row<P = NoParameters>(
   } satisfies ErrorEntry<P>);
 }
 
-/** A hint with the name that the caller may have meant, quoted as needed: see `nearestIdentifier`. */
+/** A hint with the name that the caller may have meant, quoted if necessary: see `nearestIdentifier`. */
 function perhaps(near: string | null): string | null {
   return near === null ? null : `perhaps you meant \`${near}\``;
 }
@@ -333,7 +333,7 @@ export const ERRORS = Object.freeze({
   ]),
 
   // ---- running it
-  /** `sqlstate` is the database's, whose own message could contain values of rows. */
+  /** `sqlstate` comes from the database, whose own message could contain values of rows. */
   execution: row('E0510', 'XX000', 502, (_: { sqlstate: string }) => [
     'the database could not run the query',
   ]),
@@ -361,7 +361,7 @@ export const ERRORS = Object.freeze({
   /** `seconds`: null if the session's own `statement_timeout` stopped it. */
   timedOut: row('E0517', '57014', 504, (p: { seconds: number | null }) => [
     p.seconds === null
-      ? 'canceling statement due to statement timeout' // in Postgres' words, which clients look for
+      ? 'canceling statement due to statement timeout' // the wording of Postgres, which clients look for
       : `the statement ran longer than ${p.seconds} s and was stopped`,
     p.seconds === null ? null : 'read fewer rows, or add a filter',
   ]),
@@ -472,15 +472,15 @@ export type ErrorParameters<N extends ErrorName> = (typeof ERRORS)[N] extends Er
 
 /** A position in the caller's text. */
 export interface Position {
-  /** UTF-16 offset, from 0. */
+  /** Offset in UTF-16 code units, from 0. */
   readonly offset: number;
-  /** From 1. */
+  /** Line number, from 1. */
   readonly line: number;
-  /** UTF-16 units, from 1. */
+  /** Column in UTF-16 code units, from 1. */
   readonly column: number;
 }
 
-/** An error that the caller can see and usually fix. Everything else is an `InternalError`. */
+/** An error that the caller can see and usually fix. All other errors are an `InternalError`. */
 export class QueryError extends Error {
   readonly entry: ErrorName;
   readonly code: string;
@@ -502,7 +502,7 @@ export class QueryError extends Error {
     this.retryAfterSeconds = fields.retryAfterSeconds;
   }
 
-  /** The same error at `position`, if it has none. */
+  /** The same error at `position`, unless it already has one. */
   at(position: Position | null): QueryError {
     if (position === null || this.position !== null) return this;
     return new QueryError(this.entry, this.message, { ...this, position });
@@ -525,7 +525,7 @@ export function queryError<N extends ErrorName>(
   parameters: ErrorParameters<N>,
   position: Position | null = null,
 ): QueryError {
-  const found = ERRORS[name] as unknown as ErrorEntry<ErrorParameters<N>>; // one entry of the union, by its own key
+  const found = ERRORS[name] as unknown as ErrorEntry<ErrorParameters<N>>; // one entry of the union, looked up by its key
   const given = parameters as Readonly<Record<string, unknown>>;
   const retry = given['retryAfterSeconds'];
   const sqlstate = given['sqlstate'];

@@ -1,9 +1,9 @@
-/** The surface where a hint is shown; each words instructions differently. */
+/** The surface where a hint is shown; each one phrases instructions differently. */
 export type Surface = 'rest' | 'wire' | 'cli';
 
 type SurfacePhrase = Readonly<Record<Surface, string>>;
 
-/** Instructions in the words of each surface. The catalogue is written for REST; `hintOn` replaces its words. */
+/** The wording of instructions on each surface. The catalogue uses the REST wording; `hintOn` replaces it. */
 export const SURFACE_PHRASES = Object.freeze({
   token: {
     rest: 'send `Authorization: Bearer <token>`',
@@ -52,7 +52,7 @@ export const SURFACE_PHRASES = Object.freeze({
   },
 } satisfies Readonly<Record<string, SurfacePhrase>>);
 
-/** The hint in the words of `surface`. */
+/** The hint in the wording of `surface`. */
 export function hintOn(surface: Surface, hint: string | null): string | null {
   if (hint === null || surface === 'rest') return hint;
   return Object.values<SurfacePhrase>(SURFACE_PHRASES).reduce(

@@ -1,6 +1,6 @@
 import { SCALAR_TYPES, typeRow } from '../types/types.js';
 
-/** Hint with an example of a literal of `type`; null for a type that has none. */
+/** A hint with an example of a literal of `type`; null if there is no example for the type. */
 export function literalHint(type: string): string | null {
   const [element = type] = type.split('[]');
   const scalar = SCALAR_TYPES.find((known) => known === element);
@@ -16,17 +16,17 @@ function arrayItem(text: string): string {
   return /^[\w.:+-]+$/.test(text) ? text : `"${text.replace(/["\\]/g, '\\$&')}"`;
 }
 
-/** SQLSTATEs of values that are out of the range of their type; others have the wrong form. */
+/** The SQLSTATEs for values that are out of range for their type; others mean that the form is wrong. */
 export const OUT_OF_RANGE: ReadonlySet<string> = new Set(['22003', '22008']);
 
 export type CountClause = 'LIMIT' | 'OFFSET';
 
-/** SQLSTATE that Postgres gives for a negative count, by clause. */
+/** The SQLSTATE that Postgres gives for a negative count, by clause. */
 export const NEGATIVE_COUNTS: Readonly<Record<CountClause, string>> = { LIMIT: '2201W', OFFSET: '2201X' };
 
 type FaultText = readonly [message: string, hint: string | null];
 
-/** Messages for evaluation errors, by SQLSTATE. The database's own messages could hold values. */
+/** The messages for evaluation errors, by SQLSTATE. The database's own messages could contain values. */
 export const EVALUATION_FAULTS: ReadonlyMap<string, FaultText> = new Map<string, FaultText>([
   ['21000', ['a subquery used as a value returned more than one row', 'give it an aggregate, or LIMIT 1']],
   [
@@ -88,7 +88,7 @@ export const EVALUATION_FAULTS: ReadonlyMap<string, FaultText> = new Map<string,
   ['54001', ['the statement is too complex for the database', 'ask in several smaller statements']],
 ]);
 
-/** True if the SQLSTATE means that a statement failed on its values, or on values computed from them. */
+/** True if the SQLSTATE means that a statement failed because of its values, or of values computed from them. */
 export function isEvaluationFault(sqlstate: string): boolean {
   return sqlstate.startsWith('22') || sqlstate.startsWith('54') || sqlstate === '21000';
 }

@@ -12,7 +12,7 @@ import type { GovernedSlots } from './slots.js';
  * minimum hides.
  */
 
-/** Index of the argument whose size decides, by function or cast with its argument types. */
+/** Index of the argument whose size decides whether the node fails, by function or cast with its argument types. */
 const BOUNDED: ReadonlyMap<string, number> = new Map([
   ['lower text', 0],
   ['upper text', 0],
@@ -23,23 +23,23 @@ const BOUNDED: ReadonlyMap<string, number> = new Map([
   ['date timestamptz', 0],
 ]);
 
-/** Functions that cannot fail and whose result is bounded by the size of one argument: the index of that argument. */
+/** Functions that cannot fail, with the index of the argument whose size bounds the result. */
 const PASSING: ReadonlyMap<string, number> = new Map([
   ['timezone text timestamp', 1],
   ['timezone text timestamptz', 1],
   ['timestamp date', 0],
 ]);
 
-/** Maximum nesting of such functions: each may lengthen a text or move a moment. */
+/** Maximum nesting of such functions: each may lengthen a text or shift a timestamp. */
 const MOST_NESTED = 6;
 
-/** Texts that need too much memory in the other case are far longer than this. */
+/** Only texts far longer than this need too much memory when their case is changed. */
 const MOST_BYTES = String(1024 * 1024);
-/** Moments outside this range are near the ends of time in some type or zone, or after truncation. */
+/** Timestamps outside this range may overflow in some type or zone, or when truncated. */
 const FIRST = '1000-01-01 00:00:00+00 BC';
 const LAST = '200000-01-01 00:00:00+00';
 
-/** Numbers whose squares, summed over any table, stay within their type. */
+/** The largest numbers whose squares, summed over any table, stay within their type. */
 const LARGEST: ReadonlyMap<TypeName, string> = new Map<TypeName, string>([
   ['numeric', '1e1000'],
   ['float8', '1e140'],
@@ -52,7 +52,7 @@ const MOST_FACTORS: ReadonlyMap<TypeName, number> = new Map<TypeName, number>([
   ['float8', 2],
 ]);
 
-/** True if `boundedExpr` can turn the node, with its contents, into one that cannot fail. */
+/** True if `boundedExpr` can rewrite the node and its operands so that it cannot fail. */
 export function canBeBounded(e: Expr): boolean {
   return decisiveColumn(e) !== null || isProduct(e);
 }
@@ -67,7 +67,7 @@ export function boundedExpr(expr: Expr, slots: GovernedSlots): Expr {
   const deep = (e: Expr): Expr => boundedExpr(e, slots);
   const column = decisiveColumn(expr);
   if (column !== null) return caseNode(isAbsurd(column, slots), nullOf(expr.type), expr);
-  // Values computed from aggregates belong to groups that are large enough.
+  // Expressions over aggregates belong to groups that are large enough.
   if (isProduct(expr) && !holdsAggregate(expr)) return sizedFactors(expr, slots);
   const below = mapChildren(expr, deep, (q) => q);
   return below.kind === 'aggregate' && below.definition.name !== 'count'
@@ -75,7 +75,7 @@ export function boundedExpr(expr: Expr, slots: GovernedSlots): Expr {
     : below;
 }
 
-/** The argument of a node whose size decides whether the node fails; null for other nodes. */
+/** The argument whose size decides whether the node fails; null for other nodes. */
 function argumentOf(e: Expr, nodes: ReadonlyMap<string, number>): Expr | null {
   if (e.kind === 'cast')
     return e.modifiers.length === 0 && nodes.has(`${e.arg.type} ${e.type}`) ? e.arg : null;
@@ -84,7 +84,7 @@ function argumentOf(e: Expr, nodes: ReadonlyMap<string, number>): Expr | null {
   return index === undefined ? null : (e.args[index] ?? null);
 }
 
-/** The one column whose value decides whether `e`, with such nodes nested, fails; null if it depends on more. */
+/** The only column that decides whether `e` and the nodes nested in it fail; null if they depend on more. */
 function decisiveColumn(e: Expr): ColumnRef | null {
   let inner: Expr | null = e;
   let fails = false;
@@ -112,7 +112,7 @@ function isAbsurd(value: Expr, slots: GovernedSlots): Expr {
   const [first, last] = [FIRST, LAST].map((text) => slots.literal(moment(text, value.type), value.type));
   if (first === undefined || last === undefined) throw new InternalError('time has two ends');
   const beyond = anyOf([compared('<', value, first), compared('>', value, last)]);
-  // None of these functions fails on an infinity.
+  // None of these functions fails for an infinite value.
   return allOf([callOf('isfinite', value), beyond]);
 }
 
@@ -123,7 +123,7 @@ function moment(text: string, type: TypeName): string {
 
 // ---------------------------------------------------------------- numbers
 
-/** The number, or NaN if it is so large that a sum of such numbers might leave the range of its type. */
+/** The number, or NaN if it is so large that a sum of such numbers could overflow its type. */
 function sized(value: Expr, slots: GovernedSlots): Expr {
   const largest = LARGEST.get(value.type);
   if (largest === undefined) return value;
@@ -134,7 +134,7 @@ function sized(value: Expr, slots: GovernedSlots): Expr {
   return caseNode(beyond, slots.literal('NaN', value.type), value);
 }
 
-/** Sums, differences and products of columns and constants of types with a fraction. */
+/** True for sums, differences and products of columns and constants of fractional types. */
 function isProduct(e: Expr): e is Operation {
   return (
     e.kind === 'operation' && isArithmetic(e) && (factorsOf(e) ?? Infinity) <= (MOST_FACTORS.get(e.type) ?? 0)
@@ -153,7 +153,7 @@ function isArithmetic({ definition, left, right, type }: Operation): boolean {
 
 const FACTORS = new WeakMap<Expr, { readonly count: number | null }>();
 
-/** Number of columns and constants that are multiplied or added; null if anything else is among them. */
+/** The number of columns and constants that are multiplied or added; null if there is anything else. */
 function factorsOf(e: Expr): number | null {
   const known = FACTORS.get(e);
   if (known !== undefined) return known.count;
@@ -164,7 +164,7 @@ function factorsOf(e: Expr): number | null {
 
 function countedFactors(e: Expr): number | null {
   if (e.kind === 'column' || e.kind === 'parameter') return 1;
-  // A cast of a whole number, which is within the bounds of every type here.
+  // A cast of an integer, which is within the bounds of every type here.
   if (e.kind === 'cast') return /^int[248]$/.test(e.arg.type) && e.arg.kind === 'column' ? 1 : null;
   if (e.kind !== 'operation' || e.left === null || !isArithmetic(e)) return null;
   const [left, right] = [factorsOf(e.left), factorsOf(e.right)];

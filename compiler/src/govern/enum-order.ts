@@ -22,12 +22,12 @@ import type { EnumValues, LabelledEnum } from './enum-values.js';
 import type { GovernedSlots } from './slots.js';
 
 /**
- * Sorts and compares values of enums by the declared order of their labels. Values are read as texts: ordering uses
- * the position of the label in the manifest, equality is that of the texts. A literal that is not a label is refused
- * as in Postgres, judged by the manifest and never by a row.
+ * Sorts and compares enum values by the declared order of their labels. Values are read as text: ordering uses the
+ * position of the label in the manifest, equality compares the texts. A literal that is not a label is refused as in
+ * Postgres, judged by the manifest and never by a row.
  *
- * A value counts as an enum only if this caller sees its column in the clear in every row. Otherwise it is a text, and
- * no label is revealed.
+ * A value is treated as an enum only if this caller sees its column in the clear in every row. Otherwise it is plain
+ * text, and no label is revealed.
  */
 export function inEnumOrder(root: Query, values: EnumValues, plan: BoundPlan, slots: GovernedSlots): Query {
   if (!values.someIsLabelled) return root;
@@ -36,7 +36,7 @@ export function inEnumOrder(root: Query, values: EnumValues, plan: BoundPlan, sl
   return mapQuery(ordered, { expr: withoutMark });
 }
 
-/** Removes the cast of text to text that marks a label. */
+/** Removes the text-to-text cast that marks a label. */
 function withoutMark(e: Expr): Expr {
   return e.kind === 'cast' && e.type === 'text' && e.arg.type === 'text' ? e.arg : e;
 }
@@ -99,7 +99,7 @@ class EnumOrder {
     return ranked === null ? e : operationNode(ranked.definition, ranked.left, ranked.right);
   }
 
-  /** Compares the positions of two labels; null if they are not of one enum. */
+  /** Compares the positions of two labels; null if they do not belong to the same enum. */
   #ranked(left: Expr, name: string, right: Expr) {
     const of = this.#compared([left, right]);
     if (of === null) return null;
@@ -168,7 +168,7 @@ class EnumOrder {
     });
   }
 
-  /** Rewrites ORDER BY of `query`, whose parts are already rewritten. */
+  /** Rewrites the ORDER BY of `query`, whose parts are already rewritten. */
   level(query: Query): Query {
     if (query.kind === 'values' || query.orderBy.length === 0) return query;
     const sorts = query.orderBy.map((k) => this.#enumOfKey(k, query));
@@ -187,7 +187,7 @@ class EnumOrder {
       }
       const rank = this.#rank(by, of);
       orderBy.push(Object.freeze({ ...key, by: rank }));
-      // The keys of DISTINCT ON come first in ORDER BY, all of them.
+      // ORDER BY must begin with all keys of DISTINCT ON.
       if (first.has(fingerprint(by))) {
         distinctOn.push(rank);
         orderBy.push(key);
@@ -222,7 +222,7 @@ class EnumOrder {
     return selectOf({ with: tables, from, outputs, orderBy: Object.freeze(keys), limit, offset, withTies });
   }
 
-  /** The one enum that `exprs` are values of, or null. Literals among them must be labels. */
+  /** The enum that all `exprs` belong to, or null. Literals among them must be labels. */
   #compared(exprs: readonly Expr[]): LabelledEnum | null {
     const of = this.#values.enumOfAll(exprs);
     if (of === null) return null;
@@ -230,14 +230,14 @@ class EnumOrder {
     return of;
   }
 
-  /** @throws QueryError E0511, 22P02, for a literal of the caller; any other just equals nothing */
+  /** @throws QueryError E0511, 22P02, for a literal that the caller wrote; any other simply matches nothing */
   #requireLabel(literal: WrittenLiteral | null, of: LabelledEnum, at: Expr): void {
     if (literal === null || literal.node === null || literal.holds(of.isLabel)) return;
     const type = enumName(of.stored);
     throw queryError('unknownLabel', { type, label: literal.read() }, this.#plan.positionOf(at));
   }
 
-  /** Position of label `e` in its enum, from 1; NULL for NULL. */
+  /** The position of label `e` in its enum, from 1; NULL for NULL. */
   #rank(e: Expr, of: LabelledEnum): Expr {
     const { definition } = requireFunction('array_position', ['text[]', 'text']);
     return callNode(definition, [this.#labels(of), e], 'int4');
@@ -255,7 +255,7 @@ class EnumOrder {
     return label;
   }
 
-  /** @throws QueryError E0511 beyond the limit: every use writes the whole list out */
+  /** @throws QueryError E0511 beyond the limit, since every use writes out the whole list */
   #labels({ labels }: LabelledEnum): Expr {
     this.#written += labels.length;
     if (this.#written > LIMITS.labels)

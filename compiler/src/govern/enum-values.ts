@@ -9,14 +9,14 @@ import type { ScanAccesses } from './scan-access.js';
 /** An enum whose labels the caller may know. */
 export interface LabelledEnum {
   readonly stored: string;
-  /** In declared order. */
+  /** The labels in declared order. */
   readonly labels: readonly string[];
   readonly isLabel: (text: string) => boolean;
 }
 
 const NAMING_ROWS: ReadonlySet<string> = new Set(['first_value', 'last_value', 'nth_value', 'lag', 'lead']);
 
-/** The columns of a statement that are labels of an enum for its caller, and expressions that pass them on. */
+/** The columns of a statement that are enum labels for its caller, and the expressions that pass them on. */
 export class EnumValues {
   readonly #accesses: ScanAccesses;
   readonly #literals: LiteralSlots;
@@ -86,7 +86,7 @@ export class EnumValues {
     }
   }
 
-  /** The enum of the output of `query` at `index`, from 0. */
+  /** The enum of the output of `query` at `index`, counted from 0. */
   enumOfOutput(query: Query, index: number): LabelledEnum | null {
     if (query.kind === 'values') return null;
     if (query.kind === 'select') {
@@ -97,7 +97,7 @@ export class EnumValues {
     return left !== null && right !== null && isSame(left, right) ? left : null;
   }
 
-  /** The common enum of `exprs`, constants aside; null if they differ, or one is not a label. */
+  /** The common enum of `exprs`, ignoring constants; null if they differ, or if one is not a label. */
   enumOfAll(exprs: readonly Expr[]): LabelledEnum | null {
     let found: LabelledEnum | null = null;
     for (const e of exprs) {
@@ -113,7 +113,7 @@ export class EnumValues {
     return expr.kind === 'parameter' ? this.#literals.literalIn(expr.slot) : null;
   }
 
-  /** The literals of a list that is written in the statement. */
+  /** The literals of a list written in the statement. */
   itemsOf(list: Expr): readonly WrittenLiteral[] {
     if (list.kind === 'array') return list.items.flatMap((i) => this.literalIn(i) ?? []);
     return list.kind === 'parameter' ? this.#literals.itemsIn(list.slot) : [];
@@ -123,7 +123,7 @@ export class EnumValues {
     return first === undefined ? null : this.enumOf(first);
   }
 
-  /** The enum of a value with these alternatives: all must be labels of one enum, or literals that are such labels. */
+  /** The enum of these alternatives: all must be labels of one enum, or literals equal to such labels. */
   #enumOfChoice(exprs: readonly Expr[]): LabelledEnum | null {
     const of = this.enumOfAll(exprs);
     if (of === null) return null;
@@ -177,7 +177,7 @@ function isSame(one: LabelledEnum, other: LabelledEnum): boolean {
   );
 }
 
-/** Position, from 0, of column `c1`, `c2`, …. */
+/** The position of column `c1`, `c2`, …, counted from 0. */
 function positionOf(name: string): number {
   return Number(name.slice(1)) - 1;
 }

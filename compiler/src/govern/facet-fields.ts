@@ -8,8 +8,8 @@ import { servedAccess, servedVersion } from './facet-version.js';
 import { columnRule, type MaskExtent } from './mask.js';
 
 /**
- * Extent of the passages in which a caller sees a mask instead of a field's value. `searched`: those in which the
- * served version found something to redact, which no plan can know.
+ * How many passages show a caller a mask instead of a field's value. `searched`: those in which the served version
+ * found something to redact, which no plan can know.
  */
 export type FieldMask = MaskExtent | 'searched';
 

@@ -4,8 +4,8 @@ import { InternalError } from '../errors/errors.js';
 import { columnRule } from './mask.js';
 
 /**
- * The version of `facet` that this caller is served. Null if it gets no passage: there is no grant, it may not read
- * the entity's key in the clear, or no version hides what it may not read.
+ * The version of `facet` that this caller is served. Null if the caller gets no passage: there is no grant, the
+ * entity's key may not be read in the clear, or no version hides what the caller may not read.
  */
 export function servedVersion(facet: FacetStore, catalog: Catalog, access: Access): FacetVersion | null {
   const relation = catalog.relations.get(facet.name);
@@ -41,8 +41,8 @@ function keyIsClear(
 }
 
 /**
- * The version for the rights `allowed`: of those without any label that it may not read, the one with the fewest
- * redactions; null if there is none.
+ * The version for the rights `allowed`: among those without any label that the caller may not read, the one with the
+ * fewest redactions; null if there is none.
  *
  * A label is readable if the grants together show every visible passage with it in the clear, so that another grant
  * never shows less.

@@ -7,9 +7,9 @@ import { storedType } from '../types/column-form.js';
 import { arrayOf, elementOf, isArray, type ScalarType } from '../types/types.js';
 
 /**
- * The disjunction of `filters`. Filters that equate the same column with values become one list, and ranges of the
- * same column disjoint ranges in order; others stay unchanged. Postgres looks up a list by hash, but tries the arms of
- * an OR one by one for each row.
+ * The disjunction of `filters`. Filters that equate the same column with values are merged into one list, and ranges
+ * of the same column into disjoint ranges in order; others stay unchanged. Postgres looks up a list by hash, but tries
+ * the arms of an OR one by one for each row.
  */
 export function anyRow(filters: readonly Expr[]): Expr {
   const [only] = filters;
@@ -32,7 +32,7 @@ export function anyRow(filters: readonly Expr[]): Expr {
   return anyOf(arms.flatMap((arm) => ('parts' in arm ? folded(arm) : [arm])));
 }
 
-/** Filters that can be merged into one condition, or into fewer. */
+/** Filters that can be merged into fewer conditions, often a single one. */
 interface Fold {
   readonly parts: FilterPart[];
   readonly filters: Expr[];
@@ -43,7 +43,7 @@ type FilterPart = ColumnInList | ColumnRange;
 /** `column` equals one of `values`. */
 interface ColumnInList {
   readonly kind: 'values';
-  /** Equal for parts of one fold. */
+  /** The same for all parts that can be merged. */
   readonly key: string;
   readonly column: BaseColumn;
   readonly equality: OperatorDefinition;
@@ -51,7 +51,7 @@ interface ColumnInList {
   readonly values: readonly string[];
 }
 
-/** `column` lies within one bound at least. */
+/** `column` lies within the bounds, at least one of which is set. */
 interface ColumnRange {
   readonly kind: 'range';
   readonly key: string;
@@ -82,7 +82,7 @@ function oneOf({ column, equality, type }: ColumnInList, values: readonly string
   return equalsAny(equality, column, Object.freeze(array));
 }
 
-/** The values that a filter equates a column with; null for a filter of another form. */
+/** The values that a filter equates a column with; null for any other kind of filter. */
 function valuesIn(filter: Expr): ColumnInList | null {
   if (filter.kind === 'operation') {
     const { definition, left, right } = filter;
@@ -100,7 +100,7 @@ function valuesIn(filter: Expr): ColumnInList | null {
   return valuesOf(arg, definition, elementOf(array.type), values);
 }
 
-/** Null for an enum, whose label an index finds with `=` but not with a list. */
+/** Null for an enum: an index finds its label with `=` but not with a list. */
 function valuesOf(
   column: BaseColumn,
   equality: OperatorDefinition,
@@ -112,7 +112,7 @@ function valuesOf(
   return { kind: 'values', key, column, equality, type, values };
 }
 
-/** The range that a filter restricts a column to; null for another form, or for incomparable bounds. */
+/** The range that a filter restricts a column to; null for any other filter, or for incomparable bounds. */
 function rangeIn(filter: Expr): ColumnRange | null {
   const conditions = filter.kind === 'and' ? filter.args : [filter];
   let found: ColumnRange | null = null;
@@ -160,7 +160,7 @@ function boundIn(condition: Expr): ColumnBound | null {
   };
 }
 
-/** Orders of Postgres that are reproduced here. */
+/** The Postgres sort orders that are reproduced here. */
 type ValueOrder = 'number' | 'date' | 'timestamp' | 'timestamptz';
 
 const ORDERS: ReadonlyMap<string, ValueOrder> = new Map([
@@ -173,7 +173,7 @@ const ORDERS: ReadonlyMap<string, ValueOrder> = new Map([
   ['timestamptz', 'timestamptz'],
 ] as const);
 
-/** Numbers in units of the last digit compared, moments as texts of one length. */
+/** Numbers as multiples of the last digit compared, timestamps as texts of equal length. */
 type Comparable = bigint | string;
 
 const FRACTION_DIGITS = 30;
@@ -215,7 +215,7 @@ function byLower({ lower: a }: ColumnRange, { lower: b }: ColumnRange): number {
   return Number(b.inclusive) - Number(a.inclusive);
 }
 
-/** True if no value lies between two ranges, of which the first begins first. */
+/** True if no value lies between two ranges, the first of which begins first. */
 function touches({ upper }: ColumnRange, { lower }: ColumnRange): boolean {
   if (upper === null || lower === null || lower.value < upper.value) return true;
   return lower.value === upper.value && (lower.inclusive || upper.inclusive);

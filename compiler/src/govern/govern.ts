@@ -31,10 +31,10 @@ import { GovernedSlots } from './slots.js';
 
 /**
  * Applies policy to a bound plan: each scan becomes a row filter, then a masked projection, before anything else reads
- * it. Besides, only `store/` makes governed plans: those that read the store of a facet.
+ * it. Only `store/` makes governed plans too: those that read the store of a facet.
  *
  * @param compileHop compiles the steps of a traversal, which are OSL-SQL, under the same access
- * @param usable rollups that are built and not too old
+ * @param usable rollups that are built and fresh enough
  * @throws QueryError E0515 for a join on a key that is not clear, E2103 for rows that may only be aggregated
  */
 export function govern(
@@ -57,9 +57,10 @@ const NONE: ReadonlySet<string> = new Set();
 const NO_ROLLUP: RollupChoice = Object.freeze({ rolled: null, passed: Object.freeze([]) });
 
 /**
- * Like `govern`, for a plan with slots of its own or with scans that are governed in another way.
+ * Like `govern`, for a plan with its own slots or with scans that are governed in another way.
  *
- * @param proof for a rollup, its access differs from the one that the plan is made with
+ * @param proof what the plan is proved against; for a rollup, its access differs from the one that the plan is made
+ * with
  */
 export function governWith(
   plan: BoundPlan,
@@ -166,7 +167,7 @@ function grantsUsed(
   return Object.freeze([...ids].sort());
 }
 
-/** The grants behind a runtime relation: for a passage, those of its facet and its entity; for a walk, of its hops. */
+/** The grants behind a runtime relation: for a passage, those of its facet and entity; for a walk, of its hops. */
 function grantsOfSteps(runtime: GovernedRuntime, access: Access): readonly string[] {
   const ofStore = ({ facet }: GovernedStore): readonly string[] =>
     [facet.name, facet.entity].flatMap((n) => rowAccess(n, access)?.grants.map((g) => g.id) ?? []);

@@ -13,28 +13,28 @@ import { verify } from './verify/verify.js';
 export interface OutputColumn {
   readonly name: string;
   readonly type: TypeName;
-  /** Details of the column's type beyond `type`, if its value is passed through in every row; else null. */
+  /** Details of the column's type beyond `type`, if its value is passed through in every row; otherwise null. */
   readonly form: ColumnForm | null;
-  /** `osl.entities.<entity>.<column>` where the value is passed through, else null. */
+  /** `osl.entities.<entity>.<column>` if the value is passed through, otherwise null. */
   readonly source: string | null;
-  /** True if policy masks a value in it, in some row or in all. */
+  /** True if policy masks its value in some or all rows. */
   readonly redacted: boolean;
   /** Columns of runtime relations in it that may also be redacted; their rows say whether they are. */
   readonly redactable: readonly RedactableColumn[];
   /** True if it is the entity key that a passage carries. */
   readonly passageKey: boolean;
-  /** Display format, if it is a metric that declares one. */
+  /** The display format, if it is a metric that declares one. */
   readonly format: MetricFormat | null;
 }
 
-/** A column of passages that the served version, or policy in some passages, may have redacted. */
+/** A column of passages that may have been redacted by the served version, or in some passages by policy. */
 export interface RedactableColumn {
-  /** Index of the relation in the plan's `runtime`. */
+  /** The index of the relation in the plan's `runtime`. */
   readonly runtime: number;
   readonly column: string;
 }
 
-/** True if a column may hold something redacted, also if only the rows can tell. */
+/** True if a column may hold something redacted, even if only the rows can tell. */
 export function mayBeRedacted({ redacted, redactable }: OutputColumn): boolean {
   return redacted || redactable.length > 0;
 }
@@ -45,18 +45,18 @@ export interface GovernedPlanFields {
   /** Relations to compute before `query` runs, in order. */
   readonly runtime: readonly GovernedRuntime[];
   readonly slots: readonly Slot[];
-  /** Type OIDs of the caller's `$1 … $n`. */
+  /** The type OIDs of the caller's `$1 … $n`. */
   readonly clientOids: readonly number[];
   readonly outputs: readonly OutputColumn[];
-  /** Objects touched, as `osl.entities.<name>`, `osl.facets.<name>` and `osl.metrics.<name>`, sorted. */
+  /** The objects used, as `osl.entities.<name>`, `osl.facets.<name>` and `osl.metrics.<name>`, sorted. */
   readonly objects: readonly string[];
-  /** `<entity>.<column>` of everything masked that is in the outputs, sorted. */
+  /** `<entity>.<column>` of every masked column in the outputs, sorted. */
   readonly redactedColumns: readonly string[];
-  /** `<entity>.<column>` of everything masked that the query reads, sorted. */
+  /** `<entity>.<column>` of every masked column that the query reads, sorted. */
   readonly maskedColumns: readonly string[];
-  /** Fields of passages in the outputs; null for all, if the outputs include the list of redacted fields. */
+  /** Passage fields in the outputs; null for all, if the outputs include the list of redacted fields. */
   readonly passageFields: ReadonlySet<string> | null;
-  /** Names of outputs that aggregate over a column that is masked in some rows only. */
+  /** The names of outputs that aggregate a column masked only in some rows. */
   readonly partialColumns: readonly string[];
   /** The connector that runs it; null if no relation is read. */
   readonly connector: string | null;
@@ -76,13 +76,13 @@ export type GovernedRuntime =
   | {
       readonly kind: 'retrieval';
       readonly relation: Retrieval;
-      /** Null if the caller has no grant, and so no passages. */
+      /** Null if the caller has no grant, and therefore no passages. */
       readonly store: GovernedStore | null;
-      /** For a search by both legs, the lexical store; else null. */
+      /** The lexical store, for a search by both legs; otherwise null. */
       readonly lexical: GovernedStore | null;
       /**
-       * Fields that the statement joins on and that the version may have redacted, with their positions in the text: a
-       * passage in which one is redacted fails the query.
+       * Fields that the statement joins on and that the version may have redacted, with their positions in the text.
+       * The query fails if one of them is redacted in a passage.
        */
       readonly checkedKeys: ReadonlyMap<string, Position | null>;
       /** Notices to return with the answer. */
@@ -91,7 +91,7 @@ export type GovernedRuntime =
   | {
       readonly kind: 'traversal';
       readonly relation: Traversal;
-      /** Plan of the keys to start from; null if the relation has them. */
+      /** The plan that yields the keys to start from; null if the relation has them. */
       readonly start: GovernedPlan | null;
       readonly hops: readonly GovernedPlan[];
     }
@@ -112,9 +112,9 @@ export interface GovernedStore {
   readonly facet: FacetStore;
   readonly version: string;
   readonly fields: {
-    /** The key and the metadata that are visible to this caller, in declared order. */
+    /** The key and metadata fields visible to this caller, in declared order. */
     readonly shown: readonly string[];
-    /** Columns that policy or the version masks in every passage; `passages` flags those masked in some. */
+    /** Columns that policy or the version masks in every passage; `passages` has flags for those masked in some. */
     readonly masked: ReadonlySet<string>;
   };
   /** True if the served version replaces values, so that a passage's text may contain `[redacted]`. */
@@ -126,25 +126,25 @@ export interface GovernedStore {
    * the content of named entities, `keys` and `limit`.
    */
   readonly passages: GovernedPlan;
-  /** Same as `passages`, for the ids in slot `ids` (text[]); only for a search by two legs. */
+  /** Like `passages`, for the ids in slot `ids` (text[]); only for a search by two legs. */
   readonly named: GovernedPlan | null;
   /**
    * Other searches over the vectors of a model, each a statement that finds candidates and returns the best of them as
-   * `passages` does; null for the lexical lane and for named entities. Each sees what `passages` sees. Slots `vector`,
+   * `passages` does; null for the lexical lane and for named entities. Each sees the same passages. Slots `vector`,
    * `candidates` (their maximum number) and `limit`; every row has the number of candidates (`#candidates`) and the
    * distance of the farthest (`#farthest`).
    */
   readonly nearest: {
-    /** Number of passages that the caller may see under the same filters, counted up to slot `limit`. */
+    /** The number of passages that the caller may see under the same filters, counted up to slot `limit`. */
     readonly some: GovernedPlan;
-    /** Candidates by the Hamming distance of the signs of their vectors. */
+    /** Finds candidates by the Hamming distance between the signs of their vectors. */
     readonly bySigns: GovernedPlan;
-    /** Candidates of an approximate index; null if the facet does not allow it, or the filters rule it out. */
+    /** Finds candidates by an approximate index; null if the facet does not allow it, or the filters rule it out. */
     readonly byIndex: GovernedPlan | null;
   } | null;
   /**
-   * Derived attributes that the statement uses, for the entities in `keys`: one row for each visible passage that an
-   * attribute rests on, so that fewer rows than `#support` mean a hidden passage. Slots `keys` and `limit`.
+   * Derived attributes that the statement uses, for the entities in `keys`: one row for each visible passage that
+   * supports an attribute, so fewer rows than `#support` mean that a passage is hidden. Slots `keys` and `limit`.
    */
   readonly derived: GovernedPlan | null;
   /**
@@ -161,7 +161,7 @@ export interface GovernedStore {
   } | null;
   /**
    * Like `passages`, for words that most passages contain: it scores every passage, and those without any of the words
-   * come last, at distance 0. Lexical leg only; no slot `terms`.
+   * come last, at distance 0. Lexical leg only; without slot `terms`.
    */
   readonly commonWords: GovernedPlan | null;
 }
@@ -170,10 +170,10 @@ const MINT = Symbol('mint');
 const NONE_PASSED: readonly UnusedRollup[] = Object.freeze([]);
 
 /**
- * A plan that policy has been applied to: the only thing that a `GovernedEngine` runs.
+ * A plan that policy has been applied to: the only kind of plan that a `GovernedEngine` runs.
  *
- * INVARIANT: only `mint`, after proof, makes one, and `withValues` from a proved one. A brand would not do, since a
- * spread copies it; a private field is not copied, and `is` looks for it.
+ * INVARIANT: only `mint`, after proof, makes one, and `withValues` from a proved one. A brand would not be enough,
+ * since a spread copies it; a private field is not copied, and `is` checks for it.
  */
 export class GovernedPlan implements GovernedPlanFields {
   readonly #minted = true;
@@ -227,16 +227,16 @@ export class GovernedPlan implements GovernedPlanFields {
 /** Catalog, rights and rules that `mint` proves a plan against. */
 export interface ProofContext {
   readonly catalog: Catalog;
-  /** The caller's own access, even if the plan was made with another. */
+  /** The caller's own access, even if the plan was made with a different one. */
   readonly access: Access;
   /** The join rule that the plan obeys; null if no caller can write a join. */
   readonly joins: Joins | null;
-  /** Rollups that are built and not too old. */
+  /** Rollups that are built and fresh enough. */
   readonly usable: ReadonlySet<string>;
 }
 
 /**
- * Proves a plan and makes it a `GovernedPlan`: besides `withValues`, the only way to one. Its access signature and
+ * Proves a plan and makes it a `GovernedPlan`, which otherwise only `withValues` can do. Its access signature and
  * versions are taken from what it was proved against.
  *
  * @throws InternalError if the proof fails; the package does not export this
@@ -258,12 +258,12 @@ export function mint(
   });
 }
 
-/** `plan` with other literals of its caller, which `PlanTemplate` has checked. */
+/** `plan` with other literals from its caller, which `PlanTemplate` has checked. */
 export function withValues(plan: GovernedPlan, slots: readonly Slot[]): GovernedPlan {
   return new GovernedPlan(MINT, { ...plan, slots: Object.freeze(slots) });
 }
 
-/** INVARIANT: nothing in a plan changes after its proof. Parts of the catalog and of functions are frozen there. */
+/** INVARIANT: a plan never changes after its proof. The catalog and functions it uses are already frozen. */
 function freeze(value: object): void {
   Object.freeze(value);
   for (const [key, part] of Object.entries(value))

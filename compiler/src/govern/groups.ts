@@ -33,7 +33,7 @@ import { minimumOf, type ScanAccess, ScanAccesses, showersOf } from './scan-acce
  * Decides which grants apply to each scan. A grant without row output adds to what aggregates see and never takes
  * anything away: a block that may not use it gets the other grants.
  *
- * @throws QueryError E2103 if a block needs what only such a grant shows, and may not use it
+ * @throws QueryError E2103 if a block needs data that only such a grant shows, and may not use it
  */
 export function scanAccesses(root: Query, access: Access, plan: BoundPlan): ScanAccesses {
   const scans = new Map<SourceId, ScanAccess>();
@@ -48,7 +48,7 @@ export function scanAccesses(root: Query, access: Access, plan: BoundPlan): Scan
   return new ScanAccesses(scans);
 }
 
-/** Blocks whose groups are added up over periods: two totals may differ by a small group. */
+/** Blocks whose groups are added up over periods: the difference of two totals may be one small group. */
 function runningTotals(root: Query): ReadonlySet<Query> {
   const found = new Set<Query>();
   const levels = allQueries(root);
@@ -120,10 +120,10 @@ function groupsOnly(
   return queryError('groupsOnly', { relation, detail, hint: byMetric ? inPlaceOfMetric(relation) : hint });
 }
 
-/** Faults that a metric may cause in a query whose author did not write it. */
+/** Faults that a metric can cause in a query whose author did not write the metric. */
 const BY_METRICS: ReadonlySet<GroupsOnlyReason> = new Set(['rows', 'optional', 'fails', 'running']);
 
-/** The reason why one row's share of a figure cannot be bounded; null if it can, or no rule requires it. */
+/** The reason why one row's share of a figure cannot be bounded; null if it can be, or if no rule requires it. */
 function shareFault(scan: EntityScan, block: Select, grants: readonly RelationGrant[]): GroupFault | null {
   if (grants.every((g) => g.groups?.dominance === undefined)) return null;
   for (const { definition, args } of aggregatesOf(block)) {
@@ -146,14 +146,14 @@ function coversAll(scan: EntityScan, grants: readonly RelationGrant[]): boolean 
 
 // ---------------------------------------------------------------- metrics
 
-/** The metrics that the aggregates of a block come from; null means aggregates that the caller wrote. */
+/** The metrics that the aggregates of a block come from; null stands for aggregates that the caller wrote. */
 function metricsIn(block: Select): ReadonlySet<string | null> {
   return new Set(aggregatesOf(block).map((a) => a.metric));
 }
 
 /**
- * `grant` as it applies to the scan: with the columns of the metrics that the block uses. Empty if the block uses
- * another aggregate than the grant allows, or names a column that only metrics may read.
+ * `grant` as it applies to the scan, including the columns of the metrics that the block uses. Empty if the block uses
+ * an aggregate that the grant does not allow, or names a column that only metrics may read.
  */
 function applicableGrants(
   grant: RelationGrant,
@@ -176,7 +176,7 @@ function applicableGrants(
   return [Object.freeze({ ...grant, columns: new Set([...grant.columns, ...within]) })];
 }
 
-/** The columns of a source that the block names outside of metrics, at any depth. */
+/** The columns of a source that the block names outside metrics, at any depth. */
 function namedColumns(source: SourceId, block: Select): ReadonlySet<string> {
   const names = new Set<string>();
   const visit = (e: Expr): void => {
@@ -207,8 +207,8 @@ function showsAll(
 }
 
 /**
- * Aggregates whose value depends on the whole group. None returns the value of one row, or weighs rows by another
- * column, which with a column of zeros and a single one would come to the same.
+ * Aggregates whose value depends on the whole group. None of them returns the value of one row, or weighs rows by
+ * another column: weights of one 1 and otherwise 0 would amount to the same.
  */
 const SUMMARIES: ReadonlySet<string> = new Set([
   'count',
@@ -222,7 +222,7 @@ const SUMMARIES: ReadonlySet<string> = new Set([
   'var_samp',
 ]);
 
-/** The reason why these rows may only be aggregated, with the function at fault and its call, if there is one. */
+/** The reason why these rows may only be aggregated, with the function and the call at fault, if any. */
 interface GroupFault {
   readonly why: GroupsOnlyReason;
   readonly name?: string;
@@ -238,11 +238,11 @@ function groupFault(
 ): GroupFault | null {
   if (!block.grouped) return { why: 'rows' };
   if (leavesOf(block.from).some((l) => l.kind !== 'entity')) return { why: 'made' };
-  // A join on another predicate would repeat a row depending on its values, which a count of pairs reveals.
+  // Any other join would repeat a row depending on its values, which a count of pairs reveals.
   if (!joinsOnKeys(block.from)) return { why: 'joined' };
   if (exprsOf(block).some(callsVolatile)) return { why: 'drawn' };
   if (mayBeMissing(scan.id, block.from)) return { why: 'optional' };
-  // Each outer row would have a figure of its own; two of them may differ by one row.
+  // Each outer row would have a separate figure, and two of these may differ by one row.
   if (looksOutward(block)) return { why: 'around' };
   if (block.outputs.some((o) => someExpr(o.expr, (e) => e.kind === 'call' && e.definition.kind === 'rows')))
     return { why: 'expanded' };
@@ -258,7 +258,7 @@ function groupFault(
   }
   const weight = weightOf(scan, block, calls, access);
   if (weight !== null) return { why: weight };
-  // Values that are computed for each row, whether its group is large enough or not.
+  // Expressions that are computed for each row, whether or not its group is large enough.
   const rowwise = [
     ...block.where,
     ...block.groupBy,
@@ -271,7 +271,7 @@ function groupFault(
   return null;
 }
 
-/** True if a block, or a query in it, names a column of a query around it anywhere but in an equality of columns. */
+/** True if a block, or a query in it, uses a column of an outer query anywhere but in an equality of columns. */
 function looksOutward(block: Select): boolean {
   const own = new Set(allLeaves(block).map((l) => l.id));
   const isOuter = (e: Expr): boolean => e.kind === 'column' && !own.has(e.source);
@@ -292,7 +292,7 @@ function harmlessContext(literals: LiteralSlots): HarmlessContext {
 }
 
 /**
- * The reason why an aggregate of the block weighs rows of the scan differently, by values that the caller sees, so
+ * The reason why an aggregate of the block gives rows of the scan different weights by values that the caller sees, so
  * that one figure over a large group would reveal readable parts; null if none does.
  */
 function weightOf(
@@ -318,8 +318,8 @@ function weightOf(
 
 /**
  * True if an argument reads a column of `from` that is visible in some row while rows of `scan` are counted. In
- * another scan, any such column; in the scan itself, a column visible in a row that does not show everything the block
- * reads.
+ * another scan, any such column counts; in the scan itself, only one that is visible in a row where something else
+ * that the block reads is not.
  */
 function readsKnown(arg: Expr, from: EntityScan, scan: EntityScan, access: Access): boolean {
   const showing = grantsOn(from.relation, access).grants.filter(showsRows);
@@ -350,7 +350,7 @@ function isPlain(arg: Expr, context: HarmlessContext): boolean {
   return arg.kind === 'column' || arg.kind === 'parameter';
 }
 
-/** True if an outer join may give the source NULLs instead of a row. */
+/** True if an outer join may replace rows of the source with NULLs. */
 function mayBeMissing(source: SourceId, item: FromItem | null): boolean {
   if (item === null || item.kind !== 'join') return false;
   const inRight = leavesOf(item.right).some((l) => l.id === source);

@@ -46,17 +46,17 @@ interface RefusalContext {
 
 /** Columns that a query joins on, and how policy requires each to be compared. */
 export interface JoinKeys {
-  /** Sealed columns, by scan, whose masked values become NULL and match nothing. A `hash` mask stays. */
+  /** Sealed columns, by scan, whose masked values become NULL and match nothing. A `hash` mask is kept. */
   readonly masked: ReadonlyMap<SourceId, ReadonlySet<string>>;
-  /** Fields of passages, by RETRIEVE, that may be redacted and are checked before they join; with their positions. */
+  /** Passage fields, by RETRIEVE, that may be redacted and are checked before joining, with their positions. */
   readonly checked: ReadonlyMap<SourceId, ReadonlyMap<string, Position | null>>;
 }
 
 /**
  * The keys that `root` joins on, under policy.
  *
- * @throws QueryError E0515 for a key that policy never shows in the clear, and in a join with passages for one that is
- *   masked in any row; decided from the plan, never from data
+ * @throws QueryError E0515 for a key that policy never shows in the clear or, in a join with passages, one that is
+ * masked in any row; decided from the plan, never from data
  */
 export function joinKeys(
   root: Query,
@@ -105,7 +105,7 @@ function addTo<T>(map: Map<SourceId, T>, source: SourceId, empty: T): T {
   return found;
 }
 
-/** The fields of passages that `ref` derives from. */
+/** The passage fields that `ref` derives from. */
 function fieldsUnder(
   ref: ColumnRef,
   lineage: StatementLineage,
@@ -115,8 +115,8 @@ function fieldsUnder(
 }
 
 /**
- * A key that comes through a derived table can no longer be replaced by NULL, so it must be clear everywhere. So must
- * one that passages are joined on, where a hash would match no clear value.
+ * A key that comes through a derived table can no longer be replaced by NULL, so it must be clear everywhere. The same
+ * goes for a key that passages are joined on, where a hash would match no clear value.
  */
 function refuseMasked(
   ref: ColumnRef,
@@ -132,20 +132,20 @@ function refuseMasked(
   }
 }
 
-/** In raw SQL the caller knows a column by its physical name. */
+/** In raw SQL, callers know a column by its physical name. */
 function keyNotClear(relation: Relation, ref: ColumnRef, name: string, context: RefusalContext): QueryError {
   const column = context.form === 'sql' ? columnOf(relation, name)?.physical : name;
   return queryError('keyNotClear', { column: column ?? name }, context.positionOf(ref));
 }
 
-/** True if every cell is clear or a keyed hash, either of which can be joined as shown. */
+/** True if every cell is clear or a keyed hash; both can be joined as shown. */
 function isHashed(rule: ColumnRule): boolean {
   return rule.mask === 'hash' && rule.covered === null;
 }
 
 /**
  * The keys that NULL cannot replace, because their shown value matters elsewhere at their level: the output of an IN
- * that groups or picks rows, and keys that are joined above GROUP BY.
+ * query that groups or picks rows, and keys that are joined above GROUP BY.
  */
 function fixedKeys(root: Query): ReadonlySet<Expr> {
   const levels = new Levels(root);
@@ -174,7 +174,7 @@ function isOfGroups({ source }: ColumnRef, around: GroupedLevels | null, levels:
   return false;
 }
 
-/** The queries inside values that are computed from groups. */
+/** The queries inside expressions that are evaluated after GROUP BY. */
 function queriesAboveGroups(query: Query): ReadonlySet<Query> {
   if (query.kind !== 'select' || !query.grouped || nestingIn(query).length === 0) return new Set();
   return new Set(
@@ -182,16 +182,16 @@ function queriesAboveGroups(query: Query): ReadonlySet<Query> {
   );
 }
 
-/** Columns that are equated: the two sides, or the one of them that is a column. */
+/** The columns of an equality: both sides, or the one side that is a column. */
 interface KeyPair {
   readonly refs: readonly ColumnRef[];
-  /** True if the equality joins; otherwise it only filters rows that are joined already. */
+  /** True if the equality joins; false if it only filters rows that are already joined. */
   readonly joins: boolean;
-  /** True if NULL equals NULL, so that a masked key replaced by NULL would match every other. */
+  /** True if NULL equals NULL: a masked key replaced by NULL would then match every other. */
   readonly nullSafe: boolean;
 }
 
-/** The equalities of ON, of WHERE (the correlation of a subquery among them), and of IN over a subquery. */
+/** The equalities in ON, in WHERE (including the correlation of a subquery), and of IN over a subquery. */
 function keyPairs(root: Query): readonly KeyPair[] {
   return allQueries(root).flatMap(keyPairsIn);
 }
@@ -223,7 +223,7 @@ function inQueryKeys(expr: Expr): readonly Expr[] {
   return output === undefined ? [expr.arg] : [expr.arg, output];
 }
 
-/** True if the output of a query also decides which rows it has, so that a key in it cannot be replaced. */
+/** True if the output of a query also determines its rows, so that a key in it cannot be replaced. */
 function decidesRows(query: Query): boolean {
   return (
     query.kind !== 'select' ||
@@ -236,8 +236,8 @@ function decidesRows(query: Query): boolean {
 }
 
 /**
- * True if `expr`, a conjunct of WHERE, joins: it equates a column of `query` with one of a query around it or, if FROM
- * joins on no sealed key, with one of another FROM item.
+ * True if `expr`, a conjunct of WHERE, is a join condition: it equates a column of `query` with one of an outer query
+ * or, if FROM joins on no sealed key, with one of another FROM item.
  */
 export function isKeyCondition(expr: Expr, query: Select): expr is KeyEquality {
   return isKeyEquality(expr) && joinsHere(expr, query);
@@ -261,8 +261,8 @@ export function toKeyVariant(expr: Expr, keys: ReadonlyMap<SourceId, ReadonlySet
 
 /**
  * Restricts the scan of an entity joined to precomputed rows to the keys of those rows, whatever plan Postgres chooses
- * for the join. Source: contract, cross-modal join execution order (3). By then the keys are in the clear on both
- * sides.
+ * for the join. By then the keys are in the clear on both sides. Source: contract, cross-modal join execution order
+ * (3).
  */
 export function restrictToKeys(root: Query, slots: GovernedSlots): Query {
   return mapQuery(root, {
@@ -276,7 +276,7 @@ export function restrictToKeys(root: Query, slots: GovernedSlots): Query {
   });
 }
 
-/** A key of a scan, and the condition that it is among the keys of given rows. */
+/** A key of a scan, and the condition that it is one of the keys of the given rows. */
 interface KeyRestriction {
   readonly scan: SourceId;
   readonly key: string;

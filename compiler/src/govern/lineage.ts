@@ -60,7 +60,7 @@ export class StatementLineage {
   }
 
   /**
-   * The expressions that define a derived column: one, or one for each operand of a set operation. None for a column
+   * The expressions that define a derived column: one, or one for each operand of a set operation. Empty for a column
    * of a runtime relation, whose rows hold only what the caller may see.
    */
   definitionsOf(ref: ColumnRef): readonly Expr[] {
@@ -75,7 +75,7 @@ export class StatementLineage {
     return outputsAt(query, Number(ref.name.slice(1)) - 1);
   }
 
-  /** Like `definitionsOf`, for each arm, with references to the previous step unchanged. */
+  /** Like `definitionsOf`, for each arm, leaving references to the previous step unchanged. */
   armsOf(ref: ColumnRef): readonly Expr[] {
     const step = this.#steps.get(ref.source);
     return step === undefined
@@ -132,7 +132,7 @@ export class StatementLineage {
   }
 
   #underParts(expr: Expr): ScannedColumns {
-    // `grouping` says which keys a row has, not what they hold.
+    // `grouping` says which keys a row has, not their values.
     if (expr.kind === 'grouping') return NOTHING;
     const parts = expr.kind === 'scalar_query' ? this.outputsOf(expr.query) : childrenOf(expr);
     if (parts.length === 0) return NOTHING;
@@ -184,7 +184,7 @@ function isKnown(seen: Set<string>, ref: ColumnRef): boolean {
   return seen.add(idOf(ref)).size === size;
 }
 
-/** The expressions of output `index`: one, or one for each operand or row. */
+/** The expressions of output `index`: one, or one for each operand or VALUES row. */
 export function outputsAt(query: Query, index: number): readonly Expr[] {
   const found: Expr[] = [];
   collectOutputs(query, index, found, true);

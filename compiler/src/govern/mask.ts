@@ -13,17 +13,17 @@ import type { GovernedSlots } from './slots.js';
 /** The text shown for every masked text value. */
 export const REDACTED = '[redacted]';
 
-/** Extent to which a column of a relation is masked for a caller, over all rows. */
+/** How far a column of a relation is masked for a caller, over all rows. */
 export type MaskExtent = GovernedColumn['masked'];
 
-/** Suffix of the governed column that joins read: NULL where the value may not be read. */
+/** Suffix of the governed column that joins read: it is NULL if the value may not be read. */
 const KEY_SUFFIX = '#key';
 
 export function keyColumnName(name: string): string {
   return besides(name, KEY_SUFFIX);
 }
 
-/** Maximum bytes of a name in Postgres, which truncates longer ones silently. */
+/** The maximum length of a name in Postgres, in bytes; longer ones are silently truncated. */
 const LONGEST_NAME = 63;
 
 /** The name of an auxiliary column for `name`; no name in a model contains `#`. */
@@ -32,7 +32,7 @@ function besides(name: string, suffix: string): string {
   return bytesOf(whole) <= LONGEST_NAME ? whole : `${hashOf(name)}${suffix}`;
 }
 
-/** Length in UTF-8. Each half of a surrogate pair counts for 2 of its 4 bytes. */
+/** Length in UTF-8 bytes. Each half of a surrogate pair counts as 2 of the 4 bytes. */
 function bytesOf(text: string): number {
   let bytes = 0;
   for (let i = 0; i < text.length; i++) {
@@ -42,7 +42,7 @@ function bytesOf(text: string): number {
   return bytes;
 }
 
-/** A 64-bit hash of a name. On a collision Postgres would refuse the columns as ambiguous. */
+/** A 64-bit hash of a name. If two names collided, Postgres would refuse the columns as ambiguous. */
 function hashOf(name: string): string {
   let [high, low] = [0x811c9dc5, 0x01000193];
   for (let i = 0; i < name.length; i++) {
@@ -52,18 +52,18 @@ function hashOf(name: string): string {
   return `${(high >>> 0).toString(36)}${(low >>> 0).toString(36)}`;
 }
 
-/** The policy on one column of one relation, for this caller. */
+/** The policy for one column of one relation, for this caller. */
 export interface ColumnRule {
   readonly column: Column;
   readonly masked: MaskExtent;
   readonly mask: MaskKind;
-  /** Condition on the rows that show it in the clear; used if `masked` is `some`. */
+  /** The condition for rows that show it in the clear; used if `masked` is `some`. */
   readonly clear: Expr;
-  /** Condition on the rows that show it masked; null if every visible row shows it at least masked. */
+  /** The condition for rows that show it masked; null if every visible row shows it at least masked. */
   readonly covered: Expr | null;
 }
 
-/** The predicate that visible rows meet; null if every row is visible. */
+/** The predicate that visible rows satisfy; null if every row is visible. */
 export function rowFilter(access: RelationAccess, slots: GovernedSlots): Expr | null {
   let filter = FILTERS.get(access);
   if (filter === undefined) {
@@ -106,7 +106,7 @@ function ruleOf(relation: Relation, name: string, access: RelationAccess): Colum
   return { ...rule, masked: clearing.length === 0 ? 'all' : 'some', clear };
 }
 
-/** The mask that a column of this type supports: values that cannot be hashed, cut or truncated are redacted. */
+/** The mask for a column of this type: values that cannot be hashed, cut or truncated are redacted. */
 function maskFor(kind: MaskKind, column: Column): MaskKind {
   if (kind === 'hash' || kind === 'partial') return isTextual(column) ? kind : 'redact';
   return kind === 'year' && !DATED.has(column.type) ? 'redact' : kind;
@@ -141,22 +141,22 @@ export function keyColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColum
 
 const VISIBLE_SUFFIX = '#visible';
 
-/** Name of the flag that says for each row whether column `name` may be read in the clear. */
+/** The name of the flag that says for each row whether column `name` may be read in the clear. */
 export function visibleColumnName(name: string): string {
   return besides(name, VISIBLE_SUFFIX);
 }
 
-/** True if an output is named by `visibleColumnName`. */
+/** True if `visibleColumnName` made the name of this output. */
 export function isVisibleFlag(output: string): boolean {
   return output.endsWith(VISIBLE_SUFFIX);
 }
 
-/** The cell if it may be read in the clear, else NULL: never a mask that says something about the value. */
+/** The cell if it may be read in the clear, otherwise NULL: never a mask that reveals something about the value. */
 export function clearColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColumn {
   return governedColumn(rule, rule.column.name, nullOf(rule.column.type), slots);
 }
 
-/** A flag that is true if the cell may be read in the clear, whatever it holds, also if it is NULL. */
+/** A flag that is true if the cell may be read in the clear, whatever its value, even NULL. */
 export function visibleColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColumn {
   const expr =
     rule.masked === 'none'
@@ -176,8 +176,8 @@ function governedColumn(rule: ColumnRule, name: string, hidden: Expr, slots: Gov
 }
 
 /**
- * The mask. One that says something about the value (hash, partial, year) applies only to rows of grants that cover
- * the column; other rows show `plain`.
+ * The mask. If it reveals something about the value (hash, partial, year), it applies only to rows of grants that
+ * cover the column; other rows show `plain`.
  */
 function masking(rule: ColumnRule, plain: Expr, slots: GovernedSlots): Expr {
   const shown = maskOf(rule.mask, rule.column, slots);
@@ -213,7 +213,7 @@ function asText(column: Column): Expr {
   return inType(baseOf(column), 'text');
 }
 
-/** HMAC-SHA-256 in hex of the text, over pads that are sent as parameters: core Postgres has no hmac(). */
+/** HMAC-SHA-256 of the text in hex, with pads sent as parameters: core Postgres has no hmac(). */
 function hash(column: Column, slots: GovernedSlots): Expr {
   const domain = column.keyDomain ?? column.sensitivity ?? column.name;
   const bytes = maskCall('convert_to', [asText(column), structuralText('UTF8')]);
@@ -247,7 +247,7 @@ export function baseOf(column: Column): Expr {
   return Object.freeze({ kind: 'base', column: physical, type, ...(stored !== undefined && { stored }) });
 }
 
-/** Functions that masks call and callers may not name. */
+/** Functions that masks call but callers may not name. */
 const PRIVATE: ReadonlyMap<string, FunctionDefinition> = new Map(
   (
     [

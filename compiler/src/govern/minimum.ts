@@ -50,7 +50,7 @@ export function groupColumns(
   ];
 }
 
-/** `value` of a row that may only be aggregated; NULL for a row that other grants show. */
+/** `value` if the row may only be aggregated; NULL if other grants show the row. */
 function unlessShown(value: Expr, { plain }: Minimum, slots: GovernedSlots): Expr {
   if (plain === null) return value;
   const when = allOf(plain.map((filters) => slots.ground(anyRow(filters))));
@@ -72,7 +72,7 @@ export function groupMinimum(
 }
 
 /**
- * Excludes rows without a key: they belong to no entity, and would count as shown. A key of several columns is an
+ * Excludes rows without a key: they belong to no entity, and would be counted as shown. A key of several columns is an
  * array, which is never NULL.
  */
 export function hasKey(relation: Relation, minimum: Pick<Minimum, 'unit'>): readonly Expr[] {
@@ -98,8 +98,8 @@ function neededColumn(relation: Relation, name: string): Column {
 }
 
 /**
- * Makes every block count rows that may only be aggregated only if their group, and the part of it that each aggregate
- * takes, has enough of them. Otherwise the group looks as if these rows did not exist.
+ * Makes every block count rows that may only be aggregated only if there are enough of them in their group, and in the
+ * part of it that each aggregate covers. Otherwise the group looks as if these rows did not exist.
  */
 export function enforceMinima(root: Query, slots: GovernedSlots): Query {
   if (!allQueries(root).some(counts)) return root;
@@ -127,7 +127,7 @@ function withBounds(block: Select, slots: GovernedSlots): Select {
 
 export type CountedScan = GovernedScan & { readonly minimum: GroupMinimum };
 
-/** The scans of a block some of whose rows may only be aggregated. */
+/** The scans of a block that have rows which may only be aggregated. */
 export function countedScans(block: Select): readonly CountedScan[] {
   return leavesOf(block.from).filter(isCounted);
 }
@@ -159,7 +159,7 @@ class Block {
       having: Object.freeze([...present, ...block.having.map(deep)]),
       outputs: Object.freeze(block.outputs.map((o) => Object.freeze({ ...o, expr: deep(o.expr) }))),
       orderBy: Object.freeze(block.orderBy.map(sorted)),
-      // A fence: no condition from outside runs on a group before it is known to be large enough.
+      // A fence: no outer condition runs on a group before it is known to be large enough.
       offset: block.offset ?? this.#slots.literal('0', 'int8'),
     });
   }
@@ -175,7 +175,7 @@ class Block {
     return caseNode(when, call, otherwise);
   }
 
-  /** Condition that is true if the group exists. */
+  /** The condition under which the group is shown. */
   #isPresent(): Expr {
     const enough = this.#isEnough(null);
     if (!this.#hasPlainRows) return enough;
@@ -252,7 +252,7 @@ class Block {
   }
 }
 
-/** True if a block yields one row whatever it reads. With grouping sets, even the set without keys is a group. */
+/** True if a block always yields exactly one row. With grouping sets, even the set without keys is a group. */
 function isOneGroup({ groupBy, groupingSets }: Select): boolean {
   return groupBy.length === 0 && groupingSets === null;
 }

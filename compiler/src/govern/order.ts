@@ -32,19 +32,19 @@ import { isComparable } from '../types/types.js';
 import { columnRule } from './mask.js';
 import type { ScanAccesses } from './scan-access.js';
 
-/** Returns the columns that tell the rows of a FROM item apart for this caller; with the common tables. */
+/** Returns the columns that distinguish the rows of a FROM item for this caller; also holds the common tables. */
 type KeysOf = ((item: FromItem) => readonly Expr[]) & { readonly tables: ReadonlyMap<number, Query> };
 
 /**
- * Completes ORDER BY where LIMIT, OFFSET, DISTINCT ON or a window picks some of many rows: ties are broken by key, so
- * that neither storage order nor hidden rows decide which rows come.
+ * Completes ORDER BY if LIMIT, OFFSET, DISTINCT ON or a window picks some of many rows: ties are broken by key, so
+ * that neither storage order nor hidden rows decide which rows are returned.
  *
- * If the caller may not see the whole key, all columns that the query reads take its place: rows that are equal in all
- * of them are interchangeable.
+ * If the caller may not see the whole key, all columns that the query reads are used instead: rows that are equal in
+ * all of them are interchangeable.
  *
  * The answer itself is completed in the same way if policy requires it for an entity that it reads.
  *
- * @param whole `root` with the rows that operators work on in place, whose policy counts too
+ * @param whole `root` including the rows that operators work on, whose policy counts too
  */
 export function breakTies(root: Query, accesses: ScanAccesses, whole: Query = root): Query {
   const read = new Map<SourceId, Set<string>>();
@@ -66,7 +66,7 @@ export function breakTies(root: Query, accesses: ScanAccesses, whole: Query = ro
         .filter((c) => isComparable(c.type));
     if (item.kind === 'cte') {
       const table = tables.get(item.table);
-      // A recursion over values has an order of its own, and LIMIT ends it.
+      // A recursion over constants has its own order, and LIMIT ends it.
       return item.recursive !== undefined && readsValues(table) ? [] : everyColumn(item.id, table);
     }
     if (item.kind === 'runtime') {
@@ -97,7 +97,7 @@ export function breakTies(root: Query, accesses: ScanAccesses, whole: Query = ro
 }
 
 /**
- * Puts the answer in a total order. WITH TIES cannot have one: another key would drop ties, and without it they come
+ * Puts the answer in a total order. WITH TIES cannot have one: another key would drop ties, and without one they come
  * in storage order.
  */
 function inWholeOrder(root: Query, keysOf: KeysOf): Query {
@@ -121,7 +121,7 @@ export function clearKey(relation: Relation, allowed: RelationAccess): readonly 
   return relation.primaryKey.length > 0 && relation.primaryKey.every(isClear) ? relation.primaryKey : null;
 }
 
-/** True if a query reads no table: the order of its rows reveals nothing. */
+/** True if a query reads no table, so that the order of its rows reveals nothing. */
 function readsValues(query: Query | undefined): boolean {
   return query !== undefined && allLeaves(query).every((l) => VALUES_ALONE.has(l.kind));
 }
@@ -138,7 +138,7 @@ function everyColumn(source: SourceId, query: Query | undefined): readonly Expr[
 
 function completedQuery(query: Query, keysOf: KeysOf, always: boolean): Query {
   if (query.kind === 'values') return query;
-  // WITH TIES returns all rows that sort equal; another key would tell them apart.
+  // WITH TIES returns all rows that sort equal; another key would distinguish them.
   if (query.withTies) return query.kind === 'select' ? withOrderedCalls(query, keysOf) : query;
   const picks = always || query.limit !== null || query.offset !== null;
   if (query.kind === 'set_operation') {
@@ -160,7 +160,7 @@ function tieBreakers(query: Select, keysOf: KeysOf): readonly (Expr | number)[] 
   return query.grouped ? groupKeys(query) : leavesOf(query.from).flatMap(keysOf);
 }
 
-/** Values that tell the groups apart; for several grouping sets also whether a key is NULL or left out. */
+/** The values that distinguish the groups; for several grouping sets also whether a key is NULL or left out. */
 function groupKeys({ groupBy, groupingSets }: Select): readonly Expr[] {
   return groupingSets === null ? groupBy : [...groupBy, ...groupingOf(groupBy)];
 }
@@ -169,7 +169,7 @@ function ordinals(query: Query): readonly number[] {
   return columnsOf(query).map((_, i) => i + 1);
 }
 
-/** `orderBy`, extended by those of `more` that it lacks. */
+/** `orderBy`, extended by the keys from `more` that it lacks. */
 function completeOrder(orderBy: readonly SortKey[], more: readonly (Expr | number)[]): readonly SortKey[] {
   const text = (by: Expr | number): string | number => (typeof by === 'number' ? by : fingerprint(by));
   const known = new Set(orderBy.map((k) => text(k.by)));
@@ -221,7 +221,7 @@ function withOrderedCalls(query: Select, keysOf: KeysOf): Select {
   });
 }
 
-/** The FROM of a level that collects the rows of a derived table in its order, completed; null for other levels. */
+/** The FROM of a level that collects a derived table's rows in their order, completed; null for other levels. */
 function orderedRows(query: Select, keysOf: KeysOf): FromItem | null {
   const { from } = query;
   if (from?.kind !== 'derived' || from.query.kind === 'values' || from.query.orderBy.length === 0)
@@ -235,14 +235,14 @@ function orderedRows(query: Select, keysOf: KeysOf): FromItem | null {
   return changed(from, { query: completedQuery(from.query, keysOf, true) });
 }
 
-/** True if a level reads one common table that picks its rows by an order, which is therefore complete. */
+/** True if a level reads a single common table that picks its rows by an order, which is therefore complete. */
 function comesPicked({ from, grouped }: Select, { tables }: KeysOf): boolean {
   if (from?.kind !== 'cte' || grouped) return false;
   const query = tables.get(from.table);
   return query?.kind === 'select' && query.orderBy.length > 0 && query.limit !== null && !query.withTies;
 }
 
-/** True if a window call has no order and no partitions: Postgres then does not sort its rows. */
+/** True if a window call has no order and no partitions, in which case Postgres does not sort its rows. */
 function numbersAll({ orderBy, partitionBy }: WindowCall): boolean {
   return (
     orderBy.length === 0 &&
@@ -254,7 +254,7 @@ function collects(call: Aggregate): boolean {
   return COLLECTING.has(call.definition.name) && !call.distinct;
 }
 
-/** True if a finer order changes only which of several equal rows the call takes. */
+/** True if a finer order only changes which of several equal rows the call uses. */
 function picksByOrder(call: WindowCall): boolean {
   const { frame, definition } = call;
   if (COUNTING.has(definition.name) && frame === null) return true;

@@ -4,8 +4,8 @@ import type { Expr, FromItem, GovernedScan, Query, Select, SourceId } from '../p
 import { mapChildren, mapQuery, visitExpr } from '../plan/walk.js';
 
 /**
- * Moves harmless conjuncts over one fenced scan inside its fence, beside the filter, where they can use an index. A
- * conjunct over the nullable side of an outer join stays: inside the scan it would mean something else.
+ * Moves harmless conjuncts over one fenced scan inside its fence, next to the filter, where they can use an index. A
+ * conjunct over the nullable side of an outer join stays where it is: inside the scan it would mean something else.
  */
 export function pushPredicates(root: Query, isHarmless: (condition: Expr) => boolean): Query {
   return mapQuery(root, {
@@ -14,8 +14,8 @@ export function pushPredicates(root: Query, isHarmless: (condition: Expr) => boo
 }
 
 /**
- * Moves equalities of an enum and a value beside the filter of its scan: only there the column has its own type, which
- * an index on it needs. Equality of enums and of texts never fails.
+ * Moves equalities between an enum and a value next to the filter of its scan: only there does the column have its
+ * original type, which an index on it needs. Equality of enums and of texts never fails.
  */
 export function pushEnumEqualities(root: Query): Query {
   return mapQuery(root, {
@@ -68,7 +68,7 @@ function pushed(
   });
 }
 
-/** The governed scans of a FROM whose rows WHERE filters directly: not those that an outer join may null. */
+/** The governed scans in FROM that WHERE filters directly: not those whose rows an outer join may replace by NULLs. */
 function strictScans(item: FromItem | null): readonly GovernedScan[] {
   if (item === null) return [];
   if (item.kind === 'join') {
@@ -89,7 +89,7 @@ function soleScan(expr: Expr, scans: ReadonlyMap<SourceId, GovernedScan>): Gover
   return plain && sources.size === 1 && only !== undefined ? (scans.get(only) ?? null) : null;
 }
 
-/** `expr` over the scan's base columns, each as this caller sees it. */
+/** `expr` rewritten over the scan's base columns, each as this caller sees it. */
 function overBase(expr: Expr, scan: GovernedScan): Expr {
   if (expr.kind !== 'column')
     return mapChildren(

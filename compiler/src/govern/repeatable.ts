@@ -4,10 +4,10 @@ import { elementOf, isArray, type TypeName } from '../types/types.js';
 import type { GovernedPlan } from './governed-plan.js';
 
 /**
- * True if the answer to a plan depends only on its values, its session's settings and the stored rows, so that the same
- * plan over the same rows may be answered from a cache, apart from row order that the question leaves open. False for
- * anything that reads a clock, draws random numbers, or is computed by steps before the statement. The values
- * themselves are checked by `isTimelessValue`.
+ * True if the answer to a plan depends only on its values, its session's settings and the stored rows, so that the
+ * same plan over the same rows may be answered from a cache, except for row order that the query leaves open. False
+ * for anything that reads a clock, draws random numbers, or is computed by steps that run before the statement. The
+ * values themselves are checked by `isTimelessValue`.
  */
 export function isRepeatable({ query, runtime }: Pick<GovernedPlan, 'query' | 'runtime'>): boolean {
   return runtime.length === 0 && allQueries(query).every(isLevelRepeatable);
@@ -40,7 +40,7 @@ function isKnown({ name, volatility }: { readonly name: string; readonly volatil
 }
 
 function mayDiffer(e: Expr): boolean {
-  // The offset of a named zone is today's.
+  // The UTC offset of a named zone is that of today.
   if (scalarOf(e.type) === 'timetz') return true;
   switch (e.kind) {
     case 'call':
@@ -48,7 +48,7 @@ function mayDiffer(e: Expr): boolean {
     case 'window':
       return !isKnown(e.definition);
     case 'cast':
-      // A text that is read as a time may be `now` or `today`.
+      // A text that is parsed as a time may be `now` or `today`.
       return isTimed(e.type) && !isTimed(e.arg.type);
     default:
       return false;
@@ -69,7 +69,7 @@ function isTimed(type: TypeName): boolean {
 }
 
 /**
- * True if `text` is a value of `slot` that means the same at any time, unlike `today`. A moment must be in digits.
+ * True if `text` is a value of `slot` that means the same at any time, unlike `today`. Timestamps must be in digits.
  *
  * @param textOf gives the value in Postgres' text format; null for NULL, and for a value in binary format
  */

@@ -19,11 +19,11 @@ interface RuntimeCompilers {
   readonly compileHop: (text: string) => GovernedPlan;
   /** Governs a query of the caller that runs separately, before the statement. */
   readonly step: (query: Query) => GovernedPlan;
-  /** Governs an uncorrelated query within the statement; its values go to the slots. */
+  /** Governs an uncorrelated query within the statement; values that it needs are added to the slots. */
   readonly query: (query: Query, slots: GovernedSlots) => Query;
 }
 
-/** The runtime relations of a plan, each with the governed plans of its steps. */
+/** The runtime relations of a plan, with the governed plans of their steps. */
 export function governRuntime(
   relations: readonly RuntimeRelation[],
   slots: GovernedSlots,
@@ -77,7 +77,7 @@ export function governRuntime(
   );
 }
 
-/** The store that a search reads; of two legs, the one that passages are taken from. */
+/** The store that a search reads; with two legs, the one that passages are taken from. */
 function legOf(relation: Retrieval): FacetStore {
   return relation.legs.mode === 'lexical' ? lexicalLeg(relation) : relation.facet;
 }
@@ -126,12 +126,12 @@ function retrievalStore(
   );
 }
 
-/** A field that some passage shows masked cannot be filtered in the store: the check of keys must see the passage. */
+/** A field that is masked in some passage cannot be filtered in the store: the check of keys must see that passage. */
 function isHeldFirst({ arg }: InQuery, { facet }: Retrieval, catalog: Catalog, access: Access): boolean {
   return arg.kind === 'column' && fieldMask(facet, arg.name, catalog, access) === 'none';
 }
 
-/** Notices about conditions that apply only after the best passages were taken. They do not depend on the data. */
+/** Notices about conditions that apply only after the best passages are taken. They do not depend on the data. */
 function noticesOfRetrieval(relation: Retrieval, catalog: Catalog, access: Access): readonly string[] {
   const { filteredAfter, keyFilters, facet } = relation;
   const isLate = !keyFilters.every((f) => isHeldFirst(f, relation, catalog, access));
@@ -162,8 +162,8 @@ export function governedRows(runtime: readonly GovernedRuntime[]): OperatedQueri
 }
 
 /**
- * `root` with the rows that operators work on as a derived table, and each result as the text that it is computed
- * from: for tracing where values come from. It is never run.
+ * `root` with the rows that operators work on as a derived table, and each result replaced by the text that it is
+ * computed from. Used to trace where values come from; never run.
  */
 export function withRowsInPlace(root: Query, operated: OperatedQueries): Query {
   if (operated.size === 0) return root;
@@ -186,7 +186,7 @@ function derived({ relation, query }: { readonly relation: OperatedRows; readonl
   return selectOf({
     from: Object.freeze({ kind: 'derived', id, query }),
     outputs: [
-      // A cast, so that the output does not count as passed through.
+      // A cast, so that the output is not treated as passed through.
       ...relation.operators.map((o) => ({
         name: o.column,
         expr: castTo(output(Number(o.of.slice(1)) - results), o.type),

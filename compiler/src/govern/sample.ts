@@ -24,8 +24,8 @@ export interface SampledColumn {
   readonly name: string;
   readonly type: TypeName;
   /**
-   * The plan's output that says for each row whether the cell may be read; if not, the cell is redacted, whatever it
-   * holds. Null if every cell may be read, and for a facet, whose passages say it themselves.
+   * The plan's output that says for each row whether the cell may be read; if not, the cell is redacted, whatever its
+   * value. Null if every cell may be read, and for a facet, whose passages say so themselves.
    */
   readonly visible: string | null;
 }
@@ -37,18 +37,18 @@ export interface GovernedSample {
   readonly objects: readonly string[];
   readonly source:
     | { readonly kind: 'table'; readonly plan: GovernedPlan }
-    /** `store` is null if the caller has no grant, and so no passages. */
+    /** `store` is null if the caller has no grant, and therefore no passages. */
     | { readonly kind: 'facet'; readonly store: GovernedStore | null };
-  /** Columns of the table; for a facet, its key and metadata, without the columns of every passage. */
+  /** The columns of the table; for a facet, its key and metadata, without the columns that every passage has. */
   readonly columns: readonly SampledColumn[];
 }
 
 /**
- * A sample of the entity or the facet `name`, in the order of the keys that the caller may read, so that the same
- * caller sees the same rows.
+ * A sample of the entity or facet `name`, ordered by the keys that the caller may read, so that the same caller always
+ * sees the same rows.
  *
  * @throws QueryError E0254 for an entity that is not declared, or not visible to this caller; E0241 for a facet that
- *   is not declared; E2101 if every column is denied; E2103 if no grant shows rows
+ * is not declared; E2101 if every column is denied; E2103 if no grant shows rows
  */
 export function governSample(
   kind: SampleKind,
@@ -97,13 +97,13 @@ function inRows(access: Access): Access {
   return Object.freeze({ ...access, relations });
 }
 
-/** A value, and the flag that says whether its cell may be read; null if every cell may be. */
+/** A value, and the flag that says whether its cell may be read; null if every cell may be read. */
 interface SampledCell {
   readonly value: SampledValue;
   readonly flag: Expr | null;
 }
 
-/** A cell is readable if everything that it is read from is. A missing parent hides nothing. */
+/** A cell is readable if everything it is computed from is. A missing parent hides nothing. */
 function cellOf(value: SampledValue, access: Access): SampledCell {
   const flags = value.reads.flatMap(({ relation, ref, ofParent }): readonly Expr[] => {
     if (columnRule(relation, ref.name, accessTo(relation, access)).masked === 'none') return [];
@@ -149,7 +149,7 @@ function sampledRows(
   return Object.freeze({ ...plan, query, columns });
 }
 
-/** The scan with NULL instead of masks, and a flag beside each masked column. */
+/** The scan with NULL instead of masks, and an additional flag for each masked column. */
 function sampleScan(
   scan: EntityScan,
   { access }: ScanAccess,
@@ -172,7 +172,7 @@ function sampleScan(
   });
 }
 
-/** Names that may be suggested: those that this caller may see. */
+/** The names that may be suggested: those that this caller may see. */
 function entitiesOf(catalog: Catalog, access: Access): readonly string[] {
   return [...access.relations.keys()].filter((n) => catalog.relations.get(n)?.kind === 'entity');
 }
@@ -196,7 +196,7 @@ function sampleFacet(name: string, catalog: Catalog, access: Access): GovernedSa
   const names =
     allowed === undefined ? [] : readable(relation, access).filter((c) => !PASSAGE_COLUMNS.has(c));
   const request = { source: SOURCE, facet, filters: [], metadata: names, by: { kind: 'first' } } as const;
-  // A sample has no literal of the caller.
+  // A sample contains no literal of the caller.
   const store = governedStore(request, catalog, access, new GovernedSlots([]), new LiteralSlots([]));
   const types = new Map(relation.columns.map((c) => [c.name, c.type]));
   const columns =

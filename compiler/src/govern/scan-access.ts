@@ -13,7 +13,7 @@ import type { EntityScan, Expr, GovernedScan, SourceId } from '../plan/plan.js';
 /** The rights on one scan of a statement. */
 export interface ScanAccess {
   readonly access: RelationAccess;
-  /** Set if some of these grants give no row output, so that its rows count only in large enough groups. */
+  /** Set if some of these grants give no row output; rows then count only in large enough groups. */
   readonly minimum: Minimum | null;
 }
 
@@ -21,18 +21,18 @@ export interface Minimum {
   readonly size: number;
   /** The column that identifies an entity; null: the primary key. */
   readonly unit: string | null;
-  /** Minimum number of distinct values in a group, by column. */
+  /** The minimum number of distinct values in a group, by column. */
   readonly distinct: ReadonlyMap<string, number>;
   /** Maximum percentage of a figure that one row may contribute; null: any. */
   readonly dominance: number | null;
   /**
-   * Filters of the grants that show rows, one list for each column: a row that meets a filter of every list counts
-   * whatever its group. Null if no row does.
+   * Filters of the grants that show rows, one list for each column: a row that matches a filter of every list counts
+   * whatever its group. Null if there is no such row.
    */
   readonly plain: readonly (readonly Expr[])[] | null;
 }
 
-/** The access of every scan of a statement: grants without row output apply where their conditions are met. */
+/** The access of every scan of a statement; grants without row output are included if their conditions are met. */
 export class ScanAccesses {
   readonly #scans: ReadonlyMap<SourceId, ScanAccess>;
 
@@ -76,7 +76,7 @@ function strictestOf(rules: readonly GroupRule[]): Omit<Minimum, 'plain'> {
   };
 }
 
-/** Conditions under which `showing` shows every cell of a row in `columns` as `all` do. */
+/** The conditions under which `showing` shows every cell of a row in `columns` just as `all` do. */
 function plainConditions(
   relation: Relation,
   columns: readonly string[],

@@ -10,7 +10,7 @@ import type { GovernedSlots } from './slots.js';
 /**
  * The scan as this caller may see it: row filter, then masked projection.
  *
- * @param keys columns that joins compare, which need a variant that is NULL instead of masked
+ * @param keys the columns that joins compare, which need a variant that is NULL instead of masked
  */
 export function governScan(
   scan: EntityScan,

@@ -4,7 +4,7 @@ import type { AttributeMatch, ChainSubject, Expr, LiteralValue, Parameter, Slot 
 import { mapChildren } from '../plan/walk.js';
 import { arrayOf, isArray, type TypeName } from '../types/types.js';
 
-/** The slots of a query, and those that policy adds. */
+/** The slots of a query, plus those that policy adds. */
 export class GovernedSlots {
   readonly #slots: Slot[];
   readonly #known = new Map<string, number>();
@@ -34,12 +34,12 @@ export class GovernedSlots {
     });
   }
 
-  /** A value that an earlier step of a runtime relation gives. */
+  /** A value provided by an earlier step of a runtime relation. */
   given(name: string, type: TypeName): Parameter {
     return this.#parameter(`given ${type} ${name}`, { kind: 'given', type, name });
   }
 
-  /** The values of a column of the rows in slot `rows`. */
+  /** The values of one column of the rows in slot `rows`. */
   keys(rows: number, column: string, element: TypeName): Parameter {
     const slot = this.#slots[rows];
     if (slot?.kind !== 'runtime' || isArray(element)) throw new InternalError(`slot ${rows} brings no keys`);

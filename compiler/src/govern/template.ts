@@ -14,24 +14,24 @@ import { type GovernedPlan, withValues } from './governed-plan.js';
 import { verifyBarrier } from './verify/barrier.js';
 import { type ProofDependency, upholds } from './verify/proofs.js';
 
-/** A literal of the text, with the minus sign that the grammar includes in it. */
+/** A literal of the text, including the minus sign that the grammar treats as part of it. */
 interface Hole {
   readonly literal: number;
   readonly negated: boolean;
 }
 
-/** Source of the value of one slot: a literal, a constant, or the items of an IN list. */
+/** How the value of one slot is made: from a literal, a constant, or the items of an IN list. */
 type Recipe = Hole | string | readonly (Hole | string | null)[];
 
 interface SlotFilling {
   readonly slot: number;
-  /** The first gives the value; the others must agree. */
+  /** The first one gives the value; the others must agree with it. */
   readonly recipes: readonly Recipe[];
 }
 
 /**
- * The plan of all texts of one shape that agree in the literals which the plan depends on. The other literals are
- * plain values: nothing examined them between text and plan, beyond tests that are repeated here.
+ * The plan for all texts of one shape that agree in the literals that the plan depends on. The other literals are
+ * plain values: nothing examined them between text and plan, except tests that are repeated here.
  *
  * INVARIANT: `fill` returns what compiling the text would have returned, slot for slot, or null.
  */
@@ -40,9 +40,9 @@ export class PlanTemplate {
   readonly #fixed: readonly { readonly literal: number; readonly value: string }[];
   readonly #tests: readonly { readonly hole: Hole; readonly holds: LiteralTest; readonly outcome: boolean }[];
   readonly #fillings: readonly SlotFilling[];
-  /** Properties of literals that the verifier's proofs of the plan rely on. */
+  /** The properties of literals that the verifier's proofs of the plan rely on. */
   readonly #relied: readonly ProofDependency[];
-  /** Literal slots that no text changes, by type and value: an equal value would share the slot. */
+  /** Literal slots that are the same for every text, by type and value: an equal value would share the slot. */
   readonly #taken: ReadonlySet<string>;
 
   private constructor(plan: GovernedPlan, bound: BoundPlan, literals: readonly PlainLiteral[]) {
@@ -67,17 +67,17 @@ export class PlanTemplate {
   }
 
   /**
-   * The template of `plan`, which was bound as `bound` from a text with `literals`; null if values are not in its own
-   * slots alone: runtime relations have plans of their own.
+   * The template of `plan`, which was bound as `bound` from a text with `literals`; null if it has values outside its
+   * own slots: runtime relations have separate plans.
    */
   static of(plan: GovernedPlan, bound: BoundPlan, literals: readonly PlainLiteral[]): PlanTemplate | null {
     if (plan.runtime.length > 0) return null;
-    // Policy adds slots behind the query's own.
+    // Policy adds its slots after those of the query.
     if (bound.slots.some((slot, i) => plan.slots[i] !== slot)) return null;
     return new PlanTemplate(plan, bound, literals);
   }
 
-  /** The plan with the values of `literals`, which have the template's shape; null if they need another plan. */
+  /** The plan with the values of `literals`, which have the template's shape; null if they need a different plan. */
   fill(literals: readonly PlainLiteral[]): GovernedPlan | null {
     return this.fillWith(literals.map((l) => l.value));
   }
@@ -88,7 +88,7 @@ export class PlanTemplate {
     return slots === null ? null : withValues(this.plan, slots);
   }
 
-  /** The slots of the plan for literals with these `values`; null if they need another plan. */
+  /** The slots of the plan for literals with these `values`; null if they need a different plan. */
   slotsWith(values: readonly string[]): readonly Slot[] | null {
     for (const { literal, value } of this.#fixed) if (values[literal] !== value) return null;
     for (const { hole, holds, outcome } of this.#tests) {
@@ -125,7 +125,7 @@ export class PlanTemplate {
   }
 }
 
-/** INVARIANT: no text changes a value of a row filter or mask, since those of one text only were verified. */
+/** INVARIANT: no text changes a value in a row filter or mask, since only those of the first text were verified. */
 function refuseInPolicy(root: Query, changed: ReadonlySet<number>): void {
   const reads = (e: Expr): boolean => e.kind === 'parameter' && changed.has(e.slot);
   for (const leaf of allLeaves(root)) {
@@ -158,7 +158,7 @@ function holeText(hole: Hole, values: readonly string[]): string {
   return hole.negated ? negate(value) : value;
 }
 
-/** The negated text of a number, as in the grammar: integers have no minus zero. */
+/** The text of a number, negated as in the grammar: integers have no minus zero. */
 function negate(value: string): string {
   return value === '0' ? '0' : `-${value}`;
 }
@@ -182,7 +182,7 @@ function holesOf(
   return holes;
 }
 
-/** The literals that the plan depends on: those that were read, and those that never became a value. */
+/** The literals that the plan depends on: those that were examined, and those that never became a value. */
 function fixedLiterals(
   written: readonly WrittenLiteral[],
   holes: ReadonlyMap<WrittenLiteral, Hole>,

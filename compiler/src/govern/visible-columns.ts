@@ -12,14 +12,14 @@ import { nodesIn } from '../plan/walk.js';
 import { type FieldMask, fieldMask } from './facet-fields.js';
 import { columnRule, type MaskExtent, maskComputes } from './mask.js';
 
-/** Properties of a usable column that a caller may see. */
+/** The properties of a usable column that a caller may see. */
 export interface VisibleColumn {
   readonly column: Column;
-  /** Extent to which the value is masked, over the rows that the caller sees. */
+  /** How far the value is masked, over the rows that the caller sees. */
   readonly masked: MaskExtent;
-  /** True if rows show it; otherwise only aggregates over large enough groups may use it. */
+  /** True if it is shown in rows; otherwise only aggregates over large enough groups may use it. */
   readonly rows: boolean;
-  /** True if the caller can join rows on it: a sealed key that rows show, not masked beyond use. */
+  /** True if the caller can join rows on it: a sealed key that rows show, and no mask prevents the join. */
   readonly joinable: boolean;
   /** Set for a computed column; `column` is then not a column of a table. */
   readonly computed?: ComputedColumn;
@@ -47,7 +47,7 @@ export function visibleColumns(
     });
 }
 
-/** A field of passages, which the served version may mask even if policy does not. */
+/** A passage field, which the served version may mask even if policy does not. */
 function field(relation: Relation, name: string, sealed: boolean, mask: FieldMask): VisibleColumn {
   const masked = mask === 'searched' ? 'some' : mask;
   const isClear = mask === 'none' || mask === 'searched';
@@ -59,7 +59,7 @@ function field(relation: Relation, name: string, sealed: boolean, mask: FieldMas
   });
 }
 
-/** A computed column is shown in rows if everything that it reads is, and masked if a part of that is. */
+/** A computed column is shown in rows if everything that it reads is, and masked if any of that is masked. */
 function computedColumn(computed: ComputedColumn, catalog: Catalog, access: Access): VisibleColumn {
   const { name, type, description, reads, sensitivity } = computed;
   let rows = true;
@@ -110,9 +110,9 @@ function visible(
 }
 
 /**
- * The physical columns whose values statements under `access` may read: those shown, whole or in part; those in row
- * filters; and the primary key, which breaks ties and tells groups apart. A column that is masked by a constant in
- * every row is not included.
+ * The physical columns whose values statements under `access` may read: those shown, wholly or partly; those in row
+ * filters; and the primary key, which breaks ties and distinguishes groups. A column masked by a constant in every row
+ * is not included.
  */
 export function columnsRead(relation: Relation, access: RelationAccess): ReadonlySet<string> {
   const metrics = new Set(access.grants.flatMap((g) => [...(g.groups?.metrics?.keys() ?? [])]));

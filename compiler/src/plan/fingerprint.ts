@@ -8,8 +8,8 @@ const known = new WeakMap<Expr, string>();
 const PLAIN = /^\w+$/;
 
 /**
- * A text that is equal for two values exactly if they are the same expression; for comparison only. A query inside a
- * value equals only itself: each bound query has FROM items of its own.
+ * A text that is equal for two nodes exactly if they are the same expression; for comparison only. A query inside an
+ * expression equals only itself, since each bound query has its own FROM items.
  */
 export function fingerprint(expr: Expr): string {
   if (expr.kind === 'column')
@@ -22,10 +22,10 @@ export function fingerprint(expr: Expr): string {
   return text;
 }
 
-/** Positions of expressions in a select list, from 1; of equal outputs, the first. */
+/** The positions of expressions in a select list, from 1; for equal outputs, the first one. */
 export class Positions {
   readonly #byText = new Map<string, number>();
-  /** By node, since most keys of ORDER BY and GROUP BY are the output node itself. */
+  /** Keyed by node, since most ORDER BY and GROUP BY keys are the output node itself. */
   readonly #byOutput = new Map<Expr, number>();
 
   constructor(outputs: readonly PlanOutput[]) {
@@ -44,16 +44,16 @@ export class Positions {
   }
 }
 
-/** Returns a test for values that equal one of `groupBy`. */
+/** Returns a test for expressions that equal one of `groupBy`. */
 export function keyFinder(groupBy: readonly Expr[]): (expr: Expr) => boolean {
   const keys = new Set(groupBy.map(fingerprint));
-  // Only a value as large as a key can equal it, so only those are fingerprinted.
+  // Only an expression of the same size as a key can equal it, so only those are fingerprinted.
   const sizes = new Map<Expr, number>();
   const keySizes = new Set(groupBy.map((key) => sizeOf(key, sizes)));
   return (expr) => keySizes.has(sizeOf(expr, sizes)) && keys.has(fingerprint(expr));
 }
 
-/** Number of values in `expr`; queries in it are not entered. */
+/** The number of nodes in `expr`; queries in it are not entered. */
 function sizeOf(expr: Expr, sizes: Map<Expr, number>): number {
   const children = childrenOf(expr);
   if (children.length === 0) return 1;
@@ -65,7 +65,7 @@ function sizeOf(expr: Expr, sizes: Map<Expr, number>): number {
   return size;
 }
 
-/** Writes the most frequent kinds directly; JSON describes all others. */
+/** Writes the most frequent kinds directly, and all others as JSON. */
 function describe(expr: Expr): string {
   switch (expr.kind) {
     case 'structural':
@@ -86,7 +86,7 @@ function describe(expr: Expr): string {
 
 /** JSON replacer that writes functions, operators and queries as numbers. */
 function named(key: string, value: unknown): unknown {
-  // The types of these keys in the plan.
+  // These keys have these types in the plan.
   if (key === 'definition' || key === 'equality')
     return idOf(value as FunctionDefinition | OperatorDefinition);
   return key === 'query' ? numberOf(value as Query) : value;

@@ -17,20 +17,20 @@ import {
 } from './walk.js';
 
 /**
- * The join rule: two relations are combined by equalities of sealed keys, one of each side, and by nothing else.
+ * The join rule: two relations may only be combined by equalities of sealed keys, one from each side.
  *
  * - A join has at least one such equality in ON, USING or, for commas, WHERE, and no other condition. A LATERAL query
- *   may have its own in its WHERE.
- * - A query inside another names outer columns in such equalities of its WHERE, one level up, and nowhere else.
- * - IN compares sealed keys, EXISTS has such an equality. ANY, ALL and functions that make rows take no rows of a
- *   query.
+ *   may have its equality in its own WHERE.
+ * - A query inside another may name outer columns only in such equalities in its WHERE, one level up.
+ * - IN compares sealed keys, EXISTS has such an equality. ANY, ALL and functions that make rows must not take rows of
+ *   a query.
  *
- * A FROM item is a relation if it has rows of its own: an entity, a bridge, passages, a walk, a derived or common
- * table, VALUES, a function of constants. An item made from the row beside it is not: a function of its columns, a
- * LATERAL query without FROM. If one side reads no data of the tenant, no query inside a value joins anything; if
- * neither does, no join in FROM does either. WHERE over joined rows filters them, and joins nothing.
+ * A FROM item is a relation if it does not depend on other items: an entity, a bridge, passages, a walk, a derived or
+ * common table, VALUES, a function of constants. A function of columns and a LATERAL query without FROM depend on
+ * another item's rows. If one side reads no data of the tenant, no query inside an expression counts as a join; if
+ * neither does, no join in FROM does either. WHERE over joined rows only filters them.
  *
- * With `declared` this holds everywhere; with `any`, where a side has passages, a walk or evidence.
+ * With `declared` this holds everywhere; with `any`, only if a side has passages, a walk or evidence.
  *
  * Source: contract, join rule; decision 112.
  *
@@ -50,12 +50,12 @@ export function findUnsealedJoin(
   return check.found;
 }
 
-/** A join that the rule refuses. */
+/** A join that breaks the rule. */
 export interface UnsealedJoin {
   readonly kind: 'condition' | 'no condition' | 'in' | 'exists' | 'quantified' | 'outward' | 'rows';
   /** The condition or the FROM item that breaks the rule. */
   readonly at: Expr | SourceId;
-  /** The FROM items that are combined, whose sealed keys a valid join would use. */
+  /** The FROM items that are combined; a valid join would use their sealed keys. */
   readonly sides: readonly SourceId[];
   /** True if it is refused because of passages, a walk or evidence, whatever the manifest allows. */
   readonly content: boolean;
@@ -69,30 +69,30 @@ function readsOneItem(root: Query): boolean {
 interface QueryLevel {
   readonly items: readonly SourceId[];
   readonly around: { readonly governed: number; readonly contents: number };
-  /** Number of levels, from the outermost to this one, whose FROM is known to read data under policy. */
+  /** The number of levels, from the outermost to this one, whose FROM is known to read data under policy. */
   governed: number;
   /** Like `governed`, for passages, walks and evidence. */
   contents: number;
 }
 
 interface QueryReads {
-  /** Entities, bridges, passages, walks or evidence, at any depth. */
+  /** True if it reads entities, bridges, passages, walks or evidence, at any depth. */
   readonly governed: boolean;
-  /** Passages, walks or evidence, at any depth. */
+  /** True if it reads passages, walks or evidence, at any depth. */
   readonly content: boolean;
-  /** Outer columns that its sealed keys are equated with. */
+  /** The outer FROM items whose columns its sealed keys are equated with. */
   readonly links: readonly SourceId[];
 }
 
-/** Part of a FROM: the items at positions `start` to before `end`. */
+/** Part of a FROM clause: the items at positions `start` to just before `end`. */
 interface JoinPart {
   readonly start: number;
   readonly end: number;
   readonly governed: boolean;
   readonly content: boolean;
-  /** For rows made from rows beside it, the first position that it names; null for a relation. */
+  /** The first position it names, if its rows are made from other items' rows; null for a relation. */
   readonly madeOf: number | null;
-  /** Positions that LATERAL queries in it are linked to. */
+  /** The positions that LATERAL queries in it are linked to. */
   readonly linked: readonly number[];
 }
 
@@ -106,7 +106,7 @@ class JoinCheck {
   readonly #contents = new Set<SourceId>();
   readonly #tables = new Map<number, QueryReads>();
   readonly #recursive = new Map<Query, number>();
-  /** Number of governed FROM items so far, and of passages, walks and evidence among them. */
+  /** The number of governed FROM items so far, and how many of them are passages, walks or evidence. */
   readonly #read = { governed: 0, content: 0 };
 
   constructor(keys: SealedKeys, joins: Joins, conditionIn: (condition: Expr) => Expr = (e) => e) {
@@ -115,14 +115,14 @@ class JoinCheck {
     this.#conditionIn = conditionIn;
   }
 
-  /** @param around the enclosing level, whose columns it may name */
+  /** @param around the enclosing level, whose columns the query may name */
   query(query: Query, around: QueryLevel | null): QueryReads {
     const before = { ...this.#read };
     if (query.kind !== 'values')
       for (const table of query.with) {
         if (table.recursive === true) this.#recursive.set(table.query, table.id);
         this.#tables.set(table.id, this.query(table.query, table.recursive === true ? null : around));
-        this.#keys.table(table.id); // one after another, so that no table waits for many
+        this.#keys.table(table.id); // one by one, so that no table has to resolve many others
       }
     const links = this.#body(query, around);
     const { governed, content } = this.#read;
@@ -136,7 +136,7 @@ class JoinCheck {
     if (query.kind === 'values') return [];
     const left = this.query(query.left, around);
     const table = this.#recursive.get(query);
-    if (table !== undefined) this.#tables.set(table, left); // what the step reads
+    if (table !== undefined) this.#tables.set(table, left); // the rows that the step reads
     const right = this.query(query.right, around);
     return left.links.length > 0 && right.links.length > 0 ? [...left.links, ...right.links] : [];
   }
@@ -196,8 +196,8 @@ class JoinCheck {
   }
 
   /**
-   * The first position in `ids` that an item names which is made from other rows; Infinity if it names only outer
-   * rows, null if the item is a relation.
+   * The first position in `ids` named by an item that is made from other rows; Infinity if it names only outer rows,
+   * null if the item is a relation.
    */
   #namedByMade(leaf: FromLeaf, ids: readonly SourceId[]): number | null {
     const values = valuesOfMade(leaf);
@@ -295,7 +295,7 @@ class JoinCheck {
     if (!isKey || !this.#keys.output(query, 0)) this.#reportAt('in', e, level, content);
   }
 
-  /** Values that a query of rows yields, each of which is compared or becomes a row again. */
+  /** Handles rows of a query that are each compared, or expanded into rows again. */
   #spread(kind: 'quantified' | 'rows', at: Expr, values: readonly Expr[], level: QueryLevel): void {
     if (level.governed === 0) return;
     for (const query of queriesIn(values).filter(isGoverned)) {
@@ -342,12 +342,12 @@ function levelOf(items: readonly SourceId[], around: QueryLevel | null): QueryLe
   return { items, around: { governed, contents }, governed, contents };
 }
 
-/** True if a query reads governed data, or a common table, which may. */
+/** True if a query reads governed data, or a common table, which may contain some. */
 function isGoverned(query: Query): boolean {
   return allLeaves(query).some((l) => l.kind !== 'rows' && l.kind !== 'derived' && l.kind !== 'spine');
 }
 
-/** The scans that a walk, or the content of their rows, is joined to: they count as one side with it. */
+/** The scans that the compiler joins a walk or passages to: scan and content count as one side. */
 function scansWithContent(from: FromItem | null, found: Set<SourceId> = new Set()): ReadonlySet<SourceId> {
   if (from?.kind !== 'join') return found;
   if (from.made === true && from.right.kind === 'runtime')
@@ -356,13 +356,13 @@ function scansWithContent(from: FromItem | null, found: Set<SourceId> = new Set(
   return scansWithContent(from.left, found);
 }
 
-/** The sides of an equality that are columns of other levels. */
+/** The sides of a key equality that are columns of other levels. */
 function outerOf(e: Expr, levels: ReadonlyMap<SourceId, QueryLevel>, level: QueryLevel): readonly SourceId[] {
   if (!isKeyEquality(e)) return [];
   return [e.left.source, e.right.source].filter((id) => levels.get(id) !== level);
 }
 
-/** The values that an item is made of, if it may be made from the row beside it; null if it has rows of its own. */
+/** The expressions that an item is made of, if it may be made from other items' rows; null for a relation. */
 function valuesOfMade(leaf: FromLeaf): readonly Expr[] | null {
   if (leaf.kind === 'rows') return queriesIn(leaf.args).length > 0 ? null : leaf.args;
   if (leaf.kind !== 'derived' || leaf.lateral !== true || hasFrom(leaf.query)) return null;

@@ -26,7 +26,7 @@ export function equatesColumns(expr: Expr): expr is KeyEquality | NullSafeEquali
   return isKeyEquality(expr) || isNullSafeEquality(expr);
 }
 
-/** A column that is stored as an enum, compared with a value of the statement. */
+/** An equality between a column stored as an enum and a value of the statement. */
 export interface EnumEquality {
   readonly base: BaseColumn;
   /** The name of the enum in SQL. */

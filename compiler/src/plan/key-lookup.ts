@@ -4,8 +4,8 @@ import { leavesOf, nestingIn, nodesIn } from './walk.js';
 
 /**
  * True if each table of the statement is read by its whole primary key, equated with values or with columns of rows
- * that are read likewise: at most one row of each, so that no value makes another plan better. Linear in the size of
- * the statement.
+ * that are read in the same way. At most one row of each is then read, so no other plan can be better for any value.
+ * Linear in the size of the statement.
  */
 export function isKeyLookup(query: Query): boolean {
   switch (query.kind) {
@@ -24,30 +24,30 @@ function isOfKeyedTables({ with: tables }: Exclude<Query, { kind: 'values' }>): 
   return tables.every((t) => t.recursive !== true && isKeyLookup(t.query));
 }
 
-/** A table that is read, and the key columns that are still unknown. */
+/** A table that is read, and its key columns that are still unknown. */
 interface KeyedItem {
-  /** Index among the FROM items of the level. */
+  /** Its index among the FROM items of the level. */
   readonly place: number;
-  /** Physical names of the columns that are shown unchanged, by name. */
+  /** The physical names of the columns that are shown unchanged, by name. */
   readonly columns: ReadonlyMap<string, string>;
-  /** Physical names of the key's columns that are not equated with anything known yet. */
+  /** The physical names of key columns that are not equated with anything known yet. */
   readonly missing: Set<string>;
-  /** Equalities that wait for its row. */
+  /** Equalities that can be used once its row is known. */
   readonly waiting: PendingEquality[];
 }
 
-/** `column` of `item` equals a value over rows, `awaited` of which are still unknown. */
+/** `column` of `item` equals an expression over rows, `awaited` of which are still unknown. */
 interface PendingEquality {
   readonly item: KeyedItem;
   readonly column: string;
   awaited: number;
 }
 
-/** One SELECT, whose FROM items become known one after the other. */
+/** One SELECT, whose FROM items become known one by one. */
 class KeyedLevel {
   readonly #query: Select;
   readonly #items = new Map<SourceId, KeyedItem>();
-  /** Items whose one row is known. */
+  /** Items whose only row is known. */
   readonly #known: KeyedItem[] = [];
 
   constructor(query: Select) {
@@ -75,7 +75,7 @@ class KeyedLevel {
   }
 
   /**
-   * Reads the conditions of joins, each for the items whose rows it may leave out.
+   * Reads the conditions of joins, each for the items whose rows it may filter.
    * @returns the number of items
    */
   #readOn(item: FromItem, first: number): number {
@@ -87,7 +87,7 @@ class KeyedLevel {
     return left + right;
   }
 
-  /** @param first the conditions restrict the items from `first` to before `end` */
+  /** @param first the conditions restrict the items from `first` to just before `end` */
   #readAll(conditions: readonly Expr[], first: number, end: number): void {
     for (const c of conditions) {
       if (c.kind === 'and') this.#readAll(c.args, first, end);
@@ -118,11 +118,11 @@ class KeyedLevel {
   }
 }
 
-/** Null if it may yield more than one row, whatever is equated. */
+/** Null if it may yield more than one row, whatever it is equated with. */
 function itemOf(leaf: Exclude<FromItem, { kind: 'join' }>, place: number): KeyedItem | null {
   const item = { place, columns: NO_COLUMNS, missing: new Set<string>(), waiting: [] };
   if (leaf.kind === 'derived') return isKeyLookup(leaf.query) ? item : null;
-  // Its table is checked as part of its level.
+  // The table is checked as part of its own level.
   if (leaf.kind === 'cte') return leaf.recursive === undefined ? item : null;
   if (leaf.kind !== 'governed' || leaf.sample !== undefined || leaf.minimum !== null) return null;
   const { relation, filter, pushed } = leaf;
@@ -139,7 +139,7 @@ function itemOf(leaf: Exclude<FromItem, { kind: 'join' }>, place: number): Keyed
 
 const NO_COLUMNS: ReadonlyMap<string, string> = new Map();
 
-/** Base columns that conditions over one table equate with values. */
+/** The base columns that conditions over one table equate with values. */
 function equatedIn(conditions: readonly Expr[]): readonly string[] {
   return conditions.flatMap((c) => {
     if (c.kind === 'and') return equatedIn(c.args);

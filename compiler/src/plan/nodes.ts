@@ -129,10 +129,10 @@ export function ascending(by: SortKey['by']): SortKey {
   return Object.freeze({ by, descending: false, nullsFirst: false });
 }
 
-/** Maximum number of keys in one `grouping(…)`: the bits of an integer. */
+/** Maximum number of keys in one `grouping(…)`: Postgres returns an integer with one bit for each. */
 export const MOST_GROUPED = 31;
 
-/** The fewest `grouping(…)` calls that tell which of `keys` the grouping set of a row leaves out. */
+/** The fewest `grouping(…)` calls that show which of `keys` a row's grouping set leaves out. */
 export function groupingOf(keys: readonly Expr[]): readonly GroupingCall[] {
   const calls: GroupingCall[] = [];
   for (let from = 0; from < keys.length; from += MOST_GROUPED) {

@@ -9,7 +9,7 @@ import type { ArrayType, ScalarType, TypeName } from '../types/types.js';
  * no identifier and no literal that a caller wrote occurs in it, except output names, which are never emitted.
  */
 
-/** Identifies one FROM item within a plan; column references name it. */
+/** Identifies one FROM item within a plan, for column references. */
 export type SourceId = number;
 
 // ---------------------------------------------------------------- values
@@ -21,24 +21,24 @@ export interface ColumnRef {
   readonly type: TypeName;
 }
 
-/** A column of the upstream table itself; legal only inside a governed scan and in policy predicates. */
+/** A column of the upstream table itself; allowed only inside a governed scan and in policy predicates. */
 export interface BaseColumn {
   readonly kind: 'base';
-  /** Physical name. */
+  /** The physical name. */
   readonly column: string;
   readonly type: TypeName;
-  /** The column's own type, if its value is read as text. */
+  /** The column's type in the database, if its value is read as text. */
   readonly stored?: string;
 }
 
-/** A value that is sent beside the SQL, never in it. */
+/** A value that is sent separately from the SQL, never as part of it. */
 export interface Parameter {
   readonly kind: 'parameter';
   readonly slot: number;
   readonly type: TypeName;
 }
 
-/** Policy only: a constant of a predicate. `govern` makes it a parameter. */
+/** Policy only: a constant in a predicate. `govern` turns it into a parameter. */
 export interface Literal {
   readonly kind: 'literal';
   readonly value: LiteralValue;
@@ -56,7 +56,7 @@ interface BooleanValue {
   readonly type: 'bool';
 }
 
-/** A literal that belongs to the plan's shape; its text comes from a closed set or is the mask's own text. */
+/** A literal that belongs to the plan's shape; its text comes from a closed set or from a mask. */
 interface StructuralText {
   readonly kind: 'structural';
   readonly text: string;
@@ -73,25 +73,25 @@ export interface FunctionCall {
 export interface Operation {
   readonly kind: 'operation';
   readonly definition: OperatorDefinition;
-  /** Null for a prefix operator. */
+  /** The left operand; null for a prefix operator. */
   readonly left: Expr | null;
   readonly right: Expr;
   readonly type: TypeName;
 }
 
-/** Modifiers of a cast without length or precision. */
+/** The modifiers of a cast without length or precision. */
 export const NO_MODIFIERS: readonly number[] = Object.freeze([]);
 
 export interface Cast {
   readonly kind: 'cast';
   readonly arg: Expr;
   readonly type: TypeName;
-  /** Length, or precision and scale, as in `numeric(12,2)`; empty if none is written. */
+  /** Length, or precision and scale, as in `numeric(12,2)`; empty if not written. */
   readonly modifiers: readonly number[];
   readonly leakproof: boolean;
 }
 
-/** `arg::bit(length)::type`: the number of a text of bits or of hexadecimal digits, as in `x1F`. */
+/** `arg::bit(length)::type`: the number written as bits or hexadecimal digits, as in `x1F`. */
 export interface BitNumber {
   readonly kind: 'bit_number';
   readonly arg: Expr;
@@ -152,7 +152,7 @@ export interface DistinctTest {
 export interface RowComparison {
   readonly kind: 'row_comparison';
   readonly operator: '<' | '<=' | '>' | '>=';
-  /** Two or more. */
+  /** At least two. */
   readonly pairs: readonly RowPair[];
   readonly type: 'bool';
 }
@@ -173,7 +173,7 @@ interface QuantifiedComparison {
   readonly type: 'bool';
 }
 
-/** `arg IN (a, b, …)` with an element that is not a plain value. */
+/** `arg IN (a, b, …)` with an element that is neither a literal nor a parameter. */
 interface Membership {
   readonly kind: 'membership';
   readonly equality: OperatorDefinition;
@@ -190,7 +190,7 @@ interface Case {
   readonly type: TypeName;
 }
 
-/** `coalesce`, `greatest`, `least`, `nullif`: syntax in Postgres, not functions. */
+/** `coalesce`, `greatest`, `least`, `nullif`, which are syntax in Postgres, not functions. */
 interface Conditional {
   readonly kind: 'conditional';
   readonly form: 'coalesce' | 'greatest' | 'least' | 'nullif';
@@ -219,7 +219,7 @@ interface Subscript {
   readonly type: ScalarType;
 }
 
-/** `arg[lower:upper]`; null where a bound is left out. */
+/** `arg[lower:upper]`; a bound is null if it is left out. */
 export interface Slice {
   readonly kind: 'slice';
   readonly arg: Expr;
@@ -231,13 +231,13 @@ export interface Slice {
 export interface Aggregate {
   readonly kind: 'aggregate';
   readonly definition: FunctionDefinition;
-  /** Empty for `count(*)`; `count` has several only as `count(distinct (a, b))`. */
+  /** Empty for `count(*)`; has several only for `count(distinct (a, b))`. */
   readonly args: readonly Expr[];
   readonly distinct: boolean;
   readonly filter: Expr | null;
   /** ORDER BY inside the call, or WITHIN GROUP for an ordered-set aggregate. */
   readonly orderBy: readonly SortKey[];
-  /** The metric that it comes from; null if the caller wrote it. */
+  /** The metric that the call comes from; null if the caller wrote it. */
   readonly metric: string | null;
   readonly type: TypeName;
 }
@@ -271,12 +271,12 @@ export type FrameBound =
   | { readonly kind: 'unbounded preceding' | 'current row' | 'unbounded following' }
   | { readonly kind: 'preceding' | 'following'; readonly offset: Expr };
 
-/** The distance of a stored vector from a given one; legal only inside a scan of a facet's store. */
+/** The distance between a stored vector and a given one; allowed only inside a scan of a facet's store. */
 export interface Distance {
   readonly kind: 'distance';
   /** `<#>` is the negative inner product, `<=>` the cosine distance, `<~>` the Hamming distance of the signs. */
   readonly operator: '<#>' | '<=>' | '<~>';
-  /** Type of `to`; `bit`: the signs of a `vector`. */
+  /** The type of `to`; `bit` stands for the signs of a `vector`. */
   readonly vector: 'sparsevec' | 'vector' | 'bit';
   readonly column: string;
   /** The vector in pgvector's text format. */
@@ -284,7 +284,7 @@ export interface Distance {
   readonly type: 'float8';
 }
 
-/** A stored vector, as numbers or in pgvector's text format; legal only inside a scan of a facet's store. */
+/** A stored vector, as numbers or in pgvector's text format; allowed only inside a scan of a facet's store. */
 interface StoredVector {
   readonly kind: 'stored_vector';
   readonly column: string;
@@ -321,16 +321,16 @@ export interface AttributeMatch {
   readonly arg: Expr;
   readonly equality: OperatorDefinition;
   readonly attribute: string;
-  /** Null in a predicate that is not tied to a chain yet. */
+  /** The subject; null in a predicate that is not tied to a chain yet. */
   readonly subject: ChainSubject | null;
   readonly type: 'bool';
 }
 
-/** A subject of the delegation chain, as far as the plan depends on one of its attributes. */
+/** A subject of the delegation chain, as far as one of its attributes affects the plan. */
 export interface ChainSubject {
-  /** Index in the chain, root first. */
+  /** Its index in the chain, root first. */
   readonly index: number;
-  /** Number of values of the attribute. */
+  /** How many values the attribute has. */
   readonly values: 'one' | 'many';
 }
 
@@ -374,13 +374,13 @@ export type Expr =
 // ---------------------------------------------------------------- relations
 
 export interface SortKey {
-  /** An output's 1-based position, or an expression. */
+  /** The 1-based position of an output, or an expression. */
   readonly by: Expr | number;
   readonly descending: boolean;
   readonly nullsFirst: boolean;
 }
 
-/** A relation before policy. `govern` replaces every one; none may be emitted. */
+/** A relation before policy is applied. `govern` replaces all of these; none may be emitted. */
 export interface EntityScan {
   readonly kind: 'entity';
   readonly id: SourceId;
@@ -390,7 +390,7 @@ export interface EntityScan {
   readonly sample?: TableSample;
 }
 
-/** `TABLESAMPLE method (percent) [REPEATABLE (seed)]`: some of a table's rows, taken before any is filtered. */
+/** `TABLESAMPLE method (percent) [REPEATABLE (seed)]`: some of a table's rows, sampled before any filtering. */
 export interface TableSample {
   readonly method: 'bernoulli' | 'system';
   readonly percent: Parameter;
@@ -403,60 +403,60 @@ export interface GovernedScan {
   readonly id: SourceId;
   readonly relation: Relation;
   readonly columns: readonly GovernedColumn[];
-  /** Over base columns. Null if every row is visible. */
+  /** The row filter over base columns; null if every row is visible. */
   readonly filter: Expr | null;
-  /** Harmless predicates over base columns, evaluated beside the filter. */
+  /** Harmless predicates over base columns, evaluated together with the filter. */
   readonly pushed: readonly Expr[];
   /** True if the planner must not move predicates of the query below the filter. */
   readonly fenced: boolean;
-  /** Set if some of its rows may only be aggregated; the scan then has the column `GROUP_KEY`. */
+  /** Set if some of its rows may only be aggregated; the scan then has a `GROUP_KEY` column. */
   readonly minimum: GroupMinimum | null;
-  /** TABLESAMPLE; allowed only if every row and column is shown unmasked. */
+  /** TABLESAMPLE, allowed only if every row and column is shown unmasked. */
   readonly sample?: TableSample;
 }
 
-/** Minimum size of the groups in which rows count that may only be aggregated. */
+/** The minimum size of groups in which rows that may only be aggregated are counted. */
 export interface GroupMinimum {
-  /** Grants that apply to the scan; the verifier checks that the caller has each. */
+  /** The grants that apply to the scan; the verifier checks that the caller has each of them. */
   readonly grants: readonly CountedGrant[];
   readonly size: number;
-  /** Minimum number of values for each of the columns `groupValue(i)`. */
+  /** The minimum number of values for each of the columns `groupValue(i)`. */
   readonly distinct: readonly number[];
-  /** Maximum percentage of a figure that one row may contribute; null: any. */
+  /** The maximum percentage of a figure that one row may contribute; null: no maximum. */
   readonly dominance: number | null;
-  /** True if it applies to every row, since no other grant shows any. */
+  /** True if it applies to every row, since no other grant shows any row. */
   readonly everyRow: boolean;
 }
 
-/** A grant that applies to a scan, with the columns that it shows there: its own, and those that its metrics read. */
+/** A grant that applies to a scan, with the columns that it shows there, including those that its metrics read. */
 export interface CountedGrant {
   readonly id: string;
   readonly filter: Expr | null;
   readonly columns: ReadonlySet<string>;
 }
 
-/** The column of a scan with the key of a row that may only be aggregated, and NULL for other rows. */
+/** The scan column with the key of a row that may only be aggregated, NULL for other rows. */
 export const GROUP_KEY = '#group';
 
-/** The column of a scan with the i-th value that a group needs several of; NULL for rows that other grants show. */
+/** The scan column for the i-th value that a group needs several of; NULL for rows that other grants show. */
 export function groupValue(i: number): string {
   return `${GROUP_KEY} ${i}`;
 }
 
-/** True for columns that groups are counted by, which no query can name. */
+/** True for columns that count the members of groups; no query can name them. */
 export function isGroupColumn(name: string): boolean {
   return name.startsWith(GROUP_KEY);
 }
 
-/** The column of a scan that is true if the row filter accepts the row; never NULL. */
+/** The scan column that is true if the row filter accepts the row; never NULL. */
 export const SHOWN = '#shown';
 
 export interface GovernedColumn {
   readonly name: string;
   readonly type: TypeName;
-  /** Over base columns. */
+  /** The expression, over base columns. */
   readonly expr: Expr;
-  /** `none`: the value itself; `some`: masked in some rows; `all`: masked in every row. */
+  /** `none`: shows the value itself; `some`: masked in some rows; `all`: masked in every row. */
   readonly masked: 'none' | 'some' | 'all';
 }
 
@@ -464,7 +464,7 @@ export interface DerivedTable {
   readonly kind: 'derived';
   readonly id: SourceId;
   readonly query: Query;
-  /** True if its query names columns of FROM items to the left. */
+  /** True if its query uses columns of FROM items to its left. */
   readonly lateral?: true;
 }
 
@@ -472,11 +472,11 @@ export interface CommonTableRef {
   readonly kind: 'cte';
   readonly id: SourceId;
   readonly table: number;
-  /** Number of columns of a recursive table. More than a million rows fail with SQLSTATE 54000. */
+  /** The number of columns of a recursive table. Reading over a million rows fails with SQLSTATE 54000. */
   readonly recursive?: number;
 }
 
-/** Inside the second operand of recursive table `table`: the rows that the previous step found. */
+/** In the second operand of recursive table `table`: the rows that the previous step found. */
 export interface RecursionRef {
   readonly kind: 'recursion';
   readonly id: SourceId;
@@ -491,7 +491,7 @@ export interface RuntimeScan {
   /** The slot with the rows, a jsonb array of objects. */
   readonly slot: number;
   readonly columns: readonly { readonly name: string; readonly type: TypeName }[];
-  /** Names of the columns that are sealed keys. */
+  /** The names of the columns that are sealed keys. */
   readonly sealed: readonly string[];
   /** Set for rows of the query itself, with the results of operators. */
   readonly own?: true;
@@ -499,34 +499,34 @@ export interface RuntimeScan {
 
 export interface Join {
   readonly kind: 'join';
-  /** True if `on` equates sealed keys, one of each side; false in raw SQL, which has no sealed keys. */
+  /** True if `on` equates sealed keys, one from each side; false in raw SQL, which has no sealed keys. */
   readonly sealed: boolean;
-  /** Set if the compiler makes the join, along links of the manifest; no caller can write one. */
+  /** Set if the compiler makes the join, along links in the manifest; callers cannot write one. */
   readonly made?: true;
-  /** Set if it must rest on sealed keys, whatever join rule the manifest sets. */
+  /** Set if the join must use sealed keys, whatever join rule the manifest sets. */
   readonly strict?: true;
   readonly type: 'inner' | 'left' | 'full';
   readonly left: FromItem;
   readonly right: FromItem;
-  /** Conjuncts over what the caller is shown; empty for a cross join. */
+  /** Conjuncts over data that the caller is shown; empty for a cross join. */
   readonly on: readonly Expr[];
 }
 
 /**
- * The start of every period of `grain` from the first to the last, as timestamp `c1`. Metrics only: no caller can name
- * it. More than 100,000 periods fail with SQLSTATE 22008.
+ * The start of every period of `grain` from the first to the last, as timestamp `c1`. Only metrics use it: no caller
+ * can name it. More than 100,000 periods fail with SQLSTATE 22008.
  */
 export interface Spine {
   readonly kind: 'spine';
   readonly id: SourceId;
-  /** One row of two timestamps, the starts of the first and the last period; NULL for none. */
+  /** One row of two timestamps, the starts of the first and last periods; NULL if there are none. */
   readonly bounds: Query;
   readonly grain: Grain;
 }
 
 /**
  * The rows that a function makes from its arguments, which may name columns of earlier FROM items and of outer
- * queries: `generate_series`, `unnest`, `jsonb_each`. Its columns are `c1`, …, in its own order.
+ * queries: `generate_series`, `unnest`, `jsonb_each`. Its columns are `c1`, …, in the function's order.
  */
 export interface RowSource {
   readonly kind: 'rows';
@@ -534,9 +534,9 @@ export interface RowSource {
   readonly definition: FunctionDefinition;
   readonly args: readonly Expr[];
   readonly columns: readonly TypeName[];
-  /** Keys to read from each row, a JSON object, one for each column. Null if the row itself is the value. */
+  /** The keys to read from each row, a JSON object: one for each column. Null if the row itself is the value. */
   readonly fields: readonly Expr[] | null;
-  /** True if it has an additional `int8` column with the row number, from 1. */
+  /** True if there is an additional `int8` column with the row number, from 1. */
   readonly numbered: boolean;
 }
 
@@ -564,7 +564,7 @@ export interface CommonTable {
   readonly recursive?: boolean;
 }
 
-/** One column of a query's result. Its position gives the emitted name `c<position>`. */
+/** One column of a query's result. Its position determines the emitted name `c<position>`. */
 export interface PlanOutput {
   readonly name: string;
   readonly expr: Expr;
@@ -573,15 +573,15 @@ export interface PlanOutput {
 export interface Select {
   readonly kind: 'select';
   readonly with: readonly CommonTable[];
-  /** Null for a SELECT without FROM. */
+  /** The FROM clause; null for a SELECT without one. */
   readonly from: FromItem | null;
-  /** Conjuncts. */
+  /** The conjuncts of WHERE. */
   readonly where: readonly Expr[];
   readonly grouped: boolean;
   readonly groupBy: readonly Expr[];
-  /** Grouping sets as lists of indices into `groupBy`; null if all keys form one set. */
+  /** Grouping sets as lists of indices into `groupBy`; null if all keys form a single set. */
   readonly groupingSets: readonly (readonly number[])[] | null;
-  /** Conjuncts. */
+  /** The conjuncts of HAVING. */
   readonly having: readonly Expr[];
   readonly outputs: readonly PlanOutput[];
   /** `distinct` drops equal rows; `distinctOn` keeps the first row of each key. */
@@ -618,23 +618,23 @@ export type Query = Select | SetOperation | ValuesList;
 
 // ---------------------------------------------------------------- the whole
 
-/** Source of a parameter's value at execution. */
+/** Where the value of a parameter comes from at execution. */
 export type Slot =
-  /** `written`: the literal is in the caller's own text; otherwise policy, a metric or the compiler added it. */
+  /** `written`: true if the caller's text contains the literal, false if policy, a metric or the compiler added it. */
   | {
       readonly kind: 'literal';
       readonly type: TypeName;
       readonly value: LiteralValue;
       readonly written: boolean;
     }
-  /** `$n` of the client, 0-based. `declared`: the type that its value is sent as, if not `type` itself. */
+  /** The client's `$n`, counted from 0. `declared`: the type that its value is sent as, if it is not `type`. */
   | {
       readonly kind: 'client';
       readonly type: TypeName;
       readonly index: number;
       readonly declared: Exclude<DeclaredType, { readonly kind: 'model' }> | null;
     }
-  /** An attribute of a chain subject: its one value, or an array of all. */
+  /** An attribute of a subject in the chain: its single value, or an array of all values. */
   | { readonly kind: 'attribute'; readonly type: TypeName; readonly subject: number; readonly name: string }
   /** The rows of runtime relation `index`. */
   | { readonly kind: 'runtime'; readonly type: 'jsonb'; readonly index: number }
@@ -653,5 +653,5 @@ export type Slot =
 /** A literal in Postgres' text format; an array for an IN list. */
 export type LiteralValue = string | readonly (string | null)[];
 
-/** The five forms of OSL-SQL; raw SQL and a metrics question have none of them. */
+/** The five forms of OSL-SQL; raw SQL and metrics requests have no form. */
 export type Form = 'structured' | 'retrieve' | 'traverse' | 'joint' | 'cross_modal' | 'sql' | 'metrics';

@@ -10,7 +10,7 @@ export function relationsRead(query: Query): readonly Relation[] {
   return [...found.values()];
 }
 
-/** The FROM item in a recursive table's second operand that reads the rows of the previous step; null if none does. */
+/** The FROM item in a recursive table's second operand that reads the rows of the previous step; null if none. */
 export function recursionIn(query: Query, table: number): RecursionRef | null {
   if (query.kind !== 'set_operation' || query.right.kind !== 'select') return null;
   const found = leavesOf(query.right.from).find((l) => l.kind === 'recursion' && l.table === table);
@@ -18,9 +18,9 @@ export function recursionIn(query: Query, table: number): RecursionRef | null {
 }
 
 /**
- * The sources of column `index` of the previous step, for any step; none of them reads the previous step again.
+ * The expressions that column `index` of any earlier step comes from; none of them reads the previous step again.
  *
- * @param outputsAt the expressions that give an output of a query its values
+ * @param outputsAt the expressions that define an output of a query
  */
 export function stepValues(
   query: Query,
@@ -46,19 +46,19 @@ export function stepValues(
   return found;
 }
 
-/** True if some value of a statement, at any depth, may differ each time it is computed. */
+/** True if some expression of a statement, at any depth, may yield a different value each time it is evaluated. */
 export function isVolatile(root: Query): boolean {
   return allQueries(root).some((query) => exprsOf(query).some(callsVolatile));
 }
 
-/** True if a value, apart from queries in it, may differ each time it is computed. */
+/** True if an expression, ignoring queries in it, may yield a different value each time it is evaluated. */
 export function callsVolatile(expr: Expr): boolean {
   return someExpr(expr, (e) => e.kind === 'call' && e.definition.volatility === 'volatile');
 }
 
 /**
- * The collations of `pg_catalog` that COLLATE may name. All are deterministic, so that equal texts have equal bytes.
- * Those of ICU exist if the database was built with it.
+ * The collations of `pg_catalog` that COLLATE may name. All are deterministic, so equal texts have equal bytes. The
+ * ICU collations exist only if the database was built with ICU.
  */
 export const COLLATIONS: ReadonlySet<string> = new Set([
   'C',
@@ -74,7 +74,7 @@ export const COLLATIONS: ReadonlySet<string> = new Set([
 
 const known = new WeakMap<Expr, string | null>();
 
-/** The collation that COLLATE gives a value, directly or in its parts: null for none, `several` if they differ. */
+/** The collation that COLLATE gives an expression, directly or in its parts: null if none, `several` if they differ. */
 export function explicitCollation(expr: Expr): string | null {
   if (expr.kind === 'collate') return expr.collation;
   const before = known.get(expr);
@@ -88,7 +88,7 @@ export function explicitCollation(expr: Expr): string | null {
   return found;
 }
 
-/** Parts that determine a value's collation: not conditions, nor sort keys. Each pair of rows has its own. */
+/** The parts that determine an expression's collation: not conditions, sort keys or pairs of row comparisons. */
 function partsOf(expr: Expr): readonly Expr[] {
   switch (expr.kind) {
     case 'case':

@@ -10,13 +10,13 @@ import { allQueries } from './walk.js';
  */
 export type RuntimeRelation = Retrieval | Traversal | Hydration | OperatedRows;
 
-/** Column with the rank of a passage in the answer, best first, from 1. No query can name it. */
+/** The column with the rank of a passage in the answer, best first, from 1. No query can name it. */
 export const ORDINAL = '#ordinal';
 
 /** The column of a passage that lists its redacted fields. */
 export const REDACTED_FIELDS = 'redacted_fields';
 
-/** Columns of every passage; key and metadata of its facet are added. */
+/** The columns of every passage; the key and metadata of its facet are added. */
 export const PASSAGE_COLUMNS: ReadonlyMap<string, TypeName> = new Map<string, TypeName>([
   ['text', 'text'],
   ['score', 'float8'],
@@ -24,7 +24,7 @@ export const PASSAGE_COLUMNS: ReadonlyMap<string, TypeName> = new Map<string, Ty
   [REDACTED_FIELDS, 'text[]'],
 ]);
 
-/** Columns of a passage that RETRIEVE adds on request, each by its own argument. Type: jsonb. */
+/** Passage columns that RETRIEVE adds on request, each through its own argument. Type: jsonb. */
 export const OPTIONAL_COLUMNS = Object.freeze({
   highlight: 'highlights',
   explain_score: 'score_parts',
@@ -32,7 +32,7 @@ export const OPTIONAL_COLUMNS = Object.freeze({
 
 export type OptionalColumn = (typeof OPTIONAL_COLUMNS)[keyof typeof OPTIONAL_COLUMNS];
 
-/** True if the search itself provides column `name`, so that it is not metadata of the facet. */
+/** True if the search itself provides column `name`, so that it is not facet metadata. */
 export function isOfPassage(name: string, asked: readonly string[]): boolean {
   return PASSAGE_COLUMNS.has(name) || asked.includes(name);
 }
@@ -47,20 +47,20 @@ export interface Retrieval {
   readonly kind: 'retrieval';
   readonly source: SourceId;
   readonly facet: FacetStore;
-  /** Text. */
+  /** An expression of type text. */
   readonly query: Expr;
-  /** int4; at least 1 and at most the facet's `maxTopK`, checked again when its value is known. */
+  /** int4, from 1 to the facet's `maxTopK`, checked again when its value is known. */
   readonly topK: Expr;
   readonly page: PassagePage;
   readonly legs: Legs;
   readonly asked: readonly OptionalColumn[];
   /** Reranker of the best passages; null keeps the order of the search. */
   readonly rerank: FacetReranker | null;
-  /** Predicates over `source`'s indexed fields; the store applies them before the best are taken. */
+  /** Predicates over indexed fields of `source`; the store applies them before it takes the best passages. */
   readonly filters: readonly Expr[];
-  /** Semi-joins on an indexed field, also part of the statement; the store applies them before the best are taken. */
+  /** Semi-joins on an indexed field, also kept in the statement; the store applies them before it takes the best. */
   readonly keyFilters: readonly InQuery[];
-  /** The name of the FROM item, if conditions on other rows apply only after the best are taken; else null. */
+  /** The name of the FROM item if conditions on other rows apply only after the best are taken; otherwise null. */
   readonly filteredAfter: string | null;
   readonly operators: readonly OperatorUse[];
   readonly columns: readonly RuntimeColumn[];
@@ -70,26 +70,26 @@ export interface Retrieval {
 export interface PassagePage {
   /** `document` if each document counts with its best passage only. */
   readonly per: 'passage' | 'document';
-  /** int4; 0 to `MAX_SKIP`, checked again when its value is known. Null for 0. */
+  /** int4, 0 to `MAX_SKIP`, checked again when its value is known. Null for 0. */
   readonly skip: Expr | null;
-  /** float8; passages with a lower score are dropped. Null for none. */
+  /** float8; passages with a lower score are dropped. Null: no minimum. */
   readonly minScore: Expr | null;
-  /** float8 from 0 to 1: penalty for similarity to an earlier passage. Null for none. */
+  /** float8 from 0 to 1: penalty for similarity to an earlier passage. Null: no penalty. */
   readonly diversity: Expr | null;
 }
 
-/** The leg of its facet that a search uses, or the way to merge the results of both. */
+/** The facet leg that a search uses, or how it merges the results of both. */
 export type Legs =
   | { readonly mode: 'lexical' | 'dense' }
   | {
       readonly mode: 'hybrid';
-      /** By the ranks that a passage has in the legs, or by its scores, each leg's scaled to 0 to 1. */
+      /** Merges by the ranks of a passage in the legs, or by its scores, scaled to 0 to 1 for each leg. */
       readonly fuse: 'rank' | 'score';
       /** float8[]: weights of the lexical and the dense leg. Null for equal weights. */
       readonly weights: Expr | null;
     };
 
-/** Maximum number of skipped passages: a store finds and drops them for each page. */
+/** Maximum number of skipped passages: a store has to find and drop them again for each page. */
 export const MAX_SKIP = 10_000;
 
 /** One operator over the passages; its result is column `column` of the retrieval. */
@@ -97,20 +97,20 @@ export interface OperatorUse {
   readonly operator: OperatorName;
   readonly column: string;
   readonly type: TypeName;
-  /** By the signature's argument names. Each is a literal, a parameter, or an array of them. */
+  /** By argument name in the signature. Each is a literal, a parameter, or an array of them. */
   readonly arguments: ReadonlyMap<string, Expr>;
 }
 
 /**
  * Rows of a query, with operators over their texts: `SELECT classify(body, …) FROM osl.entities.ticket`. The query
- * runs first; what its level computes from the results of operators follows in the statement above.
+ * runs first; expressions over the operators' results are evaluated by the statement above it.
  *
  * Its columns are `c1`, …: first the results of the operators, then the outputs of `rows`.
  */
 export interface OperatedRows {
   readonly kind: 'operated';
   readonly source: SourceId;
-  /** In a total order, with no more than one row beyond `most`. */
+  /** Its rows are in a total order, at most one more than `most`. */
   readonly rows: Query;
   readonly operators: readonly RowOperator[];
   /** Maximum number of rows that operators may work on. */
@@ -127,7 +127,7 @@ export interface RowOperator extends OperatorUse {
 }
 
 /**
- * Handling of rows that a step leaves out because of a cap: the reader is told, or the query is refused because
+ * How rows that a step drops because of a cap are handled: the reader is notified, or the query is refused because
  * something in it is computed from several rows.
  */
 export type CapHandling = 'told' | 'refused';
@@ -138,12 +138,12 @@ export interface Traversal {
   readonly source: SourceId;
   readonly anchor: string;
   readonly target: string;
-  /** The anchor's keys: an array for each column of its primary key, all of one length. */
+  /** The anchor's keys: one array for each column of its primary key, all of the same length. */
   readonly keys: readonly Expr[];
-  /** The query that yields these keys; null if `keys` has them. */
+  /** The query that yields these keys; null if `keys` contains them. */
   readonly start: Query | null;
   readonly hops: readonly Hop[];
-  /** True if `hops` lead from an entity to itself and are repeated, up to `maxHops`. */
+  /** True if `hops` lead from an entity back to itself and are repeated, up to `maxHops`. */
   readonly repeats: boolean;
   readonly maxHops: number;
   /** Maximum number of distinct keys that one hop may reach. */
@@ -152,37 +152,37 @@ export interface Traversal {
   readonly columns: readonly RuntimeColumn[];
 }
 
-/** The column of a walk with the path to each row, from its anchor. */
+/** The column of a walk with the path from its anchor to each row. */
 export const PATH = 'path';
 
-/** The column of a walk with column `index` of a key of `width` columns. No query can name it. */
+/** The column of a walk that holds part `index` of a key of `width` columns. No query can name it. */
 export function walkedKey(index: number, width: number): string {
   return width === 1 ? 'key' : `${PART_OF_KEY}${index + 1}`;
 }
 
 const PART_OF_KEY = '#key';
 
-/** True if a column holds one part of a key of several columns, which identifies nothing by itself. */
+/** True if a column holds one part of a multi-column key, which identifies nothing by itself. */
 export function isPartOfKey(column: string): boolean {
   return column.startsWith(PART_OF_KEY);
 }
 
 /**
- * One step of a traversal, as OSL-SQL that the compiler writes: `$1`, … are the keys to start from, an array for each
- * column of the key; the last parameter is the maximum number of targets. The answer has each target once, with the
- * first source by key that leads to it: the key columns of the source, then those of the target.
+ * One step of a traversal, as OSL-SQL that the compiler writes: `$1`, … are the keys to start from, one array for each
+ * key column; the last parameter is the maximum number of targets. The answer has each target once, with the first
+ * source by key that leads to it: the key columns of the source, then those of the target.
  */
 export interface Hop {
   readonly edge: string;
   readonly from: string;
   readonly to: string;
   readonly text: string;
-  /** Number of columns in the keys of either end. */
+  /** The number of key columns at each end. */
   readonly sourceWidth: number;
   readonly targetWidth: number;
 }
 
-/** The content of entities that are named by key, for the Joint form. */
+/** The content of entities named by key, for the Joint form. */
 export interface Hydration {
   readonly kind: 'hydration';
   readonly source: SourceId;
@@ -192,14 +192,14 @@ export interface Hydration {
   /** The facets whose passages or derived attributes the statement uses. */
   readonly facets: readonly FacetStore[];
   readonly clipping: CapHandling;
-  /** `key`, and those of `evidence` and the derived attributes that the statement uses. */
+  /** `key`, and whichever of `evidence` and the derived attributes the statement uses. */
   readonly columns: readonly RuntimeColumn[];
 }
 
 /** The name under which an entity's content can be selected. */
 export const EVIDENCE = 'evidence';
 
-/** LIMIT and OFFSET of a statement that takes the rows of a step in their order. */
+/** LIMIT and OFFSET of a statement that reads the rows of a step in their order. */
 export interface RowBounds {
   readonly limit: Expr;
   readonly offset: Expr | null;
@@ -207,7 +207,7 @@ export interface RowBounds {
 
 /**
  * Bounds on the rows of retrieval `source` that can be in the answer: LIMIT and OFFSET, if the SELECT that reads it
- * takes them best first and keeps each of them. Null if any row may be needed.
+ * keeps its order and every row. Null if any row may be needed.
  */
 export function rowBounds(query: Query, source: SourceId): RowBounds | null {
   const reads = (q: Query): q is Select =>

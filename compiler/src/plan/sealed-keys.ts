@@ -9,15 +9,15 @@ const BY_NAME: IsKeyOf = ({ relation }, name) => relation.sealedKeys.includes(na
 /**
  * The sealed columns of a plan: keys that the manifest declares (`entity_key_columns`, a facet's `scalar_indexed`),
  * and columns of derived and common tables and of set operations that pass one through unchanged, in every arm.
- * VALUES, computed values and row functions have none.
+ * VALUES, computed columns and row functions have none.
  */
 export class SealedKeys {
   readonly #isKeyOf: IsKeyOf;
   readonly #leaves = new Map<SourceId, FromLeaf>();
   readonly #tables = new Map<number, { readonly query: Query; readonly recursive: boolean }>();
-  /** Sealed columns of tables, by number and position. */
+  /** Whether each column of a common table is sealed, by table number and position. */
   readonly #ofTables = new Map<number, readonly boolean[]>();
-  /** Sealed columns of a recursive table while they are computed: those that no step has lost so far. */
+  /** The same for recursive tables still being computed: columns that no step so far has lost. */
   readonly #assumed = new Map<number, readonly boolean[]>();
 
   constructor(root: Query, isKeyOf: IsKeyOf = BY_NAME) {
@@ -49,18 +49,18 @@ export class SealedKeys {
     }
   }
 
-  /** True if output `position` of `query`, from 0, passes a sealed column through. */
+  /** True if output `position` of `query`, counted from 0, passes a sealed column through. */
   output(query: Query, position: number): boolean {
     if (query.kind === 'values') return false;
     if (query.kind === 'set_operation')
       return this.output(query.left, position) && this.output(query.right, position);
-    // Rows that operators have worked on cannot be joined by key (decision 84).
+    // Rows that operators have processed cannot be joined by key (decision 84).
     if (query.from?.kind === 'runtime' && query.from.own === true) return false;
     const expr = query.outputs[position]?.expr;
     return expr?.kind === 'column' && this.has(expr);
   }
 
-  /** Sealed columns of a common table; of a recursive one, those of its first operand that no step loses. */
+  /** Whether each column of a common table is sealed; for a recursive one, also that no step loses it. */
   table(id: number): readonly boolean[] {
     const known = this.#ofTables.get(id);
     if (known !== undefined) return known;
@@ -90,7 +90,7 @@ export class SealedKeys {
   }
 }
 
-/** Position, from 0, of column `c1`, `c2`, …. */
+/** The position of column `c1`, `c2`, …, counted from 0. */
 function positionOf(name: string): number {
   return Number(name.slice(1)) - 1;
 }

@@ -3,17 +3,17 @@ import { arrayText } from '../text/sql-text.js';
 import { isArray } from '../types/types.js';
 import type { LiteralValue, Slot } from './plan.js';
 
-/** Sources of the values of a statement's slots. */
+/** Where the values of a statement's slots come from. */
 export interface ValueSources<V> {
   /** A value in Postgres' text format. */
   readonly text: (value: string) => V;
-  /** `$n` of the caller, 0-based. */
+  /** The caller's `$n`, counted from 0. */
   readonly client: (index: number) => V | undefined;
-  /** All values of an attribute of a chain subject. */
+  /** All values of an attribute of a subject in the chain. */
   readonly attribute: (subject: number, name: string) => readonly string[];
   /** The rows of runtime relation `index`, as a JSON array of objects. */
   readonly runtime: (index: number) => string;
-  /** The values of a column of these rows, each in text format. */
+  /** The values of one column of these rows, each in text format. */
   readonly keys: (index: number, column: string) => readonly (string | null)[];
   /** Values that a step of a runtime relation receives, in text format. */
   readonly given: (name: string) => string;
@@ -52,7 +52,7 @@ export function valuesOf<V>(slots: readonly Slot[], sources: ValueSources<V>): r
 function attributeText({ type, name }: Slot & { kind: 'attribute' }, values: readonly string[]): string {
   if (isArray(type)) return arrayText(values);
   const [only] = values;
-  // INVARIANT: a plan made for one value is never run with the first of several.
+  // INVARIANT: a plan made for a single value never runs with the first of several.
   if (only === undefined || values.length !== 1)
     throw new InternalError(`attribute ${name} has ${values.length} values in a plan for one`);
   return only;

@@ -15,7 +15,7 @@ import type {
 
 const NOTHING: readonly never[] = Object.freeze([]);
 
-/** The values directly below `expr`, in order, without queries (`queryOf`). */
+/** The expressions directly below `expr`, in order, without queries (`queryOf`). */
 export function childrenOf(expr: Expr): readonly Expr[] {
   switch (expr.kind) {
     case 'column':
@@ -89,7 +89,7 @@ function nests(expr: Expr): expr is QueryExpr {
   return expr.kind === 'scalar_query' || expr.kind === 'exists' || expr.kind === 'in_query';
 }
 
-/** `node` with `fields` replaced; `node` itself if they do not differ, so that nothing is copied in vain. */
+/** `node` with `fields` replaced; `node` itself if nothing differs, to avoid needless copies. */
 export function changed<N extends object>(node: N, fields: { readonly [K in keyof N]?: N[K] }): N {
   for (const key in fields) {
     if (fields[key] !== node[key]) return Object.freeze({ ...node, ...fields });
@@ -199,19 +199,19 @@ export function mapSort(keys: readonly SortKey[], f: (e: Expr) => Expr): readonl
   return mapped(keys, (k) => (typeof k.by === 'number' ? k : changed(k, { by: f(k.by) })));
 }
 
-/** Callbacks of `mapQuery`. A missing one leaves its nodes unchanged. */
+/** Callbacks of `mapQuery`. If one is missing, its nodes stay unchanged. */
 export interface QueryVisitor {
-  /** For each value of every level, FROM conditions included. */
+  /** Called for each top-level expression of every query, including conditions in FROM. */
   readonly expr?: (e: Expr) => Expr;
-  /** For each leaf of every FROM. */
+  /** Called for each leaf of every FROM. */
   readonly item?: (i: FromItem) => FromItem;
-  /** For each query, after everything in it. */
+  /** Called for each query, after everything in it. */
   readonly query?: (q: Query) => Query;
 }
 
 /**
- * Rewrites `query` by `visit`, innermost first. Queries inside values are visited too, each once: values that share a
- * query still share it afterwards.
+ * Rewrites `query` with `visit`, innermost first. Queries inside expressions are visited too, each once: expressions
+ * that share a query still share it afterwards.
  */
 export function mapQuery(query: Query, visit: QueryVisitor): Query {
   const known = new Map<Query, Query>();
@@ -232,7 +232,7 @@ function mapLevel(query: Query, visit: QueryVisitor, q: (inner: Query) => Query)
     const below = mapChildren(e, deep, q);
     return visit.expr === undefined ? below : visit.expr(below);
   };
-  // Values are visited only if something in them can change.
+  // Expressions are visited only if something in them can change.
   const values = visit.expr !== undefined || nestingIn(query).length > 0;
   const all = (list: readonly Expr[]): readonly Expr[] => mapped(list, deep);
   const maybe = (e: Expr | null): Expr | null => (e === null ? null : deep(e));
@@ -304,7 +304,7 @@ function mapFrom(
   }
 }
 
-/** Every FROM leaf of `item`, left to right. */
+/** All FROM leaves of `item`, left to right. */
 export function leavesOf(item: FromItem | null): readonly FromLeaf[] {
   if (item === null) return NOTHING;
   if (item.kind !== 'join') return [item];
@@ -320,7 +320,7 @@ function collectLeaves(item: FromItem, into: FromLeaf[]): void {
   } else into.push(item);
 }
 
-/** Calls `f` for each value at any depth of `expr`, itself first; queries inside it are not entered. */
+/** Calls `f` for each expression at any depth of `expr`, itself first; queries inside it are not entered. */
 export function visitExpr(expr: Expr, f: (e: Expr) => void): void {
   f(expr);
   for (const child of childrenOf(expr)) visitExpr(child, f);
@@ -340,7 +340,7 @@ export function nodesIn<K extends 'aggregate' | 'base' | 'column'>(
   return found;
 }
 
-/** The queries directly inside `exprs`, at any depth of their values. */
+/** The queries directly inside `exprs`, at any depth of the expressions. */
 export function queriesIn(exprs: readonly Expr[]): readonly Query[] {
   const found: Query[] = [];
   for (const expr of exprs)
@@ -354,19 +354,19 @@ export function someExpr(expr: Expr, f: (e: Expr) => boolean): boolean {
   return f(expr) || childrenOf(expr).some((c) => someExpr(c, f));
 }
 
-/** Every query of the tree, `query` itself first. */
+/** All queries in the tree, `query` itself first. */
 export function allQueries(query: Query): readonly Query[] {
   const all: Query[] = [];
   collectQueries(query, all);
   return all;
 }
 
-/** Every FROM leaf of a statement, at any depth. */
+/** All FROM leaves of a statement, at any depth. */
 export function allLeaves(root: Query): readonly FromLeaf[] {
   return allQueries(root).flatMap((q) => (q.kind === 'select' ? leavesOf(q.from) : []));
 }
 
-/** The expressions of a scan: its columns, its filter, and the predicates beside it. */
+/** The expressions of a scan: its columns, its filter, and the predicates next to it. */
 export function exprsOfScan({ columns, filter, pushed }: GovernedScan): readonly Expr[] {
   return [...columns.map((c) => c.expr), ...optional(filter), ...pushed];
 }
@@ -377,7 +377,7 @@ function collectQueries(query: Query, into: Query[]): void {
   for (const nesting of nestingIn(query)) collectQueries(nesting.query, into);
 }
 
-/** The queries that one reads from: common tables, operands, derived tables; not those inside its values. */
+/** The queries that `query` reads from: common tables, operands, derived tables; not those inside its expressions. */
 export function partsOf(query: Query): readonly Query[] {
   if (query.kind === 'values') return NOTHING;
   const parts: Query[] = [];
@@ -391,7 +391,7 @@ export function partsOf(query: Query): readonly Query[] {
   return parts;
 }
 
-/** Cached by query, which is immutable. Numbers hold no reference back to the query. */
+/** Cached by query, which is immutable. The cached ids hold no reference back to the query. */
 const OUTWARD = new WeakMap<Query, ReadonlySet<SourceId>>();
 
 /** The outer FROM items whose columns `query` reads, at any depth. */
@@ -410,10 +410,10 @@ export function readsAround(query: Query): ReadonlySet<SourceId> {
   return sources;
 }
 
-/** Numbers the queries of a statement in the order of `allQueries`, so that those in one query are a range. */
+/** Numbers the queries of a statement in the order of `allQueries`, so that those inside one query form a range. */
 export class Levels {
   readonly #spans = new Map<Query, { readonly first: number; readonly next: number }>();
-  /** The number of the query whose FROM has an item. */
+  /** The number of the query whose FROM contains an item. */
   readonly #homes = new Map<SourceId, number>();
   #queries = 0;
 
@@ -441,13 +441,13 @@ export class Levels {
   }
 }
 
-/** A value that contains a query. */
+/** An expression that directly contains a query. */
 export type QueryExpr = Extract<Expr, { readonly query: Query }>;
 
-/** Cached by query. Entries must not refer back to it: V8 would keep them until a full garbage collection. */
+/** Cached by query. Entries must not refer back to it, or V8 would keep them until a full garbage collection. */
 const NESTING = new WeakMap<Query, readonly QueryExpr[]>();
 
-/** The values of one level that contain a query, at any depth. */
+/** The expressions of one level that contain a query, at any depth. */
 export function nestingIn(query: Query): readonly QueryExpr[] {
   const known = NESTING.get(query);
   if (known !== undefined) return known;
@@ -461,7 +461,7 @@ export function nestingIn(query: Query): readonly QueryExpr[] {
   return nesting;
 }
 
-/** The top values of one level, FROM conditions included. */
+/** The top-level expressions of one query, including conditions in FROM. */
 export function exprsOf(query: Query): readonly Expr[] {
   switch (query.kind) {
     case 'values':
@@ -500,7 +500,7 @@ function collectConditions(item: FromItem, into: Expr[]): void {
   for (const condition of item.on) into.push(condition);
 }
 
-/** Arguments of the function of a row source, and the keys that its rows are read by. */
+/** The arguments of a row source's function, and the keys used to read its rows. */
 function argumentsOf({ args, fields }: RowSource): readonly Expr[] {
   return fields === null ? args : [...args, ...fields];
 }
@@ -515,7 +515,7 @@ function optional(expr: Expr | null): readonly Expr[] {
   return expr === null ? NOTHING : [expr];
 }
 
-/** The expressions that `keys` sort by, without positions of outputs. */
+/** The expressions that `keys` sort by, without output positions. */
 export function sortExprs(keys: readonly SortKey[]): readonly Expr[] {
   const exprs: Expr[] = [];
   for (const { by } of keys) if (typeof by !== 'number') exprs.push(by);

@@ -11,23 +11,23 @@ import {
 } from './types.js';
 
 /**
- * The database's type of a column beyond its type in the model: `varchar(20)` for `text`, `numeric(12,2)` for
- * `numeric`. Its values equal those of the model's type byte for byte, in both formats.
+ * How a column's database type refines its type in the model: `varchar(20)` for `text`, `numeric(12,2)` for `numeric`.
+ * Its values equal those of the model's type byte for byte, in both formats.
  */
 export interface ColumnForm {
   /** The type in SQL. */
   readonly sql: string;
   readonly oid: number;
-  /** Wire `typlen`. */
+  /** `typlen` on the wire. */
   readonly length: number;
-  /** Postgres' `atttypmod`; -1 for none. */
+  /** `atttypmod` in Postgres; -1 if there is none. */
   readonly modifier: number;
 }
 
-/** The type of a column as a manifest spells it. */
+/** The type of a column as spelled in a manifest. */
 export interface DeclaredColumn {
   readonly type: TypeName;
-  /** Null if `type` says everything. */
+  /** Null if `type` describes the column completely. */
   readonly form: ColumnForm | null;
 }
 
@@ -49,7 +49,7 @@ export function declaredColumn(name: string): DeclaredColumn | null {
   return type === null || type.endsWith('[]') ? null : modified(type as ScalarType, numbers, array);
 }
 
-/** A column without a modifier. Null for tsquery and json, without equality here: such columns are read as text. */
+/** A column without a modifier. Null for tsquery and json, which lack equality here: they are read as text. */
 function plain(name: string): DeclaredColumn | null {
   const type = typeNamed(name);
   return type === null || type.startsWith('tsquery') || !isComparable(type) ? null : { type, form: null };
@@ -72,7 +72,7 @@ function varchar(numbers: readonly number[] | null, array: boolean): DeclaredCol
 const BIT = /^bit(?:\[\])?$/;
 const BITS = { oid: 1560, arrayOid: 1561 } as const;
 
-/** `bit(n)`, whose values are those of `varbit` of that length. */
+/** `bit(n)`, whose values are the same as those of `varbit` of that length. */
 function bits(numbers: readonly number[], array: boolean): DeclaredColumn | null {
   const modifier = modifierOf('bits', numbers);
   if (modifier === null) return null;
@@ -95,7 +95,7 @@ const HEADER = 4;
 const MAX_CHARACTERS = 10_485_760;
 /** Maximum number of bits of `bit(n)` and `varbit(n)`. */
 const MAX_BITS = 83_886_080;
-/** Every field of an interval. */
+/** The bit mask for all fields of an interval. */
 const ALL_FIELDS = 0x7fff;
 
 /** The `atttypmod` of a type with these numbers in parentheses; null if there is no such type. */
@@ -125,7 +125,7 @@ function modifierOf(kind: ModifierKind | null, numbers: readonly number[]): numb
   }
 }
 
-/** The manifest's spelling of a column of type `oid` with `modifier`; `type` if it says no more than that. */
+/** The manifest's spelling of a column of type `oid` with `modifier`; `type` if that says everything. */
 export function spelledColumn(type: TypeName, oid: number, modifier: number): string {
   const array = type.endsWith('[]');
   const brackets = array ? '[]' : '';
@@ -138,7 +138,7 @@ export function spelledColumn(type: TypeName, oid: number, modifier: number): st
   return declaredColumn(spelled)?.form?.modifier === modifier ? spelled : type;
 }
 
-/** The numbers in parentheses that `modifier` encodes, unverified. */
+/** The numbers in parentheses that `modifier` encodes, not validated. */
 function numbersOf(element: string, modifier: number): readonly number[] {
   if (element === 'bpchar') return [modifier - HEADER];
   if (element === 'interval') return [modifier & 0xffff];
@@ -157,11 +157,11 @@ export function decimalOf(
 }
 
 /**
- * The type of a database column that has no type of the model: `inet`, `app.mood[]`, `enum app.mood`. Such a column is
- * read as its text, and is `text` (an array: `text[]`) to everything above the scan that reads it.
+ * The type of a database column with no equivalent type in the model: `inet`, `app.mood[]`, `enum app.mood`. Such a
+ * column is read as text, and is `text` (an array: `text[]`) to everything above the scan that reads it.
  *
- * Written as Postgres' `quote_ident` writes names, with the schema unless it is `pg_catalog`. `enum` before the name
- * means that equality with a value may be tested in the type itself, so that an index on the column can serve it.
+ * Written as by Postgres' `quote_ident`, with the schema unless it is `pg_catalog`. `enum` before the name means that
+ * equality with a value may be tested in the type itself, so that an index on the column can serve it.
  */
 export interface StoredType {
   /** True for an enum whose labels may be read: its schema is accessible to the gateway's role. */
@@ -173,12 +173,12 @@ export interface StoredType {
 
 const NAME = '(?:"(?:[^"\\u0000]|""){1,126}"|[a-z_][a-z0-9_]{0,62})';
 
-/** JSON Schema pattern of `stored` in a manifest. */
+/** The JSON Schema pattern for `stored` in a manifest. */
 export const STORED_PATTERN = `^(?:(?:${NAME}\\.)?${NAME}(?:\\[\\])?|enum ${NAME}\\.${NAME})$`;
 
 const STORED = new RegExp(STORED_PATTERN);
 
-/** The type that `stored` names; null if it is not the name of a type. */
+/** The type that `stored` names; null if it is not a type name. */
 export function storedType(stored: string): StoredType | null {
   if (!STORED.test(stored)) return null;
   const isEnum = stored.startsWith('enum ');
@@ -186,21 +186,21 @@ export function storedType(stored: string): StoredType | null {
   return { isEnum, isArray, sql: isEnum ? stored.slice(5) : isArray ? stored.slice(0, -2) : stored };
 }
 
-/** The name that an enum has in its schema: `mood` of `enum app.mood`, `a.b` of `enum app."a.b"`. */
+/** The name of an enum within its schema: `mood` for `enum app.mood`, `a.b` for `enum app."a.b"`. */
 export function enumName(stored: string): string {
   const quoted = /"((?:[^"]|"")*)"$/.exec(stored)?.[1];
   return quoted?.replaceAll('""', '"') ?? stored.slice(stored.lastIndexOf('.') + 1);
 }
 
-/** Built-in types whose text does not depend on settings of a session. */
+/** Built-in types whose text form does not depend on session settings. */
 const SETTINGS_FREE: ReadonlySet<string> = new Set([
   ...['inet', 'cidr', 'macaddr', 'macaddr8', 'bit', 'varbit', 'json', 'tsvector', 'tsquery', 'oid', '"char"'],
   ...['int4range', 'int8range', 'numrange', 'int4multirange', 'int8multirange', 'nummultirange', 'pg_lsn'],
 ]);
 
 /**
- * True if the text of a value is the same in every session. False for ranges of moments, money and composites, and for
- * types that are not built in.
+ * True if the text form of a value is the same in every session. False for timestamp ranges, money and composites, and
+ * for types that are not built in.
  */
 export function isSettingsFreeType(stored: string): boolean {
   const type = storedType(stored);

@@ -7,7 +7,7 @@ import { arrayOf, oidOf, SCALAR_TYPES, type TypeName, typeOfOid } from './types.
 export type DeclaredType =
   /** A type of the model. */
   | { readonly kind: 'model'; readonly oid: number; readonly type: TypeName }
-  /** Used as `type` everywhere. `sql` is its name in SQL. */
+  /** Treated as `type` everywhere. `sql` is its name in SQL. */
   | { readonly kind: 'converted'; readonly oid: number; readonly sql: string; readonly type: TypeName }
   /** Usable only through an explicit cast. */
   | {
@@ -17,7 +17,7 @@ export type DeclaredType =
       readonly casts: readonly TypeName[];
     };
 
-/** Postgres treats a parameter of type `unknown` as one without a type. */
+/** Postgres treats a parameter of type `unknown` as untyped. */
 const UNKNOWN = 705;
 
 /** The type that `oid` declares; null if it leaves the choice to the compiler. */
@@ -28,7 +28,7 @@ export function declaredType(oid: number): DeclaredType | null {
   return OTHERS.get(oid) ?? { kind: 'foreign', oid, sql: `OID ${oid}`, casts: [] };
 }
 
-/** Types that are used as a type of the model, and so are their arrays. */
+/** Types that are treated as a type of the model, as are their arrays. */
 const CONVERTED: readonly (readonly [oid: number, arrayOid: number, sql: string, type: 'text' | 'int8'])[] = [
   [18, 1002, '"char"', 'text'],
   [19, 1003, 'name', 'text'],
@@ -98,7 +98,7 @@ const OTHERS: ReadonlyMap<number, DeclaredType> = new Map(
   ].map((declared) => [declared.oid, Object.freeze(declared)]),
 );
 
-/** The OID of the elements of array type `oid`; null if it is not a known array type. */
+/** The element OID of array type `oid`; null if it is not a known array type. */
 export function elementOid(oid: number): number | null {
   return ELEMENT_OIDS.get(oid) ?? null;
 }
@@ -109,8 +109,8 @@ const ELEMENT_OIDS: ReadonlyMap<number, number> = new Map([
 ]);
 
 /**
- * The OID of the type, or of its array, with this name in Postgres, which the grammar substitutes for every other
- * spelling. 0 for `unknown`, null if there is no such type.
+ * The OID of the type, or of its array, that has this name in Postgres; the grammar replaces every other spelling by
+ * it. 0 for `unknown`, null if there is no such type.
  */
 export function declaredOid(name: string, array: boolean): number | null {
   if (name === 'unknown' && !array) return 0;

@@ -2,39 +2,39 @@
 export type ValueCategory = 'B' | 'D' | 'I' | 'N' | 'R' | 'S' | 'T' | 'U' | 'V';
 
 /**
- * Form of a value in JSON answers: `number`, `float` (NaN and infinities are strings), `bool`, `json` and `jsonb` (the
- * value itself), a string that needs no escape (`plain`) or may need some (`string`), `base64`, RFC 3339 timestamps.
+ * How JSON answers represent a value: `number`, `float` (NaN and infinities are strings), `bool`, `json` and `jsonb`
+ * (unchanged), a string that needs no escape (`plain`) or may need one (`string`), `base64`, RFC 3339 timestamps.
  */
 export type JsonForm =
   | ('bool' | 'number' | 'float' | 'json' | 'jsonb')
   | ('plain' | 'string' | 'base64' | 'timestamp' | 'timestamptz');
 
-/** Form of a value in Arrow answers; `text`: Arrow has no such type, so Postgres' text is sent. */
+/** How a value is written in Arrow answers; `text`: Arrow has no such type, so Postgres' text form is sent. */
 export type ArrowForm =
   | ('bool' | 'int16' | 'int32' | 'int64' | 'float32' | 'float64' | 'numeric' | 'utf8' | 'text' | 'binary')
   | ('uuid' | 'jsonb' | 'date' | 'time' | 'timestamp' | 'timestamptz' | 'interval');
 
-/** Numbers that a type takes in parentheses: `bpchar(n)`, `varbit(n)`, `numeric(p,s)`, `time(n)`, `interval(n)`. */
+/** The numbers a type takes in parentheses: `bpchar(n)`, `varbit(n)`, `numeric(p,s)`, `time(n)`, `interval(n)`. */
 export type ModifierKind = 'characters' | 'bits' | 'decimal' | 'seconds' | 'interval';
 
 interface TypeRow {
   readonly oid: number;
   readonly arrayOid: number;
-  /** Wire `typlen`: bytes of a fixed-width value, -1 for variable width. */
+  /** `typlen` on the wire: bytes of a fixed-width value, -1 for variable width. */
   readonly length: number;
   readonly category: ValueCategory;
   readonly json: JsonForm;
   readonly arrow: ArrowForm;
-  /** A literal of the type, for hints. */
+  /** An example of a literal of the type, for hints. */
   readonly example: string;
   /** True if Postgres prefers the type within its category. */
   readonly isPreferred: boolean;
-  /** Postgres' `format_type`; null if it is the model's own name. */
+  /** The name that Postgres' `format_type` gives; null if it is the model's own name. */
   readonly sqlName: string | null;
-  /** Further spellings that a query or a manifest may use, all lower case. */
+  /** Other spellings that a query or a manifest may use, all in lower case. */
   readonly aliases: readonly string[];
   readonly modifier: ModifierKind | null;
-  /** Range of an integer, in words. */
+  /** The range of an integer type, in words. */
   readonly bounds: string | null;
 }
 
@@ -51,11 +51,11 @@ function row(
 }
 
 /**
- * The closed set of value types that a model may expose and that OSL-SQL computes with, one row each.
+ * The closed set of value types that a model may expose and that OSL-SQL can compute with, one row each.
  *
  * A name is Postgres' own short name, so that it can be emitted as a cast target. `bpchar` is `char(n)`: trailing
- * blanks count neither in comparisons nor as text. Bits are `varbit`, whatever their length. `json` has no equality
- * and no order, and is a type of values only: a column of it is read as its text.
+ * blanks are ignored in comparisons and conversions to text. Bits are `varbit`, whatever their length. `json` has no
+ * equality and no order, and is a type of values only: a column of that type is read as text.
  */
 const TYPES = {
   bool: row([16, 1000, 1], 'B', 'bool', 'bool', 'true', { isPreferred: true, sqlName: 'boolean' }),
@@ -147,7 +147,7 @@ export type ScalarType = keyof typeof TYPES;
 export type ArrayType = `${ScalarType}[]`;
 export type TypeName = ScalarType | ArrayType;
 
-export const SCALAR_TYPES = Object.freeze(Object.keys(TYPES)) as readonly ScalarType[]; // its own keys
+export const SCALAR_TYPES = Object.freeze(Object.keys(TYPES)) as readonly ScalarType[]; // these are the keys of TYPES
 
 export function typeRow(type: ScalarType): TypeRow {
   return TYPES[type];
@@ -164,7 +164,7 @@ const SPELLINGS: ReadonlyMap<string, ScalarType> = new Map([
   }),
 ]);
 
-/** Every spelling of a scalar type. */
+/** All spellings of scalar types. */
 export const TYPE_SPELLINGS: readonly string[] = Object.freeze([...SPELLINGS.keys()]);
 
 const BY_OID: ReadonlyMap<number, TypeName> = new Map(
@@ -174,7 +174,7 @@ const BY_OID: ReadonlyMap<number, TypeName> = new Map(
   ]),
 );
 
-/** Families of types, narrowest first: operators and functions have an overload for each member. */
+/** Families of types, narrowest first: operators and functions have one overload for each member. */
 export const INTEGERS = ['int2', 'int4', 'int8'] as const;
 export const FLOATS = ['float4', 'float8'] as const;
 export const NUMBERS = [...INTEGERS, ...FLOATS, 'numeric'] as const;
@@ -207,7 +207,7 @@ export function isComparable(type: TypeName): boolean {
   return type !== 'json' && type !== 'json[]';
 }
 
-/** The model type that `name` spells (`integer`, `int4[]`, …); null if none. */
+/** The model type that `name` spells (`integer`, `int4[]`, …); null if there is none. */
 export function typeNamed(name: string): TypeName | null {
   const lower = name.trim().toLowerCase();
   if (lower.endsWith('[]')) {
@@ -238,12 +238,12 @@ export function typeOfOid(oid: number): TypeName | null {
   return BY_OID.get(oid) ?? null;
 }
 
-/** Wire `typlen` of `type`. */
+/** The wire `typlen` of `type`. */
 export function lengthOf(type: TypeName): number {
   return isArray(type) ? -1 : TYPES[type].length;
 }
 
-/** Range types, with the type of their bounds and their multirange. */
+/** The range types, each with the type of its bounds and its multirange. */
 export const RANGES = [
   { range: 'int4range', element: 'int4', multirange: 'int4multirange' },
   { range: 'int8range', element: 'int8', multirange: 'int8multirange' },

@@ -18,12 +18,12 @@ import { type Guards, guarded } from './guard.js';
 import { RowReach } from './row-reach.js';
 
 /**
- * Rewrites a statement so that nothing in it can fail on a row before the row filter has hidden it, in whatever order
- * the planner evaluates. Harmless conditions stay unchanged and may use an index; every other condition first tests
- * whether the rows are shown (`guard.ts`); where such a test is impossible, all scans are fenced.
+ * Rewrites a statement so that nothing in it can raise an error on a row before the row filter has hidden that row,
+ * whatever order the planner chooses. Harmless conditions stay unchanged and may use an index; every other condition
+ * first tests whether the rows are shown (`guard.ts`); if such a test is impossible, all scans are fenced.
  *
  * Only conditions matter: select lists are computed on rows that have passed the filter. A condition on a derived
- * column counts as one on the expression behind it, since the planner merges levels.
+ * column is treated as one on the expression behind it, since the planner merges levels.
  */
 export function withBarrier(root: Query, literals: LiteralSlots, slots: GovernedSlots): Query {
   const reach = new RowReach(root, literals);
@@ -61,7 +61,7 @@ class GuardCollector implements Guards {
     if (query.from?.kind === 'join') this.#lookAtJoins(query.from, links, 0);
   }
 
-  /** IN turns output of its query into a condition on the rows inside: what can fail is computed behind a fence. */
+  /** IN turns its query's output into a condition on the rows inside, so output that can fail needs a fence. */
   #lookAtOutput(expr: Expr): void {
     if (expr.kind !== 'in_query') return;
     if (!outputsAt(expr.query, 0).every((e) => this.reach.isHarmless(e))) this.sealed.add(expr.query);
@@ -74,7 +74,7 @@ class GuardCollector implements Guards {
   #lookAtJoins(item: FromItem, links: JoinedItems, first: number): number {
     if (item.kind !== 'join') return first + 1;
     const next = this.#lookAtJoins(item.right, links, this.#lookAtJoins(item.left, links, first));
-    // True if ON depends, through a LATERAL item, on rows beside the join: ON cannot test whether those are shown.
+    // True if ON depends, through a LATERAL item, on rows outside the join; it cannot test whether they are shown.
     const reachesBeside = (condition: Expr): boolean =>
       this.reach.reached(condition).some(({ source }) => {
         const place = links.places.get(source);
@@ -144,7 +144,7 @@ class GuardCollector implements Guards {
   }
 }
 
-/** Groups the FROM items of a level that harmless equalities join: hash and merge joins can use those. */
+/** Groups the FROM items of a level that are joined by harmless equalities, which hash and merge joins can use. */
 class JoinedItems {
   readonly #query: Select;
   readonly #reach: RowReach;
@@ -187,7 +187,7 @@ class JoinedItems {
   }
 }
 
-/** True if a condition of HAVING depends on an aggregate, so that it cannot move below the groups. */
+/** True if a HAVING condition depends on an aggregate, so that it cannot move below the groups. */
 function dependsOnAggregate(condition: Expr): boolean {
   const visit = (e: Expr): boolean =>
     e.kind === 'aggregate' || e.kind === 'grouping' || childrenOf(e).some(visit);

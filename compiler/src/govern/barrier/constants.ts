@@ -3,8 +3,8 @@ import type { Expr, Query } from '../../plan/plan.js';
 import { isMoment } from '../../types/types.js';
 
 /**
- * True if a value that reads no row provably never fails, such as `now() - interval '7 days'`. Anything else might
- * fail, and the error would reveal that some row was reached.
+ * True if an expression that reads no row provably never fails, such as `now() - interval '7 days'`. Anything else
+ * might fail, and the error would reveal that some row was reached.
  */
 export function cannotFail(expr: Expr, literals: LiteralSlots): boolean {
   return (
@@ -14,7 +14,7 @@ export function cannotFail(expr: Expr, literals: LiteralSlots): boolean {
   );
 }
 
-/** Literals of the statement, changed in case, trimmed or concatenated. Very long ones may need too much memory. */
+/** Literals of the statement, possibly case-folded, trimmed or joined. Very long ones may exhaust memory. */
 function isShortText(expr: Expr, literals: LiteralSlots, budget: FoldBudget): boolean {
   if (budget.nodes-- <= 0) return false;
   if (expr.kind === 'parameter')
@@ -23,7 +23,7 @@ function isShortText(expr: Expr, literals: LiteralSlots, budget: FoldBudget): bo
   return parts.length > 0 && parts.every((e) => e !== null && isShortText(e, literals, budget));
 }
 
-/** Operands of a harmless text function; empty for any other expression. */
+/** The operands of a harmless text function; empty for any other expression. */
 function textsIn(expr: Expr): readonly (Expr | null)[] {
   if (expr.kind === 'call' && CASES.has(expr.definition.name)) return expr.args;
   return expr.kind === 'operation' && expr.definition.name === '||' ? [expr.left, expr.right] : [];
@@ -32,7 +32,7 @@ function textsIn(expr: Expr): readonly (Expr | null)[] {
 const CASES: ReadonlySet<string> = new Set(['lower', 'upper', 'btrim', 'ltrim', 'rtrim']);
 const isShort = (text: string): boolean => text.length <= 1_000;
 
-/** A few small numbers, added, subtracted or, in a type with room for the digits, multiplied. */
+/** A few small numbers, added, subtracted or, if the type has room for the digits, multiplied. */
 function isSmallNumber(expr: Expr, literals: LiteralSlots, budget: FoldBudget): boolean {
   if (budget.nodes-- <= 0 || !NUMBERS.has(expr.type)) return false;
   const isSmall = (e: Expr): boolean => isSmallNumber(e, literals, budget);
@@ -80,14 +80,14 @@ export const ROUNDED: ReadonlySet<string> = new Set([
 const ADDED: ReadonlySet<string> = new Set(['+', '-']);
 const isFewDigits = (text: string): boolean => /^-?\d{1,5}(\.\d{1,5})?$/.test(text);
 
-/** Nodes that may still be inspected, and steps by which a moment may still be moved. */
+/** How many more nodes may be inspected, and how many more times a timestamp may be shifted. */
 interface FoldBudget {
   nodes: number;
   steps: number;
 }
 
 const MAX_NODES = 16;
-/** A moment near the present stays in range after a few steps; many might leave it. */
+/** A timestamp near the present stays in range after a few shifts, but might not after many. */
 const MAX_STEPS = 2;
 
 function isNearMoment(expr: Expr, literals: LiteralSlots, budget: FoldBudget): boolean {
@@ -99,7 +99,7 @@ function isNearMoment(expr: Expr, literals: LiteralSlots, budget: FoldBudget): b
     case 'structural':
       return true;
     case 'cast':
-      // A text may not be a valid moment, whatever it looks like.
+      // A text may be an invalid timestamp, whatever it looks like.
       return (
         isMoment(expr.type) && isMoment(expr.arg.type) && expr.modifiers.length === 0 && isSound(expr.arg)
       );

@@ -31,7 +31,7 @@ import { isSealedLevel, type RowReach } from './row-reach.js';
 /** The expressions of a statement that must not run unguarded on hidden rows. */
 export interface Guards {
   readonly reach: RowReach;
-  /** Conditions that first test whether the rows that reach them are shown. */
+  /** Conditions that must first test whether the rows that reach them are shown. */
   readonly conditions: ReadonlySet<Expr>;
   /** Queries whose output is computed before anything is compared with it. */
   readonly sealed: ReadonlySet<Query>;
@@ -55,7 +55,7 @@ const MAX_CARRIED = 8;
 /** Maximum number of visibility tests in the parts of one condition. */
 const MAX_TESTS = 256;
 
-/** The scan whose visibility each added column states; null: all scans. */
+/** The scan whose visibility each added column reports; null: all scans. */
 type CarriedScans = readonly (SourceId | null)[];
 
 class GuardPass {
@@ -63,13 +63,13 @@ class GuardPass {
   readonly #slots: GovernedSlots;
   readonly #items = new Map<SourceId, FromItem>();
   readonly #tables = new Map<number, Query>();
-  /** FROM items of levels with an outer join, which may replace their rows by NULLs. */
+  /** FROM items of levels with an outer join, which may replace their rows with NULLs. */
   readonly #missing = new Set<SourceId>();
-  /** Scans that get a column `SHOWN`. */
+  /** Scans that get a `SHOWN` column. */
   readonly #statingScans = new Set<SourceId>();
-  /** Scans whose visibility a query carries up in its last columns, in this order; `all`: one column for all. */
+  /** The scans whose visibility a query reports in its last columns, in this order; `all`: one column for all. */
   readonly #carried = new Map<Query, Set<SourceId> | 'all'>();
-  /** True if a query reads the rows of a scan; key null: of any scan with a row filter. */
+  /** Whether a query reads the rows of a scan; key null: of any scan with a row filter. */
   readonly #within = new Map<Query, Map<SourceId | null, boolean>>();
 
   constructor(root: Query, guards: Guards, slots: GovernedSlots) {
@@ -92,7 +92,7 @@ class GuardPass {
 
   // -------------------------------------------------------------- visibility columns
 
-  /** Makes FROM item `source` state whether the rows of `scan` in it are shown; null: those of all its scans. */
+  /** Makes FROM item `source` report whether its rows of `scan` are shown; null: the rows of all its scans. */
   #carry(source: SourceId, scan: SourceId | null): void {
     const item = this.#items.get(source);
     if (item?.kind === 'governed') this.#statingScans.add(item.id);
@@ -156,7 +156,7 @@ class GuardPass {
 
   // -------------------------------------------------------------- rewriting
 
-  /** @param shape visibility columns to append; the operands of a set operation get those of the whole */
+  /** @param shape the visibility columns to append; operands of a set operation get those of the whole operation */
   rewritten(query: Query, shape: CarriedScans = this.#columnsOf(query)): Query {
     switch (query.kind) {
       case 'values':
@@ -172,7 +172,7 @@ class GuardPass {
 
   readonly #deep = (e: Expr): Expr => mapChildren(e, this.#deep, (q) => this.#inner(q));
 
-  /** A query inside an expression: fenced if its output must be complete before it is compared. */
+  /** A query inside an expression; fenced if its output must be complete before it is compared. */
   #inner(query: Query): Query {
     const after = this.rewritten(query);
     if (!this.#guards.sealed.has(query) || after.kind === 'values') return after;
@@ -194,7 +194,7 @@ class GuardPass {
       : this.#parts(condition, when);
   }
 
-  /** Number of parts of a condition that get a guard. */
+  /** The number of parts of a condition that get a guard. */
   #guardedParts(condition: Expr): number {
     if (condition.kind === 'and' || condition.kind === 'or') {
       const mixed = condition.args.filter((c) => this.#isMixed(c));
@@ -205,9 +205,9 @@ class GuardPass {
   }
 
   /**
-   * Guards the parts of a condition that can fail by testing all rows that reach the condition; the rest stays
-   * unguarded, and an arm of OR keeps its index. The result for a hidden row does not matter: its row filter is in its
-   * scan.
+   * Guards the parts of a condition that can fail by first testing all rows that reach it; other parts stay unguarded,
+   * so an arm of OR can still use its index. The result for a hidden row does not matter, since the row filter in its
+   * scan drops it.
    */
   #parts(condition: Expr, when: Expr): Expr {
     if (condition.kind === 'and' || condition.kind === 'or') return this.#list(condition, when);
@@ -217,7 +217,7 @@ class GuardPass {
     return this.#isHarmless(condition) ? after : this.#guard(after, when);
   }
 
-  /** Puts one guard around all parts of an AND or OR that can fail, at the place of the first of them. */
+  /** Puts one guard around all parts of an AND or OR that can fail, in place of the first of them. */
   #list(list: Extract<Expr, { kind: 'and' | 'or' }>, when: Expr): Expr {
     const failing = list.args.filter((c) => !this.#isMixed(c) && !this.#isHarmless(c));
     const [first] = failing;
@@ -232,7 +232,7 @@ class GuardPass {
     return Object.freeze({ ...list, args: Object.freeze(args) });
   }
 
-  /** True if some parts of a condition can fail and others need no guard: Postgres can serve those from an index. */
+  /** True if some parts of a condition can fail and others need no guard, so Postgres can use an index for those. */
   #isMixed(condition: Expr): boolean {
     const list = condition.kind === 'not' ? condition.arg : condition;
     if (list.kind !== 'and' && list.kind !== 'or') return false;
@@ -247,7 +247,7 @@ class GuardPass {
     return caseNode(when, condition, FALSE);
   }
 
-  /** The column that states whether rows of `scan` in `source` are shown; an outer join's NULL row counts as shown. */
+  /** The column that says whether rows of `scan` in `source` are shown; an outer join's NULL row counts as shown. */
   #shown(source: SourceId, scan: SourceId | null): { readonly name: string; readonly expr: Expr } {
     const item = this.#items.get(source);
     const behind = this.#behind(item);
@@ -271,9 +271,9 @@ class GuardPass {
       return leaves.length === 0 ? TRUE : allOf(leaves.map((leaf) => this.#shown(leaf, scan).expr));
     });
     const all = (list: readonly Expr[]): readonly Expr[] => mapped(list, this.#deep);
-    // Postgres itself moves such a condition below the groups; above them it cannot test rows.
+    // Postgres itself moves such a condition below the groups; above them it cannot test individual rows.
     const isGuarded = (c: Expr): boolean => this.#guards.conditions.has(c) && query.groupBy.length > 0;
-    // A key that a grouping set leaves out is NULL above the groups, and not below.
+    // A key that a grouping set leaves out is NULL above the groups, but not below.
     const moves = (c: Expr): boolean =>
       isGuarded(c) && query.groupingSets === null && !someExpr(c, (e) => queryOf(e) !== null);
     const where = [...query.where, ...query.having.filter(moves)];
@@ -366,12 +366,12 @@ class GuardPass {
   }
 }
 
-/** A column that is true if `filter` accepts the row, else false, also where the filter is NULL. */
+/** A column that is true if `filter` accepts the row, and false otherwise, even if the filter is NULL. */
 function shownColumn(filter: Expr): GovernedColumn {
   return Object.freeze({ name: SHOWN, type: 'bool', expr: truthTest(filter, 'true', false), masked: 'none' });
 }
 
-/** Always true, but has aggregates: they keep a guarded condition above the groups, whose rows are all shown. */
+/** Always true, but contains aggregates, which keep a guarded condition above the groups, whose rows are all shown. */
 const TRUE_PER_GROUP: Expr = comparison('>=', count([], false, null), count([], false, null));
 
 function hasOuterJoin(item: FromItem | null): boolean {

@@ -19,18 +19,18 @@ export interface HarmlessContext {
   readonly literals: LiteralSlots;
   /** True if the expression behind a column is harmless. */
   readonly column: (ref: ColumnRef) => boolean;
-  /** True if an aggregate or window call is harmless in its place. */
+  /** True if an aggregate or window call is harmless where it occurs. */
   readonly call: (call: Aggregate | WindowCall) => boolean;
-  /** True if a node that is not on the list is harmless in its place. */
+  /** True if a node that is not on the list is harmless where it occurs. */
   readonly node: (e: Expr) => boolean;
   /** Cached results for queries inside expressions. */
   readonly queries: WeakMap<Query, boolean>;
 }
 
 /**
- * True if a value can be computed for any stored row and any parameter without an error, so that no error reveals what
- * a row holds, or that it exists. Decided by a list of operations proved not to fail, each entry with its reason;
- * `test/proof/oracle/harmless.test.ts` tries the extremes of every type on each.
+ * True if an expression can be computed for any stored row and any parameter without an error, so that no error
+ * reveals what a row holds, or that it exists. Decided by a list of operations proved not to fail, each with its
+ * reason; `test/proof/oracle/harmless.test.ts` tries the extremes of every type on each.
  */
 export function isHarmless(expr: Expr, context: HarmlessContext): boolean {
   return isListed(expr, context) || cannotFail(expr, context.literals);
@@ -45,7 +45,7 @@ function isListed(expr: Expr, context: HarmlessContext): boolean {
   return childrenOf(expr).every((e) => isHarmless(e, context));
 }
 
-/** True if nothing that is evaluated in `query`, at any depth, can fail. LIMIT can, unless it is a count. */
+/** True if nothing evaluated in `query`, at any depth, can fail. LIMIT can, unless it is a literal count. */
 export function isHarmlessQuery(query: Query, context: HarmlessContext): boolean {
   const known = context.queries.get(query);
   if (known !== undefined) return known;
@@ -93,7 +93,7 @@ function isHarmlessCall(call: Aggregate | WindowCall, context: HarmlessContext):
 
 const COUNTING: ReadonlySet<string> = new Set(['count', 'min', 'max', 'bool_and', 'bool_or', 'every']);
 
-/** Comparisons depend on nothing but the two values, and are defined for every pair. */
+/** Comparisons depend only on the two values, and are defined for every pair. */
 const COMPARISONS: ReadonlySet<string> = new Set(['=', '<>', '<', '<=', '>', '>=']);
 
 const SPANS = ['anyrange', 'anymultirange'] as const;
@@ -124,7 +124,7 @@ const OPERATORS: ReadonlyMap<string, string> = new Map([
 /** LIKE can fail only through its pattern (`isSoundPattern`); ILIKE changes case, which fails on a very long text. */
 const PATTERNS: ReadonlySet<string> = new Set(['text ~~ text', 'text !~~ text']);
 
-/** Postgres descends into a stored jsonb as deep as the value searched for: see `isSoundContained`. */
+/** Postgres descends into a stored jsonb only as deep as the value searched for: see `isSoundContained`. */
 const CONTAINMENT = 'jsonb @> jsonb';
 
 /** Functions that cannot fail, by name and argument types, with the reason. */
@@ -213,19 +213,19 @@ function isHarmlessNode(e: Expr, literals: LiteralSlots): boolean {
     case 'array':
     case 'exists':
       return true;
-    // Equality and order of the values' own type.
+    // Uses only the equality and order of the operands' own type.
     case 'distinct_test':
     case 'membership':
     case 'in_query':
       return true;
-    // The same value.
+    // Does not change the value.
     case 'collate':
-    // Depends on the grouping set, not on values.
+    // Depends only on the grouping set, not on values.
     case 'grouping':
       return true;
     case 'row_comparison':
       return e.pairs.every((p) => COMPARISONS.has(p.definition.name));
-    // Postgres' order of tsquery fails on some values.
+    // Ordering tsquery values fails in Postgres for some of them.
     case 'conditional':
       return e.type !== 'tsquery';
     case 'quantified':
@@ -259,7 +259,7 @@ function isHarmlessOperation({ definition, left, right }: Operation, literals: L
   const { name } = definition;
   if (COMPARISONS.has(name)) return left !== null;
   const key = `${definition.left ?? ''} ${name} ${definition.right}`;
-  // The depth of a search depends on its own text.
+  // The recursion depth of a search depends only on its own text.
   if (key === 'tsvector @@ tsquery') return right.kind === 'call' && isSearch(right, literals);
   const test = PATTERNS.has(key) ? isSoundPattern : key === CONTAINMENT ? isSoundContained : null;
   if (test === null) return OPERATORS.has(key);
@@ -270,7 +270,7 @@ function isHarmlessCast({ arg, type, modifiers }: Cast): boolean {
   return modifiers.length === 0 && CASTS.has(`${arg.type} ${type}`);
 }
 
-/** True for the position of a text in a list of one dimension, such as `array[…]` of texts; other arrays fail. */
+/** True for `array_position` of a text in a one-dimensional list such as `array[…]`; other arrays can fail. */
 function isPlaceInList({ definition, args: [list, text, ...more] }: FunctionCall): boolean {
   return (
     definition.name === 'array_position' &&
@@ -281,7 +281,7 @@ function isPlaceInList({ definition, args: [list, text, ...more] }: FunctionCall
   );
 }
 
-/** True for a search for the words of a literal. Unlike `to_tsquery`, these functions have no syntax. */
+/** True for a search for the words of a literal. Unlike `to_tsquery`, these functions have no query syntax. */
 function isSearch({ definition, args }: FunctionCall, literals: LiteralSlots): boolean {
   const words = args.at(-1);
   if (!SEARCHES.has(definition.name) || words?.kind !== 'parameter') return false;
@@ -294,22 +294,22 @@ const SEARCHES: ReadonlySet<string> = new Set([
   'phraseto_tsquery',
   'websearch_to_tsquery',
 ]);
-/** Each minus nests the search one level deeper, of which Postgres takes about thirty. */
+/** Each minus sign nests the search one level deeper, and Postgres supports about thirty levels. */
 export const isFewWords = (text: string): boolean => text.length <= 1_000 && text.split('-').length <= 20;
 
-/** By types of the arguments, not of the definition: no listed function is polymorphic. */
+/** Uses the argument types, not those of the definition, since no listed function is polymorphic. */
 function callKey({ definition, args }: FunctionCall): string {
   return [definition.name, ...args.map((a) => a.type)].join(' ');
 }
 
-/** In UTC a moment keeps its value; in another zone it may leave the range of its type. */
+/** In UTC a timestamp keeps its value; in another zone it may leave the range of its type. */
 function isInUtc({ definition, args: [zone] }: FunctionCall): boolean {
   return definition.name === 'timezone' && zone?.kind === 'structural' && zone.text === 'UTC';
 }
 
 /**
  * True if LIKE with this pattern cannot fail on any text. A pattern that ends in an escape fails when matching reaches
- * its end; one with very many `%` may exceed the stack.
+ * its end; one with very many `%` may overflow the stack.
  */
 export function isSoundPattern(pattern: string): boolean {
   let wild = 0;
@@ -323,9 +323,9 @@ export function isSoundPattern(pattern: string): boolean {
 const MOST_WILD = 100;
 
 /**
- * True if a search for this JSON cannot fail on any stored value. Postgres descends into the levels of the value
- * searched for, not of the stored value; but for an object or array in an array it lists the containers of the stored
- * array, and that list may be too large.
+ * True if a search for this JSON cannot fail on any stored value. Postgres descends only as deep as the value searched
+ * for, not the stored one; but for an object or array inside an array it lists the containers of the stored array, and
+ * that list may be too large.
  */
 export function isSoundContained(json: string): boolean {
   if (json.length > MOST_CONTAINED) return false;

@@ -20,16 +20,16 @@ import { type HarmlessContext, isHarmless, isHarmlessQuery } from './harmless.js
 /** A scan whose rows reach an expression, and the FROM item in the expression's scope that passes them on. */
 export interface ReachingScan {
   readonly source: SourceId;
-  /** Null: any scan that the item reads, if there are too many to track. */
+  /** Null stands for any scan that the item reads, if there are too many to track. */
   readonly scan: SourceId | null;
 }
 
-/** Maximum number of scans tracked one by one behind a FROM item: the visibility of each is a column. */
+/** Maximum number of scans tracked individually behind a FROM item: each needs its own visibility column. */
 const MOST_SCANS = 8;
 
 /**
- * The rows that reach each expression of a governed statement while the planner is free to merge its levels. Derived
- * columns are looked through, since a condition on one becomes a condition on its source.
+ * The rows that can reach each expression of a governed statement, given that the planner may merge its levels.
+ * Derived columns are traced to their source, since a condition on one becomes a condition on its source.
  */
 export class RowReach {
   readonly #scans = new Map<SourceId, GovernedScan>();
@@ -38,7 +38,7 @@ export class RowReach {
   readonly #harmless = new Map<string, boolean>();
   readonly #reached = new Map<string, readonly ReachingScan[]>();
   readonly #levels: Levels;
-  /** Conditions of queries that are computed from groups, with the grouped levels around them. */
+  /** Conditions of queries that are evaluated after GROUP BY, with the grouped levels around them. */
   readonly #settled = new Map<Expr, GroupedLevels>();
   readonly #outer = new WeakMap<Query, readonly ColumnRef[]>();
   readonly #context: HarmlessContext;
@@ -46,7 +46,7 @@ export class RowReach {
   constructor(root: Query, literals: HarmlessContext['literals']) {
     const tables = new Map<number, Query>();
     for (const query of allQueries(root)) {
-      // No condition enters a recursive table: its rows are computed before anything reads them.
+      // No condition is pushed into a recursive table: its rows are computed before anything reads them.
       if (query.kind !== 'values')
         for (const t of query.with) if (t.recursive !== true) tables.set(t.id, t.query);
       if (query.kind !== 'select') continue;
@@ -54,7 +54,7 @@ export class RowReach {
         const behind =
           leaf.kind === 'derived' ? leaf.query : leaf.kind === 'cte' ? tables.get(leaf.table) : undefined;
         if (leaf.kind === 'governed') this.#scans.set(leaf.id, leaf);
-        // No condition enters a sealed level, and its rows never leave it.
+        // No condition is pushed into a sealed level, and its rows never leave it.
         if (behind !== undefined && !isSealedLevel(behind)) this.#queries.set(leaf.id, behind);
       }
     }
@@ -75,7 +75,7 @@ export class RowReach {
     return [...this.#scans.values()].filter((s) => s.filter !== null);
   }
 
-  /** True if a condition cannot fail on any row, whatever its columns derive from. */
+  /** True if a condition cannot fail on any row, whatever its columns are derived from. */
   isHarmless(condition: Expr): boolean {
     const known = this.#judged.get(condition);
     if (known !== undefined) return known;
@@ -87,7 +87,7 @@ export class RowReach {
     return harmless;
   }
 
-  /** True if nothing that is evaluated in a query inside a condition can fail. */
+  /** True if nothing evaluated in a query inside a condition can fail. */
   isHarmlessQuery(query: Query): boolean {
     return isHarmlessQuery(query, this.#context);
   }
@@ -106,8 +106,8 @@ export class RowReach {
   }
 
   /**
-   * The filtered scans whose rows reach `condition`, with the FROM items that pass them on: those it names, and those
-   * that a LATERAL item it names depends on.
+   * The filtered scans whose rows reach `condition`, with the FROM items that pass them on: items that it names, and
+   * items that a LATERAL item it names depends on.
    */
   reached(condition: Expr): readonly ReachingScan[] {
     const settled = this.#settled.get(condition) ?? null;
@@ -118,7 +118,7 @@ export class RowReach {
   }
 
   /**
-   * Records the conditions above the groups of a level: they run on groups of shown rows and need no guard for these.
+   * Records the conditions above the groups of a level: they run on groups of shown rows, so these need no guard.
    *
    * @param around the levels around `level` that are grouped before it runs
    */
@@ -194,7 +194,7 @@ export class RowReach {
     return known;
   }
 
-  /** The columns that `part` reads from around `whole`, where `part` is `whole` without some of its values. */
+  /** The columns outside `whole` that `part` reads; `part` is `whole` without some of its expressions. */
   outerRefsOf(part: Query, whole: Query): readonly ColumnRef[] {
     const found = new Map<string, ColumnRef>();
     const note = (ref: ColumnRef): void => {
@@ -212,10 +212,10 @@ export interface GroupedLevels {
   readonly around: GroupedLevels | null;
 }
 
-/** The queries inside values that are computed from the groups of a level. */
+/** The queries inside expressions that are evaluated after the level's GROUP BY. */
 function queriesAboveGroups(level: Query): ReadonlySet<Query> {
   if (level.kind !== 'select' || !level.grouped) return new Set();
-  // A query among the keys runs on rows that the filter has let through, and is also above the groups.
+  // A query among the keys runs on rows that have passed the filter, and is also above the groups.
   const above = [...level.groupBy, ...level.outputs.map((o) => o.expr), ...level.having];
   return new Set(queriesIn([...above, ...level.distinctOn, ...sortExprs(level.orderBy)]));
 }
@@ -238,7 +238,7 @@ function keyOf(ref: ColumnRef): string {
   return `${ref.source} ${ref.name}`;
 }
 
-/** True if a level has rows that may only be aggregated, or several grouping sets. Such a level is fenced. */
+/** True if a level has several grouping sets, or rows that may only be aggregated. Such a level is fenced. */
 export function isSealedLevel(query: Query): boolean {
   return (
     query.kind === 'select' &&
@@ -247,7 +247,7 @@ export function isSealedLevel(query: Query): boolean {
   );
 }
 
-/** True if a query aggregates all rows as one group, and so yields one row. */
+/** True if a query aggregates all rows as one group, and so yields exactly one row. */
 function isOneFigure(query: Query): boolean {
   return (
     query.kind === 'select' &&

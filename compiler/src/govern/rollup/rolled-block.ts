@@ -8,12 +8,12 @@ import { mapChildren, mapped, mapSort } from '../../plan/walk.js';
 import type { TypeName } from '../../types/types.js';
 import type { GovernedSlots } from '../slots.js';
 
-/** Column of a rollup with the number of entity rows behind each of its rows. */
+/** The rollup column with the number of entity rows behind each of its rows. */
 export const ROLLUP_ROWS = '#n';
-/** Column of a rollup with the start of a row's period, a timestamp in UTC. */
+/** The rollup column with the start of a row's period, a timestamp in UTC. */
 export const ROLLUP_TIME = '#t';
 
-/** The reason why a rollup does not answer a query; reveals nothing hidden. */
+/** The reason why a rollup cannot answer a query; reveals nothing hidden. */
 export type RollupFault =
   | 'it is not built, or too old'
   | 'the question reads rows singly, or more than this entity'
@@ -23,7 +23,7 @@ export type RollupFault =
   | 'a column that is aggregated is masked'
   | 'a minimum group size applies';
 
-/** Units that are whole multiples of each grain's period. */
+/** The units that are whole multiples of each grain's period. */
 const WHOLE: Readonly<Record<Grain, ReadonlySet<string>>> = {
   second: new Set(['second', 'minute', 'hour', 'day', 'week', 'month', 'quarter', 'year']),
   minute: new Set(['minute', 'hour', 'day', 'week', 'month', 'quarter', 'year']),
@@ -35,7 +35,7 @@ const WHOLE: Readonly<Record<Grain, ReadonlySet<string>>> = {
   year: new Set(['year']),
 };
 
-/** Pattern of the days on which a period of the grain begins; null for weeks, which no pattern tells. */
+/** A pattern for the days on which a period of the grain begins; null for weeks, which no pattern can match. */
 const DAYS: Readonly<Record<Grain, string | null>> = {
   second: String.raw`\d\d-\d\d`,
   minute: String.raw`\d\d-\d\d`,
@@ -47,7 +47,7 @@ const DAYS: Readonly<Record<Grain, string | null>> = {
   year: '01-01',
 };
 
-/** Tests by pattern: true for the first moment of such a day, in UTC, which a timestamptz must state. */
+/** Tests by pattern: true for midnight UTC at the start of such a day; a timestamptz must give its zone. */
 const TESTS = new Map<string, LiteralTest>();
 
 function beginsAt(days: string, type: TypeName): LiteralTest {
@@ -67,11 +67,11 @@ const REPEATABLE: ReadonlySet<string> = new Set(['min', 'max', 'bool_and', 'bool
 
 /** One block that aggregates rows of an entity, rewritten over rows of a rollup. */
 export class RolledBlock {
-  /** The reason why the rollup cannot be used; final once the whole block was rewritten. */
+  /** The reason why the rollup cannot be used; final once the whole block has been rewritten. */
   fault: RollupFault | null = null;
-  /** Columns of the rollup that it reads. */
+  /** The rollup columns that it reads. */
   readonly used = new Set<string>();
-  /** Columns of the entity that must be clear in every row, since values of the rollup derive from them. */
+  /** The entity columns that must be clear in every row, since values of the rollup derive from them. */
   readonly clear = new Set<string>();
   readonly #rollup: Rollup;
   readonly #source: SourceId;
@@ -165,7 +165,7 @@ export class RolledBlock {
     return columnRef(this.#source, ROLLUP_TIME, 'timestamp');
   }
 
-  /** `<time> >= x` and `<time> < x` where a period begins at `x`, so that whole periods lie on one side. */
+  /** Handles `<time> >= x` and `<time> < x` if a period begins at `x`, so that no period is split. */
   #bound(e: Operation): Expr | null {
     const { left, right, definition } = e;
     if (left === null || !this.#isTime(left) || (definition.name !== '>=' && definition.name !== '<'))
@@ -176,7 +176,7 @@ export class RolledBlock {
     return operationNode(requireOperator(definition.name, 'timestamp', 'timestamp'), this.#time(), begin);
   }
 
-  /** True if the literal in `slot` begins a period: the plan depends on no other property of it. */
+  /** True if the literal in `slot` begins a period; the plan depends on nothing else about it. */
   #isBeginning(slot: number, type: TypeName): boolean {
     const { time } = this.#rollup;
     const days = time === null ? null : DAYS[time.grain];
@@ -203,7 +203,7 @@ export class RolledBlock {
     return this.#rollup.measures.find((m) => m.column === arg.name) ?? null;
   }
 
-  /** Aggregates whose result does not depend on how many rows have the dimension's value. */
+  /** Handles aggregates that do not depend on how many rows share a value of the dimension, and counts of rows. */
   #overDimensions(call: Aggregate, name: string, filter: Expr | null): Expr {
     if (name === 'count' && call.args.length === 0) return this.#counted(call, ROLLUP_ROWS, filter);
     const args = mapped(call.args, (a) => this.#expr(a));
@@ -237,7 +237,7 @@ export class RolledBlock {
     return operationNode(requireOperator('/', 'numeric', 'numeric'), total, some, 'numeric');
   }
 
-  /** A count of nothing is 0, where a sum of nothing is NULL. */
+  /** A count over no rows is 0, but a sum over no rows is NULL. */
   #counted(call: Aggregate, column: string, filter: Expr | null): Expr {
     const total = inType(this.#together(call, 'sum', { name: column, type: 'int8' }, filter), 'int8');
     const args = Object.freeze([total, this.#slots.literal('0', 'int8')]);

@@ -7,7 +7,7 @@ import { columnRule } from '../mask.js';
 import type { GovernedSlots } from '../slots.js';
 import { ROLLUP_ROWS, ROLLUP_TIME, RolledBlock, type RollupFault } from './rolled-block.js';
 
-/** A rollup of an entity that a query reads, and the reason why it does not answer the query. */
+/** A rollup of an entity that a query reads, and the reason why it cannot answer the query. */
 export interface UnusedRollup {
   readonly name: string;
   readonly why: RollupFault;
@@ -17,11 +17,11 @@ export interface UnusedRollup {
 interface RollupQuestion {
   readonly rollup: Rollup;
   readonly query: Query;
-  /** The caller's rights on the rollup: those on the entity, and on the rollup's own columns. */
+  /** The caller's rights on the rollup: those on the entity, plus the rollup's own columns. */
   readonly access: Access;
 }
 
-/** The rollup that answers a question, and those that do not. */
+/** The rollup that answers a query, and those that cannot. */
 export interface RollupChoice {
   readonly rolled: RollupQuestion | null;
   readonly passed: readonly UnusedRollup[];
@@ -30,11 +30,11 @@ export interface RollupChoice {
 const NO_CHOICE: RollupChoice = Object.freeze({ rolled: null, passed: Object.freeze([]) });
 
 /**
- * Finds the rollup that can answer `plan` for a caller with `access`, by the grain and filters of the query and the
- * row filters and masks of the grants; of several, the one with the fewest dimensions. `verifyRollup` checks the
- * result, and shares no code with this.
+ * Finds the rollup that can answer `plan` for a caller with `access`, judging by the grain and filters of the query
+ * and the row filters and masks of the grants; if there are several, the one with the fewest dimensions.
+ * `verifyRollup` checks the result, and shares no code with this.
  *
- * @param usable names of rollups that are built and not too old
+ * @param usable names of the rollups that are built and fresh enough
  */
 export function chooseRollup(
   plan: BoundPlan,
@@ -68,7 +68,7 @@ export function chooseRollup(
   return Object.freeze({ rolled, passed: Object.freeze(passed) });
 }
 
-/** The block that aggregates the rows of `scan` and reads nothing else; null if there is none. */
+/** The block that aggregates the rows of `scan` and reads nothing else; null if there is no such block. */
 function blockOf(root: Query, scan: EntityScan): Select | null {
   const block = allQueries(root).find((q) => q.kind === 'select' && q.from === scan);
   const isSole = block?.kind === 'select' && block.grouped && nestingIn(block).length === 0;
@@ -148,7 +148,7 @@ function ownColumns({ time, measures }: Rollup) {
   ];
 }
 
-/** Grants the rollup's own columns. `overRollup` has checked that the caller sees what they derive from. */
+/** Grants the rollup's own columns. `overRollup` has checked that the caller sees the data they derive from. */
 function withOwnColumns(
   access: Access,
   relation: Relation,

@@ -3,7 +3,7 @@ import type { OperatorDefinition } from '../../functions/define.js';
 import type { Expr, GovernedColumn } from '../../plan/plan.js';
 import type { TypeName } from '../../types/types.js';
 
-/** Columns that every store has for its passages, beside metadata. */
+/** The columns that every store has for its passages, besides metadata. */
 export const STORED = [
   ['chunk_id', 'text'],
   ['doc_id', 'text'],
@@ -15,7 +15,7 @@ export const STORED = [
   ['redacted_fields', 'text[]'],
 ] as const satisfies readonly (readonly [string, TypeName])[];
 
-/** Columns of derived attributes: one row for each passage that the value of a document rests on. */
+/** The columns of derived attributes: one row for each passage that supports the value of a document. */
 export const DERIVED = [
   ['attribute', 'text'],
   ['doc_id', 'text'],
@@ -34,8 +34,8 @@ export const TERMS: GovernedColumn = Object.freeze({
 });
 
 /**
- * True if arrays of words overlap. Over arrays that the gateway makes, this and HOLDS can neither fail nor leak,
- * whatever `pg_proc` says of arrays in general.
+ * True if two arrays of words overlap. Over arrays that the gateway makes, this and WORDS_CONTAIN can neither fail nor
+ * leak, whatever `pg_proc` says of arrays in general.
  */
 export const WORDS_OVERLAP: OperatorDefinition = Object.freeze({
   name: '&&',
@@ -49,7 +49,7 @@ export const WORDS_CONTAIN: OperatorDefinition = Object.freeze({ ...WORDS_OVERLA
 
 /** The column of BM25 weights. */
 export const LEXICAL_VECTOR = 'lex';
-/** The columns of the vectors that encoder operators compare: of the lexical lane, and of a model. */
+/** The columns of the vectors that encoder operators compare: one for the lexical lane, one for a model. */
 export const NGRAM_VECTOR = 'dense';
 export const MODEL_VECTOR = 'embedding';
 
@@ -69,7 +69,7 @@ export function stored(name: StoredName): string {
   return `#${name}`;
 }
 
-/** True if an output belongs to the store itself and is no metadata. */
+/** True if an output belongs to the store itself and is not metadata. */
 export function isStored(output: string): boolean {
   return output.startsWith('#');
 }
@@ -80,7 +80,7 @@ export function ownColumn(name: string): Expr | null {
   return own === undefined ? null : { kind: 'base', column: own[0], type: own[1] };
 }
 
-/** The table of a version's passages: the declared columns of the facet, and those of every store. */
+/** The table of a version's passages: the declared columns of the facet, and those that every store has. */
 export function passageTable(relation: Relation, facet: FacetStore, version: FacetVersion): Relation {
   const own = STORED.map(([name, type]) => storedColumn(stored(name), name, type));
   const terms = storedColumn('#terms', 'terms', 'int4[]');
@@ -92,18 +92,18 @@ export function passageTable(relation: Relation, facet: FacetStore, version: Fac
   });
 }
 
-/** The narrow table beside that of the passages, with the id, key, metadata and vector signs of each. */
+/** The narrow companion of the passage table, with the id, key, metadata and vector signs of each passage. */
 export function bitsTable(passages: Relation, version: FacetVersion): Relation {
   return Object.freeze({ ...passages, table: version.bits });
 }
 
-/** The table with the number of a version's passages that contain each word. */
+/** The table that counts the passages of a version containing each word. */
 export function wordsTable(passages: Relation, version: FacetVersion): Relation {
   const columns = [storedColumn('term', 'term', 'int4'), storedColumn('passages', 'passages', 'int8')];
   return Object.freeze({ ...passages, table: version.words, columns });
 }
 
-/** The table of what is derived from a version's passages, and its columns other than the key. */
+/** The table of attributes derived from a version's passages, and its columns other than the key. */
 export function derivedTable(
   passages: Relation,
   version: FacetVersion,

@@ -49,7 +49,7 @@ export function countPlans(view: StoreView, version: FacetVersion): NonNullable<
 }
 
 /**
- * Uses the indexer's counts if the caller sees every passage. Otherwise looks up each of the rows in slot `words` by
+ * Uses the indexer's counts if the caller sees every passage. Otherwise looks up each of the rows in slot `words` in
  * the index of words.
  *
  * @param all counts the visible passages
@@ -96,8 +96,8 @@ const INDEXED: readonly GovernedColumn[] = [
 ];
 
 /**
- * Number of passages in the store that contain `word`, as the indexer counted; word 0: all passages. Correct only for
- * a caller who may see each of them, and must not be read for another.
+ * The number of passages in the store that contain `word`, as counted by the indexer; word 0 stands for all passages.
+ * Correct only for a caller who may see all of them, and must not be read for anyone else.
  */
 function indexed(view: StoreView, version: FacetVersion, word: Expr, place: number): Expr {
   const id = view.request.source + SOURCE_OFFSETS.indexed + place;
@@ -120,7 +120,7 @@ function indexed(view: StoreView, version: FacetVersion, word: Expr, place: numb
   return { kind: 'scalar_query', query, type: 'int8' };
 }
 
-/** Finds the passages with any word of slot `terms` once, by the most selective filter, and counts in these. */
+/** Finds the passages with any word of slot `terms` once, by the most selective filter, and counts within these. */
 function amongFound(view: StoreView, all: Select, documents: boolean): GovernedPlan {
   const { facet, source } = view.request;
   const any = operationNode(WORDS_OVERLAP, TERMS.expr, view.slots.given('terms', 'int4[]'));
@@ -140,7 +140,7 @@ function amongFound(view: StoreView, all: Select, documents: boolean): GovernedP
   return countOfWords(view, count, outputs, [{ id: BESIDE, query: found, materialized: true }]);
 }
 
-/** Id of the only common table in a counting statement. */
+/** The id of the only common table in a counting statement. */
 const BESIDE = 1;
 
 function wordOf(source: SourceId): ColumnRef {

@@ -25,7 +25,7 @@ import {
 
 /**
  * The governed plans that read one facet: the caller's version, its row filter, and only passages whose entity the
- * caller may see. Null if there is no grant, or no version fits.
+ * caller may see. Null if there is no grant, or no suitable version.
  */
 export function governedStore(
   request: StoreRequest,
@@ -83,7 +83,7 @@ function shownFields(relation: Relation, allowed: RelationAccess): readonly stri
   );
 }
 
-/** Derived attributes of named entities, joined to the visible passages they rest on; null if none is requested. */
+/** Derived attributes of named entities, joined to the visible passages that support them; null if not requested. */
 function derivedPlan(view: StoreView, version: FacetVersion): GovernedPlan | null {
   const { by, facet } = view.request;
   if (by.kind !== 'named' || by.derived.length === 0) return null;

@@ -41,14 +41,14 @@ import {
 } from './scan.js';
 import { SNAPSHOT } from './snapshot.js';
 
-/** The requested passages, best first, with all that is shown of them. */
+/** The requested passages, best first, with everything that is shown of them. */
 export function passagePlan(view: StoreView): GovernedPlan {
   return shownPassages(view, null);
 }
 
 /**
  * Like `passagePlan`, for a query with a word that most passages contain: every passage is scored. All weights are
- * above 0, so that only a passage without any of the words has score 0, and these come last.
+ * above 0, so only a passage without any of the words has score 0, and these come last.
  */
 export function commonWordsPlan(view: StoreView): GovernedPlan {
   return shownPassages(view, null, () => []);
@@ -60,20 +60,20 @@ export function namedPlan(view: StoreView): GovernedPlan {
   return shownPassages(view, null, ({ slots }) => [oneOf(id, slots.given('ids', 'text[]'))]);
 }
 
-/** Searches for stores with many passages: by signs of vectors, and by an approximate index. */
+/** Searches for stores with many passages: by the signs of vectors, and by an approximate index. */
 export function nearestPlans(view: StoreView, version: FacetVersion): NonNullable<GovernedStore['nearest']> {
   const bits = bitsTable(view.store, version);
   const beside = secondView(view);
   const signs = distanceTo(beside, '<~>', 'bit', 'bits');
   const product = distanceTo(beside, '<#>', 'vector', MODEL_VECTOR);
-  // Behind a fence no index provides an order.
+  // Behind a fence, no index can provide the order.
   const isFenced = callersFilters(view, scanStore(view, [], [], [])).others.length > 0;
   const indexed = view.request.facet.approximate && !isFenced;
   const among = (candidates: Select): GovernedPlan => shownPassages(view, candidates);
   return Object.freeze({
     some: countUpToLimit(view, bits),
     bySigns: among(candidatesOf(beside, bits, signs, [signs.name, stored('chunk_id')])),
-    // An index gives no order between equal distances.
+    // An index does not order equal distances.
     byIndex: indexed ? among(candidatesOf(beside, view.store, product, [product.name])) : null,
   });
 }
@@ -138,7 +138,7 @@ function candidatesOf(
   );
 }
 
-/** Candidates as a common table, the condition that a passage is one, and outputs that describe them in every row. */
+/** Candidates as a common table, the condition that a passage is one of them, and outputs that describe them. */
 function commonCandidates({ request }: StoreView, candidates: Select) {
   const table: CommonTable = { id: CANDIDATES, query: candidates, materialized: true };
   const first = request.source + SOURCE_OFFSETS.common;
@@ -161,7 +161,7 @@ function commonCandidates({ request }: StoreView, candidates: Select) {
   return { table, holds, outputs };
 }
 
-/** Id of the only common table in a store's statement. */
+/** The id of the only common table in a store's statement. */
 const CANDIDATES = 1;
 
 function greatest(distance: ColumnRef): Aggregate {
@@ -194,7 +194,7 @@ interface PassageQuery {
   readonly table?: Relation;
 }
 
-/** Visible passages in an order, up to a limit. */
+/** Visible passages in a given order, up to a limit. */
 function bestPassages(view: StoreView, wanted: PassageQuery) {
   const { shown, computed, pushed, outputs, order, limit, where, table } = wanted;
   const { offset = null, ofDocuments = false } = wanted;
@@ -213,7 +213,7 @@ function searchColumns(
   { vectors, weights }: { readonly vectors: boolean; readonly weights: boolean },
 ): readonly GovernedColumn[] {
   const lexical = view.request.facet.lane === 'lexical';
-  // INVARIANT: an index for `<#>` cannot serve `<=>`, so what is ordered by `<=>` is exact, whatever indexes there are.
+  // INVARIANT: an index for `<#>` cannot serve `<=>`, so ordering by `<=>` is exact, whatever indexes exist.
   const distance = lexical
     ? distanceTo(view, '<#>', 'sparsevec', LEXICAL_VECTOR)
     : distanceTo(view, '<=>', 'vector', MODEL_VECTOR);
@@ -232,14 +232,14 @@ function searchColumns(
   return [distance, ...(vectors ? [vector] : []), ...(weights && lexical ? [ofWords] : [])];
 }
 
-/** In the lexical lane a passage without a word of the query has no score and does not fill the answer. */
+/** In the lexical lane, a passage without any word of the query has no score and is not part of the answer. */
 function sharesWords({ request, slots }: StoreView): readonly Expr[] {
   if (request.facet.lane !== 'lexical') return [];
   const right = slots.given('terms', 'int4[]');
   return [operationNode(WORDS_OVERLAP, TERMS.expr, right)];
 }
 
-/** Keeps the first passage of each document, by `order`, with the same outputs. */
+/** Keeps the first passage of each document by `order`, with the same outputs. */
 function bestOfDocuments(
   { request }: StoreView,
   found: Pick<Select, 'from' | 'where' | 'outputs'>,

@@ -35,14 +35,14 @@ export interface StoreRequest {
   /** Metadata columns that the statement uses. */
   readonly metadata: readonly string[];
   /**
-   * `search`: the best for a vector; `named`: those of the entities in `keys`, with the attributes `derived`; `first`:
-   * any, in the order of their keys.
+   * `search`: the passages closest to a vector; `named`: those of the entities in `keys`, with the attributes
+   * `derived`; `first`: any passages, ordered by their keys.
    */
   readonly by:
     | {
         readonly kind: 'search';
         readonly vectors: boolean;
-        /** True if each passage comes with the weights of its words. */
+        /** True if each passage is returned with the weights of its words. */
         readonly weights: boolean;
         readonly page: Pick<PassagePage, 'per' | 'skip'>;
         /** True if passages are also requested by their ids. */
@@ -67,7 +67,7 @@ export interface StoreView {
   readonly literals: LiteralSlots;
 }
 
-/** First ids of FROM items beside the stores' own scans, far above those of a statement. */
+/** The first ids of FROM items other than the stores' own scans, far above those of a statement. */
 export const SOURCE_OFFSETS = Object.freeze({
   entity: 1_000_000,
   some: 2_000_000,
@@ -77,7 +77,7 @@ export const SOURCE_OFFSETS = Object.freeze({
   common: 6_000_000,
   documents: 7_000_000,
   indexed: 8_000_000,
-  /** Offset of ids for a second scan of the store and the FROM items beside it. */
+  /** The id offset for a second scan of the store and the FROM items that belong to it. */
   second: 10_000_000,
 });
 
@@ -95,7 +95,7 @@ export function secondView(view: StoreView): StoreView {
 /**
  * A scan of the store: row filter, then masked projection.
  *
- * @param pushed conditions of the gateway on the table's columns
+ * @param pushed the gateway's own conditions on the table's columns
  */
 export function scanStore(
   view: StoreView,
@@ -119,7 +119,7 @@ export function scanStore(
 }
 
 /**
- * The passages of a scan whose entity is visible and that meet the caller's filters.
+ * The passages of a scan whose entity is visible and that match the caller's filters.
  *
  * @param where further conditions of the gateway on the passages
  */
@@ -135,7 +135,7 @@ export function visiblePassages(view: StoreView, scan: GovernedScan, where: read
   );
 }
 
-/** The caller's filters, divided by whether they can fail on a passage of `scan`. */
+/** The caller's filters, split by whether they can fail on a passage of `scan`. */
 export function callersFilters(
   view: StoreView,
   scan: GovernedScan,
@@ -153,14 +153,14 @@ export function callersFilters(
   };
   const isSafe = (e: Expr): boolean => {
     if (e.kind !== 'in_query') return isHarmless(e, context);
-    // Its query reads nothing of the passages.
+    // Its query does not read the passages.
     return isHarmless(e.arg, context) && new RowReach(e.query, view.literals).isHarmlessQuery(e.query);
   };
   const { filters } = view.request;
   return { harmless: filters.filter(isSafe), others: filters.filter((e) => !isSafe(e)) };
 }
 
-/** Distance of a passage's vector from the one in slot `vector`. */
+/** The distance of a passage's vector from the one in slot `vector`. */
 export function distanceTo(
   view: StoreView,
   operator: Distance['operator'],
@@ -192,7 +192,7 @@ function columnFor(view: StoreView, name: string): GovernedColumn {
   return Object.freeze({ name, type, expr: nullOf(type), masked: 'all' });
 }
 
-/** A flag for each field that policy masks in some rows only: true if it may be read in this one. */
+/** A flag for each field that policy masks only in some rows: true if it may be read in this row. */
 export function visibleFlags({ store, shown, allowed, slots }: StoreView): readonly GovernedColumn[] {
   return shown
     .map((name) => columnRule(store, name, allowed))
@@ -271,7 +271,7 @@ export function storePlan(
   return mint(fields, { catalog, access, joins: null, usable: NO_ROLLUPS });
 }
 
-/** The visible passages, as the rest of a statement reads them. */
+/** The visible passages as seen by the rest of a statement. */
 export interface Passages {
   readonly from: FromItem;
   readonly where: readonly Expr[];
@@ -279,9 +279,9 @@ export interface Passages {
 }
 
 /**
- * The passages of `scan` that meet `where`, which decides what the caller may see, and the caller's own `filters`.
+ * The passages of `scan` that match `where`, which decides what the caller may see, and the caller's own `filters`.
  *
- * A passage is hidden by the row filter of its facet or by that of its entity, and whether the entity exists is not a
+ * A passage is hidden by the row filter of its facet or by that of its entity. Whether the entity exists is not a
  * column of the passage, so no guard can test it. Filters that might fail therefore run behind a fence, in a separate
  * level.
  *
@@ -325,7 +325,7 @@ function above(expr: Expr, source: SourceId, ref: (column: string) => ColumnRef)
   );
 }
 
-/** A fence does not keep the planner from trying a condition on column statistics; a CASE does. */
+/** A fence does not keep the planner from trying a condition on column statistics, but a CASE does. */
 function whereShown(condition: Expr, shown: Expr): Expr {
   return caseNode(shown, condition, FALSE);
 }

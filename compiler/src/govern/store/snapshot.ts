@@ -5,13 +5,13 @@ import { stored } from './columns.js';
 
 /**
  * The snapshot of a statement, as a `pg_snapshot`: statements with equal snapshots read the same rows of every table.
- * NULL on a standby, whose snapshots do not name the transactions that it waits for.
+ * NULL on a standby, whose snapshots do not list the transactions still in progress.
  */
 export const SNAPSHOT: PlanOutput = Object.freeze({
   name: stored('snapshot'),
   expr: Object.freeze({
     kind: 'scalar_query',
-    // A separate query, which runs once: outputs are computed before rows are cut off.
+    // A separate query, so that it runs only once: outputs are computed before LIMIT drops rows.
     query: selectOf({
       outputs: [
         {
@@ -28,7 +28,7 @@ export const SNAPSHOT: PlanOutput = Object.freeze({
   }),
 });
 
-/** A function about the server itself, which callers cannot call. */
+/** A function about the server itself, which callers may not call. */
 function ofServer(name: string, type: FunctionCall['type']): FunctionCall {
   const args = Object.freeze([]);
   return Object.freeze({
@@ -50,7 +50,7 @@ function ofServer(name: string, type: FunctionCall['type']): FunctionCall {
 
 /**
  * True if a query without `SNAPSHOT` gives the same answer for the same rows at any time. A stable function may read
- * the clock, and so may a text that is read as a time (`now`, `today`).
+ * the clock, and a text parsed as a time may be `now` or `today`.
  */
 export function isTimeless(query: Query): boolean {
   return !allQueries(query).some((q) => {

@@ -25,17 +25,17 @@ import {
 
 /**
  * The final check of the barrier, independent of the code that builds it: follows every condition of the statement
- * down to the rows that the planner may run it on, and refuses one that could fail on a row that is not known to be
+ * down to the rows that the planner may run it on, and rejects one that could fail on a row that is not known to be
  * shown.
  *
  * @returns the literals that the proof relies on
- * @throws InternalError; no query of a caller can cause one
+ * @throws InternalError, which no caller's query can cause
  */
 export function verifyBarrier(root: Query, slots: readonly Slot[]): readonly ProofDependency[] {
   return new BarrierCheck(root, slots).checked();
 }
 
-/** A row of a scan as it comes through a FROM item: `source scan`. */
+/** A row of a scan as passed on by a FROM item: `source scan`. */
 type ScanRow = `${SourceId} ${SourceId}`;
 type ScanRows = ReadonlySet<ScanRow>;
 
@@ -58,30 +58,30 @@ const NOTHING_TESTED: CheckedRows = { rows: new Set(), key: '' };
 
 interface ValueContext {
   readonly tested: CheckedRows;
-  /** True for a condition or a part of one, whose selectivity the planner estimates. */
+  /** True for a condition, or part of one, whose selectivity the planner estimates. */
   readonly estimated: boolean;
-  /** True if aggregates are evaluated in the same place, not below. */
+  /** True if aggregates are evaluated in the same place rather than below it. */
   readonly inside: boolean;
 }
 
 const IN_CONDITION: ValueContext = { tested: NOTHING_TESTED, estimated: true, inside: false };
 const IN_QUERY: ValueContext = { tested: NOTHING_TESTED, estimated: false, inside: true };
 
-/** A value that can fail, and the rows that a CASE around it tests. */
+/** An expression that can raise an error, and the rows tested by a CASE around it. */
 interface FailingValue {
   readonly kind: Expr['kind'];
   readonly tested: CheckedRows;
-  /** True if the planner may try it on the values of its statistics. */
+  /** True if the planner may try it on values from its statistics. */
   readonly tried: boolean;
 }
 
-/** Numbers of a query and all queries in it: from `first` to before `next`. */
+/** The numbers of a query and all queries in it: from `first` to just before `next`. */
 interface QueryRange {
   readonly first: number;
   readonly next: number;
 }
 
-/** INVARIANT: results that follow references from FROM items to queries are cached by query, and column or scan. */
+/** INVARIANT: results that depend on following FROM items to their queries are cached by query, and column or scan. */
 class BarrierCheck {
   readonly #root: Query;
   readonly #slots: readonly Slot[];
@@ -89,7 +89,7 @@ class BarrierCheck {
   /** Null for a recursive table, whose rows are computed before anything reads them. */
   readonly #tables = new Map<number, Query | null>();
   readonly #spans = new Map<Query, QueryRange>();
-  /** The number of the query whose FROM has an item. */
+  /** The number of the query whose FROM contains an item. */
   readonly #homes = new Map<SourceId, number>();
   readonly #items = new Map<Query, readonly FromLeaf[]>();
   readonly #outer = new Map<Query, readonly ColumnRef[]>();
@@ -101,13 +101,13 @@ class BarrierCheck {
   readonly #reads = new QueryMemo<boolean>();
   readonly #shown = new QueryMemo<ReadonlySet<SourceId> | null>();
   readonly #inside = new Map<Query, readonly Query[]>();
-  /** Numbers of the queries around the current one that are grouped before it runs, so that their rows are shown. */
+  /** Numbers of the outer queries that are grouped before the current one runs, so that their rows are shown. */
   readonly #settled = new Set<number>();
   readonly #reliances: ProofDependency[] = [];
   readonly #record = (r: ProofDependency): void => {
     this.#reliances.push(r);
   };
-  /** True if some scan hides rows; `#open`: true if one of these is not fenced. */
+  /** True if some scan hides rows; `#open` is true if at least one of these is not fenced. */
   #hides = false;
   #open = false;
   #queries = 0;
@@ -127,7 +127,7 @@ class BarrierCheck {
     return this.#reliances;
   }
 
-  /** Predicates beside a row filter run on hidden rows too, in any order: none of them may fail. */
+  /** Predicates next to a row filter also run on hidden rows, in any order, so none of them may fail. */
   #besideFilters(): void {
     for (const behind of this.#behind.values())
       if (behind.kind === 'scan' && hides(behind.scan))
@@ -143,7 +143,7 @@ class BarrierCheck {
     const items = query.kind === 'select' ? itemsOf(query.from) : NOTHING;
     this.#items.set(query, items);
     for (const { id } of items) this.#homes.set(id, first);
-    // Before the queries inside, which may read these tables.
+    // Must precede the queries inside, which may read these tables.
     if (query.kind !== 'values')
       for (const t of query.with) this.#tables.set(t.id, t.recursive === true ? null : t.query);
     for (const q of partsOf(query)) this.#index(q);
@@ -170,7 +170,7 @@ class BarrierCheck {
         this.#behind.set(leaf.id, query === null ? { kind: 'given' } : { kind: 'query', query });
         break;
       }
-      // Their rows were computed before, or from rows that are known to be shown.
+      // Their rows were computed earlier, or from rows that are known to be shown.
       case 'rows':
       case 'recursion':
       case 'spine':
@@ -199,7 +199,7 @@ class BarrierCheck {
     return this.#homes.get(source) === this.#spans.get(query)?.first;
   }
 
-  /** The query that a FROM item reads; null for a scan, and for rows that are given. */
+  /** The query that a FROM item reads; null for a scan, and for rows computed earlier. */
   #queryBehind(leaf: FromLeaf): Query | null {
     const behind = this.#behind.get(leaf.id);
     return behind?.kind === 'query' ? behind.query : null;
@@ -227,7 +227,7 @@ class BarrierCheck {
     for (const c of onOf(query.from)) this.#condition(c);
   }
 
-  /** IN compares with the output of its query, which may become a condition on that query's rows. */
+  /** IN compares its argument with the output of its query, which may become a condition on that query's rows. */
   #outputsOfIn(e: Expr): void {
     if (e.kind === 'in_query') {
       const cut = e.query.kind !== 'values' && (e.query.limit !== null || e.query.offset !== null);
@@ -272,7 +272,7 @@ class BarrierCheck {
 
   // -------------------------------------------------------------- values
 
-  /** Adds the parts of a value that can fail to `found`. */
+  /** Adds the parts of an expression that can fail to `found`. */
   #value(e: Expr, place: ValueContext, found: Failures): void {
     if (e.kind === 'aggregate' || e.kind === 'window') {
       if (!place.inside) return;
@@ -298,7 +298,7 @@ class BarrierCheck {
     for (const q of ownQueries(e)) found.addAll(this.#failuresIn(q), place.tested);
   }
 
-  /** The values that can fail in a query inside a condition, which runs for each row that reaches it. */
+  /** The expressions that can fail in a query inside a condition, which runs for each row that reaches it. */
   #failuresIn(query: Query): readonly FailingValue[] {
     const known = this.#failures.get(query);
     if (known !== undefined) return known;
@@ -312,7 +312,7 @@ class BarrierCheck {
     return all;
   }
 
-  /** True if a value can be computed for any row; `inside`: true if aggregates in it run with it. */
+  /** True if an expression cannot fail on any row; `inside`: true if aggregates in it are evaluated with it. */
   #isSound(e: Expr, inside: boolean): boolean {
     if ((e.kind === 'aggregate' || e.kind === 'window') && !inside) return true;
     if (e.kind === 'column') return this.#isSoundColumn(e);
@@ -324,7 +324,7 @@ class BarrierCheck {
     );
   }
 
-  /** True if the node itself always yields a value: for a query in it, at most one row. */
+  /** True if the node itself always yields a value; a query in it must return at most one row. */
   #isTotal(e: Expr): boolean {
     if (e.kind !== 'scalar_query') return isTotalNode(e, this.#slots, this.#record);
     const { query } = e;
@@ -369,7 +369,7 @@ class BarrierCheck {
     return query.with.some((t) => t.recursive === true) || this.#itemsOf(query).some(makesRows);
   }
 
-  /** True for groups that may be too small, or several grouping sets: such a level is fenced, and shows no row. */
+  /** True for groups that may be too small, and for several grouping sets: such a level is fenced, and shows no row. */
   #countsOnly(query: Query): boolean {
     return (
       query.kind === 'select' &&
@@ -381,7 +381,7 @@ class BarrierCheck {
 
   // -------------------------------------------------------------- rows
 
-  /** The columns that a value reads, including those that queries in it read from outside. */
+  /** The columns that an expression reads, including those that queries in it read from outside. */
   #refs(e: Expr | null): readonly ColumnRef[] {
     const found: ColumnRef[] = [];
     const look = (x: Expr): void => {
@@ -394,7 +394,7 @@ class BarrierCheck {
     return found;
   }
 
-  /** The columns that a query reads from around it, each once. */
+  /** The columns that a query reads from outer queries, each once. */
   #outerOf(query: Query): readonly ColumnRef[] {
     const known = this.#outer.get(query);
     if (known !== undefined) return known;
@@ -407,7 +407,7 @@ class BarrierCheck {
     return refs;
   }
 
-  /** The columns that values read, also inside aggregates, including those that queries in them read from outside. */
+  /** The columns that expressions read, also in aggregates, including those that queries in them read from outside. */
   #readIn(values: readonly Expr[]): readonly ColumnRef[] {
     const found: ColumnRef[] = [];
     const look = (e: Expr): void => {
@@ -441,7 +441,7 @@ class BarrierCheck {
     return found;
   }
 
-  /** True if no condition reaches rows of a scan through a FROM item before they are filtered. */
+  /** True if no condition can reach rows of a scan through a FROM item before they are filtered. */
   #isFenced(row: ScanRow): boolean {
     const [source, scan] = idsOf(row);
     const behind = this.#behind.get(scan);
@@ -450,7 +450,7 @@ class BarrierCheck {
     return through?.kind === 'query' && this.#isCut(through.query, scan);
   }
 
-  /** True if no condition on a query reaches rows of a scan in it; also true for a scan that is not in it. */
+  /** True if no condition on a query can reach rows of a scan in it; also true for a scan that is not in it. */
   #isCut(query: Query, scan: SourceId): boolean {
     if (query.kind === 'values' || query.limit !== null || query.offset !== null) return true;
     return this.#cut.of(query, scan, () =>
@@ -465,7 +465,7 @@ class BarrierCheck {
 
   // -------------------------------------------------------------- visibility tests
 
-  /** The rows that a CASE with one arm tests, if its condition is nothing but the test; else null. */
+  /** The rows that a CASE with one arm tests, if its condition is nothing but that test; otherwise null. */
   #testedBy(e: Expr): CheckedRows | null {
     if (e.kind !== 'case' || e.arms.length !== 1) return null;
     const [arm] = e.arms;
@@ -480,7 +480,7 @@ class BarrierCheck {
     return testedRows(tested);
   }
 
-  /** The scans whose visibility a column states; null if it states something else. */
+  /** The scans whose visibility a column reports; null if it reports something else. */
   #shownBy(ref: ColumnRef): ReadonlySet<SourceId> | null {
     const behind = this.#behind.get(ref.source);
     if (behind?.kind === 'scan')
@@ -509,7 +509,7 @@ class BarrierCheck {
     }
   }
 
-  /** A scan's rows are shown if every FROM item that passes them on says so. */
+  /** A scan's rows are shown if every FROM item that passes them on reports so. */
   #shownInLevel(query: Select, stated: Expr | undefined): ReadonlySet<SourceId> | null {
     if (stated === undefined) return null;
     const says = new Map<SourceId, Set<SourceId>>();
@@ -530,7 +530,7 @@ class BarrierCheck {
     );
   }
 
-  /** True if a query passes on rows of a scan one by one, not as one aggregate. */
+  /** True if a query passes on rows of a scan individually, not as one aggregate. */
   #readsRows(query: Query, scan: SourceId): boolean {
     if (query.kind === 'values' || this.#countsOnly(query)) return false;
     if (query.kind === 'select' && query.grouped && query.groupBy.length === 0 && query.groupingSets === null)
@@ -585,7 +585,7 @@ class BarrierCheck {
   }
 }
 
-/** Cached results for queries by a number: the position of a column, or a scan. */
+/** Cached results for queries, by a number: the position of a column, or a scan. */
 class QueryMemo<T> {
   readonly #found = new Map<Query, Map<number, T>>();
 
@@ -600,7 +600,7 @@ class QueryMemo<T> {
   }
 }
 
-/** Values that can fail, one for each set of tested rows. */
+/** Expressions that can fail, one for each set of tested rows. */
 class Failures {
   readonly #found = new Map<string, FailingValue>();
 
@@ -608,7 +608,7 @@ class Failures {
     this.#note({ kind: e.kind, tested, tried: estimated && isTried(e) });
   }
 
-  /** Adds the failures of a query inside a value; `tested`: rows that a CASE around it tests. */
+  /** Adds the failures of a query inside an expression; `tested`: rows tested by a CASE around it. */
   addAll(failures: readonly FailingValue[], tested: CheckedRows): void {
     for (const f of failures) this.#note(tested.key === '' ? f : { ...f, tested: both(tested, f.tested) });
   }
@@ -684,7 +684,7 @@ function isTotalQuery(query: Query, slots: readonly Slot[]): boolean {
 
 const TRUE: Expr = { kind: 'boolean', value: true, type: 'bool' };
 
-/** True if the item generates rows from values, which may fail or generate too many. */
+/** True if the item generates rows from values; it may fail or generate too many. */
 function makesRows(leaf: FromLeaf): boolean {
   return leaf.kind === 'spine' || leaf.kind === 'rows';
 }
@@ -693,13 +693,13 @@ function hides(scan: GovernedScan): boolean {
   return scan.filter !== null || scan.relation.kind === 'facet';
 }
 
-/** True if a query limits its rows by numbers that may be negative; literals are checked. */
+/** True if a query's LIMIT or OFFSET may be negative; literals are checked. */
 function picks(query: Query, slots: readonly Slot[], rely: (r: ProofDependency) => void): boolean {
   if (query.kind === 'values') return false;
   return [query.limit, query.offset].some((e) => e !== null && !isRelied(e, 'count', slots, rely));
 }
 
-/** True if a value is a literal with the property that a proof needs; records the dependency. */
+/** True if an expression is a literal with the property that a proof needs; records the dependency. */
 function isRelied(
   e: Expr | null,
   as: ProofDependency['as'],
@@ -711,7 +711,7 @@ function isRelied(
   return true;
 }
 
-/** True if the scan's column `SHOWN` is exactly its row filter, with NULL as false. */
+/** True if the scan's column `SHOWN` is exactly its row filter, with NULL treated as false. */
 function statesShown(scan: GovernedScan): boolean {
   const stated = columnOf(scan, SHOWN);
   return (
@@ -725,7 +725,7 @@ function columnOf(scan: GovernedScan, name: string): Expr {
   return found.expr;
 }
 
-/** The column of a visibility test, also in the form in which the NULL row of an outer join counts as shown. */
+/** The column of a visibility test, including the form that counts the NULL row of an outer join as shown. */
 function testedColumn(e: Expr): ColumnRef | null {
   if (e.kind === 'column') return e;
   const isTest = e.kind === 'truth_test' && e.test === 'false' && e.negated;
@@ -736,7 +736,7 @@ function isTrue(e: Expr | undefined): boolean {
   return e?.kind === 'boolean' && e.value;
 }
 
-/** Operators other than comparisons whose outcome Postgres estimates by trying them on a column's statistics. */
+/** Operators other than comparisons whose selectivity Postgres estimates by trying them on a column's statistics. */
 function isTried(e: Expr): boolean {
   return (
     (e.kind === 'operation' || e.kind === 'quantified') &&
@@ -788,7 +788,7 @@ function sortedIn(keys: readonly SortKey[]): readonly Expr[] {
   return found;
 }
 
-/** The queries that one reads from. */
+/** The queries that `query` reads from. */
 function partsOf(query: Query): readonly Query[] {
   if (query.kind === 'values') return NOTHING;
   const parts = query.with.map((t) => t.query);
@@ -817,7 +817,7 @@ function valuesOf(query: Query): readonly Expr[] {
   ];
 }
 
-/** The values that a grouped level computes from its groups, and its keys, computed from filtered rows. */
+/** The expressions that a grouped level evaluates after grouping, and its keys, computed from filtered rows. */
 function aboveGroups(level: Select): readonly Expr[] {
   const keys = [...level.groupBy, ...level.distinctOn, ...sortedBy(level)];
   return [...level.having, ...level.outputs.map((o) => o.expr), ...keys];
@@ -895,7 +895,7 @@ function ownQueries(e: Expr): readonly Query[] {
   return e.kind === 'scalar_query' || e.kind === 'exists' || e.kind === 'in_query' ? [e.query] : NOTHING;
 }
 
-/** The queries at the top of values. */
+/** The outermost queries inside expressions. */
 function queriesInAll(values: readonly Expr[]): readonly Query[] {
   const found: Query[] = [];
   const look = (e: Expr): void => {

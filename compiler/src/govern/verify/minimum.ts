@@ -15,10 +15,10 @@ import { type CountedScan, countedScans } from '../minimum.js';
 import { verifyCounted } from './barrier.js';
 
 /**
- * The final check of rows that may only be aggregated: the block that scans them groups, is fenced, drops groups that
- * are too small, and tests for each aggregate the number of such rows that it rests on.
+ * The final check of rows that may only be aggregated: the block that scans them is grouped and fenced, drops groups
+ * that are too small, and tests for each aggregate how many such rows it covers.
  *
- * @throws InternalError; no query of a caller can cause one
+ * @throws InternalError, which no caller's query can cause
  */
 export function verifyMinima(root: Query, slots: readonly Slot[]): void {
   const blocks = allQueries(root);
@@ -45,12 +45,12 @@ function scansOf(block: Query): readonly CountedScan[] {
   return block.kind === 'select' ? countedScans(block) : [];
 }
 
-/** True if all rows are one group, which exists even without rows. */
+/** True if all rows form one group, which exists even without rows. */
 function isWhole(block: Select): boolean {
   return block.groupBy.length === 0 && block.groupingSets === null;
 }
 
-/** Rows are counted by expressions of the block itself; an outer query may only give keys to compare. */
+/** The block's own expressions must decide which rows count; an outer query may only provide keys to compare. */
 function verifyChosen(block: Select): void {
   const within = new Set<number>();
   for (const q of allQueries(block))
@@ -95,7 +95,7 @@ function verifyValue(expr: Expr, scans: readonly CountedScan[], slots: readonly 
   for (const child of childrenOf(expr)) verifyValue(child, scans, slots);
 }
 
-/** True if a condition holds only for a group with enough keys of every scan, or with a row that other grants show. */
+/** True if a condition holds only for groups with enough keys of every scan, or a row that other grants show. */
 function isPresent(condition: Expr, scans: readonly CountedScan[], slots: readonly Slot[]): boolean {
   if (condition.kind !== 'or') return isEnough(condition, scans, [], slots);
   const [enough, some, ...more] = condition.args;
@@ -104,7 +104,7 @@ function isPresent(condition: Expr, scans: readonly CountedScan[], slots: readon
   return enough !== undefined && shown && more.length === 0 && isEnough(enough, scans, [], slots);
 }
 
-/** True if a condition holds only if there are enough keys of every scan among the rows that meet `taken`. */
+/** True if a condition requires enough keys of every scan among the rows that match `taken`. */
 function isEnough(
   condition: Expr,
   scans: readonly CountedScan[],
@@ -131,12 +131,12 @@ function isEnough(
   );
 }
 
-/** True if a slot holds a number from policy that is no smaller than `least`. */
+/** True if a slot holds a number from policy that is at least `least`. */
 function isAtLeast(slot: Slot | undefined, least: number): boolean {
   return slot?.kind === 'literal' && !slot.written && Number(slot.value) >= least;
 }
 
-/** True if a condition holds only if no row of any scan exceeds its share of the figure. */
+/** True if a condition requires that no row of any scan exceeds its share of the figure. */
 function isShared(condition: Expr, call: Aggregate, scans: readonly CountedScan[]): boolean {
   if (call.definition.name === 'count') return true;
   const limits = conjunctsOf(condition).filter((e) => e.kind === 'operation' && e.definition.name === '<=');
@@ -164,7 +164,7 @@ function keyOf(scan: CountedScan): string | null {
   return fingerprint({ kind: 'null_test', arg, negated: true, type: 'bool' });
 }
 
-/** True if an aggregate is over the argument of `call`, over rows that may only be aggregated, all of one sign. */
+/** True if an aggregate covers the argument of `call`, over rows that may only be aggregated, all of one sign. */
 function takes(part: Aggregate, call: Aggregate, wanted: ReadonlySet<string>): boolean {
   const filter = part.filter === null ? [] : conjunctsOf(part.filter);
   const rest = filter.filter((e) => !wanted.has(fingerprint(e)));
@@ -196,7 +196,7 @@ function isNoWider(count: Aggregate, taken: readonly string[]): boolean {
   return taken.every((t) => filter.has(t));
 }
 
-/** True if a filter leaves out every row that may only be aggregated. */
+/** True if a filter excludes every row that may only be aggregated. */
 function leavesOut(filter: Expr | null, scans: readonly CountedScan[]): boolean {
   const each = filter === null ? [] : conjunctsOf(filter);
   return scans.every((s) =>

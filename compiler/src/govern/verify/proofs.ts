@@ -56,7 +56,7 @@ export function upholds({ slot, as }: ProofDependency, slots: readonly Slot[]): 
   }
 }
 
-/** True for plain digits of a number from `least` to `most`. */
+/** True for plain digits that denote a number from `least` to `most`. */
 function isWithin(digits: string, least: number, most: number): boolean {
   const value = Number(digits);
   return String(value) === digits && value >= least && value <= most;
@@ -86,7 +86,7 @@ function isWholePattern(pattern: string): boolean {
   return /^(?:[^\\]|\\.)*$/su.test(pattern) && pattern.split('%').length - 1 <= 100;
 }
 
-/** A day of a year of four digits, a small number, or an interval under two thousand years. */
+/** True for a date with a four-digit year, a small number, or an interval under two thousand years. */
 function isNearMoment(text: string): boolean {
   const [, digits, unit] = /^[+-]?(\d{1,5})(?: ([a-z]+?)s?)?$/i.exec(text) ?? [];
   if (digits === undefined) return /^\d{4}-\d{2}-\d{2}(?: \d{2}:\d{2}(?::\d{2})?)?$/.test(text);
@@ -105,7 +105,7 @@ const LONGEST: Readonly<Record<string, number | undefined>> = {
   year: 999,
 };
 
-/** True if the node yields a value for all arguments of these types. */
+/** True if the node yields a value for all arguments of its types. */
 export function isTotalNode(e: Expr, slots: readonly Slot[], rely: (r: ProofDependency) => void): boolean {
   switch (e.kind) {
     case 'base':
@@ -196,7 +196,7 @@ const TOTAL_CASTS: Readonly<Partial<Record<TypeName, readonly TypeName[]>>> = {
   cidr: ['inet'],
 };
 
-/** Types of the last argument, by function; an argument before it is a unit of a closed set, or has the same type. */
+/** Types of the last argument, by function; an argument before it is a unit from a closed set, or has the same type. */
 const TOTAL_CALLS: Readonly<Record<string, readonly TypeName[]>> = {
   length: ['text', 'bytea'],
   char_length: ['text'],
@@ -224,7 +224,7 @@ function isTotalCall(e: Extract<Expr, { kind: 'call' }>): boolean {
   return last !== undefined && (TOTAL_CALLS[name]?.includes(last.type) ?? false);
 }
 
-/** `array_position(array[…], text)`: a list that is written out has one dimension. */
+/** True for `array_position(array[…], text)`: a list written out in the query has one dimension. */
 function isLookUp({ definition, args }: Extract<Expr, { kind: 'call' }>): boolean {
   const [list, sought] = args;
   if (definition.name !== 'array_position' || args.length !== 2) return false;
@@ -299,8 +299,8 @@ function isShortSearch(
 }
 
 /**
- * True if a moment, number or text is computed from literals or the clock in a way that cannot fail whatever their
- * values. A literal alone is not computed, and total anyway.
+ * True if a timestamp, number or text is computed from literals or the clock in a way that cannot fail whatever their
+ * values. A literal by itself is not computed, and cannot fail anyway.
  */
 export function isFixed(e: Expr, slots: readonly Slot[], rely: (r: ProofDependency) => void): boolean {
   if ((e.kind !== 'call' && e.kind !== 'operation' && e.kind !== 'cast') || e.type === 'bool') return false;
@@ -312,7 +312,7 @@ export function isFixed(e: Expr, slots: readonly Slot[], rely: (r: ProofDependen
     return upholds({ slot: x.slot, as }, slots);
   };
   let nodes = 16;
-  /** Upper bound of a number; null if unknown. */
+  /** An upper bound for a number; null if unknown. */
   const size = (x: Expr): number | null => {
     const most = LARGEST[x.type];
     if (nodes-- <= 0 || most === undefined) return null;
@@ -357,7 +357,7 @@ const LARGEST: Readonly<Partial<Record<TypeName, number>>> = {
   float8: 1e30,
 };
 
-/** True if a value is a moment not far from the present: from the clock or literals, moved by at most two steps. */
+/** True if a value is a timestamp near the present: from the clock or literals, shifted at most twice. */
 function isNear(e: Expr, slots: readonly Slot[], rely: (r: ProofDependency) => void): boolean {
   const relied: ProofDependency[] = [];
   let [nodes, steps] = [16, 2];
@@ -400,7 +400,7 @@ function isMoment(type: TypeName): boolean {
 
 /**
  * True if `e` is a CASE that is NULL for those values of a column on which its ELSE would fail: texts that are too
- * long, moments too far away. The tests of extremes show which sizes fail.
+ * long, timestamps too far away. The tests of extremes show which sizes fail.
  */
 export function isBounded(e: Expr): boolean {
   if (e.kind !== 'case' || e.arms.length !== 1) return false;
@@ -446,14 +446,14 @@ function sizeOf(test: Expr, subject: Expr): boolean {
   return test.right.kind === 'parameter' && measured === subject;
 }
 
-/** True if `e` is a CASE that replaces a number too large to be summed or multiplied by NaN. */
+/** True if `e` is a CASE that replaces a number with NaN if it is too large to be summed or multiplied. */
 export function isSized(e: Expr): boolean {
   if (e.kind !== 'case' || e.arms.length !== 1) return false;
   const [arm] = e.arms;
   return arm?.result.kind === 'parameter' && arm.when.kind === 'or' && sizeOf(arm.when, e.otherwise);
 }
 
-/** Number of factors or terms of a product or sum, each of them bounded; null if one is not. */
+/** The number of factors or terms of a product or sum, each of them bounded; null if one is not. */
 export function sizedNumbers(e: Expr): number | null {
   if (isSized(e)) return 1;
   if (e.kind !== 'operation' || e.left === null || !['+', '-', '*'].includes(e.definition.name)) return null;

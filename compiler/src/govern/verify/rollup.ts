@@ -5,12 +5,12 @@ import type { Aggregate, Expr, GovernedScan, Query, Select, Slot } from '../../p
 import { allQueries, childrenOf, exprsOf, leavesOf, queryOf } from '../../plan/walk.js';
 
 /**
- * Proves that a rollup stands for its entity only where that changes no answer: for this caller, every row of the
- * rollup is wholly visible or wholly hidden, and only values that add up are read from it. Shares no code with the
- * choice of the rollup (`rollup.ts`, `rolled-block.ts`).
+ * Proves that a rollup replaces its entity only if that changes no answer: for this caller, every row of the rollup is
+ * wholly visible or wholly hidden, and only values that add up are read from it. Shares no code with the choice of the
+ * rollup (`rollup.ts`, `rolled-block.ts`).
  *
  * @param access the caller's access to the entity itself
- * @param usable rollups that are built and not too old
+ * @param usable rollups that are built and fresh enough
  * @throws InternalError if the proof fails
  */
 export function verifyRollup(
@@ -56,7 +56,7 @@ function reads(e: Expr, source: number): boolean {
   return childrenOf(e).some((child) => reads(child, source));
 }
 
-/** Content of a column that only the rollup has. */
+/** What a column that only the rollup has contains. */
 type RollupColumnRole = 'rows' | 'period' | 'count' | 'sum' | 'min' | 'max';
 
 class RollupProof {
@@ -65,7 +65,7 @@ class RollupProof {
   readonly #scan: GovernedScan;
   readonly #slots: readonly Slot[];
   readonly #fail: (why: string) => never;
-  /** By name: the content, and the column of the entity that it derives from; null for a number of rows. */
+  /** By name: the content, and the entity column that it derives from; null for a number of rows. */
   readonly #kept = new Map<string, { readonly kept: RollupColumnRole; readonly of: string | null }>();
 
   constructor(
@@ -110,7 +110,7 @@ class RollupProof {
     }
   }
 
-  /** The caller must see each aggregated value in every row that it sees. */
+  /** The caller must see each aggregated value in every row that is visible. */
   grants(access: Access): void {
     const granted = access.relations.get(this.#entity.name) ?? this.#fail('nothing of the entity is granted');
     for (const { name } of this.#scan.columns) {
@@ -132,7 +132,7 @@ class RollupProof {
     for (const e of exprsOf(block)) this.#value(e);
   }
 
-  /** A value outside of aggregates may read only what all rows behind a rollup row share. */
+  /** An expression outside aggregates may read only what all rows behind a rollup row share. */
   #value(e: Expr): void {
     if (queryOf(e) !== null) this.#fail('a query stands in a value over it');
     if (e.kind === 'aggregate') this.#aggregate(e);
@@ -158,7 +158,7 @@ class RollupProof {
     if (!once && !distinct) this.#fail(`${name} counts rows of the rollup`);
   }
 
-  /** The content of the column that `e` is, or that it yields under a condition; null for anything else. */
+  /** The content of the column that `e` is, or that a condition in `e` yields; null for anything else. */
   #keptIn(e: Expr | undefined): RollupColumnRole | null {
     if (e?.kind === 'column') {
       const kept = e.source === this.#scan.id ? this.#kept.get(e.name)?.kept : undefined;
@@ -204,7 +204,7 @@ class RollupProof {
 
 type Grants = readonly { readonly filter: Expr | null }[];
 
-/** True if every filter of `all` is among those of `some`. */
+/** True if every filter in `all` is also in `some`. */
 function coversRows(some: Grants, all: Grants): boolean {
   const texts = new Set(some.map((g) => JSON.stringify(g.filter)));
   return all.every((g) => texts.has(JSON.stringify(g.filter)));

@@ -45,8 +45,8 @@ import { GovernedSlots } from '../slots.js';
 
 /**
  * Proves that each scan of a finished plan shows what policy grants, and nothing else: the relation is in the catalog,
- * the row filter and every masked column follow from `access`, and predicates beside the filter read only what the
- * scan shows. Nothing is taken from the code that made the plan.
+ * the row filter and every masked column follow from `access`, and predicates next to the filter read only what the
+ * scan shows. Relies on nothing from the code that made the plan.
  *
  * @throws InternalError
  */
@@ -105,7 +105,7 @@ class ScanCheck {
       this.#fail('its row filter is not the one that its caller must have');
   }
 
-  /** A column must be a declared one as policy shows it, its variant for joins, a visibility flag, or `SHOWN`. */
+  /** A column must be a declared one as policy shows it, its join variant, a visibility flag, or `SHOWN`. */
   #column(column: GovernedColumn, access: RelationAccess): void {
     if (column.name === SHOWN) {
       const { expr } = column;
@@ -141,8 +141,8 @@ class ScanCheck {
   }
 
   /**
-   * Predicates beside the row filter may read only what the scan shows: whole columns as shown, columns that are clear
-   * in every row, or what `isOwn` allows.
+   * Predicates next to the row filter may read only what the scan shows: whole columns as shown, columns that are
+   * clear in every row, or what `isOwn` allows.
    */
   #pushed(access: RelationAccess, isOwn: (e: Expr) => boolean): void {
     const { pushed, columns, relation } = this.#scan;
@@ -153,7 +153,7 @@ class ScanCheck {
         ({ name, physical: own }) =>
           own === physical && mayRead(name, access) && columnRule(relation, name, access).masked === 'none',
       );
-    // Texts come last: for each part of a long predicate they would take quadratic time.
+    // Texts are compared last: computing one for each part of a long predicate would take quadratic time.
     const reads = (e: Expr): boolean =>
       isOwn(e) ||
       (e.kind === 'base' ? isClear(e.column) : childrenOf(e).every(reads)) ||
@@ -163,7 +163,7 @@ class ScanCheck {
 
   // -------------------------------------------------------------- rows that may only be aggregated
 
-  /** The grants that the scan claims must be the caller's, and the minimum the strictest of theirs. */
+  /** The grants that the scan claims must be the caller's, and the minimum must be the strictest of theirs. */
   #counted(relation: Relation, minimum: GroupMinimum): void {
     const { columns } = this.#scan;
     const all = this.#access.relations.get(relation.name) ?? this.#fail('nothing of it is granted');
@@ -198,7 +198,7 @@ class ScanCheck {
 
   // -------------------------------------------------------------- rollups
 
-  /** The grants on the entity, with the rollup's own columns; `verifyRollup` proves that these may be read. */
+  /** The grants on the entity, plus the rollup's own columns; `verifyRollup` proves that these may be read. */
   #ofRollup(entity: Relation): RelationAccess {
     const access = this.#shown(entity);
     const own = this.#scan.relation.columns.filter((c) => columnOf(entity, c.name) === null);
@@ -268,7 +268,7 @@ class ScanCheck {
       this.#fail('passages are shown whatever becomes of their entity');
   }
 
-  /** `key IN (SELECT key FROM entity)`, over a scan that is proved like any other. */
+  /** True for `key IN (SELECT key FROM entity)`, over a scan that is proved like any other. */
   #asksForEntity(e: Expr, facet: FacetStore): boolean {
     if (e.kind !== 'in_query' || e.negated || e.query.kind !== 'select') return false;
     const { arg, query } = e;
@@ -350,7 +350,7 @@ const DERIVED: ReadonlySet<string> = new Set(['attribute', 'value', 'score', 'su
 const WORDS: ReadonlySet<string> = new Set(['term', 'passages']);
 const CHUNK_ID = '#chunk_id';
 
-/** The fingerprint of a value with the contents of its parameters: equal for equal values of any two plans. */
+/** The fingerprint of an expression including its parameters' contents, comparable across plans. */
 function textOf(e: Expr, slots: readonly Slot[]): string {
   return fingerprint(withSlots(e, slots));
 }
@@ -380,7 +380,7 @@ function filterText(access: RelationAccess): string | null {
 
 const FORMS = new WeakMap<RelationAccess, Map<Column, Map<string, readonly string[]>>>();
 
-/** The forms in which a scan may show a column under `name`. */
+/** The forms in which a scan may show a column as `name`. */
 function formsOf(
   column: Column,
   name: string,

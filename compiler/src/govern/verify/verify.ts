@@ -25,7 +25,7 @@ import { verifyScans } from './scans.js';
  * parameter has its slot, no policy-only node is left, joins obey the rule `joins`, and nothing can fail on a hidden
  * row.
  *
- * @throws InternalError; no query of a caller can cause one
+ * @throws InternalError, which no caller's query can cause
  */
 export function verify(
   root: Query,
@@ -65,16 +65,16 @@ function verifyMade(from: FromItem | null): void {
   sideOf(from, 0);
 }
 
-/** One side of a join: the leaves of its FROM from index `first` to before `next`. */
+/** One side of a join: the leaves of its FROM from index `first` to just before `next`. */
 interface JoinedLeaves {
   readonly first: number;
   readonly next: number;
   readonly places: ReadonlyMap<SourceId, number>;
-  /** True if all of them are results of queries. */
+  /** True if all of them are query results. */
   readonly computed: boolean;
 }
 
-/** True if a column of a scan is a sealed key, or the variant that joins read instead of a masked one. */
+/** True if a column of a scan is a sealed key, or the variant that joins read instead of a masked key. */
 function isKeyOf({ relation }: EntityScan | GovernedScan, name: string): boolean {
   return relation.sealedKeys.some((key) => key === name || keyColumnName(key) === name);
 }
@@ -163,8 +163,8 @@ function verifyLeaf(
 }
 
 /**
- * A recursive table reads the rows of the previous step once, in its own step. Nothing else reads them, and every
- * reader of the table itself is bounded.
+ * A recursive table reads the rows of the previous step once, within its own step. Nothing else reads them, and every
+ * read of the table itself is bounded.
  */
 function verifyRecursion(root: Query): void {
   const levels = allQueries(root);
@@ -196,7 +196,7 @@ function positions(query: Query): ReadonlySet<string> {
 /** Cached by relation, which is immutable. */
 const PHYSICAL = new WeakMap<Relation, ReadonlyMap<string, string | null>>();
 
-/** The physical columns of the table, each with its stored type if that is not a type of the model. */
+/** The physical columns of the table, each with its stored type if the model has no such type. */
 function physicalColumns(relation: Relation): ReadonlyMap<string, string | null> {
   let known = PHYSICAL.get(relation);
   if (known === undefined) {
@@ -226,7 +226,7 @@ function verifyScan(scan: GovernedScan, slots: readonly Slot[]): ReadonlySet<str
   return new Set(scan.columns.map((c) => c.name));
 }
 
-/** No row or value of a sampled table may be hidden: the rows of a sample, and their number, depend on every row. */
+/** No row or value of a sampled table may be hidden: which rows the sample has, and how many, depends on every row. */
 function verifySample(scan: GovernedScan, { percent, seed }: TableSample, slots: readonly Slot[]): void {
   const shown = scan.columns.every((c) => c.masked === 'none');
   if (scan.relation.kind !== 'entity' || scan.filter !== null || scan.minimum !== null || !shown)
