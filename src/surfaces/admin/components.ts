@@ -14,7 +14,7 @@ import {
 } from '../rest/shape.js';
 import { DECISIONS, KINDS, OUTCOMES, SURFACES } from './requests.js';
 
-/** Schemas of the admin listener's answers. The console's types are generated from them (`npm run client`). */
+/** JSON schemas of the admin listener's responses. `npm run client` generates the console's types from them. */
 
 export const REQUEST_ID = text('The call in the audit log.');
 const VERSIONS = object({ manifest: text(), policy: text() });
@@ -280,7 +280,7 @@ export const ACCESS_REQUESTS = object({
   next: NEXT,
 });
 
-/** Components of the admin listener's document, by name. */
+/** Schema components of the admin listener's OpenAPI document, by name. */
 export const ADMIN_COMPONENTS: ReadonlyMap<string, JsonShape> = new Map<string, JsonShape>([
   ['Problem', PROBLEM],
   ['Sight', oneOf(...VISIBILITIES)],

@@ -32,7 +32,7 @@ export interface AdminHttp {
   secure(tls: HttpTls): void;
 }
 
-/** Allowed methods by path; a test compares them with the routes. */
+/** Allowed HTTP methods per path; a test checks that they match the registered routes. */
 export const ADMIN_METHODS: ReadonlyMap<string, string> = new Map([
   ['/admin/standing', 'GET, HEAD'],
   ['/admin/sessions', 'GET, HEAD'],
@@ -80,7 +80,10 @@ export async function createAdminHttp(
   });
 }
 
-/** Routes about the state of the server. @param schemas their entries in the OpenAPI document */
+/**
+ * Registers the routes that report and control the server's state. @param schemas their entries in the OpenAPI
+ * document
+ */
 function stateRoutes(
   app: FastifyInstance,
   parts: () => OperatingParts,
@@ -148,7 +151,7 @@ function serverRoutes(app: FastifyInstance, parts: AdminParts): void {
   });
 }
 
-/** Routes only on the admin listener: a token in a browser must not be able to stop a server. */
+/** Routes served only by the admin listener: a token in a browser must not be able to stop a server. */
 const ADMIN_LISTENER_ONLY: ReadonlySet<string> = new Set([
   '/admin/drain',
   '/admin/resume',
@@ -159,7 +162,9 @@ const ADMIN_LISTENER_ONLY: ReadonlySet<string> = new Set([
   '/openapi.json',
 ]);
 
-/** Routes of the console's admin pages, for the REST listener. They are omitted from the public document. */
+/**
+ * Adds the routes behind the console's admin pages to the REST listener, without listing them in the public document.
+ */
 export function adminBesideRest(parts: () => OperatingParts & InsightParts): MoreRoutes {
   const methods = new Map([...ADMIN_METHODS].filter(([path]) => !ADMIN_LISTENER_ONLY.has(path)));
   return Object.freeze({
@@ -173,7 +178,7 @@ export function adminBesideRest(parts: () => OperatingParts & InsightParts): Mor
 }
 
 function hidden<K extends string>(operations: Readonly<Record<K, FastifySchema>>): Record<K, FastifySchema> {
-  // the same names, each hidden
+  // Same keys, with every operation hidden.
   return Object.fromEntries(Object.keys(operations).map((name) => [name, HIDDEN_OPERATION])) as Record<
     K,
     FastifySchema

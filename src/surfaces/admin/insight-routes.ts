@@ -46,7 +46,7 @@ export const INSIGHT_METHODS: readonly (readonly [path: string, methods: string]
 
 type InsightSchemas = Readonly<Record<keyof typeof INSIGHT_OPERATIONS, FastifySchema>>;
 
-/** Routes about access, the audit log and figures, for admins. @param schemas their entries in the OpenAPI document */
+/** Admin routes for access, the audit log and statistics. @param schemas their entries in the OpenAPI document */
 export function insightRoutes(
   app: FastifyInstance,
   parts: () => InsightParts,
@@ -102,7 +102,10 @@ export function insightRoutes(
   job('/admin/policy/tests', 'policy_tests', schemas.policyTests, schemas.testPolicy);
 }
 
-/** Adders of GET routes: `read` parses the parameters, and `answer` handles the request; `show` takes no parameters. */
+/**
+ * Returns helpers that add GET routes: `read` parses the parameters and `answer` handles the request; `show` is for
+ * routes without parameters.
+ */
 export function getRoutes(app: FastifyInstance, parts: () => RequestParts) {
   const get = <T>(
     path: string,
@@ -124,7 +127,7 @@ export function getRoutes(app: FastifyInstance, parts: () => RequestParts) {
   return { get, show };
 }
 
-/** Request id in the path; anything else is not found. @throws QueryError E4040 */
+/** Returns the request id from the path. @throws QueryError E4040 if it is malformed */
 function idIn({ params }: FastifyRequest): string {
   const id: unknown = typeof params === 'object' && params !== null ? Reflect.get(params, 'id') : null;
   if (typeof id !== 'string' || !REQUEST_ID.test(id)) throw queryError('notFound', {});

@@ -8,7 +8,7 @@ import { DECISIONS, KINDS, OUTCOMES, REVOCATIONS, SURFACES } from './requests.js
 
 type AdminRefusal = 'auditUnreadable' | 'body' | 'noSession' | 'notFound';
 
-/** Document entry of one admin route, whose 200 answer has the schema `answer`. */
+/** OpenAPI operation of an admin route; `answer` is the schema of its 200 response. */
 function adminOperation(
   operationId: string,
   summary: string,

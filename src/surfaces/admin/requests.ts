@@ -9,12 +9,12 @@ import { readerOfOne } from '../rest/bodies/reader.js';
 import { malformed, termIn } from '../rest/request-errors.js';
 import { exactly, text } from '../rest/shape.js';
 
-/** Parameters and bodies of the admin routes, and their readers. */
+/** Reads and validates the parameters and bodies of admin requests. */
 
-/** URL parameters, each at most once. */
+/** URL parameters by name; a parameter may not be repeated. */
 export type Parameters = ReadonlyMap<string, string>;
 
-/** A text; null if it is missing or empty. @throws QueryError E0511 */
+/** Returns a text parameter, or null if it is missing or empty. @throws QueryError E0511 */
 export function textParameter(given: Parameters, name: string): string | null {
   const text = given.get(name) ?? '';
   return text.trim() === '' ? null : termIn(name, text);
@@ -44,7 +44,7 @@ export function countParameter(
   return value;
 }
 
-/** One of `words`; null if it is missing. @throws QueryError E0511 */
+/** Returns a parameter that must be one of `words`, or null if it is missing. @throws QueryError E0511 */
 function wordParameter<const W extends string>(
   given: Parameters,
   name: string,
@@ -57,7 +57,7 @@ function wordParameter<const W extends string>(
   return word;
 }
 
-/** RFC 3339 time in the format of the log. @throws QueryError E0511 */
+/** Converts an RFC 3339 timestamp to the audit log's format. @throws QueryError E0511 */
 export function timeParameter(given: Parameters, name: string): string | null {
   const text = textParameter(given, name);
   if (text === null) return null;
@@ -66,7 +66,7 @@ export function timeParameter(given: Parameters, name: string): string | null {
   return new Date(ms).toISOString();
 }
 
-/** Cursor that a page returned as `next`; null for the first page. @throws QueryError E0511 */
+/** Returns the cursor that an earlier page returned as `next`, or null for the first page. @throws QueryError E0511 */
 export function cursorParameter(given: Parameters): string | null {
   const text = given.get('from') ?? '';
   if (text === '') return null;
@@ -109,7 +109,7 @@ export function auditFilter(given: Parameters): AuditQuery {
     code: textParameter(given, 'code'),
     requestId: textParameter(given, 'request'),
   };
-  // Only the given members: one without a value would match nothing.
+  // Include only the members that were given: an empty member would match nothing.
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null)) as AuditQuery;
 }
 

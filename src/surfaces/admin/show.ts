@@ -5,7 +5,7 @@ export interface TextTable {
   readonly rows: readonly (readonly string[])[];
 }
 
-/** Tables of SHOW, named as in PgBouncer if it has them. */
+/** Tables available through SHOW; those that PgBouncer also has use its names. */
 export const SHOWN = [
   'clients',
   'servers',
@@ -21,10 +21,10 @@ export const SHOWN = [
 ] as const;
 export type ShownName = (typeof SHOWN)[number];
 
-/** Version and start configuration of a process. */
+/** Version of a process and the configuration it was started with. */
 export interface ProcessConfiguration {
   readonly version: string;
-  /** Contains no secrets. */
+  /** Configuration without secrets. */
   readonly settings: readonly (readonly [name: string, value: string])[];
 }
 
@@ -149,7 +149,7 @@ function usersOf(views: readonly ProcessView[]): readonly (readonly CellValue[])
 
 type CellValue = string | number | boolean | null | undefined;
 
-/** `columns` are names separated by blanks. */
+/** Builds a table; `columns` lists the column names, separated by spaces. */
 function table(columns: string, rows: readonly (readonly CellValue[])[]): TextTable {
   return { columns: columns.split(' '), rows: rows.map((row) => row.map((cell) => String(cell ?? ''))) };
 }

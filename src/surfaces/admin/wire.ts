@@ -42,7 +42,7 @@ export const ADMIN_DATABASE = 'osl_admin';
 const MOST_MESSAGE_BYTES = 65_536;
 const MOST_UNAUTHENTICATED = 100;
 
-/** Postgres protocol for operators: SHOW and a few commands, similar to PgBouncer's. */
+/** Postgres endpoint for operators, with SHOW and a few other commands modelled on PgBouncer's. */
 export function createAdminWire(
   parts: OperatingParts,
   configured: ProcessConfiguration,
@@ -136,7 +136,7 @@ class AdminSession implements SessionHandler {
     throw error('42601', 'this is no command of osl_admin', { hint: 'SHOW HELP lists them' });
   }
 
-  /** Null for an unknown command. @throws WireError for an unsupported one */
+  /** Returns null for an unknown command. @throws WireError for an unsupported one */
   #statement(verb: string, object: string): WireStatement | null {
     const parts = this.#parts;
     if (verb === 'show') return this.#show(object.toLowerCase());
@@ -227,7 +227,7 @@ class AdminSession implements SessionHandler {
   }
 
   cancel(): void {
-    // Nothing here runs for long.
+    // Nothing to cancel: every command finishes immediately.
   }
 
   expiry(): WireError | null {

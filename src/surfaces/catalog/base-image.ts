@@ -10,21 +10,25 @@ import { HARDENING } from './hardening.js';
 import type { WorkerTask } from './worker/catalog-worker.js';
 import type { SharedImage } from './worker/image-files.js';
 
-/** Making a base image takes about four seconds of processor time. */
+/** Making a base image takes about four seconds of CPU time. */
 const MAKE_MS = 120_000;
-/** Filling an engine takes about five seconds of processor time per 10,000 entities. */
+/** Filling an engine takes about five seconds of CPU time per 10,000 entities. */
 export const FILL_MS = 120_000;
 /** Booting takes about 250 ms. */
 const BOOT_MS = 60_000;
 const MIB = 1_048_576;
-/** Maximum memory of one engine in bytes; it starts with half. */
+/** Maximum memory of one engine in bytes; half of it is allocated at startup. */
 const MAX_MEMORY = 256 * MIB;
 
-/** Directory of the image made by `npm run build`: making it takes about 550 MiB, more than small containers have. */
+/**
+ * Directory of the image made by `npm run build`. Making it at run time would take about 550 MiB, more than small
+ * containers have.
+ */
 export const BUILT_IMAGES = join(PACKAGE_ROOT, 'dist', 'catalog');
 
 /**
- * Hardened image that every catalog engine boots from: shipped with the package, else made once and stored in a file.
+ * Hardened image that every catalog engine boots from: shipped with the package, otherwise made once and cached in a
+ * file.
  */
 export class BaseImage {
   readonly #dir: string;
@@ -38,7 +42,10 @@ export class BaseImage {
     this.#built = built;
   }
 
-  /** Path of the image; made if missing. Concurrent calls share one attempt; a failure is retried by the next call. */
+  /**
+   * Returns the path of the image, making it if missing. Concurrent calls share one attempt; after a failure the next
+   * call tries again.
+   */
   async ready(): Promise<string> {
     const name = `base-${versionOf()}.tar`;
     for (const dir of this.#built === null ? [this.#dir] : [this.#built, this.#dir]) {
@@ -84,22 +91,22 @@ function engineDir(): string {
 }
 
 /**
- * Work after which V8 optimizes a WebAssembly function, in V8's unit: a few seconds. Earlier optimization, while an
- * engine boots, would keep 100 MB and not speed up any catalog query.
+ * Amount of work, in V8's unit, after which V8 optimizes a WebAssembly function; this value corresponds to a few
+ * seconds. Optimizing earlier, while an engine boots, would cost 100 MB without speeding up any catalog query.
  */
 const TIERING_BUDGET = 1_000_000_000;
 
-/** INVARIANT: modules compiled earlier, such as the parser and the data engine, keep their own budget. */
+/** INVARIANT: modules compiled earlier, such as the parser and the data engine, keep their own tiering budget. */
 async function compiledEngine(): Promise<WebAssembly.Module> {
   const bytes = await readFile(join(engineDir(), 'pglite.wasm'));
   setFlagsFromString(`--wasm-tiering-budget=${TIERING_BUDGET}`);
   return WebAssembly.compile(bytes);
 }
 
-/** Changes with the engine's version and with the hardening scripts. */
+/** Cache key of the image, which changes with the engine's version and the hardening scripts. */
 function versionOf(): string {
   const manifest = readFileSync(join(engineDir(), '..', 'package.json'), 'utf8');
-  const { version } = JSON.parse(manifest) as { version: string }; // npm's own file
+  const { version } = JSON.parse(manifest) as { version: string }; // the engine's package.json, published by npm
   const hash = createHash('sha256').update(JSON.stringify([version, HARDENING]));
   return `${version}-${hash.digest('hex').slice(0, 16)}`;
 }
@@ -109,7 +116,7 @@ async function keep(file: string, image: Uint8Array): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
   const aside = `${file}.${randomUUID()}`;
   try {
-    await writeFile(aside, image, { mode: 0o644, flush: true }); // contains no private data
+    await writeFile(aside, image, { mode: 0o644, flush: true }); // no private data, so default permissions suffice
     await rename(aside, file);
   } catch (error) {
     await rm(aside, { force: true });

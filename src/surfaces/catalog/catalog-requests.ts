@@ -15,7 +15,7 @@ export interface CatalogQuestion {
   readonly identity: Identity;
   readonly origin: Origin;
   readonly text: string;
-  /** OIDs that the client declared for `$1 …`; 0 is left to the engine. */
+  /** OIDs that the client declared for `$1 …`; 0 lets the engine infer the type. */
   readonly parameterTypes: readonly number[];
   /** Login name: the subject, or the name of its service account. */
   readonly user: string;
@@ -43,8 +43,8 @@ export interface PreparedCatalog {
 }
 
 /**
- * Describes a catalog statement for Parse. It counts against the rate limit and pays for a run that follows at once.
- * A denial is recorded here; if no run follows, the caller must call `record`.
+ * Describes a catalog statement for Parse. It counts against the rate limit, and an execution that follows immediately
+ * is not counted again. A denial is recorded here; if the statement is not executed, the caller must call `record`.
  *
  * @throws QueryError, CatalogFault
  */
@@ -76,9 +76,9 @@ export async function describeCatalog(
 }
 
 /**
- * Runs a catalog statement through `respond`, under the current policy. The engine holds no data and only what the
- * caller may know of the catalog, so its refusal is the decision: the statement runs first, and its answer waits for
- * the audit record.
+ * Runs a catalog statement through `respond`, under the current policy. The engine holds no data, only the part of the
+ * catalog that the caller may see, so its refusal is the decision: the statement runs first, and its answer is held
+ * back until the audit record is written.
  *
  * @throws QueryError, CatalogFault
  */
@@ -111,7 +111,7 @@ interface CatalogOutcome {
   reply(): BackendReply;
 }
 
-/** @throws errors that deny the statement; all others are thrown by `reply` */
+/** @throws errors that deny the statement; all other errors are thrown by `reply` */
 async function outcomeOf(statement: () => Promise<BackendReply>): Promise<CatalogOutcome> {
   try {
     const reply = await statement();
@@ -220,20 +220,20 @@ export interface StatementDescription {
   readonly columns: readonly DescribedColumn[] | null;
 }
 
-/** Runs catalog statements, in this process or in one that serves several workers. */
+/** Runs catalog statements, either in this process or in one shared by several workers. */
 export interface CatalogProvider {
   readonly maxRows: number;
   laneOf(text: string, parse: (text: string) => Promise<ParsedText>): StatementLane | Promise<StatementLane>;
-  /** Cached description of a statement; null if it must be described by an engine. */
+  /** Returns the cached description of a statement; null if an engine must describe it. */
   cachedDescription(
     model: CatalogModel,
     text: string,
     parameterTypes: readonly number[],
   ): StatementDescription | null;
   /**
-   * Runs `work` with the engine of `model`, after earlier statements of the same subject.
+   * Runs `work` with the engine of `model`, once the subject's earlier statements have finished.
    *
-   * @throws CatalogFault if no engine is free in time
+   * @throws CatalogFault if no engine becomes available in time
    */
   use<T>(
     model: CatalogModel,
@@ -251,7 +251,7 @@ export interface CatalogEngine {
     parameterTypes: readonly number[],
     signal: AbortSignal | null,
   ): Promise<StatementDescription>;
-  /** Runs a statement for at most `maxRows` rows; `tag` is null if there were more. @throws CatalogFault */
+  /** Runs a statement, returning at most `maxRows` rows; `tag` is null if there were more. @throws CatalogFault */
   query(
     caller: CatalogCaller,
     text: string,

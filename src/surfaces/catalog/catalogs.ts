@@ -15,15 +15,18 @@ import type { SharedImage } from './worker/image-files.js';
 
 export interface CatalogOptions {
   readonly dir: string;
-  /** Maximum engines, about 60 MiB each; one with thousands of entities counts as several. Default 8. */
+  /** Maximum number of engines, about 60 MiB each; one with thousands of entities counts as several. Default 8. */
   readonly maxEngines?: number;
   /** Statement timeout in ms. Default 5,000. */
   readonly statementMs?: number;
-  /** Maximum wait for the subject's turn and an engine, and again for the engine's queue, in ms. Default 15,000. */
+  /**
+   * Maximum time in ms to wait for the subject's turn and an engine, and again for a free slot to run the statement.
+   * Default 15,000.
+   */
   readonly waitMs?: number;
-  /** Maximum statements running at once in all engines. Default: number of processors, at least two. */
+  /** Maximum number of statements running concurrently in all engines. Default: number of processors, at least two. */
   readonly maxRunning?: number;
-  /** Idle time in ms after which an engine is ended. Default 600,000. */
+  /** Idle time in ms after which an engine is shut down. Default 600,000. */
   readonly idleMs?: number;
   readonly maxRows?: number;
   /** Maximum bytes per answer. Default 32 MiB. */
@@ -33,33 +36,36 @@ export interface CatalogOptions {
 
 export interface CatalogStats {
   readonly engines: number;
-  /** Engine starts so far, including restarts after a timeout or cancel. */
+  /** Number of engine starts so far, including restarts after a timeout or cancellation. */
   readonly boots: number;
-  /** Starts that built a catalog. */
+  /** Number of starts that built a catalog. */
   readonly fills: number;
   readonly evictions: number;
-  /** WebAssembly memory of all engines in bytes, without other memory of their threads. */
+  /** Total WebAssembly memory of all engines in bytes, not counting other memory of their threads. */
   readonly memory: number;
 }
 
 const MIB = 1_048_576;
 export const MAX_ROWS = 100_000;
 const MAX_WAITING_PER_SUBJECT = 100;
-/** Maximum statements that wait for a processor; each already holds its engine. */
+/** Maximum number of statements waiting for a processor; each already holds its engine. */
 const MAX_QUEUED = 10_000;
-/** Largest catalog: building it takes about 600 MiB, keeping it half of that. */
+/** Maximum catalog size: building one this large takes about 600 MiB, keeping it half of that. */
 const MAX_ENTITIES = 25_000;
 const MAX_COLUMNS = 300_000;
-/** Larger catalogs are filled one at a time: this takes seconds of processor time, and memory. */
+/** Larger catalogs are filled one at a time, since filling takes memory and seconds of CPU time. */
 const LARGE_COLUMNS = 20_000;
-/** Columns per place of `maxEngines`; each entity counts as `COLUMNS_OF_ENTITY` additional columns. */
+/**
+ * A catalog counts once towards `maxEngines` for every this many columns; each entity counts as `COLUMNS_OF_ENTITY`
+ * additional columns.
+ */
 const COLUMNS_OF_PLACE = 80_000;
 const COLUMNS_OF_ENTITY = 12;
-/** MiB */
+/** Limits of temporary files per engine, in MiB. */
 const LEAST_SPILL = 32;
 const MOST_SPILL = 160;
 const COLUMNS_OF_SPILLED_MIB = 600;
-/** Pause before a failed catalog is built again; doubled after each failure. */
+/** Pause before building a failed catalog again; doubled after each failure. */
 const FIRST_PAUSE_MS = 30_000;
 const LONGEST_PAUSE_MS = 600_000;
 const MAX_FAILURES = 1_000;
@@ -73,8 +79,8 @@ interface CatalogFailure {
 /**
  * Catalogs of all callers: one engine per access signature, with LRU eviction.
  *
- * A subject runs one statement at a time, whichever engines its tokens lead to. So it has at most one entry in each
- * queue, and first come, first served is fair between subjects.
+ * A subject runs one statement at a time, regardless of which engines its tokens lead to. It therefore has at most one
+ * entry in each queue, so serving them in FIFO order is fair between subjects.
  */
 export class Catalogs implements CatalogProvider {
   readonly maxRows: number;
@@ -84,7 +90,7 @@ export class Catalogs implements CatalogProvider {
   readonly #classifier = new Classifier();
   readonly #instances = new Map<string, CatalogInstance>();
   readonly #models = new Map<string, CatalogModel>();
-  /** By signature. A new model version has another signature, so it is tried at once. */
+  /** Failures by signature. A new model version has a different signature, so it is tried immediately. */
   readonly #failures = new LRUCache<string, CatalogFailure>({ max: MAX_FAILURES });
   readonly #fillingSmall: StatementQueue;
   readonly #fillingLarge = new StatementQueue(1, MAX_QUEUED);
@@ -139,10 +145,10 @@ export class Catalogs implements CatalogProvider {
   }
 
   /**
-   * Runs `work` with the engine of `model`, which is built on first use, after earlier statements of the same
-   * subject.
+   * Runs `work` with the engine of `model`, which is built on first use, once the subject's earlier statements have
+   * finished.
    *
-   * @throws CatalogFault 53300 if no engine is free in time, 54000 if the catalog cannot be built
+   * @throws CatalogFault 53300 if no engine becomes available in time, 54000 if the catalog cannot be built
    */
   async use<T>(
     model: CatalogModel,
@@ -157,7 +163,8 @@ export class Catalogs implements CatalogProvider {
     const queue = this.#queueOf(subject);
     const leave = await queue.enter(patience);
     try {
-      // INVARIANT: an instance is lent synchronously after it is found or made, so nothing can end it in between.
+      // INVARIANT: an instance is reserved synchronously after it is found or made, so nothing can shut it down in
+      // between.
       const instance = this.#lendKnown(model) ?? (await this.#make(model));
       try {
         await this.#started(model, instance, signal);
@@ -172,7 +179,7 @@ export class Catalogs implements CatalogProvider {
     }
   }
 
-  /** Model of an existing engine; null if there is none with this signature. */
+  /** Model of the engine with this signature; null if no such engine exists. */
   modelOf(signature: string): CatalogModel | null {
     return this.#models.get(signature) ?? null;
   }
@@ -301,7 +308,7 @@ export class Catalogs implements CatalogProvider {
     return failure;
   }
 
-  /** Ends the least recently used idle engine, if it was last used before `latest` (ms since the epoch). */
+  /** Shuts down the least recently used idle engine if it was last used before `latest` (ms since the epoch). */
   #evict(latest = Number.POSITIVE_INFINITY): boolean {
     for (const [signature, instance] of this.#instances) {
       if (!instance.idle || instance.lastUsed > latest) continue;
@@ -340,7 +347,7 @@ export class Catalogs implements CatalogProvider {
   }
 }
 
-/** MiB of temporary files, enough to sort a list of all columns with the attributes that tools query. */
+/** Limit of temporary files in MiB: enough to sort a list of all columns with the attributes that tools query. */
 function tempFileMib({ columns }: CatalogModel): number {
   return Math.min(LEAST_SPILL + Math.ceil(columns / COLUMNS_OF_SPILLED_MIB), MOST_SPILL);
 }

@@ -44,8 +44,8 @@ const NAMES = `
 export const SYSTEM_RELATIONS: ReadonlySet<string> = new Set(NAMES.trim().split(/\s+/));
 
 /**
- * Destination of a statement: the caller's catalog, or the compiler. A statement must not mix both or write to the
- * catalog.
+ * Where a statement is sent: to the caller's catalog or to the compiler. A statement must not mix the two or write to
+ * the catalog.
  */
 export type StatementLane =
   | { readonly kind: 'catalog' }
@@ -58,14 +58,14 @@ const DATA: StatementLane = Object.freeze({ kind: 'data' });
 const MIXED: StatementLane = Object.freeze({ kind: 'mixed' });
 
 /**
- * Classifies one statement by its syntax tree. Texts that do not parse, or are too deep to walk, are data: the
- * compiler refuses them.
+ * Classifies one statement by its syntax tree. Text that does not parse or is too deep to walk counts as a data query,
+ * which the compiler then refuses.
  */
 export function classify(text: string): StatementLane {
   return judge(() => parseText(text)) ?? DATA;
 }
 
-/** Null if the text does not parse or is too deep to walk. */
+/** Returns null if the text does not parse or is too deep to walk. */
 function judge(parse: () => ParsedText): StatementLane | null {
   try {
     return laneOf(oneStatement(parse()).node as unknown as Tree); // the tree is plain data
@@ -84,7 +84,10 @@ function laneOf(node: Tree): StatementLane {
   return writes === null ? CATALOG : Object.freeze({ kind: 'writes', command: writes });
 }
 
-/** SELECT inside an EXPLAIN. The plan of a catalog query names only objects of the caller's catalog. */
+/**
+ * Returns the SELECT inside an EXPLAIN. The plan of a catalog query names only objects of the caller's catalog, so it
+ * may be shown.
+ */
 function explainedQuery(node: Tree): unknown {
   const explain = node['ExplainStmt'];
   const query = isTree(explain) ? explain['query'] : null;
@@ -93,7 +96,10 @@ function explainedQuery(node: Tree): unknown {
 
 const PLAIN_PARTS: ReadonlySet<string> = new Set(['targetList', 'limitOption', 'op']);
 
-/** `SELECT 1`: only constants, optionally cast to a type of the model. The data lane answers these faster. */
+/**
+ * True for queries like `SELECT 1` with nothing but constants, optionally cast to a type of the model. The data lane
+ * answers these faster.
+ */
 function isPlain(select: Tree): boolean {
   const targets = select['targetList'];
   return (
@@ -117,19 +123,19 @@ function isConstant(value: unknown): boolean {
 }
 
 const CACHED = 2_000;
-/** UTF-16 units; longer texts are not cached. */
+/** In UTF-16 code units; longer texts are not cached. */
 const CACHED_LENGTH = 16_384;
 
 /**
  * Caches lanes by shape, so that texts that differ only in literals are parsed once.
  *
- * INVARIANT: a shared lane was read from a tree, and `laneOf` never depends on the value of a literal: only on names,
- * and on whether an expression is a constant.
+ * INVARIANT: a lane shared by several texts was derived from a syntax tree, and `laneOf` never depends on the value of
+ * a literal, only on names and on whether an expression is a constant.
  */
 export class Classifier {
   readonly #lanes = new LRUCache<string, StatementLane>({ max: CACHED });
 
-  /** `parse` parses texts that are too long to parse on this thread. */
+  /** Returns the lane of a text. `parse` is used for texts too long to parse on this thread. */
   laneOf(text: string, parse: (text: string) => Promise<ParsedText>): StatementLane | Promise<StatementLane> {
     if (!MAY_BE_CATALOG.test(text)) return DATA;
     const shape = JUDGES_LITERALS.test(text) ? null : (shapeOf(text)?.shape ?? null);
@@ -141,7 +147,7 @@ export class Classifier {
     return parse(text).then(
       (parsed) => remember(() => parsed),
       (error: unknown) => {
-        if (error instanceof QueryError) return DATA; // the compiler fails in the same way, and records the denial
+        if (error instanceof QueryError) return DATA; // the compiler will fail in the same way and record the denial
         throw error;
       },
     );
@@ -156,7 +162,7 @@ export class Classifier {
   }
 }
 
-// Prefixes keep keys apart: a text without a shape can equal the shape of another text.
+// Prefixes prevent collisions: a text without a shape can equal the shape of another text.
 function textKey(text: string): string {
   return `t ${text}`;
 }
@@ -165,12 +171,13 @@ function shapeKey(shape: string): string {
   return `s ${shape}`;
 }
 
-/** `float(n)`: the only syntax that checks the value of a literal while parsing. */
+/** `float(n)` is the only syntax where parsing checks the value of a literal. */
 const JUDGES_LITERALS = /\bfloat\b/i;
 
 /**
- * Texts that do not match are data queries, which skips parsing: they have a FROM outside of strings, name no system
- * relation, escape no identifier and call no function in FROM. The compiler refuses false negatives.
+ * Texts that do not match are treated as data queries without being parsed: they have a FROM outside of strings, and
+ * neither name a system relation, escape an identifier nor call a function in FROM. The compiler refuses false
+ * negatives.
  */
 const MAY_BE_CATALOG =
   /^\s*with\b|pg_|information_schema|u&"|\bfrom\s*\(|(?:\bfrom|\bjoin|,|\blateral)\s+[\w."]+\s*\(|'[^']*\bfrom\b|^(?!.*\bfrom\b)/is;
@@ -180,9 +187,9 @@ type Tree = Readonly<Record<string, unknown>>;
 
 interface References {
   system: boolean;
-  /** Names any other relation, or a table function of OSL-SQL. */
+  /** True if the statement names any other relation, or a table function of OSL-SQL. */
   data: boolean;
-  /** First part that is more than a query: `INTO`, `FOR UPDATE`, `INSERT`, … */
+  /** First clause that makes it more than a query: `INTO`, `FOR UPDATE`, `INSERT`, … */
   writes: string | null;
 }
 
@@ -216,7 +223,7 @@ function visit(value: unknown, scope: CteScope, found: References): void {
   if (!isTree(value)) return;
   const inner = withClauseScope(value, scope, found);
   for (const [key, child] of Object.entries(value)) {
-    if (key === 'withClause') continue; // walked by withClauseScope
+    if (key === 'withClause') continue; // already walked by withClauseScope
     note(key, child, inner, found);
     visit(child, inner, found);
   }

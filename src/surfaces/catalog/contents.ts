@@ -15,7 +15,7 @@ export interface TableModel {
   readonly name: string;
   readonly comment: string | null;
   readonly columns: readonly ColumnModel[];
-  /** Empty if the caller does not see all key columns unmasked. */
+  /** Primary key columns; empty unless the caller sees all of them unmasked. */
   readonly primaryKey: readonly string[];
 }
 
@@ -57,7 +57,7 @@ type ContentsItem = {
   readonly [K in ContentsKind]: readonly [kind: K, item: CatalogContents[K][number]];
 }[ContentsKind];
 
-/** Approximate UTF-16 units per part: small enough to be written, sent and read in a millisecond. */
+/** Approximate size of a part in UTF-16 code units: small enough to be written, sent and read in a millisecond. */
 const PART = 65_536;
 
 /** Serializes contents in parts, so that no thread handles tens of thousands of columns at once. */
@@ -95,7 +95,7 @@ export function contentsOf(parts: Iterable<Uint8Array>): CatalogContents {
   };
   const decoder = new TextDecoder();
   for (const part of parts) {
-    // written by `ContentsWriter`: each kind has items of its own type
+    // `ContentsWriter` wrote each kind with items of the matching type.
     for (const [kind, item] of JSON.parse(decoder.decode(part)) as ContentsItem[])
       (contents[kind] as unknown[]).push(item);
   }

@@ -1,12 +1,12 @@
 import { quoteIdentifier } from 'osl-compiler/sql-text';
 
-/** Bootstrap superuser of a catalog engine: owns the system's objects and never runs a caller's statement. */
+/** Bootstrap superuser of a catalog engine. It owns the system objects and never runs a caller's statement. */
 export const OWNER_ROLE = 'osl';
-/** Owns the caller's tables without rights to write them; every caller is a member. */
+/** Role that owns the caller's tables but cannot write to them; every caller is a member. */
 export const MODEL_ROLE = 'osl_model';
-/** Owns the replaced functions; may read only what they read. */
+/** Role that owns the replaced functions and can read only what they read. */
 export const SETTINGS_ROLE = 'osl_settings';
-/** Name of the caller's role before the first caller. */
+/** Initial name of the caller's role, until the first caller arrives. */
 export const FIRST_CALLER = 'osl_caller';
 
 const TAKEN: ReadonlySet<string> = new Set([
@@ -19,7 +19,7 @@ const TAKEN: ReadonlySet<string> = new Set([
 ]);
 const MAX_BYTES = 63;
 
-/** Role name shown for a subject: its own name unless reserved, truncated as in Postgres. */
+/** Role name displayed for a subject: the subject itself unless that name is reserved, truncated as in Postgres. */
 export function roleNameOf(subject: string): string {
   const name = TAKEN.has(subject) || subject.startsWith('pg_') ? `subject ${subject}` : subject;
   let bytes = 0;
@@ -36,18 +36,21 @@ export function inEntities(name: string): string {
   return `entities.${quoteIdentifier(name)}`;
 }
 
-/** Escape string literal, whose meaning does not depend on settings. Manifests and tokens contain no NUL. */
+/**
+ * Quotes `text` as an escape string literal, whose meaning does not depend on settings. Manifests and tokens contain
+ * no NUL.
+ */
 export function literal(text: string): string {
   return `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 }
 
 /**
- * Version that the catalog and ParameterStatus report. The engine is Postgres 18, but clients that see 18 query
- * columns which psql 15 and 17 then do not find.
+ * Server version reported by the catalog and ParameterStatus. The engine is Postgres 18, but clients that see version
+ * 18 query columns that psql 15 and 17 then fail to find.
  */
 export const CATALOG_VERSION = '14.18';
 
-/** SQLSTATE of notices that carry a session signal. Not used by Postgres. */
+/** SQLSTATE of notices that carry a session signal; Postgres itself does not use it. */
 export const SESSION_SIGNALLED = 'OSL02';
 
 /** A call of `pg_cancel_backend` or `pg_terminate_backend`. */
@@ -56,7 +59,7 @@ export interface SessionSignal {
   readonly what: 'cancel' | 'terminate';
 }
 
-/** Row of `pg_stat_activity` for one of the caller's sessions. Times are ms since the epoch. */
+/** Row of `pg_stat_activity` for one of the caller's sessions. Times are in ms since the epoch. */
 export interface CatalogSession {
   readonly pid: number;
   readonly application_name: string;
@@ -84,7 +87,7 @@ export interface CatalogStatement {
   readonly text: string;
   readonly prepared: number;
   readonly parameters: readonly number[];
-  /** Null if it returns no rows. */
+  /** OIDs of the result columns; null if the statement returns no rows. */
   readonly results: readonly number[] | null;
   readonly fromSql: boolean;
 }
@@ -108,10 +111,10 @@ export function namesSessions(text: string): boolean {
 const NAMES =
   /pg_stat_activity|pg_locks|pg_cancel_backend|pg_terminate_backend|pg_cursors|pg_prepared_statements|u&"/i;
 
-/** SQLSTATE of notices that carry a `set_config` call. Not used by Postgres. */
+/** SQLSTATE of notices that carry a `set_config` call; Postgres itself does not use it. */
 export const SETTING_CHANGED = 'OSL01';
 
-/** A `set_config` call; a null value resets. */
+/** A `set_config` call; a null value resets the setting. */
 export interface SettingChange {
   readonly name: string;
   readonly value: string | null;

@@ -28,7 +28,7 @@ export interface EngineResult {
 
 export interface StartedEngine {
   readonly thread: EngineThread;
-  /** Image that the engine booted from, for its successor. */
+  /** The image that the engine booted from, reused if it has to be restarted. */
   readonly image: SharedImage;
 }
 
@@ -37,7 +37,7 @@ interface PendingExecution {
   readonly ended: (error: EngineEnded) => void;
 }
 
-/** One embedded engine in its own thread. A running statement can only be stopped by ending the thread. */
+/** An embedded engine in its own thread. A running statement can only be stopped by terminating the thread. */
 export class EngineThread {
   readonly exited: Promise<void>;
   readonly #worker: Worker;
@@ -95,8 +95,8 @@ export class EngineThread {
   }
 
   /**
-   * Sends frontend messages and returns the reply. One call at a time. Rejects with EngineEnded, after which the
-   * thread is gone.
+   * Sends frontend messages and returns the reply; only one call may be active at a time. Rejects with EngineEnded if
+   * the thread has terminated.
    */
   async exec(bytes: Uint8Array, limits: ExecLimits): Promise<EngineResult> {
     if (!this.#alive) throw new EngineEnded('broken');

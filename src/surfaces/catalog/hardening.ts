@@ -9,7 +9,7 @@ import {
 } from './engine-contract.js';
 import { POSTGRES_14_RELATIONS } from './postgres-14-relations.js';
 
-/** Names of VOLATILE functions that change nothing and reveal nothing about the host. */
+/** Pattern for names of VOLATILE functions that change nothing and reveal nothing about the host. */
 const HARMLESS_VOLATILE = `
   '^(pg_(database|indexes|relation|table|tablespace|total_relation)_size|pg_partition_(ancestors|tree|root)'
   '|pg_advisory_unlock.*|random|random_normal|gen_random_uuid|uuidv[47]|clock_timestamp|timeofday'
@@ -21,8 +21,8 @@ const CLOSED_STABLE = `
   '|pg_listening_channels|pg_stat_get_backend_activity)$'`;
 
 /**
- * Grants EXECUTE on IMMUTABLE functions, and on others according to the two lists; of the XML functions only input
- * and output.
+ * Grants EXECUTE on IMMUTABLE functions, and on STABLE and VOLATILE ones as the two lists allow. Of the XML functions,
+ * only input and output are granted.
  */
 function grantHarmless(): string {
   return `
@@ -44,7 +44,10 @@ function grantHarmless(): string {
   END $$`;
 }
 
-/** Settings whose real values reveal nothing about the host, in addition to those of the session. */
+/**
+ * Settings whose real values may be shown because they reveal nothing about the host, in addition to those of the
+ * session.
+ */
 const OPEN_SETTINGS = `ARRAY[
   'array_nulls', 'backslash_quote', 'block_size', 'bytea_output', 'check_function_bodies', 'default_tablespace',
   'default_text_search_config', 'default_transaction_deferrable', 'escape_string_warning', 'lc_messages',
@@ -53,7 +56,7 @@ const OPEN_SETTINGS = `ARRAY[
   'timezone_abbreviations', 'transaction_deferrable', 'transform_null_equals', 'wal_block_size', 'xmlbinary',
   'xmloption', 'default_with_oids']`;
 
-/** Settings that `set_config` does not apply to the engine: they affect more than output formats. */
+/** Settings that `set_config` does not apply to the engine, because they affect more than output formats. */
 const NOT_TRIED_HERE = `ARRAY[
   'application_name', 'client_encoding', 'default_transaction_isolation', 'default_transaction_read_only',
   'in_hot_standby', 'is_superuser', 'role', 'search_path', 'server_version',
@@ -63,8 +66,8 @@ const NOT_TRIED_HERE = `ARRAY[
 const AT_ONCE = `ARRAY['bytea_output', 'datestyle', 'extra_float_digits', 'intervalstyle', 'timezone']`;
 
 /**
- * `CREATE OR REPLACE` has no effect on builtin functions, so each is renamed and created anew. The new functions run
- * as a role that may call only the old ones.
+ * `CREATE OR REPLACE` has no effect on built-in functions, so each is renamed and a new one created in its place. The
+ * new functions run as a role that may call only the old ones.
  */
 function replacedFunctions(): readonly string[] {
   return [
@@ -117,9 +120,9 @@ const OWNED_BY_SETTINGS = [
 ];
 
 /**
- * `osl.session` is a JSON object that only the owner and `set_config` can set: `pid`, `settings` by lower-case name,
- * each as `[shown, kept, at start, default]`, and, for statements that can read them, the caller's open `sessions`
- * (`CatalogSession`) and this session's `cursors` and `statements`.
+ * `osl.session` is a JSON object that only the owner and `set_config` can set. It contains `pid`, `settings` by name
+ * in lower case (each as `[shown, kept, at start, default]`) and, for statements that can read them, the caller's open
+ * `sessions` (`CatalogSession`) and this session's `cursors` and `statements`.
  */
 const CURRENT_SETTING = `
   CREATE FUNCTION pg_catalog.osl_setting(text) RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -152,8 +155,8 @@ const BACKEND_PID = `
 
 /**
  * `set_config` sends the change to the gateway in a notice. The gateway applies it like SET after the statement
- * succeeds, or refuses it. Within the statement the value is formatted as in Postgres and visible to
- * `current_setting`. NULL resets to the value of the session's start.
+ * succeeds, or refuses it. Within the statement, the value is formatted as in Postgres and visible to
+ * `current_setting`. NULL resets the setting to its value at session start.
  */
 const SET_CONFIG = `
   CREATE FUNCTION pg_catalog.set_config(setting_name text, new_value text, is_local boolean) RETURNS text
@@ -209,7 +212,7 @@ const SHOW_ALL_SETTINGS = `
   WHERE s.key IS NOT NULL OR lower(a.name) = ANY (${OPEN_SETTINGS})
   $$`;
 
-/** The caller's own sessions; a transaction holds only its own virtual id. */
+/** The caller's own sessions. A transaction holds only the lock on its own virtual id. */
 const OWN_SESSIONS = `
   CREATE FUNCTION pg_catalog.osl_sessions(OUT pid integer, OUT application_name text, OUT backend_start timestamptz,
     OUT xact_start timestamptz, OUT query_start timestamptz, OUT state_change timestamptz, OUT state text,
@@ -268,7 +271,7 @@ const CURSORS_AND_STATEMENTS = `
            s."fromSql" AS from_sql, 0::bigint AS generic_plans, 0::bigint AS custom_plans
     FROM pg_catalog.osl_statements() s`;
 
-/** Sends the signal to the gateway in a notice. Only the caller's own sessions are known here. */
+/** Sends the signal to the gateway in a notice. Only the caller's own sessions are visible here. */
 const SIGNALS = ['cancel', 'terminate']
   .map(
     (what) => `
@@ -286,11 +289,11 @@ const SIGNALS = ['cancel', 'terminate']
   .join(';');
 
 /**
- * Restricts the engine to reading, computing and querying names. Run once on a fresh cluster as the bootstrap
+ * Restricts the engine to reading, computing and looking up names. Run once on a fresh cluster as the bootstrap
  * superuser; each entry is one script.
  */
 export const HARDENING: readonly string[] = [
-  // One database, one schema, and no leftovers of the installation.
+  // Keep one database and one schema, and remove leftovers of the installation.
   `ALTER DATABASE template0 IS_TEMPLATE false; ALTER DATABASE template1 IS_TEMPLATE false`,
   `DROP DATABASE template0`,
   `DROP DATABASE template1`,
@@ -307,7 +310,7 @@ export const HARDENING: readonly string[] = [
   `REVOKE ALL ON DATABASE osl FROM PUBLIC; GRANT CONNECT ON DATABASE osl TO PUBLIC;
    REVOKE USAGE ON LANGUAGE sql, plpgsql FROM PUBLIC`,
   ...POSTGRES_14_RELATIONS,
-  // Functions: revoke all, then grant the harmless ones.
+  // Functions: revoke EXECUTE on all, then grant it on the harmless ones.
   ...replacedFunctions(),
   `REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA pg_catalog FROM PUBLIC`,
   grantHarmless(),

@@ -17,21 +17,21 @@ export interface InstanceLimits {
 }
 
 const MIB = 1_048_576;
-/** Memory size at which an engine is replaced, since it never shrinks. */
+/** An engine whose memory has reached this size is replaced, since WebAssembly memory never shrinks. */
 const RECYCLE_BYTES = 192 * MIB;
-/** Caller changes after which an engine is replaced: each leaves a dead row, and nothing vacuums. */
+/** Number of caller changes after which an engine is replaced: each leaves a dead row, and there is no vacuum. */
 const RECYCLE_SWITCHES = 5_000;
 const MAX_DESCRIBED = 500;
-/** UTF-16 units; descriptions of longer texts are not cached. */
+/** In UTF-16 code units; descriptions of longer texts are not cached. */
 const MAX_DESCRIBED_LENGTH = 16_384;
 const MAX_WAITING = 200;
 
-/** Starts an engine: filled anew if `image` is null, else from the image of its predecessor. */
+/** Starts an engine from its predecessor's image; if `image` is null, a new one is filled. */
 export type StartEngine = (image: SharedImage | null) => Promise<StartedEngine>;
 
 /**
- * Engine of one access signature, running one statement at a time. A running statement can only be stopped by ending
- * the thread, so the first engine's image is kept: a successor boots from it in about 250 ms.
+ * Engine of one access signature, running one statement at a time. A running statement can only be stopped by
+ * terminating the thread, so the first engine's image is kept: a replacement boots from it in about 250 ms.
  */
 export class CatalogInstance implements CatalogEngine {
   readonly #start: StartEngine;
@@ -56,12 +56,12 @@ export class CatalogInstance implements CatalogEngine {
     this.#limits = limits;
   }
 
-  /** True if it is not on loan, and so may be ended. */
+  /** True if the engine is not in use, so that it may be shut down. */
   get idle(): boolean {
     return this.#loans === 0;
   }
 
-  /** Time of the last return, in ms since the epoch. */
+  /** Time when the engine was last released, in ms since the epoch. */
   get lastUsed(): number {
     return this.#lastUsed;
   }
@@ -84,7 +84,7 @@ export class CatalogInstance implements CatalogEngine {
     return this.#image !== null;
   }
 
-  /** Resolves once the engine has started. The start continues if `signal` aborts. Rejects with the start's error. */
+  /** Resolves once the engine has started. The start continues even if `signal` aborts. Rejects if the start fails. */
   async ready(signal: AbortSignal | null): Promise<void> {
     await orCancelled(this.#engine(), signal);
   }
@@ -111,7 +111,7 @@ export class CatalogInstance implements CatalogEngine {
     return described;
   }
 
-  /** Runs a statement for at most `maxRows` rows; `tag` is null if there were more. @throws CatalogFault */
+  /** Runs a statement, returning at most `maxRows` rows; `tag` is null if there were more. @throws CatalogFault */
   async query(
     caller: CatalogCaller,
     text: string,
@@ -131,7 +131,7 @@ export class CatalogInstance implements CatalogEngine {
 
   async close(): Promise<void> {
     this.#closed = true;
-    const leave = await this.#queue.enter(this.#patience(null)).catch(() => null); // timed out: end it anyway
+    const leave = await this.#queue.enter(this.#patience(null)).catch(() => null); // timed out: shut down anyway
     this.#end();
     leave?.();
   }
@@ -162,7 +162,7 @@ export class CatalogInstance implements CatalogEngine {
   ): Promise<BackendReply> {
     requireGoing(signal);
     const thread = await this.#engine();
-    requireGoing(signal); // the engine may have been restarted
+    requireGoing(signal); // the engine may have been restarted in the meantime
     try {
       await this.#switchTo(thread, caller);
       const executed = await thread.exec(messages, {
@@ -204,7 +204,7 @@ export class CatalogInstance implements CatalogEngine {
    * Renames the caller's role to the subject.
    *
    * INVARIANT: a statement runs only after the engine has confirmed that it runs as this subject, unprivileged and
-   * read-only; otherwise the engine is ended.
+   * read-only; otherwise the engine is shut down.
    */
   async #switchTo(thread: EngineThread, caller: CatalogCaller): Promise<void> {
     const role = roleNameOf(caller.user);
@@ -233,7 +233,7 @@ export class CatalogInstance implements CatalogEngine {
     this.#switches += role === this.#role ? 0 : 1;
     this.#role = role;
     this.#told = reply.error === null ? json : '';
-    // The data's Postgres knows this time zone, the catalog engine does not.
+    // The database that holds the data knows this time zone, but the catalog engine does not.
     if (reply.error?.sqlstate === '22023') throw new CatalogFault(reply.error);
     if (reply.error !== null) throw new EngineEnded('broken', reply.error.message);
   }
@@ -270,7 +270,7 @@ export class CatalogInstance implements CatalogEngine {
 }
 
 const SWITCH_MS = 10_000;
-/** SHOW is not a replaceable function, so it returns the real values. */
+/** SHOW is not a function and cannot be replaced, so it returns the real values. */
 const IDENTITY_QUERIES = [
   `SELECT session_user, current_user, pg_catalog.pg_has_role('${OWNER_ROLE}', 'USAGE')`,
   'SHOW is_superuser',

@@ -27,8 +27,8 @@ import {
 import { inEntities } from './engine-contract.js';
 
 /**
- * Enums of the columns that a caller sees unmasked, named as in the database without their schema. If two share a
- * name, the second is shown as text. So is an enum whose name, or array type name, equals an entity's row type.
+ * Enums of the columns that a caller sees unmasked, named as in the database but without schema. If two share a name,
+ * the second is shown as text; so is an enum whose name or array type name equals an entity's row type.
  */
 class Enums {
   readonly #taken: Set<string>;
@@ -55,19 +55,19 @@ class Enums {
   }
 }
 
-/** Catalog of one caller: exactly the objects the caller may name, without their origin. */
+/** Catalog of one caller: exactly the objects that the caller may reference, without revealing where they come from. */
 export interface CatalogModel {
   /** SHA-256 of `parts` in hex. */
   readonly signature: string;
   readonly entities: number;
   readonly columns: number;
-  /** Contents, in the format of `ContentsWriter`. */
+  /** Serialized contents, in the format of `ContentsWriter`. */
   readonly parts: readonly Uint8Array[];
 }
 
 const known = new WeakMap<Manifest, WeakMap<Access['relations'], Promise<CatalogModel>>>();
 
-/** Catalog for an access. Computed once for all callers with the same rights, yielding to other work. */
+/** Builds the catalog for an access. Computed once for all callers with the same rights, yielding to other work. */
 export function modelOf(manifest: Manifest, access: Access): Promise<CatalogModel> {
   const models = known.get(manifest) ?? new WeakMap<Access['relations'], Promise<CatalogModel>>();
   known.set(manifest, models);
@@ -128,7 +128,7 @@ interface TableWithKeyTypes {
   readonly keyTypes: ReadonlyMap<string, string>;
 }
 
-/** Null for relations that are not tables, such as facets, or that have nothing visible. */
+/** Returns null for relations that are not tables, such as facets, or have nothing visible. */
 function tableOf(
   relation: Relation,
   rights: RelationAccess,
@@ -170,7 +170,7 @@ function computedOf(relation: Relation, { catalog }: Manifest, access: Access): 
     });
 }
 
-/** True for columns of `*`: covered by a grant and not denied. */
+/** True if `*` includes the column: it is covered by a grant and not denied. */
 function isShown(column: Column, rights: RelationAccess): boolean {
   if (rights.denied.has(column.name)) return false;
   const covering = rights.grants.filter((g) => g.columns.has(column.name));
@@ -180,7 +180,10 @@ function isShown(column: Column, rights: RelationAccess): boolean {
   return mask !== 'deny' || covering.some((g) => g.unmask.has(sensitivity));
 }
 
-/** Column with its type as a key. NOT NULL only if every visible row has the value unmasked. */
+/**
+ * Model of a column, and its type when compared with other key columns. NOT NULL only if the caller sees the value
+ * unmasked in every visible row.
+ */
 function columnModel(
   column: Column,
   relation: Relation,
@@ -193,7 +196,7 @@ function columnModel(
   );
   const required = !nullable || relation.primaryKey.includes(name);
   const declared = clear && form !== undefined ? form.sql : type;
-  // An enum label reveals that such rows may exist, which must stay hidden from callers who see groups only.
+  // An enum label reveals that rows with that value may exist, which callers limited to groups must not learn.
   const enumName = clear && rights.grants.every((g) => g.groups === undefined) ? enums.nameOf(column) : null;
   const enumType = enumName === null ? null : inEntities(enumName);
   return {
@@ -219,7 +222,7 @@ function* metricsByEntity(
   return byEntity;
 }
 
-/** Description with the unit: BI tools have no other place for a metric's format. */
+/** Description including the unit, since BI tools have no other place for a metric's format. */
 function wordsOf({ description, format }: Metric): string | null {
   const unit = format === undefined ? null : formatUnit(format);
   const words = [description, unit === null ? null : `In ${unit}.`].filter((w) => w !== null);
@@ -269,7 +272,10 @@ function fromBridge({ name, left, right }: Bridge): readonly CatalogForeignKey[]
   }));
 }
 
-/** True if the caller sees both ends unmasked, with equal types, and the target is its table's primary key. */
+/**
+ * True if the caller sees both ends of the key unmasked, their types are equal, and the target is its table's primary
+ * key.
+ */
 function isSound(key: CatalogForeignKey, tables: ReadonlyMap<string, TableWithKeyTypes>): boolean {
   const target = tables.get(key.target);
   const from = typesOf(tables.get(key.table), key.columns);

@@ -4,9 +4,9 @@ const WITHOUT_NOT_NULL_CONSTRAINTS = `
   DELETE FROM pg_catalog.pg_constraint WHERE contype = 'n'`;
 
 /**
- * One row per constraint column for information_schema; NOT NULL is listed as CHECK. Views over the system's tables
- * would be read in full for each row of a join, because the planner estimates one row: queries of BI tools would take
- * time quadratic in the number of tables.
+ * Constraint columns for information_schema, one row each; NOT NULL is listed as CHECK. Views over the system tables
+ * would be read in full for each row of a join, because the planner estimates a single row, so BI tools' queries would
+ * take time quadratic in the number of tables.
  */
 const CONSTRAINT_COLUMNS = `
   CREATE TABLE pg_catalog.pg_constraint_column (
@@ -15,7 +15,7 @@ const CONSTRAINT_COLUMNS = `
   CREATE INDEX pg_constraint_column_by_constraint ON pg_catalog.pg_constraint_column (constraint_name);
   CREATE INDEX pg_constraint_column_by_table ON pg_catalog.pg_constraint_column (table_name)`;
 
-/** Start of an OID range that Postgres does not assign, below user objects. */
+/** Start of an OID range below user objects that Postgres does not assign. */
 const FIRST_OID = 9_001;
 
 const OID_COLUMNS = [
@@ -26,8 +26,8 @@ const OID_COLUMNS = [
 ] as const;
 
 /**
- * Drops the table's types and gives the table and its indexes system OIDs, which hides them from tools that list
- * types or user objects.
+ * Drops the table's types and gives the table and its indexes system OIDs, which hides them from tools that list types
+ * or user objects.
  */
 const HIDE_FROM_USERS = `
   DO $$
@@ -126,9 +126,9 @@ function constraintViews(): readonly string[] {
 }
 
 /**
- * Catalog relations that tools read most, as in version 14: no NOT NULL constraints, and int4 counts in pg_attribute.
- * The attribute table is renamed (system views and functions refer to it by OID), and a view takes its name. Needs
- * `allow_system_table_mods`.
+ * The catalog relations that tools read most, as in version 14: no NOT NULL constraints, and int4 counts in
+ * pg_attribute. The attribute table is renamed (system views and functions refer to it by OID) and replaced by a view
+ * of the same name. Requires `allow_system_table_mods`.
  */
 export const POSTGRES_14_RELATIONS: readonly string[] = [
   WITHOUT_NOT_NULL_CONSTRAINTS,

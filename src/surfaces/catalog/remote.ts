@@ -20,7 +20,7 @@ export interface RemoteCatalogRequest {
   readonly caller: CatalogCaller;
   readonly text: string;
   readonly parameterTypes: readonly number[];
-  /** Null to describe the statement only. */
+  /** Null if the statement is only to be described. */
   readonly run: RemoteCatalogRun | null;
 }
 
@@ -33,7 +33,7 @@ interface RemoteCatalogRun {
 export type RemoteCatalogReply =
   | { readonly kind: 'described'; readonly described: StatementDescription }
   | { readonly kind: 'reply'; readonly reply: BackendReply }
-  /** The model must be sent before asking again. */
+  /** The server does not have the model: send it, then repeat the request. */
   | { readonly kind: 'unknown' }
   | { readonly kind: 'fault'; readonly report: ReplyReport };
 
@@ -52,7 +52,7 @@ export interface CatalogHost {
 }
 
 const MAX_DESCRIBED = 2_000;
-/** UTF-16 units; descriptions of longer texts are not cached. */
+/** In UTF-16 code units; descriptions of longer texts are not cached. */
 const MAX_DESCRIBED_LENGTH = 16_384;
 
 /** Catalogs whose engines run in another process, which also queues the statements. */
@@ -136,7 +136,7 @@ export class RemoteCatalogs implements CatalogProvider {
     }
   }
 
-  /** Sends one part at a time, so that neither process handles the whole model at once. */
+  /** Sends the model one part at a time, so that neither process has to handle all of it at once. */
   async #send(id: number, model: CatalogModel, requireGoing: () => void): Promise<void> {
     const { signature, entities, columns, parts } = model;
     for (const [at, part] of parts.entries()) {

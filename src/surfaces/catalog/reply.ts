@@ -4,29 +4,29 @@ import { BackendSplitter } from '../../engine/protocol/splitter.js';
 import { reportFields } from '../../engine/upstream-error.js';
 import { type SessionSignal, type SettingChange, sessionSignal, settingChange } from './engine-contract.js';
 
-/** An error or notice of the engine. The engine holds no data, so all of it may be shown. */
+/** An error or notice from the engine. The engine holds no data, so it may be shown in full. */
 export interface ReplyReport {
   readonly severity: string;
   readonly sqlstate: string;
   readonly message: string;
   readonly detail: string | null;
   readonly hint: string | null;
-  /** Position in the text, in characters from 1. */
+  /** Character position in the statement's text, starting at 1. */
   readonly position: number | null;
 }
 
 export interface BackendReply {
   readonly error: ReplyReport | null;
   readonly notices: readonly ReplyReport[];
-  /** Setting changes in order; at most `MAX_CHANGES` + 1, which means too many. */
+  /** Setting changes in order; stops at `MAX_CHANGES` + 1 entries, which means too many. */
   readonly changes: readonly SettingChange[];
-  /** Signals in order; at most `MAX_SIGNALS` + 1, which means too many. */
+  /** Signals in order; stops at `MAX_SIGNALS` + 1 entries, which means too many. */
   readonly signals: readonly SessionSignal[];
   readonly parameterTypes: readonly number[];
   readonly columns: readonly DescribedColumn[] | null;
   readonly rows: readonly Uint8Array[];
   readonly rowCount: number;
-  /** Null if the row limit was reached. */
+  /** Command tag; null if the row limit was reached. */
   readonly tag: string | null;
   /** True if the reply ended with ReadyForQuery outside of a transaction. */
   readonly idle: boolean;

@@ -2,7 +2,7 @@ import { QueryError } from 'osl-compiler';
 import { type CatalogFault, fault } from './reply.js';
 
 export interface WaitLimit {
-  /** Deadline, ms since the epoch. */
+  /** Deadline in ms since the epoch. */
   readonly until: number;
   readonly signal: AbortSignal | null;
 }
@@ -16,7 +16,7 @@ export class StatementQueue {
   readonly #waiting = new Set<() => void>();
   #taken = 0;
 
-  /** `mostWaiting`: further statements fail with 53300. */
+  /** `mostWaiting` limits the queue: when it is full, further statements fail with 53300. */
   constructor(places: number, mostWaiting: number) {
     this.#places = places;
     this.#mostWaiting = mostWaiting;
@@ -69,7 +69,7 @@ export class StatementQueue {
     });
   }
 
-  /** Hands a place directly to the first waiter, so that newcomers cannot overtake it. */
+  /** Hands a free place directly to the first in line, so that newcomers cannot overtake it. */
   #next(): void {
     const [first] = this.#waiting;
     if (first === undefined) this.#taken -= 1;

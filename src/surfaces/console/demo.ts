@@ -69,7 +69,7 @@ export function demoSignIn(
 
 const ACTION = 'demo_token';
 
-/** Returns `token` as a request of its caller: verified, rate limited and recorded first. @throws QueryError */
+/** Returns `token`, after its caller's request was verified, rate limited and recorded. @throws QueryError */
 function recordedToken(service: RequestParts, call: RequestCall, token: string): Promise<string> {
   const address = call.credentials.kind === 'bearer' ? call.credentials.address : '';
   let detail: string | null = null;
@@ -89,7 +89,10 @@ function recordedToken(service: RequestParts, call: RequestCall, token: string):
   );
 }
 
-/** Null for any other body. Pages of other origins cannot send this content type without a preflight. */
+/**
+ * Returns the requested chain, or null if the body is anything else. Pages of other origins cannot send this content
+ * type without a preflight.
+ */
 function chainIn({ body, headers }: FastifyRequest): readonly string[] | null {
   if (headers['content-type'] !== 'application/json' || !(body instanceof Buffer)) return null;
   try {

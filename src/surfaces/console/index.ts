@@ -1,4 +1,4 @@
-/** The console: built pages at `/console`, on the port of REST. */
+/** The web console: prebuilt pages served at `/console` on the REST port. */
 export {
   CONSOLE_METHODS,
   type ConsoleOptions,

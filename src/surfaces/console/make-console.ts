@@ -6,13 +6,13 @@ import { dirname, join } from 'node:path';
 import { PACKAGE_ROOT } from '../../base/package-root.js';
 
 /**
- * Run by `npm run build`: builds `console/` into `dist/console/` with Vite, if its sources have changed. Skipped if
- * Node is too old for Vite; everything else is still built.
+ * Run by `npm run build`: builds `console/` into `dist/console/` with Vite if its sources have changed. Skipped if
+ * Node is too old for Vite, so that the rest of the build still succeeds.
  */
 const SOURCE = join(PACKAGE_ROOT, 'console');
 const BUILT = join(PACKAGE_ROOT, 'dist', 'console');
 const STAMP = join(PACKAGE_ROOT, 'dist', 'console.stamp');
-/** Inputs of the build, in addition to the folders below. */
+/** Input files of the build, in addition to the folders below. */
 const FILES = [
   ...['index.html', 'package.json', 'vite.config.js'].map((name) => join(SOURCE, name)),
   join(PACKAGE_ROOT, 'compiler', 'src', 'sql-text.ts'),

@@ -10,8 +10,8 @@ import { privateHeaders } from '../rest/problem.js';
 import type { TokenParts } from '../rest/routes/token.js';
 
 /**
- * Settings for the page before sign-in. No token is needed, so they contain nothing confidential: version and issuers
- * are also in `/openapi.json` and `/.well-known/oauth-protected-resource/mcp`.
+ * Settings the page needs before sign-in. They are served without a token, so they are not confidential: version and
+ * issuers are also in `/openapi.json` and `/.well-known/oauth-protected-resource/mcp`.
  */
 function publicSettings({ version, admin, demo, localTokens, wire, logins }: ConsoleOptions) {
   return {
@@ -27,10 +27,11 @@ function publicSettings({ version, admin, demo, localTokens, wire, logins }: Con
 }
 
 /**
- * Security headers of the console: it may load and call only this server, must not be framed, and renders no text as
- * markup. `connects` are additional origins it may call: sign-in issuers.
+ * Security headers of the console: it may load from and call only this server, must not be framed, and never parses
+ * text as markup. `connects` lists additional origins it may call: the sign-in issuers.
  *
- * `trusted-types`: the page's only policy accepts the empty text, so any other assignment of markup throws.
+ * `trusted-types`: the page's only policy accepts nothing but the empty string, so any other assignment of markup
+ * throws.
  */
 function consoleHeaders(connects: readonly string[]): Readonly<Record<string, string>> {
   const policy = [
@@ -67,8 +68,8 @@ export const CONSOLE_METHODS: ReadonlyMap<string, string> = new Map([
 const PAGE = 'index.html';
 
 /**
- * Routes of the console: pages that call the API with the visitor's token, like any client. Its files are the same
- * for everybody, so there is no authentication and no audit record.
+ * Routes of the console: pages that call the API with the visitor's token, like any client. Its files are the same for
+ * all visitors, so requests are neither authenticated nor audited.
  */
 export function consoleRoutes(app: FastifyInstance, service: RequestParts, options: ConsoleOptions): void {
   const { files, demo } = options;
@@ -80,7 +81,7 @@ export function consoleRoutes(app: FastifyInstance, service: RequestParts, optio
     if (file === undefined) return reply.callNotFound();
     return sendFile(request, reply.headers(headers()), file);
   };
-  // Browsers that open the bare address are redirected; other clients get a hint in the error.
+  // Browsers that open `/` are redirected; other clients get a hint in the error.
   app.get('/', hidden, (request, reply) => {
     reply.header('vary', 'Accept');
     return wantsPage(request) ? reply.redirect('/console/', 302) : reply.callNotFound();
@@ -90,7 +91,7 @@ export function consoleRoutes(app: FastifyInstance, service: RequestParts, optio
   app.get('/console/settings.json', hidden, async (request, reply) =>
     reply.headers({ ...privateHeaders(request.call.requestId), ...headers() }).send(publicSettings(options)),
   );
-  // The name is looked up as sent, without decoding: anything else is unknown.
+  // The name is looked up exactly as sent, without decoding, so any other spelling is not found.
   app.get<{ Params: { '*': string } }>('/console/*', hidden, (request, reply) =>
     serve(request.params['*'])(request, reply),
   );
@@ -123,11 +124,11 @@ export interface ConsoleOptions {
   /** True if admin pages are included. */
   readonly admin: boolean;
   readonly version: string;
-  /** Null except for `osl demo` on this machine. */
+  /** Null unless this is `osl demo`, accessed from this machine. */
   readonly demo: DemoSignIn | null;
-  /** True if tokens of `osl token` are accepted. */
+  /** True if tokens created by `osl token` are accepted. */
   readonly localTokens: boolean;
-  /** Port of the Postgres protocol, for copied psql commands. */
+  /** Port of the Postgres listener, for the psql commands that the console offers to copy. */
   readonly wire: () => { readonly port: number; readonly tls: boolean };
   readonly logins: TokenParts['logins'];
 }
@@ -141,7 +142,7 @@ export interface DemoSignIn {
 
 interface ConsoleFile {
   readonly type: string;
-  /** True if its name contains a hash of its content. */
+  /** True if the file name contains a content hash, so the file may be cached forever. */
   readonly lasting: boolean;
   content(): Promise<ConsoleContent>;
 }
@@ -149,7 +150,7 @@ interface ConsoleFile {
 interface ConsoleContent {
   readonly bytes: Buffer;
   readonly gzipped: Buffer;
-  /** Of the uncompressed content. */
+  /** ETag of the uncompressed content. */
   readonly etag: string;
 }
 
@@ -163,12 +164,12 @@ const TYPES: ReadonlyMap<string, string> = new Map([
   ['.woff2', 'font/woff2'],
 ]);
 
-/** Vite puts files with a content hash in their names here. */
+/** Folder where Vite puts files whose names contain a content hash. */
 const HASHED = 'assets/';
 
 /**
- * Files of the built console, listed once: later files are not served, and request paths never reach the file system.
- * Empty if the console is not built.
+ * Files of the built console, listed once at startup: files added later are not served, and request paths never reach
+ * the file system. Empty if the console has not been built.
  */
 export function consoleFiles(folder: string): ConsoleFiles {
   const names = namesIn(folder, '').filter((name) => TYPES.has(extname(name)));

@@ -12,7 +12,7 @@ import { sendProblem } from '../rest/problem.js';
 import { httpFault } from '../rest/request-errors.js';
 import type { ClientErrors } from './listener.js';
 
-/** Path template of `path`, as in the table of methods. */
+/** Converts `path` to its template as spelled in the table of methods. */
 export function templateOf(path: string): string {
   return path
     .replace(/^\/osl\/objects\/[^/]+$/, '/osl/objects/{id}')
@@ -20,15 +20,15 @@ export function templateOf(path: string): string {
     .replace(/^\/admin\/audit\/requests\/[^/]+(\/proofs)?$/, '/admin/audit/requests/{id}$1');
 }
 
-/** Hint for requests of `/`; contains nothing of the request. */
+/** Hint for requests to `/`; it echoes nothing from the request. */
 function rootHint(methods: ReadonlyMap<string, string>): string {
   const pages = methods.has('/console/') ? 'the console is at /console/, ' : '';
   return `${pages}what programs may ask is in /openapi.json`;
 }
 
 /**
- * Answers unrouted requests: another method of a known path (E4050), or an unknown path (E4040). Below `/osl` and
- * `/admin` only callers with a valid token are told.
+ * Responds to requests that match no route: E4050 if the path allows other methods, else E4040. Below `/osl` and
+ * `/admin`, callers without a valid token do not learn which of the two applies.
  */
 async function sendNotFound(
   service: RequestParts,
@@ -83,7 +83,7 @@ export function addHooks(
   app.setErrorHandler((error, request, reply) => sendFault(service, error, request, reply, methods));
 }
 
-/** Activates break-glass access for requests with `OSL-Break-Glass`, before they are handled. */
+/** Activates break-glass access for requests with an `OSL-Break-Glass` header before they are handled. */
 export function addBreakGlassHook(app: FastifyInstance, service: BreakGlassParts): void {
   app.addHook('preHandler', async (request) => {
     const reason = headerText(request.raw.rawHeaders, 'osl-break-glass');
@@ -91,7 +91,10 @@ export function addBreakGlassHook(app: FastifyInstance, service: BreakGlassParts
   });
 }
 
-/** Call with break-glass access. Calls with an invalid token are returned unchanged: the route refuses them. */
+/**
+ * Returns the call with break-glass access. A call with an invalid token is returned unchanged, since the route
+ * refuses it.
+ */
 async function inEmergency(
   service: BreakGlassParts,
   call: RequestCall,
@@ -114,7 +117,9 @@ async function inEmergency(
 
 const ALWAYS_ANSWERED: ReadonlySet<string> = new Set(['/health', '/healthz', '/ready', '/readyz']);
 
-/** INVARIANT: a QueryError thrown by a handler is already recorded; errors of Fastify are recorded here. */
+/**
+ * INVARIANT: a QueryError thrown by a handler has already been recorded; errors raised by Fastify are recorded here.
+ */
 async function sendFault(
   service: RequestParts,
   error: unknown,

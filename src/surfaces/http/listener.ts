@@ -13,14 +13,14 @@ import { HEAD_LIMIT, httpFault } from '../rest/request-errors.js';
 export interface HttpTls {
   readonly cert: string | Buffer;
   readonly key: string | Buffer;
-  /** Client certificates of an authority in `ca`: requested, or required. Default: not requested. */
+  /** Whether to request or require client certificates issued by an authority in `ca`. Default: not requested. */
   readonly clients?: 'asked' | 'demanded';
   readonly ca?: string | Buffer;
   readonly crl?: string | Buffer;
 }
 
 export interface HttpListener {
-  /** Creates a server; called once per address. */
+  /** Creates a server for one address; called once per address. */
   begin(handler: RequestListener): Server;
   /** Replaces the certificate for new connections. @throws Error if it is invalid */
   readonly secure: (tls: HttpTls) => void;
@@ -31,8 +31,8 @@ const CHECK_MS = 1_000;
 const KEEP_ALIVE_MS = 72_000;
 
 /**
- * TLS if `tls` is given, else plain HTTP. Times are ms. `refused` closes connections without a required client
- * certificate.
+ * Listener with TLS if `tls` is given, otherwise plain HTTP. Times are in ms. `refused` closes connections that lack a
+ * required client certificate.
  */
 export function listenerOf(
   tls: HttpTls | null,
@@ -45,7 +45,7 @@ export function listenerOf(
     headersTimeout: requestMs,
     requestTimeout: requestMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // Node's check for late requests; default 30 s.
+    // How often Node looks for timed-out requests; its default is 30 s.
     connectionsCheckingInterval: Math.min(requestMs, CHECK_MS),
   };
   const secured: TlsServer[] = [];
@@ -60,7 +60,7 @@ export function listenerOf(
           ...contextOf(tls),
           handshakeTimeout: requestMs,
           requestCert: tls.clients !== undefined,
-          // Optional certificates are checked per request; missing required ones are recorded by `refused`.
+          // Optional certificates are checked per request; `refused` records connections that lack a required one.
           rejectUnauthorized: false,
         },
         handler,
@@ -90,7 +90,7 @@ function contextOf({ cert, key, ca, crl, clients }: HttpTls) {
     key,
     ...(ca !== undefined && { ca }),
     ...(crl !== undefined && { crl }),
-    // A resumed session would keep the verification result under earlier authorities.
+    // A resumed session would keep the verification result obtained under earlier authorities.
     ...(clients !== undefined && { secureOptions: constants.SSL_OP_NO_TICKET }),
     minVersion: 'TLSv1.2',
     ALPNProtocols: ['http/1.1'],
@@ -102,13 +102,13 @@ function authoritiesOf(tls: HttpTls | null): string {
 }
 
 function timed(server: Server, ms: number): Server {
-  server.on('error', () => undefined); // reported to the caller of listen as well; failed connections need no action
+  server.on('error', () => undefined); // also reported to the caller of listen; failed connections need no action
   return server.setTimeout(ms);
 }
 
 /**
- * Responds to connections whose request could not be parsed: no HTTP, head too large, timeout. Refused and recorded
- * anonymously, since nothing in it can be trusted.
+ * Responds to connections whose request could not be parsed: not HTTP, oversized head, or timeout. They are refused
+ * and recorded as anonymous, since nothing in such a request can be trusted.
  */
 export class ClientErrors {
   readonly #service: RequestParts;
@@ -141,7 +141,7 @@ export class ClientErrors {
       return;
     }
     const call = anonymousCall(socket);
-    // A request whose body broke off is recorded by its handler.
+    // If the body was cut off, the request's handler records it.
     const reported = answering
       ? Promise.resolve(fault)
       : refuseCall(this.#service, call, 'http', fault, 'anyone');
@@ -162,13 +162,13 @@ function anonymousCall(socket: Socket): RequestCall {
   };
 }
 
-/** TLS failed, so no response could be read. */
+/** True if TLS failed, so the client could not read a response. */
 function isTlsFault(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return code.startsWith('ERR_SSL_') || code === 'ERR_TLS_HANDSHAKE_TIMEOUT';
 }
 
-/** The client disconnected before sending a request. */
+/** True if the client disconnected before sending a request. */
 function isReset(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
 }

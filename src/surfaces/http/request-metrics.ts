@@ -2,8 +2,8 @@ import { Counter, Histogram, type Registry } from 'prom-client';
 import { BOUNDS_US, type Durations, type Meters } from '../../ask/request/meters.js';
 
 /**
- * Prometheus metrics of requests. Samples are built when read: a request only increments numbers, without label
- * lookups.
+ * Prometheus metrics of requests. Samples are built on scrape; handling a request only increments numbers, without
+ * label lookups.
  */
 export function requestMetrics(registry: Registry, meters: Meters): void {
   new StageSeconds(registry, meters);
@@ -48,7 +48,7 @@ class StageSeconds extends Histogram<(typeof LABELS)[number]> {
     this.#meters = meters;
   }
 
-  /** Overrides an undeclared method that the registry and `get` call. */
+  /** Overrides a method that prom-client's types do not declare but the registry and `get` call. */
   async getForPromString() {
     const values = [...this.#meters.all].flatMap((meter) =>
       [...meter.stages].flatMap(([stage, durations]) => samplesOf(durations, { stage, ...meter.labels })),
@@ -59,7 +59,9 @@ class StageSeconds extends Histogram<(typeof LABELS)[number]> {
 
 type Labels = Readonly<Record<(typeof LABELS)[number], string>>;
 
-/** The registry keeps labels apart from those shared by all samples of a series, and modifies the former. */
+/**
+ * Samples of one histogram. The registry modifies `labels`, but not `sharedLabels`, which all samples have in common.
+ */
 function samplesOf({ counts, sumUs }: Durations, sharedLabels: Labels) {
   let below = 0;
   const buckets = counts.map((count, i) => {

@@ -31,7 +31,7 @@ import {
   type WireFigures,
 } from './telemetry.js';
 
-/** Request headers allowed for pages, in addition to CORS-safelisted ones. */
+/** Request headers that cross-origin pages may send, in addition to the CORS-safelisted ones. */
 const ALLOWED_HEADERS =
   'Authorization, Content-Type, If-Match, If-None-Match, traceparent, OSL-Purpose, OSL-Break-Glass';
 const EXPOSED_HEADERS = 'Retry-After, X-Request-Id, ETag, Location, Allow, WWW-Authenticate, traceparent';
@@ -60,7 +60,7 @@ function addCors(app: FastifyInstance, origins: readonly string[]): void {
     }
     done();
   });
-  // Caches need it to keep answers apart; streamed answers are not cached.
+  // Caches need `Vary` to separate responses by origin; streamed answers are never cached.
   app.addHook('onSend', (request, reply, payload, done) => {
     if (isShared(request.url)) {
       const others = reply.getHeader('vary');
@@ -71,8 +71,8 @@ function addCors(app: FastifyInstance, origins: readonly string[]): void {
 }
 
 /**
- * Answers CORS preflights. They carry no token and touch nothing, so they are not recorded. From other origins
- * OPTIONS is an unknown method.
+ * Responds to CORS preflights. They carry no token and have no effect, so they are not recorded. From origins that are
+ * not allowed, OPTIONS is treated as an unknown method.
  */
 function answerPreflights(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
@@ -99,10 +99,10 @@ function isShared(url: string): boolean {
 }
 
 /**
- * `GET /metrics`, for Prometheus on this machine and in `networks`, not through a proxy, whose address does not
- * identify the client. Not found for everybody else.
+ * `GET /metrics`, for Prometheus on this machine and in `networks`, but not through a proxy, since its address does
+ * not identify the client. Any other client gets Not Found.
  *
- * @param gather metrics of all processes of the server; default: this process
+ * @param gather collects the metrics of all processes of the server; default: this process only
  */
 function metricsRoute(
   app: FastifyInstance,
@@ -129,12 +129,12 @@ function metricsRoute(
 }
 
 export interface HttpOptions {
-  /** Certificate; without it REST is plain HTTP. */
+  /** TLS certificate; if absent, REST is served over plain HTTP. */
   readonly tls?: HttpTls;
-  /** Maximum time for a request to arrive, in ms. Default 30,000. */
+  /** Maximum time to receive a complete request, in ms. Default 30,000. */
   readonly requestTimeoutMs?: number;
   readonly wire?: WireFigures;
-  /** Metrics of all processes of the server, for `/metrics`. Default: this process. */
+  /** Collects the metrics of all processes of the server for `/metrics`. Default: this process only. */
   readonly gather?: () => Promise<readonly MetricsJson[]>;
   /** Addresses and networks that may read `/metrics`, in addition to this machine. */
   readonly metricsFrom?: readonly string[];
@@ -151,7 +151,7 @@ export interface MoreRoutes {
 }
 
 export interface HttpServer {
-  /** Port 0 lets the system choose. Rejects if the address is in use. */
+  /** Starts listening; port 0 lets the system choose a port. Rejects if the address is in use. */
   listen(port: number, host: string): Promise<{ readonly port: number }>;
   /**
    * Refuses new requests (503 E5032), waits `deadlineMs` for running ones, then aborts them. Resolves when every
@@ -174,7 +174,7 @@ const LOCAL_MCP: McpOptions = {
 /** Routes install their own compilers first, so Fastify's need not be loaded. */
 const NO_COMPILERS = { buildValidator: noCompiler, buildSerializer: noCompiler };
 const REQUEST_TIMEOUT_MS = 30_000;
-/** Added to the longest execution: a client that sends no byte for so long is gone. */
+/** Grace period beyond the longest execution: a client that sends nothing for that long is presumed gone. */
 const STALLED_MS = 60_000;
 
 export async function createHttpServer(service: HttpParts, options: HttpOptions = {}): Promise<HttpServer> {
@@ -215,7 +215,7 @@ function methodsWith(page: ConsoleOptions | null, more: MoreRoutes | null): Read
   return new Map([...METHODS, ...ofPage, ...(more?.methods ?? [])]);
 }
 
-/** App without routes that sets each request's `call` and reports errors from the catalogue. */
+/** Creates an app without routes that sets each request's `call` and maps errors to the error catalogue. */
 export function bareApp(
   service: RequestParts,
   clientErrors: ClientErrors,
@@ -225,7 +225,7 @@ export function bareApp(
     serverFactory: (handler) => listener.begin(handler),
     bodyLimit: BODY_LIMIT,
     forceCloseConnections: 'idle',
-    return503OnClosing: false, // the application's refusal is a problem, and recorded
+    return503OnClosing: false, // the application refuses with a problem response and records it
     schemaController: { compilersFactory: NO_COMPILERS },
     clientErrorHandler: (error, socket) => clientErrors.handle(error, socket),
     frameworkErrors: (error, request, reply) => {
@@ -235,7 +235,7 @@ export function bareApp(
       );
     },
   });
-  // Bodies are read as bytes: errors in them are reported only to authenticated callers.
+  // Bodies are read as bytes, so that errors in them are reported only to authenticated callers.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.decorateRequest('call');
@@ -257,7 +257,7 @@ export async function listen(
   return { port: address.port };
 }
 
-/** Time for the last responses to be sent before connections are closed. */
+/** Time allowed for sending the last responses before connections are closed. */
 const FAREWELL_MS = 100;
 
 export async function close(app: FastifyInstance, inflight: Inflight, deadlineMs: number): Promise<void> {
@@ -277,8 +277,9 @@ export async function close(app: FastifyInstance, inflight: Inflight, deadlineMs
 }
 
 /**
- * Routes below `/osl`, `/health`, `/ready`, and their OpenAPI document. They only translate: requests go to
- * `src/ask`, errors come from the catalogue. The app must set each request's `call` and an error handler.
+ * Registers `/health`, `/ready`, the routes below `/osl` and their OpenAPI document. They only translate: requests are
+ * handled by `src/ask`, and errors come from the catalogue. The app must set each request's `call` and an error
+ * handler.
  */
 async function restRoutes(
   app: FastifyInstance,

@@ -15,19 +15,19 @@ export interface Telemetry {
   figures(): Promise<MetricsJson>;
 }
 
-/** Metrics of one process, opaque to those who collect them. */
+/** Serialized metrics of one process; opaque to the code that collects them. */
 export type MetricsJson = string;
 
-/** Metrics page of several processes: summed, or aggregated as each metric defines. */
+/** Renders the metrics of several processes as one page, combined as each metric defines (default: summed). */
 export function pageOf(figures: readonly MetricsJson[]): Promise<string> {
-  // written by `figures` in a process of the same program
+  // Written by `figures` in another process of this program.
   const lists = figures.map((text) => JSON.parse(text) as object[]);
   return AggregatorRegistry.aggregate(lists).metrics();
 }
 
 export async function totalsOf(figures: readonly MetricsJson[]): Promise<readonly MetricTotals[]> {
   const lists = figures.map((text) => JSON.parse(text) as object[]); // as in `pageOf`
-  return (await AggregatorRegistry.aggregate(lists).getMetricsAsJSON()) as readonly MetricTotals[]; // prom-client's own form
+  return (await AggregatorRegistry.aggregate(lists).getMetricsAsJSON()) as readonly MetricTotals[]; // format of prom-client
 }
 
 export interface MetricTotals {
@@ -39,10 +39,12 @@ export interface MetricTotals {
   }[];
 }
 
-/** Seconds; a point query takes about one of the smallest. */
+/** In seconds; point queries fall into the smallest buckets. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** Creates the metrics of `app`. Requests are labelled by declared route: labels never contain client input. */
+/**
+ * Creates the metrics of `app`. Requests are labelled by their declared route, so labels never contain client input.
+ */
 export function createTelemetry(app: FastifyInstance, service: HttpParts, wire: WireFigures): Telemetry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -79,7 +81,7 @@ export interface WireFigures {
 
 export const NO_WIRE: WireFigures = Object.freeze({ connections: 0, fastQuestions: 0 });
 
-/** `over`: aggregation over processes; default sum. */
+/** Adds a gauge; `over` is how its values are aggregated across processes (default: sum). */
 type AddGauge = (name: string, help: string, read: () => number, over?: 'min' | 'max') => void;
 
 function serviceGauges(registry: Registry, service: HttpParts, wire: WireFigures): void {
@@ -229,7 +231,7 @@ function lineageGauges(
       registers: [registry],
       collect: function collect() {
         for (const [endpoint, stats] of Object.entries(lineage.stats()?.endpoints ?? {}))
-          this.set({ endpoint }, Number(stats[key as keyof typeof LINEAGE])); // one of its own keys
+          this.set({ endpoint }, Number(stats[key as keyof typeof LINEAGE])); // `key` is one of its keys
       },
     });
   }
@@ -244,7 +246,7 @@ function lineageGauges(
 }
 
 interface DeliveryStats {
-  /** Null before the lineage thread has reported. */
+  /** Returns null until the lineage thread has first reported. */
   stats(): {
     readonly endpoints: Readonly<Record<string, Readonly<Record<DeliveryFigure, number | boolean>>>>;
     readonly read: number;

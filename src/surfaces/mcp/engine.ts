@@ -1,11 +1,14 @@
 import type { QueryError } from 'osl-compiler';
 
-/** Backend of the tools: a remote server over HTTP, or this process. */
+/** Backend of the MCP tools: a remote server over HTTP, or this process. */
 export interface Engine {
-  /** Rows up to `maxBytes` of JSON, and the trailer. @throws EngineRefusal */
+  /** Returns rows of up to `maxBytes` of JSON in total, and the trailer. @throws EngineRefusal */
   query(question: QueryJson, maxBytes: number, signal: AbortSignal): Promise<ToolAnswer>;
   explain(question: QueryJson, signal: AbortSignal): Promise<JsonDocument>;
-  /** Schema visible to the caller, or a part; `wish` has the parameters of `GET /osl/schema`. @throws EngineRefusal */
+  /**
+   * Returns all or part of the schema visible to the caller; `wish` has the parameters of `GET /osl/schema`. @throws
+   * EngineRefusal
+   */
   schema(wish: EngineFields, signal: AbortSignal): Promise<JsonDocument>;
   /** Refuses a call with invalid arguments, as the engine would. */
   refuse(action: 'query' | 'schema', fault: QueryError): Promise<EngineRefusal>;
@@ -25,7 +28,7 @@ export interface JsonDocument {
   readonly requestId: string | null;
 }
 
-/** The engine refused or was unreachable; becomes an MCP error. */
+/** Thrown if the engine refuses a call or cannot be reached; converted to an MCP error result. */
 export class EngineRefusal extends Error {
   /** HTTP status; null if there was no response. */
   readonly status: number | null;
@@ -50,7 +53,7 @@ export function unreachable(): EngineRefusal {
   return new EngineRefusal(null, null, null, 'the engine did not answer, or broke off its answer');
 }
 
-/** The query with `explain: true`; it must be a JSON object. */
+/** Adds `explain: true` to a query, which must be a JSON object. */
 export function withExplain(question: QueryJson): QueryJson {
   const members = question.trim().slice(1);
   return `{"explain":true${/^\s*\}/.test(members) ? '' : ','}${members}`;
@@ -65,17 +68,17 @@ export function objectIn(text: string): EngineFields | null {
   }
 }
 
-/** UTF-16 units; longer than any trailer or displayable row. */
+/** Maximum line length in UTF-16 code units; exceeds any trailer or displayable row. */
 const MAX_LINE = 1_048_576;
 
 /**
- * Incremental reader of an NDJSON answer: rows up to `maxBytes`, then the trailer in the last line. Further rows are
- * dropped; the trailer has the engine's row count.
+ * Incremental reader of an NDJSON answer: keeps rows up to `maxBytes`, then the trailer from the last line. Further
+ * rows are dropped; the trailer has the engine's row count.
  */
 export class AnswerReader {
   readonly #rows: unknown[] = [];
   #left: number;
-  /** Last complete line: a row, or the trailer. */
+  /** The last complete line, which may be a row or the trailer. */
   #last: string | null = null;
   #rest = '';
   #isOverlong = false;
@@ -112,7 +115,7 @@ export class AnswerReader {
     if (this.#left >= 0) this.#rows.push(JSON.parse(row));
   }
 
-  /** @throws EngineRefusal if the answer broke off, or its trailer reports a failure */
+  /** @throws EngineRefusal if the answer was cut off or its trailer reports a failure */
   end(): ToolAnswer {
     if (this.#rest !== '') this.read('\n');
     const trailer = this.#last === null ? null : objectIn(this.#last)?.['trailer'];
@@ -124,7 +127,10 @@ export class AnswerReader {
   }
 }
 
-/** Failure after the answer had begun: its HTTP status was 200, the problem has the real one. */
+/**
+ * Converts a failure that occurred after the answer had begun: the HTTP status was already sent as 200, so the real
+ * status is the one in `problem`.
+ */
 function refusalIn(problem: Readonly<Record<string, unknown>>): EngineRefusal {
   const { status, request_id: id, detail } = problem;
   return new EngineRefusal(

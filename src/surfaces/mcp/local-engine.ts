@@ -26,14 +26,14 @@ import {
 type Sender = Pick<RequestCall, 'credentials' | 'origin'>;
 
 /**
- * In-process engine for the tools of one message. Each call is a request of the message's sender, with its own
- * request id; bodies are read and rows written as in REST.
+ * In-process engine for the tool calls of one MCP message. Each call is a separate request by the message's sender
+ * with its own request id; bodies and rows are handled as in REST.
  */
 export class LocalEngine implements Engine {
   readonly #service: RestParts;
   readonly #inflight: Inflight;
   readonly #sender: Sender;
-  /** Response to the message; if it closes, the calls are aborted. */
+  /** HTTP response to the message; the calls are aborted if it closes. */
   readonly #response: ServerResponse;
 
   constructor(service: RestParts, inflight: Inflight, sender: Sender, response: ServerResponse) {

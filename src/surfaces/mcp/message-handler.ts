@@ -5,7 +5,7 @@ import { LocalEngine } from './local-engine.js';
 import { createSemanticServer, type ToolOptions } from './tools.js';
 
 export interface MessageHandler {
-  /** @param written arguments of the tool call as sent; null if parsing does not round them */
+  /** @param written the tool call's arguments exactly as sent; null if parsing them loses no precision */
   answer(message: Request, engine: LocalEngine, written: string | null): Promise<Response>;
   close(): Promise<void>;
 }
@@ -20,14 +20,14 @@ export function messageHandler({ log }: Pick<RestParts, 'log'>, options: ToolOpt
       return createSemanticServer(engine, own);
     },
     {
-      maxSubscriptions: 0, // nothing changes while a client listens
+      maxSubscriptions: 0, // there are no changes to notify clients of
       onerror: (error) => log.warn('an MCP message failed', { error: error.message }),
     },
   );
   return {
     answer: (message, engine, written) =>
       handler.fetch(message, {
-        authInfo: { token: '', clientId: '', scopes: [], extra: { engine, written } }, // the engine holds the token
+        authInfo: { token: '', clientId: '', scopes: [], extra: { engine, written } }, // the engine has the token
       }),
     close: () => handler.close(),
   };

@@ -3,8 +3,8 @@ import { StringDecoder } from 'node:string_decoder';
 import { afterBlanks, endOfString, mayRound } from '../rest/bodies/json-numbers.js';
 
 /**
- * Arguments of a tool call as written in a protocol message; null if parsing cannot round a number in it, or there
- * are none.
+ * Returns a tool call's arguments exactly as written in the message; null if it has none, or if parsing them cannot
+ * round any number.
  */
 export function rawArguments(message: string): string | null {
   if (!mayRound(message)) return null;
@@ -12,7 +12,7 @@ export function rawArguments(message: string): string | null {
   return params === null ? null : memberOf(params, 'arguments');
 }
 
-/** Text of member `name` of the object in `json`, which must be valid; null if missing. */
+/** Returns the raw JSON of member `name` of the object in `json`, which must be valid; null if missing. */
 function memberOf(json: string, name: string): string | null {
   let at = afterBlanks(json, 0);
   if (json[at] !== '{') return null;
@@ -44,7 +44,7 @@ function endOfValue(json: string, start: number): number {
 }
 
 const MOST_KEPT = 64;
-/** UTF-16 units of a message that is examined. */
+/** Maximum length of a message that is examined, in UTF-16 code units. */
 const LONGEST = 4_194_304;
 
 export function captureArguments(input: Readable): {

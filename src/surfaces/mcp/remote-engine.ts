@@ -13,7 +13,7 @@ import {
 export interface RestClient {
   /** Base URL without trailing `/`. */
   readonly url: string;
-  /** Must not follow redirects, which would carry the token elsewhere. */
+  /** Must not follow redirects, which could send the token to another host. */
   fetch(
     url: string,
     init: {
@@ -49,7 +49,7 @@ export function remoteEngine(client: RestClient): Engine {
       for (const [name, value] of Object.entries(wish)) parameters.set(name, String(value));
       return documentOf(await send(client, { path: `/osl/schema?${parameters}`, accept: JSON_TYPE, signal }));
     },
-    // Nothing was sent to the server, so there is no record of it.
+    // The server never received the call, so it has no record of it.
     refuse: async (_, fault) => {
       const problem = { ...problemOf(fault, ''), request_id: null };
       return new EngineRefusal(fault.http, problem, null, fault.message);
@@ -59,7 +59,7 @@ export function remoteEngine(client: RestClient): Engine {
 
 interface EngineCall {
   readonly path: string;
-  /** JSON for POST; without it the call is a GET. */
+  /** JSON body of a POST; if absent, the call is a GET. */
   readonly body?: string;
   readonly accept: string;
   readonly signal: AbortSignal;
@@ -96,19 +96,19 @@ async function refusalOf(response: Response): Promise<EngineRefusal> {
     const text = await response.text();
     if (text.length <= MAX_PROBLEM_BYTES) envelope = objectIn(text);
   } catch {
-    // The status is known, which suffices.
+    // The status code alone is sufficient.
   }
   const detail = envelope?.['detail'];
   const message = typeof detail === 'string' ? detail : 'the engine refused without saying why';
   return new EngineRefusal(response.status, envelope, requestId, message);
 }
 
-/** @throws EngineRefusal if the answer breaks off, or its trailer reports a failure */
+/** @throws EngineRefusal if the answer is cut off or its trailer reports a failure */
 async function readAnswer(response: Response, maxBytes: number) {
   const reader = new AnswerReader(maxBytes);
   const decoder = new TextDecoder();
   try {
-    // Node's streams are iterable; the type of `fetch` does not declare it.
+    // Node's response streams are async iterable, but the type of `fetch` does not say so.
     for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>)
       reader.read(decoder.decode(chunk, { stream: true }));
   } catch {

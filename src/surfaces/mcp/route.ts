@@ -18,7 +18,7 @@ import { rawArguments } from './raw-arguments.js';
 /** Allowed hosts and origins, in addition to this machine. Hosts have no port. */
 interface AllowedOrigins {
   readonly hosts: readonly string[];
-  /** Values of the `Origin` header: `https://app.example`. */
+  /** Values of the `Origin` header, such as `https://app.example`. */
   readonly origins: readonly string[];
 }
 
@@ -40,7 +40,10 @@ function isAddress(host: string): boolean {
   return isIP(host.replace(/^\[|\]$/g, '')) !== 0;
 }
 
-/** Lower case; IPv6 in brackets. Null if `url` is not an HTTP URL, such as the origin `null`. */
+/**
+ * Host name of `url` in lower case, with IPv6 addresses in brackets. Null if `url` is not an HTTP URL, such as the
+ * origin `null`.
+ */
 function hostname(url: string): string | null {
   try {
     const { protocol, hostname: name } = new URL(url);
@@ -51,7 +54,7 @@ function hostname(url: string): string | null {
 }
 
 export interface McpOptions extends AllowedOrigins {
-  /** Origin under which clients reach this server, such as `https://osl.example`; null: from `Host`. */
+  /** Public origin of this server, such as `https://osl.example`; null: derived from `Host`. */
   readonly publicUrl: string | null;
   /** Token issuers, for clients that obtain tokens themselves. */
   readonly authorizationServers: readonly string[];
@@ -64,7 +67,7 @@ const METADATA = `/.well-known/oauth-protected-resource${PATH}`;
 
 /**
  * `POST /mcp`: MCP over streamable HTTP, without sessions. Each message is authenticated and recorded; each tool call
- * is a request of its own under the same token, recorded under surface `mcp`.
+ * is a separate request with the same token, recorded under surface `mcp`.
  */
 export function mcpRoute(
   app: FastifyInstance,
@@ -73,7 +76,7 @@ export function mcpRoute(
   options: McpOptions,
 ): void {
   let loading: Promise<MessageHandler> | null = null;
-  /** The protocol library is a third of all modules and seldom used, so it is loaded with the first message. */
+  /** The protocol library is a third of all modules and rarely used, so it is loaded with the first message. */
   const handler = (): Promise<MessageHandler> => {
     loading ??= import('./message-handler.js').then((module) => module.messageHandler(service, options));
     return loading;
@@ -84,7 +87,7 @@ export function mcpRoute(
     if (call === null) return reply;
     const engine = new LocalEngine(service, inflight, senderOf(call), reply.raw);
     const written = rawArguments(String(request.body));
-    // Executions abort by themselves if the server stops or the client disconnects.
+    // No cleanup needed: executions are aborted if the server stops or the client disconnects.
     const response = await (await handler()).answer(webRequest(request), engine, written);
     reply.header('x-request-id', request.call.requestId).header('cache-control', 'no-store');
     return reply.send(response);
@@ -119,7 +122,7 @@ function senderOf({ credentials, origin }: RequestCall): Pick<RequestCall, 'cred
   return { credentials, ...(origin !== undefined && { origin }) };
 }
 
-/** Call of an admitted message; null if it was refused and answered. */
+/** Returns the call if the message is admitted; null if it has been refused and answered. */
 async function enter(
   service: RestParts,
   request: FastifyRequest,
@@ -143,7 +146,7 @@ async function enter(
   return call;
 }
 
-/** Null for text that is not JSON: the protocol has its own error for that. */
+/** Returns null for text that is not JSON, for which the protocol has its own error. */
 function faultIn(body: unknown): QueryError | null {
   if (!(body instanceof Buffer)) return null;
   const text = body.toString('utf8');
@@ -156,7 +159,7 @@ function faultIn(body: unknown): QueryError | null {
   return ambiguityOf(text);
 }
 
-/** 401 also without a token, with the metadata URL. Source: MCP, Authorization; RFC 9728, 5.1. */
+/** Responds 401 with the metadata URL, even if no token was sent. Source: MCP, Authorization; RFC 9728, 5.1. */
 function challenge(
   reply: FastifyReply,
   error: QueryError,
@@ -175,13 +178,13 @@ function challenge(
     .send(Buffer.from(JSON.stringify({ ...problemOf(error, requestId), status: 401 })));
 }
 
-/** Origin of this server as the client knows it. `Host` was checked before, or is only echoed. */
+/** Origin of this server as seen by the client. `Host` either has been checked or is only echoed back. */
 function originOf(request: FastifyRequest, { publicUrl }: McpOptions): string {
   const scheme = request.raw.socket instanceof TLSSocket ? 'https' : 'http';
   return publicUrl ?? `${scheme}://${/^[\w.:[\]-]+$/.exec(request.headers.host ?? '')?.[0] ?? 'localhost'}`;
 }
 
-/** Request for the protocol library: only the headers it reads, without the token. */
+/** Builds the protocol library's request, with only the headers it reads and without the token. */
 function webRequest(request: FastifyRequest): Request {
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers)) {

@@ -20,7 +20,7 @@ import {
 interface ResultHead {
   readonly request_id: string | null;
   readonly row_count: number;
-  /** Something was left out, by a limit of the engine or of the result. */
+  /** True if something was omitted because of a limit of the engine or of the result. */
   readonly truncated: boolean;
 }
 
@@ -28,7 +28,7 @@ function resultOf(content: ResultHead & Readonly<Record<string, unknown>>): Call
   return { content: [{ type: 'text', text: JSON.stringify(content) }], structuredContent: { ...content } };
 }
 
-/** Error result with status and envelope of the engine. A refusal is never an empty success. */
+/** Error result with the engine's status and error envelope. A refusal never appears as an empty success. */
 function refusedResult(error: unknown): CallToolResult {
   const refusal =
     error instanceof EngineRefusal
@@ -47,11 +47,11 @@ function refusedResult(error: unknown): CallToolResult {
 
 export interface ToolOptions {
   readonly version: string;
-  /** Maximum bytes of JSON per result; the text beside the structured content has as many again. */
+  /** Maximum bytes of JSON per result; the accompanying text may take as many again. */
   readonly maxBytes?: number;
   /**
-   * Arguments of the call as sent by the client; null if parsing does not round them. The protocol library parses
-   * numbers as doubles.
+   * Returns the call's arguments exactly as sent; null if parsing loses no precision. Needed because the protocol
+   * library parses numbers as doubles.
    */
   readonly written?: (id: string | number) => string | null;
 }
@@ -66,8 +66,8 @@ asking in another way does not unmask it. Where a result says truncated, aggrega
 const READ_ONLY = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
 
 /**
- * The three tools over an engine. The engine authorizes, limits, masks and records; its refusals become error results
- * with status and envelope.
+ * Creates a server with the three tools. The engine authorizes, limits, masks and records; its refusals become error
+ * results with status and envelope.
  */
 export function createSemanticServer(engine: Engine, options: ToolOptions): McpServer {
   const server = new McpServer(
@@ -156,7 +156,7 @@ async function query(engine: Engine, question: QueryJson, maxBytes: number, cont
   const { request_id: id, row_count: available, truncated, ...rest } = trailer;
   const cut = typeof available === 'number' && rows.length < available;
   const truncatedByEngine = truncated === true;
-  // If the engine truncated the rows, their total is unknown.
+  // If the engine truncated the rows, their total number is unknown.
   const of = truncatedByEngine ? `more than ${available}` : `${available}`;
   const hint = cut
     ? `${rows.length} of ${of} rows fit into one result: select fewer columns, filter, aggregate, or page with ORDER BY, LIMIT and OFFSET`
@@ -218,7 +218,7 @@ type ToolArguments = Readonly<Record<string, unknown>>;
 /** Keywords that some JSON Schema readers refuse or interpret differently; the engine checks them itself. */
 const OWN = /^(?:pattern|title|x-.*)$/;
 
-/** Removes keywords that not every reader of JSON Schema (2020-12) knows. */
+/** Removes keywords that some readers of JSON Schema (2020-12) do not support. */
 function portable(shape: unknown): unknown {
   if (Array.isArray(shape)) return shape.map(portable);
   if (typeof shape !== 'object' || shape === null) return shape;
@@ -238,13 +238,13 @@ function portable(shape: unknown): unknown {
   );
 }
 
-/** Input schema, for clients only: tools check their arguments themselves. */
+/** Input schema, published for clients only: tools validate their arguments themselves. */
 function input(properties: Properties): ReturnType<typeof fromJsonSchema<ToolArguments>> {
   const schema = { type: 'object', properties: portable({ ...properties }), additionalProperties: false };
   const described = fromJsonSchema<ToolArguments>(schema as Parameters<typeof fromJsonSchema>[0]);
   const standard = described['~standard'];
-  // The engine refuses invalid arguments, with error code, envelope and audit record.
-  const validate = (value: unknown) => ({ value: value as ToolArguments }); // an object, by the protocol
+  // Accept everything here: the engine refuses invalid arguments with an error code, envelope and audit record.
+  const validate = (value: unknown) => ({ value: value as ToolArguments }); // the protocol guarantees an object
   return { ...described, '~standard': { ...standard, validate } };
 }
 

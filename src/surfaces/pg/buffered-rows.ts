@@ -12,11 +12,11 @@ import {
 export const MAX_BUFFERED_BYTES = 64 * 1_048_576;
 
 /**
- * Rows of a running query, buffered for a client that fetches in portions.
+ * Rows of a running query, buffered for a client that fetches in batches.
  *
- * Buffers up to `MAX_BUFFERED_BYTES`, if memory for answers allows it. Beyond that the query waits for its client and keeps
- * its upstream session. If it must not wait (the embedded engine has a single session), it fails by the total size,
- * so that the result does not depend on the client's speed.
+ * Buffers up to `MAX_BUFFERED_BYTES`, as long as memory for answers is available. Beyond that the query waits for its
+ * client and keeps its upstream session. If it must not wait (the embedded engine has a single session), it fails once
+ * its total size exceeds the limit, so that the result does not depend on the client's speed.
  */
 export class BufferedRows implements RowSink {
   readonly #mayPause: boolean;
@@ -63,7 +63,7 @@ export class BufferedRows implements RowSink {
     return this.#left;
   }
 
-  /** Called after the last row, or with the failure, which `take` throws after the rows before it. */
+  /** Called after the last row or with the failure, which `take` throws once the rows before it have been taken. */
   end(failure: { readonly cause: unknown } | null): void {
     this.#ended = true;
     this.#failure = failure;
@@ -81,12 +81,12 @@ export class BufferedRows implements RowSink {
     this.#wakeWriter?.();
   }
 
-  /** Releases the memory of taken rows that were sent. */
+  /** Releases the memory of rows that were taken and sent. */
   delivered(bytes: number): void {
     this.#memory.giveBack(bytes);
   }
 
-  /** Takes at most `max` rows (0: all), fewer only at the end. Throws the failure of the query. */
+  /** Takes at most `max` rows (0: all); returns fewer only at the end. Throws the query's failure. */
   async take(max: number): Promise<{ readonly rows: readonly Uint8Array[]; readonly more: boolean }> {
     const wanted = max === 0 ? Number.POSITIVE_INFINITY : max;
     while (!this.#ended && this.#available < Math.min(wanted, MAX_ROWS_TAKEN)) {
@@ -119,7 +119,7 @@ const MAX_ROWS_TAKEN = 16_384;
 const COMPACT_AFTER = 65_536;
 
 /**
- * Writes buffered rows in slices, yielding to the event loop in between. `delivered` is called with the bytes of each
+ * Writes buffered rows in slices, yielding to the event loop in between. `delivered` is called with the size of each
  * row sent.
  */
 export async function writeRows(

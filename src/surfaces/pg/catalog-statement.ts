@@ -31,7 +31,7 @@ import type { SessionParts } from './session-parts.js';
 import type { SessionRecords, SuspendedRowRights } from './session-requests.js';
 import type { SessionSettings } from './settings.js';
 
-/** Statement answered by the catalog, or refused because it reads catalog and data. @throws WireError */
+/** Prepares a statement for the catalog, or refuses it because it reads both catalog and data. @throws WireError */
 export async function catalogStatement(
   session: SessionParts,
   catalogs: CatalogProvider,
@@ -84,7 +84,7 @@ export async function catalogStatement(
       open: ({ parameterFormats, parameters, resultFormats: formats }) => {
         const values = parameters.map((bytes, i) => ({
           format: parameterFormats[i] ?? (0 as const),
-          bytes: bytes === null ? null : Buffer.from(bytes), // a copy: the portal may run later
+          bytes: bytes === null ? null : Buffer.from(bytes), // copied, since the portal may run later
         }));
         const memory = new MemoryShare(service.memory, caller.identity.subject);
         return new CatalogPortal(session.rights, memory, () => run({ values, formats, memory }));
@@ -188,10 +188,13 @@ function catalogSettings({ settings, processId }: SessionParts): CatalogSettings
   return known;
 }
 
-/** Maximum length of a statement's text, in UTF-16 units. */
+/** Maximum length of a statement's text, in UTF-16 code units. */
 const LONGEST = 1_024;
 
-/** Adds the caller's sessions, cursors and prepared statements if the text can read them. */
+/**
+ * Returns the session's settings and, if the text can read them, the caller's sessions, cursors and prepared
+ * statements.
+ */
 async function settingsFor(session: SessionParts, text: string): Promise<CatalogSettings> {
   const known = catalogSettings(session);
   if (!namesSessions(text)) return known;

@@ -8,26 +8,26 @@ import {
 } from '../../../wire/index.js';
 import { dataRow } from '../../engine/index.js';
 
-/** A statement that the gateway answers itself, without data. */
+/** A statement that the gateway handles itself, without data. */
 export type Command =
   | {
       readonly kind: 'set';
       readonly assignments: readonly { readonly name: string; readonly value: string | null }[];
-      /** Null: SET for the session. */
+      /** Scope of the SET; null: the session. */
       readonly local: 'SET LOCAL' | 'SET TRANSACTION' | null;
     }
   | { readonly kind: 'reset'; readonly name: string | null }
   | { readonly kind: 'show'; readonly name: string | null }
-  /** Null: the session's default level. */
+  /** `level` is null for the session's default. */
   | { readonly kind: 'begin'; readonly tag: string; readonly level: string | null }
-  /** `chain`: starts the next block at once. */
+  /** `chain`: starts the next block immediately. */
   | { readonly kind: 'commit' | 'rollback'; readonly chain: boolean }
   | { readonly kind: 'savepoint' | 'release' | 'rollback to'; readonly name: string }
   | { readonly kind: 'discard'; readonly what: 'ALL' | 'PLANS' | 'SEQUENCES' | 'TEMP' }
   | { readonly kind: 'deallocate'; readonly name: string | null }
-  /** `UNLISTEN` and `SET CONSTRAINTS ALL`: without effect, since nothing listens or writes. */
+  /** `UNLISTEN` and `SET CONSTRAINTS ALL`, which have no effect, since there is nothing to listen to or write. */
   | { readonly kind: 'unlisten' | 'constraints' }
-  /** `SELECT pg_advisory_unlock_all()`, with the name of its column: sessions hold no locks. */
+  /** `SELECT pg_advisory_unlock_all()` with the name of its column; it has no effect, since sessions hold no locks. */
   | { readonly kind: 'unlock'; readonly column: string };
 
 export type StatementNode = ReturnType<typeof parse>['node'];
@@ -51,7 +51,9 @@ export function commandOf(node: StatementNode): Command | null {
   return 'SelectStmt' in node ? unlockCommand(node.SelectStmt) : null;
 }
 
-/** Sent by drivers when a connection returns to its pool; answered here to save the catalog's round trip. */
+/**
+ * Drivers send this when a connection returns to their pool; it is handled here to save a round trip to the catalog.
+ */
 export const UNLOCK_ALL = 'pg_advisory_unlock_all';
 
 function unlockCommand(
@@ -96,7 +98,7 @@ function setCommand(stmt: Extract<StatementNode, { VariableSetStmt: unknown }>['
   }
 }
 
-/** In a list of names each is quoted if needed. */
+/** Value assigned by SET. In a list of names, each name is quoted if needed. */
 function assignedValue(name: string, args: readonly Argument[]): string {
   const texts = args.map(textOf);
   const names = name.toLowerCase() === 'search_path';
@@ -128,7 +130,10 @@ function textOf(arg: Argument): string {
   throw error('0A000', 'SET takes constants only');
 }
 
-/** `SET TIME ZONE INTERVAL '-3' HOUR` in Postgres' canonical form. It is the only cast in SET's grammar. */
+/**
+ * Converts the interval of `SET TIME ZONE INTERVAL '-3' HOUR` to Postgres' canonical form. It is the only cast in
+ * SET's grammar.
+ */
 function intervalOf({ arg, typeName }: Extract<Argument, { TypeCast: unknown }>['TypeCast']): string {
   const text = arg === undefined ? '' : textOf(arg);
   const [mask] = typeName?.typmods ?? [];
@@ -140,8 +145,8 @@ function intervalOf({ arg, typeName }: Extract<Argument, { TypeCast: unknown }>[
 const HOUR = 1024;
 
 /**
- * Modes of `BEGIN …`, `SET TRANSACTION …` and `SET SESSION CHARACTERISTICS AS TRANSACTION …`. READ WRITE is ignored:
- * clients send it by habit, and writes are refused anyway.
+ * Transaction modes of `BEGIN …`, `SET TRANSACTION …` and `SET SESSION CHARACTERISTICS AS TRANSACTION …`. READ WRITE
+ * is ignored: many clients send it by default, and writes are refused anyway.
  */
 function transactionMode(arg: Argument): readonly { name: string; value: string }[] {
   if ('List' in arg) return (arg.List.items ?? []).flatMap(transactionMode);

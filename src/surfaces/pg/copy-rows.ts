@@ -6,11 +6,11 @@ import type { StatementNode } from './command.js';
 /** Converts whole DataRow messages in text format to CopyData messages. */
 export interface CopyEncoder {
   whole(dataRows: Uint8Array): Buffer;
-  /** Like `whole` for large rows: yields after each portion and returns all at the end. */
+  /** Like `whole`, but for large rows: yields after each portion and returns the complete result. */
   portions(dataRows: Uint8Array): Generator<void, Buffer>;
 }
 
-/** Bytes of a large value that are written between two yields. */
+/** Number of bytes of a large value written between two yields. */
 const PORTION_BYTES = 65_536;
 
 const MESSAGE_HEAD = 5;
@@ -20,9 +20,9 @@ const RETURN = 0x0d;
 const BACKSLASH = 0x5c;
 const DOT = 0x2e;
 
-/** A row of binary COPY equals a DataRow except for the message type. */
+/** Converts DataRow messages to binary COPY, where a row differs only in the message type. */
 export function binaryRows(dataRows: Uint8Array): Buffer {
-  const rows = new DataRowReader(Buffer.from(dataRows)); // a copy
+  const rows = new DataRowReader(Buffer.from(dataRows)); // works on a copy
   for (; rows.next(); rows.skip()) rows.source[rows.rowStart] = COPY_DATA;
   return rows.source;
 }
@@ -85,7 +85,7 @@ const ESCAPES: readonly (readonly [byte: number, letter: string])[] = [
 ];
 
 function textValue({ delimiter }: CopyOptions): CopyValue {
-  // Byte that follows the backslash, by escaped byte; 0: not escaped.
+  // For each byte, the byte that follows the backslash in its escape; 0: not escaped.
   const after = new Uint8Array(256);
   after[delimiter.charCodeAt(0)] = delimiter.charCodeAt(0);
   for (const [byte, letter] of ESCAPES) after[byte] = letter.charCodeAt(0);
@@ -122,7 +122,7 @@ function csvValue(options: CopyOptions, forced: readonly boolean[]): CopyValue {
     return false;
   };
   const isTaken = (source: Buffer, start: number, end: number): boolean => {
-    // `\.` alone on a line would end the data.
+    // `\.` alone on a line would mark the end of the data.
     if (alone && end - start === 2 && source[start] === BACKSLASH && source[start + 1] === DOT) return true;
     return end - start === missing.length && source.compare(missing, 0, missing.length, start, end) === 0;
   };
@@ -155,12 +155,12 @@ function csvValue(options: CopyOptions, forced: readonly boolean[]): CopyValue {
 }
 
 class CopyBytes extends GrowingBytes {
-  /** Returns the position of the message, for `end`. */
+  /** Begins a message and returns its position, to be passed to `end`. */
   begin(): number {
     const message = this.at;
     this.byte(COPY_DATA);
     this.reserve(MESSAGE_HEAD - 1);
-    this.bytes.writeUInt32BE(0, this.at); // replaced by `end`
+    this.bytes.writeUInt32BE(0, this.at); // filled in by `end`
     this.at += MESSAGE_HEAD - 1;
     return message;
   }
@@ -202,11 +202,11 @@ export interface CopyOptions {
   readonly header: boolean;
   readonly quote: string;
   readonly escape: string;
-  /** Columns that are always quoted; `*` is all. */
+  /** Columns whose values are always quoted; `*` means all. */
   readonly forceQuote: '*' | readonly string[];
 }
 
-/** Checks COPY … TO STDOUT and its options as in Postgres. @throws WireError */
+/** Validates COPY … TO STDOUT and its options like Postgres. @throws WireError */
 export function copyOptions(node: CopyNode): CopyOptions {
   if (node.is_from === true) throw error('25006', 'cannot execute COPY FROM in a read-only transaction');
   if (node.is_program === true || node.filename !== undefined)
@@ -297,7 +297,7 @@ function listOf(option: CopyOption | undefined): '*' | readonly string[] | null 
   return (arg.List.items ?? []).map((item) => ('String' in item ? (item.String.sval ?? '') : ''));
 }
 
-/** `COPY relation (columns) TO …` as a query; null if COPY contains a query. */
+/** Returns the query equivalent to `COPY relation (columns) TO …`; null if the COPY already contains a query. */
 export function questionOf(node: CopyNode): string | null {
   const relation = node.relation;
   if (relation === undefined) return null;

@@ -9,7 +9,7 @@ import {
 import { dataRow, rowScheduler } from '../../engine/index.js';
 import { binaryRows, type CopyOptions, textRows } from './copy-rows.js';
 
-/** `COPY (query) TO STDOUT`: rows of `inner` as CopyData, one message per row. @throws WireError */
+/** `COPY (query) TO STDOUT`: sends the rows of `inner` as CopyData, one message per row. @throws WireError */
 export function copyStatement(inner: WireStatement, options: CopyOptions): WireStatement {
   const columns = inner.columns ?? [];
   if (inner.parameterTypes.length > 0) throw error('42P02', 'COPY takes no parameters');
@@ -51,7 +51,7 @@ function copyPortal(portal: Portal, columns: readonly ColumnDescription[], optio
 type RowCopier = (portal: Portal, rows: RowWriter) => Promise<FetchResult>;
 
 const binaryCopy: RowCopier = async (portal, rows) => {
-  // As in Postgres, the signature has no message of its own: it precedes the first row.
+  // As in Postgres, the signature is not sent as a separate message but before the first row.
   let before = SIGNATURE;
   const first = (message: Buffer): Buffer => {
     const whole = copyData(Buffer.concat([before, message.subarray(HEAD)]));
@@ -93,12 +93,12 @@ function textCopy(columns: readonly ColumnDescription[], options: CopyOptions): 
   };
 }
 
-/** Larger runs of rows are copied in portions. */
+/** Larger batches of rows are copied in portions. */
 const AT_ONCE_BYTES = 65_536;
 /** Peak memory of a copy, in multiples of its input: twice for escapes, plus the outgrown buffer. */
 const COPIES = 3;
 
-/** Runs a generator to its end and yields to other work at each `yield`. */
+/** Runs a generator to completion, yielding to other work at each `yield`. */
 async function inTurns<T>(work: Generator<void, T>): Promise<T> {
   for (;;) {
     const { done, value } = work.next();

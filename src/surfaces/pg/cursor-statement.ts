@@ -15,13 +15,13 @@ import { planChanged } from './session-requests.js';
 export type CursorCommand =
   | { readonly kind: 'declare'; readonly declaration: Declaration }
   | { readonly kind: 'fetch' | 'move'; readonly name: string; readonly motion: Motion }
-  /** Null: CLOSE ALL. */
+  /** `name` is null for CLOSE ALL. */
   | { readonly kind: 'close'; readonly name: string | null };
 
 const BINARY = 0x0001;
 const SCROLL = 0x0002;
 const HOLD = 0x0020;
-/** The grammar's value for ALL. */
+/** The value by which the grammar represents ALL. */
 const ALL = 2_147_483_647;
 
 export function cursorCommandOf(node: StatementNode): CursorCommand | null {
@@ -56,7 +56,7 @@ function directionOf(direction: string | undefined): Motion['direction'] {
   }
 }
 
-/** `prepareQuestion` prepares the query of DECLARE. @throws WireError */
+/** Prepares a cursor statement; `prepareQuestion` prepares the query of a DECLARE. @throws WireError */
 export async function cursorStatement(
   session: SessionParts,
   command: CursorCommand,
@@ -90,7 +90,7 @@ function declareStatement(
     open: ({ parameterFormats, parameters }) => ({
       fetch: async () => {
         state.block.requireUsable();
-        // The record of the prepared query suffices, if there is one.
+        // If the query's preparation was recorded, no further record is needed.
         await (records.pending.record() ?? records.admit());
         const { inBlock } = state;
         if (!inBlock && !declaration.hold)
@@ -150,7 +150,10 @@ function fetchStatement(
 
 const NOWHERE: RowWriter = { write: () => undefined };
 
-/** The name may meanwhile refer to another cursor than the one described. @throws WireError 0A000 */
+/**
+ * Checks that the name does not meanwhile refer to a cursor with other columns than those described. @throws WireError
+ * 0A000
+ */
 function requireSameColumns(told: WireStatement['columns'], now: WireStatement['columns']): void {
   if (told === now || JSON.stringify(told) === JSON.stringify(now)) return;
   throw planChanged();
@@ -162,8 +165,8 @@ type FetchStep = (
 ) => Promise<Awaited<ReturnType<Portal['fetch']>> & { readonly fetched: number }>;
 
 /**
- * A cursor's query is counted and recorded with its first fetched rows; later rows belong to it like those of a
- * suspended portal. Only a FETCH without rows is recorded as a statement of its own.
+ * A cursor's query is counted and recorded when its first rows are fetched; later rows belong to the same record, as
+ * for a suspended portal. Only a FETCH that returns no rows is recorded separately.
  */
 function fetchPortal(
   { state, records }: SessionParts,
@@ -187,7 +190,7 @@ function fetchPortal(
 
 const NO_ROWS = Object.freeze({ fetched: 0, suspended: false });
 
-/** FETCH and MOVE of a cursor that can move backward: all rows of a motion are available at once. */
+/** FETCH and MOVE for a cursor that can move backward: all rows of a motion become available together. */
 function scrollPortal(
   { cursors, state, records }: SessionParts,
   { kind, name, motion }: Extract<CursorCommand, { kind: 'fetch' | 'move' }>,

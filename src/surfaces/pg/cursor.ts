@@ -16,14 +16,14 @@ import { MAX_BUFFERED_BYTES, writeRows } from './buffered-rows.js';
 import type { SessionRecords, SuspendedRowRights } from './session-requests.js';
 import type { SessionState } from './session-state.js';
 
-/** A declared cursor. Its query runs at the first FETCH, in the format that FETCH requests. */
+/** A declared cursor. Its query runs at the first FETCH, in the format which that FETCH requests. */
 interface DeclaredCursor extends Omit<Declaration, 'name'> {
   readonly statement: WireStatement;
   readonly parameterFormats: readonly FormatCode[];
   readonly parameters: readonly (Uint8Array | null)[];
   readonly text: string;
   readonly declaredAt: number;
-  /** True until the block that declared it ends. */
+  /** True until the transaction block that declared the cursor ends. */
   inBlock: boolean;
   portal: OpenCursor | null;
 }
@@ -39,10 +39,10 @@ interface OpenCursor {
 
 export interface Declaration {
   readonly name: string;
-  /** Values are binary regardless of FETCH. */
+  /** True if values are binary regardless of the format that FETCH requests. */
   readonly binary: boolean;
   readonly hold: boolean;
-  /** Can move backward: keeps the rows that it has read. */
+  /** True if the cursor can move backward and therefore keeps the rows it has read. */
   readonly scroll: boolean;
 }
 
@@ -53,7 +53,7 @@ interface CursorSession {
   readonly records: SessionRecords;
 }
 
-/** Cursors of one session. Named portals of the protocol are cursors too, forward-only. */
+/** Cursors of one session. Named portals of the protocol count as forward-only cursors. */
 export class Cursors {
   readonly #rights: SuspendedRowRights;
   readonly #records: SessionRecords;
@@ -61,7 +61,7 @@ export class Cursors {
   readonly #byName = new Map<string, DeclaredCursor>();
   readonly #protocol: Pick<SessionControl, 'portal' | 'closePortals'>;
 
-  /** Buffered rows are sent only under the `rights` under which they were read. */
+  /** Buffered rows are sent only while the session still has the `rights` under which they were read. */
   constructor(
     protocol: Pick<SessionControl, 'portal' | 'closePortals'>,
     rights: SuspendedRowRights,
@@ -146,7 +146,7 @@ export class Cursors {
     return { rows, notices: scrolled.takeNotices() };
   }
 
-  /** Writes at most `count` rows; 0 is all remaining. @throws WireError */
+  /** Writes at most `count` rows; 0 means all remaining rows. @throws WireError */
   async fetch(name: string, count: number, format: FormatCode, rows: RowWriter): Promise<FetchResult> {
     const named = this.#portal(name);
     if (named !== undefined) {
@@ -188,7 +188,7 @@ export class Cursors {
     await cursor.portal?.run.close();
   }
 
-  /** COMMIT keeps cursors WITH HOLD; ROLLBACK keeps only those of earlier blocks. */
+  /** Closes cursors at the end of a block: COMMIT keeps those WITH HOLD, ROLLBACK only those of earlier blocks. */
   async endBlock(committed: boolean): Promise<void> {
     for (const [name, cursor] of this.#byName) {
       const stays = cursor.hold && (committed || !cursor.inBlock);
@@ -197,7 +197,7 @@ export class Cursors {
     }
   }
 
-  /** Also closes portals of the protocol. */
+  /** Closes all cursors, including portals of the protocol. */
   async closeAll(): Promise<void> {
     this.#protocol.closePortals();
     for (const name of [...this.#byName.keys()]) await this.close(name);
@@ -245,7 +245,7 @@ async function open(cursor: DeclaredCursor, format: FormatCode): Promise<Portal>
   return statement.open({ parameterFormats, parameters, resultFormats });
 }
 
-/** Motion of FETCH and MOVE from the current row. A negative count reverses the direction. */
+/** Movement of FETCH and MOVE relative to the current row. A negative count reverses the direction. */
 export interface Motion {
   readonly direction: 'forward' | 'backward' | 'absolute' | 'relative';
   readonly count: number | 'all';
@@ -254,7 +254,7 @@ export interface Motion {
 /**
  * Rows of a cursor that can move backward: read on demand and kept, up to `MAX_BUFFERED_BYTES`.
  *
- * Positions as in Postgres: 0 is before the first row, the number of rows + 1 is after the last.
+ * Positions are as in Postgres: 0 is before the first row, and the number of rows + 1 is after the last.
  */
 class ScrolledRows {
   readonly #read: (max: number, rows: RowWriter) => Promise<FetchResult>;
@@ -265,10 +265,10 @@ class ScrolledRows {
   readonly #records: Pick<SessionRecords, 'refusal'>;
   readonly #notices: WireNotice[] = [];
   #ended = false;
-  /** Error of reading; must not be mistaken for the end of the rows. */
+  /** Error that occurred while reading; it must not be mistaken for the end of the rows. */
   #failure: { readonly cause: unknown } | null = null;
 
-  /** `read` writes at most `max` further rows; 0 is all. */
+  /** `read` writes at most `max` further rows; 0 means all. */
   constructor(
     read: (max: number, rows: RowWriter) => Promise<FetchResult>,
     memory: MemoryShare,
@@ -284,12 +284,15 @@ class ScrolledRows {
     this.#memory.release();
   }
 
-  /** Returns and clears the notices of the query. */
+  /** Returns the query's notices and clears them. */
   takeNotices(): readonly WireNotice[] {
     return this.#notices.splice(0);
   }
 
-  /** Rows that the motion passes, in its order; for absolute and relative motions the row it ends on. */
+  /**
+   * Returns the rows passed by the motion, in its order; for absolute and relative motions, only the row on which it
+   * ends.
+   */
   async move({ direction, count }: Motion): Promise<readonly Uint8Array[]> {
     switch (direction) {
       case 'forward':

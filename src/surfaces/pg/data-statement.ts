@@ -16,7 +16,7 @@ import { rowSink, type SuspendedRowRights } from './session-requests.js';
 import { MESSAGE_LEVELS } from './setting-list.js';
 import type { SessionSettings } from './settings.js';
 
-/** Prepared query on data; each run is authorized anew. */
+/** Prepared query on data. Every run is authorized again. */
 export class DataStatement implements WireStatement {
   readonly question: PreparedQuestion;
   readonly parameterTypes: readonly number[];
@@ -72,7 +72,8 @@ export async function dataStatement(
     audible: (notices) => audible(settings, notices),
   };
   const native = prepared.engineKind === 'postgres';
-  // A snapshot has one upstream session, which must not wait for its client: the client may send other statements
+  // A snapshot has a single upstream session, which must not wait for its client: meanwhile, the client may send other
+  // statements.
   // meanwhile.
   return new DataStatement(prepared, run, () => native && snapshotsOf(session) === null);
 }
@@ -81,7 +82,7 @@ function withSettings(session: SessionParts, delivery: ResultDelivery): ResultDe
   const settings = session.settings.output();
   const snapshots = snapshotsOf(session);
   if (snapshots !== null) return { ...delivery, settings, snapshots };
-  // Inside a transaction block answers always come from the database, not from the answer cache.
+  // Inside a transaction block, answers always come from the database, never from the answer cache.
   const again = session.state.inBlock ? null : session.settings.cacheMode();
   return {
     ...delivery,
@@ -94,12 +95,12 @@ function snapshotsOf({ state, caller }: SessionParts): Snapshots | null {
   return state.isolation.snapshots(state.inBlock, caller.identity.subject);
 }
 
-/** Parts of a data statement that its runs use. */
+/** What the runs of a data statement share. */
 export interface StatementRun {
   ask(delivery: ResultDelivery): Promise<QueryAnswer>;
-  /** Runs `work`; a cancel of the session aborts its signal. */
+  /** Runs `work` with a signal that is aborted when the session's statement is cancelled. */
   cancellable<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
-  /** Like `cancellable`, with a controller of the statement, which outlives `work`. */
+  /** Like `cancellable`, but with the statement's own controller, which outlives `work`. */
   while<T>(stop: AbortController, work: () => Promise<T>): Promise<T>;
   readonly rights: SuspendedRowRights;
   memory(): MemoryShare;
@@ -110,15 +111,18 @@ export interface StatementRun {
 interface BackgroundQuery {
   readonly rights: string;
   readonly rows: BufferedRows;
-  /** Null if it failed: `rows` throws the cause. */
+  /** Resolves to null if the query failed, in which case `rows` throws the cause. */
   readonly answer: Promise<QueryAnswer | null>;
   readonly stop: AbortController;
 }
 
-/** One run of a data statement. Rows are passed through if all are fetched at once, else buffered for the client. */
+/**
+ * One run of a data statement. Rows are passed through if all are fetched in one go, otherwise buffered for the
+ * client.
+ */
 export class DataPortal implements Portal {
   readonly #described: GovernedPlan;
-  /** Plan of the run; the described plan until it starts. */
+  /** Plan of the run; until the run starts, the plan that was described. */
   #plan: GovernedPlan;
   readonly #bind: Bind;
   readonly #run: StatementRun;
@@ -167,7 +171,7 @@ export class DataPortal implements Portal {
       const taken = await queue.take(maxRows === 0 ? 0 : maxRows - count);
       await writeRows(taken.rows, rows, (bytes) => queue.delivered(bytes));
       count += taken.rows.length;
-      // Like Postgres, which does not look for the end either; otherwise the result would depend on timing.
+      // Like Postgres, do not check whether these were the last rows; otherwise the result would depend on timing.
       if (maxRows > 0 && count === maxRows)
         return { suspended: true, tag: `SELECT ${count}`, notices: NO_NOTICES };
       if (!taken.more) {
@@ -178,7 +182,7 @@ export class DataPortal implements Portal {
     }
   }
 
-  /** Runs until it ends or `close` aborts it. */
+  /** Starts the query, which runs until it ends or `close` aborts it. */
   #start(): BackgroundQuery {
     const rights = this.#run.rights.now;
     const rows = new BufferedRows(this.#mayPause, this.#run.memory());
@@ -204,7 +208,7 @@ export class DataPortal implements Portal {
       resultFormats,
       maxRows: 0,
       copies,
-      // Incomplete rows are an error: clients ignore notices, and the protocol cannot express it otherwise.
+      // An incomplete answer is an error: clients ignore notices, and the protocol has no other way to report it.
       whole: true,
       sink: (plan: GovernedPlan) => {
         requireSame(this.#described, plan);
@@ -216,7 +220,10 @@ export class DataPortal implements Portal {
   }
 }
 
-/** A reload between Parse and Execute may change the columns of `*`, which were already described to the client. */
+/**
+ * Refuses a run whose columns differ from those described: a reload between Parse and Execute may change the columns
+ * of `*`.
+ */
 function requireSame(described: GovernedPlan, plan: GovernedPlan): void {
   if (plan === described || shapeOf(plan) === shapeOf(described)) return;
   throw queryError('planChanged', {});
@@ -251,7 +258,7 @@ function notice(message: string): WireNotice {
   return { severity: 'NOTICE', sqlstate: '01000', message };
 }
 
-/** Plans of the same shape share their outputs. */
+/** Column descriptions by outputs, which plans of the same shape share. */
 const COLUMNS = new WeakMap<GovernedPlan['outputs'], readonly ColumnDescription[]>();
 
 export function columnsOf(outputs: GovernedPlan['outputs']): readonly ColumnDescription[] {
@@ -280,7 +287,7 @@ const RANKS: Readonly<Record<WireNotice['severity'], number>> = {
   INFO: MESSAGE_LEVELS.length, // always sent
 };
 
-/** Filters `notices` by the session's `client_min_messages`. */
+/** Filters `notices` by the session's `client_min_messages` setting. */
 export function audible(settings: SessionSettings, notices: readonly WireNotice[]): readonly WireNotice[] {
   if (notices.length === 0) return notices;
   const least = MESSAGE_LEVELS.indexOf(settings.show('client_min_messages').value);

@@ -8,8 +8,9 @@ import type { SessionParts } from './session-parts.js';
 const TYPE_OIDS = { text: 25, json: 114 } as const satisfies Record<PlanFormat, number>;
 
 /**
- * `EXPLAIN [(options)] query` on data: the governed plan, as in `osl explain`. Nothing runs, and database estimates
- * are omitted since they count hidden rows. `question` is the query's text at its original position.
+ * `EXPLAIN [(options)] query` on data: shows the governed plan, as `osl explain` does. Nothing is executed, and the
+ * database's estimates are omitted since they count hidden rows. `question` is the query's text, at its original
+ * position.
  *
  * @throws WireError
  */
@@ -47,7 +48,7 @@ export async function explainStatement(
   };
 }
 
-/** One row per line, computed at the first fetch. */
+/** Portal that returns one row per line; the lines are computed at the first fetch. */
 function linesPortal(readLines: () => Promise<readonly string[]>): Portal {
   let lines: readonly string[] | null = null;
   return {
@@ -69,7 +70,7 @@ type PlanFormat = 'text' | 'json';
 
 const ON: ReadonlySet<string> = new Set(['', 'true', 'on', '1']);
 const OFF: ReadonlySet<string> = new Set(['false', 'off', '0']);
-/** Options about measurements or estimates, which a governed plan does not have: accepted without effect. */
+/** Options for measurements or estimates, which a governed plan does not have; accepted but ignored. */
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set([
   'verbose',
   'costs',
@@ -82,7 +83,7 @@ const WITHOUT_EFFECT: ReadonlySet<string> = new Set([
   'memory',
 ]);
 
-/** Output format from the options, checked as in Postgres. @throws WireError */
+/** Returns the requested output format after validating the options like Postgres. @throws WireError */
 function planFormat({ options = [] }: ExplainNode): PlanFormat {
   let format: PlanFormat = 'text';
   for (const option of options) {
@@ -126,7 +127,7 @@ function optionText(option: ExplainOption): string {
 
 interface ShownPlan {
   readonly plan: PlanExplanation;
-  /** Full names of the objects read, and ids of the grants that allow it. */
+  /** Full names of the objects read, and the ids of the grants that allow it. */
   readonly objects: readonly string[];
   readonly grants: readonly string[];
 }
@@ -139,7 +140,7 @@ function planLines({ plan, objects, grants }: ShownPlan): readonly string[] {
   ];
 }
 
-/** Document of `FORMAT JSON` with the members that plan viewers read: `Plan`, `Node Type`, `Plans`. */
+/** Builds the document for `FORMAT JSON`, with the members that plan viewers read: `Plan`, `Node Type`, `Plans`. */
 function planDocument({ plan, objects, grants }: ShownPlan): string {
   return JSON.stringify([{ Plan: nodeOf(plan), Objects: objects, Grants: grants }], null, 2);
 }
@@ -185,7 +186,7 @@ function listText(value: unknown): string {
   return Array.isArray(value) ? value.map(itemText).join(', ') : String(value);
 }
 
-/** `email (masked)` for a column that is masked for at least some rows. */
+/** Returns text like `email (masked)` if the column is masked in at least some rows. */
 function itemText(item: unknown): string {
   if (typeof item !== 'object' || item === null) return String(item);
   const { name, masked } = item as { readonly name?: unknown; readonly masked?: unknown };

@@ -14,7 +14,7 @@ const SEMICOLON = 0x3b;
 export class PgFastLane implements FastLane {
   readonly #session: SessionParts;
   readonly #questions: SessionQuestions;
-  /** Timeout under the settings of `version`; null if these settings exclude the fast lane. */
+  /** Timeout according to the settings of `version`; null if these settings rule out the fast lane. */
   #settings: { readonly version: object; readonly timeout: TimeLimit | null };
 
   constructor(session: SessionParts, answer: FastAnswer) {
@@ -27,7 +27,7 @@ export class PgFastLane implements FastLane {
     const timeout = this.#timeout();
     if (timeout === null) return false;
     const last = statementEnd(bytes, start, end);
-    if (bytes[last - 1] === SEMICOLON) return false; // several semicolons: left to the parser
+    if (bytes[last - 1] === SEMICOLON) return false; // leave several semicolons to the parser
     return this.#begun(this.#questions.begin(bytes, start, last, NONE, noValues, timeout));
   }
 
@@ -68,7 +68,7 @@ export class PgFastLane implements FastLane {
     return begun;
   }
 
-  /** Timeout for a query now; null if the session's state or settings exclude the fast lane. */
+  /** Timeout for a query that starts now; null if the session's state or settings rule out the fast lane. */
   #timeout(): TimeLimit | null {
     const { state, records, caller, settings } = this.#session;
     if (state.inBlock || records.pending.isHeld || caller.expiry() !== null) return null;
@@ -92,7 +92,7 @@ function receiverOf({ settings, records }: SessionParts, answer: FastAnswer): An
   const toWireError = (error: QueryError, requestId: string, text: string) =>
     records.toWireError(error, requestId, text);
   return {
-    whole: true, // incomplete rows are an error: the protocol cannot express them
+    whole: true, // an incomplete answer is an error: the protocol cannot express it
     answered: (plan, rows, count) =>
       answer.answered(columnsOf(plan.outputs), rows, `SELECT ${count}`, noticesOf(plan)),
     streaming: (plan) => {
@@ -122,7 +122,7 @@ function valuesIn({ parameterFormats, parameters, resultFormats }: Bind): RunVal
   };
 }
 
-/** End of a Query's statement without trailing whitespace and one semicolon, as in `splitQuery`. */
+/** Returns the end of a Query's statement, without trailing whitespace and one semicolon, as in `splitQuery`. */
 function statementEnd(bytes: Buffer, start: number, end: number): number {
   let last = end;
   while (last > start && SPACES.has(bytes[last - 1] ?? 0)) last--;

@@ -41,16 +41,16 @@ import { SessionSettings, STARTUP_PARAMETERS, withResolvedZone } from './setting
 const DATABASE = 'osl';
 
 export interface PgOptions extends Omit<WireOptions, 'onInternalError' | 'startupParameters'> {
-  /** Answers queries on `pg_catalog` and `information_schema`. Null or absent: these are refused. */
+  /** Answers queries on `pg_catalog` and `information_schema`. If null or absent, they are refused. */
   readonly catalogs?: CatalogProvider | null;
-  /** Maximum sessions of one subject; further ones fail with 53300. Default 1,000. */
+  /** Maximum number of sessions per subject; further ones fail with 53300. Default 1,000. */
   readonly maxSubjectSessions?: number;
-  /** Maximum sessions from one address. Default 5,000. */
+  /** Maximum number of sessions per client address. Default 5,000. */
   readonly maxAddressSessions?: number;
   readonly admits?: () => boolean;
-  /** Counts of open sessions against the caps. Default: sessions of this process. */
+  /** Counts open sessions to enforce these limits. Default: sessions of this process only. */
   readonly sessions?: SessionCounts;
-  /** Lookup of a caller's own sessions. Default: sessions of this process. */
+  /** Finds a caller's own sessions. Default: sessions of this process only. */
   readonly own?: OwnSessions;
 }
 
@@ -84,7 +84,7 @@ export function createPgFrontend(service: AnswerParts, options: PgOptions = {}):
     },
     handlerOf(service, catalogs, { sessions, register, own: all ?? register, admits }, questions),
   );
-  // Ends revoked sessions at once, instead of at their next message.
+  // Ends revoked sessions immediately rather than at their next message.
   const unfollow = service.revoked.follow(() => register.endInvalid());
   return {
     listen: (port, host) => server.listen(port, host),
@@ -117,7 +117,7 @@ function handlerOf(
   return {
     scram: (user) => {
       const { snapshot } = service.model();
-      // Login methods of users come from the policy: without one, no password is requested.
+      // Users' login methods come from the policy; without one, do not ask for a password.
       if (snapshot === null) throw withoutPolicy();
       const account = snapshot.serviceAccounts.get(user);
       return account === undefined ? null : readScramVerifier(account.scram);
@@ -149,8 +149,8 @@ function handlerOf(
 }
 
 /**
- * Logs in a service account or a certificate holder; null if a token was sent. Throws as `accountLogin` and
- * `certificateLogin`.
+ * Logs in a service account or certificate holder; returns null if a token was sent. Throws the same errors as
+ * `accountLogin` and `certificateLogin`.
  */
 async function loginWithoutToken(
   service: AnswerParts,
@@ -200,13 +200,13 @@ function tooMany({ subject }: Identity): WireError {
   });
 }
 
-/** Call with the token that was sent as password. */
+/** Creates a call whose token is the one sent as password. */
 export function bearerCall(address: string, password: string | null): RequestCall {
   const token = password === '' ? null : password;
   return { requestId: randomUUID(), surface: 'wire', credentials: { kind: 'bearer', token, address } };
 }
 
-/** Records a connection that failed before a session was open. */
+/** Records a connection that failed before its session was open. */
 export function recordRefusedConnection(
   parts: RequestParts,
   { kind, sqlstate, remoteAddress }: RefusedEvent,
@@ -215,7 +215,7 @@ export function recordRefusedConnection(
   void refusedConnection(parts, call, `wire ${kind}`, sqlstate ?? DEFAULT_SQLSTATE[kind]);
 }
 
-/** SQLSTATE to record if the client got no error message. */
+/** SQLSTATE to record if no error message was sent to the client. */
 const DEFAULT_SQLSTATE: Readonly<Record<RefusedEvent['kind'], string>> = {
   startup: '08P01',
   tls: '08P01',

@@ -1,4 +1,4 @@
-/** Sessions of the Postgres port: the statements and settings behind the protocol of `wire/`. */
+/** Sessions of the Postgres port: statements and settings on top of the protocol in `wire/`. */
 export { type CommandResult, commandStatement, textColumn } from './command.js';
 export {
   bearerCall,

@@ -21,12 +21,12 @@ import { sessionCommandStatement } from './session-command.js';
 import type { SessionParts } from './session-parts.js';
 import { executeStatement, prepareCommand } from './sql-prepare.js';
 
-/** Texts that can only be queries are not parsed before compilation. */
+/** Matches texts that can only be queries, which need no parsing before compilation. */
 const QUESTION = /^\s*(?:select|with|values)\b/i;
 
 /**
  * Classifies and prepares a statement: query on data or catalog, session command, cursor statement, PREPARE, EXECUTE,
- * EXPLAIN or COPY. Null if the text has no statement.
+ * EXPLAIN or COPY. Returns null if the text contains no statement.
  * @throws WireError
  */
 export function prepareStatement(
@@ -100,7 +100,7 @@ function laneOf(session: SessionParts, text: string): Awaitable<StatementLane> {
   return session.catalogs?.laneOf(text, (long) => parseElsewhere(session, long)) ?? { kind: 'data' };
 }
 
-/** Statements of a Query message, in order. A single statement, with or without a semicolon, is not parsed. */
+/** Splits a Query message into its statements. A single statement, with or without a semicolon, is not parsed. */
 export function splitQuery(session: SessionParts, text: string): Awaitable<readonly SimpleStatement[]> {
   const last = text.trimEnd();
   const only = text.indexOf(';');
@@ -121,7 +121,7 @@ function statementsIn(parsed: ParsedText): readonly SimpleStatement[] {
   return statementTexts(parsed).map((s) => ({ text: s.text, start: s.offset }));
 }
 
-/** A text that cannot be split is handled as one query: compiling it fails in the same way, and records the denial. */
+/** Handles a text that cannot be split as one query: compiling it fails in the same way and records the denial. */
 function asOneQuestion(text: string, failure: unknown): readonly SimpleStatement[] {
   if (failure instanceof QueryError) return [{ text, start: 0 }];
   throw failure;
@@ -135,7 +135,7 @@ function parseElsewhere({ service, caller }: SessionParts, text: string): Promis
   return service.parsing.parse(text, caller.identity.subject);
 }
 
-/** Syntax tree of the text; null if it does not parse, `empty` if it has no statement. */
+/** Returns the syntax tree of the text, null if it does not parse, or `empty` if it contains no statement. */
 async function nodeOf(
   session: SessionParts,
   text: string,
@@ -144,7 +144,7 @@ async function nodeOf(
     return oneStatement(await parseOf(session, text)).node;
   } catch (failure) {
     if (failure instanceof QueryError && failure.entry === 'noStatement') return 'empty';
-    // Compilation fails in the same way, and records the denial.
+    // Compilation will fail in the same way and record the denial.
     if (failure instanceof QueryError) return null;
     throw failure;
   }

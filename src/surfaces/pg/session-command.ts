@@ -12,7 +12,7 @@ const GLASS = 'osl.break_glass';
 const ONLY_BY_SET: ReadonlySet<string> = new Set([TOKEN, GLASS]);
 const ALLOWED_IN_FAILED_BLOCK: ReadonlySet<Command['kind']> = new Set(['commit', 'rollback', 'rollback to']);
 
-/** Statement for SET, SHOW, BEGIN and other commands that change the session and touch no data. @throws WireError */
+/** Prepares SET, SHOW, BEGIN and other commands that change the session without touching data. @throws WireError */
 export function sessionCommandStatement(session: SessionParts, command: Command): WireStatement {
   const { service, caller, records, state } = session;
   if (!ALLOWED_IN_FAILED_BLOCK.has(command.kind)) state.block.requireUsable();
@@ -54,7 +54,7 @@ async function runCommand(session: SessionParts, command: Command): Promise<Comm
 }
 
 /**
- * `SET osl.token`: continues the session under a newer token of the same caller. The token is neither shown nor
+ * `SET osl.token`: continues the session with a newer token of the same caller. The token is never displayed or
  * logged.
  */
 async function renewToken({ caller, records }: SessionParts, token: string): Promise<CommandResult> {
@@ -63,7 +63,7 @@ async function renewToken({ caller, records }: SessionParts, token: string): Pro
   return { tag: 'SET' };
 }
 
-/** `SET osl.break_glass`: activates emergency grants in this session for a limited time. Null ends that. */
+/** `SET osl.break_glass`: activates emergency grants in this session for a limited time; null deactivates them. */
 async function breakGlass({ caller, records }: SessionParts, reason: string | null): Promise<CommandResult> {
   if (reason === null) {
     caller.endBreakGlass();
@@ -88,7 +88,7 @@ function namedIn(command: Command, name: string): { readonly value: string | nul
   return command.kind === 'set' ? (command.assignments.find((a) => a.name === name) ?? null) : null;
 }
 
-/** Applies the changes that `set_config` of a catalog statement requested, like SET. @throws WireError */
+/** Applies setting changes that a catalog statement made through `set_config`, like SET. @throws WireError */
 export async function changeSettings(
   { service, state }: SessionParts,
   changes: readonly SettingChange[],

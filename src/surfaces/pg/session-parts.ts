@@ -16,7 +16,7 @@ export interface SessionParts {
   readonly settings: SessionSettings;
   readonly state: SessionState;
   readonly cursors: Cursors;
-  /** Prepared statements by name: those of Parse and of SQL's PREPARE share one namespace. */
+  /** Prepared statements by name. Parse and SQL's PREPARE share one namespace. */
   readonly statements: Pick<SessionControl, 'statement' | 'statements' | 'keep'>;
   readonly running: RunningStatement;
   readonly activity: ActivityRecorder;
@@ -25,14 +25,14 @@ export interface SessionParts {
     all(): Awaitable<readonly CatalogSession[]>;
     signal(signal: SessionSignal): Awaitable<boolean>;
   };
-  /** Null: catalog queries are handled as data queries, and so refused. */
+  /** If null, catalog queries are treated as data queries and therefore refused. */
   readonly catalogs: CatalogProvider | null;
   readonly questions: QuestionRouter;
-  /** Process id of BackendKeyData; 0 before it is sent. */
+  /** Process id sent in BackendKeyData; 0 until it has been sent. */
   readonly processId: () => number;
 }
 
-/** Default of Postgres' `track_activity_query_size`. */
+/** Postgres' default for `track_activity_query_size`. */
 const MOST_CHARACTERS = 1_024;
 
 export class ActivityRecorder {
@@ -54,7 +54,7 @@ export class ActivityRecorder {
     this.#transactionAt = inBlock ? (this.#transactionAt ?? this.#queryAt ?? this.#changedAt) : null;
   }
 
-  /** `fast`: true if a fast-lane query runs, which is not tracked here. */
+  /** `fast`: true if a fast-lane query is running, which is not tracked here. */
   snapshot(block: 'I' | 'T' | 'E', fast: boolean): Omit<CatalogSession, 'pid' | 'application_name'> {
     const active = this.#query !== null || fast;
     return {
@@ -74,14 +74,14 @@ const IDLE_STATES: Readonly<Record<'I' | 'T' | 'E', string>> = {
   E: 'idle in transaction (aborted)',
 };
 
-/** The statement that runs in a session; a cancel or `statement_timeout` aborts it. */
+/** The statement running in a session; aborted by a cancel request or `statement_timeout`. */
 export class RunningStatement {
   readonly #timeoutMs: () => number;
   #current: AbortController | null = null;
   /** Reused until aborted, to save an allocation per statement. */
   #spare: AbortController | null = null;
 
-  /** `timeoutMs` is read at the start of each statement; 0: no limit beyond the server's. */
+  /** `timeoutMs` is read at the start of each statement; 0 means no limit other than the server's. */
   constructor(timeoutMs: () => number) {
     this.#timeoutMs = timeoutMs;
   }
@@ -100,7 +100,7 @@ export class RunningStatement {
     }
   }
 
-  /** Like `cancellable`, with a controller of the caller, which may outlive `work`. */
+  /** Like `cancellable`, but with the caller's controller, which may outlive `work`. */
   async while<T>(stop: AbortController, work: () => Promise<T>): Promise<T> {
     const ms = this.#timeoutMs();
     const clock =

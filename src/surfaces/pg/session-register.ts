@@ -2,21 +2,21 @@ import { addressGroup, type Identity } from '../../../policy/index.js';
 import { type Awaitable, fatal, type SessionControl, type WireError } from '../../../wire/index.js';
 import type { CatalogSession, SessionSignal } from '../catalog/index.js';
 
-/** An open session, for the other sessions of its caller and for operators. */
+/** An open session as accessed by its caller's other sessions and by operators. */
 export interface OpenSession {
   /** Owner key; may change, since a policy can give a service account another subject. */
   owner(): string;
   pid(): number;
-  /** Null before BackendKeyData is sent. */
+  /** Returns null until BackendKeyData has been sent. */
   ownerView(): CatalogSession | null;
   operatorView(): MonitoredSession | null;
   cancel(): void;
   terminate(): void;
-  /** Ends the session if its identity is expired or revoked. */
+  /** Ends the session if its identity has expired or been revoked. */
   endIfInvalid(): void;
 }
 
-/** A session as operators see it. `query` is the caller's text: redact it with `toldShape` before showing it. */
+/** A session as seen by operators. `query` is the caller's text: redact it with `toldShape` before showing it. */
 export interface MonitoredSession extends CatalogSession {
   readonly user: string;
   readonly chain: readonly string[];
@@ -31,7 +31,7 @@ export interface OwnSessions {
 }
 
 /**
- * Owner key of a session: tenant, login and the whole delegation chain. An agent neither sees nor ends sessions of
+ * Owner key of a session: tenant, login and the whole delegation chain. An agent can neither see nor end sessions of
  * the person it acts for.
  */
 export function ownerOf({ tenant, chain }: Identity, user: string): string {
@@ -57,7 +57,7 @@ export class SessionRegister implements OwnSessions {
     return [...this.#open].map((session) => session.operatorView()).filter((told) => told !== null);
   }
 
-  /** Signals any session, for operators; false if there is no such process id. */
+  /** Signals any session, on behalf of an operator; false if no session has this process id. */
   signalAny({ pid, what }: SessionSignal): boolean {
     const [session] = this.#numbered(pid);
     if (what === 'cancel') session?.cancel();
@@ -76,13 +76,13 @@ export class SessionRegister implements OwnSessions {
     return session !== undefined;
   }
 
-  /** Matches process ids first: comparing them is cheaper than building owner keys. */
+  /** Sessions with this process id. Ids are compared first, since that is cheaper than building owner keys. */
   #numbered(pid: number): readonly OpenSession[] {
     return [...this.#open].filter((session) => session.pid() === pid);
   }
 }
 
-/** Handle for other sessions of the caller. `terminate` also cancels the running statement. */
+/** Creates the handle for the caller's other sessions. `terminate` also cancels the running statement. */
 export function openSession(
   session: Pick<OpenSession, 'owner' | 'pid' | 'ownerView' | 'operatorView'> & { expiry(): WireError | null },
   control: Pick<SessionControl, 'cancel' | 'end'>,
@@ -112,7 +112,7 @@ export interface SessionCounts {
 
 export interface SessionCaps {
   readonly subject: number;
-  /** Per IPv4 address, or per /64 of IPv6. */
+  /** Sessions per IPv4 address or IPv6 /64 network. */
   readonly address: number;
 }
 

@@ -18,8 +18,8 @@ import {
 } from '../../ask/index.js';
 
 /**
- * Identity of a session: from a token, which can be renewed, or from a service account or certificate, which the
- * policy can change.
+ * Identity of a session: from a token, which can be renewed, or from a service account or certificate, whose identity
+ * the policy can change.
  */
 export class SessionCaller {
   readonly #service: BreakGlassParts;
@@ -32,7 +32,7 @@ export class SessionCaller {
   /**
    * @param tokenless service account or certificate holder; null if a token was sent
    * @param address address of the client
-   * @param purpose reads the current value of the session's purpose setting
+   * @param purpose returns the current value of the session's purpose setting
    */
   constructor(
     service: BreakGlassParts,
@@ -70,7 +70,7 @@ export class SessionCaller {
     };
   }
 
-  /** Address, purpose and emergency of the session's requests. A new object each time one of them changes. */
+  /** Address, purpose and break-glass state of the session's requests. A new object whenever one of them changes. */
   get origin(): Origin {
     const purpose = this.#purpose();
     if (purpose !== this.#origin.purpose)
@@ -87,12 +87,12 @@ export class SessionCaller {
     this.#origin = Object.freeze({ ...this.origin, emergency: null });
   }
 
-  /** Replaces the token by a newer one of the same caller. @throws QueryError */
+  /** Replaces the token with a newer one of the same caller. @throws QueryError */
   async renew(call: RequestCall, token: string): Promise<void> {
     this.#identity = await renew(this.#service, call, this.#identity, token);
   }
 
-  /** Error that ends the session if its identity is expired, revoked or changed; else null. */
+  /** Returns the error that ends the session if its identity has expired, been revoked or changed; otherwise null. */
   expiry(): WireError | null {
     if (this.#service.revoked.has(this.#identity)) return tokenRevoked();
     const changed = this.#tokenless === null ? null : this.#lookUp(this.#tokenless);
@@ -100,7 +100,7 @@ export class SessionCaller {
     return tokenExpired();
   }
 
-  /** Refreshes the identity from the current policy; an error if the policy no longer has it. */
+  /** Refreshes the identity from the current policy; returns an error if the policy no longer contains it. */
   #lookUp(held: TokenlessSession): WireError | null {
     const now = currentSession(this.#service, held);
     if (now === null) return fatal('28000', IDENTITY_CHANGED[held.kind]);
@@ -125,15 +125,15 @@ export function tokenExpired(): WireError {
 }
 
 /**
- * Audit records of a session that `src/ask` does not write itself: session commands, prepared but not executed
- * statements, errors of the protocol.
+ * Audit records of a session that `src/ask` does not write itself: session commands, statements that were prepared but
+ * not executed, and protocol errors.
  */
 export class SessionRecords {
   readonly pending = new PendingRecord();
   readonly #service: RequestParts;
   readonly #newCall: () => RequestCall;
   readonly #recorded = new WeakSet<WireError>();
-  /** Errors with a catalogue entry whose denial is not recorded yet. */
+  /** Errors from the catalogue whose denial has not been recorded yet. */
   readonly #refusals = new WeakMap<WireError, { readonly call: RequestCall; readonly reason: QueryError }>();
 
   constructor(service: RequestParts, newCall: () => RequestCall) {
@@ -149,7 +149,7 @@ export class SessionRecords {
     }
   }
 
-  /** Converts an error that is already recorded to a wire error. */
+  /** Converts an error that has already been recorded to a wire error. */
   toWireError(failure: unknown, requestId: string, text: string): unknown {
     const converted =
       failure instanceof UnencodableRow
@@ -161,7 +161,7 @@ export class SessionRecords {
     return converted;
   }
 
-  /** Error for the client; `recordFailure` records it after it was sent. */
+  /** Creates an error for the client; `recordFailure` records it after it has been sent. */
   refusal(reason: QueryError): WireError {
     const call = this.#newCall();
     const refusal = wireError(reason, call.requestId, '');
@@ -169,7 +169,7 @@ export class SessionRecords {
     return refusal;
   }
 
-  /** Registers a prepared statement whose `record` is called if it never runs. */
+  /** Registers a prepared statement; `record` is called if it never runs. */
   hold({ requestId }: Pick<RequestCall, 'requestId'>, record: () => Promise<void>): PreparedRecord {
     const prepared = { record: () => this.translate(requestId, '', record) };
     this.pending.hold(prepared);
@@ -181,7 +181,7 @@ export class SessionRecords {
     await this.translate(call.requestId, '', () => sessionCommand(this.#service, call));
   }
 
-  /** Records a failure unless it is recorded already. */
+  /** Records a failure unless that has already been done. */
   recordFailure(failure: WireError): void {
     if (this.#recorded.has(failure)) return;
     const { call, reason } = this.#refusals.get(failure) ?? {
@@ -211,21 +211,24 @@ export class SuspendedRowRights {
     return this.#caller.rights;
   }
 
-  /** Later portions of rows are sent only under the rights of the first. @throws WireError 55000 */
+  /**
+   * Checks that the rights are those under which the first rows were sent; otherwise no more are sent. @throws
+   * WireError 55000
+   */
   requireSame(begun: string): void {
     if (begun !== this.now) throw this.#records.refusal(queryError('rightsChanged', {}));
   }
 }
 
 interface PreparedRecord {
-  /** Records that it was prepared, and counts it unless preparing already did. */
+  /** Records that the statement was prepared, and counts it unless that was done while preparing. */
   record(): Promise<void>;
 }
 
 /**
- * Holds the last prepared statement until it runs. Drivers prepare and run in one go, which makes one audit record:
- * of the run. A statement that has not run by the end of its series of messages, or when the next one is prepared,
- * gets a record of its own.
+ * Holds the last prepared statement until it runs. Drivers usually prepare a statement and run it right away, which
+ * yields a single audit record, for the run. A statement that has not run by the end of its series of messages, or by
+ * the time the next one is prepared, gets a record of its preparation.
  */
 class PendingRecord {
   #last: PreparedRecord | null = null;
@@ -254,7 +257,9 @@ class PendingRecord {
 /** SQLSTATE untranslatable_character: the client's encoding lacks a character. */
 const UNTRANSLATABLE = '22P05';
 
-/** A row cannot be encoded for the client. The client gets `shown`, and the query is recorded as failed. */
+/**
+ * Thrown if a row cannot be encoded for the client. The client receives `shown`, and the query is recorded as failed.
+ */
 class UnencodableRow extends ForeignFault {
   override readonly name = 'UnencodableRow';
   readonly shown: WireError;
@@ -293,13 +298,15 @@ export function planChanged(): WireError {
   return new WireError('ERROR', sqlstate, message, { hint: hint ?? undefined, routine: PLAN_CHANGED });
 }
 
-/** Error of a failed login, which ends the connection. */
+/** Converts a login failure to an error that ends the connection. */
 export function loginError(failure: unknown, requestId: string): unknown {
   if (failure instanceof WireError) return failure.as('FATAL');
   return failure instanceof QueryError ? wireError(failure, requestId, '', 'FATAL') : failure;
 }
 
-/** Converts an error for the protocol. DETAIL has the error code and the request id, never upstream details. */
+/**
+ * Converts an error for the protocol. DETAIL contains the error code and the request id, but never upstream details.
+ */
 export function wireError(
   error: QueryError,
   requestId: string,

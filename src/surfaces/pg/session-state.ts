@@ -3,11 +3,11 @@ import { type RunningParts, Snapshots } from '../../ask/index.js';
 import type { Command, CommandResult } from './command.js';
 import type { ScopedValues, SessionSettings, SettingScopes } from './settings.js';
 
-/** State that session commands change: transaction block, settings, prepared statements and portals. */
+/** State changed by session commands: transaction block, settings, prepared statements and portals. */
 export class SessionState {
   readonly block: TransactionBlock;
   readonly isolation: Isolation;
-  /** True while one of several statements of a simple query runs: they form an implicit transaction. */
+  /** True while running one of several statements of a simple query, which form an implicit transaction. */
   several = false;
   readonly #settings: SessionSettings;
   readonly #control: SessionControl;
@@ -27,7 +27,7 @@ export class SessionState {
     return name === null ? ['name', 'setting', 'description'] : [this.#settings.show(name).name];
   }
 
-  /** Runs a command. `several`: it is one of several statements of a simple query. @throws WireError */
+  /** Runs a command; `several` is true if it is one of several statements of a simple query. @throws WireError */
   run(command: Command, several: boolean): CommandResult {
     switch (command.kind) {
       case 'set':
@@ -117,7 +117,7 @@ export class SessionState {
     return [[this.#settings.show(name).value]];
   }
 
-  /** DISCARD. Sessions have no sequences, temporary tables or cached plans, so only ALL has an effect. */
+  /** Runs DISCARD. Sessions have no sequences, temporary tables or cached plans, so only ALL has an effect. */
   #discard(what: Extract<Command, { kind: 'discard' }>['what'], several: boolean): CommandResult {
     if (what !== 'ALL') return { tag: `DISCARD ${what}` };
     if (several || this.block.status !== 'I')
@@ -227,13 +227,13 @@ const KEPT = new Map([
   ['serializable', 'SERIALIZABLE'],
 ] as const);
 
-/** Isolation levels of one session: in a block of a higher level all statements read one snapshot. */
+/** Isolation levels of one session. In a block above READ COMMITTED, all statements read the same snapshot. */
 export class Isolation {
   readonly #service: Pick<RunningParts, 'engines'>;
   readonly #settings: SessionSettings;
   #snapshots: Snapshots | null = null;
   #asked = false;
-  /** Level of the block. Kept if the block fails, although its settings are rolled back. */
+  /** Level of the current block. It survives a failure of the block, although the block's settings are rolled back. */
   #level: string | null = null;
 
   constructor(service: Pick<RunningParts, 'engines'>, settings: SessionSettings) {
@@ -263,7 +263,7 @@ export class Isolation {
     if (key === LEVEL) this.#level = value;
   }
 
-  /** Snapshots for a data statement; null if it reads the data committed at its start. */
+  /** Returns the snapshots for a data statement; null if it reads the data committed when it starts. */
   snapshots(inBlock: boolean, subject: string): Snapshots | null {
     if (!inBlock) return null;
     this.#asked = true;
@@ -279,7 +279,10 @@ export class Isolation {
     this.#snapshots = null;
   }
 
-  /** The embedded engine has a single session, which no client may hold for a whole transaction. */
+  /**
+   * Refuses levels that need a snapshot on the embedded engine: it has a single session, which no client may hold for
+   * a whole transaction.
+   */
   #requireKept(level: string): void {
     if (!KEPT.has(level.toLowerCase() as 'serializable')) return;
     if ([...this.#service.engines.values()].every((e) => e.kind === 'postgres')) return;

@@ -32,13 +32,16 @@ import { Isolation, SessionState } from './session-state.js';
 import { PURPOSE } from './setting-list.js';
 import type { SessionSettings } from './settings.js';
 
-/** Caller and address of a session. `tokenless`: a login without a token (service account or certificate), else null. */
+/**
+ * Caller and address of a session. `tokenless` is set for a login by service account or certificate, and null for a
+ * token.
+ */
 export interface SessionOwner {
   readonly identity: Identity;
   readonly tokenless: TokenlessSession | null;
   readonly address: string;
   readonly ended: () => void;
-  /** Sessions of all callers; used to list and signal the caller's own. */
+  /** Sessions of all callers, for listing and signalling the caller's own. */
   readonly sessions: OwnSessions;
 }
 
@@ -82,7 +85,7 @@ export class PgSession implements SessionHandler {
     };
   }
 
-  /** Registers the session, so that its caller can see, cancel and terminate it until it closes. */
+  /** Registers the session, so that its caller can list, cancel and terminate it until it closes. */
   enter(register: SessionRegister, control: Pick<SessionControl, 'cancel' | 'end'>): void {
     const open = openSession(this, control);
     this.#leave = register.add(open);
@@ -190,8 +193,8 @@ function idleLimit({ settings, state }: SessionParts): IdleLimit | null {
 }
 
 /**
- * Ends the session after Terminate, a lost client or a server stop: cancels what runs, closes cursors, records what
- * is left.
+ * Ends the session after Terminate, a lost connection or a server stop: cancels running work, closes cursors and
+ * writes outstanding records.
  */
 async function endSession({ running, state, cursors, records }: SessionParts): Promise<void> {
   running.cancel();

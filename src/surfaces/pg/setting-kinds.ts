@@ -1,6 +1,6 @@
 /** Error for an invalid value, with Postgres' message if it differs from the usual one. */
 export class ValueFault extends Error {
-  /** Null: `invalid value for parameter …`. */
+  /** Postgres' message; null for the usual `invalid value for parameter …`. */
   readonly postgresMessage: string | null;
   readonly detail: string | undefined;
   readonly hint: string | undefined;
@@ -16,12 +16,12 @@ export class ValueFault extends Error {
   }
 }
 
-/** Syntax of a setting's values. */
+/** Defines which values a setting accepts. */
 export interface SettingKind {
   readonly accept: (text: string, before: string, name: string) => string;
   /**
-   * True for free text: Postgres reports errors of such a setting under its own name, others under the client's
-   * spelling.
+   * True for free text. For such settings Postgres reports errors under the setting's own name, for others under the
+   * client's spelling.
    */
   readonly text?: true;
   readonly shown?: (value: string) => string;
@@ -50,7 +50,7 @@ export const bool: SettingKind = {
   },
 };
 
-/** One of `values`, case-insensitive; the hint lists them all. */
+/** Accepts one of `values`, ignoring case; the hint of the error lists them all. */
 export function oneOf(...values: readonly string[]): SettingKind {
   return {
     accept: (text) => {
@@ -62,7 +62,7 @@ export function oneOf(...values: readonly string[]): SettingKind {
   };
 }
 
-/** One of `values`, where any Boolean word is an alias for `on` or `off`. */
+/** Accepts one of `values`, with Boolean words as aliases for `on` and `off`. */
 export function oneOfOrBool(...values: readonly string[]): SettingKind {
   const named = oneOf(...values);
   const alias = new Map(BOOLEANS.map(([word, , value]) => [word, value]));
@@ -71,7 +71,7 @@ export function oneOfOrBool(...values: readonly string[]): SettingKind {
   };
 }
 
-/** Restricts a kind to the values that this server can honour; others are refused, not ignored. */
+/** Restricts a kind to the values this server can honour; others are refused rather than ignored. */
 export function only(kind: SettingKind, ...kept: readonly string[]): SettingKind {
   return {
     ...kind,
@@ -115,7 +115,7 @@ interface SettingRange {
 
 const MAX_INT = 2_147_483_647;
 
-/** Integer such as `16`, `0x10` or `1.5GB`, rounded to the setting's unit. */
+/** Accepts integers such as `16`, `0x10` or `1.5GB`, rounded to the setting's unit. */
 export function integer({ unit, min, max }: SettingRange): SettingKind {
   return {
     accept: (text, _before, name) => {
@@ -147,7 +147,7 @@ export function real({ unit, min, max }: SettingRange): SettingKind {
   };
 }
 
-/** Converts `text` to `unit`. Integers may be octal, as in C. @throws ValueFault */
+/** Converts `text` to a number in `unit`. Integers may be octal, as in C. @throws ValueFault */
 function measured(text: string, unit: Unit | undefined, whole = false): number {
   const parts =
     /^\s*([+-]?(?:0[xX][\da-fA-F]+|\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?))\s*(.*?)\s*$/s.exec(
@@ -176,7 +176,7 @@ function roundEven(value: number): number {
   return (Math.abs(value % 1) === 0.5 && rounded % 2 !== 0 ? rounded - 1 : rounded) + 0;
 }
 
-/** Value in the largest unit that keeps it an integer: `5000` ms is `5s`. */
+/** Formats a value in the largest unit that keeps it an integer: `5000` ms becomes `5s`. */
 function withUnit(value: number, unit: Unit | undefined): string {
   if (unit === undefined || value <= 0) return brief(value);
   const units = TIME.has(unit) ? TIME : MEMORY;
@@ -209,7 +209,8 @@ const ORDERS: readonly (readonly [RegExp, order: string])[] = [
 ];
 
 /**
- * Canonical value of `text` set over `before`: `German` gives `German, DMY`, `dmy` keeps the style.
+ * Returns the canonical value after setting `text` when the value was `before`: `German` gives `German, DMY`; `dmy`
+ * keeps the style.
  *
  * @throws ValueFault
  */

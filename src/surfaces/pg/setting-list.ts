@@ -19,11 +19,11 @@ export interface SessionSetting {
   readonly description: string;
   /** Null for a read-only setting. */
   readonly kind: SettingKind | null;
-  /** Local to the transaction, initialized from `default_…`. */
+  /** True if local to the transaction and initialized from `default_…`. */
   readonly ofTransaction?: true;
-  /** Changes are reported as ParameterStatus. */
+  /** True if changes are reported to the client as ParameterStatus. */
   readonly reported?: true;
-  /** Allowed in a startup packet. */
+  /** True if allowed in a startup packet. */
   readonly atStart?: true;
 }
 
@@ -45,12 +45,12 @@ const MAX_INT = 2_147_483_647;
 const NAME_LENGTH = 63;
 const milliseconds = integer({ unit: 'ms', min: 0, max: MAX_INT });
 
-/** Schemas that do not exist here; Postgres ignores missing schemas in the path. */
+/** Schemas that do not exist here but are accepted, since Postgres ignores missing schemas in the path. */
 const ABSENT_SCHEMAS: ReadonlySet<string> = new Set(['public', '$user']);
 const LONGEST_PATH = 1_000;
 const SCHEMA_LIST = /^\s*(?:"(?:[^"]|"")+"|[^\s",]+)\s*(?:,\s*(?:"(?:[^"]|"")+"|[^\s",]+)\s*)*$/;
 
-/** Lists with `entities` as the only existing schema; any other would change the meaning of names. */
+/** Accepts lists in which `entities` is the only existing schema; any other would change the meaning of names. */
 const searchPath: SettingKind = {
   accept: (text) => {
     const named =
@@ -67,7 +67,7 @@ const searchPath: SettingKind = {
   },
 };
 
-/** Stored under Postgres' name of the encoding; the wire converts. */
+/** Stored under Postgres' name for the encoding; the wire protocol does the conversion. */
 const encoding: SettingKind = {
   accept: (text) => {
     const known = encodingName(text);
@@ -114,7 +114,7 @@ const REPORTED: readonly SessionSetting[] = [
     name: 'TimeZone',
     initial: 'UTC',
     description: 'the time zone in which moments are written and read',
-    kind: anything, // checked by the database: see `withResolvedZones`
+    kind: anything, // checked by the database, see `withResolvedZones`
     reported: true,
     atStart: true,
   },
@@ -161,7 +161,7 @@ const TIMEOUTS: readonly SessionSetting[] = [
 export const PURPOSE = 'osl.purpose';
 const LONGEST_PURPOSE = 256;
 
-/** The policy checks per query which purposes a caller may use. */
+/** Checks only the form: the policy decides for each query which purposes the caller may use. */
 const purpose: SettingKind = {
   accept: (text) => {
     if (text.length > LONGEST_PURPOSE || /[\p{Cc}\p{Cs}]/u.test(text)) throw new ValueFault(null);
@@ -170,7 +170,7 @@ const purpose: SettingKind = {
   text: true,
 };
 
-/** READ WRITE is accepted without effect: clients send it by habit, and writes are refused anyway. */
+/** READ WRITE is accepted without effect: many clients send it by default, and writes are refused anyway. */
 const readOnly: SettingKind = {
   accept: (text, before, name) => {
     bool.accept(text, before, name);
@@ -262,7 +262,7 @@ const CACHE_SETTINGS: readonly SessionSetting[] = [
   { name: FRESHNESS, initial: 'live', description: 'how old the last answer is', kind: null },
 ];
 
-/** Settings that change answers in Postgres: only their current value is accepted. */
+/** Settings that would change answers in Postgres, so only their current value is accepted. */
 const FIXED_VALUE: readonly SessionSetting[] = (
   [
     ['array_nulls', 'on', bool, ['on'], 'NULL in the text of an array is NULL'],
@@ -332,7 +332,7 @@ const IDENTITY: readonly SessionSetting[] = [
   },
 ];
 
-/** `14.18` is 140018. */
+/** Converts a version to a number: `14.18` becomes 140018. */
 function versionNumber(version: string): string {
   const [major = '', minor = ''] = version.split('.');
   return `${major}${minor.padStart(4, '0')}`;

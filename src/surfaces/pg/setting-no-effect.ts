@@ -37,8 +37,8 @@ const locale: SettingKind = {
 };
 
 /**
- * Settings of planner, memory and client that tools set by habit. They affect only the speed of a Postgres, and the
- * databases keep their own. Names, ranges and defaults are those of Postgres 14.
+ * Planner, memory and client settings that tools often set by default. They would affect only the speed of a Postgres
+ * server, and the databases keep their own. Names, ranges and defaults are those of Postgres 14.
  */
 export const NO_EFFECT: readonly NoEffect[] = [
   flag('enable_async_append'),

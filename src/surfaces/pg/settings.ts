@@ -23,13 +23,13 @@ export interface ShownSetting {
   readonly value: string;
   /** Value in the setting's own unit. */
   readonly stored: string;
-  /** Value after RESET, and the server's default; in the setting's own unit. */
+  /** The value after RESET and the server's default, both in the setting's own unit. */
   readonly atStart: string;
   readonly byDefault: string;
   readonly description: string;
 }
 
-/** Settings that are passed to the database, with values that are the default there. */
+/** Settings that are passed to the database, with the values equivalent to its default. */
 const OUTPUT: readonly (readonly [name: OutputSetting | PlanSetting, ...ours: string[]])[] = [
   ['TimeZone', 'UTC', 'Etc/UTC'],
   ['DateStyle', 'ISO, MDY'],
@@ -84,7 +84,7 @@ export class SessionSettings {
     return this.#valueOf(settingNamed(CACHE)) === 'off' ? 'anew' : 'given before';
   }
 
-  /** Sets the value that SHOW returns for `osl.freshness`; null is live. */
+  /** Sets the value that SHOW returns for `osl.freshness`; null means live. */
   setFreshness(freshness: AnswerFreshness | null): void {
     this.#freshness = freshness;
   }
@@ -105,17 +105,17 @@ export class SessionSettings {
     }));
   }
 
-  /** Value of a duration setting; 0: no limit. */
+  /** Value of a duration setting in ms; 0 means no limit. */
   milliseconds(name: string): number {
     return Number(this.#valueOf(settingNamed(name)));
   }
 
-  /** A new object with every change of any setting. */
+  /** Identifies the current settings: a new object whenever any setting changes. */
   get version(): object {
     return this.#scopes.values;
   }
 
-  /** `local`: until the transaction ends. @throws WireError */
+  /** Sets a value; if `local`, only until the transaction ends. @throws WireError */
   set(name: string, value: string, local: boolean): void {
     const setting = settingNamed(name);
     const accepted = accept(setting, value, this.#valueOf(setting), name);
@@ -124,7 +124,7 @@ export class SessionSettings {
 
   reset(name: string, local = false): void {
     const setting = settingNamed(name);
-    if (setting.name === 'session_authorization') return; // cannot have changed
+    if (setting.name === 'session_authorization') return; // its value can never have changed
     if (setting.kind === null) throw unchangeable(setting);
     if (setting.ofTransaction === true) throw error('55P02', `parameter "${setting.name}" cannot be reset`);
     const key = setting.name.toLowerCase();
@@ -183,7 +183,7 @@ function unchangeable({ name }: SessionSetting): WireError {
   return error('55P02', `parameter "${name}" cannot be changed`);
 }
 
-/** `written` is the name as spelled by the client. @throws WireError 22023, 42501, 55P02 */
+/** Validates a value; `written` is the name as spelled by the client. @throws WireError 22023, 42501, 55P02 */
 function accept(setting: SessionSetting, value: string, before: string, written: string): string {
   if (setting.kind === null) throw unchangeable(setting);
   try {
@@ -208,7 +208,7 @@ function invalid(
 
 type SettingValues = ReadonlyMap<string, string>;
 
-/** Values for the session, and those of SET LOCAL that override them until the transaction ends. */
+/** Values set for the session, and those that SET LOCAL puts in their place until the transaction ends. */
 export interface ScopedValues {
   readonly session: SettingValues;
   readonly local: SettingValues;
@@ -219,7 +219,7 @@ const NONE: SettingValues = new Map();
 /** Values of settings by lower-case name, with commit and rollback. */
 export class SettingScopes {
   #state: ScopedValues;
-  /** State at the start of the transaction; equals `#state` outside of one. */
+  /** State at the start of the transaction; outside of one, equal to `#state`. */
   #before: ScopedValues;
   #values: SettingValues;
   #changed = false;
@@ -276,7 +276,7 @@ export class SettingScopes {
 
 const TIME_ZONE = 'timezone';
 
-/** Replaces time zone names in `command` by Postgres' spelling. @throws WireError 22023, QueryError E0510, E0523 */
+/** Replaces time zone names in `command` with Postgres' spelling. @throws WireError 22023, QueryError E0510, E0523 */
 export async function withResolvedZones(
   service: Pick<RunningParts, 'engines' | 'defaultConnector'>,
   command: Command,
@@ -291,7 +291,7 @@ export async function withResolvedZones(
 }
 
 /**
- * Replaces the time zone in startup parameters by Postgres' spelling.
+ * Replaces the time zone in startup parameters with Postgres' spelling.
  * @throws WireError 22023, QueryError E0510, E0523
  */
 export async function withResolvedZone(
@@ -307,7 +307,7 @@ function isZone(name: string): boolean {
   return name.toLowerCase() === TIME_ZONE;
 }
 
-/** The most common zones, known without a database. */
+/** The most common time zones, recognized without asking a database. */
 const KNOWN_ZONES: ReadonlyMap<string, string> = new Map([
   ['utc', 'UTC'],
   ['etc/utc', 'Etc/UTC'],

@@ -8,11 +8,13 @@ import { planChanged } from './session-requests.js';
 type PrepareNode = Extract<StatementNode, { PrepareStmt: unknown }>['PrepareStmt'];
 type ExecuteNode = Extract<StatementNode, { ExecuteStmt: unknown }>['ExecuteStmt'];
 
-/** Statements made by EXECUTE, which must not EXECUTE each other: this prevents chains of any length. */
+/**
+ * Statements created by EXECUTE. They must not be executed by another EXECUTE, which prevents arbitrarily long chains.
+ */
 const EXECUTES = new WeakSet<WireStatement>();
 
 /**
- * `PREPARE name [(types)] AS query`. Running it prepares the query, counted and recorded like Parse.
+ * `PREPARE name [(types)] AS query`. Running it prepares the query, which is counted and recorded like Parse.
  * @throws WireError
  */
 export function prepareCommand(
@@ -41,7 +43,7 @@ export function prepareCommand(
 }
 
 /**
- * `EXECUTE name [(constants)]`: a run of the named statement, authorized, counted and recorded as its query.
+ * `EXECUTE name [(constants)]`: runs the named statement, authorized, counted and recorded like its query.
  * @throws WireError
  */
 export function executeStatement(
@@ -76,7 +78,7 @@ function statementNamed({ statements }: SessionParts, name: string): WireStateme
   return statement;
 }
 
-/** Registers a prepared statement; the returned function marks it as run. */
+/** Registers a prepared statement and returns a function that marks it as run. */
 function registerPrepared({ service, caller, records }: SessionParts): () => void {
   const call = caller.newCall();
   const unrun = records.hold(call, () => sessionCommand(service, call, 'prepare'));
@@ -108,10 +110,13 @@ const NUMBERS: ReadonlySet<number> = new Set([...INTEGERS, 700, 701, 1700]);
 const OID = 26;
 const NAME = 19;
 const TEXTS: ReadonlySet<number> = new Set([25, 1042, 1043, NAME]);
-/** No cast is needed between these. */
+/** Text types that need no cast between them. */
 const PLAIN_TEXTS: ReadonlySet<number> = new Set([25, 1043]);
 
-/** Values of EXECUTE's arguments in text format; null is NULL. @throws WireError 42601, 42804, 0A000 and others */
+/**
+ * Returns the values of EXECUTE's arguments in text format, with null for NULL. @throws WireError 42601, 42804, 0A000
+ * and others
+ */
 function argumentsOf(
   name: string,
   given: readonly StatementNode[],
@@ -127,7 +132,7 @@ function argumentsOf(
   });
 }
 
-/** Constant as text of type `oid`, with the casts of an assignment. */
+/** Converts a constant to text of type `oid`, with the casts that apply to an assignment. */
 function argumentOf(node: StatementNode | undefined, oid: number, place: number): string | null {
   if (node === undefined) throw notConstant();
   if ('A_Const' in node) return constantOf(node.A_Const, oid, place);
@@ -167,7 +172,7 @@ function constantOf(
 }
 
 const WHOLE = /^-?\d+$/;
-/** Canonical form of a number in Postgres. */
+/** Matches numbers in Postgres' canonical form. */
 const WRITTEN = /^(?!-0+(?:\.0*)?$)-?(?:0|[1-9]\d*)(?:\.\d+)?$/;
 
 function numberOf(text: string, oid: number, place: number): string {
@@ -178,10 +183,13 @@ function numberOf(text: string, oid: number, place: number): string {
   return text;
 }
 
-/** Longer numbers are out of range of any integer type, however they round. */
+/** Longer numbers exceed the range of every integer type, however they are rounded. */
 const MOST_DIGITS = 20;
 
-/** Rounds half away from zero, like an assignment. Text that is not a plain decimal is returned unchanged. */
+/**
+ * Rounds to an integer, half away from zero like an assignment. Text that is not a plain decimal is returned
+ * unchanged.
+ */
 function wholeOf(text: string): string {
   const [, sign = '', whole = '', fraction = ''] = /^(-?)(\d*)\.(\d*)$/.exec(text) ?? [];
   if (whole === '' && fraction === '') return text;
@@ -198,7 +206,7 @@ function otherType(place: number): WireError {
 
 type TypeNode = NonNullable<Extract<StatementNode, { TypeCast: unknown }>['TypeCast']['typeName']>;
 
-/** OID of a type name; 0 for types that the query determines. @throws WireError 0A000, 42704 */
+/** Returns the OID of a type name; 0 if the query determines the type. @throws WireError 0A000, 42704 */
 function declaredTypeOf(node: StatementNode): number {
   if (!('TypeName' in node)) throw error('0A000', 'a type is a name');
   return oidOfName(node.TypeName);

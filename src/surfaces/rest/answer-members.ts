@@ -14,7 +14,7 @@ export interface AnswerHead {
   readonly requestId: string;
   readonly plan: GovernedPlan;
   readonly versions: ServedVersions;
-  /** True for each output that is redacted in some row. */
+  /** For each output, true if it is redacted in any row. */
   readonly redacted: readonly boolean[];
 }
 
@@ -62,8 +62,8 @@ function deprecatedIn(
 }
 
 /**
- * Manifest path (`section.name`) of a full name such as `osl.entities.<name>`, `osl.facets.<name>` or
- * `osl.metrics.<name>`.
+ * Converts a full name such as `osl.entities.<name>`, `osl.facets.<name>` or `osl.metrics.<name>` to its manifest path
+ * (`section.name`).
  */
 function pathOf(object: string, bridges: Manifest['bridges']): string {
   const [, section, name = ''] = object.split('.');
@@ -94,13 +94,13 @@ export async function explainQuestion(
 }
 
 /**
- * Columns of an answer with names that are unique keys of a JSON object: the second of equal names becomes `name_2`,
- * the third `name_3`, skipping names of other columns.
+ * Returns an answer's columns with unique names, usable as keys of a JSON object: the second of several equal names
+ * becomes `name_2`, the third `name_3`, skipping names already used by other columns.
  */
 export function columnsOf(plan: GovernedPlan): readonly OutputColumn[] {
   const own = new Set(plan.outputs.map((o) => o.name));
   const taken = new Set<string>();
-  // Last suffix per name: lower ones are taken.
+  // Last suffix used per name; lower ones are taken.
   const last = new Map<string, number>();
   return plan.outputs.map((output) => {
     let name = output.name;
@@ -116,9 +116,9 @@ export function columnsOf(plan: GovernedPlan): readonly OutputColumn[] {
 }
 
 /**
- * JSON description of a column. The key of a passage is a string in JSON, whatever its type.
+ * Describes a column in JSON. The key of a passage is always a string in JSON, whatever its type.
  *
- * @param redacted true if some value of it is
+ * @param redacted true if the column is redacted in any row
  */
 export function columnDescription(
   { name, type, source, passageKey, format }: OutputColumn,

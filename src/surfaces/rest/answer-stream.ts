@@ -7,9 +7,9 @@ import { type RowSink, rowScheduler } from '../../engine/index.js';
 import type { AnswerHead } from './answer-members.js';
 import { type ProblemDocument, privateHeaders, problemOf } from './problem.js';
 
-/** Answers up to this size are buffered, so that errors can still be sent as a problem. */
+/** Answers up to this size are buffered, so that errors can still be reported as a problem response. */
 const BUFFERED_BYTES = 1_048_576;
-/** Maximum time in ms to send the end of a failed answer. */
+/** Maximum time in ms for sending the end of a failed answer. */
 const FAREWELL_MS = 1_000;
 
 /** Writes one answer: buffered while small, then streamed with backpressure. */
@@ -78,8 +78,8 @@ export class AnswerStream {
   }
 
   /**
-   * Ends an answer that has begun, in the way of its encoding. False if nothing was sent yet, so that the error can
-   * be sent as a problem.
+   * Reports a failure in an answer that has begun, in whatever way its encoding allows. Returns false if nothing has
+   * been sent yet, so that the error can be sent as a problem response.
    */
   fail(error: QueryError): boolean {
     this.#failed = true;
@@ -113,14 +113,14 @@ export class AnswerStream {
   }
 }
 
-/** Closes the connection after `bytes` were sent or timed out. */
+/** Closes the connection after `bytes` were sent or sending them timed out. */
 function cutAfter(raw: ServerResponse, bytes: Buffer): void {
   const late = setTimeout(() => raw.destroy(), FAREWELL_MS);
   raw.once('close', () => clearTimeout(late));
   raw.write(bytes, () => raw.destroy());
 }
 
-/** Resolves when the client has caught up or disconnected; the latter aborts the execution elsewhere. */
+/** Resolves when the client has caught up or disconnected; a disconnect aborts the execution elsewhere. */
 function whenDrained(raw: ServerResponse): Promise<void> {
   if (raw.destroyed || raw.closed) return Promise.resolve();
   return new Promise((resolve) => {
@@ -134,32 +134,34 @@ function whenDrained(raw: ServerResponse): Promise<void> {
   });
 }
 
-/** Encodes one answer for a media type; methods are called in this order. */
+/** Encodes one answer in a media type; the methods are called in this order. */
 export interface RowEncoding {
   readonly contentType: string;
   readonly pending: number;
-  /** Formats of the rows, one for all columns or one per column: 0 Postgres' text, 1 its binary. */
+  /**
+   * Wire formats to request, one for all columns or one per column: 0 is Postgres' text format, 1 its binary format.
+   */
   formats(plan: GovernedPlan): readonly (0 | 1)[];
   begin(head: AnswerHead): void;
-  /** Copies of a large row made while it is written. */
+  /** Number of copies of a large row that are in memory while it is written. */
   readonly copies: number;
   /** `dataRows` are whole DataRow messages. */
   rows(dataRows: Uint8Array): void;
-  /** Like `rows` for large rows: yields after each portion, when pending bytes may be taken. */
+  /** Like `rows`, but for large rows: yields after each portion, when pending bytes may be taken. */
   portions(dataRows: Uint8Array): Generator<void>;
   end(answer: QueryAnswer): void;
   /**
-   * Reports a failure after part of the answer was sent. `cut`: the connection must be closed afterwards, so that a
-   * partial answer is not mistaken for a complete one.
+   * Reports a failure after part of the answer was sent. `cut` means that the connection must be closed afterwards, so
+   * that a partial answer is not mistaken for a complete one.
    */
   fail(problem: ProblemDocument): 'ended' | 'cut';
   take(): Buffer;
 }
 
-/** Larger runs of rows are encoded in portions. */
+/** Larger batches of rows are encoded in portions. */
 export const AT_ONCE_BYTES = 65_536;
 
-/** Calls `written` after each portion and at the end, until it returns false; yields to other work in between. */
+/** Calls `written` after each portion and at the end until it returns false, yielding to other work in between. */
 export async function inPortions(
   portions: Generator<void>,
   written: () => boolean | Promise<boolean>,
@@ -186,8 +188,8 @@ const NAMED: ReadonlyMap<string, AnswerLayout> = new Map([
 const ORDER: readonly AnswerLayout[] = ['arrow', 'ndjson', 'json'];
 
 /**
- * Layout preferred by `accept` (RFC 9110, 12.5.1). Arrow and NDJSON must be named; if nothing served is acceptable
- * the answer is JSON, which the RFC allows.
+ * Layout preferred by the `Accept` header (RFC 9110, 12.5.1). Arrow and NDJSON must be requested by name. If no
+ * supported type is acceptable, the answer is JSON, as the RFC permits.
  */
 export function layoutOf(accept: string | undefined): AnswerLayout {
   const weights = new Map<AnswerLayout, number>();

@@ -17,9 +17,9 @@ declare module 'fastify' {
 }
 
 /**
- * Call of a request. Its id is always generated: a client could reuse one. The address is that of the socket; of the
- * headers only `Authorization` identifies the caller, otherwise the client's certificate does. `OSL-Purpose` states
- * the purpose.
+ * Creates the call of a request. Its id is always generated here, since a client could reuse one. The address is that
+ * of the socket. The caller is identified only by the `Authorization` header or, without it, by the client's
+ * certificate. `OSL-Purpose` states the purpose.
  */
 export function callOf(request: IncomingMessage): RequestCall {
   const certificate = certificateOf(request.socket);
@@ -42,7 +42,7 @@ export function callOf(request: IncomingMessage): RequestCall {
 
 const read = new WeakMap<TLSSocket, PresentedCertificate>();
 
-/** Certificate of the connection's client; null if no trusted authority signed it, undefined if there is none. */
+/** Returns the client's certificate; null if no trusted authority signed it, undefined if the client presented none. */
 function certificateOf(socket: Socket): PresentedCertificate | undefined {
   if (!(socket instanceof TLSSocket)) return undefined;
   const known = read.get(socket);
@@ -62,9 +62,9 @@ export function distrust(socket: TLSSocket): void {
 const BROKEN = '';
 
 /**
- * Token of `Authorization: Bearer <token>`, or null without the header. Duplicate headers, other schemes or
- * additional text give an invalid token. Reads `rawHeaders` (alternating names and values), since Node's map drops a
- * second `Authorization`.
+ * Returns the token from `Authorization: Bearer <token>`, or null without the header. Duplicate headers, other schemes
+ * or additional text yield an invalid token. Reads `rawHeaders` (alternating names and values), because Node's map
+ * drops a second `Authorization`.
  */
 function bearerToken(rawHeaders: readonly string[]): string | null {
   let found: string | null = null;
@@ -77,8 +77,8 @@ function bearerToken(rawHeaders: readonly string[]): string | null {
 }
 
 /**
- * Percent-encoded UTF-8 in header `name`, or null without the header. Duplicate or undecodable headers give the empty
- * text, which no policy allows.
+ * Decodes the percent-encoded UTF-8 in header `name`; null without the header. Duplicate or undecodable headers yield
+ * the empty string, which no policy allows.
  */
 export function headerText(rawHeaders: readonly string[], name: string): string | null {
   let found: string | null = null;
@@ -100,7 +100,7 @@ function decoded(text: string): string {
   }
 }
 
-/** Runs `parse`; a malformed request is refused and recorded after its sender was authenticated. */
+/** Runs `parse`. A malformed request is refused and recorded after its sender has been authenticated. */
 export async function readRequest<T>(
   service: RequestParts,
   call: RequestCall,
@@ -115,12 +115,12 @@ export async function readRequest<T>(
   }
 }
 
-/** Names by which a browser on this machine addresses it. */
+/** Host names by which a browser on this machine addresses the server. */
 export const LOCAL_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via'] as const;
 
-/** True if a proxy has passed the request on: its address does not identify the client. */
+/** True if the request came through a proxy, so that its address does not identify the client. */
 export function isForwarded({ headers }: FastifyRequest): boolean {
   return FORWARDED.some((name) => headers[name] !== undefined);
 }

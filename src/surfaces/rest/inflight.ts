@@ -6,7 +6,7 @@ import type { RequestCall } from '../../ask/index.js';
 export interface ExecutionInfo {
   readonly call: RequestCall;
   readonly action: string;
-  /** Text of the query; null if there is none. */
+  /** Text of the query; null if the execution has none. */
   readonly text: string | null;
 }
 
@@ -14,7 +14,7 @@ export interface RunningExecution extends ExecutionInfo {
   readonly since: number;
 }
 
-/** Running executions. Each is aborted when its client disconnects, and all when the drain deadline passes. */
+/** Running executions. Each is aborted if its client disconnects, and all are when the drain deadline passes. */
 export class Inflight {
   readonly #running = new Map<AbortController, RunningExecution>();
   readonly #idle = new Set<() => void>();
@@ -25,7 +25,10 @@ export class Inflight {
     return this.#draining;
   }
 
-  /** Error to report: an execution aborted by the server's stop fails with E5032, not as cancelled. */
+  /**
+   * Returns the error to report: an execution aborted because the server stops fails with E5032 rather than as
+   * cancelled.
+   */
   reasonOf(error: unknown): unknown {
     const stopped = this.#stopped && error instanceof QueryError && error.entry === 'cancelled';
     return stopped ? queryError('shuttingDown', {}) : error;
@@ -70,7 +73,7 @@ export class Inflight {
     }
   }
 
-  /** Aborts all executions; resolves when each has ended and its outcome is recorded. */
+  /** Aborts all executions; resolves when each has ended and its outcome has been recorded. */
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const controller of this.#running.keys()) controller.abort();

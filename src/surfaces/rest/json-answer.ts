@@ -13,7 +13,7 @@ function headOf({ requestId, plan, redacted }: AnswerHead): string {
 
 const TEXT: readonly (0 | 1)[] = Object.freeze([0]);
 
-/** Common part of the two JSON encodings. */
+/** Base class of the two JSON encodings. */
 abstract class JsonEncoding {
   readonly copies = 0;
   protected readonly out = new JsonBytes();
@@ -40,7 +40,10 @@ abstract class JsonEncoding {
   }
 }
 
-/** One JSON object. A failed answer is cut off, since JSON cannot express it. */
+/**
+ * Encodes the answer as one JSON object. A failed answer is cut off, since JSON cannot express a failure partway
+ * through.
+ */
 export class JsonAnswer extends JsonEncoding implements RowEncoding {
   readonly contentType = 'application/json';
 
@@ -59,7 +62,7 @@ export class JsonAnswer extends JsonEncoding implements RowEncoding {
   }
 }
 
-/** One row per line, then a line with the trailer, which reports success or failure. */
+/** Encodes one row per line, then a line with the trailer, which reports success or failure. */
 export class NdjsonAnswer extends JsonEncoding implements RowEncoding {
   readonly contentType = 'application/x-ndjson';
   #head: AnswerHead | null = null;
@@ -88,9 +91,9 @@ export class NdjsonAnswer extends JsonEncoding implements RowEncoding {
   }
 }
 
-/** JSON form of a plan's rows. */
+/** How the rows of a plan are written as JSON. */
 export interface RowShape {
-  /** The answer's `columns` as JSON; null if the redacted flags depend on the rows. */
+  /** The answer's `columns` as JSON; null if the `redacted` flags depend on the rows. */
   readonly columns: string | null;
   readonly fields: readonly RowField[];
 }
@@ -100,7 +103,7 @@ interface RowField {
   readonly value: ValueWriter;
 }
 
-/** Encodes to separate arrays: small Buffers would keep their 8 KiB pool alive as long as the plan. */
+/** Allocates a separate array per text: a small Buffer would keep its 8 KiB pool alive as long as the plan. */
 const UTF8 = new TextEncoder();
 
 const SHAPES = new WeakMap<GovernedPlan['outputs'], RowShape>();
@@ -121,7 +124,7 @@ export function shapeOf(plan: GovernedPlan): RowShape {
   return shape;
 }
 
-/** The `columns` of one answer as JSON. @param redacted true for each column that is redacted in some row */
+/** Returns the answer's `columns` as JSON. @param redacted for each column, true if it is redacted in any row */
 function answerColumns(plan: GovernedPlan, redacted: readonly boolean[]): string {
   return shapeOf(plan).columns ?? columnsJson(columnsOf(plan), (_, i) => redacted[i] === true);
 }
@@ -139,7 +142,7 @@ const OPEN = 0x7b;
 const CLOSE = 0x7d;
 const NULL = Buffer.from('null');
 
-/** Elements of one array, or lines (NDJSON). */
+/** Whether rows are elements of one array or separate lines (NDJSON). */
 type RowStyle = 'elements' | 'lines';
 
 /** Converts DataRow messages to JSON objects, directly from their bytes. */
@@ -153,7 +156,7 @@ class JsonRowWriter {
     this.#style = style;
   }
 
-  /** `dataRows` are whole messages with values in text format. */
+  /** Writes rows; `dataRows` are whole messages with values in text format. */
   write(dataRows: Uint8Array, out: JsonBytes): void {
     const rows = new DataRowReader(dataRows);
     while (rows.next()) {
@@ -164,7 +167,7 @@ class JsonRowWriter {
     }
   }
 
-  /** Like `write` for large rows: yields after each portion. */
+  /** Like `write`, but for large rows: yields after each portion. */
   *portions(dataRows: Uint8Array, out: JsonBytes): Generator<void> {
     const rows = new DataRowReader(dataRows);
     while (rows.next()) {

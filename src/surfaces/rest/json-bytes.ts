@@ -3,11 +3,11 @@ import { GrowingBytes } from '../../engine/index.js';
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const INITIAL = 2_048;
-/** Source bytes escaped at a time, which limits the reserved space. */
+/** Number of source bytes escaped at a time, which limits the space to reserve. */
 const SLICE = 4_096;
 const LONGEST_ESCAPE = 6;
 
-/** Second character of two-character escapes, by byte; 0 if there is none. */
+/** Second character of two-character escapes, by byte; 0 if the byte has no such escape. */
 const SHORT_ESCAPES = new Uint8Array(128);
 for (const [byte, letter] of [
   [QUOTE, '"'],
@@ -22,12 +22,12 @@ for (const [byte, letter] of [
 }
 
 /**
- * Bytes of a large value that are written between two yields. A multiple of six: six hexadecimal digits are three
+ * Number of bytes of a large value written between two yields. A multiple of six: six hexadecimal digits are three
  * bytes, or four base64 characters.
  */
 export const PORTION_BYTES = 65_532;
 
-/** Buffer of JSON text in UTF-8, written without decoding values to strings. */
+/** Buffer of JSON text in UTF-8, filled without decoding values to strings. */
 export class JsonBytes extends GrowingBytes {
   constructor(capacity = INITIAL) {
     super(capacity);
@@ -50,7 +50,7 @@ export class JsonBytes extends GrowingBytes {
 
   take(): Buffer {
     const taken = this.bytes.subarray(0, this.at);
-    // Sized by the last chunk: the first, buffered one is much larger than later ones.
+    // Sized according to the last chunk, since the first, buffered one is much larger than later ones.
     this.bytes = Buffer.allocUnsafe(Math.max(INITIAL, Math.ceil(1.25 * this.at)));
     this.at = 0;
     return taken;
@@ -75,7 +75,7 @@ export class JsonBytes extends GrowingBytes {
   }
 }
 
-/** Writes one value from `source[start … end)` in Postgres' text format as JSON. */
+/** Converts one value at `source[start … end)` from Postgres' text format to JSON. */
 export type WriteValue = (source: Buffer, start: number, end: number, out: JsonBytes) => void;
 
 function writeUnicode(bytes: Uint8Array, at: number, byte: number): number {
@@ -93,7 +93,7 @@ const HEX_DIGITS = Buffer.from('0123456789abcdef');
 interface PieceWriter {
   readonly skipped: number;
   open(out: JsonBytes): void;
-  /** All pieces but the last have `PORTION_BYTES`. */
+  /** Writes one piece; all pieces but the last are `PORTION_BYTES` long. */
   readonly piece: WriteValue;
   close(out: JsonBytes): void;
 }
@@ -101,11 +101,11 @@ interface PieceWriter {
 export interface ValueWriter {
   readonly write: WriteValue;
   portions(source: Buffer, start: number, end: number, out: JsonBytes): Generator<void>;
-  /** Null for types whose values are short or written differently. */
+  /** Null for types whose values are always short or are written in some other way. */
   readonly pieces: PieceWriter | null;
 }
 
-/** Writer for values that are never large. */
+/** Creates a writer for values that are never large. */
 export function shortValue(write: WriteValue): ValueWriter {
   return {
     write,
@@ -120,7 +120,7 @@ export function shortValue(write: WriteValue): ValueWriter {
 const nothing = (): void => undefined;
 const quote = (out: JsonBytes): void => out.quote();
 
-/** Writer for values of any size that are written in quotes or are JSON already. */
+/** Creates a writer for values of any size that are either written in quotes or already JSON. */
 export function pieceByPiece(form: 'string' | 'json', piece: WriteValue, skipped = 0): ValueWriter {
   const mark = form === 'string' ? quote : nothing;
   return {

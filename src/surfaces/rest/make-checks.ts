@@ -6,6 +6,6 @@ import './bodies/authoring.js';
 import './bodies/query.js';
 import './bodies/query.js';
 
-/** Run by `npm run build`: precompiles the checks of manifest, policy and request bodies. */
+/** Run by `npm run build`: precompiles the validators for the manifest, the policy and request bodies. */
 for (const schema of [MANIFEST_SCHEMA, POLICY_SCHEMA]) await buildShapeCheck(schema);
 await buildReaders();

@@ -3,10 +3,10 @@ import { queryError } from 'osl-compiler';
 import { MOST_NAMES, SCHEMA_PARTS, type SchemaPart, type SchemaSelection } from '../../model/graph/index.js';
 import { malformed, shownName, termIn, unknownName } from './request-errors.js';
 
-/** Parameters that select a part of the schema; each is a comma-separated list in a URL. */
+/** Parameters that select part of the schema; in a URL, each is a comma-separated list. */
 export const SCHEMA_PARAMETERS = ['names', 'parts', 'index', 'from'] as const;
 
-/** Requested part of the schema; null for all of it. @throws QueryError E0511 */
+/** Returns the requested part of the schema; null for all of it. @throws QueryError E0511 */
 export function schemaSelection(given: Readonly<Partial<Record<string, unknown>>>): SchemaSelection | null {
   const { names: wantedNames, parts: wantedParts } = given;
   const names = wantedNames === undefined ? null : listOf('names', wantedNames);
@@ -50,7 +50,7 @@ function countOf(name: string, given: unknown): number {
 
 export { MOST_NAMES, SCHEMA_PARTS };
 
-/** Parameters of the URL, each at most once and only those in `known`. @throws QueryError E0511 */
+/** Reads the URL's parameters. Duplicates and parameters not in `known` are refused. @throws QueryError E0511 */
 export function queryParameters(
   request: FastifyRequest,
   known: readonly string[],

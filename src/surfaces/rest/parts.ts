@@ -6,7 +6,7 @@ import type { AccessRequestParts } from '../../ask/why/request-access.js';
 import type { FallbackPolicy, ServicesReached } from '../../model/served-model.js';
 import type { TokenParts } from './routes/token.js';
 
-/** State of the service for `/health` and `/ready`. */
+/** State of the service as shown by `/health` and `/ready`. */
 export interface HealthParts extends Pick<DecidingParts, 'model'>, Pick<RunningParts, 'engines'> {
   keptPolicy(): FallbackPolicy | null;
   reached(): ServicesReached;

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ERRORS, type QueryError } from 'osl-compiler';
 import { count, either, type JsonShape, object, text, textOrNull, type ValueOf } from './shape.js';
 
-/** General title of each code. A test checks that none is missing. */
+/** Title for each error code. A test checks that none is missing. */
 const TITLES: ReadonlyMap<string, string> = new Map([
   ['E0241', 'Facet not declared'],
   ['E0246', 'Empty sql'],
@@ -137,12 +137,15 @@ export function sendProblem(
   requestId: string,
   more: object = {},
 ): FastifyReply {
-  // As bytes, so that no serializer adds a charset, which JSON does not have.
+  // Sent as bytes, so that no serializer adds a charset, which JSON does not define.
   const body = Buffer.from(JSON.stringify({ ...problemOf(error, requestId), ...more }));
   return reply.code(error.http).headers(problemHeaders(error, requestId)).send(body);
 }
 
-/** Complete HTTP/1.1 response for a socket whose request could not be parsed; the connection is closed afterwards. */
+/**
+ * Builds a complete HTTP/1.1 response for a socket whose request could not be parsed; the connection is closed
+ * afterwards.
+ */
 export function rawProblem(error: QueryError, requestId: string): string {
   const body = JSON.stringify(problemOf(error, requestId));
   const headers = {
@@ -154,7 +157,7 @@ export function rawProblem(error: QueryError, requestId: string): string {
   return [`HTTP/1.1 ${error.http} ${titleOf(error.code)}`, ...lines, '', body].join('\r\n');
 }
 
-/** Sends `body` as JSON, uncacheable; as bytes, so that no serializer adds a charset, which JSON does not have. */
+/** Sends `body` as uncacheable JSON, in bytes so that no serializer adds a charset, which JSON does not define. */
 export function sendJson(reply: FastifyReply, requestId: string, body: object): FastifyReply {
   return reply
     .headers({ ...privateHeaders(requestId), 'content-type': 'application/json' })

@@ -15,7 +15,7 @@ export function malformed(
   return queryError('malformedBody', { detail, hint }, position);
 }
 
-/** Error for an unknown name, with the nearest of the known names as a hint. */
+/** Error for an unknown name, with the closest known name as a hint. */
 export function unknownName(detail: string, name: string, known: readonly string[]): QueryError {
   const near = nearest(name, known);
   if (near !== null) return malformed(detail, null, `perhaps you meant \`${near}\``);
@@ -28,7 +28,7 @@ export function unknownName(detail: string, name: string, known: readonly string
 
 export const LONGEST_TERM = 200;
 
-/** Trimmed text of 1 to 200 characters without control characters. @throws QueryError E0511 */
+/** Trims and validates a text: 1 to 200 characters, none of them control characters. @throws QueryError E0511 */
 export function termIn(name: string, given: string): string {
   const term = given.trim();
   if (term === '') throw malformed(`\`${name}\` is missing or empty`);
@@ -38,12 +38,12 @@ export function termIn(name: string, given: string): string {
   return term;
 }
 
-/** Maximum bytes of a request's body. */
+/** Maximum size of a request's body in bytes. */
 export const BODY_LIMIT = 2_097_152;
-/** Maximum bytes of a request's head; a token has at most 8 KiB. */
+/** Maximum size of a request's head in bytes; a token has at most 8 KiB. */
 export const HEAD_LIMIT = 16_384;
 
-/** Catalogue error for an error of Fastify or Node caused by the request; null for any other error. */
+/** Returns the catalogue's equivalent of a Fastify or Node error caused by the request; null for any other error. */
 export function httpFault(error: unknown): QueryError | null {
   if (!(error instanceof Error)) return null;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';

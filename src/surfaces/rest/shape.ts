@@ -19,7 +19,7 @@ function withDescription(description: string | undefined): { readonly descriptio
 }
 
 /**
- * Object with these members; a name ending in `?` is optional. Additional members are allowed, since answers may gain
+ * Object with these members; names ending in `?` are optional. Additional members are allowed, since answers may gain
  * members within v1.
  */
 export function object<M extends ShapeMembers>(members: M, description?: string): JsonShape<Object<M>> {
@@ -32,7 +32,7 @@ export function object<M extends ShapeMembers>(members: M, description?: string)
   };
 }
 
-/** Object of a request; unknown members are refused. */
+/** Object in a request; unknown members are refused. */
 export function exactly<M extends ShapeMembers>(members: M, description?: string): JsonShape<Object<M>> {
   return { ...object(members, description), additionalProperties: false };
 }
@@ -65,17 +65,17 @@ export function oneOf<const V extends readonly string[]>(...values: V): JsonShap
   return { type: 'string', enum: values };
 }
 
-/** Lower-case texts that requests may write in any case; readers convert them. */
+/** Lower-case strings that requests may write in any case; readers convert them. */
 export function inAnyCase<T extends string>(shape: JsonShape<T>): JsonShape<T> {
   return { ...shape, 'x-any-case': true };
 }
 
-/** A value of one of these shapes, which must have different JSON types. */
+/** A value with one of these shapes, which must have different JSON types. */
 export function either<S extends readonly JsonShape[]>(...shapes: S): JsonShape<ValueOf<S[number]>> {
   return { anyOf: shapes };
 }
 
-/** Allows null, with the meaning of a missing member. */
+/** Allows null, which means the same as omitting the member. */
 export function orNull<T>(shape: JsonShape<T>): JsonShape<T | null> {
   if (Array.isArray(shape['anyOf'])) return { ...shape, anyOf: [...shape['anyOf'], { type: 'null' }] };
   const values = Array.isArray(shape['enum']) ? { enum: [...shape['enum'], null] } : {};

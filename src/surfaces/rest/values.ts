@@ -17,17 +17,17 @@ import {
 } from './json-bytes.js';
 
 /**
- * Writer for values of `type` in JSON: int2, int4 and floats as numbers (NaN and infinities as strings), int8 and
- * numeric as strings, since JSON readers round them, timestamps in RFC 3339, bytea as base64, jsonb as is, arrays as
- * arrays, all else as Postgres' text.
+ * Returns a writer for values of `type` in JSON: int2, int4 and floats become numbers (NaN and infinities strings);
+ * int8 and numeric strings, since JSON parsers would round them; timestamps RFC 3339; bytea base64; arrays JSON
+ * arrays. jsonb is passed through, and all other types become Postgres' text.
  */
 export function valueWriter(type: TypeName): ValueWriter {
   return isArray(type) ? arrayValue(scalarWriter(elementOf(type))) : scalarWriter(type);
 }
 
 /**
- * Writer for a passage's key: always a string, equal to the form of other columns of this type if that is a string.
- * Source: contract, retrieval passage.
+ * Returns a writer for a passage's key. The key is always a string, in the same form as other columns of its type if
+ * those are strings. Source: contract, retrieval passage.
  */
 export function keyWriter(type: TypeName): ValueWriter {
   return isArray(type) || UNQUOTED.has(typeRow(type).json) ? WRITERS.string : scalarWriter(type);
@@ -79,7 +79,7 @@ function bool(source: Buffer, start: number, _end: number, out: JsonBytes): void
   out.copy(word, 0, word.length);
 }
 
-/** `NaN`, `Infinity` and `-Infinity` end in a letter, numbers in a digit. */
+/** `NaN`, `Infinity` and `-Infinity` end in a letter, whereas numbers end in a digit. */
 function float(source: Buffer, start: number, end: number, out: JsonBytes): void {
   if (isDigit(source[end - 1])) out.copy(source, start, end);
   else out.plain(source, start, end);
@@ -91,13 +91,13 @@ const T = 0x54;
 const Z = 0x5a;
 const QUOTE = 0x22;
 
-/** `2026-01-31 00:00:00.5` with a T. Infinities, years of five digits and years BC remain in Postgres' form. */
+/** Writes `2026-01-31 00:00:00.5` with a T. Infinities, five-digit years and years BC keep Postgres' form. */
 function timestamp(source: Buffer, start: number, end: number, out: JsonBytes): void {
   if (source[start + DATE_LENGTH] !== SPACE || !isDigit(source[end - 1])) out.plain(source, start, end);
   else dateTime(source, start, end, '', out);
 }
 
-/** `2026-01-31 00:00:00+00` as `2026-01-31T00:00:00Z`; the sessions' time zone is UTC. */
+/** Writes `2026-01-31 00:00:00+00` as `2026-01-31T00:00:00Z`; sessions use the time zone UTC. */
 function timestamptz(source: Buffer, start: number, end: number, out: JsonBytes): void {
   const zone = end - 3;
   const isUtc = source[zone] === 0x2b && source[zone + 1] === 0x30 && source[zone + 2] === 0x30;
@@ -130,13 +130,13 @@ const BRACKET = 0x5b;
 const END_BRACKET = 0x5d;
 const EQUALS = 0x3d;
 
-/** `unfinished`: the element continues beyond the bytes that were to be read. */
+/** `unfinished` means that the element continues beyond the bytes that were to be read. */
 type ArrayToken = 'open' | 'close' | 'comma' | 'null' | 'element' | 'unfinished';
 
 /** Tokenizes a Postgres array (`{1,NULL,"a b"}`, `{{1,2},{3,4}}`). Lower bounds (`[0:1]={1,2}`) are skipped. */
 export class ArrayReader {
   readonly source: Buffer;
-  /** Bounds of the last element in `source`, without its quotes. */
+  /** Start and end of the last element in `source`, without its quotes. */
   start = 0;
   end = 0;
   escaped = false;
@@ -154,7 +154,7 @@ export class ArrayReader {
     return this.#at;
   }
 
-  /** Next token; null at the end. Reads at most `most` bytes, or one token if it is longer. */
+  /** Returns the next token, or null at the end. Reads at most `most` bytes, or one token if it is longer. */
   next(most = Number.POSITIVE_INFINITY): ArrayToken | null {
     if (this.#inQuotes) return this.#quoted(most);
     if (this.#at >= this.#end) return null;
@@ -204,7 +204,7 @@ export class ArrayReader {
     return 'element';
   }
 
-  /** An unquoted element ends at the next comma or brace; only here NULL means null. */
+  /** Reads an unquoted element, which ends at the next comma or brace; only here does NULL mean null. */
   #bare(): ArrayToken {
     const { source } = this;
     let at = this.#at;

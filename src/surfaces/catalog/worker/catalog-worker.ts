@@ -7,13 +7,13 @@ import { ImageFiles, type SharedImage } from './image-files.js';
 
 const { engine, task, maxMemory } = workerData as CatalogWorkerStart; // set by the host
 
-/** Small buffers: a catalog has a few megabytes, and there is one engine per access signature. */
+/** Small buffers suffice: a catalog takes a few megabytes, and there is one engine per access signature. */
 const SETTINGS = [
   'shared_buffers=1MB',
   'max_connections=5',
   'min_wal_size=2MB',
   'max_wal_size=2MB',
-  // Files are lost with the thread: no crash safety, no replication.
+  // Files do not outlive the thread, so crash safety and replication are turned off.
   'full_page_writes=off',
   'wal_level=minimal',
   'max_wal_senders=0',
@@ -48,7 +48,7 @@ function boot(files: ImageFiles | null, own: readonly string[]): Promise<PGlite>
   });
 }
 
-/** Exit status by which the engine leaves a failed statement; any other exception is a trap. */
+/** Exit status with which the engine abandons a failed statement; any other exception is a trap. */
 const LONGJMP = 100;
 
 let trap: string | null = null;
@@ -119,7 +119,7 @@ async function serve(): Promise<void> {
 
 serve().catch((error: unknown) => post({ kind: 'failed', reason: reasonOf(error) }));
 
-/** Emscripten's file system throws objects that are not `Error`s. */
+/** Describes an error; Emscripten's file system throws objects that are not `Error`s. */
 function reasonOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : (JSON.stringify(error) ?? String(error));
 }
@@ -131,18 +131,18 @@ export interface CatalogWorkerStart {
   readonly maxMemory: number;
 }
 
-/** `spillMib` limits temporary files of statements, which are in memory. */
+/** `spillMib` limits the temporary files of statements, which are kept in memory. */
 export type WorkerTask =
-  /** Make a base image by running these scripts. */
+  /** Makes a base image by running these scripts. */
   | { readonly kind: 'make'; readonly scripts: readonly string[] }
-  /** Boot from a base image file and fill it with contents in the format of `ContentsWriter`. */
+  /** Boots from a base image file and fills the engine with contents in the format of `ContentsWriter`. */
   | {
       readonly kind: 'fill';
       readonly image: string;
       readonly parts: readonly Uint8Array[];
       readonly spillMib: number;
     }
-  /** Boot from the image of a filled engine. */
+  /** Boots from the image of an engine that was already filled. */
   | { readonly kind: 'resume'; readonly image: SharedImage; readonly spillMib: number };
 
 export type ToCatalogWorker =
@@ -151,7 +151,7 @@ export type ToCatalogWorker =
 
 export type FromCatalogWorker =
   | { readonly kind: 'made'; readonly image: Uint8Array<ArrayBuffer> }
-  /** Ready; `image` is for later engines. */
+  /** The engine is ready; later engines can boot from `image`. */
   | { readonly kind: 'started'; readonly image: SharedImage }
   | { readonly kind: 'failed'; readonly reason: string }
   /** Complete reply; `memory` is the size of the engine's memory in bytes. */

@@ -5,11 +5,11 @@ import { inEntities, literal, MODEL_ROLE } from '../engine-contract.js';
 import { linkOf, patternsFor, type TypesInUse } from './patterns.js';
 import { catalogRows, FILLED_CATALOGS, type FilledTable } from './rows.js';
 
-/** Maximum UTF-16 units of one line and of one COPY. */
+/** Maximum length of one line and of one COPY, in UTF-16 code units. */
 const MAX_LINE = 65_536;
 const COPIED_AT_ONCE = 262_144;
 
-/** Fills an engine of the base image with the tables of one catalog, and analyzes them. */
+/** Fills an engine booted from the base image with the tables of one catalog and analyzes them. */
 export async function fill(pg: PGlite, contents: CatalogContents): Promise<void> {
   await pg.exec('SET default_transaction_read_only = off');
   for (const script of creationScripts(contents)) await pg.exec(script);
@@ -24,7 +24,7 @@ export async function fill(pg: PGlite, contents: CatalogContents): Promise<void>
   }
   for (const copy of waiting.values()) await copy.flush();
   file.remove();
-  // Frozen rows are never rewritten, so the engine's files stay equal to the shared image.
+  // Frozen rows are never rewritten, so the engine's files stay identical to the shared image.
   await pg.exec(
     `VACUUM (FREEZE, ANALYZE) ${FILLED_CATALOGS.map((table) => `pg_catalog.${table}`).join(', ')}`,
   );
@@ -38,10 +38,10 @@ const TAKEN = `
     1 + (SELECT max(oid::int8) FROM (SELECT oid FROM pg_catalog.pg_class UNION ALL SELECT oid FROM pg_catalog.pg_type
       UNION ALL SELECT oid FROM pg_catalog.pg_constraint UNION ALL SELECT oid FROM pg_catalog.pg_trigger) AS o(oid)) AS next`;
 
-/** File that COPY reads. It reuses one buffer, since garbage of this size would outlive filling. */
+/** The file that COPY reads. One buffer is reused, since garbage of this size would outlive filling. */
 class RowsFile {
   static readonly PATH = '/tmp/rows';
-  readonly #buffer = new Uint8Array(3 * (COPIED_AT_ONCE + MAX_LINE)); // maximum UTF-8 bytes of these UTF-16 units
+  readonly #buffer = new Uint8Array(3 * (COPIED_AT_ONCE + MAX_LINE)); // UTF-8 needs at most three bytes per UTF-16 unit
   readonly #fs: PGlite['Module']['FS'];
 
   constructor(pg: PGlite) {
@@ -108,12 +108,12 @@ function typesIn({ tables, foreignKeys }: CatalogContents): TypesInUse {
   return { columns, keys, links: links.values() };
 }
 
-/** Objects created per transaction; the engine's lock table is small. */
+/** Number of objects created per transaction; the engine's lock table is small. */
 const AT_ONCE = 100;
 
 /**
- * Scripts that create enums, metric views and facet functions before the tables, run as the bootstrap superuser. Each
- * script is one transaction.
+ * Scripts that create enums, metric views and facet functions before the tables. They run as the bootstrap superuser,
+ * each in one transaction.
  */
 export function* creationScripts({ enums, metrics, facets }: CatalogContents): Generator<string> {
   const entities = `GRANT CREATE ON SCHEMA entities TO ${MODEL_ROLE}`;
@@ -139,10 +139,11 @@ function createEnum({ name, labels }: EnumModel): string {
 
 const METRICS_SCHEMA = ['CREATE SCHEMA metrics', 'GRANT USAGE ON SCHEMA metrics TO PUBLIC'] as const;
 
-/** Tools look tables up by name alone, so a view must not have its entity's name. */
+/** Suffix of metric views: tools look up tables by name alone, so a view must not share its entity's name. */
 const METRICS_SUFFIX = '_metrics';
 /**
- * Bytes of a Postgres name. If an entity's view name would be truncated, its metrics are listed only in its comment.
+ * Maximum bytes of a Postgres name. If an entity's view name would be truncated, its metrics are listed only in its
+ * comment.
  */
 const MAX_BYTES = 63;
 
@@ -150,7 +151,7 @@ function hasRoom({ entity }: MetricsModel): boolean {
   return Buffer.byteLength(entity) + METRICS_SUFFIX.length <= MAX_BYTES;
 }
 
-/** A view for listing only: the data lane has no such table. */
+/** Creates a view that only serves to be listed: the data lane has no such table. */
 function metricsView({ entity, metrics }: MetricsModel): readonly string[] {
   const view = `metrics.${quoteIdentifier(`${entity}${METRICS_SUFFIX}`)}`;
   const columns = metrics.map((m) => `NULL::${m.type} AS ${quoteIdentifier(m.name)}`);
@@ -165,7 +166,9 @@ function metricsView({ entity, metrics }: MetricsModel): readonly string[] {
   ];
 }
 
-/** A function for listing only: it raises, since an empty result would be wrong. */
+/**
+ * Creates a function that only serves to be listed. Calling it raises an error, since an empty result would be wrong.
+ */
 function facetFunction({ name, description, columns }: FacetModel): readonly string[] {
   const given = new Set(columns.map(([column]) => column));
   const takes = [

@@ -11,13 +11,13 @@ export interface SharedImage {
 
 interface FileNode {
   contents: Uint8Array;
-  /** Used part of `contents`; the rest is reserve. */
+  /** Number of bytes in use; the rest of `contents` is spare capacity. */
   usedBytes: number;
   readonly stream_ops: StreamOperations;
   readonly node_ops: NodeOperations;
 }
 
-/** Operations are shared by all regular files of an engine. */
+/** File operations, shared by all regular files of an engine. */
 interface NodeOperations {
   setattr(node: FileNode, attributes: { readonly size?: number }): void;
 }
@@ -38,12 +38,12 @@ const STEP = 65_536;
 const RESERVE = 4;
 
 /**
- * Data directory of one engine in memory, from a base image or a shared image. Files of a shared image are copied on
- * first write. Growing files grow in place.
+ * In-memory data directory of one engine, loaded from a base image or a shared image. Files of a shared image are
+ * copied on first write. Growing files grow in place.
  */
 export class ImageFiles extends MemoryFS {
   readonly #image: string | SharedImage;
-  /** Files whose bytes are shared: copied before the first write. */
+  /** Files whose bytes are shared, and therefore copied before the first write. */
   readonly #shared = new WeakSet<FileNode>();
   #watched = false;
 
@@ -103,12 +103,12 @@ export class ImageFiles extends MemoryFS {
   }
 
   #nodeAt(path: string): FileNode {
-    const node = this.#fs.lookupPath(path, {}).node as unknown as FileNode; // its types omit the contents of a file
+    const node = this.#fs.lookupPath(path, {}).node as unknown as FileNode; // its types omit the file's contents
     if (!this.#watched) this.#watch(node);
     return node;
   }
 
-  /** Hooks the operations of all files, so that changes go to memory owned by this engine. */
+  /** Intercepts the operations of all files, so that changes go to memory owned by this engine. */
   #watch({ stream_ops, node_ops }: FileNode): void {
     this.#watched = true;
     const { write } = stream_ops;

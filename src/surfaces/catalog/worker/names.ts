@@ -1,13 +1,13 @@
 const MAX_BYTES = 63;
 
 /**
- * Names of a schema's relations, types and constraints, including those that Postgres generates, which depend on
- * existing names. A test compares them with Postgres.
+ * Names of a schema's relations, types and constraints, including those that Postgres generates depending on existing
+ * names. A test compares them with Postgres.
  */
 export class SchemaNames {
   readonly #relations: Set<string>;
   readonly #constraints = new Set<string>();
-  /** Type names. Array types are objects, since Postgres renames them if another type needs their name. */
+  /** Type names. Array types map to objects, since Postgres renames them if another type needs their name. */
   readonly #types: Map<string, ArrayTypeName | null>;
 
   /** @param types existing types, which are never renamed */
@@ -66,7 +66,9 @@ function joined(columns: readonly string[]): string {
   return text;
 }
 
-/** `first_second_label`, with the longer of the first two truncated until it fits, like Postgres' `makeObjectName`. */
+/**
+ * Returns `first_second_label`, shortening the longer of the first two until it fits, like Postgres' `makeObjectName`.
+ */
 function objectName(first: string, second: string | null, label: string | null): string {
   const room = MAX_BYTES - (second === null ? 0 : 1) - (label === null ? 0 : Buffer.byteLength(label) + 1);
   let [a, b] = [Buffer.byteLength(first), Buffer.byteLength(second ?? '')];

@@ -3,7 +3,7 @@ import { MODEL_ROLE } from '../engine-contract.js';
 
 export type CatalogCell = string | number | boolean | null;
 
-/** Row of a system catalog as written by Postgres, used as a template for rows that differ only in some columns. */
+/** A system catalog row as written by Postgres, used as a template for rows that differ only in some columns. */
 class RowPattern<Column extends string> {
   readonly #varying: readonly Column[];
   readonly #between: readonly string[];
@@ -27,7 +27,7 @@ class RowPattern<Column extends string> {
     return value;
   }
 
-  /** One line for COPY. Texts must be `escaped` first. */
+  /** Returns a line for COPY. Text values must first be passed through `escaped`. */
   line(row: Readonly<Record<Column, CatalogCell>>): string {
     const [first = '', ...others] = this.#between;
     let line = first;
@@ -52,7 +52,7 @@ export function escaped(text: string): string {
 
 type ColumnPattern = RowPattern<'attrelid' | 'attname' | 'attnum' | 'attnotnull'>;
 
-/** Column of one type as part of a primary key. */
+/** What Postgres writes for a primary key column of one type. */
 export interface KeyPattern {
   readonly attribute: RowPattern<'attrelid' | 'attname' | 'attnum'>;
   readonly operatorClass: string;
@@ -66,7 +66,7 @@ interface LinkPattern {
   readonly ff: string;
 }
 
-/** Catalog rows that Postgres wrote for one table, key and type of each kind. */
+/** Catalog rows written by Postgres for one example of each kind of table, key and type. */
 export type Patterns = Awaited<ReturnType<typeof readPatterns>>;
 
 export function linkOf(from: string, to: string): string {
@@ -79,7 +79,7 @@ export interface TypesInUse {
   readonly links: Iterable<readonly [from: string, to: string]>;
 }
 
-/** Lets Postgres create a table with each type and kind of key, reads the rows it wrote, and rolls back. */
+/** Has Postgres create a table with each type and kind of key, reads the rows it wrote, and rolls back. */
 export async function patternsFor(pg: PGlite, types: TypesInUse): Promise<Patterns> {
   await pg.exec(`BEGIN READ WRITE;
     CREATE SCHEMA ${SCHEMA} AUTHORIZATION ${MODEL_ROLE};
@@ -98,7 +98,7 @@ export async function patternsFor(pg: PGlite, types: TypesInUse): Promise<Patter
 
 const SCHEMA = 'osl_patterns';
 const TABLE = `${SCHEMA}.keyed`;
-/** Columns per table; Postgres allows 1,600. */
+/** Maximum columns per table; Postgres itself allows 1,600. */
 const MAX_COLUMNS = 1_000;
 
 interface ColumnPlace {
@@ -152,7 +152,7 @@ async function createKeys(
   return { keys, links };
 }
 
-/** No operator class, operator or conversion. */
+/** SQLSTATEs for a missing operator class, operator or conversion. */
 const NOT_POSSIBLE: ReadonlySet<unknown> = new Set(['42704', '42804', '42830', '42883']);
 
 async function isPossible(pg: PGlite, command: string): Promise<boolean> {

@@ -2,7 +2,7 @@ import type { CatalogContents, CatalogForeignKey, ColumnModel, TableModel } from
 import { type ArrayTypeName, SchemaNames } from './names.js';
 import { type CatalogCell, escaped, type KeyPattern, linkOf, type Patterns } from './patterns.js';
 
-/** System catalogs that are filled, in this order. */
+/** The system catalogs to fill, in this order. */
 export const FILLED_CATALOGS = [
   'pg_class',
   'pg_type',
@@ -20,13 +20,13 @@ export type FilledTable = (typeof FILLED_CATALOGS)[number];
 
 export type CatalogRow = readonly [table: FilledTable, line: string];
 
-/** OIDs of the system catalogs, equal in every Postgres. */
+/** OIDs of the system catalogs, the same in every Postgres. */
 const CLASS = 1259;
 const TYPE = 1247;
 const CONSTRAINT = 2606;
 const NAMESPACE = 2615;
 const TRIGGER = 2620;
-/** No dependencies are recorded on objects below. */
+/** Lowest OID of user objects; no dependencies are recorded on objects below it. */
 const FIRST_OID_OF_USERS = 16_384;
 
 interface CatalogTable {
@@ -70,12 +70,12 @@ interface LinkColumn {
 }
 
 /**
- * Rows that CREATE TABLE, ADD PRIMARY KEY, ADD FOREIGN KEY and COMMENT would write for `contents`, in this order, at
- * a tenth of their cost and without locks. Differences: tables have no TOAST table, and relations have no file. A
+ * Rows that CREATE TABLE, ADD PRIMARY KEY, ADD FOREIGN KEY and COMMENT would write for `contents`, in this order, but
+ * at a tenth of the cost and without locks. Differences: tables have no TOAST table, and relations have no file. A
  * test compares the rows with Postgres.
  *
  * @param taken existing names of relations and types in the schema
- * @param firstOid start of a free range
+ * @param firstOid start of a free range of OIDs
  */
 export function* catalogRows(
   { tables, foreignKeys }: Pick<CatalogContents, 'tables' | 'foreignKeys'>,
@@ -304,7 +304,7 @@ function fieldsOf(...cells: readonly CatalogCell[]): string {
   return `${cells.map((c) => c ?? '\\N').join('\t')}\n`;
 }
 
-/** Dependency of `object`, or one of its columns, on `on`. */
+/** Records that `object`, or one of its columns, depends on `on`. */
 function dependency(
   catalog: number,
   object: number,

@@ -17,17 +17,17 @@ import type { ProblemDocument } from '../problem.js';
 import type { ArrowColumn } from './buffers.js';
 import { columnOf, fieldOf, formatOf } from './columns.js';
 
-/** A record batch ends at the first of these limits, so that memory does not grow with the answer. */
+/** A record batch ends when it reaches either of these limits, so that memory does not grow with the answer. */
 const BATCH_ROWS = 8_192;
 const BATCH_BYTES = 1_048_576;
 
 /**
  * Arrow IPC stream: schema, batches of rows, then an empty batch with the trailer in its metadata. A failed answer
- * ends in an empty batch with the problem in its metadata, without end-of-stream marker.
+ * ends with an empty batch that has the problem in its metadata, without the end-of-stream marker.
  */
 export class ArrowAnswer implements RowEncoding {
   readonly contentType = ARROW_STREAM;
-  /** In the column and in the batch. */
+  /** One copy is in the column and one in the batch. */
   readonly copies = 2;
   readonly #sink = new Chunks();
   readonly #writer = new RecordBatchStreamWriter();
@@ -132,7 +132,7 @@ export class ArrowAnswer implements RowEncoding {
     this.#bytes = 0;
   }
 
-  /** Copies the written chunks, which are views of buffers that the next batch overwrites. */
+  /** Copies the chunks written so far, which are views of buffers that the next batch overwrites. */
   #collect(): void {
     const bytes = Buffer.concat(this.#sink.drain());
     this.#pending += bytes.length;
@@ -140,7 +140,7 @@ export class ArrowAnswer implements RowEncoding {
   }
 }
 
-/** Collects the library's output; its own queue can only be read later. */
+/** Collects the Arrow library's output, since its own queue can only be read later. */
 class Chunks extends AsyncByteQueue {
   #chunks: Uint8Array[] = [];
 

@@ -3,7 +3,7 @@ import { queryError } from 'osl-compiler';
 
 const KEPT_BYTES = 4_194_304;
 
-/** Buffer at the start of its ArrayBuffer, so that typed views of any width are aligned. */
+/** Growing buffer that starts at offset 0 of its ArrayBuffer, so that typed views of any width are aligned. */
 export class ArrowBytes {
   readonly #initial: number;
   bytes: Buffer;
@@ -108,7 +108,7 @@ export class Offsets {
 export interface ArrowColumn {
   readonly type: DataType;
   /**
-   * Adds a value in Postgres' binary format from `source[start … end)`.
+   * Adds the value in Postgres' binary format at `source[start … end)`.
    * @throws QueryError E4060 if Arrow cannot represent it
    */
   value(source: Buffer, start: number, end: number): void;
@@ -119,7 +119,7 @@ export interface ArrowColumn {
   clear(): void;
 }
 
-/** Column data with validity. The order of buffers is Arrow's: offsets, values, bitmap. */
+/** Column data with a validity bitmap. The order of the buffers is Arrow's: offsets, values, bitmap. */
 export function dataOf(
   type: DataType,
   validity: ValidityBitmap,
@@ -128,7 +128,7 @@ export function dataOf(
   children: Data[] = [],
 ): Data {
   const bitmap = validity.nulls === 0 ? undefined : validity.bitmap();
-  // The library types buffers by the column's array type, which is not known here.
+  // The library's types derive the buffers from the column's array type, which is not known here.
   const buffers = [offsets, values, bitmap] as unknown as Data['buffers'];
   return new Data(type, 0, validity.length, validity.nulls, buffers, children);
 }

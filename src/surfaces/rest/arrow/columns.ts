@@ -48,13 +48,13 @@ import {
   verbatim,
 } from './variable-columns.js';
 
-/** Digits of Arrow's 128-bit and 256-bit decimals. */
+/** Maximum digits of Arrow's 128-bit and 256-bit decimals. */
 const MOST_IN_128 = 38;
 const MOST_IN_256 = 76;
 
 /**
- * Arrow decimal for a column declared as `numeric(p,s)`; null if it does not fit. NaN and numbers with more digits
- * than declared are refused: nothing is rounded.
+ * Arrow decimal for a column declared as `numeric(p,s)`; null if no Arrow decimal is large enough. NaN and numbers
+ * with more digits than declared are refused: nothing is rounded.
  */
 function decimalLayout(form: ColumnForm | null): ValueLayout | null {
   const declared = decimalOf(form);
@@ -73,13 +73,13 @@ function decimalLayout(form: ColumnForm | null): ValueLayout | null {
 const NEGATIVE = 0x4000;
 const HEAD = 8;
 const GROUP = 4;
-/** Bounds for 76 digits: groups before the point, and in total. */
+/** Limits for 76 digits: weight of the first group, and total number of groups. */
 const MOST_WEIGHT = 19;
 const MOST_GROUPS = 21;
 
 /**
- * Reads Postgres' binary format: groups of four decimal digits; the first group is multiplied by 10000 to the
- * `weight`.
+ * Reads Postgres' binary format: groups of four decimal digits, where the first group is multiplied by 10000 to the
+ * power of `weight`.
  */
 function decimal(words: number, scale: number, beyond: bigint): WriteFixed {
   return (source, start, into, at) => {
@@ -105,7 +105,7 @@ function decimal(words: number, scale: number, beyond: bigint): WriteFixed {
   };
 }
 
-/** Field of an answer's column, with model type and masking as metadata. */
+/** Arrow field of an answer's column, with its model type and masking as metadata. */
 export function fieldOf({ name, type, source }: OutputColumn, redacted: boolean, column: ArrowColumn): Field {
   const metadata = new Map([
     ['osl.type', type],
@@ -126,8 +126,8 @@ function extensionOf(type: TypeName): readonly (readonly [string, string])[] {
 }
 
 /**
- * Column accumulator for an output. A numeric with declared precision becomes a decimal; others are text, since they
- * are unbounded and must not be rounded.
+ * Creates the column for an output. A numeric with declared precision becomes a decimal; other numerics become text,
+ * since they are unbounded and must not be rounded.
  */
 export function columnOf({ type, name, form }: OutputColumn): ArrowColumn {
   const decimal = decimalLayout(form);
@@ -138,7 +138,7 @@ export function columnOf({ type, name, form }: OutputColumn): ArrowColumn {
   return new ListColumn(items, name, isAsText(element) ? textElements : binaryElements);
 }
 
-/** True for types without Arrow equivalent: strings in Postgres' text format. */
+/** True for types without an Arrow equivalent, which become strings in Postgres' text format. */
 function isAsText(type: ScalarType): boolean {
   return typeRow(type).arrow === 'text';
 }
@@ -192,8 +192,8 @@ const MINUS = 0x2d;
 const POINT = 0x2e;
 
 /**
- * Converts a numeric at `source[start …)` from Postgres' binary format (groups of four decimal digits) to its text:
- * all digits of its scale, no exponent.
+ * Converts a numeric at `source[start …)` from Postgres' binary format (groups of four decimal digits) to its text
+ * form, with all digits of its scale and no exponent.
  */
 function numericText(source: Buffer, start: number, out: ArrowBytes): void {
   const groups = source.readUInt16BE(start);
@@ -227,7 +227,7 @@ function widthOf(group: number): number {
   return group < 10 ? 1 : group < 100 ? 2 : group < 1_000 ? 3 : 4;
 }
 
-/** Writes the last `width` of four digits. */
+/** Writes the last `width` digits of a group of four. */
 function digits(group: number, bytes: Buffer, at: number, width: number): number {
   let left = group;
   for (let n = width - 1; n >= 0; n--) {

@@ -2,8 +2,8 @@ import type { Data, DataType } from 'apache-arrow';
 import { ArrowBytes, type ArrowColumn, dataOf, noValue, ValidityBitmap } from './buffers.js';
 
 /**
- * Writes the value at `source[start …)` in Arrow's byte order to `into[at …)`. Returns a description such as
- * `infinity` if Arrow cannot represent it.
+ * Writes the value at `source[start …)` to `into[at …)` in Arrow's byte order. If Arrow cannot represent the value,
+ * returns a description of it such as `infinity`.
  */
 export type WriteFixed = (source: Buffer, start: number, into: Buffer, at: number) => string | undefined;
 
@@ -59,7 +59,7 @@ export class FixedColumn implements ArrowColumn {
   }
 }
 
-/** Reverses the bytes of a number: Postgres is big-endian, Arrow little-endian. */
+/** Reverses the bytes of a number, since Postgres is big-endian and Arrow little-endian. */
 export function reverse(width: 2 | 4 | 8): WriteFixed {
   return (source, start, into, at) => {
     for (let n = 0; n < width; n++) into[at + n] = source[start + width - 1 - n] ?? 0;
@@ -81,13 +81,13 @@ const WORD = 0x1_0000_0000;
 
 /** Days from 1970-01-01 to 2000-01-01, Postgres' epoch. */
 const EPOCH_DAYS = 10_957;
-/** The same in microseconds, and its high and low words. */
+/** The same number in microseconds, and its high and low words. */
 const EPOCH_US = EPOCH_DAYS * 86_400_000_000;
 const EPOCH_HIGH = Math.floor(EPOCH_US / WORD);
 const EPOCH_LOW = EPOCH_US - EPOCH_HIGH * WORD;
 const DAY_US = 86_400_000_000;
 
-/** Days since 2000 to days since 1970. All finite dates fit. */
+/** Converts days since 2000 to days since 1970. All finite dates fit. */
 export const date: WriteFixed = (source, start, into, at) => {
   const days = source.readInt32BE(start);
   if (days === MAX_INT32) return 'infinity';
@@ -96,7 +96,7 @@ export const date: WriteFixed = (source, start, into, at) => {
   return undefined;
 };
 
-/** Microseconds since 2000 to microseconds since 1970; Arrow lacks the last 48 years of Postgres' range. */
+/** Converts microseconds since 2000 to microseconds since 1970; Arrow lacks the last 48 years of Postgres' range. */
 export const timestamp: WriteFixed = (source, start, into, at) => {
   const high = source.readInt32BE(start);
   const low = source.readUInt32BE(start + 4);
@@ -111,7 +111,7 @@ export const timestamp: WriteFixed = (source, start, into, at) => {
   return undefined;
 };
 
-/** Microseconds since midnight; Arrow has no 24:00:00. */
+/** Converts microseconds since midnight; Arrow cannot represent 24:00:00. */
 export const time: WriteFixed = (source, start, into, at) => {
   const high = source.readInt32BE(start);
   const low = source.readUInt32BE(start + 4);
@@ -123,7 +123,7 @@ export const time: WriteFixed = (source, start, into, at) => {
 
 const MAX_INT64 = 0x7fff_ffff_ffff_ffffn;
 
-/** Microseconds, days and months to months, days and nanoseconds. */
+/** Converts microseconds, days and months to Arrow's months, days and nanoseconds. */
 export const interval: WriteFixed = (source, start, into, at) => {
   const us = source.readBigInt64BE(start);
   const days = source.readInt32BE(start + 8);

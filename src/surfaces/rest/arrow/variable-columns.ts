@@ -86,7 +86,10 @@ export class BoolColumn implements ArrowColumn {
   }
 }
 
-/** Header of a binary array: number of dimensions, flags, element type; then size and lower bound of the dimension. */
+/**
+ * Size of a binary array's header: number of dimensions, flags and element type, then size and lower bound of the
+ * dimension.
+ */
 const ARRAY_HEAD = 12;
 const DIMENSION = 8;
 
@@ -99,7 +102,7 @@ type AddElements = (
   name: string,
 ) => Generator<void, number>;
 
-/** One-dimensional arrays. Several dimensions are refused, since they need another column type. */
+/** Column of one-dimensional arrays. Multidimensional arrays are refused, since they need a different column type. */
 export class ListColumn implements ArrowColumn {
   readonly type: DataType;
   readonly #name: string;
@@ -143,7 +146,7 @@ export class ListColumn implements ArrowColumn {
   }
 }
 
-/** Elements in Postgres' binary format. Lower bounds are dropped, as in JSON. */
+/** Adds array elements from Postgres' binary format. Lower bounds are dropped, as in JSON. */
 export function* binaryElements(...[source, start, , items, name]: Parameters<AddElements>) {
   const dimensions = source.readInt32BE(start);
   if (dimensions > 1) throw noValue(name, `an array of ${dimensions} dimensions`);
@@ -164,7 +167,7 @@ export function* binaryElements(...[source, start, , items, name]: Parameters<Ad
   return size;
 }
 
-/** Elements in Postgres' text format: `{10.0.0.1,NULL}`. */
+/** Adds array elements from Postgres' text format, such as `{10.0.0.1,NULL}`. */
 export function* textElements(...[source, start, end, items, name]: Parameters<AddElements>) {
   const reader = new ArrayReader(source, start, end);
   let count = 0;

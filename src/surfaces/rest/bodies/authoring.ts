@@ -56,7 +56,7 @@ export function readProposal(
 }
 
 function documentOf(written: YamlOrJson): { readonly text: string; readonly placed: boolean } {
-  // JSON inside JSON has no lines that the sender could look up.
+  // JSON nested in JSON has no line numbers that the sender could look up.
   return typeof written === 'string'
     ? { text: written, placed: true }
     : { text: JSON.stringify(written), placed: false };
@@ -67,7 +67,7 @@ export type ObjectsRequest =
   | { readonly keep: { readonly text: string; readonly placed: boolean } }
   | { readonly discard: string };
 
-/** Code points of a version, draft id or object name. */
+/** Allowed length of a version, draft id or object name, in code points. */
 const NAMED = { minLength: 1, maxLength: 300 } as const;
 const BASE = {
   'base_version?': text(
@@ -161,7 +161,7 @@ export function readObjectsRequest(request: FastifyRequest): ObjectsRequest {
   }
 }
 
-/** If both are given they must be equal. @throws QueryError E0511 */
+/** Returns the base version; if both are given, they must be equal. @throws QueryError E0511 */
 function baseOf(given: string | null, ifMatch: string | undefined): string | null {
   if (ifMatch === undefined) return given;
   // Weak tags, `*` and lists do not identify one version.

@@ -1,9 +1,9 @@
 import { positionOfIndex, queryError } from 'osl-compiler';
 
-/** Matches texts with a number that a parser might round: 16 digits or an exponent. */
+/** Matches texts containing a number that a parser might round: 16 digits or an exponent. */
 const MAY_ROUND = /\d[\d.]{15}|\d[eE]/;
 
-/** True if `json` may contain numbers that a double cannot represent. */
+/** True if `json` may contain numbers that a double cannot represent exactly. */
 export function mayRound(json: string): boolean {
   return MAY_ROUND.test(json);
 }
@@ -11,8 +11,8 @@ export function mayRound(json: string): boolean {
 const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
 /**
- * Refuses numbers that JSON readers round: integers beyond 2⁵³ − 1, and decimals with more digits or larger exponents
- * than a double has. Linear in the length of `json`, which must be valid.
+ * Refuses numbers that JSON parsers would round: integers beyond 2⁵³ − 1, and decimals with more digits or larger
+ * exponents than a double has. Takes time linear in the length of `json`, which must be valid.
  *
  * @throws QueryError E0511, with position and JSON pointer
  */

@@ -8,7 +8,7 @@ import { requireExactNumbers } from './json-numbers.js';
 
 export type JsonFields = Readonly<Record<string, unknown>>;
 
-/** Body as a JSON object in UTF-8; URL parameters are refused. @throws QueryError E4150, E0511 */
+/** Parses the body as a JSON object in UTF-8; URL parameters are refused. @throws QueryError E4150, E0511 */
 export function jsonFields(request: FastifyRequest): JsonFields {
   queryParameters(request, []);
   requireJson(request);
@@ -55,10 +55,10 @@ function placeIn(text: string, error: unknown): Position | null {
   return offset === undefined ? null : positionOfIndex(text, Number(offset));
 }
 
-/** Members of all objects of a body: parsing more would block the event loop. */
+/** Maximum number of members in all objects of a body: parsing more would block the event loop. */
 const MOST_MEMBERS = 10_000;
 
-/** Nesting of a body: a parser uses as much memory per level as for a small object. */
+/** Maximum nesting depth of a body: for each level, a parser uses as much memory as for a small object. */
 const DEEPEST_BODY = 1_000;
 
 /** Refuses a body with too many members or levels before it is parsed. @throws QueryError E0511, 54000 */
@@ -71,7 +71,7 @@ function requireFewMembers(text: string): void {
   );
 }
 
-/** Values of an MCP message, whose library does more work per value than a JSON parser. */
+/** Maximum number of values in an MCP message; the protocol library does more work per value than a JSON parser. */
 const MOST_VALUES = 10_000;
 const DEEPEST = 64;
 
@@ -118,7 +118,7 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const BRACKETS = [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT];
 
-/** Error for valid JSON that parsers read differently, or null. */
+/** Returns an error if different parsers could interpret valid JSON differently; otherwise null. */
 export function ambiguityOf(json: string): QueryError | null {
   const fault = jsonTextFault(json);
   return fault === null ? null : malformed(FAULTS[fault.kind], positionOfIndex(json, fault.offset));

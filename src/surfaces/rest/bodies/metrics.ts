@@ -23,7 +23,7 @@ import {
   type ValueOf,
 } from '../shape.js';
 
-/** UTF-16 units of all predicates together. */
+/** Maximum total length of all predicates, in UTF-16 code units. */
 const LONGEST_WHERE = 100_000;
 
 const WORD = '(?:osl\\.metrics\\.)?[\\p{L}_][\\p{L}\\p{M}\\p{N}_ ]{0,199}';
@@ -33,7 +33,7 @@ const KEY = text(
   NAMED,
 );
 const GRAIN: JsonShape<Grain> = inAnyCase(oneOf(...GRAINS));
-/** MetricFlow's clients use either spelling. */
+/** Both spellings are in use by MetricFlow's clients. */
 const GRAIN_MEMBERS = { 'grain?': orNull(GRAIN), 'timeGranularity?': orNull(GRAIN) } as const;
 const MOMENT = textOrNull('A day, or an ISO 8601 time; UTC where it has no offset.');
 const CONDITION = either(
@@ -100,7 +100,7 @@ export const METRICS_QUERY = exactly(
 
 type MetricsMember = 'metrics' | 'group_by' | 'where' | 'order_by' | 'limit' | 'time_constraint';
 
-/** Members of a metrics body, in one spelling each. */
+/** Members of a metrics body, each in a single spelling. */
 export const METRICS_MEMBERS: Readonly<Record<MetricsMember, Readonly<Record<string, unknown>>>> = {
   metrics: METRICS,
   group_by: GROUPS,
@@ -112,7 +112,7 @@ export const METRICS_MEMBERS: Readonly<Record<MetricsMember, Readonly<Record<str
 
 type MetricsQueryBody = ValueOf<typeof METRICS_QUERY>;
 
-/** Converts a metrics body in any of its spellings. @throws QueryError E0511, which shows no values */
+/** Converts a metrics body in any of the accepted spellings. @throws QueryError E0511, which shows no values */
 export function metricsRequestOf(body: MetricsQueryBody): MetricsRequest {
   return {
     metrics: body.metrics.map((metric) => {

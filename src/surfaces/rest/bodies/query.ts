@@ -12,7 +12,7 @@ import { readerOf, readerOfOne } from './reader.js';
 
 const SCALAR: JsonShape<string | number | boolean | null> = { type: ['string', 'number', 'boolean', 'null'] };
 
-/** Limited to the number that the Postgres protocol can bind. */
+/** Limited to the number of parameters that the Postgres protocol can bind. */
 const PARAMETERS = list(
   SCALAR,
   'Values of `$1 …`. Numbers that JSON does not carry exactly are sent as strings.',
@@ -20,8 +20,8 @@ const PARAMETERS = list(
 );
 
 /**
- * Values of `$1 …` from JSON scalars, in Postgres' text format; null is NULL. Numbers that JSON readers round were
- * refused with the body: clients send them as strings.
+ * Converts JSON scalars to the values of `$1 …` in Postgres' text format, with null for NULL. The body has already
+ * been checked for numbers that JSON parsers would round; clients must send those as strings.
  *
  * @throws QueryError E0511
  */
@@ -56,7 +56,7 @@ const QUERIES = {
 export const QUERY = {
   oneOf: Object.values(QUERIES),
   description: 'Exactly one of three shapes; a body of several is E0513.',
-  // They refer to no tenant's objects, so they run anywhere.
+  // The examples reference no tenant's objects, so they run on any server.
   examples: [
     { osql: 'select 1 as one' },
     { osql: 'select $1::int4 + $2::int4 as sum', parameters: [1, 2] },
@@ -70,7 +70,7 @@ export function readQueryRequest(request: FastifyRequest): QueryRequest {
   return queryRequestIn(jsonFields(request));
 }
 
-/** Errors name fields of the body and never show values. @throws QueryError E0511, E0513 */
+/** Reads a query from the body. Errors name its fields but never show values. @throws QueryError E0511, E0513 */
 export function queryRequestIn(fields: JsonFields): QueryRequest {
   const { kind, read } = readOne(fields);
   const { explain, upstream = null } = read;

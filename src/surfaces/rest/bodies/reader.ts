@@ -11,9 +11,9 @@ const DIALECT: Dialect = {
     strictTypes: false,
     allowUnionTypes: true,
     verbose: true,
-    // Stops at the first error, so that a body with many costs no more than one.
+    // Stop at the first error, so that a body with many errors costs no more than one.
     allErrors: false,
-    // The shapes are our own; a test validates the document that contains them.
+    // The shapes are our own, and a test validates the document that contains them.
     meta: false,
     validateSchema: false,
   },
@@ -34,7 +34,7 @@ const DIALECT: Dialect = {
 
 const shapes: JsonShape[] = [];
 
-/** Precompiles the checks of all shapes with a reader. */
+/** Precompiles the validators of all shapes that have a reader. */
 export async function buildReaders(): Promise<void> {
   for (const shape of shapes) await buildCheck(shape, DIALECT);
 }
@@ -55,9 +55,9 @@ export function readerOf<T>(shape: JsonShape<T>): (body: JsonFields) => T {
 type OneOf<A> = { readonly [K in keyof A]: { readonly kind: K; readonly read: ValueOf<A[K]> } }[keyof A];
 
 /**
- * Creates a reader for bodies of several shapes, each identified by a member with its name.
+ * Creates a reader for bodies that may have one of several shapes, each identified by a member with its name.
  *
- * @param mixed error for a body with several of these members; default E0511
+ * @param mixed error for a body with more than one of these members; default E0511
  */
 export function readerOfOne<A extends Readonly<Record<string, JsonShape>>>(
   shapes: A,
@@ -82,7 +82,7 @@ export function readerOfOne<A extends Readonly<Record<string, JsonShape>>>(
       if (!takers.includes(chosen))
         throw malformed(`\`${field}\` goes with ${namesOf(takers).join(' and ')} only`);
     }
-    return { kind: chosen.kind, read: chosen.read(body) } as OneOf<A>; // by the shape of this name
+    return { kind: chosen.kind, read: chosen.read(body) } as OneOf<A>; // validated against this member's shape
   };
 }
 

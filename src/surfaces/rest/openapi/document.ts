@@ -85,8 +85,8 @@ export async function documentRoutes(
 }
 
 /**
- * `GET /openapi.json`. It contains nothing tenant-specific, so no token is needed; requests are counted in the log,
- * as for `/health`.
+ * `GET /openapi.json`. The document contains nothing tenant-specific, so no token is needed; as for `/health`,
+ * requests are only counted in the log.
  */
 export function documentRoute(app: FastifyInstance, service: Pick<HealthParts, 'probes'>): void {
   let bytes: Buffer | null = null;
@@ -101,7 +101,7 @@ export function documentRoute(app: FastifyInstance, service: Pick<HealthParts, '
 
 type MethodOperations = Readonly<Partial<Record<'GET' | 'POST', FastifySchema>>>;
 
-/** All paths of the REST surface, in document notation, with an operation per method. */
+/** All paths of the REST surface as written in the document, with an operation per method. */
 export const ROUTES: ReadonlyMap<string, MethodOperations> = new Map<string, MethodOperations>([
   ['/osl/query', { POST: QUERY_OPERATION }],
   ['/osl/sample', { POST: SAMPLE_OPERATION }],

@@ -3,7 +3,7 @@ import { SCHEMA_PARTS } from '../parameters.js';
 import { count, type JsonShape, list, object, oneOf, ref, text } from '../shape.js';
 import { ANY_CALL, QUESTION, refusals } from './refusals.js';
 
-/** OpenAPI operations of the routes. Documentation only: routes read their requests themselves. */
+/** OpenAPI operations of the routes. They are documentation only: routes read their requests themselves. */
 
 export function json(schema: JsonShape, description: string, more: Readonly<Record<string, JsonShape>> = {}) {
   const others = Object.entries(more).map(([type, shape]) => [type, { schema: shape }] as const);
@@ -47,7 +47,7 @@ const ETAG_HEADER = {
 } as const;
 
 export function operation(schema: Readonly<Record<string, unknown>>): FastifySchema {
-  return schema as FastifySchema; // with members that the document's generator reads
+  return schema as FastifySchema; // includes members that the OpenAPI generator reads
 }
 
 const ARROW = {
@@ -221,7 +221,7 @@ export const READY_OPERATION = operation({
   response: { 200: json(READINESS, 'It can.'), 503: json(READINESS, 'It cannot.') },
 });
 
-/** Aliases at Kubernetes' usual paths. */
+/** Aliases at the paths that Kubernetes uses by convention. */
 export const HEALTHZ_OPERATION = operation({ ...HEALTH_OPERATION, operationId: 'healthz' });
 export const READYZ_OPERATION = operation({ ...READY_OPERATION, operationId: 'readyz' });
 

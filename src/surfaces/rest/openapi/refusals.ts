@@ -42,7 +42,7 @@ type RefusalStage =
   | 'operating'
   | 'mcp';
 
-/** Stage of each error of the catalogue; a missing one is a compile error. */
+/** The stage at which each error of the catalogue occurs; omitting one is a compile error. */
 const STAGE_OF = {
   syntax: 'question',
   unsupported: 'question',
@@ -151,7 +151,7 @@ const STAGE_OF = {
   mediaType: 'body',
 } satisfies Record<ErrorName, RefusalStage>;
 
-const ALL = Object.keys(STAGE_OF) as readonly ErrorName[]; // of a literal object
+const ALL = Object.keys(STAGE_OF) as readonly ErrorName[]; // the object is a literal, so its keys are exactly these
 
 export const UNSIGNED: readonly RefusalStage[] = ['http', 'limit', 'token'];
 export const ANY_CALL: readonly RefusalStage[] = [...UNSIGNED, 'access', 'emergency'];
@@ -161,7 +161,7 @@ export function problem(description: string) {
   return { description, content: { 'application/problem+json': { schema: PROBLEM_REF } } };
 }
 
-/** Responses by status with the error codes of the given stages or single errors. */
+/** Builds the responses by status, listing the error codes of the given stages or single errors. */
 export function refusals(
   ...steps: readonly (RefusalStage | ErrorName)[]
 ): Readonly<Record<string, ReturnType<typeof problem>>> {

@@ -4,7 +4,7 @@ import { ANY_CALL, problem, refusals, UNSIGNED } from './refusals.js';
 
 /* Operations outside the JSON API: OAuth, MCP, Prometheus and the document. Generated clients omit them. */
 
-/** `POST /oauth/token` reports errors in the form of RFC 6749, with the members of a problem. */
+/** `POST /oauth/token` reports errors in the format of RFC 6749, extended by the members of a problem. */
 const OAUTH_FAULT = object(
   {
     error: oneOf(

@@ -70,14 +70,14 @@ function send(request: FastifyRequest, reply: FastifyReply, { body, etag }: Grap
   return reply.header('content-type', 'application/json').send(body);
 }
 
-/** True if `If-None-Match` contains the ETag (RFC 9110, 13.1.2). */
+/** True if the `If-None-Match` header contains the ETag (RFC 9110, 13.1.2). */
 function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   const tags = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
   return tags.includes('*') || tags.includes(`"${etag}"`);
 }
 
-/** `GET /osl/why`, `POST /osl/access-requests`, and for admins `POST /osl/access/explain`. */
+/** `GET /osl/why`, `POST /osl/access-requests` and, for admins, `POST /osl/access/explain`. */
 export function accessRoutes(
   app: FastifyInstance,
   service: AnswerParts & AccessRequestParts,

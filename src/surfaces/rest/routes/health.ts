@@ -10,7 +10,7 @@ import {
 import type { HealthParts } from '../parts.js';
 import { privateHeaders } from '../problem.js';
 
-/** Conditions for `/ready`. Connectors are not named, since no authentication is required. */
+/** Conditions checked by `/ready`. Connectors are not named, since callers are not authenticated. */
 interface Readiness {
   readonly engines: boolean;
   readonly policy: boolean;
@@ -24,8 +24,8 @@ interface Readiness {
 const LOOK_MS = 1_000;
 
 /**
- * `GET /health`: the process responds and can write its audit log. `GET /ready`: it can serve requests. Both also at
- * Kubernetes' usual paths. No token needed; each request is counted in the log.
+ * `GET /health`: the process responds and can write its audit log. `GET /ready`: it can serve requests. Both are also
+ * available at the paths that Kubernetes uses by convention. No token is needed; requests are only counted in the log.
  */
 export function healthRoutes(app: FastifyInstance, service: HealthParts, inflight: Inflight): void {
   const enginesAnswer = throttled(LOOK_MS, async () => {
@@ -76,7 +76,7 @@ export function healthRoutes(app: FastifyInstance, service: HealthParts, infligh
   app.get('/readyz', { schema: READYZ_OPERATION }, ready);
 }
 
-/** State of the process as known without queries. */
+/** State of the process, as far as it is known without queries. */
 function stateOf(service: HealthParts): object {
   const { control, limits, issuers } = service.reached();
   const engines = [...service.engines.values()].every(
@@ -108,7 +108,7 @@ function instant(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** Runs `look` at most once per `ms`; concurrent callers share the result. A failure counts as false. */
+/** Runs `look` at most once every `ms` milliseconds; concurrent callers share the result. A failure counts as false. */
 function throttled(ms: number, look: () => Promise<boolean>): () => Promise<boolean> {
   let last: Promise<boolean> | null = null;
   let until = 0;

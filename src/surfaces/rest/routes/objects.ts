@@ -23,8 +23,8 @@ import { queryParameters } from '../parameters.js';
 import { sendAnswer, sendProblem } from '../problem.js';
 
 /**
- * `GET /osl/candidates`, `POST /osl/suggest`, `POST /osl/validate`, for authors of the manifest. Only the state of
- * drafts is stored.
+ * `GET /osl/candidates`, `POST /osl/suggest` and `POST /osl/validate`, for manifest authors. They store nothing except
+ * the state of drafts.
  */
 export function authoringRoutes(app: FastifyInstance, service: PublishingParts): void {
   app.get('/osl/candidates', { schema: CANDIDATES_OPERATION }, async (request, reply) => {
@@ -44,7 +44,7 @@ export function authoringRoutes(app: FastifyInstance, service: PublishingParts):
   });
 }
 
-/** `POST /osl/objects`, `GET /osl/objects`, `GET /osl/objects/{id}`: publishing by API. */
+/** `POST /osl/objects`, `GET /osl/objects` and `GET /osl/objects/{id}`, for publishing through the API. */
 export function objectsRoutes(app: FastifyInstance, service: PublishingParts): void {
   app.post('/osl/objects', { schema: PUBLISH_OPERATION }, async (request, reply) => {
     const change = await readRequest(service, request.call, 'publish', () => readObjectsRequest(request));

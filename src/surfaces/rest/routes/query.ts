@@ -63,7 +63,7 @@ async function streamAnswer(
   }
 }
 
-/** `Cache-Control` of a client that requests a current answer. */
+/** Matches the `Cache-Control` of a client that requests an uncached answer. */
 const NO_CACHE = /\bno-(?:cache|store)\b/i;
 
 /** The Arrow library is slow to load, so it is loaded on first use. */

@@ -13,9 +13,9 @@ import { privateHeaders, problemHeaders, problemOf } from '../problem.js';
 
 export interface TokenParts extends RequestParts {
   readonly exchange: TokenExchange;
-  /** Names of this service in `resource` and `audience`. */
+  /** Names by which `resource` and `audience` may refer to this service. */
   readonly resources: () => readonly string[];
-  /** Issuers of identity tokens, with the client for interactive login or null. */
+  /** Issuers of identity tokens, each with its OAuth client for interactive login, or null if it has none. */
   readonly logins: () => readonly {
     readonly issuer: string;
     readonly login: { readonly clientId: string; readonly scopes: readonly string[] } | null;
@@ -32,10 +32,10 @@ const TYPES: ReadonlyMap<string, PresentedToken['kind']> = new Map([
 ]);
 const JWT_TYPE = 'urn:ietf:params:oauth:token-type:jwt';
 const ADMIN_SCOPE = 'admin';
-/** Bytes; enough for two tokens and names. */
+/** Maximum body size in bytes, enough for two tokens and names. */
 const MAX_BODY = 65_536;
 
-/** `POST /oauth/token` (RFC 8693): exchanges issuers' tokens for actor tokens by the rules of the policy. */
+/** `POST /oauth/token` (RFC 8693): exchanges issuers' tokens for actor tokens according to the policy. */
 export function tokenRoute(app: FastifyInstance, service: TokenParts, publicUrl: string | null): void {
   app.post(TOKEN_PATH, { schema: TOKEN_OPERATION }, async (request, reply) => {
     const { call } = request;
@@ -102,7 +102,7 @@ function givenIn(form: ReadonlyMap<string, string>, party: 'subject' | 'actor'):
   return token === '' || kind === undefined ? null : { token, kind };
 }
 
-/** Form parameters, each at most once (RFC 6749, 3.2); or an error text. */
+/** Returns the form parameters, or an error text. A parameter may not be repeated (RFC 6749, 3.2). */
 function formOf({ body, headers }: FastifyRequest): ReadonlyMap<string, string> | string {
   const type = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
   if (type !== 'application/x-www-form-urlencoded')
@@ -137,7 +137,7 @@ function sendToken(
   });
 }
 
-/** Error response of RFC 6749, 5.2, with the members of a problem. */
+/** Sends an error response as in RFC 6749, 5.2, extended by the members of a problem. */
 function sendFault(reply: FastifyReply, error: QueryError, call: RequestCall, code: string): FastifyReply {
   const status = error.http === 401 || error.http === 403 ? 400 : error.http;
   const { 'www-authenticate': _, ...headers } = problemHeaders(error, call.requestId) as Record<
@@ -156,7 +156,7 @@ function sendFault(reply: FastifyReply, error: QueryError, call: RequestCall, co
     .send(Buffer.from(JSON.stringify(body)));
 }
 
-/** RFC 8693, 2.2.2: an unacceptable token is an invalid request. */
+/** Returns the OAuth error code. By RFC 8693, 2.2.2, an unacceptable token is an invalid request. */
 function codeFor({ http }: QueryError): string {
   if (http === 429 || http === 503) return 'temporarily_unavailable';
   return http < 500 ? 'invalid_request' : 'server_error';
