@@ -9,7 +9,7 @@ import { formatProblem, problemOf, refusal } from './reply.js';
 
 /**
  * Requests an answer in Arrow and copies the stream to standard output as it arrives. The trailer in the metadata is
- * checked on the way, because some readers take a broken stream for complete.
+ * checked along the way, because some readers mistake a broken stream for a complete one.
  *
  * @throws Failure if the query is refused, the stream breaks off, or standard output is a terminal
  */
@@ -21,12 +21,12 @@ export async function printArrow(asking: QueryCall): Promise<AnswerNotes> {
   return answer;
 }
 
-/** @throws Failure if standard output is a terminal, which must not get binary data */
+/** @throws Failure if standard output is a terminal, which should not receive binary data */
 export function refuseTerminal(format: string): void {
   if (process.stdout.isTTY) throw usage(`--format ${format} writes bytes: send it to a file or a pipe`);
 }
 
-/** The response with its body still unread. @throws Failure if the query is refused */
+/** Returns the response with its body still unread. @throws Failure if the query is refused */
 export async function openArrow({ url, token, body, text, signal }: QueryCall): Promise<Response> {
   const response = await openQuery(url, token, body, ARROW_STREAM, signal);
   if (response.ok && response.headers.get('content-type') === ARROW_STREAM) return response;
@@ -36,7 +36,7 @@ export async function openArrow({ url, token, body, text, signal }: QueryCall): 
 /**
  * Passes each batch of a stream to `take`, one at a time, and returns the trailer.
  *
- * @throws Failure if the stream reports an error or breaks off; errors of `take`
+ * @throws Failure if the stream reports an error or breaks off; also rethrows errors of `take`
  */
 export async function readBatches(
   stream: AsyncIterable<Uint8Array>,
@@ -48,7 +48,7 @@ export async function readBatches(
   if (problem !== null) throw new Failure(EXIT.failed, formatProblem(problemOf(problem, 200), text));
   const trailer = parsed(said.get('osl.trailer'));
   if (trailer === null) throw new Failure(EXIT.failed, 'error: the answer broke off');
-  return trailer as unknown as AnswerNotes; // format of the server
+  return trailer as unknown as AnswerNotes; // the server's own format
 }
 
 /** Metadata of the last batch received, even if the stream broke off. */
@@ -68,7 +68,7 @@ async function readMetadata(
     }
   } catch (error) {
     if (taking) throw error;
-    // The connection broke: if an error caused it, it is in the last batch.
+    // The connection broke. If an error was the reason, the last batch contains it.
     return last.has('osl.trailer') ? new Map() : last;
   }
   return last;
@@ -81,7 +81,7 @@ async function* copiedToStdout(response: Response): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** Node's streams can be iterated, but the type of `fetch` does not declare it. */
+/** Casts the body, because Node's streams are iterable but the type of `fetch` does not say so. */
 export function bodyBytes({ body }: Response): AsyncIterable<Uint8Array> {
   return (body ?? noBytes()) as AsyncIterable<Uint8Array>;
 }
@@ -95,8 +95,8 @@ function parsed(json: string | undefined): Readonly<Record<string, unknown>> | n
 const NDJSON = 'application/x-ndjson';
 
 /**
- * Requests an answer in NDJSON and copies its rows to standard output. The last line of the server is a trailer, which
- * is reported on standard error.
+ * Requests an answer in NDJSON and copies its rows to standard output. The server's last line is a trailer, which is
+ * reported on standard error.
  *
  * @throws Failure if the query is refused or the stream breaks off
  */
@@ -111,12 +111,12 @@ export async function printNdjson({ url, token, body, text, signal }: QueryCall)
   const { problem } = fieldsOf(said);
   if (problem !== undefined)
     throw new Failure(EXIT.failed, formatProblem(problemOf(fieldsOf(problem), 200), text));
-  const trailer = said as AnswerNotes; // format of the server
+  const trailer = said as AnswerNotes; // the server's own format
   for (const line of answerNotes(trailer)) note(line);
   return trailer;
 }
 
-/** Prints all lines but the last, which is returned; null if the connection broke. */
+/** Prints all lines except the last and returns that one; null if the connection broke. */
 async function printRows(response: Response, signal: AbortSignal | undefined): Promise<string | null> {
   let rest: Buffer = Buffer.alloc(0);
   try {
@@ -139,7 +139,7 @@ export interface QueryCall {
   readonly url: string;
   readonly token: string;
   readonly body: QueryBody;
-  /** As typed: errors may point into it. */
+  /** The query as typed, because errors may point into it. */
   readonly text: string;
   readonly signal?: AbortSignal;
 }

@@ -10,7 +10,7 @@ export function parseAnswer(body: Readonly<Record<string, unknown>>): AnswerBody
   return isAnswer(body) ? body : null;
 }
 
-/** Aligned table with its number of rows, figures in their metrics' format, then the notes. */
+/** Aligned table with a row count and figures formatted by their metrics, followed by the notes. */
 export function formatAnswer(answer: AnswerBody, maxWidth?: number): string {
   const columns = answer.columns.map(({ name, type }) => {
     return { name, align: isNumber(type) ? ('right' as const) : ('left' as const) };
@@ -21,7 +21,7 @@ export function formatAnswer(answer: AnswerBody, maxWidth?: number): string {
     .join('\n');
 }
 
-/** Cells as people read them: figures in their metrics' format, everything else unchanged. */
+/** Cells for display: figures formatted by their metrics, everything else unchanged. */
 function displayCells({ columns, rows }: AnswerBody): readonly (readonly TableCell[])[] {
   return rows.map((row) =>
     columns.map(({ name, format }) => {
@@ -71,8 +71,8 @@ function isAnswer(body: object): body is AnswerBody {
 }
 
 /**
- * GitHub Markdown table with figures in their metrics' format, then the notes. Cells are literal text: they cannot
- * create links, images, tags or emphasis.
+ * GitHub Markdown table with figures formatted by their metrics, followed by the notes. Cells are literal text: they
+ * cannot create links, images, tags or emphasis.
  */
 export function formatMarkdown(answer: AnswerBody): string {
   const head = answer.columns.map(({ name }) => literal(name));
@@ -86,7 +86,7 @@ function cellText(cell: TableCell): string {
   return cell === null ? NULL_TEXT : literal(cell);
 }
 
-/** Escapes whatever would start a link, an image, emphasis, code or a formula, or end the cell. */
+/** Escapes anything that would start a link, an image, emphasis, code or a formula, or end the cell. */
 function literal(text: string): string {
   return visible(text)
     .replace(/[\\`*_[\]|~!$]/g, '\\$&')

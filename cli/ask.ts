@@ -50,7 +50,7 @@ export async function requestExplanation(
   });
 }
 
-/** The request body for `text`. @throws Failure if it should be a metrics body and is not */
+/** The request body for `text`. @throws Failure if it should be a metrics body but is not */
 export function queryBody(flags: QueryTextFlags, text: string): QueryBody {
   return flags.metrics ? metricsBody(text) : flags.sql ? { sql: text } : { osql: text };
 }
@@ -68,8 +68,8 @@ function metricsBody(text: string): { readonly metrics: unknown } {
 }
 
 /**
- * Address of the server, and a token for the caller of the flags. `admin`: a minted token claims the admin roles that
- * the policy gives.
+ * Address of the server, and a token for the caller given by the flags. `admin`: a minted token claims the admin roles
+ * that the policy gives.
  */
 export async function serverAccess(
   flags: ClientFlags,
@@ -83,7 +83,9 @@ export async function serverAccess(
 }
 
 /**
- * The query: the argument, or standard input if it is `-` or missing. @throws Failure if standard input is a terminal
+ * The query from the argument, or from standard input if the argument is `-` or missing.
+ *
+ * @throws Failure if standard input is a terminal
  */
 export async function queryText(argument: string | undefined): Promise<string> {
   if (argument !== undefined && argument !== '-') return argument;
@@ -109,7 +111,7 @@ export function addOperatorOptions(command: Command): Command {
     .addOption(policyOption());
 }
 
-/** Address of the admin listener, and a token source: tokens are short-lived. @throws Failure */
+/** Address of the admin listener, and a token source, since tokens are short-lived. @throws Failure */
 export function adminAccess(flags: OperatorFlags): { readonly url: string; token(): Promise<string> } {
   const settings = settingsOf(flags);
   const policy = flags.policy === undefined ? {} : { policy: settings.policyFile };

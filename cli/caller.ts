@@ -12,24 +12,24 @@ export interface CallerFlags {
   readonly subject?: string;
   readonly chain?: readonly string[];
   readonly policy?: string;
-  /** REST address, if it is not the server of the data directory. */
+  /** REST address of the server, unless it is the one running in the data directory. */
   readonly server?: string;
 }
 
 const DEMO_SUBJECT = 'user:analyst';
 
 /**
- * Origin of a token: given or from a login (`renews`: every call gets a new one), or minted with the key of the data
- * directory.
+ * Where a token comes from: it is given, comes from a login (`renews`: every call gets a new one), or is minted with
+ * the key in the data directory.
  */
 export type CallerToken =
   | { readonly kind: 'given'; readonly token: string; readonly renews: boolean }
   | { readonly kind: 'minted'; readonly issued: IssuedToken };
 
 /**
- * The token to use, in this order: `--token`; minted for `--subject` or `--chain`; `OSL_TOKEN`; minted for
- * `OSL_SUBJECT`; from the login at the server (`osl login`); minted for the only subject of the policy, or in the demo
- * for `user:analyst`. An assumed caller is named on standard error.
+ * The token to use, in order of precedence: `--token`; minted for `--subject` or `--chain`; `OSL_TOKEN`; minted for
+ * `OSL_SUBJECT`; from the login at the server (`osl login`); minted for the policy's only subject, or in the demo for
+ * `user:analyst`. An assumed caller is reported on standard error.
  *
  * @throws Failure if no caller is named and none can be assumed
  */
@@ -58,7 +58,7 @@ export async function callerToken(
   return { kind: 'minted', issued: await issuer.mint(request) };
 }
 
-/** Token of the login at the server; null without a login. @throws Failure if the login has ended */
+/** Token from the login at the server; null without a login. @throws Failure if the login has ended */
 async function tokenOfLogin(
   server: string | undefined,
   settings: Settings,
@@ -92,14 +92,16 @@ function assumedSubject(subjects: readonly string[], settings: Settings): string
 
 const FRESH_MS = 240_000;
 
-/** Token source for many requests: a given token, or one that is minted or fetched again before it expires. */
+/** Token source for repeated requests: a given token, or one that is minted or fetched again before it expires. */
 export interface FreshToken {
   current(): Promise<string>;
-  /** Another token, after the server rejected the last one; null if there is only the given one. */
+  /** A new token after the server rejected the last one; null if the only token is the given one. */
   another(): Promise<string | null>;
 }
 
-/** Token source for the caller of the flags; a caller assumed at first is kept. @throws Failure as `callerToken` */
+/**
+ * Token source for the caller given by the flags; a caller assumed once is kept. @throws Failure as `callerToken` does
+ */
 export async function freshToken(flags: CallerFlags & { readonly dataDir?: string }): Promise<FreshToken> {
   const settings = settingsOf(flags);
   const policy = flags.policy === undefined ? {} : { policy: settings.policyFile };

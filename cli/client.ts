@@ -18,8 +18,9 @@ interface HttpRequest {
 }
 
 /**
- * Sends a request; resolves when the response starts, whatever its status. Redirects are not followed: the token is for
- * this server only. `fetch` is not used: it loads slowly and cannot trust a certificate of our choice.
+ * Sends a request; resolves when the response starts, whatever its status. Redirects are not followed, because the
+ * token is meant for this server only. `fetch` is not used: it loads slowly and cannot be told to trust a particular
+ * certificate.
  */
 async function openHttp(url: string, request: HttpRequest): Promise<IncomingMessage> {
   const target = new URL(url);
@@ -33,7 +34,7 @@ async function openHttp(url: string, request: HttpRequest): Promise<IncomingMess
   });
 }
 
-/** `openHttp` with the result of `fetch`. */
+/** Like `openHttp`, but returns a `Response` as `fetch` does. */
 export async function fetchHttp(url: string, request: HttpRequest): Promise<Response> {
   const incoming = await openHttp(url, request);
   const headers = new Headers();
@@ -73,7 +74,7 @@ export interface HttpReply {
   readonly status: number;
   readonly text: string;
   readonly body: Readonly<Record<string, unknown>>;
-  /** Header `Retry-After`; null if missing. */
+  /** The `Retry-After` header in seconds; null if missing. */
   readonly retryAfterSeconds: number | null;
 }
 
@@ -84,9 +85,9 @@ export type QueryBody = (
 ) & { readonly explain?: true; readonly upstream?: 'statement' | 'plan' };
 
 /**
- * The given address, otherwise that of the server of the data directory, without a trailing `/`.
+ * The given address, otherwise that of the server running in the data directory, without a trailing `/`.
  *
- * @throws Failure if no server runs
+ * @throws Failure if no server is running
  */
 export function serverUrl(given: string | undefined, settings: Settings): string {
   if (given !== undefined) return given;
@@ -184,7 +185,7 @@ function readReply(url: string, status: number, text: string, retryAfter: string
   return { ok: status >= 200 && status < 300, status, text, body: objectOf(text, url), retryAfterSeconds };
 }
 
-/** Reads the whole JSON response. @throws Failure if it breaks off or is not JSON */
+/** Reads the whole JSON response. @throws Failure if it is cut off or is not JSON */
 export async function replyOf(url: string, response: Response): Promise<HttpReply> {
   let text: string;
   try {
@@ -209,14 +210,14 @@ function objectOf(text: string, url: string): Readonly<Record<string, unknown>> 
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null) return { ...value };
   } catch {
-    // said below
+    // reported below
   }
   throw new Failure(EXIT.unreachable, `error: ${url} does not answer as an OSL Gateway does`);
 }
 
 const shown = new Map<string, string>();
 
-/** REST address of a server on this machine; remembers its certificate file, by which it will be verified. */
+/** REST address of a server on this machine; remembers the file with the certificate to expect. */
 export function localServerUrl(record: ServerRecord): string {
   const url = restUrl(record);
   if (record.httpCertFile !== '') shown.set(new URL(url).origin, record.httpCertFile);
@@ -228,7 +229,7 @@ interface Trust extends SecureContextOptions {
 }
 
 /**
- * TLS options for a URL: the certificate file of a server on this machine, otherwise OSL_SERVER_CA or Node's
+ * TLS options for a URL: trusts the certificate file of a server on this machine, otherwise OSL_SERVER_CA or Node's
  * authorities. @throws system errors of files
  */
 function tlsOptionsFor(target: URL): Trust {
@@ -239,19 +240,19 @@ function tlsOptionsFor(target: URL): Trust {
   return authorities === null ? {} : { ca: readFileSync(authorities) };
 }
 
-/** Accepts exactly this certificate, which need not name the address. */
+/** Accepts exactly this certificate, even if it is not issued for the address. */
 function pinned(pem: Buffer): Trust {
   const { raw } = new X509Certificate(pem);
   return {
     ca: pem,
-    // Trusted for itself, even if issued by another authority.
+    // Trust the certificate itself, even if another authority issued it.
     allowPartialTrustChain: true,
     checkServerIdentity: (_host, peer) =>
       peer.raw.equals(raw) ? undefined : new Error('the server shows another certificate than its file has'),
   };
 }
 
-/** Explanation for an untrusted certificate; null for other errors. */
+/** Explains that a certificate is not trusted; null for other errors. */
 function explainDistrust(cause: unknown): string | null {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   return DISTRUST.test(code)

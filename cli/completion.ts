@@ -8,15 +8,15 @@ export type Offer =
   | { readonly kind: 'choices'; readonly choices: readonly string[] };
 
 interface OptionNode {
-  /** Long name first. */
+  /** All names of the flag, the long one first. */
   readonly names: readonly string[];
   readonly about: string;
-  /** Null if it takes no value. */
+  /** Values to offer; null if the flag takes none. */
   readonly value: Offer | null;
 }
 
 export interface CommandNode {
-  /** `audit verify` for `osl audit verify`; empty for the root. */
+  /** Command path, such as `audit verify` for `osl audit verify`; empty for the root. */
   readonly path: string;
   readonly about: string;
   readonly options: readonly OptionNode[];
@@ -52,7 +52,7 @@ function argumentOf(command: Command): Offer {
   return offerOf(`<${first.name()}>`, first.argChoices);
 }
 
-/** Judged by the placeholder: `<file>`, `<dir>`. */
+/** Decides by the placeholder, such as `<file>` or `<dir>`. */
 function offerOf(flags: string, choices: readonly string[] | undefined): Offer {
   if (choices !== undefined) return { kind: 'choices', choices };
   const [, word = ''] = /[<[]([a-z-]+)/.exec(flags) ?? [];
@@ -60,7 +60,7 @@ function offerOf(flags: string, choices: readonly string[] | undefined): Offer {
   return word === 'dir' || word === 'folder' ? { kind: 'folder' } : { kind: 'nothing' };
 }
 
-/** An offer as `_osl_value` stores it in `offer`: kind, colon, choices. */
+/** An offer in the form that `_osl_value` stores in `offer`: kind, colon, choices. */
 export function offerText(offer: Offer): string {
   return `${offer.kind}:${choicesOf(offer)}`;
 }
@@ -118,7 +118,7 @@ function caseOf(node: CommandNode): string {
       if [[ $cur == -* ]]; then _osl_offer choices ${singleQuoted(options)}; else _osl_offer ${offerWords(rest)}; fi ;;`;
 }
 
-/** Shell function `_osl_value` of bash and zsh. */
+/** Shell function `_osl_value` for bash and zsh. */
 function valueFunction(nodes: readonly CommandNode[]): string {
   const cases = nodes.flatMap(({ path, options }) =>
     options.flatMap(({ names, value }) =>
@@ -191,7 +191,7 @@ function caseOfZsh(node: CommandNode): string {
       fi ;;`;
 }
 
-/** A colon ends the word in `_describe`. */
+/** Escapes colons, because `_describe` ends the word at a colon. */
 function described(word: string, about: string): string {
   return singleQuoted(`${word.replaceAll(':', '\\:')}:${about}`);
 }
@@ -254,7 +254,7 @@ function wordsOf(offer: Offer): string {
   }
 }
 
-/** Fish knows two escapes in single quotes. */
+/** Quotes for Fish, which supports two escapes in single quotes. */
 function quoted(word: string): string {
   return `'${word.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 }

@@ -1,7 +1,7 @@
 export interface Explanation {
   readonly cause: string;
   readonly remedy: string;
-  /** Page of docs/, with the heading's anchor. */
+  /** Page in docs/, including the anchor of the heading. */
   readonly page: string;
 }
 

@@ -3,16 +3,16 @@ import { stackOf } from '../src/base/thrown.js';
 
 export const EXIT = Object.freeze({
   ok: 0,
-  /** Refused, failed, or nothing found; also: another process uses what is needed. */
+  /** The request was refused, failed or found nothing, or another process is using a required resource. */
   failed: 1,
-  /** The command line, the environment, a file or the machine must be corrected first. */
+  /** The command line, environment, a file or the machine must be corrected first. */
   usage: 2,
   unreachable: 3,
   /** `audit verify`: the log was altered. */
   damaged: 4,
   /** `audit verify`: records are missing. */
   incomplete: 5,
-  /** `audit verify --max-anchor-age`: the newest checkpoint is older. */
+  /** `audit verify --max-anchor-age`: the newest checkpoint is too old. */
   staleAnchor: 6,
   /** The audit log cannot be written, and the server cannot or (`OSL_AUDIT_FAILURE=exit`) must not continue. */
   auditFailed: 7,
@@ -24,7 +24,7 @@ export const EXIT = Object.freeze({
 /** Ends a command with a message on standard error, without a stack, and an exit status. */
 export class Failure extends Error {
   readonly exit: number;
-  /** Further members of the error object of `--json`. */
+  /** Additional members for the error object of `--json`. */
   readonly details: Readonly<Record<string, unknown>>;
 
   constructor(exit: number, message: string, details: Readonly<Record<string, unknown>> = {}) {
@@ -44,7 +44,7 @@ export function usage(message: string): Failure {
   return new Failure(EXIT.usage, `error: ${message}`);
 }
 
-/** Errors that the operator must correct, by class name: importing the classes would be slow. */
+/** Errors that the operator must correct, listed by class name because importing the classes would be slow. */
 const OPERATOR_FAULTS: ReadonlySet<string> = new Set([
   'StartProblem',
   'ControlFault',
@@ -59,7 +59,7 @@ const OPERATOR_FAULTS: ReadonlySet<string> = new Set([
 /** Resources held by another process: the same command may succeed once it ends. */
 const IN_USE: ReadonlySet<string> = new Set(['InUse', 'AuditLocked']);
 
-/** Failure for any error: one line, or diagnostics with their places. */
+/** Converts any error to a Failure: one line, or diagnostics with their locations. */
 export function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (!(error instanceof Error)) return new Failure(EXIT.failed, `error: ${String(error)}`);
@@ -80,7 +80,7 @@ export function toFailure(error: unknown): Failure {
   return new Failure(EXIT.failed, `${told} (OSL_DEBUG=1 shows where)`);
 }
 
-/** The audit log says that it cannot be written; its cause says why. */
+/** The audit log's error says only that it cannot be written; its cause says why. */
 function causeOf(error: Error): string | null {
   if (!(error.cause instanceof Error)) return null;
   const system = systemFault(error.cause);
@@ -111,7 +111,7 @@ function isPassing(error: unknown): boolean {
   return PASSING.has(fields(error)['code']);
 }
 
-/** A failed system call in words; null for any other error. */
+/** Describes a failed system call in words; null for any other error. */
 export function systemFault(error: unknown): string | null {
   const { code, path, address, port } = fields(error);
   if (typeof code !== 'string') return null;
@@ -131,14 +131,14 @@ export function oneLine(message: string): string {
 }
 
 /**
- * Ends a serving process on an uncaught error, because its state is unknown. The error is logged; a supervisor starts
+ * Ends a server process on an uncaught error, because its state is unknown. The error is logged; a supervisor starts
  * another process.
  *
  * @param last final cleanup
  */
 export function endOnUncaught(log: ServiceLog, last: () => void = () => undefined): void {
   process.stdout.removeAllListeners('error');
-  process.stdout.on('error', () => undefined); // whoever reads standard output may go away
+  process.stdout.on('error', () => undefined); // the reader of standard output may have gone
   process.removeAllListeners('uncaughtException');
   process.on('uncaughtException', (error, origin) => {
     log.error('an error that nothing handled ends the process', { origin, stack: stackOf(error) });

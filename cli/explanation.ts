@@ -45,7 +45,7 @@ function masked(column: ReplyFields): string {
   return column['redacted'] === true ? 'yes' : '';
 }
 
-/** A step with its inputs indented below: `scan osl.entities.person: columns (name, email masked)`. */
+/** Formats a step with its inputs indented below it: `scan osl.entities.person: columns (name, email masked)`. */
 function stepLines(step: ReplyFields, depth: number): readonly string[] {
   const { object, ...detail } = fieldsOf(step['detail']);
   const head = [text(step['step']), object === undefined ? '' : text(object)].filter((part) => part !== '');
@@ -60,7 +60,7 @@ function factText(name: string, value: unknown): string {
   return Array.isArray(value) ? `${name} (${value.map(itemText).join(', ')})` : `${name} ${text(value)}`;
 }
 
-/** `email masked` if a column is masked in all rows. */
+/** Formats an item, such as `email masked` for a column that is masked in all rows. */
 function itemText(item: unknown): string {
   if (typeof item !== 'object' || item === null) return text(item);
   const { name, ...rest } = fieldsOf(item);

@@ -35,8 +35,8 @@ export function settingsOf(flags: ServerFlags): Settings {
 }
 
 /**
- * `settingsOf` for commands that read the files of a server: if none are named and none are here, those of the server
- * that runs on the data directory (such as the demo's). @throws StartProblem
+ * `settingsOf` for commands that read a server's files: if none are named and the current folder has none, uses those
+ * of the server running on the data directory (such as the demo's). @throws StartProblem
  */
 export function settingsBesideServer(flags: ServerFlags): Settings {
   const settings = settingsOf(flags);
@@ -47,7 +47,7 @@ export function settingsBesideServer(flags: ServerFlags): Settings {
   return { ...settings, manifestFile, policyFile };
 }
 
-/** `settingsBesideServer`, but a manifest is required. @throws StartProblem; Failure without a manifest */
+/** Like `settingsBesideServer`, but a manifest is required. @throws StartProblem; Failure without a manifest */
 export function settingsOfModel(flags: ServerFlags): Settings {
   const settings = settingsBesideServer(flags);
   const { manifestFile, dataDir } = settings;
@@ -62,22 +62,22 @@ function namesFiles({ manifest, policy }: ServerFlags): boolean {
   return Boolean(manifest) || Boolean(policy) || isSet('OSL_MANIFEST') || isSet('OSL_POLICY');
 }
 
-/** Adds the policy beside a named manifest, if no policy is named. */
+/** Adds the policy next to a named manifest, if no policy is named. */
 export function besideManifest(flags: ServerFlags): ServerFlags {
   if (flags.manifest === undefined || flags.policy !== undefined || isSet('OSL_POLICY')) return flags;
   return { ...flags, policy: join(dirname(flags.manifest), 'policy.yaml') };
 }
 
 /**
- * The flag of a setting, with the argument, description and values of the settings table.
+ * The flag for a setting, with the argument, description and values from the settings table.
  *
- * @param initial default, if it differs here
+ * @param initial default, if it differs from the setting's
  */
 export function settingOption(name: SettingName, initial = SETTINGS[name].default): Option {
   return optionOf(name, ` (${name}${initial === null ? '' : `; default ${initial}`})`);
 }
 
-/** `settingOption` for a setting whose variable commander reads itself. */
+/** `settingOption` for a setting whose environment variable commander reads itself. */
 export function environmentOption(name: SettingName): Option {
   return optionOf(name, '').env(name);
 }
@@ -94,7 +94,7 @@ function optionOf(name: SettingName, suffix: string): Option {
   });
 }
 
-/** A Markdown description as a phrase for help: its first sentence, and sentences about a single value. */
+/** Shortens a Markdown description for help to its first sentence and any sentences about a single value. */
 function phrase(markdown: string): string {
   const [first = '', ...more] = markdown.split(/(?<=\.) /);
   const sentences = [

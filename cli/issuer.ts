@@ -12,13 +12,13 @@ import { readServerFile } from './server-file.js';
 
 interface TokenRequest {
   readonly subject?: string;
-  /** Root to leaf; default: the subject alone. */
+  /** Delegation chain from root to leaf; default: just the subject. */
   readonly chain?: readonly string[];
   readonly aclRoles?: readonly string[];
   readonly roles?: readonly string[];
-  /** If `roles` is missing, claims the admin roles that the policy gives the subject. */
+  /** If `roles` is missing, claims the admin roles that the policy gives to the subject. */
   readonly admin?: boolean;
-  /** Seconds; default 300. */
+  /** Lifetime in seconds; default 300. */
   readonly ttl?: number;
 }
 
@@ -30,17 +30,17 @@ export interface IssuedToken {
   readonly unknownRoles: readonly string[];
 }
 
-/** Mints tokens with the key of a data directory: for everybody who can read the key. */
+/** Mints tokens with the key in a data directory; anyone who can read the key can do so. */
 export interface DevelopmentIssuer {
   readonly subjects: readonly string[];
-  /** True if the server also accepts tokens of issuers. */
+  /** True if the server also accepts tokens from other issuers. */
   readonly besideIssuers: boolean;
   /** @throws Failure for a subject that the policy does not declare */
   mint(request: TokenRequest): Promise<IssuedToken>;
 }
 
 /**
- * Issuer with the key of the data directory and the YAML of the policy.
+ * Issuer that uses the key in the data directory and the policy's YAML.
  *
  * @param policyFile overrides the policy of the running server
  * @throws Failure, StartProblem, ManifestProblems
@@ -134,8 +134,8 @@ interface PolicySubject {
 }
 
 /**
- * Subjects of a policy file. A simple file is read by a fast parser and not validated, which the server does; anything
- * else goes through the slow policy loader.
+ * Subjects of a policy file. A simple file is read by a fast parser and left for the server to validate; anything else
+ * goes through the slow policy loader.
  *
  * @throws ManifestProblems
  */

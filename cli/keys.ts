@@ -12,7 +12,7 @@ import { usage } from './exit.js';
 import { type ServerFlags, settingsOf } from './flags.js';
 import { note, print, printJson } from './output.js';
 
-/** Beside the other two, unless OSL_EXCHANGE_KEY names another. */
+/** Stored next to the other two keys, unless OSL_EXCHANGE_KEY names another file. */
 const EXCHANGE = 'exchange.pem';
 
 export function runMakeKeys(given: string, { from }: { readonly from?: string }): void {

@@ -10,12 +10,12 @@ type Level = SettingValue<'OSL_LOG_LEVEL'>;
 const LEVELS = SETTINGS.OSL_LOG_LEVEL.type.words;
 type LogFields = Readonly<Record<string, unknown>>;
 
-/** Shared by all logs of this process: a reload may change it. */
+/** Shared by all logs of this process, because a reload may change it. */
 let level: Level = 'warn';
 
 /**
- * The operator's log on standard error: JSON lines, or text for people (OSL_LOG_FORMAT; default: text on a terminal),
- * from the level of OSL_LOG_LEVEL or the file of OSL_LOG_LEVEL_FILE. @throws Failure
+ * The operator's log on standard error, as JSON lines or readable text (OSL_LOG_FORMAT; default: text on a terminal).
+ * The level comes from OSL_LOG_LEVEL or the file named by OSL_LOG_LEVEL_FILE. @throws Failure
  */
 export function operatorLog(): ServiceLog {
   level = levelNow();
@@ -30,7 +30,7 @@ export function operatorLog(): ServiceLog {
   return Object.freeze({ info: at('info'), warn: at('warn'), error: at('error') });
 }
 
-/** Reads the level again at a reload, if it is in a file: the environment of a process does not change. */
+/** Rereads the level on reload if it is in a file; a process's environment does not change. */
 export function logLevelPart(): readonly ReloadPart[] {
   if (!isSet('OSL_LOG_LEVEL_FILE')) return [];
   const prepare = () => {
@@ -59,7 +59,7 @@ function levelNow(): Level {
   });
 }
 
-/** Bytes buffered while the log cannot be written; further lines are dropped. */
+/** Maximum bytes buffered while the log cannot be written; further lines are dropped. */
 const MOST_UNWRITTEN = 1_048_576;
 
 type WriteLogLine = (level: Level, message: string, fields: LogFields) => void;

@@ -29,7 +29,7 @@ function commanderJson(text: string): string {
   return `${failureJson(new Failure(EXIT.usage, text.trim()))}\n`;
 }
 
-/** Prints an error and sets the exit status. Commander has printed its own errors. */
+/** Prints an error and sets the exit status. Commander has already printed its own errors. */
 function report(error: unknown): void {
   if (error instanceof CommanderError) {
     process.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
@@ -46,7 +46,10 @@ function fail(error: unknown): void {
   process.exit();
 }
 
-/** On EPIPE the reader, such as `head`, has gone: success. Anything else is a full disk. */
+/**
+ * EPIPE means that the reader, such as `head`, has closed the pipe: success. Any other error, such as a full disk, is
+ * a failure.
+ */
 function stopWriting(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') process.exit(EXIT.ok);
   fail(error);

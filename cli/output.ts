@@ -5,12 +5,12 @@ export function print(text: string): void {
 /** Moves the cursor home and clears the terminal. */
 export const CLEAR = '\u001b[H\u001b[2J';
 
-/** Prints to standard error whatever is not part of the answer. */
+/** Prints to standard error anything that is not part of the answer. */
 export function note(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-/** Columns of the terminal; undefined if standard output is none, or its width is unknown. */
+/** Columns of the terminal; undefined if standard output is not a terminal or its width is unknown. */
 export function terminalWidth(): number | undefined {
   return process.stdout.isTTY ? process.stdout.columns || undefined : undefined;
 }
@@ -19,7 +19,7 @@ export function printJson(value: unknown): void {
   print(JSON.stringify(value, null, process.stdout.isTTY ? 2 : 0));
 }
 
-/** Waits until everything printed has been written; ignores a reader that has gone. */
+/** Waits until all output has been written; ignores a closed pipe. */
 export function flush(): Promise<void> {
   return new Promise((resolve) => {
     if (process.stdout.destroyed) resolve();
@@ -27,7 +27,7 @@ export function flush(): Promise<void> {
   });
 }
 
-/** Replaces control and bidirectional formatting characters by `\xNN` and `\u{…}`. */
+/** Replaces control and bidirectional formatting characters with `\xNN` and `\u{…}`. */
 export function visible(text: string): string {
   return text.replace(
     /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g,
@@ -46,14 +46,14 @@ function escaped(character: string): string {
   return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u{${code.toString(16)}}`;
 }
 
-/** `1 column`, `3 columns`. */
+/** Formats a count: `1 column`, `3 columns`. */
 export function counted(n: number, one: string, more: string): string {
   return `${n} ${n === 1 ? one : more}`;
 }
 
 export type ReplyFields = Readonly<Record<string, unknown>>;
 
-/** Objects of a list from a server; empty for anything else. */
+/** The objects in a list from a server; empty for anything else. */
 export function membersOf(value: unknown): readonly ReplyFields[] {
   return Array.isArray(value) ? value.map(fieldsOf) : [];
 }

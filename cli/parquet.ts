@@ -8,13 +8,13 @@ import { bodyBytes, openArrow, type QueryCall, readBatches, refuseTerminal } fro
 import { EXIT, Failure } from './exit.js';
 import { note } from './output.js';
 
-/** Batches per row group, each of at most 8,192 rows or one megabyte: bounds the memory. */
+/** Batches per row group, each of at most 8,192 rows or one megabyte; this bounds memory use. */
 const GROUP_BATCHES = 8;
 
 /**
- * Requests an answer in Arrow and writes it to standard output as a Parquet file, row group by row group. The trailer
- * is in the file's metadata as `osl.trailer`. A broken stream leaves no footer, so that the file is unreadable rather
- * than incomplete.
+ * Requests an answer in Arrow and writes it to standard output as a Parquet file, one row group at a time. The trailer
+ * is stored in the file's metadata as `osl.trailer`. If the stream breaks off, no footer is written, so the file is
+ * unreadable rather than incomplete.
  *
  * @throws Failure if the query is refused, the stream breaks off, or standard output is a terminal
  */
@@ -40,7 +40,7 @@ class ParquetFile {
     if (this.#held.length >= GROUP_BATCHES) await this.#writeGroup(this.#writer);
   }
 
-  /** Every answer has at least one batch, which started the file. */
+  /** Ends the file. Every answer has at least one batch, so the file has been started. */
   async end(answer: AnswerNotes): Promise<void> {
     if (this.#writer === null) return;
     await this.#writeGroup(this.#writer);
@@ -93,7 +93,7 @@ export interface ParquetColumn {
   readonly name: string;
   /** The element itself, then nested ones. */
   readonly schema: readonly SchemaElement[];
-  /** The value in a row, as the Parquet writer takes it; null for NULL. */
+  /** Returns the value in a row as the Parquet writer expects it; null for NULL. */
   readonly value: (data: Data, row: number) => unknown;
 }
 
@@ -101,8 +101,8 @@ type Leaf = Omit<SchemaElement, 'name' | 'repetition_type'>;
 type ReadValue = (data: Data, row: number) => unknown;
 
 /**
- * Parquet column for an Arrow field, without loss of digits. Intervals become ISO 8601 text, because Parquet's have
- * milliseconds and no sign.
+ * Parquet column for an Arrow field, without loss of digits. Intervals become ISO 8601 text, because Parquet's
+ * intervals have only milliseconds and no sign.
  *
  * @throws Failure for a type that answers do not contain
  */
@@ -175,7 +175,7 @@ function textLeaf(metadata: ReadonlyMap<string, string>): Leaf {
   return { type: 'BYTE_ARRAY', logical_type: { type: 'JSON' } };
 }
 
-/** A timestamp with a zone is UTC; one without has no converted type. */
+/** A timestamp with a time zone is stored as UTC; one without has no converted type. */
 function moment(zone: string | null | undefined): Leaf {
   const logical_type = { type: 'TIMESTAMP', isAdjustedToUTC: Boolean(zone), unit: 'MICROS' } as const;
   return zone
@@ -238,7 +238,7 @@ function text({ values, valueOffsets }: Data, row: number): string {
 
 const UTF8 = new TextDecoder();
 
-/** `P1Y2M3DT4H5M6.5S`; each part has its own sign, as in Postgres. */
+/** Formats an interval, such as `P1Y2M3DT4H5M6.5S`; each part has its own sign, as in Postgres. */
 function duration({ values }: Data, row: number): string {
   const [months = 0, days = 0, low = 0, high = 0]: readonly number[] = values.subarray(4 * row, 4 * row + 4);
   const ns = (BigInt(high) << 32n) | BigInt(low >>> 0);

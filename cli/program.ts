@@ -14,7 +14,9 @@ Examples:
 
 type Load = () => Promise<(root: Command) => void>;
 
-/** Commands by topic with their descriptions. Each is loaded on demand: loading all takes far longer. */
+/**
+ * Commands by topic, with their descriptions. Each command is loaded on demand, because loading all takes far longer.
+ */
 // biome-ignore format: one command a line
 const TOPICS: readonly (readonly [heading: string, commands: readonly (readonly [name: string, description: string, load: Load])[]])[] = [
   ['Start:', [
@@ -79,8 +81,8 @@ const LISTING: ReadonlySet<string> = new Set(['', '-h', '--help', '-V', '--versi
 /**
  * The command line with all commands, arguments and flags.
  *
- * @param formatError formats errors of the command line; null: commander's format
- * @param asked first argument: of commands only this one is loaded, and none for the list of commands
+ * @param formatError formats errors of the command line; null for commander's format
+ * @param asked first argument: only this command is loaded, and none for the list of commands
  */
 export async function program(
   formatError: ((text: string) => string) | null = null,

@@ -7,7 +7,7 @@ import { widthOf } from './table.js';
 /**
  * Body of a response; printed unchanged with `--json`.
  *
- * @param text the query: an error may point into it
+ * @param text the query, which an error may point into
  * @throws Failure if the server refused
  */
 export function bodyOf(reply: HttpReply, json: boolean | undefined, text = ''): ReplyFields {
@@ -18,7 +18,7 @@ export function bodyOf(reply: HttpReply, json: boolean | undefined, text = ''): 
 
 export class ServerRefusal extends Failure {
   readonly status: number;
-  /** Null if the server does not say. */
+  /** Value of `Retry-After`; null if the server did not send it. */
   readonly retryAfterSeconds: number | null;
 
   constructor({ body, status, retryAfterSeconds }: HttpReply, text: string) {
@@ -51,7 +51,7 @@ export function problemOf(body: Readonly<Record<string, unknown>>, status: numbe
   };
 }
 
-/** The problem for people: code and message, the line of `source` with a caret, hint, request ID. */
+/** Formats a problem as readable text: code and message, the line of `source` with a caret, hint, request ID. */
 export function formatProblem(problem: ProblemBody, source: string): string {
   const lines = [`error ${visible(problem.code)}: ${visible(problem.detail)}`];
   if (problem.position !== null) lines.push(...marked(problem.position, source));
@@ -67,7 +67,7 @@ function marked(
   { line, column }: { readonly line: number; readonly column: number },
   source: string,
 ): readonly string[] {
-  // Positions count lines by line feeds. The rest of a CR LF is not shown.
+  // Positions count lines by line feed. The carriage return of a CR LF is not shown.
   const whole = source.split('\n')[line - 1]?.replace(/\r$/, '');
   if (whole === undefined) return [];
   const at = Math.min(Math.max(column - 1, 0), whole.length);
@@ -80,18 +80,18 @@ function marked(
   return [`${gutter} | ${shown}`, `      | ${' '.repeat(widthOf(before))}${caret}`];
 }
 
-/** `index`, or one less if it splits a surrogate pair. */
+/** Returns `index`, or one less if it would split a surrogate pair. */
 function boundary(text: string, index: number): number {
   const code = text.charCodeAt(index);
   return code >= 0xdc00 && code <= 0xdfff ? index - 1 : index;
 }
 
-/** A line as printed: with tabs expanded, so that the caret does not depend on tab stops. */
+/** Expands tabs, so that the position of the caret does not depend on tab stops. */
 function drawn(text: string): string {
   return visible(text.replaceAll('\t', '    '));
 }
 
-/** The word or quoted name at the start of `text`; otherwise empty. */
+/** The word or quoted name at the start of `text`; empty if there is none. */
 function wordIn(text: string): string {
   return /^("(?:[^"]|"")*"|'(?:[^']|'')*'|[\p{L}\p{M}\p{N}_$]+)/u.exec(text)?.[0] ?? '';
 }

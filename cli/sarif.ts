@@ -7,8 +7,8 @@ import { CODES, type Diagnostic } from '../src/model/manifest/index.js';
 const NAMES: ReadonlyMap<string, string> = new Map(Object.entries(CODES).map(([name, code]) => [code, name]));
 
 /**
- * SARIF 2.1.0 log of one run. Lines and columns are one-based, columns in UTF-16 units, ends exclusive. Files below the
- * current folder have relative URIs.
+ * SARIF 2.1.0 log of one run. Lines and columns are one-based, columns count UTF-16 code units, and ends are
+ * exclusive. Files below the current folder have relative URIs.
  */
 export function sarifLog(diagnostics: readonly Diagnostic[]) {
   const codes = [...new Set(diagnostics.map((d) => d.code))].sort();
@@ -47,7 +47,7 @@ function resultOf({ code, severity, file, range, path, message, hint }: Diagnost
     level: severity,
     message: { text: hint === null ? message : `${message} (${hint})` },
     locations: [{ ...place, ...logical }],
-    // Stable when lines move.
+    // Does not change when lines move.
     partialFingerprints: { 'osl/v1': digest(`${code}\n${path}\n${message}`) },
     properties: { path, hint },
   };

@@ -7,25 +7,25 @@ export interface ServerRecord extends ProcessIdentity {
   readonly host: string;
   readonly httpPort: number;
   readonly pgPort: number;
-  /** Admin listener; a port that is null, or missing as in older files, is not open. */
+  /** Admin listener; a port is not open if it is null, or missing as in older files. */
   readonly adminHost?: string;
   readonly adminPort?: number | null;
   readonly adminPgPort?: number | null;
   readonly tls: boolean;
   readonly httpCertFile: string;
   readonly localTokens: boolean;
-  /** True if tokens of issuers are accepted; missing in older files. */
+  /** True if tokens from other issuers are accepted; missing in older files. */
   readonly hasIssuers?: boolean;
-  /** `iss` and `aud` of its tokens; empty `audience`: not required. */
+  /** `iss` and `aud` of the server's tokens; an empty `audience` means that none is required. */
   readonly issuer: string;
   readonly audience: string;
   readonly manifestFile: string;
   readonly policyFile: string;
   readonly demo: boolean;
   readonly version: string;
-  /** RFC 3339. */
+  /** When the server started, RFC 3339. */
   readonly startedAt: string;
-  /** Inode of the data directory, which differs for a copy. */
+  /** Inode of the data directory, which differs in a copy. */
   readonly directory: string;
 }
 
@@ -49,7 +49,7 @@ export function removeServerFile(dataDir: string, pid: number): void {
 }
 
 /**
- * The record of the last server that did not stop cleanly, running or not; null if there is none.
+ * The record of the last server that did not stop cleanly, whether still running or not; null if there is none.
  *
  * @throws system errors if the file cannot be read
  */
@@ -66,8 +66,8 @@ export function readServerFile(dataDir: string): ServerRecord | null {
 }
 
 /**
- * The record of a server that still runs; null otherwise. Checks more than the pid: in a container it is always 1,
- * another process may have it after a reboot, and a copied directory contains the file.
+ * The record of a server that is still running; otherwise null. The pid alone is not enough: in a container it is
+ * always 1, another process may have it after a reboot, and a copied directory contains the file.
  */
 export function runningServer(dataDir: string): ServerRecord | null {
   const record = readServerFile(dataDir);

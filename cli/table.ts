@@ -1,7 +1,7 @@
 import type { MetricFormat } from 'osl-compiler';
 import { visible } from './output.js';
 
-/** A figure in its metric's format: `12.5%`, `1234.50 EUR`, `3 kg`. Anything but a plain decimal is unchanged. */
+/** Formats a figure for its metric: `12.5%`, `1234.50 EUR`, `3 kg`. Anything but a plain decimal is unchanged. */
 export function formatFigure(value: string, format: MetricFormat): string {
   const [, sign = '', whole = '', part = ''] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(value) ?? [];
   if (whole === '') return value;
@@ -20,7 +20,7 @@ export function formatFigure(value: string, format: MetricFormat): string {
   }
 }
 
-/** Default number of decimals; null: those of the value. */
+/** Default number of decimals; null to keep those of the value. */
 const DECIMALS: Readonly<Record<MetricFormat['kind'], number | null>> = {
   percent: 1,
   currency: 2,
@@ -31,7 +31,7 @@ function withUnit(text: string, unit: string | undefined): string {
   return unit === undefined ? text : `${text} ${unit}`;
 }
 
-/** `whole.part` with so many decimals, rounded half away from zero as in Postgres. */
+/** Formats `whole.part` with the given number of decimals, rounded half away from zero as in Postgres. */
 function decimal(sign: string, whole: string, part: string, decimals: number | null): string {
   const digits = decimals ?? part.length;
   const kept = BigInt(whole + part.slice(0, digits).padEnd(digits, '0'));
@@ -47,15 +47,15 @@ export interface TableColumn {
   readonly align: 'left' | 'right';
 }
 
-/** Null for NULL. */
+/** Text of a cell; null for NULL. */
 export type TableCell = string | null;
 
 /** Text printed for NULL, like psql with `\pset null`. */
 export const NULL_TEXT = 'NULL';
 
 /**
- * Rows aligned as by psql. If a line would be wider than `maxWidth`, each row becomes a record with one line per
- * column. Control characters are escaped.
+ * Aligns rows like psql. If a line would be wider than `maxWidth`, each row becomes a record with one line per column.
+ * Control characters are escaped.
  */
 export function formatTable(
   given: readonly (TableColumn | string)[],
@@ -77,7 +77,7 @@ export function formatTable(
   return [` ${head}`, rule, ...body.map((text) => ` ${text}`)].map((text) => text.trimEnd()).join('\n');
 }
 
-/** `(1 row)`, `(5 rows)`; if there are more, `(the first 5 rows)`. */
+/** Formats a row count: `(1 row)`, `(5 rows)`; if there are more, `(the first 5 rows)`. */
 export function rowCount(count: number, more = false): string {
   const rows = count === 1 ? '1 row' : `${count} rows`;
   return more ? `(the first ${rows})` : `(${rows})`;
@@ -119,7 +119,7 @@ export function padTo(text: string, width: number, align: 'left' | 'right'): str
   return align === 'left' ? text + room : room + text;
 }
 
-/** Cuts `text` to `width` columns, with `more` at the end if something is cut. */
+/** Cuts `text` to `width` columns, ending in `more` if something is cut. */
 export function cutTo(text: string, width: number, more: string): string {
   if (widthOf(text) <= width) return text;
   const room = width - widthOf(more);
@@ -133,7 +133,7 @@ export function cutTo(text: string, width: number, more: string): string {
   return `${cut}${more}`;
 }
 
-/** Created on demand: it takes longer than the rest of a small answer. */
+/** Created on demand, because that takes longer than the rest of a small answer. */
 function graphemes(): Intl.Segmenter {
   segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' });
   return segmenter;
@@ -153,14 +153,14 @@ function graphemeWidth(grapheme: string): number {
 
 interface CsvColumn {
   readonly name: string;
-  /** Numbers are never changed. */
+  /** True for columns of numbers, which are never changed. */
   readonly numeric: boolean;
 }
 
 /**
- * RFC 4180 with a header line. NULL is an empty field, the empty text is `""`, as in Postgres. An apostrophe is put
- * before whatever a spreadsheet would calculate, and control characters are escaped, because cells may come from an
- * attacker; `exact` does neither.
+ * Formats RFC 4180 CSV with a header line. NULL is an empty field and empty text is `""`, as in Postgres. Anything a
+ * spreadsheet would evaluate is prefixed with an apostrophe and control characters are escaped, because cells may come
+ * from an attacker; `exact` turns both off.
  */
 export function formatCsv(
   columns: readonly CsvColumn[],
@@ -179,7 +179,7 @@ function field(cell: TableCell, isExact: boolean): string {
   return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Start of a formula in some spreadsheet, possibly after white space; full-width forms included. */
+/** Start of a formula in any spreadsheet, possibly after whitespace, including full-width characters. */
 const FORMULA = /^[\s\u0000-\u001f]*[=+\-@\uff0b\uff0d\uff1d\uff20]|^[\t\r\n]/;
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 

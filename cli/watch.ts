@@ -11,12 +11,12 @@ export interface WatchOptions {
   readonly ask: (token: string, signal: AbortSignal) => Promise<void>;
 }
 
-/** Maximum, if the server does not give a time. */
+/** Maximum pause if the server does not specify one. */
 const LONGEST_PAUSE_SECONDS = 60;
 
 /**
- * Repeats a query until it was answered `times` times, or until SIGINT or SIGTERM, which cancel the running one. An
- * overloaded server is asked again at the time it gives; one that went away is retried with growing pauses.
+ * Repeats a query until it has been answered `times` times, or until SIGINT or SIGTERM, which cancel the running
+ * query. An overloaded server is retried at the time it specifies; an unreachable one with growing pauses.
  *
  * @throws Failure if the query is refused, or the first one gets no answer
  */
@@ -49,7 +49,7 @@ export async function watch({ everySeconds, times, tokens, ask }: WatchOptions):
   }
 }
 
-/** Retries with another token after a 401: keys and policies change. */
+/** Retries with another token after a 401, because keys and policies may have changed. */
 async function askFreshly(tokens: FreshToken, ask: WatchOptions['ask'], signal: AbortSignal): Promise<void> {
   try {
     await ask(await tokens.current(), signal);

@@ -21,10 +21,10 @@ export interface OutputOptions {
 
 type Truncation = Pick<AnswerBody, 'truncated'>;
 
-/** Runs a query and writes the answer; `say` prints texts for people. */
+/** Runs a query and writes the answer; `say` prints messages for the user. */
 export type AnswerWriter = (asking: QueryCall, say: (text: string) => void) => Promise<Truncation>;
 
-/** Loads the writer for a format. A writer that is used repeatedly prints a CSV header once. */
+/** Loads the writer for a format. A writer used repeatedly prints a CSV header only once. */
 export async function loadWriter(writing: OutputOptions): Promise<AnswerWriter> {
   switch (writing.format) {
     case 'arrow':
@@ -49,7 +49,7 @@ export async function loadWriter(writing: OutputOptions): Promise<AnswerWriter> 
   }
 }
 
-/** Prints the response unchanged, also that of a refusal. @throws Failure for a refusal */
+/** Prints the response unchanged, even if it is a refusal. @throws Failure for a refusal */
 async function writeJson({ url, token, body, text, signal }: QueryCall): Promise<Truncation> {
   const answer = bodyOf(await postQuery(url, token, body, signal), true, text);
   return { truncated: answer['truncated'] === true };

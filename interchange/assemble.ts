@@ -15,18 +15,18 @@ import { type Loss, report, type SourceFile, type SourcePlace } from './source.j
 import { attempt, namesIn, parseExpression } from './sql/expression.js';
 import { assignTypes } from './types.js';
 
-/** Result of an import: a manifest that loads, and a report of what it lacks. */
+/** Result of an import: a manifest that loads, and a report of what could not be imported. */
 export interface ImportResult {
   readonly document: ManifestDocument;
   readonly manifest: Manifest;
-  /** Without subjects, so nobody is granted anything. */
+  /** Declares no subjects, so it grants nothing to anyone. */
   readonly policy: PolicyDocument;
   readonly losses: readonly Loss[];
 }
 
 const MAIN = 'main';
 
-/** Builds the manifest of a draft. Parts that would not load are reported and left out. */
+/** Builds the manifest from a draft. Parts that would not load are reported and left out. */
 export function assemble(
   draft: ImportDraft,
   roles: PolicyDraft,
@@ -48,7 +48,7 @@ function hasKey(entity: EntityDraft): boolean {
   return false;
 }
 
-/** Document of a draft, with the origin of each member. Types must be settled. */
+/** Manifest document of a draft, with the origin of each member. Column types must already be assigned. */
 export function draftDocument(
   draft: ImportDraft,
   options: ImportOptions,
@@ -119,7 +119,7 @@ function connectorsOf(
   );
 }
 
-/** Environment variable with a connector's URL; such names must begin with a letter. */
+/** Name of the environment variable for a connector's URL; such names must begin with a letter. */
 function variableFor(connector: string): string {
   const upper = connector.toUpperCase();
   return `${/^[A-Z]/.test(upper) ? upper : `DB${upper}`}_URL`;
@@ -147,7 +147,7 @@ function columnOf(column: ColumnDraft, entity: EntityDraft): ConnectorTables[str
   return { type: column.declared ?? column.type ?? 'text', ...stored, ...label, ...nullable };
 }
 
-/** Origins of a document's members, by `metrics/revenue`. */
+/** Origins of a document's members, keyed by path, such as `metrics/revenue`. */
 export interface Origins {
   get(key: string): SourcePlace | undefined;
 }
@@ -156,8 +156,8 @@ const SECTIONS = ['entities', 'relationships', 'bridges', 'facets', 'metrics', '
 type Section = (typeof SECTIONS)[number];
 
 /**
- * The loadable part of `document`. Members that the schema or the compiler refuses are removed with everything that
- * depends on them, and reported at their origin. Requires `ready()` of osl-compiler.
+ * Returns the part of `document` that loads. Members rejected by the schema or the compiler are removed along with
+ * everything that depends on them, and reported at their origin. Requires `ready()` of osl-compiler.
  */
 export function loadablePart(
   document: ManifestDocument,
@@ -165,7 +165,7 @@ export function loadablePart(
 ): { readonly document: ManifestDocument; readonly manifest: Manifest } {
   let current = document;
   const gone = new Set<string>();
-  // Ends because every round removes something.
+  // Terminates because every round removes something.
   for (;;) {
     const shape = manifestShape(current);
     const compiled = shape.length > 0 ? { ok: false as const, problems: shape } : compileManifest(current);
@@ -228,7 +228,7 @@ function withoutComputed(
   return { ...document, entities: members(entities) };
 }
 
-/** Optional members of an entity. */
+/** Members that can be removed from an entity. */
 const OPTIONAL = ['time_dimension', 'legs', 'derived', 'composition'] as const;
 
 function isOptional({ path }: UnplacedDiagnostic): boolean {
@@ -253,7 +253,7 @@ function withoutMembers(
   return { ...document, entities } as unknown as ManifestDocument; // the same entities with fewer members
 }
 
-/** Removes tables of raw SQL that nothing governs any more. */
+/** Removes tables from `raw_sql` that have problems, and reports them. */
 function withoutRawSql(
   document: ManifestDocument,
   problems: readonly UnplacedDiagnostic[],
@@ -295,7 +295,7 @@ function memberOf(path: Path): string | null {
   return known === undefined || name === undefined ? null : `${known}/${name}`;
 }
 
-/** Adds everything that depends on removed members, so that a chain of metrics is removed in one round. */
+/** Adds everything that depends on removed members, so that a whole chain of metrics is removed in one round. */
 function dependents(document: ManifestDocument, gone: Set<string>, origins: Origins): void {
   const made = new Map<string, string[]>();
   const note = (user: string, of: string): void => {

@@ -11,39 +11,39 @@ import { attempt, NoMapping } from './sql/expression.js';
 export type MetricBody = NonNullable<ManifestDocument['metrics']>[string];
 export type RelationshipBody = NonNullable<ManifestDocument['relationships']>[string];
 
-/** A column to expose. `type` is null until it is stated or assumed. */
+/** A column to expose. `type` is null until the source states it or it is assumed. */
 export interface ColumnDraft {
   readonly name: string;
   readonly physical: string;
   readonly place: SourcePlace;
   description: string | null;
   type: TypeName | null;
-  /** `type` as a manifest spells it for this column, if the database states more: `varchar(20)`. */
+  /** `type` in the manifest's spelling if the database is more specific, such as `varchar(20)`. */
   declared: string | null;
   /** Database type of a column that is read as text. */
   stored: string | null;
   labels: readonly string[] | null;
-  /** Assumed type if none is stated. */
+  /** Type to assume if none is stated. */
   fallback: TypeName | null;
-  /** Type word of the source, if it could mean several types. */
+  /** The source's type name, if it is ambiguous. */
   vague: string | null;
   nullable: boolean | null;
   /** Sensitivity label stated by the source. */
   sensitivity: string | null;
 }
 
-/** One end of a relationship as a manifest writes it. */
+/** One end of a relationship in manifest notation. */
 export function endText(entity: string, columns: readonly string[]): RelationshipBody['from'] {
   const names = columns.map((column) => `${entity}.${column}`);
   return names.length === 1 ? names.join() : names;
 }
 
-/** True if `columns` are the key of `entity`, in any order. */
+/** True if `columns` form the key of `entity`, in any order. */
 export function isKeyOf({ key }: Pick<EntityDraft, 'key'>, columns: readonly string[]): boolean {
   return key.length === columns.length && key.every((name) => columns.includes(name));
 }
 
-/** A computed column of a source. */
+/** A computed column as found in the source. */
 export interface ComputingDraft {
   readonly name: string;
   readonly part: Part;
@@ -52,7 +52,7 @@ export interface ComputingDraft {
   readonly text: () => string;
 }
 
-/** A computed column of the manifest. */
+/** A computed column as written to the manifest. */
 export interface ComputedDraft {
   readonly name: string;
   readonly expression: string;
@@ -67,10 +67,10 @@ export interface TableDraft {
   readonly table: string;
 }
 
-/** Keys of computed columns with a counterpart in a manifest. */
+/** Keys of computed columns that have a counterpart in the manifest. */
 const COMPUTED_KEYS: ReadonlySet<string> = new Set(['name', 'expr', 'expression', 'sql', 'description']);
 
-/** An entity under construction, common to all formats. */
+/** An entity under construction, shared by all formats. */
 export class EntityDraft {
   readonly name: string;
   readonly place: SourcePlace;
@@ -78,12 +78,12 @@ export class EntityDraft {
   description: string | null = null;
   key: readonly string[] = [];
   time: string | null = null;
-  /** Columns that joins may use, besides the key. */
+  /** Columns other than the key that joins may use. */
   readonly links = new Set<string>();
   readonly columns: ColumnDraft[] = [];
   /** Computed fields by lower-case name; metrics can inline them. */
   readonly computed = new Map<string, Node>();
-  /** Fields to become computed columns, once all columns are known. */
+  /** Fields that become computed columns once all columns are known. */
   readonly computing: ComputingDraft[] = [];
   readonly computedColumns: ComputedDraft[] = [];
   readonly #names = new TakenNames();
@@ -96,7 +96,7 @@ export class EntityDraft {
     this.place = place;
   }
 
-  /** Column named `name`; case matters only if there are two that differ in case. */
+  /** The column named `name`. Case matters only if two names differ in nothing else. */
   column(name: string): ColumnDraft | null {
     return this.#byName.get(name) ?? this.#byName.get(name.toLowerCase()) ?? null;
   }
@@ -106,10 +106,10 @@ export class EntityDraft {
   }
 
   /**
-   * Exposes the upstream column `physical` as `wanted`, or under the nearest valid name, which is reported. It can
-   * then be found by both names.
+   * Exposes the upstream column `physical` as `wanted`, or under the nearest valid name, which is reported. The column
+   * can then be found by either name.
    *
-   * @throws NoMapping if either is invalid
+   * @throws NoMapping if either name is invalid
    */
   add(
     wanted: string,
@@ -145,7 +145,7 @@ export class EntityDraft {
     return column;
   }
 
-  /** Adds the requested computed columns; those that do not map are reported with the reason. */
+  /** Adds the requested computed columns; those that cannot be converted are reported with the reason. */
   settleComputed(): void {
     for (const { name, part, description, text } of this.computing) {
       const made = attempt(() => {
@@ -167,13 +167,16 @@ export class EntityDraft {
     }
   }
 
-  /** Makes a key of columns of the table, exposing them if necessary; if one cannot be exposed, there is no key. */
+  /**
+   * Makes columns of the table the entity's key, exposing them if necessary. If any of them cannot be exposed, the
+   * entity gets no key.
+   */
   setKey(physical: readonly string[], place: SourcePlace): void {
     const columns = attempt(() => physical.map((c) => this.physical(c) ?? this.add(c, c, place)));
     this.key = columns.ok ? columns.value.map((c) => c.name) : [];
   }
 
-  /** Column for `physical`, exposed now if necessary, because `what` needs it. @throws NoMapping */
+  /** The column for `physical`, which is exposed first if necessary because `what` needs it. @throws NoMapping */
   expose(physical: string, place: SourcePlace, what: string): ColumnDraft {
     const known = this.physical(physical);
     if (known !== null) return known;
@@ -188,7 +191,7 @@ export class EntityDraft {
   }
 }
 
-/** True for a valid name of an upstream column. */
+/** True if `name` is valid for an upstream column. */
 export function isPhysical(name: string): boolean {
   return name.length >= 1 && name.length <= 63 && !/[.\u0000]/.test(name);
 }
@@ -242,7 +245,10 @@ export class ImportDraft {
     return this.#entities.get(name) ?? null;
   }
 
-  /** Takes a name for `wanted` in one of the three sets and reports a difference; null if there is none. */
+  /**
+   * Reserves a name for `wanted` in one of the three sets and reports it if it differs; null if no valid name can be
+   * made.
+   */
   named(set: TakenNames, wanted: string, place: SourcePlace): string | null {
     const legal = legalName(wanted);
     if (legal === null) {
@@ -255,8 +261,8 @@ export class ImportDraft {
   }
 
   /**
-   * Adds words that mean `refersTo`: the first as term, the others as synonyms. Words without new information are
-   * left out.
+   * Adds words that mean `refersTo`: the first becomes the term, the rest its synonyms. Words that add no information
+   * are skipped.
    */
   words(words: readonly string[], refersTo: string, place: SourcePlace): void {
     const known = refersTo.slice(refersTo.indexOf('.') + 1).toLowerCase();
@@ -279,7 +285,7 @@ interface GrantDraft {
   readonly place: SourcePlace;
 }
 
-/** Roles under construction. A policy draft has no subjects, so nobody has them. */
+/** Roles under construction. A draft policy has no subjects, so no one holds these roles. */
 export class PolicyDraft {
   readonly #grants: GrantDraft[] = [];
 
@@ -287,7 +293,7 @@ export class PolicyDraft {
     this.#grants.push({ role, grant, place });
   }
 
-  /** Policy for a catalog. Grants that do not load are reported and left out. */
+  /** Builds the policy for a catalog. Grants that do not load are reported and left out. */
   policy(tenant: string, catalog: Catalog): PolicyDocument {
     const whole = documentOf(this.#grants, tenant);
     if (policyFault(whole, catalog) === null) return whole;
@@ -310,7 +316,7 @@ function documentOf(grants: readonly GrantDraft[], tenant: string): PolicyDocume
   return { version: 1, tenant, subjects: {}, roles, masks: {} };
 }
 
-/** Reason why a policy does not fit a catalog; null if it does. */
+/** Why a policy does not fit a catalog; null if it does. */
 export function policyFault(document: PolicyDocument, catalog: Catalog): string | null {
   try {
     compileSnapshot(document, catalog);

@@ -20,9 +20,9 @@ const FORMATS = ['ossie', 'dbt', 'cube'] as const;
 export type ModelFormat = (typeof FORMATS)[number];
 
 /**
- * Imports texts of a foreign format. Pure; requires `ready()` of osl-compiler.
+ * Imports files in another tool's format. Has no side effects; requires `ready()` of osl-compiler.
  *
- * @throws ManifestProblems if a text is not YAML or has the wrong shape
+ * @throws ManifestProblems if a file is not YAML or has the wrong shape
  */
 export function importModel(
   format: ModelFormat,
@@ -42,14 +42,14 @@ export function importModel(
 
 interface ExportResult {
   readonly ossie: OssieDocument;
-  /** Constructs that other tools will not understand, located in the manifest. */
+  /** Constructs that other tools will not understand, with their places in the manifest. */
   readonly losses: readonly Loss[];
 }
 
 /**
- * Exports a manifest's text as Apache Ossie, with a policy if given. Requires `ready()` of osl-compiler.
+ * Exports a manifest's text as Apache Ossie, including a policy if one is given. Requires `ready()` of osl-compiler.
  *
- * @param served the manifest with what was published over the text, if that is exported too
+ * @param served the manifest including changes published on top of the text, if those are exported too
  * @throws ManifestProblems if the manifest does not load
  */
 export function exportModel(

@@ -2,7 +2,7 @@ import { RESERVED } from '../src/model/manifest/index.js';
 
 const LONGEST = 63;
 
-/** `text` as a name of a manifest, with underscores for other characters; null if nothing remains. */
+/** Turns `text` into a valid manifest name by replacing other characters with underscores; null if nothing remains. */
 export function legalName(text: string): string | null {
   const plain = text.replace(/[^A-Za-z0-9_]/g, '_').replace(/^_{2,}/, '_');
   if (/^_*$/.test(plain)) return null;
@@ -11,7 +11,7 @@ export function legalName(text: string): string | null {
   return RESERVED.has(name.toLowerCase()) ? `${name}_` : name;
 }
 
-/** Allocates names, ignoring case. */
+/** Allocates names that are unique regardless of case. */
 export class TakenNames {
   readonly #taken = new Set<string>();
 
@@ -31,13 +31,13 @@ export class TakenNames {
   }
 }
 
-/** Author's name in a message: shortened, without control characters. */
+/** Prepares a name from a source for use in a message: shortened, without control characters. */
 export function safeText(text: string): string {
   const short = text.length > 80 ? `${text.slice(0, 80)}…` : text;
   return short.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, '\ufffd');
 }
 
-/** Without a prototype: a file may contain the name `__proto__`. */
+/** Builds an object without a prototype, because a file may contain the name `__proto__`. */
 export function members<T>(entries: readonly (readonly [string, T])[]): Record<string, T> {
   const out: Record<string, T> = Object.create(null);
   for (const [name, value] of entries) out[name] = value;

@@ -6,17 +6,17 @@ import { NoMapping } from './sql/expression.js';
 
 /** Settings of an import, for information that a source does not contain. */
 export interface ImportOptions {
-  /** Connector of tables for which the source names none. */
+  /** Connector for tables whose source does not name one. */
   readonly connector: string;
   readonly kind: 'postgres' | 'pglite';
   readonly schema: string;
-  /** Null: the name of an Ossie model, or `main`. */
+  /** Name of the tenant; if null, the name of the Ossie model, or `main`. */
   readonly tenant: string | null;
   /** Primary keys, by entity name in the source. */
   readonly keys: ReadonlyMap<string, readonly string[]>;
-  /** Schema of the database, which overrides types, keys and nullability of the source; null if it was not read. */
+  /** Schema of the database, which overrides the source's types, keys and nullability; null if it was not read. */
   readonly upstream: UpstreamSchema | null;
-  /** Import the policy in an Ossie file of this gateway. */
+  /** Whether to import the policy contained in an Ossie file exported by this gateway. */
   readonly withPolicy: boolean;
 }
 
@@ -31,8 +31,8 @@ export const DEFAULT_OPTIONS: ImportOptions = Object.freeze({
 });
 
 /**
- * Table for a name of one to three parts: `table`, `schema.table`, `database.schema.table`. A database becomes a
- * connector of that name.
+ * Table for a name with one to three parts: `table`, `schema.table` or `database.schema.table`. A database becomes a
+ * connector with that name.
  *
  * @throws NoMapping for more parts, invalid names, and system schemas
  */
@@ -64,12 +64,12 @@ export function reportSchema(
     );
 }
 
-/** Schema of a table; the assumed one if its source states none. */
+/** Schema of a table; if the source states none, the assumed one. */
 export function schemaOf({ schema }: TableDraft, options: ImportOptions): string {
   return schema ?? options.schema;
 }
 
-/** Relation of the database; undefined if there is none of that name, or the database was not read. */
+/** The relation in the database; undefined if it does not exist there or the database was not read. */
 export function upstreamOf(table: TableDraft, options: ImportOptions): UpstreamRelation | undefined {
   const schema = schemaOf(table, options);
   return options.upstream?.relations.find((r) => r.name === table.table && r.schema === schema);

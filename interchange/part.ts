@@ -19,7 +19,7 @@ export class Part {
     this.members = members;
   }
 
-  /** The root of a file; null after a problem if it is not a mapping. */
+  /** The root of a file; null if it is not a mapping, which is recorded as a problem. */
   static ofFile(file: SourceFile): Part | null {
     return Part.#at(file, [], file.root);
   }
@@ -61,7 +61,7 @@ export class Part {
     return value === null || typeof value === 'string' ? value : this.#wrong(key, 'text');
   }
 
-  /** A text that must be there; empty after a problem. */
+  /** A required text; if it is missing, records a problem and returns an empty string. */
   needText(key: string): string {
     const value = this.text(key);
     if (value !== null && value !== '') return value;
@@ -72,7 +72,7 @@ export class Part {
     return '';
   }
 
-  /** Text, or a number or boolean as text: `expr: 1`. */
+  /** A text, or a number or boolean converted to text, as in `expr: 1`. */
   scalar(key: string): string | null {
     const value = this.#get(key);
     if (value === null || typeof value === 'string') return value;
@@ -132,7 +132,7 @@ export class Part {
     });
   }
 
-  /** A list whose items have several forms. Mappings are returned as parts. */
+  /** A list whose items may take several forms. Mappings are returned as parts. */
   items(key: string): readonly ListItem[] {
     return this.#list(key).flatMap(([list, i]): readonly ListItem[] => {
       this.file.tracker.markRead(list, i);
@@ -159,12 +159,12 @@ export class Part {
     return Array.isArray(this.members[key]);
   }
 
-  /** Marks keys as read whose content is redundant. */
+  /** Marks keys as read because their content is redundant. */
   ignore(...keys: readonly string[]): void {
     for (const key of keys) this.file.tracker.settle(this.members, key);
   }
 
-  /** Reports `key` with everything below as lost, unless it is absent or empty. */
+  /** Reports `key` and everything below it as lost, unless it is absent or empty. */
   lose(key: string, reason: string, severity: Loss['severity'] = 'normal'): void {
     const value = this.members[key];
     this.file.tracker.settle(this.members, key);
@@ -177,13 +177,13 @@ export class Part {
     return null;
   }
 
-  /** Reports the handling of `key`, or of the whole mapping if `key` is null. */
+  /** Reports how `key` was handled, or the whole mapping if `key` is null. */
   note(key: string | null, kind: LossKind, reason: string, severity: Loss['severity'] = 'normal'): void {
     const path = key === null ? this.path : [...this.path, key];
     this.file.tracker.add(path, false, kind, reason, severity);
   }
 
-  /** `text`, read at `key`, cut to the maximum of a manifest. `what` names it in the report. */
+  /** Cuts `text`, read at `key`, to the maximum length in a manifest. `what` names it in the report. */
   cut(key: string, text: string, what: string): string {
     if (text.length <= LONGEST_TEXT) return text;
     this.note(key, 'approximated', `${what} was cut after ${LONGEST_TEXT} characters`);

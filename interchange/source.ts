@@ -12,16 +12,16 @@ import {
 } from '../src/model/manifest/index.js';
 import { safeText } from './names.js';
 
-/** A text to import; reports name it `file`. */
+/** A text to import, referred to as `file` in reports. */
 export interface ImportText {
   readonly file: string;
   readonly text: string;
 }
 
-/** Maximum size of a file in UTF-16 units: about ten thousand models. */
+/** Maximum file size in UTF-16 code units; enough for about ten thousand models. */
 const LARGEST = 16 * 1024 * 1024;
 
-/** One file of a foreign format, with the record of what was read. */
+/** One file in another tool's format, with a record of which parts were read. */
 export class SourceFile {
   readonly file: string;
   readonly root: unknown;
@@ -75,32 +75,32 @@ export function report(
 }
 
 /**
- * `lost`: nothing of the construct is in the manifest. `approximated`: something with nearly the same meaning is.
- * `decision`: an assumption was made that a person should review.
+ * `lost`: the manifest contains nothing of the construct. `approximated`: it contains something with nearly the same
+ * meaning. `decision`: an assumption was made that the user should review.
  */
 export type LossKind = 'lost' | 'approximated' | 'decision';
 
 /** An entry of a loss report. */
 export interface Loss {
   readonly kind: LossKind;
-  /** `high` if it concerns who may see what. */
+  /** `high` if it affects who can see what. */
   readonly severity: 'high' | 'normal';
   readonly file: string;
   readonly range: TextRange;
   /** JSON Pointer into the file; empty for the whole file. */
   readonly path: string;
-  /** One sentence; the author's words in backticks. */
+  /** One sentence, with words from the source in backticks. */
   readonly reason: string;
 }
 
-/** Terminal text: `file:line:column: lost reason`. */
+/** Formats a loss for the terminal: `file:line:column: lost reason`. */
 export function formatLoss(loss: Loss): string {
   const { line, column } = loss.range.start;
   const grave = loss.severity === 'high' ? ' (access)' : '';
   return `${loss.file}:${line}:${column}: ${loss.kind}${grave}: ${loss.reason}`;
 }
 
-/** `3 lost, 1 approximated`; `nothing was lost` for an empty report. */
+/** Summarizes a report: `3 lost, 1 approximated`, or `nothing was lost` if it is empty. */
 export function countLosses(losses: readonly Loss[]): string {
   const counts = (['lost', 'approximated', 'decision'] as const).flatMap((kind) => {
     const n = losses.filter((l) => l.kind === kind).length;
@@ -111,7 +111,7 @@ export function countLosses(losses: readonly Loss[]): string {
 }
 
 const MOST_LOSSES = 100_000;
-/** Maximum number of unknown keys: a file with more has another format. */
+/** Maximum number of unknown keys; a file with more is assumed to be in another format. */
 const MOST_UNREAD = 10_000;
 
 interface PendingLoss {
@@ -123,8 +123,8 @@ interface PendingLoss {
 }
 
 /**
- * Records which parts of a file were read, and what did not map. Parts that nobody read are reported as lost, so
- * that no key is dropped silently.
+ * Records which parts of a file were read and what could not be converted. Parts that were never read are reported as
+ * lost, so that no key is dropped silently.
  */
 export class ReadTracker {
   readonly #source: YamlSource;
@@ -152,7 +152,7 @@ export class ReadTracker {
     this.#pending.push({ path, onKey, kind, severity, reason });
   }
 
-  /** Everything that did not map, in file order. Call it once, at the end. */
+  /** Everything that could not be converted, in file order. Call it once, at the end. */
   losses(): readonly Loss[] {
     this.#leftover(this.#source.value, []);
     const placed = this.#pending.map(({ path, onKey, kind, severity, reason }): Loss => {
@@ -193,7 +193,7 @@ function unknownKey(step: PathStep): string {
     : `\`${safeText(step)}\` has no counterpart`;
 }
 
-/** True for keys without a value, of which generated files have many. */
+/** True for an empty value; generated files contain many keys without one. */
 export function isEmptyValue(value: unknown): boolean {
   return (
     value === null || value === undefined || (typeof value === 'object' && Object.keys(value).length === 0)

@@ -16,7 +16,7 @@ import {
 } from './sql/expression.js';
 import { identifier, print } from './sql/print.js';
 
-/** Gives every column a type: that of the database or the source, or an assumed one, which is reported. */
+/** Assigns a type to every column: from the database or the source, or else an assumed one, which is reported. */
 export function assignTypes(draft: ImportDraft, options: ImportOptions): void {
   if (options.upstream !== null) for (const entity of draft.entities) fromUpstream(entity, options);
   for (const entity of draft.entities) {
@@ -91,17 +91,17 @@ function assumeFromUses(draft: ImportDraft): void {
   }
 }
 
-/** Traverses `value`; a column in a position that allows only one kind of type gets that type. */
+/** Traverses `value` and assigns types to columns in positions that allow only one kind of type. */
 function inferTypes(value: unknown, entity: EntityDraft, here: TypeName | null): void {
   if (typeof value !== 'object' || value === null) return;
   if ('ColumnRef' in value) {
-    const name = nameOf(value as Node)?.at(-1); // by its only key
+    const name = nameOf(value as Node)?.at(-1); // a node has only one key
     const column = name === undefined ? null : entity.column(name);
     if (here !== null && column !== null && column.type === null) assume(column, here);
     return;
   }
   if ('FuncCall' in value) {
-    const call = (value as Extract<Node, { FuncCall: unknown }>).FuncCall; // as above
+    const call = (value as Extract<Node, { FuncCall: unknown }>).FuncCall; // a node has only one key
     const inner = OF_NUMBERS.has(functionName(call)) ? 'numeric' : null;
     for (const arg of [...(call.args ?? []), ...(call.agg_order ?? [])]) inferTypes(arg, entity, inner);
     inferTypes(call.agg_filter, entity, 'bool');
@@ -151,7 +151,7 @@ function isNumber(node: Node | undefined): boolean {
 /** Maximum number of successive links along which a type is propagated. */
 const PASSES = 3;
 
-/** Both ends of a link have one type. */
+/** Propagates types along links, because both ends of a link have the same type. */
 function assumeAlongLinks(draft: ImportDraft): void {
   for (let pass = 0; pass < PASSES; pass++) {
     for (const { document } of draft.relationships) {
@@ -178,7 +178,7 @@ function endOf(draft: ImportDraft, text: string): ColumnDraft | null {
 interface ColumnScope {
   readonly entity: EntityDraft;
   readonly first: 'field' | 'physical';
-  /** Place and purpose of the expression, for reports about columns that must be exposed. */
+  /** Where the expression occurs and what it is for, to report columns that must be exposed. */
   readonly place: SourcePlace;
   readonly what: string;
 }
@@ -195,13 +195,13 @@ export function columnText(name: string, scope: ColumnScope, within: readonly st
   return identifier(entity.expose(name, place, what).name);
 }
 
-/** Expression of a computed column of the entity. @throws NoMapping */
+/** Expression for a computed column of the entity. @throws NoMapping */
 export function computedText(node: Node, scope: ColumnScope): string {
   if (hasAggregate(node)) throw new NoMapping('it holds an aggregate');
   return print(node, { column: (parts) => columnText(parts.at(-1) ?? '', scope) });
 }
 
-/** A computed field, inlined; names in it are those of the table. */
+/** Inlines a computed field; names inside it refer to the table's columns. */
 function writtenOut(name: string, node: Node, scope: ColumnScope, within: readonly string[]): string {
   if (within.includes(name)) throw new NoMapping(`\`${safeText(name)}\` is made of itself`);
   if (within.length === 20)
@@ -210,7 +210,7 @@ function writtenOut(name: string, node: Node, scope: ColumnScope, within: readon
   const text = print(node, {
     column: (parts) => {
       const last = parts.at(-1) ?? '';
-      // A field with the name of its own column reads the column.
+      // A field named like its own column reads that column.
       if (last.toLowerCase() === name.toLowerCase())
         return identifier(scope.entity.expose(last, scope.place, scope.what).name);
       return columnText(last, scope, [...within, name]);
@@ -219,7 +219,7 @@ function writtenOut(name: string, node: Node, scope: ColumnScope, within: readon
   return nameOf(node) === null ? `(${text})` : text;
 }
 
-/** Reports divisions of metrics: in most tools the result depends on the database. */
+/** Reports divisions in metrics, because in most tools their result depends on the database. */
 export function reportDivision(node: Node, place: SourcePlace): void {
   if (divides(node))
     report(

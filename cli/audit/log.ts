@@ -41,12 +41,12 @@ export async function withLog<T>(flags: AuditFlags, work: (log: ReadLog) => Prom
   return work(directoryLog(dir));
 }
 
-/** Directories of chains: that of the log itself, those of workers below it, then restored ones. */
+/** Directories of chains: first the log itself, then its workers, then restored chains. */
 function chainDirs(dir: string): readonly string[] {
-  // A worker that was killed at its very start leaves an empty directory.
+  // A worker killed right at its start leaves an empty directory.
   const workers = workerChains(dir).map((chain) => chain.dir);
   const others = [...workers, ...endedChains(dir)].filter((chain) => readdirSync(chain).length > 0);
-  // Between a restore and the first start there are only restored chains.
+  // Before the first start after a restore, there are only restored chains.
   const begun = existsSync(join(dir, PUBLIC_KEY_FILE)) || others.length === 0;
   return [...(begun ? [dir] : []), ...others];
 }
@@ -92,9 +92,9 @@ async function* followChain(
 }
 
 /**
- * Notes that the log is read; the server writes the note into the log, now or at its next start.
+ * Requests a record of this reading; the server writes it to the log, now or at its next start.
  *
- * @throws Failure if it cannot be noted
+ * @throws Failure if the request cannot be written
  */
 export async function recordReading(
   log: ReadLog,
@@ -113,7 +113,7 @@ export async function recordReading(
   }
 }
 
-/** Verifier keys of a file, one per line. */
+/** Verifier keys in a file, one per line. */
 export function keysIn(file: string): readonly string[] {
   return readFileSync(file, 'utf8')
     .split('\n')
@@ -124,7 +124,7 @@ export function nameOfKey(key: string): string {
   return key.slice(0, key.indexOf('+'));
 }
 
-/** Name of a chain, which starts its key and its checkpoints; null if its key is missing. */
+/** Name of a chain, with which its key and its checkpoints begin; null if the key is missing. */
 export async function chainName(chain: LogSource): Promise<string | null> {
   const key = await chain.verifierKey();
   return key === null ? null : nameOfKey(key);

@@ -4,8 +4,8 @@ import { version } from '../../src/base/package-root.js';
 const SCHEMA = '1.5.0';
 
 /**
- * Converts a record to an event of the Open Cybersecurity Schema Framework: Authentication for logins, otherwise
- * Datastore Activity.
+ * Converts a record to an event of the Open Cybersecurity Schema Framework: Authentication for logins, Datastore
+ * Activity for everything else.
  */
 export function ocsfEvent(record: AuditRecord): object {
   const login = record.action === 'login';
@@ -78,7 +78,7 @@ function statusOf({ decision, outcome }: AuditRecord) {
   };
 }
 
-/** Fields without an equivalent in the schema, under their own names. */
+/** Fields without an equivalent in the schema; they keep their own names. */
 const UNMAPPED = [
   'kind',
   'form',

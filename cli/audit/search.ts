@@ -38,7 +38,7 @@ export interface ExportFlags extends SearchFlags {
   readonly format: ExportFormat;
 }
 
-/** Prints matching records, as lines for people or as JSON. */
+/** Prints matching records, as readable lines or as JSON. */
 export async function runSearch(flags: SearchFlags): Promise<void> {
   const asText = flags.json
     ? (record: AuditRecord) => JSON.stringify(record)
@@ -88,14 +88,14 @@ const COLUMNS: readonly { readonly name: ColumnName; readonly numeric: boolean }
   ...NUMERIC.map((name) => ({ name, numeric: true })),
 ];
 
-/** Lists are joined by blanks: declared names have none. */
+/** Joins lists with spaces, which declared names cannot contain. */
 function cellOf(record: AuditRecord, name: ColumnName): string | null {
   const value = record[name] ?? null;
   if (value === null) return null;
   return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : value.join(' ');
 }
 
-/** Searches all chains; records of several are merged by time. */
+/** Searches all chains and merges their records by time. */
 async function forEachRecord(
   flags: SearchFlags,
   command: string,
@@ -105,7 +105,7 @@ async function forEachRecord(
   const most = flags.limit ?? Number.POSITIVE_INFINITY;
   await withLog(flags, async (log) => {
     const names = name === undefined ? null : await fingerprintsIn(log, name);
-    // The name searched for is recorded as a fingerprint too, not in the clear.
+    // The record of this search contains the name as a fingerprint too, not in plain text.
     await recordReading(log, command, { ...asked, ...(names !== null && { name: names.at(-1) ?? '' }) });
     const filter: AuditFilter = { ...asked, ...(names !== null && { fingerprints: names }) };
     const named: NamedObjects = new Map((names ?? []).map((object) => [object, name ?? '']));
@@ -118,7 +118,7 @@ async function forEachRecord(
   });
 }
 
-/** @throws Failure if no key is available: then neither hits nor their absence would mean anything */
+/** @throws Failure if no key is available, because then the result would mean nothing, empty or not */
 async function fingerprintsIn(log: ReadLog, name: string): Promise<readonly string[]> {
   const { objects, missing } = await log.fingerprints(name);
   if (objects.length === 0)

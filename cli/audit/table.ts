@@ -26,23 +26,23 @@ import { WITNESS_SCHEMA, witnessGrants } from '../../audit/witness/index.js';
 import { usage } from '../exit.js';
 import { print } from '../output.js';
 
-/** Reader of a log: the segments of a directory, or a table. */
+/** Reads a log, stored either as segments in a directory or in a table. */
 export interface ReadLog {
   readonly place: string;
   readonly chains: readonly LogSource[];
   search(filter: AuditFilter, everything: boolean): AsyncGenerator<AuditRecord, void, void>;
   /**
-   * Fingerprints of an undeclared name, as `objects` of records contain it, under the available keys. `missing`: chains
-   * without any key.
+   * Fingerprints of an undeclared name under the available keys, as they occur in `objects` of records. `missing`:
+   * chains without any key.
    */
   fingerprints(
     name: string,
   ): Promise<{ readonly objects: readonly string[]; readonly missing: readonly string[] }>;
-  /** The newest records, oldest first. */
+  /** The newest records, in chronological order. */
   newest(count: number): Promise<readonly AuditRecord[]>;
-  /** The records after those, until the signal aborts. */
+  /** Yields records newer than `after` until the signal aborts. */
   follow(after: readonly AuditRecord[], signal: AbortSignal): AsyncIterable<AuditRecord>[];
-  /** @throws if it cannot be noted */
+  /** @throws if the reading cannot be recorded */
   note(reading: AuditReadEvent): Promise<void>;
 }
 
@@ -52,7 +52,7 @@ const POLL_MS = 200;
 /**
  * Opens the log in a table while `work` runs.
  *
- * @param keyDirs directories with fingerprint keys: those of the writers of this machine
+ * @param keyDirs directories with fingerprint keys of the writers on this machine
  * @throws Failure
  */
 export async function withTable<T>(

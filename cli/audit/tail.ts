@@ -35,10 +35,10 @@ async function follow(
   if (process.stderr.isTTY) note('');
 }
 
-/** Fingerprints of objects, with the name that was searched for. */
+/** Maps fingerprints of objects to the name that was searched for. */
 export type NamedObjects = ReadonlyMap<string, string>;
 
-/** One line: time, result, action, caller, objects, and request. */
+/** Formats a record as one line: time, result, action, caller, objects and request. */
 export function recordLine(record: AuditRecord, named: NamedObjects = new Map()): string {
   const result = decisionIn(record) ?? record.outcome ?? record.kind;
   const parts = [
@@ -60,7 +60,7 @@ function shownObject(object: string, named: NamedObjects): string {
   return name === undefined ? object.replace('osl.entities.', '') : `undeclared:${name}`;
 }
 
-/** Rows; for an event that counts requests their number, by status if recorded. */
+/** Number of rows, or of requests for an event that counts them, by status if recorded. */
 function amount({ kind, rows, detail }: AuditRecord): string {
   if (rows === null) return '';
   if (kind !== 'event') return `${rows} rows`;

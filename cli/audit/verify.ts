@@ -22,7 +22,7 @@ export interface VerifyFlags extends AuditFlags {
   readonly key?: string;
   readonly anchor?: string;
   readonly witness?: string;
-  /** Seconds. */
+  /** Maximum age of the newest checkpoint in seconds. */
   readonly maxAnchorAge?: number;
 }
 
@@ -46,7 +46,7 @@ async function verifyChains(flags: VerifyFlags, sources: readonly LogSource[]): 
   for (const chain of chains) {
     const single = chains.length === 1;
     const verifierKey = keys === null ? null : single ? keys.join('\n') : keyOf(chain, keys);
-    // A given checkpoint that belongs to no chain is checked against the first one, where it fails.
+    // A given checkpoint that belongs to no chain is checked against the first chain, where it fails.
     const strays = chain === chains[0] ? anchors.slice(0, anchors.length - witnessed.length) : [];
     const own = anchors.filter(
       (anchor) => isOf(anchor, chain) || (strays.includes(anchor) && !chains.some((c) => isOf(anchor, c))),
@@ -102,7 +102,7 @@ function originOf(note: string): string {
   return note.slice(0, note.indexOf('\n'));
 }
 
-/** Checkpoints of a file: a single one, or several, each followed by an empty line. */
+/** Checkpoints in a file: a single one, or several, each followed by an empty line. */
 function notesIn(file: string): readonly string[] {
   const text = readFileSync(file, 'utf8');
   return checkpointNotes(text.endsWith('\n\n') ? text : `${text}\n`);
@@ -114,7 +114,7 @@ interface ChainResult {
   readonly stale: boolean;
 }
 
-/** The first chain has the fields that a single chain has; those of workers are listed beside it. */
+/** The first chain's fields are at the top level, as for a single chain; chains of workers are listed separately. */
 function jsonOf([own, ...workers]: readonly ChainResult[], missing: readonly string[]): object {
   const told = (chain: ChainResult | undefined) => ({
     dir: chain?.dir,
@@ -131,7 +131,7 @@ function keyOf(chain: NamedChain, keys: readonly string[]): string {
   throw usage(`none of the given keys is of the chain in ${chain.source.place}: add its checkpoint.vkey`);
 }
 
-/** Keys and checkpoints start with the name of their chain. */
+/** True if `text` belongs to the chain: keys and checkpoints begin with its name. */
 function isOf(text: string, { name }: NamedChain): boolean {
   return name !== null && (text.startsWith(`${name}+`) || text.startsWith(`${name}\n`));
 }
@@ -183,7 +183,7 @@ function keptText({ from, since }: NonNullable<AuditVerdict['kept']>): string {
 
 const MOST_RECOVERIES = 10;
 
-/** Records that no checkpoint covered when they were recovered, newest first. */
+/** Lists records that no checkpoint covered when they were recovered, newest first. */
 function recoveredLines({ recovered }: AuditVerdict): readonly string[] {
   const lines = recovered.toReversed().map(({ epoch, from, to }) => {
     const records = to === from ? 'no record' : `records ${from} to ${to - 1}`;
@@ -208,7 +208,7 @@ function duration(ms: number): string {
   return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`;
 }
 
-/** The proof may be of any of the chains; each has its own key. */
+/** The proof may belong to any of the chains, and each has its own key. */
 function checkedBy(text: string, keys: readonly string[]): ProofVerdict {
   const verdicts = keys.map((key) => checkProof(text, key));
   const [first = checkProof(text, '')] = verdicts;
@@ -240,7 +240,7 @@ export async function runProve(requestId: string, flags: AuditFlags & ProveOptio
   else process.stdout.write(proofs.map((proof) => proof.text).join(''));
 }
 
-/** Verifies what `osl audit prove` printed; only the key is needed. */
+/** Verifies the output of `osl audit prove`; only the key is needed. */
 export async function runCheck(file: string, flags: AuditFlags & { readonly key?: string }): Promise<void> {
   const keys = flags.key === undefined ? await ownKeys(flags) : keysIn(flags.key);
   const texts = readFileSync(file === '-' ? 0 : file, 'utf8').split(EACH_PROOF);

@@ -4,8 +4,8 @@ import { TarDamaged, type TarPart, TarWriter, tarParts } from '../../src/base/ta
 import { codeOf } from '../../src/base/thrown.js';
 
 /**
- * A backup is a tar file: `osl-backup.json`, then the data directory below `data/`, then `SHA256SUMS` of all that, in
- * the format of `sha256sum`.
+ * A backup is a tar file that contains `osl-backup.json`, then the data directory below `data/`, then `SHA256SUMS` for
+ * all of these, in the format of `sha256sum`.
  */
 export const HEAD = 'osl-backup.json';
 export const SUMS = 'SHA256SUMS';
@@ -13,21 +13,21 @@ export const DATA = 'data';
 
 export interface BackupHead {
   readonly format: 1;
-  /** RFC 3339. */
+  /** Time of the backup, RFC 3339. */
   readonly made: string;
-  /** Version of the gateway that wrote it. */
+  /** Version of the gateway that wrote the backup. */
   readonly version: string;
   /** Tenant of the data directory; null if no server has started in it. */
   readonly tenant: string | null;
   readonly keys: boolean;
 }
 
-/** A file changed while it was copied: it must be copied again. */
+/** A file changed while it was copied, so it must be copied again. */
 export class ChangedDuringCopy extends Error {
   override readonly name = 'Changed';
 }
 
-/** Writes a backup, and can undo the last part of it. */
+/** Writes a backup and can undo its most recent part. */
 export class BackupWriter {
   readonly #tar: TarWriter;
   #sums: string[] = [];
@@ -48,7 +48,7 @@ export class BackupWriter {
     return this.#tar.directory(`${DATA}/${path}`);
   }
 
-  /** @throws ChangedDuringCopy if there are not `size` bytes */
+  /** @throws ChangedDuringCopy if the file does not have exactly `size` bytes */
   async file(
     path: string,
     size: number,
@@ -79,10 +79,10 @@ export class BackupWriter {
   }
 
   /**
-   * Repeats `work` while files change during the copy, until `deadline`.
+   * Repeats `work` until no file changes during the copy, at most until `deadline`.
    *
    * @param deadline on the clock of `performance.now`
-   * @throws ChangedDuringCopy if they never stop changing
+   * @throws ChangedDuringCopy if files never stop changing
    */
   async retryWhileChanging(deadline: number, work: () => Promise<void>): Promise<void> {
     const [position, files] = [this.#tar.position, this.#sums.length];
@@ -107,7 +107,7 @@ function sumLine(path: string, sum: string): string {
 
 export interface WholeBackup {
   readonly head: BackupHead;
-  /** SHA-256 in hex by path, of every file but the list itself. */
+  /** SHA-256 in hex by path, for every file except the list itself. */
   readonly sums: ReadonlyMap<string, string>;
 }
 

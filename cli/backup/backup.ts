@@ -29,14 +29,14 @@ import { BackupWriter, ChangedDuringCopy } from './archive.js';
 export interface BackupFlags {
   readonly dataDir?: string;
   readonly withKeys?: true;
-  /** Seconds. */
+  /** How long to retry while files keep changing, in seconds. */
   readonly wait?: number;
   readonly json?: true;
 }
 
 const WAIT_SECONDS = 60;
 
-/** Copies the data directory into one file, completely or not at all; a server may run in it. @throws Failure */
+/** Copies the data directory into one file, completely or not at all. A server may be running in it. @throws Failure */
 export async function runBackup(given: string, flags: BackupFlags): Promise<void> {
   const settings = settingsOf(flags);
   const { dataDir } = settings;
@@ -69,7 +69,7 @@ function keysText({ keysDir }: Settings): string {
     : `those of ${keysDir} (OSL_KEYS_DIR) are not in it`;
 }
 
-/** If a directory is given, the file in it is named after the current time. */
+/** If `given` is a directory, names the file in it after the current time. */
 function fileFor(given: string): string {
   const path = resolve(process.cwd(), given);
   const directory = given.endsWith('/') || statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
@@ -86,7 +86,7 @@ async function recordBackup(settings: Settings, withKeys: boolean): Promise<void
 interface BackupSummary {
   readonly files: number;
   readonly bytes: number;
-  /** Unknown names in the data directory. */
+  /** Entries of the data directory that were not copied because their names are unknown. */
   readonly left: readonly string[];
 }
 
@@ -117,7 +117,8 @@ async function writeBackup(
 }
 
 /**
- * Method of copying each entry of the data directory, in this order. The audit log comes last: it describes the others.
+ * How to copy each entry of the data directory, in this order. The audit log comes last because it describes the
+ * others.
  */
 const PARTS: readonly (readonly [name: string, how: 'file' | 'files' | 'still' | 'audit'])[] = [
   ['keys', 'files'],
@@ -132,7 +133,7 @@ const PARTS: readonly (readonly [name: string, how: 'file' | 'files' | 'still' |
   ['audit', 'audit'],
 ];
 
-/** Files of this machine or of a running process, which are not copied. */
+/** Files specific to this machine or to a running process, which are not copied. */
 const PASSING =
   /^(server\.json.*|place\.json|restored\.json|spool|catalog|compiling.*|keys-.*|.*\.(new|lock))$/;
 
@@ -152,7 +153,7 @@ async function writeParts(
     if (!existsSync(from) || (name === 'keys' && !withKeys)) continue;
     await backup.retryWhileChanging(deadline, async () => {
       if (how === 'file') await copyOne(from, name, backup);
-      // A version is there before `head` names it.
+      // `head` comes first: the version it names already exists, so the copy will contain it.
       else if (how === 'files') await copyFiles(from, name, backup, ['head']);
       else if (how === 'audit') await copyAudit(from, withKeys, backup);
     });
@@ -164,7 +165,7 @@ async function writeParts(
   return { files: backup.files, bytes: backup.bytes, left };
 }
 
-/** Each database by itself, so that a busy one does not hold up the others. */
+/** Copies each database separately, so that a busy one does not hold up the others. */
 async function copyDatabases(
   from: string,
   to: string,
@@ -179,18 +180,18 @@ async function copyDatabases(
       );
 }
 
-/** Resolution of file system timestamps, generously. */
+/** A generous estimate of the resolution of file system timestamps. */
 const CLOCK_MS = 50;
 
 /**
- * Copies a directory whose files change at any time, such as a database, while nothing changes. If nothing changed from
- * before the copy until after it, the copy is a state that a crash could have left, from which the database recovers.
+ * Copies a directory whose files may change at any time, such as a database. If nothing changed from before the copy
+ * until after it, the copy is a state that a crash could have left, and the database can recover from it.
  *
  * @throws ChangedDuringCopy if something changed
  */
 export async function copyUnchanged(from: string, to: string, backup: BackupWriter): Promise<void> {
   const before = await listTree(from);
-  // A change after this point gets a timestamp that differs from all seen before.
+  // Any change after this point gets a timestamp that differs from all earlier ones.
   await sleep(CLOCK_MS);
   await backup.directory(to);
   for (const { path, size } of before) {
@@ -202,7 +203,7 @@ export async function copyUnchanged(from: string, to: string, backup: BackupWrit
     throw new ChangedDuringCopy(`${from} is being written to`);
 }
 
-/** Copies files that are each replaced as a whole or only appended to: those in `first`, then by name. */
+/** Copies files that are only ever appended to or replaced as a whole: those in `first`, then the rest by name. */
 export async function copyFiles(
   from: string,
   to: string,
@@ -225,8 +226,8 @@ export async function copyOne(from: string, to: string, backup: BackupWriter): P
 }
 
 /**
- * Copies the audit log. Of each chain the checkpoints come before the segments, so that no checkpoint covers records
- * missing in the copy. Signing keys are left out: a restored chain is never continued.
+ * Copies the audit log. Checkpoints of a chain are copied before its segments, so that no checkpoint covers records
+ * missing from the copy. Signing keys are left out, because a restored chain is never continued.
  *
  * @throws ChangedDuringCopy if segments were pruned meanwhile
  */
@@ -241,7 +242,7 @@ export async function copyAudit(dir: string, withKeys: boolean, backup: BackupWr
 async function copyChain(dir: string, to: string, withKeys: boolean, backup: BackupWriter): Promise<void> {
   const source = directorySource(dir);
   const key = await source.verifierKey();
-  if (key === null) return; // a worker that was killed at its very start
+  if (key === null) return; // the worker was killed right at its start
   const retained = await source.retained();
   const notes: readonly (readonly [name: string, bytes: Buffer])[] = [
     [PUBLIC_KEY_FILE, Buffer.from(key)],
@@ -264,7 +265,7 @@ async function copyChain(dir: string, to: string, withKeys: boolean, backup: Bac
 
 interface DirectoryEntry {
   readonly path: string;
-  /** Null for a directory. */
+  /** Size in bytes; null for a directory. */
   readonly size: number | null;
   readonly changed: string;
 }
@@ -288,7 +289,7 @@ async function listTree(root: string, within = ''): Promise<readonly DirectoryEn
   return seen;
 }
 
-/** Temporary files, locks, and files being written. */
+/** True for temporary files, locks, and files still being written. */
 function isPassing(name: string): boolean {
   return /^pgsql_tmp|^postmaster\.(pid|opts)$|\.(lock|new|making|tmp)$/.test(name);
 }

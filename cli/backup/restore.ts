@@ -20,7 +20,7 @@ export interface RestoreFlags {
 
 /**
  * Creates a data directory from a backup, completely or not at all: all bytes are checked before the first is written,
- * and the audit chains are verified before the directory gets its name.
+ * and the audit chains are verified before the directory gets its final name.
  *
  * @throws Failure
  */
@@ -50,7 +50,7 @@ export async function runRestore(given: string, flags: RestoreFlags): Promise<vo
   }
 }
 
-/** Never restores over existing files: they may be all that is left. */
+/** Never overwrites existing files, because they may be the only copy left. */
 function requireEmpty(dataDir: string): void {
   if (existsSync(dataDir) && readdirSync(dataDir).length > 0)
     throw usage(`${dataDir} is not empty: name a --data-dir that is not there yet, or move this one away`);
@@ -91,7 +91,7 @@ async function unpack(file: FileHandle, root: string, { sums }: WholeBackup): Pr
   }
 }
 
-/** Chains of the log move into a subdirectory: the next start begins a new chain beside them. */
+/** Moves chains of the log into a subdirectory, because the next start begins a new chain next to them. */
 function placeOf(path: string, ended: string): string {
   const [data, ...words] = path.split('/');
   const sound = data === DATA && words.every((word) => word !== '' && word !== '.' && word !== '..');

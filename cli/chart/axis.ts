@@ -14,7 +14,7 @@ export interface Axis {
   readonly ticks: readonly Tick[];
 }
 
-/** Axis of numbers that covers `values`, with about `count` round ticks. */
+/** Numeric axis that covers `values`, with about `count` round ticks. */
 export function numberAxis(values: readonly number[], format: MetricFormat | null, count: number): Axis {
   const [least, most] = spread(values);
   const step = roundStep((most - least) / Math.max(1, count - 1));
@@ -27,7 +27,9 @@ export function numberAxis(values: readonly number[], format: MetricFormat | nul
   return { from: first * step, to: last * step, ticks };
 }
 
-/** Minimum and maximum, also of more values than a call takes arguments; infinities for none. */
+/**
+ * Minimum and maximum; works for more values than a function call accepts as arguments. Infinities if there are none.
+ */
 export function rangeOf(values: Iterable<number>): readonly [least: number, most: number] {
   let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const value of values) {
@@ -37,7 +39,7 @@ export function rangeOf(values: Iterable<number>): readonly [least: number, most
   return [least, most];
 }
 
-/** Minimum and maximum; equal ones get some room on both sides. */
+/** Minimum and maximum; if they are equal, some room is added on both sides. */
 function spread(values: readonly number[]): readonly [number, number] {
   const [least, most] = rangeOf(values);
   if (least < most) return halved(least, most);
@@ -45,7 +47,7 @@ function spread(values: readonly number[]): readonly [number, number] {
   return halved(most - room, most + room);
 }
 
-/** Clamps both, so that their difference is finite too. */
+/** Clamps both values so that their difference is finite too. */
 function halved(least: number, most: number): readonly [number, number] {
   const bound = Number.MAX_VALUE / 8;
   return [Math.max(least, -bound), Math.min(most, bound)];
@@ -58,11 +60,11 @@ function roundStep(step: number): number {
   return factor * power;
 }
 
-/** Tick label in the format of the metric, with enough digits to tell ticks apart. */
+/** Tick label in the metric's format, with enough digits to tell ticks apart. */
 function tickText(at: number, step: number, format: MetricFormat | null): string {
   const digits = Math.min(15, Math.max(0, -Math.floor(Math.log10(step) + 1e-9)));
   const plain = at.toFixed(digits);
-  // Beyond 1e21 `toFixed` writes exponents too; far below 1 it would write zeros only.
+  // Beyond 1e21 `toFixed` uses exponents too; far below 1 it would print only zeros.
   if (plain.includes('e') || (step < 1e-9 && step > 0)) return at.toPrecision(4);
   const text = /^-0(\.0*)?$/.test(plain) ? plain.slice(1) : plain;
   if (format === null) return text;
@@ -77,7 +79,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** Possible steps of a time axis, with the part of the date that labels show (RFC 3339, UTC). */
+/** Possible steps of a time axis, with the part of the date shown in labels (RFC 3339, UTC). */
 const STEPS: readonly {
   readonly unit: 'ms' | 'month';
   readonly length: number;
@@ -97,7 +99,7 @@ const STEPS: readonly {
 
 type DatePrecision = 'second' | 'minute' | 'day' | 'month' | 'year';
 
-/** Axis from the first to the last of `times`, with as many labels as fit into `room` columns. */
+/** Axis from the earliest to the latest of `times`, with as many labels as fit into `room` columns. */
 export function timeAxis(times: readonly number[], room: number): Axis {
   const [from, to] = rangeOf(times);
   if (from === to)
@@ -160,7 +162,7 @@ function moment(at: number): string {
 
 export const PLOT_LINES = 12;
 
-/** Columns left for the canvas beside the labels of the vertical axis. */
+/** Columns left for the canvas next to the labels of the vertical axis. */
 export function canvasColumns(up: Axis, style: Style): number {
   return Math.max(10, style.width - gutterOf(up) - 2);
 }
@@ -201,12 +203,12 @@ function below(along: Axis, columns: number, gutter: number, glyphs: Glyphs): re
 
 interface PlacedTick {
   readonly column: number;
-  /** Column where its text starts, within the plot. */
+  /** Column of the plot in which the label's text starts. */
   readonly start: number;
   readonly text: string;
 }
 
-/** All ticks, or every second, third, … one, so that labels do not overlap. */
+/** All ticks, or only every second, third, … one so that labels do not overlap. */
 function thinned(along: Axis, columns: number): readonly PlacedTick[] {
   const all = along.ticks.map(({ at, text }): PlacedTick => {
     const column = Math.max(0, Math.min(columns - 1, dotOf(along, at, columns)));

@@ -31,7 +31,7 @@ export function drawBars({ labels, measures }: Bars, style: Style): readonly str
   return lines;
 }
 
-/** All rows in their order if they fit, otherwise those with the largest absolute values. */
+/** All rows in their original order if they fit, otherwise those with the largest absolute values. */
 function keptRows({ values }: MeasureColumn): readonly number[] {
   const rows = values.map((_, row) => row);
   if (rows.length <= MOST_BARS) return rows;
@@ -45,7 +45,7 @@ function keptRows({ values }: MeasureColumn): readonly number[] {
   return rows.sort(bySize).slice(0, MOST_BARS);
 }
 
-/** Number and range of the other rows: their sum would be wrong for an average. */
+/** Number and range of the omitted rows. No sum, because it would be meaningless for averages. */
 function othersText({ values, format }: MeasureColumn, rows: readonly number[]): string {
   const count = rows.length === 1 ? '1 other' : `${rows.length} others`;
   const [least, most] = rangeOf(rows.flatMap((row) => values[row] ?? []));
@@ -68,7 +68,7 @@ function panel(
   const width = Math.max(4, style.width - room - wide - 3);
   const most = Math.max(0, ...drawn.map((value) => value ?? 0));
   const least = Math.min(0, ...drawn.map((value) => value ?? 0));
-  // Halved, because the difference of two doubles may overflow.
+  // Halved because the difference of two doubles may overflow.
   const unit = (most / 2 - least / 2) / width || 1;
   const before = least < 0 ? Math.min(width - 1, Math.max(1, Math.round(-least / 2 / unit))) : 0;
   return labels.map((label, i) => {
@@ -86,7 +86,7 @@ function figureText(text: string | null, format: MeasureColumn['format']): strin
   return visible(format === null ? text : formatFigure(text, format));
 }
 
-/** Bar of `columns` characters, rounded to parts of a character; never empty above zero. */
+/** Bar of `columns` characters, rounded to fractions of a character; never empty for a value above zero. */
 function rightBar(columns: number, room: number, { bar }: Glyphs): string {
   const parts = partsOf(columns, room, bar.length);
   const rest = parts % bar.length;

@@ -1,14 +1,14 @@
 export interface DotCanvas {
   readonly width: number;
   readonly height: number;
-  /** Draws a dot of a series; dots outside are ignored. */
+  /** Draws a dot for a series; dots outside the canvas are ignored. */
   dot(x: number, y: number, series: number): void;
   lines(): readonly string[];
 }
 
 /**
- * Canvas of `columns` × `rows` characters. Braille has eight dots per character; without Unicode, or without colours if
- * several series must be told apart, each character is one dot: the mark of its series.
+ * Canvas of `columns` × `rows` characters. Braille has eight dots per character. Without Unicode, or without colours
+ * when several series must be told apart, each character is one dot, drawn as the mark of its series.
  */
 export function canvasOf(columns: number, rows: number, style: Style, several: boolean): DotCanvas {
   return style.unicode && (!several || style.colour)
@@ -16,7 +16,7 @@ export function canvasOf(columns: number, rows: number, style: Style, several: b
     : marks(columns, rows, style);
 }
 
-/** Bits of the dots of a braille character: two columns of four. */
+/** Bits for the dots of a braille character: two columns of four. */
 const BITS = [
   [0x01, 0x08],
   [0x02, 0x10],
@@ -75,7 +75,7 @@ function eachLine(columns: number, rows: number, shown: (cell: number) => string
   );
 }
 
-/** Draws a straight line with both ends (Bresenham). */
+/** Draws a straight line including both ends (Bresenham). */
 export function stroke(
   canvas: DotCanvas,
   from: readonly [x: number, y: number],

@@ -10,7 +10,7 @@ import { type Chart, type ChartKind, chartOf } from './shape.js';
 
 type Scatter = Extract<Chart, { readonly kind: 'scatter' }>;
 
-/** A dot per row: the first measure on the x axis, the second on the y axis. */
+/** Draws a dot per row, with the first measure on the x axis and the second on the y axis. */
 function drawScatter({ x, y }: Scatter, style: Style): readonly string[] {
   const points: (readonly [number, number])[] = [];
   for (const [row, right] of x.values.entries()) {

@@ -39,7 +39,7 @@ function drawPanel({ measure, series }: Panel, axis: Lines['axis'], style: Style
     let before: readonly [number, number] | null = null;
     for (const { at: place, value } of own) {
       if (value === null) {
-        before = null; // a gap stays a gap
+        before = null; // leave the gap open
         continue;
       }
       const dot = [

@@ -11,11 +11,11 @@ type ChartColumn = AnswerBody['columns'][number];
 export interface MeasureColumn {
   readonly name: string;
   readonly format: MetricFormat | null;
-  /** True if the caller may not see some values: those are NULL, as others may be. */
+  /** True if some values are hidden from the caller; they appear as NULL, as other values may too. */
   readonly masked: boolean;
-  /** Null unless the value is a finite number. */
+  /** Values as numbers; null if a value is not a finite number. */
   readonly values: readonly (number | null)[];
-  /** Values with all digits, as the server sent them. */
+  /** Values with full precision, as sent by the server. */
   readonly texts: readonly (string | null)[];
 }
 
@@ -30,15 +30,15 @@ export type Chart =
       readonly kind: 'line';
       readonly axis: { readonly name: string; readonly isTime: boolean };
       readonly panels: readonly { readonly measure: MeasureColumn; readonly series: readonly Series[] }[];
-      /** Number of rows without a position on the axis. */
+      /** Number of rows that have no position on the axis. */
       readonly astray: number;
     }
   | { readonly kind: 'scatter'; readonly x: MeasureColumn; readonly y: MeasureColumn }
   | { readonly kind: 'none'; readonly why: string };
 
 /**
- * Chart for an answer: lines for times and numbers, bars for words and numbers, a scatter for numbers only. If `wanted`
- * names another kind, columns are used for it as far as possible.
+ * Chooses a chart for an answer: lines for times and numbers, bars for words and numbers, a scatter plot for numbers
+ * only. If `wanted` names another kind, the columns are used for that as far as possible.
  */
 export function chartOf(answer: AnswerBody, wanted: ChartKind | null): Chart {
   if (answer.rows.length === 0) return none('there are no rows');
@@ -88,7 +88,7 @@ function lineOf(answer: AnswerBody, { times, measures, words }: Parts): Chart {
   if (drawn.length === 0) return none(`there is nothing to draw along ${axis.name}`);
   const isTime = axis === time;
   const at = answer.rows.map((row) => (isTime ? timeOf(row[axis.name]) : numberOf(row[axis.name])));
-  // Further times are labels: they tell rows of one moment apart.
+  // Further times become labels, which distinguish rows with the same time.
   const others = [...times.filter((column) => column !== axis), ...words];
   const names = answer.rows.map((row) => labelOf(row, others));
   return {
@@ -124,7 +124,7 @@ function seriesOf(
 function barsOf(answer: AnswerBody, { times, measures, words }: Parts): Chart {
   const [first] = answer.columns;
   const named = answer.columns.filter((column) => times.includes(column) || words.includes(column));
-  // If all columns are numbers, the first one labels the others.
+  // If all columns are numbers, the first one provides the labels.
   const labels = named.length === 0 && first !== undefined ? [first] : named;
   const drawn = measures.filter((column) => !labels.includes(column));
   if (drawn.length === 0) return none(`there is nothing to draw along ${first?.name ?? ''}`);
@@ -155,7 +155,7 @@ function labelOf(row: AnswerBody['rows'][number], columns: readonly ChartColumn[
   return columns.map(({ name }) => cellOf(row[name]) ?? NULL_TEXT).join(' / ');
 }
 
-/** Nearest double; null for NULL, NaN, infinities, and words of a mask. */
+/** Nearest double; null for NULL, NaN, infinities, and the text of a mask. */
 function numberOf(value: unknown): number | null {
   if (typeof value !== 'number' && typeof value !== 'string') return null;
   const number = value === '' ? Number.NaN : Number(value);
@@ -164,7 +164,7 @@ function numberOf(value: unknown): number | null {
 
 const MOMENT = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d:\d\d(?:\.\d+)?)Z?)?$/;
 
-/** Milliseconds since 1970, UTC; null for NULL, infinities, and years outside RFC 3339. */
+/** Milliseconds since 1970, UTC; null for NULL, infinities, and years that RFC 3339 does not cover. */
 function timeOf(value: unknown): number | null {
   const [, day, clock = '00:00:00'] = MOMENT.exec(`${value}`) ?? [];
   if (day === undefined) return null;

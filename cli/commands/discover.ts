@@ -96,7 +96,7 @@ async function ofManifest(flags: DiscoverFlags): Promise<DiscoveredTables> {
   }
 }
 
-/** For databases without system credentials: the connection may read declarations. */
+/** Surveys databases that have no system credentials, because the ordinary connection may read declarations too. */
 async function surveysOf({ connectors }: Manifest): Promise<ReadonlyMap<string, Survey>> {
   const { surveyPostgres } = await import('../../src/engine/index.js');
   const { urlVariable } = await import('../../src/model/manifest/index.js');

@@ -83,7 +83,7 @@ function linesOf({ message, hint, http, sqlstate, name }: ErrorShape): readonly 
   ];
 }
 
-/** A message of the catalogue; parameters are shown as `<name>`. */
+/** A message from the catalogue; parameters are shown as `<name>`. */
 export interface ErrorShape {
   readonly code: string;
   readonly name: string;
@@ -112,7 +112,7 @@ function shapeOf(name: string, entry: AnyEntry): ErrorShape {
   return { code, name, sqlstate, http, message: entry.message(PLACEHOLDERS), hint: entry.hint(PLACEHOLDERS) };
 }
 
-/** Every property is its own name in brackets. */
+/** Every property evaluates to its own name in angle brackets. */
 const PLACEHOLDERS: unknown = new Proxy(Object.freeze({}), {
   get: (_, name) => `<${String(name)}>`,
 });

@@ -44,7 +44,10 @@ async function runMap(flags: MapFlags): Promise<void> {
   if (!flags.json) print(mapText(body));
 }
 
-/** Lines such as `entity package (path) name, version` and `link credit (…) person.id - package.path`. */
+/**
+ * Formats the map as lines such as `entity package (path) name, version` and `link credit (…) person.id -
+ * package.path`.
+ */
 function mapText(map: ReplyFields): string {
   const nodes = membersOf(map['nodes']).map((node) => {
     const attributes = membersOf(node['attributes']);

@@ -192,7 +192,7 @@ async function policyOf(file: string): Promise<PolicyDocument> {
   return (await loadPolicyDocument(file)).document;
 }
 
-/** The manifest with what was published over the file. */
+/** The manifest including changes published on top of the file. */
 async function servedManifest(settings: Settings): Promise<Manifest> {
   const { loadServed } = await import('../../src/service/model.js');
   return (await loadServed(settings)).manifest;
@@ -203,7 +203,7 @@ const MOST_FILES = 2000;
 const MOST_TEXT = 64 * 1024 * 1024;
 const DEEPEST = 20;
 
-/** Folders with copies and models of other people. */
+/** Folders that contain copies or other projects' models. */
 const SKIPPED: ReadonlySet<string> = new Set([
   'node_modules',
   'target',
@@ -212,7 +212,7 @@ const SKIPPED: ReadonlySet<string> = new Set([
   'dbt_modules',
 ]);
 
-/** Texts at `paths`: named files, and YAML files below folders, sorted by name. Links are not followed. */
+/** Reads the files in `paths`, and YAML files below folders, sorted by name. Links are not followed. */
 export async function readSources(
   paths: readonly string[],
   format: ModelFormat,
@@ -254,13 +254,13 @@ async function collect(folder: string, format: ModelFormat, files: string[], dep
   }
 }
 
-/** Files about a dbt project rather than its data. */
+/** True for files that configure a dbt project rather than describe its data. */
 function isConfiguration(path: string, format: ModelFormat): boolean {
   const own = /^(dbt_project|packages|dependencies|package-lock|selectors|profiles)\.ya?ml$/;
   return format === 'dbt' && own.test(basename(path));
 }
 
-/** Writes all files or none, and never over existing ones. */
+/** Writes all files or none, and never overwrites existing ones. */
 export async function writeNew(files: readonly (readonly [string, string])[]): Promise<void> {
   for (const [file] of files)
     if (existsSync(file))

@@ -112,7 +112,7 @@ function stateText({ state, documents, chunks, indexedAt, behind }: IndexStatus)
   }
 }
 
-/** Reasons why a document could not be read. */
+/** Texts for the reasons why a document could not be read. */
 const REASONS: Readonly<Record<IndexSummary['unreadable'][number]['reason'], string>> = {
   broken: 'it is no PDF that can be read',
   encrypted: 'it is encrypted',
@@ -122,7 +122,7 @@ const REASONS: Readonly<Record<IndexSummary['unreadable'][number]['reason'], str
   memory: 'it takes too much memory to be read',
 };
 
-/** Contains redacted words: for operators only. */
+/** The summary contains redacted words, so it is for operators only. */
 function summaryLines(s: IndexSummary): readonly string[] {
   const left = s.unreadable.map(
     ({ id, reason }) => `  ${visible(`document ${id} is left out: ${REASONS[reason]}`)}`,

@@ -4,8 +4,8 @@ import { IndexSignals } from '../../src/service/indexing/index-content.js';
 
 export interface IndexWatchOptions {
   /**
-   * Updates the stores of these facets; an empty list means all that are watched. `readAt`: start of the interval whose
-   * turn it is; null if a notification caused it.
+   * Updates the stores of these facets; an empty list means all watched ones. `readAt`: start of the interval that
+   * caused this round; null if a notification did.
    */
   readonly round: (names: readonly string[], readAt: Date | null) => Promise<void>;
   readonly names: readonly string[];
@@ -16,11 +16,11 @@ export interface IndexWatchOptions {
 }
 
 /**
- * Indexes at once, then at each interval and at each notification, until `signal` aborts. Errors after the first round
- * are logged, and the next interval tries again.
+ * Indexes immediately, then at each interval and each notification, until `signal` aborts. Errors after the first
+ * round are logged, and the next interval tries again.
  *
- * INVARIANT: rounds start at whole intervals from the first one, whatever changes meanwhile and however long a round
- * takes: callers are shown these times.
+ * INVARIANT: rounds start at whole intervals counted from the first one, whatever changes meanwhile and however long a
+ * round takes, because callers are shown these times.
  */
 export async function watchIndex({
   round,
@@ -57,7 +57,7 @@ export async function watchIndex({
 
 class RoundSchedule {
   readonly #every: number;
-  /** Monotonic: the system clock may be set. */
+  /** On a monotonic clock, because the system clock may be adjusted. */
   readonly #start = performance.now();
   readonly #began = Date.now();
   #taken = -1;
@@ -66,12 +66,12 @@ class RoundSchedule {
     this.#every = every;
   }
 
-  /** Milliseconds until the next turn; 0 if it is due. */
+  /** Milliseconds until the next scheduled round; 0 if it should start now. */
   wait(): number {
     return Math.max(0, Math.ceil(this.#start + (this.#taken + 1) * this.#every - performance.now()));
   }
 
-  /** Takes the latest turn that is due, and returns its time. */
+  /** Marks the latest scheduled round as started and returns its time. */
   take(): Date {
     this.#taken = Math.floor((performance.now() - this.#start) / this.#every);
     return new Date(this.#began + this.#taken * this.#every);

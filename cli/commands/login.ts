@@ -69,7 +69,7 @@ async function runLogin(flags: LoginFlags): Promise<void> {
     note('the provider gave no refresh token: the login ends with its ID token');
 }
 
-/** Errors are ignored: the address is on the screen too. */
+/** Errors are ignored, because the address is also printed. */
 function openBrowser(url: string): void {
   const [command, args] =
     process.platform === 'darwin'

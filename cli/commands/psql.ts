@@ -72,14 +72,14 @@ function targetOf({ server, to }: PsqlFlags, settings: Settings): ProxyTarget {
   const [, named = host, port] = /^\[?([^\]]+?)\]?:(\d{1,5})$/.exec(to ?? '') ?? [];
   if (named === '' || (to !== undefined && port === undefined))
     throw usage('--to takes a host and a port, such as osl.example.com:5432');
-  // The token is sent as a password, which nobody on the way may read.
+  // The token is sent as a password and must not be readable in transit.
   const mode = isLoopback(named) ? 'prefer' : 'verify-full';
   return { host: named, port: Number(port ?? SETTINGS.OSL_PG_PORT.default), ...encryptionOf(mode) };
 }
 
 type Encryption = Pick<ProxyTarget, 'tls' | 'certificates'>;
 
-/** Encryption according to the variables of libpq, otherwise `mode`. @throws Failure, and system errors of files */
+/** Encryption as set by libpq's environment variables, otherwise `mode`. @throws Failure, and system errors of files */
 function encryptionOf(mode: 'require' | 'disable' | 'prefer' | 'verify-full'): Encryption {
   const { PGSSLMODE: named = mode, PGSSLROOTCERT: root = 'system' } = process.env;
   const ca = root === 'system' || root === '' ? null : readFileSync(root);
@@ -102,7 +102,7 @@ function encryptionOf(mode: 'require' | 'disable' | 'prefer' | 'verify-full'): E
   }
 }
 
-/** Client certificate that libpq would use: PGSSLCERT and PGSSLKEY, otherwise `~/.postgresql`. */
+/** The client certificate libpq would use: PGSSLCERT and PGSSLKEY, otherwise the one in `~/.postgresql`. */
 function clientCertificate(): Encryption['certificates'] {
   const own = join(homedir(), '.postgresql', 'postgresql');
   const {
@@ -123,8 +123,8 @@ export interface PsqlSession extends Omit<ProxyOptions, 'said' | 'notConnected' 
 }
 
 /**
- * Runs psql through its own proxy on 127.0.0.1, which renews the token and accepts only the password that this psql
- * gets. Resolves with its exit status.
+ * Runs psql through a dedicated proxy on 127.0.0.1, which renews the token and accepts only the password given to this
+ * psql. Resolves with psql's exit status.
  */
 export async function psqlThroughProxy(
   args: readonly string[],
@@ -149,7 +149,7 @@ export async function psqlThroughProxy(
   }
 }
 
-/** Ctrl-C is left to psql: it cancels a query. */
+/** Leaves Ctrl-C to psql, which uses it to cancel a query. */
 function psql(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   return new Promise((resolve, reject) => {
     const ignore = (): void => undefined;

@@ -95,7 +95,7 @@ async function changeOf(file: string | undefined, flags: PublishFlags): Promise<
   return only;
 }
 
-/** `base_version`: as given, otherwise the version being served. Drafts have none. */
+/** `base_version`: the given version, otherwise the one being served. Drafts have none. */
 async function baseOf(
   { baseVersion, draft }: PublishFlags,
   url: string,
@@ -204,7 +204,7 @@ function tableOf(names: readonly string[], rows: readonly (readonly string[])[])
 function oneText({ kind, draft, version }: ReplyFields): string {
   if (kind === 'draft') {
     const { id, state, text } = fieldsOf(draft);
-    // The text is printed as sent, but without control characters.
+    // Printed as sent, but with control characters removed.
     const lines = String(text ?? '')
       .split('\n')
       .map(textOf);

@@ -118,7 +118,7 @@ function readFlags(given: string | undefined, flags: QueryFlags): QueryArguments
   return { argument, writing: { format, chart, ascii: flags.ascii === true, exact }, everySeconds };
 }
 
-/** The exit status is the only sign of truncation for a script. */
+/** Sets the exit status, which is the only way for a script to detect truncation. */
 function endWith({ truncated }: { readonly truncated: boolean }): void {
   process.exitCode = truncated ? EXIT.truncated : EXIT.ok;
 }

@@ -27,7 +27,7 @@ export function addServe(program: Command): void {
     .addHelpText('after', HELP)
     .action(async (flags: ServerFlags) => {
       const begun = import('osl-compiler').then(({ ready }) => ready());
-      begun.catch(() => undefined); // reported to the code that awaits it
+      begun.catch(() => undefined); // the code that awaits it reports the error
       await (await import('../serve/run.js')).runServer(flags, null);
     });
 }

@@ -65,7 +65,7 @@ async function runToken(flags: TokenFlags): Promise<void> {
   process.exitCode = EXIT.ok;
 }
 
-/** Absolute path of `--policy`. */
+/** Absolute path given by `--policy`; null without it. */
 function settingsOfPolicy(flags: TokenFlags): string | null {
   return flags.policy === undefined ? null : settingsOf(flags).policyFile;
 }
@@ -110,7 +110,7 @@ async function runRevoke(given: string | undefined, flags: RevokeFlags): Promise
   process.exitCode = EXIT.failed;
 }
 
-/** @throws Failure unless exactly one thing is named */
+/** @throws Failure unless exactly one thing to revoke is named */
 async function revocationTarget(given: string | undefined, { allOf, session }: RevokeFlags): Promise<object> {
   if ([given, allOf, session].filter((one) => one !== undefined).length !== 1)
     throw usage('say what to revoke: a token or its `jti`, --all-of a subject, or the token of a --session');
@@ -121,7 +121,7 @@ async function revocationTarget(given: string | undefined, { allOf, session }: R
   };
 }
 
-/** @throws Failure for a part of a token, without echoing it */
+/** @throws Failure for an incomplete token, without echoing it */
 async function tokenId(text: string): Promise<string> {
   if (!text.startsWith('eyJ')) return text;
   const { tokenIdIn } = await import('../../policy/index.js');

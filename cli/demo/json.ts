@@ -1,4 +1,4 @@
-/** Tolerant readers for JSON of other people: anything of an unexpected type is null. */
+/** Tolerant readers for JSON from third parties: a value of an unexpected type is read as null. */
 import { isObject } from '../../src/base/is-object.js';
 
 export type UncheckedObject = Readonly<Record<string, unknown>>;
@@ -27,14 +27,14 @@ export function memberOf(value: unknown, key: string): unknown {
   return object !== null && Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
-/** A list as it is, any other value as its only element, nothing as an empty list. */
+/** Returns a list unchanged, any other value as a one-element list, and an empty list if the key is missing. */
 export function listAt(value: unknown, key: string): readonly unknown[] {
   const member = memberOf(value, key);
   if (member === undefined || member === null) return [];
   return Array.isArray(member) ? member : [member];
 }
 
-/** The object in `text`; null if it is none. */
+/** The object encoded in `text`; null if it is anything else. */
 export function parseObject(text: string): UncheckedObject | null {
   try {
     return asObject(JSON.parse(text.replace(/^\ufeff/, '')));

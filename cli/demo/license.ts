@@ -9,10 +9,11 @@ const UNKNOWN: License = Object.freeze({ license: 'UNKNOWN', license_class: 'unk
 const LONGEST = 400;
 
 /**
- * Normalizes the SPDX expression `stated`: common misspellings corrected, operators in capitals, no outer parentheses.
- * Anything else stays unchanged, with class `unknown`.
+ * Normalizes the SPDX expression `stated`: corrects common misspellings, capitalizes operators and drops outer
+ * parentheses. Anything else stays unchanged and gets the class `unknown`.
  *
- * For `A OR B` the user may choose, so the weaker duty counts; for `A AND B` both apply, so the stronger does.
+ * For `A OR B` the user may choose, so the weaker obligation counts; for `A AND B` both apply, so the stronger one
+ * counts.
  */
 export function licenseOf(stated: string | null): License {
   if (stated === null) return UNKNOWN;
@@ -24,7 +25,7 @@ export function licenseOf(stated: string | null): License {
     : { license: parsed.text, license_class: parsed.class };
 }
 
-/** Weakest duty first. */
+/** License classes, from the weakest obligation to the strongest. */
 const DUTY: readonly LicenseClass[] = ['permissive', 'other', 'unknown', 'copyleft'];
 
 interface LicenseTerm {
@@ -101,7 +102,7 @@ function joined(operator: 'OR' | 'AND', left: LicenseTerm, right: LicenseTerm): 
   };
 }
 
-/** Licences that the demo's policy treats as permissive. */
+/** Licenses that the demo's policy treats as permissive. */
 const PERMISSIVE = /^(MIT|ISC|BSD|0BSD|Apache)(-|$)/;
 const COPYLEFT =
   /^(AGPL|GPL|LGPL|MPL|EPL|EUPL|CDDL|CECILL|OSL|MS-RL|SSPL|Sleepycat|CC-BY(-NC)?-SA|GFDL|QPL|CPL)(-|$)/;
@@ -113,7 +114,7 @@ function classOf(id: string): LicenseClass {
   return COPYLEFT.test(id) ? 'copyleft' : 'other';
 }
 
-/** Common spellings in lower case. */
+/** Common spellings, in lower case. */
 const SPELLINGS: ReadonlyMap<string, string> = new Map([
   ...['MIT', 'MIT-0', 'ISC', '0BSD', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', 'MPL-2.0', 'CC0-1.0'].map(
     (id): [string, string] => [id.toLowerCase(), id],

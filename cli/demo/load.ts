@@ -16,7 +16,7 @@ import {
 export type DemoProgress = (step: 'read' | 'load', done: number, total: number) => void;
 
 /**
- * Loads the demo of the installation in `root` if necessary.
+ * Loads the demo for the installation in `root` if necessary.
  *
  * @returns true if anything was loaded
  * @throws DemoProblem, UpstreamFailure
@@ -28,7 +28,7 @@ export async function ensureDemo(
 ): Promise<boolean> {
   const fingerprint = await lockFingerprint(root);
   if (await isLoaded(system, fingerprint)) {
-    // Granted again: the process may have been killed between load and grant.
+    // Grant again, because the process may have been killed between load and grant.
     await system.grantRead('supply');
     return false;
   }
@@ -41,7 +41,7 @@ export async function ensureDemo(
  *
  * @param onProgress rows loaded so far, and total
  * @returns false if these rows are already loaded
- * @throws DemoProblem if there is a schema `supply` of somebody else; UpstreamFailure
+ * @throws DemoProblem if another application owns a schema `supply`; UpstreamFailure
  */
 export async function loadDemo(
   system: SystemEngine,
@@ -49,7 +49,7 @@ export async function loadDemo(
   onProgress: OnProgress = () => {},
 ): Promise<boolean> {
   const loaded = await system.transaction(async (tx) => {
-    // Two processes may start at once. The number is arbitrary.
+    // Two processes may start at the same time. The number is arbitrary.
     await tx.query(sql`select pg_catalog.pg_advisory_xact_lock(7308604875124592713)`);
     if (await isLoaded(tx, chain.fingerprint)) return false;
     await dropOlder(tx);
@@ -81,7 +81,7 @@ async function copyAll(
   }
 }
 
-/** The marker is written last, in the transaction of the rows. */
+/** Checks the marker, which is written last, in the same transaction as the rows. */
 async function isLoaded(system: SystemQueries, fingerprint: string): Promise<boolean> {
   const [there] = await system.query(
     sql`select pg_catalog.to_regclass('supply.loaded') is not null as there`,

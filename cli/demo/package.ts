@@ -24,8 +24,8 @@ export interface InstalledPackage {
 }
 
 /**
- * The package that `entry` installed below `root`; null if it is not on the disk (of another platform, or omitted). A
- * link to a workspace has the workspace's facts, but no files.
+ * Reads the package that `entry` installed below `root`; null if it is not on disk (meant for another platform, or
+ * omitted). A link to a workspace has the workspace's data, but no files.
  */
 export async function readPackage(root: string, entry: LockEntry): Promise<InstalledPackage | null> {
   const folder = join(root, entry.path);
@@ -65,7 +65,10 @@ async function packageJsonIn(folder: string): Promise<UncheckedObject> {
   return parseObject(text) ?? {};
 }
 
-/** `license` as text or `{type}`, or the older list `licenses`, of which the user may choose one. */
+/**
+ * The license stated in `license`, as text or `{type}`, or in the older list `licenses`, from which the user may
+ * choose one.
+ */
 function statedLicense(json: UncheckedObject): string | null {
   const licenses = [...listAt(json, 'license'), ...listAt(json, 'licenses')];
   const names = licenses.map((l) => asText(l) ?? textAt(l, 'type')).filter((l) => l !== null);
@@ -92,7 +95,7 @@ const HOSTS: ReadonlyMap<string, string> = new Map([
   ['bitbucket', 'bitbucket.org'],
 ]);
 
-/** As an https URL if the host is known, otherwise as stated. */
+/** The repository as an https URL if the host is known, otherwise as stated. */
 function repositoryOf(json: UncheckedObject): string | null {
   const stated = textAt(json, 'repository') ?? textAt(objectAt(json, 'repository'), 'url');
   if (stated === null) return null;
@@ -159,10 +162,10 @@ async function documentsIn(folder: string, packagePath: string): Promise<readonl
   return documents.sort((a, b) => (a.file < b.file ? -1 : 1));
 }
 
-/** Bytes. The largest README that we found on npm has 300 KiB. */
+/** In bytes. The largest README we found on npm has 300 KiB. */
 const LARGEST_DOCUMENT = 1024 * 1024;
 
-/** The first 1 MiB, without NUL, which Postgres cannot store. */
+/** Reads the first 1 MiB, without NUL, which Postgres cannot store. */
 async function textOf(file: string): Promise<string> {
   const handle = await open(file, 'r');
   try {
@@ -177,9 +180,9 @@ async function textOf(file: string): Promise<string> {
 export interface LockEntry {
   readonly path: string;
   readonly name: string;
-  /** Fields of the package: of the workspace if the entry is a link. */
+  /** Fields of the package, or of the workspace if the entry is a link. */
   readonly facts: UncheckedObject;
-  /** Workspace folder that the entry links to, or null. */
+  /** Workspace folder that the entry links to; null if it is not a link. */
   readonly linkTo: string | null;
 }
 
@@ -189,7 +192,7 @@ export interface Lock {
   readonly entries: readonly LockEntry[];
 }
 
-/** Increase when the same lock file yields other rows. */
+/** Increase this when the same lock file produces different rows. */
 const FORMAT = 1;
 
 /** @throws DemoProblem if `root` has no usable package-lock.json */
@@ -209,7 +212,7 @@ export async function lockFingerprint(root: string): Promise<string> {
   return fingerprintOf(root, await lockText(root));
 }
 
-/** A global installation only has npm's own copy of the lock file. */
+/** Reads the lock file. A global installation has only npm's own copy of it. */
 async function lockText(root: string): Promise<string> {
   for (const name of ['package-lock.json', INSTALLED]) {
     const text = await readFile(join(root, name), 'utf8').catch(() => null);
@@ -222,7 +225,10 @@ async function lockText(root: string): Promise<string> {
 
 const INSTALLED = join('node_modules', '.package-lock.json');
 
-/** npm's copy lists what is really installed, which `--omit=dev` and the platform change. */
+/**
+ * Includes npm's copy of the lock file, which lists what is really installed: that depends on `--omit=dev` and the
+ * platform.
+ */
 async function fingerprintOf(root: string, lock: string): Promise<string> {
   const installed = await readFile(join(root, INSTALLED), 'utf8').catch(() => '');
   return createHash('sha256').update(`${FORMAT}\0${lock}\0${installed}`).digest('hex');

@@ -26,7 +26,7 @@ export function peopleIn(packageJson: unknown): readonly PackageCredit[] {
 const LONGEST = 300;
 const ADDRESS = /[^\s<>()@,;]+@[^\s<>()@,;]+\.[^\s<>()@,;]+/;
 
-/** Parses `Name <email> (url)` or an object with these members; null if it names nobody. */
+/** Parses `Name <email> (url)`, or an object with these members; null if it names no one. */
 export function personOf(entry: unknown): Person | null {
   const object = asObject(entry);
   const text = object === null ? asText(entry) : textAt(object, 'name');
@@ -34,7 +34,7 @@ export function personOf(entry: unknown): Person | null {
   const url = textAt(object, 'url') ?? textAt(object, 'web') ?? spelled.url;
   const email = addressIn(textAt(object, 'email')) ?? spelled.email ?? addressIn(url);
   if (spelled.name === null && email === null) return null;
-  // An address must not appear in name or URL: only the email column is declared personal.
+  // An email address must not appear in the name or URL, because only the email column is declared personal.
   return { name: spelled.name ?? 'unnamed', email, url: addressIn(url) === null ? linkOf(url) : null };
 }
 
@@ -60,10 +60,10 @@ function linkOf(url: string | null): string | null {
 }
 
 /**
- * People and credits of all packages. A person is a pair of name and address, ignoring case.
+ * People and credits of all packages. A person is identified by name and address, ignoring case.
  *
- * Ids are running numbers in the order of the lock file: a hash of the address would let readers without access confirm
- * a guess.
+ * Ids are numbered in the order of the lock file: with a hash of the address, readers without access could confirm a
+ * guess.
  */
 export function creditsOf(
   named: readonly (readonly [packagePath: string, people: readonly PackageCredit[]])[],

@@ -3,11 +3,11 @@ import { type InstalledPackage, type LockEntry, readLock, readPackage } from './
 import { creditsOf } from './people.js';
 import type { DependencyKind, DependencyRow, OnProgress, SupplyChain } from './tables.js';
 
-/** Packages read concurrently; each needs a few open files. */
+/** Number of packages read concurrently; each needs a few open files. */
 const AT_ONCE = 16;
 
 /**
- * Reads the supply chain of the installation in `root`: package-lock.json and the files below node_modules.
+ * Reads the supply chain of the installation in `root` from package-lock.json and the files below node_modules.
  *
  * @param onProgress packages read so far, and total
  * @throws DemoProblem if there is no usable lock file
@@ -36,7 +36,7 @@ export async function readSupplyChain(root: string, onProgress: OnProgress = () 
   };
 }
 
-/** `work` on every item, at most `limit` at a time; results in the order of the items. */
+/** Runs `work` on every item, at most `limit` at a time; returns results in the order of the items. */
 async function mapBounded<T, R>(
   items: readonly T[],
   limit: number,
@@ -51,7 +51,7 @@ async function mapBounded<T, R>(
   return [...results].sort(([a], [b]) => a - b).map(([, result]) => result);
 }
 
-/** A dependency listed under two keys makes two rows. */
+/** Keys that list dependencies. A dependency listed under two keys makes two rows. */
 const KEYS: readonly (readonly [string, DependencyKind])[] = [
   ['dependencies', 'prod'],
   ['devDependencies', 'dev'],
@@ -76,7 +76,7 @@ function dependenciesOf(
   );
 }
 
-/** Node's resolution: `node_modules` of the folder, then of each folder above it. */
+/** Resolves like Node: looks in `node_modules` of the folder, then of each folder above it. */
 function resolve(from: string, name: string, installed: ReadonlySet<string>): string | null {
   const folders = from.split('/');
   for (let depth = folders.length; depth >= 0; depth--) {

@@ -1,6 +1,6 @@
 import { sql, sqlText } from '../../src/base/sql.js';
 
-/** Comment on our schema: a schema `supply` of somebody else is never touched. */
+/** Comment that marks our schema; a schema `supply` without it belongs to someone else and is never touched. */
 export const SCHEMA_COMMENT = 'OSL Gateway demo: made from package-lock.json, dropped when that changes';
 
 export const CREATE_TABLES = sql`
@@ -44,7 +44,7 @@ create table supply.document (
 create table supply.loaded (lock_sha256 text not null, at timestamptz not null default now());
 `;
 
-/** Run after the rows are loaded. */
+/** Runs after the rows are loaded. */
 export const CREATE_KEYS = sql`
 alter table supply.package add primary key (path);
 alter table supply.person add primary key (id);
@@ -73,7 +73,7 @@ export interface TableLoad {
   readonly rows: readonly (readonly (string | null)[])[];
 }
 
-/** In an order that foreign keys allow. */
+/** The tables to load, in an order that satisfies the foreign keys. */
 export function tableLoads(chain: SupplyChain): readonly TableLoad[] {
   return [
     load<PackageRow>('package', PACKAGE_COLUMNS, chain.packages),
@@ -98,16 +98,16 @@ function load<R extends object>(
 ): TableLoad {
   const cells = rows.map((row) =>
     columns.map((c): string | null => {
-      const cell = row[c] as CopyValue; // type of every member
+      const cell = row[c] as CopyValue; // every member has this type
       return cell === null ? null : `${cell}`;
     }),
   );
   return { table, columns, rows: cells };
 }
 
-/** Rows of the tables in schema `supply`: an interface per table, a member per column. */
+/** Rows of the tables in schema `supply`: one interface per table, one member per column. */
 export interface SupplyChain {
-  /** Of the lock file and the installed packages; equal fingerprints mean equal rows. */
+  /** Fingerprint of the lock file and the installed packages; equal fingerprints mean equal rows. */
   readonly fingerprint: string;
   readonly packages: readonly PackageRow[];
   readonly people: readonly PersonRow[];
@@ -117,7 +117,7 @@ export interface SupplyChain {
 }
 
 export interface PackageRow {
-  /** Key in the lock file, such as `node_modules/ajv`; always with `/`. */
+  /** Key in the lock file, such as `node_modules/ajv`; always uses `/`. */
   readonly path: string;
   readonly name: string;
   readonly version: string;
@@ -126,7 +126,7 @@ export interface PackageRow {
   readonly license_class: LicenseClass;
   readonly dev: boolean;
   readonly optional: boolean;
-  /** Without directories named node_modules and symbolic links. */
+  /** Size without symbolic links and directories named node_modules. */
   readonly install_bytes: number;
   readonly file_count: number;
   readonly has_types: boolean;

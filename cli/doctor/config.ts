@@ -70,7 +70,7 @@ function settingJson(name: string, { type, default: initial, description }: Sett
   };
 }
 
-/** Checks that model servers and the collector answer; no key is sent. */
+/** Checks that the model servers and the collector respond; sends no key. */
 async function urlFindings({ content, otlp }: Settings): Promise<readonly DoctorFinding[]> {
   const urls = [
     ['embeddings', content.embeddings?.url],

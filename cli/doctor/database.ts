@@ -26,7 +26,7 @@ import { rowSecurityFindings, viewLabelFindings } from './row-security.js';
 
 export interface Inspection {
   readonly findings: readonly DoctorFinding[];
-  /** By connector; a connector that could not be checked is missing. */
+  /** Missing objects by connector; connectors that could not be checked are absent. */
   readonly gone: ReadonlyMap<string, readonly MissingObject[]>;
 }
 
@@ -40,7 +40,7 @@ export interface MissingObject {
 
 interface ConnectorInspection {
   readonly findings: readonly DoctorFinding[];
-  /** Null if the check was not possible. */
+  /** Missing objects; null if the check was not possible. */
   readonly gone: readonly MissingObject[] | null;
 }
 
@@ -60,7 +60,7 @@ export async function inspectDatabases(model: Model, settings: Settings): Promis
   return { findings, gone };
 }
 
-/** Differences between the manifest and each reachable database. Reads the system catalog only. */
+/** Differences between the manifest and each reachable database. Reads only the system catalog. */
 export async function findDrift({ manifest }: Pick<Model, 'manifest'>): Promise<Inspection['gone']> {
   const gone = new Map<string, readonly MissingObject[]>();
   for (const connector of manifest.connectors.values()) {
@@ -78,7 +78,7 @@ async function driftOf(connector: Connector): Promise<readonly MissingObject[] |
     if (url === null) return null;
     survey = await surveyPostgres(url);
   } catch {
-    return null; // reported by the monitoring of databases
+    return null; // database monitoring reports this
   }
   try {
     const upstream = await readUpstream(survey.system, schemasOf(connector));
@@ -138,14 +138,14 @@ async function inspectServer(
       ...guarded,
       ...(await systemFindings(about, connector, model.manifest)),
     ];
-    // If not everything was read, nothing is known to be missing.
+    // If the schema was not read completely, an object may exist although it was not found.
     return { findings, gone: upstream.truncated ? null : drifts.flatMap(({ gone }) => gone ?? []) };
   } finally {
     survey.close();
   }
 }
 
-/** A view may read relations of schemas that the manifest does not name. */
+/** Looks beyond the manifest's schemas, because a view may read relations in others. */
 async function labelFindings(
   about: string,
   { system }: Survey,
@@ -162,9 +162,9 @@ function singleFinding(finding: DoctorFinding): ConnectorInspection {
   return { findings: [finding], gone: null };
 }
 
-/** INVARIANT: the same judgement as the gateway's at every connection. */
+/** INVARIANT: judges the role exactly as the gateway does on every connection. */
 function roleFindings(about: string, { report }: Survey, url: string): readonly DoctorFinding[] {
-  // The hint fits warnings about the role only; others are about the server.
+  // The hint applies only to warnings about the role; others are about the server.
   const warnings = report.warnings.map((w) =>
     w.startsWith(`role "${report.role}"`)
       ? warn(about, w, 'use a role that can only read: more privileges are not needed')
@@ -214,7 +214,7 @@ function clockFinding(about: string, skew: number): readonly DoctorFinding[] {
   ];
 }
 
-/** Parameters hold keys of `hash` masks and values of queries: the server must not log them. */
+/** Checks that the server does not log parameters, which contain keys of `hash` masks and values of queries. */
 function logFindings(
   about: string,
   role: string,
@@ -329,7 +329,7 @@ const MOST_DRIFTS = 20;
 interface Drift {
   readonly message: string;
   readonly hint: string;
-  /** Null if the object still exists with the declared type. */
+  /** The missing object; null if it still exists with the declared type. */
   readonly gone: MissingObject | null;
 }
 
@@ -344,7 +344,8 @@ function grantOf({ schema, name }: UpstreamRelation, column: string, role: strin
 /**
  * Differences that would make queries fail.
  *
- * @param needed true if the governed role must read a column: with row security only those that a grant uses
+ * @param needed true if the governed role must be able to read a column; with row security, only columns used by a
+ * grant
  */
 function driftsOf(
   upstream: UpstreamSchema,
@@ -389,7 +390,8 @@ function driftsOf(
 }
 
 /**
- * Any type may be declared as text, an enum without the word `enum`, and a length may be omitted.
+ * True if the declaration fits the database type. Any type may be declared as text, an enum without the word `enum`,
+ * and a length may be omitted.
  *
  * @param stored the type in the database, in the notation of `stored` in a manifest
  */

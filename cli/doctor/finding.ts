@@ -1,15 +1,15 @@
 import { oneLine, toFailure } from '../exit.js';
 
 /**
- * Result of one check. `warn`: the server works, but something should be corrected. `fail`: a server would not start or
- * not serve.
+ * Result of one check. `warn`: the server works, but something should be corrected. `fail`: the server would not start
+ * or not work.
  */
 export interface DoctorFinding {
-  /** Subject of the check: `database db`, `ports`, … */
+  /** What was checked, such as `database db` or `ports`. */
   readonly about: string;
   readonly state: 'ok' | 'warn' | 'fail' | 'skipped';
   readonly message: string;
-  /** Action to take. */
+  /** What to do about it. */
   readonly hint: string | null;
 }
 

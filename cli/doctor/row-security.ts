@@ -89,9 +89,7 @@ const MOST_VIEW_COLUMNS = 20;
 const LABEL_HINT =
   'give it the label of its source if it reveals that value; if not, say so in its description';
 
-/**
- * Columns of views that lack the sensitivity label of a column they are computed from, directly or through other views.
- */
+/** View columns that lack the sensitivity label of a column they are computed from, directly or through other views. */
 export function viewLabelFindings(
   about: string,
   { relations, truncated }: UpstreamSchema,

@@ -114,8 +114,8 @@ export function reportFindings(findings: readonly DoctorFinding[], { json }: { r
 const HINT = 'if it is an ordinary word, list it under `exceptions` and run `osl index`';
 
 /**
- * Redacted values of facets that are probably ordinary words, read with the system credentials. If these do not work,
- * another finding says so.
+ * Reports redacted facet values that are probably ordinary words. They are read with the system credentials; if those
+ * do not work, another finding says so.
  */
 async function wordFindings(manifest: Manifest): Promise<readonly DoctorFinding[]> {
   const findings: DoctorFinding[] = [];
@@ -128,7 +128,7 @@ async function wordFindings(manifest: Manifest): Promise<readonly DoctorFinding[
         for (const text of await wordsOf(survey, manifest, facet))
           findings.push(warn(`facet ${facet.name}`, text, HINT));
     } catch {
-      // Sources that cannot be read are findings of the database.
+      // Sources that cannot be read are reported by the database checks.
     } finally {
       survey.close();
     }
@@ -174,10 +174,10 @@ export function faultySettings(): readonly DoctorFinding[] {
   });
 }
 
-/** Secrets named in the operator's files, and variables of the tests. */
+/** Secrets named in the operator's files, and variables used by tests. */
 const NAMED_ELSEWHERE = /^OSL_TEST_|(_KEY|_SECRET)(_FILE)?$|_SECRET_/;
 
-/** Unknown variables that begin with `OSL_`: most are misspelt. */
+/** Unknown variables that begin with `OSL_`, most of which are misspelled. */
 export function unknownSettings(manifest: Manifest | null): readonly DoctorFinding[] {
   const named = namedBy(manifest);
   return Object.keys(process.env)

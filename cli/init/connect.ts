@@ -12,7 +12,7 @@ export type UrlSource =
 
 export interface ConnectedDatabase {
   readonly survey: Survey;
-  /** May contain a password: never written to a file. */
+  /** May contain a password, so it is never written to a file. */
   readonly url: string;
   readonly source: UrlSource;
 }
@@ -68,7 +68,7 @@ async function urlOf(
   return { url: answer, source: { kind: 'given', name } };
 }
 
-/** The URL with a typed password; null if a password was not the problem. */
+/** Asks for a password and returns the URL with it; null if the password was not the problem. */
 async function withPassword(url: string, fault: string, prompt: Prompt): Promise<string | null> {
   if (!fault.includes('password')) return null;
   const parsed = new URL(url);
@@ -82,9 +82,9 @@ async function withPassword(url: string, fault: string, prompt: Prompt): Promise
 const ROLE = 'osl_reader';
 
 /**
- * Name of the database role to create, if the connected one may not serve; otherwise null.
+ * Name of the database role to create if the connected role must not be used for serving; otherwise null.
  *
- * @throws Failure if a role is needed and may not be created
+ * @throws Failure if a role is needed but must not be created
  */
 export async function roleToCreate(
   { survey }: ConnectedDatabase,

@@ -99,7 +99,10 @@ interface DiscoveredSchemas {
   readonly flows: ViewFlows;
 }
 
-/** Candidates in the chosen schemas. `all`: a role is created later, and may read whatever is chosen. */
+/**
+ * Candidates in the chosen schemas. `all`: includes tables that are not readable, because a role created later may
+ * read any chosen table.
+ */
 async function discover(survey: Survey, flags: InitFlags, all: boolean): Promise<DiscoveredSchemas> {
   const own = flags.schemas?.find((name) => name === 'information_schema' || name.startsWith('pg_'));
   if (own !== undefined) throw usage(`\`${own}\` is a system schema: system catalogs cannot be published`);
@@ -123,7 +126,7 @@ async function discover(survey: Survey, flags: InitFlags, all: boolean): Promise
   return { found: readable, flows };
 }
 
-/** The variable of a created role must differ from that of its creator. */
+/** Environment variable for a created role, which must differ from that of its creator. */
 function readerEnv(name: string): string {
   return name.startsWith('OSL_') ? `${name}_READER` : `OSL_${name}`;
 }
@@ -144,7 +147,7 @@ function userName(): string {
   try {
     return userInfo().username.replace(/\s+/g, '_') || 'me';
   } catch {
-    return 'me'; // a user ID without a name
+    return 'me'; // the user ID has no name
   }
 }
 
@@ -181,7 +184,7 @@ interface KeylessTable {
   readonly reason: string;
 }
 
-/** Determines the key of every candidate: named by a flag, declared, or found by counting. */
+/** Determines the key of every candidate: given by a flag, declared, or found by counting. */
 async function withKeys(
   candidates: readonly AdoptionCandidate[],
   system: SystemEngine,

@@ -19,9 +19,9 @@ const MOST_TRIED = 8;
 const MOST_COLUMNS = 5;
 
 /**
- * Serves the staged files over REST and queries one entity after another until one has rows.
+ * Serves the staged files over REST and queries one entity after another until one returns rows.
  *
- * @throws Failure if every query is refused, and errors of `openService`
+ * @throws Failure if every query is refused; also errors of `openService`
  */
 export async function firstAnswer(settings: Settings, subject: string): Promise<FirstAnswer> {
   const open = await openService(settings, operatorLog());
@@ -47,7 +47,7 @@ async function firstWithRows(questions: readonly string[], url: string, token: s
   for (const osql of questions) {
     const reply = await postQuery(url, token, { osql });
     const answer = reply.ok ? parseAnswer(reply.body) : null;
-    // One failing view must not stop this: the next may answer.
+    // A failing view must not stop this, because the next entity may answer.
     if (answer === null) failed ??= formatProblem(problemOf(reply.body, reply.status), osql);
     else if (answer.row_count > 0) return { osql, answer };
     else empty ??= { osql, answer };

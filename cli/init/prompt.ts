@@ -2,14 +2,14 @@ import { createInterface, type Interface } from 'node:readline';
 import { EXIT, Failure } from '../exit.js';
 import { note } from '../output.js';
 
-/** Asks the user. Every question has a default, which an empty answer takes. */
+/** Asks the user. Every question has a default, which is used for an empty answer. */
 export interface Prompt {
   readonly assumes: boolean;
   ask(question: string, fallback: string): Promise<string>;
   confirm(question: string, fallback: boolean): Promise<boolean>;
-  /** Without echo. */
+  /** Asks without echoing the answer. */
   hidden(question: string): Promise<string>;
-  /** Prints text between questions, if somebody reads it. */
+  /** Prints text between questions, if there is a user to read it. */
   say(text: string): void;
   close(): void;
 }
@@ -30,7 +30,7 @@ export function terminalPrompt(): Prompt {
   const reader = createInterface({ input: process.stdin, output: process.stderr, historySize: 0 });
   const lines: Interface & { _writeToOutput?: (text: string) => void } = reader;
   const write = lines._writeToOutput?.bind(reader);
-  // readline has no other way to hide input.
+  // readline offers no other way to hide input.
   lines._writeToOutput = (text) => (muted ? undefined : write?.(text));
   let give: ((reason: Failure) => void) | null = null;
   const end = (): void => give?.(new Failure(EXIT.interrupted, '\nstopped: nothing was written'));

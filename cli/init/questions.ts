@@ -92,7 +92,7 @@ function listOf(text: string | undefined): readonly string[] {
     .filter((word) => word !== '');
 }
 
-/** Treatments after edits, or the error in them. */
+/** Treatments after the edits, or the error in an edit. */
 function edit(
   suggested: Treatments,
   edits: readonly string[],
@@ -137,7 +137,7 @@ export function tenantColumn(candidates: readonly AdoptionCandidate[]): SharedCo
   return best === undefined ? null : { column: best[0], tables: best[1] };
 }
 
-/** True if BI tools will connect, which join on columns that are not keys. */
+/** Asks whether BI tools will connect, since they join on columns that are not keys. */
 export async function askBi(flags: InitFlags, prompt: Prompt): Promise<boolean> {
   if (flags.bi !== undefined) return flags.bi;
   prompt.say('\nTableau, Power BI, Superset and others join to their own subqueries on any column.');
@@ -164,7 +164,7 @@ export async function askRowFilter(
   return { column, value, refers, others: whole ? 'whole' : 'hidden' };
 }
 
-/** The only table that foreign keys from `column` alone refer to; null otherwise. */
+/** The table that single-column foreign keys on `column` refer to; null unless there is exactly one. */
 function referredBy(column: string, candidates: readonly AdoptionCandidate[]): RowRule['refers'] {
   const links = candidates.flatMap((c) => c.foreign_keys).filter((f) => f.columns.join() === column);
   const targets = new Map(links.map(({ references }) => [tableOf(references), references.columns[0] ?? '']));

@@ -14,7 +14,7 @@ export interface Outcome {
   readonly files: readonly string[];
   readonly design: Design;
   readonly source: UrlSource;
-  /** URL of a created role, with its password, which is stored nowhere. */
+  /** URL of a created role, including its password, which is not stored anywhere. */
   readonly readerUrl: string | null;
   readonly first: FirstAnswer;
   readonly seconds: number;

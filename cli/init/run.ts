@@ -62,7 +62,7 @@ async function init(dir: string, flags: InitFlags, prompt: Prompt): Promise<Outc
   }
 }
 
-/** @throws Failure if a server runs on the folder, or its files must not be overwritten */
+/** @throws Failure if a server is running on the folder, or its files must not be overwritten */
 async function mayWrite(dir: string, flags: InitFlags, prompt: Prompt): Promise<void> {
   const server = runningServer(dataDirOf(dir));
   if (server !== null)
@@ -86,8 +86,8 @@ export function dataDirOf(dir: string): string {
 }
 
 /**
- * Writes everything to a stage, answers a first query from it, and moves the files into place; undoes everything on
- * failure.
+ * Writes everything to a staging area, answers a first query from it, and moves the files into place; undoes
+ * everything on failure.
  */
 export async function createProject(
   dir: string,
@@ -185,7 +185,7 @@ async function writeRowPolicies(stage: Stage, { survey }: ConnectedDatabase, rea
   }
 }
 
-/** INVARIANT: runs before the role is dropped: its policies would go with it, and leave row security on. */
+/** INVARIANT: runs before the role is dropped, which would drop its policies but leave row security on. */
 async function dropRowPolicies({ survey }: ConnectedDatabase): Promise<void> {
   await survey.system.transaction(async (tx) => {
     for (const statement of clearingScript()) await tx.script(statement);
@@ -193,7 +193,7 @@ async function dropRowPolicies({ survey }: ConnectedDatabase): Promise<void> {
 }
 
 function askFirst(stage: Stage, { urlEnv, subject }: Design, url: string): Promise<FirstAnswer> {
-  process.env[urlEnv] = url; // connectors take their URLs from the environment, as in `osl serve`
+  process.env[urlEnv] = url; // connectors read their URLs from the environment, as in `osl serve`
   const { manifestFile, policyFile, dataDir } = stage;
   return firstAnswer({ ...settingsOf({}), manifestFile, policyFile, dataDir }, subject);
 }

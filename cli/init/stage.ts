@@ -12,20 +12,20 @@ import {
 import { join, relative } from 'node:path';
 import { MANIFEST_SCHEMA, POLICY_SCHEMA } from '../../src/model/manifest/index.js';
 
-/** In the order in which they are moved into place: the manifest last. */
+/** Files in the order in which they are moved into place: the manifest last. */
 const FILES = ['manifest.schema.json', 'policy.schema.json', 'policy.yaml', 'manifest.yaml'] as const;
 
-/** Files written beside their final place, to appear there together or not at all. */
+/** Files written next to their final location, to appear there together or not at all. */
 export interface Stage {
   readonly manifestFile: string;
   readonly policyFile: string;
-  /** Keys and audit log; the folder's own if it exists. */
+  /** Directory for keys and the audit log; the folder's existing one, if any. */
   readonly dataDir: string;
-  /** Adds first tests of the policy, which need an answered query. */
+  /** Adds initial policy tests, which are based on an answered query. */
   addTests(text: string): void;
   /** Moves everything into place; returns the names of the files, relative to the folder. */
   commit(): readonly string[];
-  /** Removes everything, unless committed. */
+  /** Removes everything that was not committed. */
   discard(): void;
 }
 
@@ -35,10 +35,10 @@ export interface StageTexts {
   readonly envExample: string;
 }
 
-/** Never overwritten: their content belongs to the user. */
+/** Files that are never overwritten, because their content belongs to the user. */
 const KEPT = ['.env.example', 'policy.test.yaml'] as const;
 
-/** Starts to write into `dir`, creating it if necessary. @throws system errors */
+/** Starts writing into `dir`, creating it if necessary. @throws system errors */
 export function openStage(dir: string, dataDir: string, texts: StageTexts): Stage {
   const made = !existsSync(dir);
   mkdirSync(dir, { recursive: true });
@@ -48,7 +48,7 @@ export function openStage(dir: string, dataDir: string, texts: StageTexts): Stag
   writeFileSync(manifestFile, texts.manifest);
   writeFileSync(policyFile, texts.policy);
   writeFileSync(join(place, KEPT[0]), texts.envExample);
-  // For editors: the first line of each file names its schema.
+  // For editors: the first line of each file refers to its schema.
   writeFileSync(join(place, 'manifest.schema.json'), `${JSON.stringify(MANIFEST_SCHEMA, null, 2)}\n`);
   writeFileSync(join(place, 'policy.schema.json'), `${JSON.stringify(POLICY_SCHEMA, null, 2)}\n`);
   let over = false;
@@ -60,7 +60,7 @@ export function openStage(dir: string, dataDir: string, texts: StageTexts): Stag
       writeFileSync(join(place, KEPT[1]), text);
     },
     commit() {
-      // INVARIANT: synchronous, so that no signal handler runs in between; the manifest comes last.
+      // INVARIANT: this is synchronous, so that no signal handler runs in between; the manifest comes last.
       const ignored = updateGitignore(dir, dataDir, place);
       if (fresh) renameSync(join(place, 'data'), dataDir);
       const added = KEPT.filter((name) => existsSync(join(place, name)) && !existsSync(join(dir, name)));
@@ -78,7 +78,7 @@ export function openStage(dir: string, dataDir: string, texts: StageTexts): Stag
   };
 }
 
-/** Adds keys and log to .gitignore; returns false if nothing had to be added. */
+/** Adds the keys and the log to .gitignore; returns false if nothing had to be added. */
 function updateGitignore(dir: string, dataDir: string, place: string): boolean {
   const inside = relative(dir, dataDir);
   if (inside.startsWith('..')) return false;
@@ -89,7 +89,7 @@ function updateGitignore(dir: string, dataDir: string, place: string): boolean {
   if (missing.length === 0) return false;
   const start = before === '' || before.endsWith('\n') ? before : `${before}\n`;
   const next = join(place, 'gitignore');
-  if (existsSync(file)) copyFileSync(file, next); // keeps its mode
+  if (existsSync(file)) copyFileSync(file, next); // preserves its mode
   const entries = missing.map((line) => (line === inside ? `/${line}/` : line));
   writeFileSync(next, `${start}# keys, audit log and secrets of OSL Gateway\n${entries.join('\n')}\n`);
   renameSync(next, file);

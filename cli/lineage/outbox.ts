@@ -17,10 +17,10 @@ export interface UndeliveredEvent {
   readonly id: string;
   readonly kind: string;
   readonly endpoint: string;
-  /** RFC 3339: time of entry into the outbox. */
+  /** When the entry was added to the outbox, RFC 3339. */
   readonly created: string;
   readonly attempts: number;
-  /** RFC 3339: time of the next attempt; null if due now, or dead. */
+  /** Time of the next attempt, RFC 3339; null if it can be made now, or if the entry is dead. */
   readonly next: string | null;
   readonly reason: string | null;
   readonly event: unknown;

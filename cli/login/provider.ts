@@ -14,7 +14,7 @@ export type LoginPrompt = (url: string, code: string | null) => void;
 
 const LOGIN_MS = 300_000;
 
-/** Logs in on another screen: the user opens an address there and confirms a code (RFC 8628). */
+/** Logs in on another device: the user opens an address there and confirms a code (RFC 8628). */
 export async function byDevice(offer: LoginOffer, show: LoginPrompt): Promise<GivenTokens> {
   const provider = await discovered(offer);
   const begun = await oauth.initiateDeviceAuthorization(provider, { scope: offer.scopes.join(' ') });
@@ -22,7 +22,7 @@ export async function byDevice(offer: LoginOffer, show: LoginPrompt): Promise<Gi
   return given(await oauth.pollDeviceAuthorizationGrant(provider, begun));
 }
 
-/** Logs in with the browser of this machine: authorization code with PKCE, redirected to a loopback port (RFC 8252). */
+/** Logs in with this machine's browser: authorization code with PKCE, redirected to a loopback port (RFC 8252). */
 export async function byBrowser(offer: LoginOffer, show: LoginPrompt): Promise<GivenTokens> {
   const provider = await discovered(offer);
   const verifier = oauth.randomPKCECodeVerifier();
@@ -32,7 +32,7 @@ export async function byBrowser(offer: LoginOffer, show: LoginPrompt): Promise<G
   const url = oauth.buildAuthorizationUrl(provider, {
     redirect_uri: back.redirectUri,
     scope: offer.scopes.join(' '),
-    // Otherwise a provider that has consent already may omit the refresh token.
+    // Without this, a provider that already has consent may omit the refresh token.
     ...(offer.scopes.includes('offline_access') && { prompt: 'consent' }),
     code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
@@ -48,7 +48,7 @@ export async function byBrowser(offer: LoginOffer, show: LoginPrompt): Promise<G
   }
 }
 
-/** New tokens of a login. Rejects if the provider has ended it. */
+/** Returns new tokens for a login. Rejects if the provider has ended it. */
 export async function refreshed(offer: LoginOffer, refreshToken: string): Promise<GivenTokens> {
   const provider = await discovered(offer);
   const next = given(await oauth.refreshTokenGrant(provider, refreshToken));
@@ -102,7 +102,7 @@ async function listenOnce(): Promise<RedirectListener> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(0, '127.0.0.1', resolve);
   });
-  const { port } = server.address() as AddressInfo; // a server on a TCP port
+  const { port } = server.address() as AddressInfo; // an object, because the server listens on a TCP port
   const redirectUri = `http://127.0.0.1:${port}/callback`;
   const timer = setTimeout(
     () => late(new Error('nobody came back from the browser within 5 minutes')),

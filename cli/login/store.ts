@@ -15,7 +15,7 @@ export interface StoredLogin {
   readonly clientId: string;
   readonly scopes: readonly string[];
   readonly idToken: string;
-  /** Null if the provider gave none: then the login ends with the ID token. */
+  /** Null if the provider issued none; the login then ends with the ID token. */
   readonly refreshToken: string | null;
 }
 
@@ -30,7 +30,7 @@ export function readLogin(server: string): StoredLogin | null {
   }
 }
 
-/** Replaces the file atomically; only its owner can ever read it. */
+/** Replaces the file atomically; it is never readable by anyone but its owner. */
 export function writeLogin(login: StoredLogin): void {
   mkdirSync(folder(), { recursive: true, mode: 0o700 });
   const file = fileOf(login.server);
@@ -44,13 +44,13 @@ export function removeLogin(server: string): void {
   rmSync(fileOf(server), { force: true });
 }
 
-/** A lock held longer was left by a killed process. */
+/** A lock older than this was left behind by a killed process. */
 const STALE_MS = 30_000;
 const LOOK_MS = 50;
 
 /**
- * Runs `work` while no other command renews the login at `server`: some providers end the login if a refresh token is
- * used twice.
+ * Runs `work` while no other command renews the login at `server`, because some providers end the login if a refresh
+ * token is used twice.
  */
 async function exclusively<T>(server: string, work: () => Promise<T>): Promise<T> {
   mkdirSync(folder(), { recursive: true, mode: 0o700 });

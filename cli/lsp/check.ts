@@ -20,7 +20,7 @@ import { statementsOf } from './osql/scope.js';
 
 export interface Project {
   readonly manifestFile: string;
-  /** Null if there is none: then only the manifest is checked. */
+  /** Null if there is no policy; then only the manifest is checked. */
   readonly policyFile: string | null;
 }
 
@@ -28,18 +28,18 @@ export type OpenTexts = ReadonlyMap<string, string>;
 
 export interface ValidModel {
   readonly manifest: Manifest;
-  /** Null if the policy is missing or invalid. */
+  /** The compiled policy; null if it is missing or invalid. */
   readonly snapshot: PolicySnapshot | null;
 }
 
 export interface CheckResult {
   readonly diagnostics: readonly Diagnostic[];
-  /** Null if the manifest is invalid. */
+  /** The compiled model; null if the manifest is invalid. */
   readonly sound: ValidModel | null;
   readonly names: ManifestNames | null;
 }
 
-/** Checks a project as `osl validate` does, with unsaved texts instead of files. */
+/** Checks a project as `osl validate` does, but with unsaved texts in place of files. */
 export async function check(project: Project, open: OpenTexts): Promise<CheckResult> {
   const read = async (file: string): Promise<string> => open.get(file) ?? readManifestText(file);
   const { diagnostics, sound } = await loadProject(project, read);
@@ -69,7 +69,7 @@ async function loadProject(
   }
 }
 
-/** Parsed YAML; undefined if it cannot be parsed. */
+/** The parsed YAML; undefined if it cannot be parsed. */
 async function valueIn(file: string, read: (file: string) => Promise<string>): Promise<unknown> {
   try {
     return parseSource(await read(file), file).value;
@@ -99,9 +99,9 @@ export interface CheckResults {
     readonly names: ManifestNames | null;
     readonly functions: readonly FunctionEntry[];
   };
-  /** Markdown; null if there is nothing to show. */
+  /** As Markdown; null if there is nothing to show. */
   readonly visibility: string | null;
-  /** Null if no valid manifest has been checked yet. */
+  /** Errors in queries; null if no valid manifest has been checked yet. */
   readonly questions: readonly QuestionFault[] | null;
 }
 
@@ -125,8 +125,8 @@ interface QuestionFault {
 const MOST_STATEMENTS = 500;
 
 /**
- * Errors in the queries of an `.osql` file: they are compiled, not run. Access is that of `subject` with all its roles;
- * null: of somebody who sees everything.
+ * Errors in the queries of an `.osql` file, which are compiled but not run. Access is that of `subject` with all its
+ * roles; if `subject` is null, everything is visible.
  */
 export function questionFaults(
   text: string,

@@ -11,7 +11,7 @@ import { visibilityText } from './visibility.js';
 const port = parentPort;
 if (port === null) throw new Error('this file is the main module of a worker');
 
-/** By manifest file: the last valid model, for hovers while it is invalid. */
+/** Last valid model by manifest file, used for hovers while the current one is invalid. */
 const sound = new Map<string, ValidModel>();
 
 await ready();
@@ -33,7 +33,7 @@ async function done(task: CheckTask): Promise<CheckResults[CheckTask['kind']]> {
     case 'check': {
       const checked = await check(task.project, new Map(task.open));
       const { manifestFile } = task.project;
-      // If only the policy is invalid now, its last valid version is kept.
+      // If only the policy is invalid now, keep its last valid version.
       const before = sound.get(manifestFile);
       if (checked.sound !== null)
         sound.set(manifestFile, {

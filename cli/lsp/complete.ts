@@ -13,7 +13,7 @@ import {
 import type { ManifestNames } from './names.js';
 import type { YamlPlace } from './yaml/place.js';
 
-/** An editor filters the list by what is typed, and asks again if it is incomplete. */
+/** Maximum length of a list. Editors filter it by what is typed, and ask again if it is marked incomplete. */
 const MOST_ITEMS = 1_000;
 
 export interface Completion {
@@ -21,7 +21,7 @@ export interface Completion {
   readonly isIncomplete: boolean;
 }
 
-/** Completions at a position of a manifest or a policy. */
+/** Completions at a position in a manifest or a policy. */
 export function completeYaml(
   kind: FileKind,
   place: YamlPlace,
@@ -68,7 +68,7 @@ function keyItems(
   return [...known, ...named.map((candidate) => nameItem(candidate, range, ':'))];
 }
 
-/** Names that a key may have, except where the file itself declares them. */
+/** Names to offer for a key; none for keys that declare names themselves. */
 function keysNamed(
   meaning: Meaning,
   kind: FileKind,
@@ -77,7 +77,7 @@ function keysNamed(
 ): readonly NameCandidate[] {
   const declares = kind === 'manifest' ? steps.length === 1 : ['roles', 'subjects'].includes(steps[0] ?? '');
   if (declares) return [];
-  // Columns of an entity are named after columns of its table.
+  // An entity's columns are named after the columns of its table.
   const [, of = ''] = steps;
   const wanted =
     kind === 'manifest' && steps[2] === 'columns' ? ({ kind: 'table column', of } as const) : meaning;
@@ -113,7 +113,7 @@ function nameItem({ name, detail, description }: NameCandidate, range: Range, af
   };
 }
 
-/** A name, quoted if plain YAML would not read it as text. */
+/** Formats a name, quoted if YAML would otherwise not read it as text. */
 function plainScalar(name: string): string {
   return /^[\p{L}_][\p{L}\p{N}_ .:@/-]*$/u.test(name) && !/: |^(true|false|null|yes|no|on|off)$/i.test(name)
     ? name

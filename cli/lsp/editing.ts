@@ -54,7 +54,7 @@ export class Editing {
   readonly #documents = new TextDocuments(TextDocument);
   readonly #thread = new CheckingThread();
   readonly #projects: Projects;
-  /** Files with published diagnostics, by manifest of their project. */
+  /** Files with published diagnostics, by their project's manifest. */
   readonly #published = new Map<string, ReadonlySet<string>>();
 
   constructor(connection: Connection, options: LspOptions) {
@@ -112,7 +112,7 @@ export class Editing {
     else this.#projects.changed(own.state.project);
   }
 
-  /** The file on disk counts again; checked if another file of the project is open. */
+  /** From now on the file on disk is used; it is checked if another file of the project is open. */
   #closed(document: TextDocument): void {
     this.#send(document.uri, []);
     const file = fileOf(document.uri);
@@ -146,7 +146,7 @@ export class Editing {
       .catch(reportError);
   }
 
-  /** In the editor's spelling, if the file is open. */
+  /** URI of a file, in the editor's spelling if the file is open. */
   #uriOf(file: string): string {
     return this.#documents.all().find(({ uri }) => fileOf(uri) === file)?.uri ?? pathToFileURL(file).href;
   }
@@ -175,7 +175,7 @@ export class Editing {
     this.#send(document.uri, diagnostics);
   }
 
-  /** The document and the state of its project, for a request at a position; null outside of projects. */
+  /** The document and the state of its project, for a request at a position; null outside any project. */
   async #lookUp(uri: string, position: Position) {
     const own = this.#own(uri);
     if (own?.state == null) return null;
@@ -298,7 +298,7 @@ export class Editing {
 function statementAt(text: string, at: number): Statement {
   const statements = statementsOf(text);
   const own = statements.findLast(({ from }) => from <= at);
-  // After a semicolon a new statement begins.
+  // A semicolon starts a new statement.
   if (own === undefined || /;/.test(text.slice(own.to, at))) return { tokens: [], from: at, to: at };
   return own;
 }
@@ -311,7 +311,7 @@ function textOf(file: string): string | null {
   try {
     return readFileSync(file, 'utf8');
   } catch {
-    return null; // reported by the check
+    return null; // the check reports this
   }
 }
 
@@ -400,7 +400,7 @@ function fixFor(
   return null;
 }
 
-/** `marked` with the wrong word replaced: the whole text, or the only occurrence of a word of the message. */
+/** Replaces the wrong word in `marked`: the whole text, or the only occurrence of a word from the message. */
 function replaced(marked: string, better: string, words: readonly string[]): string | null {
   const [, quote = '', plain = ''] = /^(["']?)([^"'\n]*)\1$/.exec(marked) ?? [];
   if (/^[\p{L}\p{N}_.:@/ -]+$/u.test(plain) && !/[\s.]/.test(plain.trim()))

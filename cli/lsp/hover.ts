@@ -5,7 +5,7 @@ import type { YamlPlace } from './yaml/place.js';
 
 export interface HoverTarget {
   readonly declared: { readonly file: FileKind; readonly steps: readonly string[] };
-  /** Its name in queries, if access to it can be shown: `order.amount`. */
+  /** The object's name in queries, such as `order.amount`; null if access to it cannot be shown. */
   readonly object: string | null;
 }
 
@@ -83,7 +83,10 @@ function columnTarget(relation: string, column: string, { relations }: ManifestN
   return { declared: { file: 'manifest', steps }, object: `${relation}.${column}` };
 }
 
-/** A column of a table: the declaration in the connector; `object` if an entity lists it under the same name. */
+/**
+ * Target for a table column: its declaration in the connector, with `object` set if an entity lists it under the same
+ * name.
+ */
 function tableColumnTarget(
   relation: string,
   column: string,
@@ -108,7 +111,7 @@ function tableTarget(
   return declared('manifest', ['connectors', of, 'tables', table], exists);
 }
 
-/** Description in the schema of the key at a position, or of the key of the value there. */
+/** Schema description of the key at a position, or of the key whose value is there. */
 export function schemaText(kind: FileKind, place: YamlPlace): string | null {
   const steps = place.role === 'value' ? place.steps : [...place.steps, place.word];
   const part = schemaAt(kind, steps) ?? schemaAt(kind, place.steps);
@@ -119,7 +122,7 @@ export function schemaText(kind: FileKind, place: YamlPlace): string | null {
     : `${part.description}\n\nOne of ${choices.map((c) => `\`${c}\``).join(', ')}.`;
 }
 
-/** The object that the word at offset `at` of a query names, with the range of the word. */
+/** The object named by the word at offset `at` of a query, with the range of the word. */
 export function questionTarget(
   { tokens }: Statement,
   at: number,

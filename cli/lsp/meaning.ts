@@ -4,14 +4,14 @@ import type { YamlPlace } from './yaml/place.js';
 
 export type Meaning =
   | { readonly kind: 'relation'; readonly only: NamedRelation['kind'] | null }
-  /** A column of that relation. */
+  /** A column of the relation `of`. */
   | { readonly kind: 'column'; readonly of: string }
-  /** `order.customer_id`. */
+  /** An entity and its column, such as `order.customer_id`. */
   | { readonly kind: 'entity column' }
   | { readonly kind: 'metric' | 'role' | 'subject' | 'label' | 'purpose' | 'connector' | 'reranker' | 'term' }
-  /** `sales.orders`, of that connector; null: with the connector's name before it. */
+  /** A table such as `sales.orders` in connector `of`; if null, the connector's name comes before it. */
   | { readonly kind: 'table'; readonly of: string | null }
-  /** A column of the table that a relation is made of. */
+  /** A column of the table behind the relation `of`. */
   | { readonly kind: 'table column'; readonly of: string };
 
 type Rule = readonly [path: string, meaning: (place: YamlPlace, steps: readonly string[]) => Meaning | null];
@@ -29,7 +29,7 @@ const ownTableColumn = (_: YamlPlace, [, of = '']: readonly string[]): Meaning =
   kind: 'table column',
   of,
 });
-/** A column of the relation named by another key of the same mapping. */
+/** A column of the relation that another key of the same mapping names. */
 const columnOf =
   (key: string) =>
   ({ beside }: YamlPlace): Meaning | null => {
@@ -41,7 +41,7 @@ const tableBeside = ({ beside }: YamlPlace): Meaning => ({
   of: beside.get('connector') ?? null,
 });
 
-/** Meanings of values by path, and of keys by path with `:key`; `*` matches any key. */
+/** Meanings of values by path, and of keys by path followed by `:key`; `*` matches any key. */
 const RULES: Readonly<Record<FileKind, readonly Rule[]>> = {
   manifest: [
     ...['entities', 'bridges', 'facets'].flatMap((section): Rule[] => [
@@ -124,7 +124,7 @@ const RULES: Readonly<Record<FileKind, readonly Rule[]>> = {
   ],
 };
 
-/** Meaning of the word at a position, as key or as value; null if it names nothing. */
+/** Meaning of the word at a position, read as a key or as a value; null if it names nothing. */
 export function meaningOf(kind: FileKind, place: YamlPlace, as: 'key' | 'value'): Meaning | null {
   const suffix = as === 'key' ? ':key' : '';
   for (const [path, meaning] of RULES[kind]) {
@@ -242,7 +242,7 @@ const SCHEMAS: Readonly<Record<FileKind, JsonSchemaPart>> = {
   policy: POLICY_SCHEMA,
 };
 
-/** Schema of the place at `steps`; null if it is unknown. */
+/** Schema for the value at `steps`; null if it is unknown. */
 export function schemaAt(kind: FileKind, steps: readonly string[]): JsonSchemaPart | null {
   let part: JsonSchemaPart | undefined = SCHEMAS[kind];
   for (const step of steps) {

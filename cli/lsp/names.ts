@@ -1,6 +1,6 @@
 import { isObject } from '../../src/base/is-object.js';
 
-/** Names in a manifest and its policy, even if these are invalid. */
+/** Names found in a manifest and its policy, even if these are invalid. */
 export interface ManifestNames {
   readonly connectors: readonly NamedConnector[];
   readonly relations: readonly NamedRelation[];
@@ -22,7 +22,7 @@ export interface NamedRelation {
   readonly kind: 'entity' | 'bridge' | 'facet';
   readonly description: string | null;
   readonly columns: readonly NamedColumn[];
-  /** `sales.orders` and its connector; null if not stated. */
+  /** A table such as `sales.orders`, and its connector; null if not stated. */
   readonly table: { readonly connector: string; readonly name: string } | null;
 }
 
@@ -30,7 +30,7 @@ export interface NamedColumn {
   readonly name: string;
   readonly type: string | null;
   readonly description: string | null;
-  /** Key of the relation that contains the column. */
+  /** The relation's key under which the column is listed. */
   readonly section: 'columns' | 'metadata' | 'computed' | 'derived';
 }
 

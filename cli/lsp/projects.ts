@@ -24,7 +24,7 @@ export function fileOf(uri: string): string | null {
   try {
     return uri.startsWith('file:') ? resolve(fileURLToPath(uri)) : null;
   } catch {
-    return null; // a URI of another machine
+    return null; // the URI refers to another machine
   }
 }
 
@@ -32,7 +32,7 @@ const MANIFEST_KEY = /^(connectors|entities|relationships|bridges|facets|metrics
 const POLICY_KEY = /^(subjects|roles|masks):/m;
 const BEGINNING = 4_096;
 
-/** Kind of a file, by name, the schema in its first lines, or its keys; null for files of others. */
+/** Kind of a file, judged by its name, the schema in its first lines, or its keys; null for unrelated files. */
 export function kindOf(
   file: string,
   text: string,
@@ -51,7 +51,7 @@ export function kindOf(
   return MANIFEST_KEY.test(text) && !POLICY_KEY.test(text) ? 'manifest' : null;
 }
 
-/** The manifest and policy that a file belongs to; null without a manifest. */
+/** The manifest and policy of the project that a file belongs to; null without a manifest. */
 export function projectOf(file: string, kind: DocumentKind, given: ProjectFiles): Project | null {
   const dir = dirname(file);
   switch (kind) {
@@ -79,18 +79,18 @@ function existing(file: string): string | null {
   return existsSync(file) ? file : null;
 }
 
-/** MiB. A manifest of 10,000 entities takes some hundreds. */
+/** In MiB. A manifest with 10,000 entities takes a few hundred. */
 const MEMORY_MB = 2_048;
 
 type Settle = (answer: CheckReply | null) => void;
 
-/** Client of the checking thread, which is restarted by the next task if it ends. */
+/** Client of the checking thread. If the thread ends, the next task restarts it. */
 export class CheckingThread {
   readonly #waiting = new Map<number, Settle>();
   #worker: Worker | null = null;
   #next = 0;
 
-  /** Result of `task`; null if the thread ended before. @throws Error with the stack of the thread */
+  /** Result of `task`; null if the thread ended first. @throws Error with the stack from the thread */
   ask<K extends CheckTask['kind']>(
     task: Extract<CheckTask, { readonly kind: K }>,
   ): Promise<CheckResults[K] | null> {
@@ -100,7 +100,7 @@ export class CheckingThread {
       this.#waiting.set(id, (answer) => {
         if (answer === null) resolve(null);
         else if ('failed' in answer) reject(new Error(answer.failed));
-        else resolve(answer.result as CheckResults[K]); // the thread answers each task with its own result type
+        else resolve(answer.result as CheckResults[K]); // the thread returns the result type of the task
       });
       worker.postMessage({ id, task } satisfies CheckRequest);
     });
@@ -114,7 +114,7 @@ export class CheckingThread {
     const worker = new Worker(new URL('./checking-worker.js', import.meta.url), {
       execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
-      // Standard output carries the protocol: nothing else may be written to it.
+      // Standard output carries the protocol, so the thread must not write to it.
       stdout: true,
     });
     worker.stdout.pipe(process.stderr);
@@ -146,7 +146,7 @@ interface ProjectEntry {
   stale: boolean;
 }
 
-/** Reports an error on standard error, because standard output carries the protocol. */
+/** Reports an error on standard error, since standard output carries the protocol. */
 export function reportError(error: unknown): void {
   process.stderr.write(`osl lsp: ${stackOf(error)}\n`);
 }
@@ -187,7 +187,7 @@ export class Projects {
     }, this.#delayMs);
   }
 
-  /** Resolves when a check of the latest state is over, or none is needed. */
+  /** Resolves when the latest state has been checked, or immediately if no check is needed. */
   async settled(project: Project): Promise<void> {
     const entry = this.#entry(project);
     if (entry.timer !== null) {
@@ -218,7 +218,7 @@ export class Projects {
       .catch(reportError)
       .finally(() => {
         entry.running = null;
-        // Changes during the check: their timer found it running.
+        // Check again if something changed meanwhile; its timer fired during this check.
         if (entry.stale && entry.timer === null) void this.#check(entry);
       });
     return entry.running;
@@ -233,7 +233,7 @@ export class Projects {
     if (checked === null) return;
     const { names, functions, diagnostics } = checked;
     entry.state = { project, functions, names: names ?? entry.state.names };
-    // During a newer check these positions may be outdated.
+    // If a newer check is pending, these positions may be outdated.
     if (!entry.stale) this.#found(project, diagnostics);
   }
 }

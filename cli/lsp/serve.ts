@@ -45,14 +45,14 @@ export async function serveLsp(input: Readable, output: Writable, options: LspOp
   return status;
 }
 
-/** Bytes. Editors send whole files, of at most 32 MiB. */
+/** In bytes. Editors send whole files, of at most 32 MiB. */
 const LARGEST_MESSAGE = 256 * 1024 * 1024;
 const LARGEST_HEADER = 8_192;
 const END = Buffer.from('\r\n\r\n');
 
 /**
- * Splits the stream into complete messages and drops anything else: after an unreadable header the protocol library
- * would wait forever, with requests unanswered.
+ * Splits the stream into complete messages and drops anything else: after an unreadable header, the protocol library
+ * would wait forever and leave requests unanswered.
  */
 function wholeMessages(input: Readable): Readable {
   return Readable.from(messagesIn(input), { objectMode: false });
@@ -61,7 +61,7 @@ function wholeMessages(input: Readable): Readable {
 async function* messagesIn(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let chunks: Buffer[] = [];
   let held = 0;
-  /** Length of the incoming message with its header; 0 until the header is known. */
+  /** Length of the incoming message including its header; 0 until the header is known. */
   let wanted = 0;
   for await (const chunk of input) {
     chunks.push(chunk);

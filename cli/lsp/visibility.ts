@@ -15,7 +15,7 @@ import {
 } from '../../src/model/graph/index.js';
 import type { ValidModel } from './check.js';
 
-/** A policy may have many thousands of subjects. */
+/** Maximum number of subjects to check; a policy may have many thousands. */
 const MOST_SUBJECTS = 500;
 const MOST_NAMED = 6;
 
@@ -27,8 +27,8 @@ const WORDS: Readonly<Record<Exclude<Visibility, 'nothing'>, string>> = {
 };
 
 /**
- * Markdown about who may see an object, and by which grants: every subject acting for itself, now, with all its roles.
- * Null if the manifest has no such object.
+ * Markdown that shows who may see an object and through which grants, for every subject acting for itself, now, with
+ * all its roles. Null if the manifest has no such object.
  */
 export function visibilityText(name: string, { manifest: { catalog }, snapshot }: ValidModel): string | null {
   const object = objectNamed(name);
@@ -104,7 +104,7 @@ function namesText(subjects: readonly string[]): string {
   return more === 0 ? named.join(', ') : `${named.join(', ')} and ${more} more`;
 }
 
-/** Label of a column; null if it has none, or for a relation; undefined for an unknown column. */
+/** Sensitivity label of a column; null if it has none, or for a whole relation; undefined for an unknown column. */
 function labelOf(relation: Relation, column: string | null): string | null | undefined {
   if (column === null) return null;
   const found = [...relation.columns, ...(relation.computed ?? [])].find(({ name }) => name === column);

@@ -32,9 +32,9 @@ export interface TestCircumstances {
 
 export interface PolicyTest {
   readonly name: string;
-  /** From root to leaf, who asks. */
+  /** The caller's delegation chain, from root to leaf. */
   readonly chain: readonly string[];
-  /** Null: all roles that the caller can have. */
+  /** Roles of the caller; null for all that the caller can have. */
   readonly roles: readonly string[] | null;
   readonly from: TestCircumstances;
   readonly asked: TestQuestion;
@@ -44,7 +44,7 @@ export interface PolicyTest {
 export interface PolicyTests {
   readonly manifestFile: string;
   readonly policyFile: string;
-  /** By table, in the notation of `source`. */
+  /** Rows by table, in the notation of `source`. */
   readonly data: ReadonlyMap<string, readonly JsonRow[]>;
   readonly tests: readonly PolicyTest[];
 }
@@ -75,11 +75,11 @@ class UnclearTest extends Error {
 
 const shape = shapeCheck(POLICY_TESTS_SCHEMA);
 
-/** Reads a file of policy tests. @throws ManifestProblems with the places of errors; UnclearTest */
+/** Reads a file of policy tests. @throws ManifestProblems with the locations of errors; UnclearTest */
 export async function loadPolicyTests(file: string): Promise<PolicyTests> {
   const source = parseSource(await readManifestText(file), file);
   throwProblems(source, shape(source.value));
-  const document = source.value as PolicyTestsDocument; // its shape was checked by the schema
+  const document = source.value as PolicyTestsDocument; // the schema has checked its shape
   const beside = (path: string): string => resolve(dirname(file), path);
   return Object.freeze({
     manifestFile: beside(document.manifest ?? 'manifest.yaml'),

@@ -52,7 +52,7 @@ export async function observe(
 const PLANS_BYTES = 1_048_576;
 const UNLIMITED = Object.freeze(Object.fromEntries(LIMIT_BUCKETS.map((bucket) => [bucket, 1e9])));
 
-/** The service under another policy, without rate limits: tests come faster than callers. */
+/** The service with another policy and without rate limits, because tests send requests faster than callers do. */
 function withPolicy(
   { service, means }: Pick<TestService, 'service' | 'means'>,
   snapshot: PolicySnapshot,
@@ -93,7 +93,7 @@ async function answered(
     },
   });
   encoding.end(answer);
-  const { rows } = JSON.parse(encoding.take().toString('utf8')) as { rows: readonly JsonRow[] }; // written just before
+  const { rows } = JSON.parse(encoding.take().toString('utf8')) as { rows: readonly JsonRow[] }; // just encoded above
   return { kind: 'answer', plan: answer.plan, sql: emit(answer.plan).sql, rows };
 }
 

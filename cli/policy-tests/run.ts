@@ -22,7 +22,7 @@ interface TestResult {
 
 type UnnoticedChange = Pick<Mutant, 'rule' | 'change'>;
 
-/** Mutation coverage: each rule is changed alone, and some test must fail. */
+/** Mutation coverage: each rule is changed on its own, and at least one test must then fail. */
 export interface Coverage {
   readonly changes: number;
   readonly held: number;
@@ -32,14 +32,14 @@ export interface Coverage {
 export interface PolicyTestRun {
   readonly ok: boolean;
   readonly results: readonly TestResult[];
-  /** Null if not requested, or if a test fails. */
+  /** Null if not requested or if a test failed. */
   readonly coverage: Coverage | null;
 }
 
 export type TestProgress = (tests: number, changes: number) => void;
 
 /**
- * Runs policy tests over embedded tables with the rows of the file, through the same code as every request.
+ * Runs policy tests on embedded tables filled from the file, through the same code as every request.
  *
  * @throws ManifestProblems, PolicyFault, UnfitRows, StartProblem
  */
@@ -95,7 +95,7 @@ async function coverageOf(
   return { changes, held: changes - unheld.length, unheld };
 }
 
-/** True if a test fails under the mutant, or the mutant is not a valid policy. */
+/** True if a test fails with the mutant, or if the mutant is not a valid policy. */
 async function isNoticed(
   stand: TestService,
   snapshot: PolicySnapshot,
@@ -131,7 +131,7 @@ interface Mutant {
   readonly document: PolicyDocument;
 }
 
-/** Each rule of each role removed, and each restriction lifted. */
+/** Yields mutants: each rule of each role removed, and each restriction lifted. */
 function* mutantsOf(document: PolicyDocument, manifest: Manifest): Generator<Mutant> {
   for (const [role, { grants, deny = [] }] of Object.entries(document.roles)) {
     const changed = (rule: string, change: string, next: Partial<RoleDocument>): Mutant => ({

@@ -21,7 +21,7 @@ export function tablesSql({ tables }: Connector): Sql {
   return generatedSql(statements.join('\n'));
 }
 
-/** Enums with declared labels. A column of any other user-defined type is stored as text. */
+/** SQL for enums with declared labels. A column of any other user-defined type is stored as text. */
 function enumsSql(tables: readonly Table[]): readonly string[] {
   const enums = new Map<string, readonly string[]>();
   for (const { columns } of tables)
@@ -53,7 +53,7 @@ function typeSql(column: DeclaredTableColumn): string {
   return declaredEnum(column) ?? type;
 }
 
-/** Rows in the format of COPY, with the columns they name. @throws UnfitRows */
+/** Rows in COPY format, with the columns they use. @throws UnfitRows */
 export function copyOf(
   table: Table,
   rows: readonly JsonRow[],

@@ -13,10 +13,10 @@ import { type Settings, settingsFrom } from '../../src/service/settings.js';
 import type { JsonRow, PolicyTests } from './document.js';
 import { copyOf, tablesSql, UnfitRows } from './tables.js';
 
-/** A service over empty embedded copies of a manifest's tables, filled with the rows of the tests. */
+/** A service on embedded copies of a manifest's tables, which contain only the rows of the tests. */
 export interface TestService {
   readonly service: Service;
-  /** Means of `service` to record and to count requests. */
+  /** What `service` uses to record and to count requests. */
   readonly means: OpenService['means'];
   close(): Promise<void>;
 }
@@ -28,12 +28,12 @@ const SILENT: ServiceLog = Object.freeze({
 });
 
 /**
- * Opens a service on embedded databases in a temporary directory. The databases of the manifest are not reached.
+ * Opens a service on embedded databases in a temporary directory. The databases in the manifest are not contacted.
  *
- * @throws ManifestProblems and PolicyFault of the files, UnfitRows, StartProblem
+ * @throws ManifestProblems and PolicyFault for errors in the files, UnfitRows, StartProblem
  */
 export async function openTestService({ manifestFile, policyFile, data }: PolicyTests): Promise<TestService> {
-  const own = await loadModel(manifestFile, policyFile, null); // reports errors of the files with their places
+  const own = await loadModel(manifestFile, policyFile, null); // reports errors in the files with their locations
   const dir = mkdtempSync(join(tmpdir(), 'osl-policy-test-'));
   const remove = (): void => rmSync(dir, { recursive: true, force: true });
   process.once('exit', remove);
@@ -67,7 +67,7 @@ function onEmbedded(document: ManifestDocument): object {
   const connectors = Object.entries(document.connectors).map(
     ([name, { tables }]) => [name, { kind: 'pglite', tables }] as const,
   );
-  // An embedded database sends no notifications, and no test may get an answer cached by another.
+  // An embedded database sends no notifications, and no test may get an answer that another one cached.
   const entities = Object.entries(document.entities).map(
     ([name, { cache: _cache, ...entity }]) => [name, entity] as const,
   );
@@ -96,7 +96,7 @@ async function fill(
   if (unknown !== undefined) throw new UnfitRows(`the manifest has no table \`${unknown}\``);
 }
 
-/** Facets that need no model server; others have no passages here. */
+/** Indexes facets that need no model server; others have no passages here. */
 async function index({ service, databases }: OpenService, settings: Settings['content']): Promise<void> {
   const { manifest } = service.model();
   const offline = [...manifest.facets.values()].filter(

@@ -43,7 +43,7 @@ export interface PolicyBaseline {
   readonly seen: ActivationBase;
 }
 
-/** Baseline of the tenant in the manifest. @throws ManifestProblems, OverlayConflict, Failure, ControlFault */
+/** Baseline for the manifest's tenant. @throws ManifestProblems, OverlayConflict, Failure, ControlFault */
 export async function policyBaseline(control: ControlQueries, flags: PolicyFlags): Promise<PolicyBaseline> {
   await ready();
   const { manifestFile } = settingsOf(flags);
@@ -51,7 +51,7 @@ export async function policyBaseline(control: ControlQueries, flags: PolicyFlags
   const { tenant } = own.manifest;
   if (tenant === null)
     throw usage(`${manifestFile} names no tenant: gateways that share a database need \`tenant:\` in it`);
-  // Read in this order, so that changes in between conflict at activation.
+  // Versions are read first, so that any change in between causes a conflict at activation.
   const seen = await controlVersions(control, tenant);
   const head = await publishedHead(control, tenant, seen.published);
   const { manifest } = head === null ? own : await loadLayered(manifestFile, head);
@@ -72,7 +72,7 @@ async function publishedHead(
   return version;
 }
 
-/** No policy if the active one does not compile against this manifest. */
+/** The model, without a policy if the active one does not compile against this manifest. */
 function modelOf(manifest: Manifest, active: ActivePolicy | null): Model {
   if (active === null) return { manifest, snapshot: null };
   try {
@@ -83,7 +83,7 @@ function modelOf(manifest: Manifest, active: ActivePolicy | null): Model {
   }
 }
 
-/** Tenant from the flag, from the manifest, or the only one in the database. @throws Failure */
+/** Tenant from the flag or the manifest, or the only one in the database. @throws Failure */
 export async function tenantFor(control: ControlQueries, flags: PolicyFlags): Promise<string> {
   if (flags.tenant !== undefined) return flags.tenant;
   const { manifestFile } = settingsOf(flags);

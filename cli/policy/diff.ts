@@ -41,7 +41,7 @@ export async function runPolicyDiff(proposed: string, flags: PolicyDiffFlags): P
 }
 
 /**
- * The proposed policy, and the model to compare it with: from the control database, if there is one and no policy file
+ * The proposed policy, and the model to compare it with: from the control database if there is one and no policy file
  * is named.
  */
 async function comparedWith(
@@ -70,10 +70,10 @@ async function comparedWith(
 const QUESTIONS: ReadonlySet<string> = new Set(['query', 'explain', 'sample', 'prepare', 'copy']);
 
 /**
- * Compares queries in the log since `flags.since` with access under another policy. Memory grows with callers and
+ * Compares queries logged since `flags.since` with access under another policy. Memory use grows with callers and
  * objects, not with queries.
  *
- * @throws Failure if there is no log, or reading it cannot be noted
+ * @throws Failure if there is no log, or if reading it cannot be recorded
  */
 export async function comparePastQueries(
   text: string,
@@ -107,10 +107,10 @@ function count(callers: Map<string, PastCaller>, chain: readonly string[], chang
 }
 
 export interface PastQueries {
-  /** RFC 3339, UTC. */
+  /** Start of the compared period, RFC 3339, UTC. */
   readonly since: string;
   readonly asked: number;
-  /** Queries on an object that their caller would see differently. */
+  /** Number of queries on an object that the caller would see differently. */
   readonly otherwise: number;
   readonly callers: readonly PastCaller[];
 }

@@ -58,7 +58,7 @@ function isEnough(coverage: Coverage | null, least: number): boolean {
   return coverage === null || percentOf(coverage) >= least;
 }
 
-/** Rounded down, so that 100 means all. */
+/** Percentage, rounded down so that 100 means all. */
 function percentOf({ changes, held }: Coverage): number {
   return changes === 0 ? 100 : Math.floor((100 * held) / changes);
 }

@@ -1,7 +1,7 @@
 import { type AdoptionCandidate, isExposable } from '../../src/model/discovery/index.js';
 import { isModelName, tableName } from '../../src/model/manifest/index.js';
 
-/** A pattern for tables: `*`, `sales.*`, `orders`, `-audit_log`, `public.tbl_customer=customer`. */
+/** A pattern for choosing tables: `*`, `sales.*`, `orders`, `-audit_log`, `public.tbl_customer=customer`. */
 export interface TablePattern {
   readonly pattern: string;
   readonly name: string | null;

@@ -6,7 +6,7 @@ import {
   isExposable,
 } from '../../src/model/discovery/index.js';
 
-/** Last words of names of measures: such columns are no keys, even if their values are unique. */
+/** Last words in the names of measures, which are not keys even if their values are unique. */
 const MEASURES = new Set(
   `count counts cnt counter amount amt total totals subtotal sum qty quantity price cost costs fee fees fare charge
   charges revenue turnover sales value balance discount tax vat salary wage income profit margin budget refund credit
@@ -14,7 +14,7 @@ const MEASURES = new Set(
   minutes hours age score rating rate ratio share percent percentage pct average avg mean median min max stock points
   views clicks visits likes attempts retries`.split(/\s+/),
 );
-/** First words of such names: `num_orders`, `total_weight`. */
+/** First words in the names of measures: `num_orders`, `total_weight`. */
 const LEADING = new Set('count num total sum avg average mean min max'.split(' '));
 
 const MONEY = new Set(
@@ -22,7 +22,7 @@ const MONEY = new Set(
   vat salary wage income profit margin budget refund credit debit deposit payment paid spend spent rent gross net eur
   usd gbp chf`.split(/\s+/),
 );
-/** Amounts per unit, whose sum means nothing. */
+/** Amounts per unit, whose sum is meaningless. */
 const EACH = new Set(['price', 'fare', 'rent', 'salary', 'wage']);
 
 function isMeasure(column: string): boolean {
@@ -31,7 +31,7 @@ function isMeasure(column: string): boolean {
   return MEASURES.has(words.at(-1) ?? '') || (words.length > 1 && LEADING.has(first));
 }
 
-/** Metrics for a numeric column of this name; null if it is not money. */
+/** Metrics to suggest for a numeric column with this name; null if it is not an amount of money. */
 export function moneyOf(column: string): 'sum and average' | 'average' | null {
   const words = wordsOf(column);
   if (words.some((word) => /^(count|id|no|number|code|type|currency|rate|pct|percent)$/.test(word)))
@@ -40,7 +40,7 @@ export function moneyOf(column: string): 'sum and average' | 'average' | null {
   return words.some((word) => MONEY.has(word)) ? 'sum and average' : null;
 }
 
-/** Words of a name in lower case: `homePhone`, `HOME_PHONE` and `home-phone` are `home`, `phone`. */
+/** Splits a name into lower-case words: `homePhone`, `HOME_PHONE` and `home-phone` become `home`, `phone`. */
 export function wordsOf(name: string): readonly string[] {
   return name
     .replace(/(\p{Ll}|\d)(\p{Lu})/gu, '$1 $2')
@@ -58,7 +58,7 @@ const TABLE_MS = 5_000;
 const MOST_COLUMNS = 8;
 const MOST_PARTS = 5;
 
-/** A declared key whose columns can all be exposed. */
+/** A declared key, if all its columns can be exposed. */
 export function declaredKey(candidate: AdoptionCandidate): readonly string[] | null {
   const usable = new Set(candidate.columns.filter(isExposable).map((c) => c.name));
   const required = new Set(candidate.columns.filter((c) => !c.nullable).map((c) => c.name));
@@ -68,8 +68,8 @@ export function declaredKey(candidate: AdoptionCandidate): readonly string[] | n
 }
 
 /**
- * Searches the key of a table without a declared one by counting current rows: a column, or a pair. Columns with NULL
- * are none.
+ * Finds a key for a table that declares none, by counting current rows: one column, or a pair. Columns with NULL are
+ * ruled out.
  */
 export async function countKey(system: SystemEngine, candidate: AdoptionCandidate): Promise<FoundKey> {
   const likely = likelyColumns(candidate).slice(0, MOST_COLUMNS);
@@ -139,7 +139,7 @@ const KEY_TYPES = new Set([
 ]);
 const KEY_WORDS = /^(id|uuid|guid|key|pk|code|number|nr|no|num|isbn|sku|slug)$/;
 
-/** Columns that can be keys by type and name, most likely first. */
+/** Columns that could be keys judging by type and name, most likely first. */
 function likelyColumns(candidate: AdoptionCandidate): readonly string[] {
   const own = wordsOf(candidate.table).map((word) => word.replace(/s$/, ''));
   const rank = ({ name, type }: CandidateColumn): number => {

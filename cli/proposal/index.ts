@@ -1,4 +1,4 @@
-/** Drafts a manifest and a policy for a database. Asks nobody and writes nothing: that is done in `cli/init`. */
+/** Drafts a manifest and a policy for a database. Asks no questions and writes nothing; `cli/init` does that. */
 export {
   chooseTables,
   columnId,

@@ -5,7 +5,7 @@ import type { FlowSource, ViewFlows } from './view-flows.js';
 
 type Look = 'secret' | 'personal' | 'plain';
 
-/** Credentials are never exposed. */
+/** Names of credentials, which are never exposed. */
 const SECRET = phrases(`
   password, passwd, pwd, passphrase, pass hash, secret, api key, apikey, private key, access token,
   refresh token, auth token, session token, reset token, bearer, token, salt, otp, totp, mfa, cvv, cvc,
@@ -25,7 +25,7 @@ const PERSONAL = phrases(`
   device id, user agent, latitude, longitude, lat, lng, photo, avatar, picture, portrait, selfie,
   fingerprint, biometric, signature, twitter, facebook, linkedin, instagram, skype, handle, emergency`);
 
-/** Tables about people, in which even `name` and `notes` are personal. */
+/** Names of tables about people, where even `name` and `notes` are personal. */
 const PEOPLE = phrases(`
   person, persons, people, user, users, customer, customers, client, clients, contact, contacts,
   employee, employees, staff, member, members, patient, patients, student, students, teacher, teachers,
@@ -35,16 +35,16 @@ const PEOPLE = phrases(`
   friend, friends`);
 const OF_A_PERSON = phrases('name, title, notes, note, comment, comments, bio, about, description, url');
 
-/** Splits a list at commas. Hoisted: used by the lists above. */
+/** Splits a list at commas. A function declaration, because the lists above call it before this line. */
 function phrases(text: string): readonly string[] {
   return text.split(',').map((phrase) => phrase.trim());
 }
 
-/** Last words of columns about a secret or a person that contain none: `email_verified`. */
+/** Last words of columns that are about a secret or a person but reveal nothing: `email_verified`. */
 const ABOUT = /\b(id|ids|count|total|type|kind|status|verified|confirmed|at|on|enabled|allowed|is|has)$/;
 const BIRTH = /\b(birth|born)\b/;
 
-/** Guesses the content of `column` of `table`. When in doubt `personal`: the user can remove a mask. */
+/** Guesses what `column` of `table` contains. Returns `personal` when in doubt, because the user can remove a mask. */
 export function lookOf(table: string, column: string): Look {
   const text = wordsOf(column).join(' ');
   const has = (phrases: readonly string[]): boolean => phrases.some((p) => ` ${text} `.includes(` ${p} `));
@@ -59,25 +59,25 @@ const TENANT = phrases(
   'tenant, organization, organisation, org, workspace, account, company, merchant, client',
 );
 
-/** Rank of a name as a tenant column (`tenant_id`, `org`, `workspaceId`, …); null if it is none. */
+/** Ranks a name as a tenant column (`tenant_id`, `org`, `workspaceId`, …); null if it is not one. */
 export function tenantRank(column: string): number | null {
   const words = wordsOf(column);
   const [first = '', second] = words;
   const shape =
     words.length === 1 || (words.length === 2 && /^(id|key|code|uuid|no|slug)$/.test(second ?? ''));
   const rank = TENANT.indexOf(first);
-  // `company` or `client` alone may be a name as well as a key.
+  // `company` or `client` alone may be a name rather than a key.
   return !shape || rank < 0 || (words.length === 1 && rank > 4) ? null : rank;
 }
 
 export type Treatment = 'clear' | 'masked' | 'left out';
 
-/** By `schema.table.column`; missing columns are clear. */
+/** Treatments by `schema.table.column`; columns not listed are shown in clear. */
 export type Treatments = ReadonlyMap<string, Treatment>;
 
 /**
- * Suggests treatments by name: personal data are masked, credentials left out. A foreign key and its target get the
- * same treatment, or the mask could be bypassed there.
+ * Suggests treatments based on names: personal data is masked, credentials are left out. A foreign key and its target
+ * get the same treatment, or the mask could be bypassed through the other column.
  */
 export function suggestTreatments(candidates: readonly AdoptionCandidate[]): Treatments {
   const found = new Map<string, Treatment>();
@@ -90,7 +90,7 @@ export function suggestTreatments(candidates: readonly AdoptionCandidate[]): Tre
   return spread(found, candidates);
 }
 
-/** Propagates treatments to views: a column gets the strictest treatment of its sources. */
+/** Propagates treatments to views: each column gets the strictest treatment of its sources. */
 export function alongViews(
   treatments: Treatments,
   flows: ViewFlows,
@@ -104,7 +104,7 @@ export function alongViews(
     const look = lookOf(table, column);
     return look === 'plain' ? 'clear' : look === 'secret' ? 'left out' : 'masked';
   };
-  // Repeated for views of views.
+  // Repeat, because views may read other views.
   for (let changed = true; changed; ) {
     changed = false;
     for (const [id, made] of flows) {

@@ -14,12 +14,12 @@ import { moneyOf } from './find-key.js';
 import type { Treatments } from './labels.js';
 import { type LostLink, lostLinks } from './links.js';
 
-/** Labels of masked columns: keys are hashed so that joins still work, everything else is redacted. */
+/** Labels for masked columns: keys are hashed so that joins still work, everything else is redacted. */
 export const LABEL = 'pii';
 export const KEY_LABEL = 'pii_key';
 export const CONNECTOR = 'db';
 
-/** A manifest that compiles, as a document and compiled. */
+/** A manifest that compiles, both as a document and compiled. */
 export interface DraftedManifest {
   readonly document: ManifestDocument;
   readonly manifest: Manifest;
@@ -35,8 +35,8 @@ export interface ManifestFrame {
 }
 
 /**
- * The manifest that adopts `candidates`, each with a key. Whatever does not compile is left out, with the reason.
- * Requires `ready()` of osl-compiler.
+ * Drafts a manifest for `candidates`, each of which has a key. Anything that does not compile is left out, with the
+ * reason. Requires `ready()` of osl-compiler.
  */
 export function draftManifest(
   candidates: readonly AdoptionCandidate[],
@@ -68,7 +68,7 @@ type DraftAttempt =
   | CompiledDraft
   | { readonly ok: false; readonly faults: ReadonlyMap<string, string>; readonly problems: ManifestProblems };
 
-/** Entities first: drafts of links and bridges need their targets. */
+/** Tries to compile a draft. Entities come first, because drafts of links and bridges need their targets. */
 function attempt(
   candidates: readonly AdoptionCandidate[],
   treatments: Treatments,
@@ -169,12 +169,12 @@ function freeName(name: string, taken: FragmentMembers): string {
   }
 }
 
-/** Names come from a database, where `__proto__` is possible. */
+/** Creates an object without a prototype, because names come from a database and may be `__proto__`. */
 function plain(): FragmentMembers {
   return Object.create(null) as FragmentMembers;
 }
 
-/** Adds labels of masked columns, and allows joins on every key column. */
+/** Adds labels to masked columns, and allows joins on every key column. */
 function addLabels(
   document: ManifestDocument,
   candidates: readonly AdoptionCandidate[],
@@ -197,7 +197,7 @@ function addLabels(
       entities[candidate.name] = sealKeys(entity, (column) => keys.has(columnId(candidate, column)));
   }
   const connectors = { [CONNECTOR]: { ...connector, tables } };
-  return { ...document, connectors, entities } as unknown as ManifestDocument; // as above
+  return { ...document, connectors, entities } as unknown as ManifestDocument; // a partial document, as above
 }
 
 function keysOf(candidates: readonly AdoptionCandidate[]): ReadonlySet<string> {
@@ -257,7 +257,7 @@ type Metrics = NonNullable<ManifestDocument['metrics']>;
 
 const MOST_COLUMNS = 4;
 
-/** Metrics for each entity: its count, and sums and averages of unmasked amounts of money. */
+/** Metrics for each entity: its row count, and sums and averages of unmasked amounts of money. */
 function metricsFor({ entities, catalog, relationships }: Manifest): Metrics {
   const links = new Set(
     [...relationships.values()].flatMap(({ from }) => from.columns.map((c) => `${from.entity}.${c}`)),
@@ -292,7 +292,7 @@ function amountsOf(
     .slice(0, MOST_COLUMNS);
 }
 
-/** Null if it is too long or taken. */
+/** Returns an available metric name; null if it is too long or taken. */
 function freeMetricName(name: string, taken: Set<string>): string | null {
   const key = name.toLowerCase();
   if (!isModelName(name) || taken.has(key)) return null;

@@ -16,16 +16,19 @@ export interface FirstRole {
 }
 
 export interface RowRule {
-  /** Name in the database of the tenant column. */
+  /** Name of the tenant column in the database. */
   readonly column: string;
   readonly value: string;
-  /** Target of a foreign key on the column, with `schema.table`; null if there is none. */
+  /** Target of a foreign key on the column, as `schema.table` and column; null if there is none. */
   readonly refers: { readonly table: string; readonly column: string } | null;
-  /** Treatment of tables without the column. */
+  /** How to treat tables that lack the column. */
   readonly others: 'whole' | 'hidden';
 }
 
-/** A policy that grants `role` the columns of `manifest` one by one, so that new ones are granted to nobody. */
+/**
+ * Drafts a policy that grants `role` the columns of `manifest` one by one, so that new columns are not granted to
+ * anyone.
+ */
 export function draftPolicy(manifest: Manifest, { tenant, role, subject, rows }: FirstRole): PolicyDocument {
   const relations = [...manifest.catalog.relations.values()];
   const grants = relations.flatMap((relation) => {
@@ -47,23 +50,26 @@ export function draftPolicy(manifest: Manifest, { tenant, role, subject, rows }:
 
 const ATTRIBUTE = 'tenant';
 
-/** `org_id = attribute('tenant')`, or the same for the referenced key; null if the relation has neither. */
+/**
+ * Row filter such as `org_id = attribute('tenant')`, or the same on the referenced key; null if the relation has
+ * neither column.
+ */
 function filterOf(relation: Relation, { column, refers }: RowRule): string | null {
   const own = refers?.table === tableName(relation) ? refers.column : null;
   const found = relation.columns.find((c) => c.physical === column || c.physical === own);
   return found === undefined ? null : `${identifier(found.name)} = attribute('${ATTRIBUTE}')`;
 }
 
-/** A database role that may log in and read some tables, nothing else. */
+/** A database role that may log in and read certain tables, and nothing else. */
 export interface ReaderRole {
-  /** Contains the password, which is stored nowhere. */
+  /** Contains the password, which is not stored anywhere. */
   readonly url: string;
   drop(): Promise<void>;
 }
 
 /**
- * Creates the role `name` with a new password, and lets it read `tables`, in one transaction. The server only gets the
- * verifier of the password.
+ * Creates the role `name` with a new password and lets it read `tables`, in one transaction. The server receives only
+ * the verifier of the password.
  *
  * @throws UpstreamFailure, for example if the role exists
  */

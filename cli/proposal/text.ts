@@ -18,10 +18,10 @@ const POLICY_HEAD = ` yaml-language-server: $schema=./policy.schema.json
  \`osl init\`; a role's columns are listed one by one, so that what is added later is granted to nobody.`;
 
 /**
- * The manifest as readable YAML.
+ * Formats the manifest as readable YAML.
  *
  * @param counted entities and bridges whose key is not declared
- * @param lost foreign keys missing in the document, by entity or bridge
+ * @param lost foreign keys missing from the document, by entity or bridge
  */
 export function manifestYaml(
   document: ManifestDocument,
@@ -49,7 +49,7 @@ export function manifestYaml(
   return textOf(yaml);
 }
 
-/** Names may contain line breaks, which would end the comment. */
+/** Text of a comment. Line breaks are removed from names, because they would end the comment. */
 function lostText({ link, reason }: LostLink): string {
   return ` left out: foreign key ${link}: ${reason}`.replace(
     /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g,
@@ -73,7 +73,7 @@ export interface FirstQuestion {
   readonly columns: readonly { readonly name: string; readonly redacted: boolean }[];
 }
 
-/** First tests of a policy: that query, and the refusal of an unknown subject. */
+/** Initial tests of a policy: the query given, and the refusal of an unknown subject. */
 export function policyTestsYaml({ subject, osql, columns }: FirstQuestion): string {
   const masked = columns.filter((c) => c.redacted).map((c) => c.name);
   const yaml = new Document({

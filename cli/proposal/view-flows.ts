@@ -12,8 +12,8 @@ export interface FlowSource {
 export type ViewFlows = ReadonlyMap<string, readonly FlowSource[]>;
 
 /**
- * Sources of the columns of all views, from their definitions. If a definition cannot be analysed, its columns may
- * depend on every column of the relations in it. Requires `ready()` of osl-compiler.
+ * Sources of the columns of all views, derived from their definitions. If a definition cannot be analysed, its columns
+ * are assumed to depend on every column of the relations it names. Requires `ready()` of osl-compiler.
  */
 export function viewFlows(relations: readonly UpstreamRelation[]): ViewFlows {
   const known = new Map(relations.map((r) => [columnsKey(r.schema, r.name), r]));
@@ -47,7 +47,7 @@ interface VisibleTable {
   readonly columns: readonly ViewOutput[];
 }
 
-/** Unambiguous for any names. */
+/** JSON keeps the key unambiguous whatever the names contain. */
 function columnsKey(schema: string, name: string): string {
   return JSON.stringify([schema, name]);
 }
@@ -61,7 +61,7 @@ function readsOf(
     if (!('SelectStmt' in node)) return { outputs: null, all: new Map() };
     return { outputs: outputsOf(node.SelectStmt, new Map(), [], known), all: everythingIn(node, known) };
   } catch (error) {
-    // Too long, too deep, or outside our grammar.
+    // The definition is too long, too deep, or not in our grammar.
     if (error instanceof QueryError || error instanceof RangeError)
       return { outputs: null, all: mentioned(definition, known) };
     throw error;
@@ -81,7 +81,7 @@ function outputsOf(
     if (!('CommonTableExpr' in node)) continue;
     const { ctename = '', ctequery, aliascolnames = [] } = node.CommonTableExpr;
     if (ctequery === undefined || !('SelectStmt' in ctequery)) continue;
-    // A recursive one depends on everything in it.
+    // A recursive CTE is assumed to depend on everything in it.
     const own = everythingIn(ctequery, known);
     tables.set(ctename, []);
     const outputs = outputsOf(ctequery.SelectStmt, tables, outer, known).map(({ name, reads }, i) => {
@@ -152,7 +152,7 @@ function columnsOf(relation: UpstreamRelation | undefined): readonly ViewOutput[
   });
 }
 
-/** Sources of an expression, including its subqueries. A count reveals no value. */
+/** Sources of an expression, including its subqueries. Counts have no sources, because they reveal no value. */
 function readsIn(
   value: unknown,
   items: readonly VisibleTable[],
@@ -173,7 +173,7 @@ function isCount({ FuncCall: { funcname = [] } }: Extract<Node, { FuncCall: unkn
   return stringIn(funcname.at(-1)) === 'count';
 }
 
-/** An ambiguous name means every column that it may be; an unknown one everything in scope. */
+/** An ambiguous name stands for every column it may refer to, an unknown one for everything in scope. */
 function referred(
   { ColumnRef: { fields = [] } }: Extract<Node, { ColumnRef: unknown }>,
   items: readonly VisibleTable[],

@@ -23,11 +23,11 @@ export interface ProxyTarget {
   readonly host: string;
   readonly port: number;
   /**
-   * `verify`: TLS with a certificate that is valid for the host. `encrypt`: TLS with any certificate. `prefer`: the
-   * same if the server offers TLS. All but the first let a man in the middle read tokens.
+   * `verify`: TLS with a certificate that is valid for the host. `encrypt`: TLS with any certificate. `prefer`: like
+   * `encrypt`, but only if the server offers TLS. All but `verify` let a man in the middle read tokens.
    */
   readonly tls: 'verify' | 'encrypt' | 'prefer' | 'off';
-  /** Authorities for `verify` (default: Node's), and the client certificate. */
+  /** Certificate authorities for `verify` (default: Node's), and the client certificate. */
   readonly certificates?: Pick<SecureContextOptions, 'ca' | 'cert' | 'key' | 'passphrase'>;
 }
 
@@ -35,13 +35,13 @@ export interface ProxyOptions {
   readonly target: ProxyTarget;
   readonly tokens: TokenSource;
   readonly renewMs: number;
-  /** Password that clients must give; without it everybody on this machine has the rights of the tokens. */
+  /** Password that clients must send; without it, anyone on this machine has the rights of the tokens. */
   readonly password?: string;
   readonly said: (text: string) => void;
   readonly notConnected?: (text: string) => void;
 }
 
-/** Serves one client of the proxy until it disconnects. Never throws. */
+/** Serves one client until it disconnects. Never throws. */
 async function serveClient(client: Socket, options: ProxyOptions): Promise<void> {
   client.setNoDelay(true);
   client.on('error', () => client.destroy());
@@ -96,7 +96,7 @@ function startupOf(client: Socket): Promise<ClientStartup | null> {
   });
 }
 
-/** Requests the password. Resolves with the bytes after it; null if it is wrong or the client disconnects. */
+/** Requests the password. Resolves with the bytes that follow it; null if it is wrong or the client disconnects. */
 async function checkPassword(client: Socket, asked: ClientStartup, password: string): Promise<Buffer | null> {
   const incoming = new FrameDecoder();
   const message = new Promise<Buffer | null>((resolve) => {
@@ -142,7 +142,10 @@ async function logIn(client: Socket, asked: ClientStartup, options: ProxyOptions
 const AUTHENTICATION = 0x52; // R
 const CLEARTEXT = 3;
 
-/** Sends the token as password. Resolves with the server's messages from AuthenticationOk on; null if it refused. */
+/**
+ * Sends the token as the password. Resolves with the server's messages from AuthenticationOk on; null if the server
+ * refuses.
+ */
 function authenticate(client: Socket, server: Socket, login: SubjectToken): Promise<Buffer | null> {
   const incoming = new FrameDecoder();
   return new Promise((resolve) => {
@@ -205,7 +208,7 @@ function openSocket(
     const fail = (error: Error): void =>
       reject(new Error(`${host}:${port} cannot be reached: ${error.message}`));
     const timer = setTimeout(() => socket.destroy(new Error('no answer')), CONNECT_MS);
-    socket.on('error', fail); // never removed: without a listener Node ends the process
+    socket.on('error', fail); // never removed, because without a listener Node would exit
     socket.once(event, () => {
       clearTimeout(timer);
       resolve();
@@ -222,7 +225,7 @@ export interface LocalProxy {
   close(): Promise<void>;
 }
 
-/** Listens on loopback only: everybody who can connect has the rights of the tokens. */
+/** Listens on loopback only, because anyone who can connect has the rights of the tokens. */
 export async function listenProxy(port: number, options: ProxyOptions): Promise<LocalProxy> {
   const clients = new Set<Socket>();
   const server = createServer((client) => {
@@ -231,7 +234,7 @@ export async function listenProxy(port: number, options: ProxyOptions): Promise<
     void serveClient(client, options);
   });
   await new Promise<void>((resolve, reject) => {
-    server.on('error', reject); // also for later errors of accepting
+    server.on('error', reject); // also handles later errors of `accept`
     server.listen(port, '127.0.0.1', resolve);
   });
   const address = server.address();
@@ -247,7 +250,7 @@ export async function listenProxy(port: number, options: ProxyOptions): Promise<
 
 const COMMAND_MS = 30_000;
 
-/** Token source that runs `command` in a shell; its output is the token. */
+/** Token source that runs `command` in a shell and takes its output as the token. */
 export function tokensOfCommand(command: string): TokenSource {
   return async () => {
     const token = await outputOf(command);
@@ -258,7 +261,7 @@ export function tokensOfCommand(command: string): TokenSource {
 function outputOf(command: string): Promise<string> {
   return new Promise((resolve, reject) => {
     execFile('/bin/sh', ['-c', command], { timeout: COMMAND_MS }, (error, out, err) => {
-      // Standard output may contain a token: only standard error is shown.
+      // Show only standard error, because standard output may contain a token.
       if (error !== null)
         reject(new Error(`the token command failed: ${err.trim().split('\n').at(-1) ?? ''}`));
       else resolve(out.trim());
@@ -266,14 +269,14 @@ function outputOf(command: string): Promise<string> {
   });
 }
 
-/** `sub` of a token, unverified: the server compares it with the signed one. @throws Error */
+/** `sub` of a token, unverified: the server compares it with the signed value. @throws Error */
 export function subjectOf(token: string): string {
   try {
     const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
     if (typeof claims === 'object' && claims !== null && 'sub' in claims && typeof claims.sub === 'string')
       return claims.sub;
   } catch {
-    // said below: the text is no token, whatever it is
+    // reported below: the text is not a token
   }
   throw new Error('the token command printed no actor token');
 }

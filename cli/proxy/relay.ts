@@ -9,7 +9,7 @@ export interface SubjectToken {
 
 export type TokenSource = () => Promise<SubjectToken>;
 
-/** Calls `hear` for each chunk. An error in it closes the socket, and thereby the other side's. */
+/** Calls `hear` for each chunk. If it throws, this socket is closed, which closes the other side's too. */
 export function onData(socket: Socket, hear: (chunk: Buffer) => void): void {
   socket.on('data', (chunk) => {
     try {
@@ -20,20 +20,20 @@ export function onData(socket: Socket, hear: (chunk: Buffer) => void): void {
   });
 }
 
-/** Tokens live for at most 300 s, with 30 s of skew. */
+/** Tokens are valid for at most 300 s, plus 30 s of clock skew. */
 export const RENEW_MS = 120_000;
 
 const READY = 0x5a; // Z
 const ERROR = 0x45; // E
 const FAILED = 0x45; // status E: a failed transaction block
-/** Messages answered by one ReadyForQuery each: Query, Sync, FunctionCall. */
+/** Messages that are each answered by one ReadyForQuery: Query, Sync, FunctionCall. */
 const ASKS = new Set([0x51, 0x53, 0x46]);
 
 /**
  * Relays messages between client and server after the login, and renews the token in between.
  *
- * A renewal is a `SET osl.token` of the relay. It is sent only while no request is open or partly sent; messages
- * meanwhile wait, and its response is not relayed.
+ * To renew, the relay itself sends `SET osl.token`, but only while no request is pending or partly sent. Messages that
+ * arrive meanwhile wait, and the response is not relayed.
  */
 export class Relay {
   readonly #client: Socket;
@@ -45,7 +45,7 @@ export class Relay {
   readonly #timer: NodeJS.Timeout;
   /** Outstanding ReadyForQuery messages; the first follows AuthenticationOk. */
   #owed = 1;
-  /** True within an extended-query series before its Sync. */
+  /** True during an extended-query series, until its Sync. */
   #amid = false;
   #failed = false;
   #renewing = false;
@@ -147,7 +147,7 @@ export class Relay {
 export const SSL_REQUEST = 80_877_103;
 export const GSS_REQUEST = 80_877_104;
 export const CANCEL_REQUEST = 80_877_102;
-/** Postgres' own limit on a message: everything is relayed. */
+/** Postgres' own limit on message size, because everything is relayed. */
 const anyMessage = (): number => 0x4000_0000;
 
 /** The complete messages received so far. */

@@ -26,7 +26,7 @@ import { type CertificateMaterial, checkedCertificate, SurfaceCertificate } from
 
 export interface ProcessControl {
   view(): ProcessView;
-  /** False if there is no such session or request. */
+  /** Returns false if the session or request does not exist. */
   command(id: string, what: SessionCommand): boolean;
   drain(on: boolean): void;
 }
@@ -94,11 +94,11 @@ export async function adminListener(
   const { createAdminHttp, createAdminWire } = await import('../../src/surfaces/admin/index.js');
   const parts = { ...service, ...own };
   const { wire: certificate } = settings.tls;
-  // Operators have tokens: no client certificate is requested.
+  // Operators use tokens, so no client certificate is requested.
   const files = certificate === null ? null : { ...certificate, clients: null };
   const tls = files === null ? null : checkedCertificate(files);
   const shown = tls === null ? null : { cert: tls.cert, key: tls.key };
-  // On loopback tokens may be sent unencrypted.
+  // On loopback, tokens may be sent unencrypted.
   const secret = isThisMachine(host) ? null : shown;
   const http = httpPort === null ? null : await createAdminHttp(parts, version(), secret);
   const wire = pgPort === null ? null : createAdminWire(parts, configuredBy(settings), shown);
@@ -118,7 +118,7 @@ export async function adminListener(
   };
 }
 
-/** Admin routes for the console on the REST port; null, and not loaded, if the console is not for admins. */
+/** Admin routes for the console on the REST port; null, and not loaded, unless the console is set to `admin`. */
 export async function adminRoutes(
   { console }: Settings,
   parts: () => OperatingParts & InsightParts,
@@ -158,9 +158,9 @@ function configuredBy(settings: Settings): ProcessConfiguration {
   };
 }
 
-/** Name that `osl policy test` looks for, beside the policy. */
+/** Name of the file next to the policy that `osl policy test` looks for. */
 const TESTS_FILE = 'policy.test.yaml';
-/** Tests run once per changed rule. */
+/** Generous, because all tests run again for each changed rule. */
 const DEADLINE_MS = 10 * 60_000;
 const MEMORY_MB = 1_024;
 
@@ -176,7 +176,7 @@ function policyTestsJob(policyFile: string, log: ServiceLog): ThreadJob {
   });
 }
 
-/** Audit, jobs, freshness and metrics for operators. `common`: shared by several processes. */
+/** Audit, jobs, freshness and metrics for operators. `common`: parts shared by several processes. */
 export function serverInsight(
   { service, means }: Pick<OpenService, 'service' | 'means'>,
   settings: Settings,

@@ -10,7 +10,10 @@ import { systemFault, usage } from '../exit.js';
 export interface CertificateMaterial {
   readonly cert: string;
   readonly key: string;
-  /** Authorities of client certificates, and their revocations; absent if no client certificate is requested. */
+  /**
+   * Certificate authorities for client certificates, and their revocation lists; absent if no client certificate is
+   * requested.
+   */
   readonly ca?: string;
   readonly crl?: string;
 }
@@ -37,7 +40,7 @@ function readPem(file: string): string {
   }
 }
 
-/** Reads a certificate and checks that its key fits. @throws Failure if it does not */
+/** Reads a certificate and checks that the key belongs to it. @throws Failure if it does not */
 export function checkedCertificate(
   files: SurfaceCertificateFiles,
 ): CertificateMaterial & { readonly until: string } {
@@ -51,7 +54,7 @@ export function checkedCertificate(
   }
 }
 
-/** OpenSSL silently ignores a file without certificates. */
+/** Checks for certificates, because OpenSSL silently ignores a file that contains none. */
 function checkAuthorities(ca: string, { clients }: SurfaceCertificateFiles): void {
   try {
     new X509Certificate(ca);
@@ -70,7 +73,7 @@ export class SurfaceCertificate implements ReloadPart {
   #stamp: string | null;
   #unfit: { readonly stamp: string | null; readonly told: boolean } | null = null;
 
-  /** @param secure uses another certificate for new connections; open ones keep theirs */
+  /** @param secure switches new connections to another certificate; open ones keep theirs */
   constructor(files: SurfaceCertificateFiles, secure: (certificate: CertificateMaterial) => void) {
     this.#files = files;
     this.#secure = secure;
@@ -84,9 +87,9 @@ export class SurfaceCertificate implements ReloadPart {
   }
 
   /**
-   * Loads changed files; returns a description of the new certificate, or null if nothing is new. The files of a
-   * renewal are written one after the other: while they do not match the old ones are kept, and the log is told at the
-   * second attempt.
+   * Loads changed files; returns a description of the new certificate, or null if nothing is new. A renewal writes its
+   * files one after another: while they do not match, the old ones are kept, and an error is logged at the second
+   * attempt.
    */
   look(log: ServiceLog): string | null {
     const stamp = stampOf(this.#files);
@@ -111,7 +114,10 @@ export class SurfaceCertificate implements ReloadPart {
   }
 }
 
-/** Checks the files periodically; returns a function that stops this. `told` is called with new certificates. */
+/**
+ * Checks the files periodically and calls `told` with a description of each new certificate; returns a function that
+ * stops this.
+ */
 export function watchCertificates(
   shown: readonly SurfaceCertificate[],
   everyMs: number,
@@ -127,8 +133,8 @@ export function watchCertificates(
 }
 
 /**
- * Changes with the files, also if a path is switched to another file, as for mounted secrets; null if they cannot be
- * examined.
+ * A value that changes with the files, even if a path is switched to another file, as for mounted secrets; null if
+ * they cannot be examined.
  */
 function stampOf({ certFile, keyFile, clients }: SurfaceCertificateFiles): string | null {
   try {
@@ -136,6 +142,6 @@ function stampOf({ certFile, keyFile, clients }: SurfaceCertificateFiles): strin
     const stats = [certFile, keyFile, ...more].map((file) => statSync(file, { bigint: true }));
     return stats.map(({ dev, ino, size, mtimeNs }) => `${dev}:${ino}:${size}:${mtimeNs}`).join(' ');
   } catch {
-    return null; // reported when they are read
+    return null; // reading them reports the error
   }
 }

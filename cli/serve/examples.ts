@@ -13,7 +13,7 @@ import type { RunningServer } from './server.js';
 export interface ShellExample {
   readonly subject: string;
   readonly about: string;
-  /** Flags of `osl token`. */
+  /** Caller flags for `osl token`. */
   readonly who: readonly string[];
   readonly osql: string;
 }
@@ -81,7 +81,10 @@ function accessOfToken(
   return effectiveAccess({ ...identity, issuedAt: 0, expiresAt: 0, tokenId: '' }, snapshot, catalog);
 }
 
-/** Rows of an entity if possible, otherwise a count, otherwise a metric; null if nothing is visible. */
+/**
+ * A query for rows of an entity if possible, otherwise for a count, otherwise for a metric; null if nothing is
+ * visible.
+ */
 function firstQuestion(manifest: Manifest, access: Access): string | null {
   const { entities, metrics } = governedView(manifest, access);
   const rows = entities.filter((e) => e.columns.some((c) => c.rows));

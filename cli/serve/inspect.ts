@@ -13,7 +13,7 @@ export type InspectedService = Pick<OpenService, 'service' | 'databases' | 'reco
 
 /**
  * Runs the checks of `osl doctor`, logs warnings, and takes missing objects out of service. Never prevents a start:
- * what cannot be checked is served.
+ * anything that cannot be checked is served.
  */
 export async function inspect(open: InspectedService, settings: Settings): Promise<void> {
   const { service } = open;
@@ -41,7 +41,7 @@ export async function inspect(open: InspectedService, settings: Settings): Promi
   }
 }
 
-/** Databases that are down are monitored elsewhere, and inspected once they respond. */
+/** Leaves out databases that are down; they are monitored elsewhere and inspected once they respond. */
 function reachableModel({ manifest, snapshot }: Model, engines: Service['engines']): Model {
   const connectors = [...manifest.connectors].filter(([name]) => engines.get(name)?.reached !== false);
   return { manifest: { ...manifest, connectors: new Map(connectors) }, snapshot };

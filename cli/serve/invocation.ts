@@ -1,11 +1,11 @@
 import { basename, relative, resolve } from 'node:path';
 import { INSTALLATION_ROOT } from '../../src/base/package-root.js';
 
-/** Command line that calls this program from the current folder, the way it was called. */
+/** Command line to call this program from the current folder, in the way it was called. */
 export function commandName(): string {
   const script = process.argv[1] ?? '';
-  if (script === process.execPath) return quoted(script); // the single executable
-  // If it is not installed, npx would fetch whatever package npm calls `osl`.
+  if (script === process.execPath) return quoted(script); // running as a single executable
+  // If the program is not installed, npx would fetch whichever npm package is called `osl`.
   const isHere = process.cwd() === INSTALLATION_ROOT;
   if (process.env['npm_command'] !== undefined) return isHere ? 'npx osl' : 'npx osl-gateway';
   if (basename(script) === 'osl') return 'osl';
@@ -14,7 +14,7 @@ export function commandName(): string {
   return `node ${quoted(near.startsWith('..') ? script : near)}`;
 }
 
-/** Flag for other commands to find this data directory; empty if it is the default. */
+/** Flag that lets other commands find this data directory; empty if it is the default. */
 export function dataDirFlag(dataDir: string): string {
   if (dataDir === resolve(process.cwd(), '.osl')) return '';
   const near = relative(process.cwd(), dataDir);

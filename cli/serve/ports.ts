@@ -7,8 +7,7 @@ import { EXIT, Failure, systemFault, usage } from '../exit.js';
 import { runningServer } from '../server-file.js';
 
 /**
- * Checks that all ports are free, before anything slow begins. Another process may still take one later; then `listen`
- * fails.
+ * Checks that all ports are free before any slow work begins. If another process takes one later, `listen` fails.
  *
  * @throws Failure
  */
@@ -58,8 +57,8 @@ function tryListen(host: string, port: number): Promise<void> {
 }
 
 /**
- * Checks that the data directory can be created or written to, leaving nothing behind. Needed because in Node 20 mkdir
- * never returns where the system forbids it, as in /proc.
+ * Checks that the data directory can be created or written to, leaving nothing behind. This is needed because mkdir in
+ * Node 20 never returns where the system forbids it, as in /proc.
  *
  * @throws Failure
  */
@@ -78,7 +77,7 @@ export function checkDataDir(dataDir: string): void {
 
 const LITTLE_MIB = 128;
 
-/** A note about free disk space if there is little: engines seldom mention a full disk. */
+/** A note about free disk space if there is little, because engines seldom report a full disk clearly. */
 export function spaceLeft(dataDir: string): string {
   const { bavail, bsize } = statfsSync(nearestExisting(dataDir));
   const mib = Math.floor((bavail * bsize) / 1_048_576);

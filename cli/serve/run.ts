@@ -25,12 +25,12 @@ import { DEMO_EXAMPLES, genericExamples, type ShellExample, tour } from './examp
 import { commandName, dataDirFlag, quoted, shellText, singleQuoted } from './invocation.js';
 import { type Demo, type RunningServer, startServer } from './server.js';
 
-/** Time for running requests after a stop. */
+/** Time that running requests get to finish after a stop. */
 const DRAIN_MS = 10_000;
-/** Time after the drain until the process is considered hung. */
+/** Time after draining until the process is considered hung. */
 const HANG_MS = 15_000;
 
-/** Serves until stopped; resolves when everything is closed. */
+/** Serves until stopped; resolves when everything has been closed. */
 export async function runServer(flags: ServerFlags, demo: Demo | null): Promise<void> {
   const settings = settingsOf(flags);
   checkFirstSteps(flags, settings);
@@ -60,7 +60,7 @@ export async function runServer(flags: ServerFlags, demo: Demo | null): Promise<
   await stop(server);
 }
 
-/** An archive directory may come back: older records are kept meanwhile. */
+/** Only logs the error, because an archive directory may come back; older records are kept meanwhile. */
 async function reportArchiveFault({ audit }: Settings, log: ServiceLog): Promise<void> {
   const cause = await archiveFault(audit);
   if (cause !== null) log.error('older records of the audit log cannot be archived, and stay', { cause });
@@ -111,14 +111,14 @@ async function reloadWorkers(server: RunningWorkers): Promise<void> {
   else note(`not reloaded: ${told.keptUntil === null ? REFUSED : keptUntil(told.keptUntil)}`);
 }
 
-/** Nothing can be recorded, so running requests are not waited for. */
+/** Exits immediately: nothing can be recorded any more, so running requests are not waited for. */
 function endAtOnce(why: string, { dataDir }: Settings): never {
   removeServerFile(dataDir, process.pid);
   note(`error: ${why}`);
   process.exit(EXIT.auditFailed);
 }
 
-/** Detects common mistakes before anything slow begins. @throws Failure */
+/** Detects common mistakes before any slow work begins. @throws Failure */
 function checkFirstSteps({ manifest }: ServerFlags, { manifestFile, dataDir }: Settings): void {
   const running = runningServer(dataDir);
   if (running !== null) {
@@ -166,7 +166,8 @@ function keptUntil(when: string): string {
 }
 
 /**
- * Reloads everything; on an error the old state stays in use, an invalid policy being replaced only for a limited time.
+ * Reloads everything. On an error the old state stays in use, but an invalid policy is bridged only for a limited
+ * time.
  */
 async function reload(server: RunningServer): Promise<void> {
   try {
@@ -187,11 +188,14 @@ function servedNow({ open: { service } }: RunningServer): string {
 
 export interface SignalHandlers {
   reload(): void;
-  /** A second Ctrl-C or SIGTERM. */
+  /** Called for a second Ctrl-C or SIGTERM. */
   force(): void;
 }
 
-/** npm forwards Ctrl-C to a process that already got it from the terminal. */
+/**
+ * A second signal within this time is the same key press: npm forwards a Ctrl-C that the process already got from the
+ * terminal.
+ */
 const SAME_PRESS_MS = 250;
 
 /** Resolves at the first SIGINT or SIGTERM; handlers stay installed. */
@@ -218,7 +222,7 @@ export function untilStopped(handlers: SignalHandlers): Promise<void> {
   });
 }
 
-/** SIGHUP also means that the terminal was closed. */
+/** Tells the two meanings of SIGHUP apart: it is also sent when the terminal is closed. */
 function hasTerminal(): boolean {
   try {
     closeSync(openSync('/dev/tty', 'r'));
@@ -265,7 +269,7 @@ function queryLines({ subject, about, who, osql }: ShellExample, dataDir: string
 function otherWays(record: ServerRecord, example: ShellExample, dataDir: string): readonly string[] {
   const mint = `$(${commandName()} token${dataDirFlag(dataDir)} ${example.who.map(quoted).join(' ')})`;
   const body = JSON.stringify({ osql: example.osql });
-  // The certificate need not name the local address used here.
+  // The certificate may not be valid for the local address used here.
   const trust = record.httpCertFile === '' ? '' : '-k ';
   const mode = record.tls ? 'PGSSLMODE=require ' : '';
   return [

@@ -46,19 +46,22 @@ export interface RunningServer {
   readonly open: OpenService;
   readonly settings: Settings;
   readonly record: ServerRecord;
-  /** Reloads everything that may change at run time. @throws errors known to `failureOf`; nothing has changed then */
+  /**
+   * Reloads everything that can change at run time. @throws errors known to `failureOf`; in that case nothing has
+   * changed
+   */
   reload(): Promise<ReloadResult>;
-  /** Accepts nothing more, lets running requests end for `deadlineMs`, and closes everything. */
+  /** Stops accepting requests, gives running ones `deadlineMs` to finish, and closes everything. */
   stop(deadlineMs: number): Promise<void>;
 }
 
-/** A server that does not listen yet, for the supervisor. */
+/** A server that is not listening yet, for the supervisor. */
 export interface OpenServer {
   prepare(change: ModelChange): Promise<PreparedChange>;
   losePolicy(why: string, since: number): Promise<void>;
   renewDraft(id: string): Promise<void>;
   lookAtRevoked(): Promise<void>;
-  /** Handles a cancel request that another process received. False if the key is of no session here. */
+  /** Handles a cancel request received by another process. Returns false if the key belongs to no session here. */
   cancel(processId: number, key: Buffer): boolean;
   readonly register: OwnSessions;
   readonly own: ProcessControl;
@@ -76,28 +79,28 @@ export interface SharedAcrossProcesses {
   gather(): Promise<readonly MetricsJson[]>;
 }
 
-/** Additions of the demo to a server; null for `osl serve`. */
+/** What the demo adds to a server; null for `osl serve`. */
 export interface Demo {
   load(open: OpenService, settings: Settings, progress: Progress): Promise<void>;
-  /** Null where sign-in without a password would be unsafe. */
+  /** Returns null if sign-in without a password would be unsafe. */
   signIn(settings: Settings): DemoSignIn | null;
 }
 
 export interface ServerOptions {
   readonly settings: Settings;
-  /** Null on every server but the demo's. */
+  /** Null on every server except the demo's. */
   readonly demo: Demo | null;
   readonly log: ServiceLog;
   readonly progress: Progress;
-  /** Set if the server has several processes. */
+  /** Set only if the server has several processes. */
   readonly common?: SharedAcrossProcesses;
-  /** Resolves when requests may be accepted: a worker first catches up with the others. */
+  /** Resolves when requests may be accepted; a worker first catches up with the others. */
   readonly admitted?: (open: OpenServer) => Promise<void>;
 }
 
 /**
- * Starts a server. Files and ports are checked before anything is written to the disk; a failure closes whatever was
- * opened.
+ * Starts a server. Files and ports are checked before anything is written to disk; on failure, everything that was
+ * opened is closed.
  *
  * @throws Failure, StartProblem, ManifestProblems and other errors known to `failureOf`
  */
@@ -126,7 +129,7 @@ export interface ListeningServer extends Omit<RunningServer, 'record'> {
   readonly adminPgPort: number | null;
 }
 
-/** Opens the service and its ports. Throws as `startServer`. */
+/** Opens the service and its ports. Throws the same errors as `startServer`. */
 export async function openServer(options: ServerOptions, seat: ProcessFiles): Promise<ListeningServer> {
   const { settings, log, progress } = options;
   const closing: ((deadlineMs: number) => Promise<void>)[] = [];
@@ -196,7 +199,7 @@ export async function openServer(options: ServerOptions, seat: ProcessFiles): Pr
   }
 }
 
-/** Both frontends, not listening yet. They stop in parallel, before the service. */
+/** Both frontends, not listening yet. They stop in parallel, before the service does. */
 async function frontends(
   { settings, common, demo }: ServerOptions,
   service: Service,
@@ -285,7 +288,8 @@ function ownCatalogs(
 ): Catalogs {
   const catalogs = new Catalogs(catalogOptions(settings, log));
   closing.push(() => catalogs.close());
-  // The first client need not wait for the base image; if building it fails, that client gets the error.
+  // Built in advance so that the first client need not wait for the base image; if this fails, that client gets the
+  // error.
   catalogs.warm().catch((error: unknown) => log.warn('the catalog is not warm', { error: String(error) }));
   return catalogs;
 }
@@ -329,7 +333,7 @@ export function recordOf(
   };
 }
 
-/** Converts plain errors of an engine to StartProblem, for the operator; others pass unchanged. */
+/** Converts plain engine errors to StartProblem, for the operator; other errors pass through unchanged. */
 export async function asStartProblem<T>(work: Promise<T>, { dataDir }: Settings): Promise<T> {
   try {
     return await work;
@@ -346,8 +350,9 @@ const REST_MS = 1_000;
 const DRIFT_CODES = ['E0525', 'E0526'] as const;
 
 /**
- * Checks databases for drift every `everyMs`, and soon after a query failed because of it, so that objects go out of
- * service and come back without a reload. 0: only at start and reload. Returns a function that stops this.
+ * Checks databases for drift every `everyMs`, and soon after a query failed because of drift, so that objects go out
+ * of service and come back without a reload. If 0, drift is checked only at start and reload. Returns a function that
+ * stops the checks.
  */
 function watchDrift(open: InspectedService, everyMs: number): () => void {
   const { service } = open;

@@ -9,12 +9,12 @@ import type { WorkerSlot } from './slot.js';
 type ChangeRequestName = 'admit' | 'enter' | 'leave' | 'published' | 'draftChanged' | 'revoked';
 
 const PREPARE_MS = 60_000;
-/** The same for a change that may remove rights: a slow worker is killed, as it must not keep them. */
+/** The same for a change that may remove rights: a slow worker is killed, because it must not keep them. */
 const POLICY_MS = 1_500;
-/** Time limit to take up a prepared change, and to read what another worker published. */
+/** Time limit for applying a prepared change, and for reading what another worker published. */
 const TAKE_MS = 1_000;
 
-/** Applies changes of the served model in all workers or in none, one change at a time. */
+/** Applies changes to the served model in all workers or in none, one change at a time. */
 export class WorkerChanges {
   readonly #slots: () => readonly WorkerSlot[];
   readonly #log: ServiceLog;
@@ -50,7 +50,7 @@ export class WorkerChanges {
   }
 
   /**
-   * Applies the current policy, and publications of other gateways, in all workers. If that fails, the settings decide
+   * Applies the current policy and publications of other gateways in all workers. If that fails, the settings decide
    * how long the old policy is served. Rejects with errors of `read`.
    */
   policy(read: (served: Texts) => Promise<Texts>): Promise<ReloadResult | ChangeRefusal> {
@@ -77,7 +77,10 @@ export class WorkerChanges {
     );
   }
 
-  /** Has all workers but one load new revocations from the data directory; resolves when they have, or are gone. */
+  /**
+   * Makes all workers except one load new revocations from the data directory; resolves when each has done so or
+   * ended.
+   */
   async revoked(except: WorkerSlot | null = null): Promise<void> {
     const others = this.#slots().filter((slot) => slot !== except);
     await Promise.all(
@@ -101,7 +104,7 @@ export class WorkerChanges {
     };
   }
 
-  /** After a worker ended: completes its publication. */
+  /** Called after a worker has ended, to complete its publication. */
   async gone(slot: WorkerSlot): Promise<void> {
     if (this.#holder?.slot !== slot) return;
     await this.#taken(slot);
@@ -127,7 +130,7 @@ export class WorkerChanges {
     const channel = slot.channel;
     return new Promise((resolve) => {
       void this.#turns.run(() => {
-        // It may have ended while it waited; its successor asks again.
+        // The worker may have ended while it waited; its successor will ask again.
         if (slot.channel !== channel) return undefined;
         return new Promise<void>((release) => {
           this.#holder = { slot, release };
@@ -143,7 +146,7 @@ export class WorkerChanges {
     this.#holder = null;
   }
 
-  /** Has all workers but one load the published version from disk; those that cannot are replaced. */
+  /** Makes all workers except one load the published version from disk; those that cannot are replaced. */
   async #taken(except: WorkerSlot): Promise<void> {
     const others = this.#slots().filter((slot) => slot !== except && slot.peer !== null);
     const change = { kind: 'version', texts: this.#texts, brokenSince: null } as const;
@@ -187,7 +190,7 @@ export class WorkerChanges {
     return told.filter((one) => one !== undefined);
   }
 
-  /** The worker's response in time. A late worker is killed; undefined then, and if it ended by itself. */
+  /** Returns the worker's response; undefined if the worker ended, or was killed because it was late. */
   async #within<T>(slot: WorkerSlot, ms: number, ask: () => Promise<T> | undefined): Promise<T | undefined> {
     const late = setTimeout(() => this.#end(slot, 'it did not take up a change in time'), ms);
     try {

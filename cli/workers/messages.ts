@@ -28,17 +28,17 @@ import {
   text,
 } from './peer.js';
 
-/** Protocol between the supervisor and its workers. Each side rejects unknown messages. */
+/** Protocol between the supervisor and its workers. Both sides reject unknown messages. */
 
 /** Manifest and policy for all workers; null if unreadable. */
 const texts = record({
   manifest: nullOr(text),
   policy: nullOr(text),
-  /** Reason for a missing policy, if it is not an error of a file. */
+  /** Why the policy is missing, unless the file itself has an error. */
   fault: nullOr(text),
-  /** Of the control database; null if the gateway has its own policy file. */
+  /** Activation in the control database; null if the gateway has its own policy file. */
   activation: nullOr(number),
-  /** True if the control database responded since the start, or there is none. */
+  /** True if the control database has responded since the start, or if there is none. */
   heard: flag,
 });
 
@@ -54,16 +54,16 @@ const ports = record({
 });
 
 /**
- * A change to read and check: new texts of both files, a version published by another worker, or a new policy and
- * publications of other gateways.
+ * A change to read and check: new texts of both files, a version published by another worker, or a new policy together
+ * with publications of other gateways.
  */
 const change = record({ kind: oneOf('reload', 'version', 'policy'), texts, brokenSince: nullOr(number) });
 
 export type ChangeRequest = GuardedBy<typeof change>;
 
 /**
- * Reason why a change cannot be applied. `policy`: the newest policy is missing or invalid; `keptUntil`: end of service
- * of the last valid one, RFC 3339.
+ * Why a change cannot be applied. `policy`: the newest policy is missing or invalid; `keptUntil`: when the last valid
+ * one stops being served, RFC 3339.
  */
 const refusal = record({ exit: number, message: text, policy: flag, keptUntil: nullOr(text) });
 
@@ -108,12 +108,12 @@ const drained = record({ on: flag });
 
 /** Requests from the supervisor to a worker. */
 export const WORKER_PROTOCOL = Object.freeze({
-  /** Opens the service and listens. Errors are reported by `failed` before the worker ends. */
+  /** Opens the service and listens. Errors are sent as `failed` before the worker ends. */
   start: exchange(start, ports),
   stop: exchange(record({ deadlineMs: number }), done),
-  /** Reads and checks a change, and holds it; null if it can be applied. */
+  /** Reads and checks a change and keeps it ready; the response is null if it can be applied. */
   prepare: exchange(change, nullOr(refusal)),
-  /** The current policy is unknown; `since` in ms since 1970. */
+  /** The current policy cannot be determined; `since` in ms since 1970. */
   losePolicy: exchange(record({ why: text, since: number }), done),
   take: exchange(nothing, record({ now: listOf(text), kept: listOf(text) })),
   drop: exchange(nothing, done),
@@ -124,7 +124,7 @@ export const WORKER_PROTOCOL = Object.freeze({
   view: exchange(nothing, made<ProcessView>()),
   obey: exchange(sessionCommand, flag),
   drained: exchange(drained, done),
-  /** True while workers keep running; false if they end one after another. */
+  /** `steady` is true while workers keep running, and false if they end one after another. */
   standing: exchange(record({ steady: flag }), done),
   draft: exchange(record({ id: text }), done),
   /** More tokens were revoked; they are listed in the data directory. */
@@ -134,20 +134,20 @@ export const WORKER_PROTOCOL = Object.freeze({
 
 /** Requests from a worker to its supervisor. */
 export const SUPERVISOR_PROTOCOL = Object.freeze({
-  /** The worker is ready for messages: earlier ones are lost. */
+  /** The worker is ready for messages; any sent earlier are lost. */
   here: exchange(nothing, done),
-  /** The worker cannot start; exit status and message for the whole server. */
+  /** The worker cannot start; contains the exit status and message for the whole server. */
   failed: exchange(record({ exit: number, message: text }), done),
   over: exchange(record({ why: text }), done),
-  /** The service is open: resolves once it is up to date with the other workers. */
+  /** The worker's service is open; resolves once it is up to date with the other workers. */
   admit: exchange(nothing, done),
-  /** Resolves when the worker may publish; ended by `leave`. */
+  /** Resolves when the worker may publish; it must send `leave` afterwards. */
   enter: exchange(nothing, done),
   leave: exchange(nothing, done),
-  /** The worker has published: resolves once all others serve that, or are gone. */
+  /** The worker has published; resolves once each other worker serves that version or has ended. */
   published: exchange(nothing, done),
   draftChanged: exchange(record({ id: text }), done),
-  /** The worker has revoked something: resolves once all others know, or are gone. */
+  /** The worker has revoked something; resolves once each other worker knows or has ended. */
   revoked: exchange(nothing, done),
   cancel: exchange(record({ worker: number, processId: number, key: bytes }), flag),
   sessionsOf: exchange(record({ owner: text }), listOf(made<CatalogSession>())),
@@ -157,24 +157,24 @@ export const SUPERVISOR_PROTOCOL = Object.freeze({
   command: exchange(sessionCommand, flag),
   drain: exchange(drained, done),
   reloadAll: exchange(nothing, made<ReloadView>()),
-  /** State of a job that runs once for all workers; started if `by` names a caller. */
+  /** State of a job that runs once for all workers; the job is started if `by` names a caller. */
   job: exchange(record({ job: oneOf(...JOBS), by: nullOr(text) }), made<JobState>()),
   stopAll: exchange(nothing, done),
   /** True if a subject may open another wire session from this address. */
   session: exchange(record({ subject: text, address: text }), flag),
   sessionEnded: exchange(record({ subject: text, address: text }), done),
-  /** A catalog statement: the engines run in the supervisor. */
+  /** Runs a catalog statement in the supervisor, where the catalog engines are. */
   catalog: exchange(catalogAsked, made<RemoteCatalogReply>()),
   catalogPart: exchange(catalogPart, done),
   stopCatalog: exchange(record({ id: number }), done),
-  /** Some uses of a limit; none if all workers have used them up. */
+  /** Leases a batch of quota; nothing is granted once the workers have used it all. */
   lease: exchange(record({ counter, key: text }), record({ tokens: number, endsAt: number })),
   charge: exchange(record({ charges: listOf(charge) }), listOf(record({ used: number, endsInMs: number }))),
   handBack: exchange(record({ counter, key: text, tokens: number, endsAt: number }), done),
   limits: exchange(made<RateLimits>(), done),
-  /** Private key of the token exchange as PEM, never on disk. */
+  /** Private key of the token exchange as PEM; never written to disk. */
   exchangeKey: exchange(nothing, text),
-  /** True if a single-use token is used for the first time. */
+  /** True if a single-use token is being used for the first time. */
   firstUse: exchange(record({ token: text, issuedAt: number, endsAt: number }), flag),
   wrongPassword: exchange(record({ account: text, address: text }), done),
   /** True if a correct password may open a session. */

@@ -1,6 +1,6 @@
 import { InternalError } from 'osl-compiler';
 
-/** Checks the shape of a value: messages of another process are accepted only if it holds. */
+/** Checks the shape of a value. A message from another process is accepted only if this succeeds. */
 export type Guard<T> = (value: unknown) => value is T;
 
 export type GuardedBy<G> = G extends Guard<infer T> ? T : never;
@@ -11,7 +11,7 @@ export const number: Guard<number> = (value): value is number =>
   typeof value === 'number' && !Number.isNaN(value);
 export const bytes: Guard<Uint8Array> = (value) => value instanceof Uint8Array;
 export const nothing: Guard<null> = (value): value is null => value === null;
-/** The answer to a request without a result. */
+/** The response to a request that has no result. */
 export const done: Guard<void> = (value): value is undefined => value === undefined;
 
 export function nullOr<T>(guard: Guard<T>): Guard<T | null> {
@@ -37,7 +37,7 @@ export function record<const F extends Readonly<Record<string, Guard<unknown>>>>
     members.every(([name, guard]) => guard(Reflect.get(value, name)));
 }
 
-/** An object created by the same code in the other process: its members are not checked. */
+/** An object created by the same code in the other process, so its members are not checked. */
 export function made<T extends object>(): Guard<T> {
   return (value): value is T => typeof value === 'object' && value !== null;
 }
@@ -89,7 +89,7 @@ export class Peer<Mine extends Protocol, Theirs extends Protocol> {
   #last = 0;
   #gone: PeerGone | null = null;
 
-  /** @param mine requests that this end accepts; @param theirs requests that it sends */
+  /** @param mine requests that this end accepts @param theirs requests that this end sends */
   constructor(mine: Mine, handlers: Handlers<Mine>, theirs: Theirs, post: (message: object) => void) {
     this.#mine = mine;
     this.#handlers = handlers;
@@ -118,7 +118,7 @@ export class Peer<Mine extends Protocol, Theirs extends Protocol> {
     });
   }
 
-  /** Handles a message. @throws PeerGone if it is invalid: the other end cannot be trusted then */
+  /** Handles a message. @throws PeerGone if it is invalid, because the other end can no longer be trusted */
   heard(message: unknown): void {
     if (!ENVELOPE(message)) throw new PeerGone('it sent what is no message');
     const body: unknown = Reflect.get(message, 'body');

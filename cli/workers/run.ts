@@ -21,7 +21,7 @@ export interface RunningWorkers {
   kill(): void;
 }
 
-/** Starts `count` workers; resolves once all serve. Throws as `startServer`. */
+/** Starts `count` workers; resolves once all are serving. Throws the same errors as `startServer`. */
 export async function startWorkers(
   given: Settings,
   first: FirstModel,
@@ -54,7 +54,7 @@ function portsIn({ httpPort, pgPort, admin }: Settings) {
   return { httpPort, pgPort, adminPort: admin.httpPort, adminPgPort: admin.pgPort };
 }
 
-/** The supervisor changes its log level after the workers. */
+/** Reloads the workers first, then the supervisor's own log level. */
 async function reloaded(supervisor: Supervisor): Promise<ReloadResult | ChangeRefusal> {
   const told = await supervisor.reload();
   if ('now' in told) for (const part of logLevelPart()) (await part.prepare()).take();

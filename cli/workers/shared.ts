@@ -25,10 +25,10 @@ import type { WorkerChannel } from './slot.js';
 
 export type SupervisorChannel = Peer<WorkerProtocol, SupervisorProtocol>;
 
-/** Requests that are handled once the service is starting. */
+/** Requests that are handled only once the service is starting. */
 type SupervisorRequestName = Exclude<keyof WorkerProtocol, 'start' | 'stop'>;
 
-/** Parts of a worker's service that it shares with the others through the supervisor. */
+/** Parts of a worker's service that are shared with the other workers through the supervisor. */
 export class SharedParts implements SharedProcessFiles {
   readonly #supervisor: SupervisorChannel;
   readonly #settings: Settings;
@@ -54,7 +54,7 @@ export class SharedParts implements SharedProcessFiles {
     const { manifest, policy, fault } = this.#texts;
     if (file === policyFile && policy === null && fault !== null) throw new PolicyUnknown(file, fault);
     const known = file === manifestFile ? manifest : file === policyFile ? policy : null;
-    // If the supervisor could not read it, this fails with the reason.
+    // If the supervisor could not read the file, this fails and gives the reason.
     return known ?? readManifestText(file);
   }
 
@@ -141,7 +141,7 @@ export class SharedParts implements SharedProcessFiles {
   async admit(open: OpenServer): Promise<void> {
     this.#open = open;
     await this.#supervisor.ask('admit', null);
-    // Revocations since it opened did not reach it.
+    // The worker was not notified of revocations made since the service opened.
     await open.lookAtRevoked();
   }
 
@@ -195,7 +195,7 @@ export class SharedParts implements SharedProcessFiles {
   }
 }
 
-/** Ignores errors: if the supervisor ends, its workers end too. */
+/** Ignores errors, because if the supervisor ends, its workers end too. */
 function tell(told: Promise<void>): void {
   told.catch(() => undefined);
 }
@@ -212,7 +212,7 @@ function shareOf(supervisor: SupervisorChannel): LimitShare {
   return {
     lease: (counter, key, arrived) => supervisor.ask('lease', { counter, key }, arrived),
     charge: (charges) => supervisor.ask('charge', { charges: [...charges] }),
-    // The supervisor always exists: without it the worker ends.
+    // The supervisor always exists, because the worker ends without it.
     peers: () => 1,
     handBack: (counter, key, lease) => tell(supervisor.ask('handBack', { counter, key, ...lease })),
     limits: (limits) => tell(supervisor.ask('limits', limits)),
@@ -235,13 +235,16 @@ export class SharedLimits {
   /** @param peerOf channel to a serving worker; null if none serves */
   constructor(workers: number, peerOf: (worker: number) => WorkerChannel | null) {
     this.#books = createLimitBooks(workers, async (holder, counter, key, endsAt) => {
-      // A worker that ends takes its unused part with it.
+      // The unused quota of a worker that has ended is lost.
       const unused = peerOf(holder)?.ask('reclaim', { counter, key, endsAt });
       return (await unused?.catch(() => 0)) ?? 0;
     });
   }
 
-  /** Until a worker serves, its files may be newer than the served ones. */
+  /**
+   * Once limits are known, those of a worker that is not serving yet are ignored: its files may be newer than the
+   * served ones.
+   */
   handlers(worker: number, serves: () => boolean): Pick<Handlers<SupervisorProtocol>, LimitMessage> {
     return {
       lease: ({ counter, key }) => this.#books[counter].lease(key, worker),

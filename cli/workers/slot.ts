@@ -16,7 +16,7 @@ export type WorkerChannel = Peer<SupervisorProtocol, WorkerProtocol>;
 export interface SlotEvents {
   handlers(slot: WorkerSlot, texts: Texts): Omit<Handlers<SupervisorProtocol>, 'here' | 'failed'>;
   texts(): Texts;
-  /** A worker ended unexpectedly; the next starts in `again` ms. */
+  /** A worker ended unexpectedly; its replacement starts in `again` ms. */
   ended(slot: WorkerSlot, why: string, again: number): void;
   gone(slot: WorkerSlot): void;
   steady(slot: WorkerSlot): void;
@@ -24,10 +24,10 @@ export interface SlotEvents {
 }
 
 const STEADY_MS = 60_000;
-/** Pause before the second attempt in a row, doubled each time. The first attempt is immediate. */
+/** Pause before the second consecutive attempt; doubled for each further one. The first attempt is immediate. */
 const PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 30_000;
-/** Consecutive failures in a slot after which the server is not ready. */
+/** Consecutive failures of a slot after which the server counts as not ready. */
 const MANY = 4;
 const START_MS = 120_000;
 
@@ -39,7 +39,7 @@ export class WorkerSlot {
   #peer: WorkerChannel | null = null;
   #upSince: number | null = null;
   #serves = false;
-  /** Consecutive workers that ended before they were stable. */
+  /** Number of consecutive workers that ended before they were stable. */
   #failures = 0;
   #well: NodeJS.Timeout | null = null;
   #refusal: Failure | null = null;
@@ -52,12 +52,12 @@ export class WorkerSlot {
     this.#events = events;
   }
 
-  /** Channel to the worker if it is up to date and serves; otherwise null. */
+  /** Channel to the worker if it is serving and up to date; otherwise null. */
   get peer(): WorkerChannel | null {
     return this.#serves ? this.#peer : null;
   }
 
-  /** Channel to the worker in any state. */
+  /** Channel to the worker, whatever its state. */
   get channel(): WorkerChannel | null {
     return this.#peer;
   }
@@ -74,7 +74,7 @@ export class WorkerSlot {
     return this.#failures >= MANY;
   }
 
-  /** Starts a worker; resolves once it serves. @throws Failure with the worker's own reason; PeerGone */
+  /** Starts a worker; resolves once it is serving. @throws Failure with the worker's own reason; PeerGone */
   async begin(): Promise<void> {
     const texts = this.#events.texts();
     const worker = cluster.fork();
@@ -82,7 +82,7 @@ export class WorkerSlot {
     const here = new Promise<void>((resolve, reject) => {
       listens = resolve;
       worker.once('exit', () => reject(new PeerGone('it ended before it listened')));
-      worker.once('error', reject); // no process could be created
+      worker.once('error', reject); // the process could not be created
     });
     const handlers: Handlers<SupervisorProtocol> = {
       ...this.#events.handlers(this, texts),
@@ -101,7 +101,7 @@ export class WorkerSlot {
     worker.once('exit', (code, signal) =>
       this.#ended(peer, signal === null ? `status ${code ?? '?'}` : `signal ${signal}`),
     );
-    // If a process exists, its `exit` follows.
+    // If a process was created, its `exit` event follows.
     worker.on('error', (error) => {
       if (worker.process.pid === undefined) this.#ended(peer, messageOf(error));
     });
@@ -174,7 +174,7 @@ export class WorkerSlot {
     this.begin().then(
       () => this.#events.replaced(this),
       (error: unknown) => {
-        // The end of a process is handled by its events; without a process there are none.
+        // If a process ended, its events handle that; if none could be created, there are no events.
         if (error instanceof PeerGone || error instanceof Failure) return;
         if (this.#worker === null && this.#again === null) this.#ended(null, messageOf(error));
         else this.kill();

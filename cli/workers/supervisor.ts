@@ -25,7 +25,7 @@ import type { ChangeRefusal, Texts } from './messages.js';
 import { SharedLimits, SharedSessions, SharedTokens } from './shared.js';
 import { type SlotEvents, type WorkerChannel, WorkerSlot } from './slot.js';
 
-/** Reason for the end of the whole server. */
+/** Why the whole server ended. */
 export interface ServerEnd {
   readonly exit: number;
   readonly message: string;
@@ -55,7 +55,7 @@ export class Supervisor {
   #stopFollowing: () => Promise<void> = async () => undefined;
   #end: (over: ServerEnd) => void = () => undefined;
 
-  /** @param settings with actual port numbers: replacements must use the same */
+  /** @param settings contain the actual port numbers, because replacements must use the same ones */
   constructor(settings: Settings, texts: Texts, count: number, log: ServiceLog, control: Control | null) {
     this.#log = log;
     this.#settings = settings;
@@ -80,17 +80,18 @@ export class Supervisor {
     );
   }
 
-  /** Resolves once all workers serve. @throws Failure of the first that cannot; PeerGone */
+  /** Resolves once all workers are serving. @throws Failure of the first that cannot; PeerGone */
   async start(): Promise<void> {
     cluster.schedulingPolicy = cluster.SCHED_RR;
     cluster.setupPrimary({ exec: WORKER, args: [], serialization: 'advanced' });
-    // The first client need not wait for the base image; if building it fails, that client gets the error.
+    // Built in advance so that the first client need not wait for the base image; if this fails, that client gets the
+    // error.
     this.#catalogs
       .warm()
       .catch((error: unknown) => this.#log.warn('the catalog is not warm', { error: String(error) }));
     const [first, ...others] = this.#slots;
     if (first === undefined) throw new InternalError('there is no worker');
-    // A reason that stops one worker stops all: it is reported once.
+    // Start one worker first: an error that stops it would stop all, and is then reported only once.
     await first.begin();
     await Promise.all(others.map((slot) => slot.begin()));
     this.#stopFollowing = followFor(this.#changes, this.#settings, this.#control, this.#log);
@@ -121,19 +122,19 @@ export class Supervisor {
     };
   }
 
-  /** The server is not ready while workers of a slot end one after another. */
+  /** Tells workers whether they are steady. The server is not ready while a slot's workers end one after another. */
   #tellStanding(): void {
     const steady = !this.#slots.some(({ loops }) => loops);
     void this.#askAll((peer) => peer.ask('standing', { steady }));
   }
 
-  /** The key of a cancel request names the worker. */
+  /** Passes a cancel request to the worker named by its key. */
   async #cancel(worker: number, processId: number, key: Uint8Array): Promise<boolean> {
     const asked = this.#slots[worker - 1]?.peer?.ask('cancelled', { processId, key });
     return (await asked?.catch(() => false)) ?? false;
   }
 
-  /** Answers of the serving workers; one that ends meanwhile has none. */
+  /** Responses of the serving workers; those that end meanwhile are left out. */
   async #askAll<T>(ask: (peer: WorkerChannel) => Promise<T>): Promise<readonly T[]> {
     const asked = this.#slots.map(({ peer }) =>
       peer === null ? undefined : ask(peer).catch(() => undefined),
@@ -224,7 +225,7 @@ export async function portsOf({ host, httpPort, pgPort, admin }: Settings): Prom
   };
 }
 
-/** Listens until released, so that two free ports differ. */
+/** Keeps listening until released, so that two reserved ports differ. */
 function reservePort(port: number, host: string): Promise<{ release(): Promise<number> }> {
   const server = createServer();
   return new Promise((resolve, reject) => {
@@ -281,13 +282,16 @@ async function policyNow(policyFile: string, control: Control | null): Promise<P
     const policy = await (control === null ? readManifestText : control.read)(policyFile);
     return { policy, fault: null, activation, heard };
   } catch (error) {
-    // Workers read the file again, and report its errors.
+    // Workers will read the file again and report its errors.
     const fault = error instanceof PolicyUnknown ? error.message : null;
     return { policy: null, fault, activation, heard };
   }
 }
 
-/** Follows the control database, or watches the policy file, for all workers. Returns a function that stops this. */
+/**
+ * Follows the control database, or watches the policy file, on behalf of all workers. Returns a function that stops
+ * this.
+ */
 function followFor(
   changes: WorkerChanges,
   settings: Settings,
@@ -304,7 +308,7 @@ function followFor(
       change: async () => {
         await changes.policy(async (served) => {
           await control?.pull();
-          // If the gateway has its own policy file, only a signal or the watch reads it.
+          // If the gateway has its own policy file, it is read again only on a signal or by the watch.
           return activationOf(control) === null && served.fault === null
             ? served
             : { ...served, ...(await policyNow(policyFile, control)) };

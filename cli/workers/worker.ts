@@ -9,7 +9,7 @@ import { SUPERVISOR_PROTOCOL, WORKER_PROTOCOL, type WorkerProtocol } from './mes
 import { type Handlers, Peer } from './peer.js';
 import { SharedParts } from './shared.js';
 
-/** Main module of a worker process, started by `node:cluster`: serves on the supervisor's ports. */
+/** Main module of a worker process, started by `node:cluster`; it serves on the supervisor's ports. */
 
 const QUIET = Object.freeze({ step: () => undefined, end: () => undefined });
 
@@ -51,7 +51,7 @@ const HANDLERS: Handlers<WorkerProtocol> = {
 };
 
 const supervisor = new Peer(WORKER_PROTOCOL, HANDLERS, SUPERVISOR_PROTOCOL, (message) => {
-  process.send?.(message, undefined, undefined, () => undefined); // without its supervisor this process ends
+  process.send?.(message, undefined, undefined, () => undefined); // this process ends anyway without its supervisor
 });
 
 function begun(): NonNullable<typeof parts> {
@@ -75,7 +75,7 @@ function numbered(log: ServiceLog, worker: number): ServiceLog {
 }
 
 if (process.send === undefined) throw new StartProblem('this is a worker, not a program');
-// Signals to the terminal or the process group reach workers too, but only the supervisor decides.
+// Signals sent to the terminal or process group reach workers too, but only the supervisor reacts to them.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 process.on('message', (message) => supervisor.heard(message));
 endOnUncaught(operatorLog());

@@ -10,8 +10,8 @@ import { isHidden } from './read.js';
 import type { Cube, Dimension } from './sql.js';
 
 /**
- * Roles for the access policies of cubes. A policy that no grant can express exactly, or more narrowly, grants
- * nothing and is reported: an import never grants more than its source.
+ * Converts the access policies of cubes to roles. A policy that no grant can express, either exactly or more narrowly,
+ * grants nothing and is reported: an import never grants more than its source.
  */
 export function rolesOf(cubes: Iterable<Cube>, ctx: MeasureContext): PolicyDraft {
   const draft = new PolicyDraft();
@@ -57,7 +57,7 @@ function grantOf(policy: Part, cube: Cube, ctx: MeasureContext): RoleGrant {
   return { roles, grant: { on: cube.entity.name, columns, ...(rows !== null && { rows }) } };
 }
 
-/** An unknown or empty key may mean any restriction. */
+/** Rejects unknown and empty keys, because they could stand for any restriction. */
 function mustKnow(part: Part, keys: readonly string[]): void {
   for (const key of part.keys()) {
     if (!keys.includes(key))
@@ -78,7 +78,7 @@ function rolesIn(policy: Part): readonly string[] {
   });
 }
 
-/** Test of members against `member_level`; without it all are granted. */
+/** Returns a test for members allowed by `member_level`; without that key, all are allowed. */
 function memberTest(policy: Part): (name: string) => boolean {
   const level = policy.child('member_level');
   if (level === null) return () => true;
@@ -92,14 +92,14 @@ function memberTest(policy: Part): (name: string) => boolean {
   };
 }
 
-/** Member name without its cube. */
+/** Member name without the cube's name. */
 function lastPart(name: string): string {
   return name.slice(name.lastIndexOf('.') + 1).toLowerCase();
 }
 
 /**
- * A metric is available exactly to those who may read its columns. So a policy that grants a measure without its
- * columns, or its columns without the measure, cannot be expressed.
+ * A metric is available exactly to callers who may read its columns. So a policy that grants a measure but not its
+ * columns, or the columns but not the measure, cannot be expressed.
  */
 function metricsMustAgree(
   cube: Cube,
@@ -168,7 +168,7 @@ const DEEPEST = 10;
 const ATTRIBUTE =
   /^\{\s*(?:securityContext|security_context|userAttributes|user_attributes)\.([A-Za-z_][A-Za-z0-9_]{0,62})\s*\}$/;
 
-/** Predicate of one row filter of an access policy. @throws NoMapping for operators without an exact equivalent */
+/** Predicate for one row filter of an access policy. @throws NoMapping for operators without an exact equivalent */
 function rowsText(filter: Part, find: (member: string) => Dimension, entity: EntityDraft, depth = 0): string {
   if (depth > DEEPEST) throw new NoMapping('its row filters are nested too deeply');
   for (const word of ['and', 'or'] as const) {
@@ -222,7 +222,7 @@ function comparison(
     case 'equals':
     case 'in':
       return second === undefined ? `${column} = ${first}` : `${column} in (${list})`;
-    // In Cube, NULL counts as not equal.
+    // In Cube, `notEquals` also matches NULL.
     case 'notEquals':
       return `${column} not in (${list}) or ${column} is null`;
     case 'gt':
@@ -242,7 +242,7 @@ function attributeOf(text: string): string | null {
   return ATTRIBUTE.exec(text.trim())?.[1] ?? null;
 }
 
-/** A value as a literal of the dimension's type. Braces would be evaluated by Cube. */
+/** Formats a value as a literal of the dimension's type. Braces are rejected because Cube would evaluate them. */
 function literal(item: ListItem, type: string): string {
   if (typeof item === 'object') throw new NoMapping('a value of a row filter is a mapping');
   const text = `${item}`;

@@ -12,7 +12,7 @@ import { cubeOf, loseAccess } from './read.js';
 import { type Cube, parseCubeSql, referenceOf } from './sql.js';
 
 /**
- * Imports Cube data models in YAML: a manifest, and a policy draft of the access policies that can be expressed
+ * Imports Cube data models in YAML as a manifest, plus a draft policy with the access policies that can be expressed
  * exactly.
  *
  * @throws ManifestProblems if a file has the wrong shape
@@ -126,14 +126,17 @@ function addJoin(
   });
 }
 
-/** Position of column `i` in the key of the side's cube, so that both cubes declare a link in the same order. */
+/**
+ * Position of column `i` in the key of its side's cube, so that links declared by either cube list their columns in
+ * the same order.
+ */
 function keyPlace({ cube, columns }: ComparedColumns, i: number): number {
   return cube.entity.key.indexOf(columns[i] ?? '');
 }
 
 const NO_LINK = 'only columns equal to columns are a link';
 
-/** Columns that `a = b AND c = d …` compares, pair by pair. */
+/** Column pairs compared by `a = b AND c = d …`. */
 function endsOf(part: Part, cube: Cube, other: Cube): readonly [ComparedColumns, ComparedColumns] {
   const sql = parseCubeSql(part.needText('sql'));
   const pairs = conjunctsOf(sql.node).map((node): readonly [string, string] => {

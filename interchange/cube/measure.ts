@@ -9,17 +9,17 @@ import { reportDivision } from '../types.js';
 import { isHidden, textOf } from './read.js';
 import { type Cube, type CubeScope, type CubeSql, columnSql, parseCubeSql, referenceOf } from './sql.js';
 
-/** State of the conversion of measures. */
+/** State shared while measures are converted. */
 export interface MeasureContext {
   readonly draft: ImportDraft;
   readonly cubes: ReadonlyMap<string, Cube>;
-  /** By `cube.measure` in lower case: the metric's name; null if it was lost or is in progress. */
+  /** Metric names by lower-case `cube.measure`; null if the measure was lost or is still being converted. */
   readonly made: Map<string, string | null>;
-  /** Names of measures in several cubes, in lower case. */
+  /** Measure names used in more than one cube, in lower case. */
   readonly shared: ReadonlySet<string>;
 }
 
-/** Names of measures in several cubes; a manifest has one set of metrics. */
+/** Measure names used in more than one cube. They clash because metrics share one namespace in a manifest. */
 export function sharedNames(cubes: Iterable<Cube>): ReadonlySet<string> {
   const seen = new Set<string>();
   const shared = new Set<string>();
@@ -54,7 +54,7 @@ export function key(cube: Cube, measure: string): string {
   return `${cube.name}.${measure}`.toLowerCase();
 }
 
-/** Metric of a measure, added now if necessary. @throws NoMapping */
+/** Name of the metric for a measure, which is added first if necessary. @throws NoMapping */
 function metricOf(cubeName: string, measure: string, ctx: MeasureContext): string {
   const cube = ctx.cubes.get(cubeName.toLowerCase());
   const part = cube?.measures.get(measure.toLowerCase());
@@ -100,7 +100,7 @@ function addMeasure(cube: Cube, name: string, part: Part, ctx: MeasureContext): 
   return own;
 }
 
-/** `percent` and `currency`; other formats are for links or images, and are reported as lost. */
+/** Converts `percent` and `currency`; other formats are meant for links or images, and are reported as lost. */
 function formatOf(part: Part): Pick<MetricBody, 'format'> {
   const kind = part.members['format'];
   if (kind !== 'percent' && kind !== 'currency') return {};
@@ -153,7 +153,7 @@ function documentOf(own: string, cube: Cube, part: Part, ctx: MeasureContext): M
 
 const CALCULATED: ReadonlySet<string> = new Set(['number', 'string', 'boolean', 'time']);
 
-/** SQL over measures becomes a derived metric; SQL with aggregates becomes a simple one. */
+/** SQL that refers to measures becomes a derived metric; SQL that contains aggregates becomes a simple one. */
 function calculatedMetric(sql: CubeSql, scope: CubeScope, part: Part, ctx: MeasureContext): MetricBody {
   if (part.has('rolling_window'))
     throw new NoMapping('a rolling window over a calculated measure has no counterpart');
@@ -200,14 +200,14 @@ function aggregate(type: string, value: string | null, part: Part): string {
 
 type RollingWindow = Pick<MetricBody, 'window' | 'grain_to_date'>;
 
-/** Span of a rolling window; null if there is none. @throws NoMapping */
+/** Span of a rolling window; null if the measure has none. @throws NoMapping */
 function spanOf(part: Part): RollingWindow | null {
   const rolling = part.child('rolling_window');
   if (rolling === null) return null;
   const type = rolling.text('type') ?? 'fixed';
   const grain =
     type === 'to_date' ? rolling.needText('granularity') : /^(year|quarter|month)_to_date$/.exec(type)?.[1];
-  // Other values are refused by the manifest's schema, and reported.
+  // The manifest's schema rejects any other value, which is then reported.
   if (grain !== undefined) return { grain_to_date: grain as NonNullable<RollingWindow['grain_to_date']> };
   if (rolling.has('leading')) throw new NoMapping('a window that looks ahead has no counterpart');
   if ((rolling.text('offset') ?? 'end') !== 'end')

@@ -8,7 +8,7 @@ import { report } from '../source.js';
 import { attempt, NoMapping, statementOf, tableOfQuery } from '../sql/expression.js';
 import { type Cube, columnSql, type Dimension, parseCubeSql, soleReference } from './sql.js';
 
-/** Keys of cubes about display or performance, which do not affect results. */
+/** Cube keys that concern display or performance and do not affect results. */
 const OF_CUBES: Readonly<Record<string, string>> = {
   pre_aggregations: 'the gateway keeps no rollups',
   segments: 'a named filter has no counterpart: write it into the metrics that need it',
@@ -22,9 +22,9 @@ const OF_CUBES: Readonly<Record<string, string>> = {
 };
 
 /**
- * A cube as an entity with its dimensions as columns; null if it has no table, which is reported.
+ * Converts a cube to an entity, with its dimensions as columns. If it has no table, reports that and returns null.
  *
- * @param others all cubes, including those that are read later
+ * @param others all cubes, including those read later
  */
 export function cubeOf(
   part: Part,
@@ -75,7 +75,7 @@ function duplicate(part: Part): void {
   part.problem('name', CODES.duplicateName, `\`${safeText(part.needText('name'))}\` is declared twice`);
 }
 
-/** Reports a lost policy with high severity, also if its cube is lost. */
+/** Reports a lost access policy with high severity, even if its cube is lost too. */
 export function loseAccess(part: Part): void {
   if (part.has('access_policy'))
     part.note('access_policy', 'lost', 'an access policy goes with it; nobody is granted anything', 'high');
@@ -87,7 +87,7 @@ export function textOf(part: Part, key: string): string | null {
   return part.cut(key, text, 'the text');
 }
 
-/** `public: false`, or the older `shown` and `visible`. */
+/** True if the part sets `public: false`, or the older `shown: false` or `visible: false`. */
 export function isHidden(part: Part): boolean {
   return ['public', 'shown', 'visible'].map((key) => part.flag(key)).includes(false);
 }
@@ -111,7 +111,7 @@ function tableOf(part: Part, options: ImportOptions): TableDraft {
   return table;
 }
 
-/** Parts of a table name, parsed as SQL. @throws NoMapping */
+/** Splits a table name into its parts by parsing it as SQL. @throws NoMapping */
 function partsOf(name: string): readonly string[] {
   if (/[{}]/.test(name)) throw new NoMapping('its `sql_table` holds a template');
   statementOf(`select * from ${name}\n`);
@@ -161,7 +161,7 @@ function dimensionOf(part: Part, name: string): Dimension | null {
   if (!sql.ok) return part.loseAll(`dimension \`${safeText(name)}\` does not map: ${sql.reason}`);
   const isKey = part.flag('primary_key') === true;
   const hidden = isHidden(part);
-  // By default a key is hidden.
+  // Cube hides keys by default.
   const isPublic = !hidden && (!isKey || part.flag('public') === true || part.flag('shown') === true);
   return { name, part, sql: sql.value, isPublic, column: null };
 }
@@ -224,7 +224,8 @@ function addColumn(
 }
 
 /**
- * Upstream column of a dimension, possibly through others; null if it is computed, or in another cube.
+ * Upstream column that a dimension reads, possibly through other dimensions; null if it is computed or belongs to
+ * another cube.
  * @throws NoMapping
  */
 function physicalOf({ sql, name }: Dimension, cube: Cube, within: readonly string[]): string | null {
@@ -244,14 +245,14 @@ function settleKey(cube: Cube, options: ImportOptions): void {
   const keys = [...cube.dimensions.values()].filter((d) => d.part.flag('primary_key') === true);
   const lost = keys.find((d) => d.column === null);
   const declared = keys.flatMap((d) => d.column ?? []);
-  if (lost !== undefined) declared.length = 0; // a partial key is none
+  if (lost !== undefined) declared.length = 0; // a partial key is not a key
   const upstream = upstreamOf(entity.table, options)?.primaryKey;
   const configured = options.keys.get(cube.name) ?? (declared.length > 0 ? null : (upstream ?? []));
   if (configured === null) entity.key = declared;
   else entity.setKey(configured, cube.part.place);
 }
 
-/** The only time dimension is taken as the event time; of several, a person has to choose one. */
+/** Uses the time dimension as the event time if there is only one; if there are several, the user has to choose. */
 function settleTime(cube: Cube): void {
   const times = [...cube.dimensions.values()].filter(
     (d) => d.column !== null && d.part.text('type') === 'time',

@@ -13,13 +13,13 @@ import {
 } from '../sql/expression.js';
 import { identifier, print } from '../sql/print.js';
 
-/** Parsed SQL of a cube, with numbered references. */
+/** SQL of a cube after parsing, with its references numbered. */
 export interface CubeSql {
   readonly node: Node;
   readonly references: readonly string[];
 }
 
-/** Meaning of a name in the SQL of a cube. */
+/** What a name in a cube's SQL refers to. */
 export type CubeReference =
   | { readonly kind: 'column'; readonly cube: string; readonly column: string }
   | { readonly kind: 'member'; readonly cube: string; readonly member: string };
@@ -27,8 +27,8 @@ export type CubeReference =
 const REFERENCE = /\$?\{\s*([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)?)\s*\}/g;
 
 /**
- * Parses SQL with references: `{CUBE}.amount`, `{CUBE.status}`, `{customers.id}`, `{revenue}`. Anything else in
- * braces is refused.
+ * Parses SQL with references such as `{CUBE}.amount`, `{CUBE.status}`, `{customers.id}` or `{revenue}`. Anything else
+ * in braces is rejected.
  *
  * @throws NoMapping
  */
@@ -67,13 +67,13 @@ export function referenceOf(parts: readonly string[], { references }: CubeSql, c
   return { kind: 'member', cube, member: owner };
 }
 
-/** The reference, if the SQL consists of a single one; otherwise null. @throws NoMapping */
+/** The reference if the SQL consists of nothing else; otherwise null. @throws NoMapping */
 export function soleReference(sql: CubeSql, cube: string): CubeReference | null {
   const name = nameOf(sql.node);
   return name === null ? null : referenceOf(name, sql, cube);
 }
 
-/** A cube as an entity, with its members by lower-case name. */
+/** A cube converted to an entity, with its members by lower-case name. */
 export interface Cube {
   readonly name: string;
   readonly part: Part;
@@ -87,7 +87,7 @@ export interface Dimension {
   readonly part: Part;
   readonly sql: CubeSql | null;
   readonly isPublic: boolean;
-  /** Column of the entity; null if the dimension is computed or hidden. */
+  /** The entity's column; null if the dimension is computed or hidden. */
   column: string | null;
 }
 
@@ -95,13 +95,13 @@ export interface Dimension {
 export interface CubeScope {
   readonly cube: Cube;
   readonly place: SourcePlace;
-  /** For messages: `measure \`revenue\``. */
+  /** Description for messages, such as `measure \`revenue\``. */
   readonly what: string;
-  /** Cubes to whose rows this one may refer, by lower-case name; absent if only its own rows may be used. */
+  /** Cubes whose rows the expression may refer to, by lower-case name; absent if only its own rows are allowed. */
   readonly others?: ReadonlyMap<string, Cube>;
 }
 
-/** Column of a referenced row, by its entity; the binder checks that there is only one such row. */
+/** SQL for a column of a linked row, named by its entity; the binder checks that there is at most one such row. */
 function otherText(reference: CubeReference, { others, place, what }: CubeScope): string {
   const name = safeText(reference.cube);
   if (others === undefined)
@@ -121,7 +121,7 @@ function otherText(reference: CubeReference, { others, place, what }: CubeScope)
   return `${of}.${identifier(computed)}`;
 }
 
-/** Expression over the entity's columns. @throws NoMapping for measures, and for values that need a join */
+/** Expression over the entity's columns. @throws NoMapping for measures, and for values that would need a join */
 export function columnSql(sql: CubeSql, scope: CubeScope, within: readonly string[] = []): string {
   return print(sql.node, {
     column: (parts) => columnText(referenceOf(parts, sql, scope.cube.name), scope, within),

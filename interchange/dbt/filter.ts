@@ -25,23 +25,23 @@ interface FilterCall {
   readonly grain: string | null;
 }
 
-/** The entity whose rows are filtered, with the names in its model. */
+/** The entity whose rows are filtered, with the names that its dbt model defines. */
 export interface FilterScope {
   readonly entity: EntityDraft;
-  /** Primary entity of the model, the prefix before `__`. */
+  /** Primary entity of the model, used as the prefix before `__`. */
   readonly prefix: string;
   /** Columns of the model's entities, by entity name. */
   readonly entityColumns: ReadonlyMap<string, string>;
-  /** Models with one row for each row of this one, by lower-case entity name. */
+  /** Models with one row for each row of this model, by lower-case entity name. */
   readonly parents: ReadonlyMap<string, { readonly relationship: string; readonly model: FilterScope }>;
   /** Declared grain of time dimensions, by column. */
   readonly grains: ReadonlyMap<string, string>;
 }
 
 /**
- * A `where` of dbt as a predicate over the entity's columns and those of linked rows.
+ * Converts a dbt `where` to a predicate over the columns of the entity and of linked rows.
  *
- * @throws NoMapping for templates other than the three builders, and for values that need a join
+ * @throws NoMapping for templates other than the three builders, and for values that would need a join
  */
 export function filterText(text: string, scope: FilterScope): string {
   refuseControlCharacters(text);

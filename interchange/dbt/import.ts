@@ -10,7 +10,7 @@ import { applyModelInfo, type DbtModel, entityOf, type ForeignKeyDraft } from '.
 import { type ForeignKeyConstraint, type ModelInfo, modelReference, readProject } from './read.js';
 
 /**
- * Imports dbt semantic models: `semantic_models`, `metrics` and `models` of YAML files, or a
+ * Imports dbt semantic models from `semantic_models`, `metrics` and `models` in YAML files, or from a
  * `semantic_manifest.json`. Templates are not evaluated.
  *
  * @throws ManifestProblems if a file has the wrong shape
@@ -48,7 +48,7 @@ function addMetrics(
   }
 }
 
-/** `create_metric: true` creates a metric with the measure's name. */
+/** Handles `create_metric: true`, which creates a metric named after the measure. */
 function addCreated(measure: DbtMeasure, ctx: MetricContext): void {
   const { part, name } = measure;
   const description = part.text('description');
@@ -76,7 +76,7 @@ function addCreated(measure: DbtMeasure, ctx: MetricContext): void {
   if (label !== null) ctx.draft.words([label], own, part.place);
 }
 
-/** Links each foreign entity to the one model whose primary entity has its name. */
+/** Links each foreign entity to the only model whose primary entity has the same name. */
 function addLinks(links: readonly ForeignKeyDraft[], models: readonly DbtModel[], draft: ImportDraft): void {
   for (const { model, name, column, part } of links) {
     const targets = models.filter((m) => m !== model && m.prefix.toLowerCase() === name.toLowerCase());
@@ -108,8 +108,8 @@ function addLinks(links: readonly ForeignKeyDraft[], models: readonly DbtModel[]
 }
 
 /**
- * Adds relationships for `foreign_key` constraints, which may have several columns. Entities of MetricFlow have one
- * expression, so nothing else in dbt describes a key of several columns.
+ * Adds relationships for `foreign_key` constraints, which may have several columns. MetricFlow entities have a single
+ * expression, so these constraints are the only description of multi-column keys in dbt.
  */
 function addConstraintLinks(
   models: readonly DbtModel[],
@@ -145,7 +145,7 @@ function addLink(
     to: endText(target.name, far),
     kind: 'many_to_one' as const,
   };
-  // A foreign entity may declare the same link.
+  // A foreign entity may already have declared the same link.
   const ends = JSON.stringify([document.from, document.to]);
   if (draft.relationships.some(({ document: d }) => JSON.stringify([d.from, d.to]) === ends)) return;
   for (const column of near) entity.links.add(column);
@@ -153,7 +153,7 @@ function addLink(
   draft.relationships.push({ name, document, place: part.place });
 }
 
-/** The one model over the table that a constraint names. @throws NoMapping */
+/** The only model whose table is the one named by a constraint. @throws NoMapping */
 function targetOf(
   to: string,
   models: readonly DbtModel[],

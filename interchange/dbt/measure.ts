@@ -16,7 +16,7 @@ import { columnText } from '../types.js';
 import { type DbtModel, exprOf } from './model.js';
 import { isTemplate } from './read.js';
 
-/** A measure; it cannot be queried itself, but metrics use it. */
+/** A measure. It cannot be queried itself, but metrics use it. */
 export interface DbtMeasure {
   readonly name: string;
   readonly model: DbtModel;
@@ -25,7 +25,7 @@ export interface DbtMeasure {
   used: boolean;
 }
 
-/** Measures of all models, by name. A duplicate name is a problem. */
+/** Measures of all models, by name. A duplicate name is reported as a problem. */
 export function measuresOf(models: readonly DbtModel[]): ReadonlyMap<string, DbtMeasure> {
   const measures = new Map<string, DbtMeasure>();
   for (const model of models) {
@@ -77,7 +77,7 @@ function aggregateOf(part: Part, model: DbtModel): string {
   return aggregateText(kind, value, percentile, discrete === true);
 }
 
-/** A measure has an event time, but an entity has only one. */
+/** Each measure has its own event time, but an entity can have only one, so they must match. */
 function timeMustAgree(part: Part, model: DbtModel): void {
   const own = part.text('agg_time_dimension') ?? model.defaultTime;
   if (own === null) return;
@@ -119,7 +119,7 @@ function percentileText(share: number, value: string, discrete: boolean): string
   return `percentile_${discrete ? 'disc' : 'cont'}(${share}) within group (order by ${value})`;
 }
 
-/** Simple metric of a measure with filters. @throws NoMapping */
+/** Simple metric for a measure with filters. @throws NoMapping */
 export function simpleMetric(measure: DbtMeasure, filters: readonly string[]): MetricBody {
   if (!measure.aggregate.ok)
     throw new NoMapping(`measure \`${safeText(measure.name)}\`: ${measure.aggregate.reason}`);
@@ -131,19 +131,19 @@ export function simpleMetric(measure: DbtMeasure, filters: readonly string[]): M
   };
 }
 
-/** A measure or metric as input of another metric. */
+/** A measure or metric used as input of another metric. */
 export interface DbtMetricInput {
   readonly name: string;
   readonly alias: string;
   readonly filters: readonly string[];
-  /** Offset to another period; null for the row's own period. */
+  /** Offset to another period; null to use the row's own period. */
   readonly offset: MetricOffset | null;
   readonly part: Part;
 }
 
 type MetricOffset = Pick<MetricBody, 'offset_window' | 'offset_to_grain'>;
 
-/** Input under `key`: a name, or a mapping. @throws NoMapping */
+/** The input at `key`, given as a name or a mapping. @throws NoMapping */
 export function inputAt(part: Part, key: string): DbtMetricInput {
   if (part.isText(key)) {
     const name = part.text(key) ?? '';
@@ -154,7 +154,7 @@ export function inputAt(part: Part, key: string): DbtMetricInput {
   return inputOf(input);
 }
 
-/** Inputs in the list under `key`: names and mappings. @throws NoMapping */
+/** The inputs listed at `key`, each given as a name or a mapping. @throws NoMapping */
 export function inputsAt(part: Part, key: string): readonly DbtMetricInput[] {
   return part.items(key).flatMap((item) => listed(item, part, key));
 }
@@ -180,16 +180,16 @@ function inputOf(input: Part): DbtMetricInput {
   return { name, alias, filters, offset: offsetOf(input), part: input };
 }
 
-/** @throws NoMapping for an offset that is no window */
+/** @throws NoMapping if the offset is not a valid window */
 function offsetOf(input: Part): MetricOffset | null {
   const window = windowAt(input, 'offset_window');
   if (window !== null) return { offset_window: window };
   const grain = input.text('offset_to_grain')?.toLowerCase() ?? null;
-  // Other values are refused by the manifest's schema, and reported.
+  // The manifest's schema rejects any other value, which is then reported.
   return grain === null ? null : { offset_to_grain: grain as NonNullable<MetricOffset['offset_to_grain']> };
 }
 
-/** `7 days`, or `{count, granularity}` as in the compiled manifest. @throws NoMapping */
+/** Reads a window: `7 days`, or `{count, granularity}` as in the compiled manifest. @throws NoMapping */
 export function windowAt(part: Part, key: string): string | null {
   if (!part.has(key)) return null;
   const parts = part.isText(key) ? null : part.child(key);
@@ -200,7 +200,7 @@ export function windowAt(part: Part, key: string): string | null {
   return plain;
 }
 
-/** Filters: one text, a list of texts, or the form of the compiled manifest. */
+/** Filters, given as a string, a list of strings, or in the form of the compiled manifest. */
 export function filtersAt(part: Part): readonly string[] {
   if (!part.has('filter')) return [];
   if (part.isText('filter') || part.isList('filter')) return part.texts('filter');

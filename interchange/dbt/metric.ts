@@ -17,17 +17,17 @@ import {
 } from './measure.js';
 import { descriptionOf, isTemplate } from './read.js';
 
-/** State of the conversion of metrics. */
+/** State shared while metrics are converted. */
 export interface MetricContext {
   readonly draft: ImportDraft;
   readonly measures: ReadonlyMap<string, DbtMeasure>;
   readonly parts: ReadonlyMap<string, Part>;
-  /** Names in the manifest; null if a metric was lost or is in progress. */
+  /** Names in the manifest; null if a metric was lost or is still being converted. */
   readonly made: Map<string, string | null>;
   readonly simple: Map<string, { readonly measure: DbtMeasure; readonly filters: readonly string[] }>;
 }
 
-/** Name in the manifest of a metric of the source, added now if necessary. @throws NoMapping */
+/** Name that a source metric has in the manifest; adds the metric first if necessary. @throws NoMapping */
 function metricNamed(name: string, ctx: MetricContext): string {
   const part = ctx.parts.get(name);
   if (part !== undefined) addMetric(name, part, ctx);
@@ -37,7 +37,7 @@ function metricNamed(name: string, ctx: MetricContext): string {
   return made;
 }
 
-/** Adds one metric of the source, with its inputs, to the draft; or reports it. */
+/** Adds one source metric and its inputs to the draft, or reports why it cannot. */
 export function addMetric(name: string, part: Part, ctx: MetricContext): void {
   if (ctx.made.has(name)) return;
   ctx.made.set(name, null); // a second visit means a cycle
@@ -58,11 +58,11 @@ export function addMetric(name: string, part: Part, ctx: MetricContext): void {
   if (label !== null) ctx.draft.words([label], own, part.at('label'));
 }
 
-/** A metric of the source during its conversion. */
+/** A source metric during its conversion. */
 interface MetricSource {
   readonly own: string;
   readonly part: Part;
-  /** Its `type_params`; the metric itself in the newer form without them. */
+  /** The metric's `type_params`; in the newer form, which has none, the metric itself. */
   readonly params: Part;
   readonly ctx: MetricContext;
 }
@@ -88,7 +88,7 @@ function documentOf(own: string, part: Part, ctx: MetricContext): MetricBody {
   }
 }
 
-/** Keys of `type_params` that may also be beside `type`. */
+/** Keys of `type_params` that may also appear next to `type`. */
 const OWN_PARAMS = ['expr', 'input_metrics', 'input_metric', 'numerator', 'denominator'] as const;
 
 function paramsOf(part: Part): Part {
@@ -116,7 +116,7 @@ function measureNamed(name: string, ctx: MetricContext): DbtMeasure {
   return measure;
 }
 
-/** Filters of the measure's rows: those of the input, and of the metric. */
+/** Filters for the measure's rows, from both the input and the metric. */
 function rowsOf({ part }: MetricSource, input: DbtMetricInput, measure: DbtMeasure): readonly string[] {
   return [...predicates(input.filters, measure), ...predicates(filtersAt(part), measure)];
 }
@@ -129,7 +129,7 @@ function simple(making: MetricSource): MetricBody {
   return document;
 }
 
-/** Measure and filters of a simple metric; only such a metric can be filtered again. */
+/** Measure and filters of a simple metric, the only kind that can be filtered further. */
 function simpleOf(name: string, ctx: MetricContext) {
   const found = ctx.simple.get(name);
   if (found === undefined)
@@ -182,13 +182,13 @@ function derivedMetric(making: MetricSource): MetricBody {
   return { type: 'derived', expression };
 }
 
-/** Inputs of a derived metric, from the one list that it has; other lists are reported. */
+/** Inputs of a derived metric, taken from the one list that applies; other lists are reported. */
 function inputsOf({ part, params }: MetricSource): readonly DbtMetricInput[] {
   if (params.has('metrics')) return inputsAt(params, 'metrics');
   return inputsAt(params.has('input_metrics') ? params : part, 'input_metrics');
 }
 
-/** Adds a metric for an input with a filter, which a derived metric cannot express itself. */
+/** Adds a separate metric for a filtered input, because a derived metric cannot contain a filter. */
 function addFilter(
   { own, part, ctx }: MetricSource,
   metric: string,
@@ -243,7 +243,7 @@ function cumulative(making: MetricSource): MetricBody {
     type: 'cumulative',
     metric,
     ...(window !== null && { window }),
-    // Other values are refused by the manifest's schema, and reported.
+    // The manifest's schema rejects any other value, which is then reported.
     ...(grain !== null && { grain_to_date: grain as NonNullable<MetricBody['grain_to_date']> }),
   };
 }
@@ -274,7 +274,7 @@ function conversion(making: MetricSource): MetricBody {
     conversion: base(making, to.input, to.measure, to.filters, 'counts'),
     constant_properties: [keys, ...properties],
     ...(window !== null && { window }),
-    // Other values are refused by the manifest's schema, and reported.
+    // The manifest's schema rejects any other value, which is then reported.
     ...(calculation !== null && { calculation: calculation as NonNullable<MetricBody['calculation']> }),
   };
 }
@@ -312,7 +312,7 @@ function propertyOf(name: string, { model }: DbtMeasure): string {
   return column;
 }
 
-/** Simple metric below another: an existing one with the same rows, or a new one. */
+/** Simple metric that another metric is built on: an existing one over the same rows, or a new one. */
 function base(
   { own, ctx }: MetricSource,
   input: DbtMetricInput,
@@ -331,7 +331,7 @@ function base(
   return name;
 }
 
-/** Metrics of a source, by name. A duplicate name is a problem. */
+/** Metrics of a source, by name. A duplicate name is reported as a problem. */
 export function metricParts(parts: readonly Part[]): ReadonlyMap<string, Part> {
   const out = new Map<string, Part>();
   for (const part of parts) {

@@ -14,24 +14,24 @@ import {
   modelReference,
 } from './read.js';
 
-/** A semantic model as an entity, with the names that its metrics use. */
+/** A semantic model converted to an entity, with the names that its metrics use. */
 export interface DbtModel {
   readonly part: Part;
   readonly entity: EntityDraft;
-  /** Primary entity, the prefix before `__` in names. */
+  /** Primary entity, used as the prefix before `__` in names. */
   readonly prefix: string;
-  /** Columns of its entities, by lower-case entity name. */
+  /** Columns of the model's entities, by lower-case entity name. */
   readonly entityColumns: Map<string, string>;
-  /** Models that its foreign entities lead to, with the relationship, by lower-case entity name. */
+  /** Models reached through foreign entities, with the relationship, by lower-case entity name. */
   readonly parents: Map<string, { readonly relationship: string; readonly model: DbtModel }>;
   readonly grains: Map<string, string>;
-  /** Names of its time dimensions that are columns. */
+  /** Names of the time dimensions that are plain columns. */
   readonly times: Set<string>;
   readonly defaultTime: string | null;
   readonly info: ModelInfo | null;
 }
 
-/** Reference to another model: entity `name` over a column of this model. */
+/** Reference to another model through entity `name`, whose value is a column of this model. */
 export interface ForeignKeyDraft {
   readonly model: DbtModel;
   readonly name: string;
@@ -39,7 +39,7 @@ export interface ForeignKeyDraft {
   readonly part: Part;
 }
 
-/** Adds the entity of a semantic model; null if it has no table, which is reported. */
+/** Adds the entity for a semantic model. If the model has no table, reports that and returns null. */
 export function entityOf(
   part: Part,
   project: DbtProject,
@@ -87,7 +87,7 @@ export function entityOf(
   return model;
 }
 
-/** Name of the primary entity, as in queries: `customer__region`. */
+/** Name for the entity: that of the primary entity, as in queries such as `customer__region`, unless it is taken. */
 function nameFor(own: string, prefix: string, part: Part, draft: ImportDraft): string | null {
   const wanted = draft.entityNames.has(prefix) ? own : prefix;
   const name = draft.named(draft.entityNames, wanted, part.place);
@@ -127,7 +127,7 @@ function kindOf(entity: Part): string {
   return (entity.text('type') ?? '').toLowerCase();
 }
 
-/** Expression of an entity, a dimension or a measure; by default its name. */
+/** Expression of an entity, dimension or measure; defaults to its name. */
 export function exprOf(part: Part): string {
   const written = part.scalar('expr');
   return written === null || written === '' ? part.needText('name') : written;
@@ -262,7 +262,7 @@ function settleTime(model: DbtModel, defaults: Part | null): void {
   else entity.time = column.name;
 }
 
-/** If both `models:` and the semantic model have a value, the latter wins. */
+/** If both `models:` and the semantic model give a value, the semantic model wins. */
 function settleInfo({ part, entity, info }: DbtModel): void {
   if (info === null) return;
   info.used = true;
@@ -273,7 +273,7 @@ function settleInfo({ part, entity, info }: DbtModel): void {
     info.part.note('description', 'lost', 'its semantic model has a description of its own');
 }
 
-/** Applies the declarations of columns in `models:`. */
+/** Applies the column declarations in `models:`. */
 export function applyModelInfo({ entity, info }: DbtModel): void {
   for (const [name, { part }] of info?.columns ?? []) {
     if (entity.physical(name) === null)

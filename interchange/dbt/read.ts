@@ -13,8 +13,8 @@ type ModelReference =
   | { readonly kind: 'source'; readonly schema: string; readonly table: string };
 
 /**
- * Parses `ref('orders')`, `ref('package', 'orders')` and `source('raw', 'orders')`, with or without braces. Nothing
- * is evaluated; anything else is refused.
+ * Parses `ref('orders')`, `ref('package', 'orders')` and `source('raw', 'orders')`, with or without braces. Nothing is
+ * evaluated; anything else is rejected.
  *
  * @throws NoMapping
  */
@@ -39,7 +39,7 @@ export function isTemplate(text: string): boolean {
   return text.includes('{{') || text.includes('{%') || text.includes('{#');
 }
 
-/** Declarations of a table in `models:`, as far as a manifest can express them. */
+/** Declarations for a table in `models:`, as far as a manifest can express them. */
 export interface ModelInfo {
   readonly table: string;
   readonly description: string | null;
@@ -55,7 +55,7 @@ export interface ForeignKeyConstraint {
   readonly columns: readonly string[];
   /** As written: `ref('orders')`, `source('raw', 'orders')`, `raw.orders`. */
   readonly to: string;
-  /** Empty if it names none and means the primary key. */
+  /** Empty if the constraint names no columns and so refers to the primary key. */
   readonly toColumns: readonly string[];
   readonly part: Part;
 }
@@ -77,7 +77,7 @@ export interface DbtProject {
 const LATEST =
   'this is the newer form of semantic models, inside a model, which is not read; semantic_manifest.json has the same';
 
-/** Splits the files of a project into parts. Problems are collected at the files. */
+/** Splits the files of a project into parts. Problems are recorded on the files. */
 export function readProject(files: readonly SourceFile[]): DbtProject {
   const models = new Map<string, ModelInfo>();
   const semanticModels: Part[] = [];
@@ -150,12 +150,12 @@ function readColumn(
   return [{ type, notNull, description: descriptionOf(part), part }, isKey];
 }
 
-/** Ignores parentheses, as in `character varying(20)`: they are not part of the model's type. */
+/** Ignores parentheses, as in `character varying(20)`, because the model's types have no length. */
 function columnType(written: string): TypeName | null {
   return typeNamed(written.replace(/\s*\([\d\s,]*\)/, ''));
 }
 
-/** A `foreign_key` constraint over `columns`; empty, after a report, if it names no target. */
+/** Reads a `foreign_key` constraint on `columns`. If it names no target, reports that and returns an empty list. */
 function foreignKey(constraint: Part, columns: readonly string[]): readonly ForeignKeyConstraint[] {
   constraint.ignore('name', 'warn_unenforced', 'warn_unsupported');
   const to = constraint.text('to');
@@ -187,7 +187,7 @@ function keyConstraint(model: Part, foreignKeys: ForeignKeyConstraint[]): readon
   return key;
 }
 
-/** Description as text; one with a template is reported and not evaluated. */
+/** The description as text. One that contains a template is reported instead of being evaluated. */
 export function descriptionOf(part: Part): string | null {
   const text = part.text('description');
   if (text === null || text.trim() === '') return null;

@@ -19,7 +19,7 @@ import { identifier, print } from '../sql/print.js';
 import { columnText, computedText, reportDivision } from '../types.js';
 import { DATATYPES, expressionOf, loseExtensions, ownExtension, synonymsOf } from './document.js';
 
-/** Contents of a file without the extension of this gateway. */
+/** Contents of a file, excluding this gateway's extension. */
 export interface Core {
   readonly draft: ImportDraft;
   readonly tenant: string | null;
@@ -119,12 +119,12 @@ function addRelationship(
   });
 }
 
-/** Type words of several widths, which are read as the widest. */
+/** Type names that cover several widths and are read as the widest. */
 const VAGUE: ReadonlySet<string> = new Set(['Integer', 'Float']);
 
 const TEMPORAL: ReadonlySet<string> = new Set(['Date', 'DateTime', 'DateTimeTz']);
 
-/** A dataset as an entity. `source` is its name in the file. */
+/** A dataset converted to an entity. `source` is its name in the file. */
 interface Dataset {
   readonly source: string;
   readonly part: Part;
@@ -166,7 +166,7 @@ function tableOf(part: Part, options: ImportOptions): TableDraft {
   return table;
 }
 
-/** Adds a field; returns its column name if it is an event time. */
+/** Adds a field; returns its column name if the field is an event time. */
 function addField(part: Part, entity: EntityDraft, draft: ImportDraft): string | null {
   const name = part.needText('name');
   const words = synonymsOf(part);
@@ -203,7 +203,7 @@ function addField(part: Part, entity: EntityDraft, draft: ImportDraft): string |
   return isTime ? column.value.name : null;
 }
 
-/** Applies this gateway's own extension of a field. */
+/** Applies this gateway's extension of a field. */
 function fromExtension(own: Readonly<Record<string, unknown>>, column: ColumnDraft): void {
   const { type, sensitivity, nullable } = own;
   if (typeof type === 'string') column.type = typeNamed(type) ?? column.type;
@@ -241,13 +241,13 @@ function uniqueKeys(part: Part): readonly (readonly string[])[] {
   return keys.filter((k) => k.length > 0);
 }
 
-/** Column of a key, by the name of the field or of the table's column. @throws NoMapping */
+/** The column for a key, named either by the field or by the table's column. @throws NoMapping */
 function keyColumn(name: string, entity: EntityDraft, part: Part): string {
   const known = entity.column(name) ?? entity.physical(name);
   return (known ?? entity.expose(name, part.place, `a key of \`${entity.name}\``)).name;
 }
 
-/** SQL of a field in an expression over the dataset's rows. @throws NoMapping */
+/** SQL for a field in an expression over the dataset's rows. @throws NoMapping */
 function fieldText(field: string, entity: EntityDraft, part: Part, what: string): string {
   return columnText(field, { entity, first: 'field', place: part.place, what });
 }
@@ -293,7 +293,7 @@ interface DatasetField {
   readonly field: string;
 }
 
-/** `dataset.field`, or a field whose name only one dataset has. @throws NoMapping */
+/** Resolves `dataset.field`, or a field name that occurs in only one dataset. @throws NoMapping */
 function fieldNamed(parts: readonly string[], datasets: ReadonlyMap<string, Dataset>): DatasetField {
   const [first = '', field, more] = parts;
   if (more !== undefined) throw new NoMapping(`\`${safeText(parts.join('.'))}\` is no field of a dataset`);
@@ -332,7 +332,7 @@ function simple(
   return { entity: owner.entity.name, expression };
 }
 
-/** An expression over several datasets: each aggregate becomes a metric. */
+/** Converts an expression over several datasets by making each aggregate a metric. */
 function derived(
   name: string,
   node: Node,

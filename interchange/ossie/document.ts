@@ -4,7 +4,7 @@ import { safeText } from '../names.js';
 import type { Part } from '../part.js';
 import { NoMapping, parseExpression, refuseControlCharacters } from '../sql/expression.js';
 
-/** The format as exported, version 0.2. */
+/** The format written by the export, version 0.2. */
 export interface OssieDocument {
   readonly version: string;
   readonly semantic_model: readonly OssieModel[];
@@ -65,7 +65,7 @@ interface OssieExtension {
   readonly data: string;
 }
 
-/** Types of the model for the portable types of the format. */
+/** Model types for the portable types of the format. */
 export const DATATYPES: ReadonlyMap<string, TypeName> = new Map<string, TypeName>([
   ['String', 'text'],
   ['Integer', 'int8'],
@@ -85,18 +85,18 @@ const PORTABLE: ReadonlyMap<string, string> = new Map([
   ['float4', 'Float'],
 ]);
 
-/** Portable type for a type of the model; `Opaque` if there is none. */
+/** Portable type for a model type; `Opaque` if the format has none. */
 export function datatypeOf(type: TypeName): string {
   return PORTABLE.get(type) ?? 'Opaque';
 }
 
-/** Supported dialects, best first; all others belong to other engines. */
+/** Supported dialects in order of preference; all others belong to other engines. */
 const READ = ['ANSI_SQL', 'OSSIE_SQL_2026'] as const;
 
 /**
- * Expression of a field or a metric in the best supported dialect. Other dialects are reported.
+ * Expression of a field or metric in the preferred supported dialect. Other dialects are reported.
  *
- * @throws NoMapping if there is none
+ * @throws NoMapping if no supported dialect is present
  */
 export function expressionOf(part: Part): {
   readonly node: Node;
@@ -122,7 +122,7 @@ export function expressionOf(part: Part): {
   return { node: parseExpression(found.text), text: found.text, place: found.entry };
 }
 
-/** Synonyms of an `ai_context`; everything else in it is reported. */
+/** Synonyms in an `ai_context`; everything else in it is reported. */
 export function synonymsOf(part: Part): readonly string[] {
   if (!part.has('ai_context')) return [];
   if (part.isText('ai_context')) {
@@ -136,7 +136,7 @@ export function synonymsOf(part: Part): readonly string[] {
   return context.texts('synonyms');
 }
 
-/** Vendor name of this gateway's own extension. */
+/** Vendor name that marks this gateway's extension. */
 export const VENDOR = 'OSL';
 
 export function loseExtensions(part: Part): void {
@@ -147,7 +147,9 @@ export function loseExtensions(part: Part): void {
   }
 }
 
-/** This gateway's own extension of a field; null if there is no readable one. Those of other vendors are reported. */
+/**
+ * This gateway's extension of a field; null if it is missing or unreadable. Extensions of other vendors are reported.
+ */
 export function ownExtension(part: Part): Readonly<Record<string, unknown>> | null {
   loseExtensions(part);
   for (const extension of part.parts('custom_extensions')) {
@@ -159,7 +161,7 @@ export function ownExtension(part: Part): Readonly<Record<string, unknown>> | nu
   return null;
 }
 
-/** Object in a JSON text; otherwise null. */
+/** The object encoded in a JSON text; null if the text is anything else. */
 export function jsonObject(text: string): Readonly<Record<string, unknown>> | null {
   try {
     const value: unknown = JSON.parse(text);

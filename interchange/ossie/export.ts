@@ -29,7 +29,7 @@ import {
 
 const VERSION = '0.2.0.dev0';
 
-/** Construct without a place in the core of the format; `path` leads into the manifest. */
+/** A construct that the core of the format cannot express; `path` points into the manifest. */
 export interface ExportGap {
   readonly path: Path;
   readonly kind: LossKind;
@@ -39,13 +39,13 @@ export interface ExportGap {
 interface Extension {
   readonly format: 1;
   readonly manifest: ManifestDocument;
-  /** Without service accounts. */
+  /** The policy, exported without its service accounts. */
   readonly policy?: PolicyDocument;
 }
 
 /**
- * Exports a manifest. Constructs without a place in the core are in an extension of this gateway. A policy is
- * included only if given, and never with verifiers of service accounts.
+ * Exports a manifest. Constructs that the core cannot express go into this gateway's extension. A policy is included
+ * only if given, and never with verifiers of service accounts.
  */
 export function ossieOf(
   manifest: Manifest,
@@ -111,7 +111,7 @@ export function coreOf(manifest: Manifest): {
 
 type SynonymsByTarget = ReadonlyMap<string, readonly string[]>;
 
-/** Words of the lexicon by their meaning. */
+/** Words of the lexicon, grouped by what they refer to. */
 function wordsOf({ lexicon }: Manifest, lacks: ExportGap[]): SynonymsByTarget {
   const words = new Map<string, readonly string[]>();
   for (const { term, refersTo, kind, synonyms } of lexicon.values()) {
@@ -182,7 +182,7 @@ function fieldOf(column: Column, relation: Relation, words: SynonymsByTarget): O
   };
 }
 
-/** Links, and the two sides of each bridge under names that no link has. */
+/** Links, plus the two sides of each bridge under names that no link uses. */
 function relationshipsOf({ relationships, bridges }: Manifest): readonly OssieRelationship[] {
   const links = [...relationships.values()].map(({ name, from, to }) => {
     return { name, from: from.entity, to: to.entity, from_columns: from.columns, to_columns: to.columns };
@@ -223,17 +223,17 @@ function metricOf(
   ];
 }
 
-/** Maximum length of an expression, in UTF-16 units; nested metrics are inlined. */
+/** Maximum length of an expression in UTF-16 code units; inlining nested metrics can make it long. */
 const LONGEST = 4000;
 
-/** Expression of a metric, and the difference of its meaning in other tools. */
+/** Expression of a metric, and how its meaning differs in other tools. */
 interface MetricText {
   readonly text: string;
   readonly differs: string | null;
 }
 
 /**
- * A metric as one expression over the fields of datasets.
+ * Writes a metric as one expression over the fields of datasets.
  *
  * @throws NoMapping for running totals, and for metrics that use one
  */
@@ -294,7 +294,7 @@ function written(metric: MetricBody, filters: readonly string[], document: Manif
   }
 }
 
-/** Aggregates that ignore NULL, so that a filter can be a CASE around their argument. */
+/** Aggregates that ignore NULL, so a filter can be written as a CASE around their argument. */
 const PASS_NULL: ReadonlySet<string> = new Set([
   ...['sum', 'avg', 'min', 'max', 'count', 'stddev', 'stddev_pop', 'stddev_samp'],
   ...['variance', 'var_pop', 'var_samp', 'bool_and', 'bool_or'],

@@ -20,8 +20,8 @@ import { jsonObject, VENDOR } from './document.js';
 import { coreOf } from './export.js';
 
 /**
- * Imports Apache Ossie (Open Semantic Interchange) files. A file exported by this gateway gives the original
- * manifest, with the changes made since.
+ * Imports Apache Ossie (Open Semantic Interchange) files. A file exported by this gateway yields the original manifest
+ * plus the changes made since the export.
  *
  * @throws ManifestProblems if a file has the wrong shape
  */
@@ -60,7 +60,7 @@ function fromExtension(
   const { document, manifest } = loadablePart(named, both.origins);
   const policy = policyOf(carried, manifest, options);
   const losses = files.flatMap((f) => f.tracker.losses());
-  // Losses that the extension makes up for are not reported.
+  // Losses covered by the extension are not reported.
   return { document, manifest, policy, losses: losses.filter((l) => !isCovered(l, same)) };
 }
 
@@ -93,15 +93,15 @@ function policyOf(carried: EmbeddedModel, manifest: Manifest, options: ImportOpt
 function faultOf(policy: unknown, manifest: Manifest): string | null {
   const [problem] = policyShape(policy);
   if (problem !== undefined) return problem.message;
-  return policyFault(policy as PolicyDocument, manifest.catalog); // checked by the schema
+  return policyFault(policy as PolicyDocument, manifest.catalog); // the schema has checked it
 }
 
-/** Parts of a file's core that are unchanged since the export. */
+/** Parts of a file's core that have not changed since the export. */
 interface UnchangedParts {
   readonly datasets: ReadonlySet<string>;
   readonly relationships: ReadonlySet<string>;
   readonly metrics: ReadonlySet<string>;
-  /** JSON Pointers of these in the file. */
+  /** JSON Pointers to these parts in the file. */
   readonly paths: ReadonlySet<string>;
   /** True if everything is unchanged, and nothing was added or removed. */
   readonly all: boolean;
@@ -128,7 +128,7 @@ function findUnchanged(model: Part, carried: EmbeddedModel): UnchangedParts {
     return same;
   };
   const datasets = compare('datasets', () => true);
-  // The side of a bridge is a link only while the bridge exists.
+  // The side of a bridge counts as a link only while the bridge exists.
   const relationships = compare(
     'relationships',
     (r) => datasets.has(`${r['from']}`) && datasets.has(`${r['to']}`),
@@ -137,7 +137,7 @@ function findUnchanged(model: Part, carried: EmbeddedModel): UnchangedParts {
   return { datasets, relationships, metrics, paths, all };
 }
 
-/** Plain JSON without additions of other vendors and empty lists. */
+/** Plain JSON without other vendors' additions and empty lists. */
 function comparable(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(comparable);
   if (typeof value !== 'object' || value === null) return value;
@@ -161,13 +161,13 @@ function isOwn(extension: unknown): boolean {
 /** True if `path` is in an unchanged part of the file. */
 function isWithin(path: string, { paths }: UnchangedParts): boolean {
   const steps = path.split('/');
-  // `/semantic_model/0/datasets/3`, and everything below.
+  // Matches `/semantic_model/0/datasets/3` and everything below it.
   return paths.has(steps.slice(0, 5).join('/'));
 }
 
 /**
- * The embedded manifest with the changes of the file since: unchanged objects are taken from the extension, which is
- * complete, others from the core, which is current.
+ * The embedded manifest with later changes to the file applied: unchanged objects are taken from the extension, which
+ * is complete, and all others from the core, which is current.
  */
 function merge(
   core: ManifestDocument,
@@ -207,7 +207,7 @@ function merge(
   for (const key of ['relationships', 'bridges', 'metrics', 'lexicon'])
     if (Object.keys(out[key] as object).length === 0) delete out[key];
   const fallback: Origins = { get: (key) => (isNew(key) ? origins.get(key) : undefined) ?? carried.place };
-  return { document: out as unknown as ManifestDocument, origins: fallback }; // sections of the two documents
+  return { document: out as unknown as ManifestDocument, origins: fallback }; // built from sections of both documents
 }
 
 /** True if a term of the extension refers to something unchanged. */
@@ -221,7 +221,7 @@ function meansTheSame(term: string, { manifest }: EmbeddedModel, same: Unchanged
 
 type Connectors = ManifestDocument['connectors'];
 
-/** Tables declared in the extension are kept; those that only the core names are added. */
+/** Keeps tables declared in the extension and adds those that only the core mentions. */
 function connectors(old: Connectors, now: Connectors): Connectors {
   const names = new Set([...Object.keys(old), ...Object.keys(now)]);
   return members(
@@ -249,19 +249,19 @@ function connectors(old: Connectors, now: Connectors): Connectors {
 /** Manifest and optional policy in a file exported by this gateway. */
 interface EmbeddedModel {
   readonly manifest: Manifest;
-  /** Not validated yet; null if there is none. */
+  /** The policy, not yet validated; null if the file has none. */
   readonly policy: unknown;
   readonly place: SourcePlace;
 }
 
-/** Content of a model's extension; null if there is none, or if it does not load, which is reported. */
+/** Content of a model's extension; null if it is missing or does not load, which is reported. */
 function readEmbeddedModel(model: Part): EmbeddedModel | null {
   for (const part of model.parts('custom_extensions')) {
     if (part.text('vendor_name') !== VENDOR) continue;
     const data = jsonObject(part.text('data') ?? '');
     const document = data?.['format'] === 1 ? plain(data['manifest'], 0) : null;
     const compiled =
-      manifestShape(document).length > 0 ? null : compileManifest(document as ManifestDocument); // checked
+      manifestShape(document).length > 0 ? null : compileManifest(document as ManifestDocument); // just checked
     if (compiled?.ok === true) {
       return {
         manifest: compiled.manifest,
@@ -276,7 +276,7 @@ function readEmbeddedModel(model: Part): EmbeddedModel | null {
 
 const DEEPEST = 32;
 
-/** JSON value as in manifests: objects without a prototype. */
+/** Converts a JSON value to the form used in manifests, whose objects have no prototype. */
 function plain(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null || depth > DEEPEST) return depth > DEEPEST ? null : value;
   if (Array.isArray(value)) return value.map((v) => plain(v, depth + 1));

@@ -6,15 +6,15 @@ export class NoMapping extends Error {
   override readonly name = 'NoMapping';
 }
 
-/** Delimits names that replace references. Sources that contain it are refused. */
+/** Delimits the names that stand in for references. Sources that contain it are rejected. */
 const MARK = '\u0001';
 
-/** A name that no source can contain, with the number `n`. */
+/** A name containing the number `n` that cannot occur in any source. */
 export function markedName(n: number): string {
   return `"${MARK}${n}"`;
 }
 
-/** Number in a name of `markedName`; otherwise null. */
+/** The number in a name made by `markedName`; null for any other name. */
 export function markOf(name: string): number | null {
   if (!name.startsWith(MARK)) return null;
   return Number(name.slice(MARK.length));
@@ -27,7 +27,7 @@ export function refuseControlCharacters(text: string): void {
 
 const LONGEST = 4000;
 
-/** Result of a conversion: a value, or the reason why there is none. */
+/** Result of a conversion: a value, or the reason why the conversion failed. */
 export type Attempt<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly reason: string };
@@ -37,7 +37,7 @@ export function attempt<T>(read: () => T): Attempt<T> {
     return { ok: true, value: read() };
   } catch (error) {
     if (error instanceof NoMapping) return { ok: false, reason: error.message };
-    // Thousands of operators in a row are nested as deeply.
+    // A chain of thousands of operators is parsed into equally deep nesting.
     if (error instanceof RangeError) return { ok: false, reason: 'it is nested too deeply' };
     throw error;
   }
@@ -78,7 +78,7 @@ export function statementOf(text: string): Node {
   }
 }
 
-/** `schema.table`, if `text` is just `select * from schema.table`; otherwise null. */
+/** Parts of the table name if `text` is just `select * from schema.table`; otherwise null. */
 export function tableOfQuery(text: string): readonly string[] | null {
   let statement: Node;
   try {
@@ -109,7 +109,7 @@ function isStar(target: Node): boolean {
   return more === undefined && field !== undefined && 'A_Star' in field;
 }
 
-/** Parts of the name, if `node` is a plain name; otherwise null. */
+/** Parts of the name if `node` is a plain name; otherwise null. */
 export function nameOf(node: Node): readonly string[] | null {
   if (!('ColumnRef' in node)) return null;
   const parts = (node.ColumnRef.fields ?? []).map((f) => ('String' in f ? (f.String.sval ?? '') : null));
@@ -131,28 +131,28 @@ export function isAggregate(node: Node): node is Extract<Node, { FuncCall: unkno
   return 'FuncCall' in node && AGGREGATES.has(functionName(node.FuncCall));
 }
 
-/** True if it contains an aggregate. The parser's nodes are plain objects and lists. */
+/** True if `value` contains an aggregate. The parser's nodes are plain objects and lists. */
 export function hasAggregate(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
-  if ('FuncCall' in value && isAggregate(value as Node)) return true; // by its only key
+  if ('FuncCall' in value && isAggregate(value as Node)) return true; // a node has only one key
   return Object.values(value).some(hasAggregate);
 }
 
-/** All names in it, each as its parts. */
+/** All names in `value`, each as a list of its parts. */
 export function namesIn(value: unknown): readonly (readonly string[])[] {
   if (typeof value !== 'object' || value === null) return [];
   if ('ColumnRef' in value) {
-    const name = nameOf(value as Node); // as above
+    const name = nameOf(value as Node); // a node has only one key
     return name === null ? [] : [name];
   }
   return Object.values(value).flatMap(namesIn);
 }
 
-/** True if it contains a division. */
+/** True if `value` contains a division. */
 export function divides(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if ('A_Expr' in value) {
-    const { name } = (value as Extract<Node, { A_Expr: unknown }>).A_Expr; // as above
+    const { name } = (value as Extract<Node, { A_Expr: unknown }>).A_Expr; // a node has only one key
     const op = name?.[0];
     if (op !== undefined && 'String' in op && op.String.sval === '/') return true;
   }

@@ -3,27 +3,28 @@ import { LRUCache } from 'lru-cache';
 import { parse, QueryError, quoteIdentifier } from 'osl-compiler';
 import { functionName, NoMapping, nameOf } from './expression.js';
 
-/** Replaces names. `column` receives the parts of a name and returns SQL for the whole of it. */
+/** Replaces names. `column` receives the parts of a name and returns the SQL for the whole name. */
 export interface NamePrinter {
   readonly column: (parts: readonly string[]) => string;
-  /** Returns SQL for a whole call; null to print the call itself. */
+  /** Returns SQL to replace a whole call; null to print the call as usual. */
   readonly call?: (node: Extract<Node, { FuncCall: unknown }>) => string | null;
 }
 
 type NodeBody<K extends string> = Extract<Node, Record<K, unknown>> extends Record<K, infer V> ? V : never;
 
 /**
- * Prints an expression in the language of metrics and filters: a closed set of forms, each generated anew, so that
- * no byte of the source is copied unread. The compiler's binder later resolves functions.
+ * Prints an expression in the language of metrics and filters. Only a fixed set of forms is supported and each is
+ * generated from scratch, so no byte of the source is copied unchecked. Functions are resolved later by the compiler's
+ * binder.
  *
- * @throws NoMapping for a form that is not in the set
+ * @throws NoMapping for any other form
  */
 export function print(node: Node, names: NamePrinter): string {
   const p = (n: Node | undefined): string => {
     if (n === undefined) throw new NoMapping('a part of it is missing');
     return print(n, names);
   };
-  /** As an operand: in parentheses if it is an operation. */
+  /** Prints an operand, in parentheses if it is itself an operation. */
   const o = (n: Node | undefined): string => {
     const text = p(n);
     return n !== undefined && isOperation(n) ? `(${text})` : text;
@@ -199,10 +200,10 @@ function present(f: NodeBody<'SQLValueFunction'>): string {
 }
 
 const PLAIN = /^[a-z_][a-z0-9_]*$/;
-/** Cache of names, bounded for long-running processes. */
+/** Cache of names, bounded because processes may run for long. */
 const known = new LRUCache<string, boolean>({ max: 10_000 });
 
-/** `name` in SQL: quoted unless the parser reads it as that name anyway. */
+/** Writes `name` as an SQL identifier, quoted unless the parser would read it unchanged. */
 export function identifier(name: string): string {
   return PLAIN.test(name) && readsAsName(name) ? name : quoteIdentifier(name);
 }

@@ -1,20 +1,20 @@
 import type { ManifestNames, NamedColumn } from '../names.js';
 
-/** A token of a query. Offsets are in UTF-16 units. */
+/** A token of a query. Offsets count UTF-16 code units. */
 export interface OsqlToken {
   readonly kind: 'word' | 'quoted' | 'string' | 'number' | 'sign';
-  /** Words in lower case, quoted names without quotes, anything else unchanged. */
+  /** Text of the token: words in lower case, quoted names without quotes, anything else unchanged. */
   readonly text: string;
   readonly from: number;
   readonly to: number;
-  /** False for an unterminated quote. */
+  /** False if a quote is not terminated. */
   readonly closed: boolean;
 }
 
 const TOKEN =
   /(?<space>\s+|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$))|(?<quoted>"(?:[^"]|"")*(?:"|$))|(?<string>[eE]?'(?:[^']|'')*(?:'|$))|(?<word>[\p{L}_][\p{L}\p{M}\p{N}_$]*)|(?<number>\d[\w.]*|\$\d+)|(?<sign>=>|::|[\s\S])/gu;
 
-/** Tokens of a text that may be invalid; without comments and white space. */
+/** Tokens of a text that may be invalid, without comments and whitespace. */
 function tokensOf(text: string): readonly OsqlToken[] {
   const tokens: OsqlToken[] = [];
   for (const { 0: found, index: from, groups = {} } of text.matchAll(TOKEN)) {
@@ -77,13 +77,13 @@ export function isName(
 export interface QuestionSource {
   readonly alias: string;
   readonly relation: string;
-  /** Columns beside those of the relation. */
+  /** Columns in addition to those of the relation. */
   readonly more: readonly NamedColumn[];
 }
 
 const PASSAGE = ['text', 'score', 'cite', 'redacted_fields'];
 const WALK = ['depth', 'path'];
-/** Words after a source that are not its alias. */
+/** Words that may follow a source but are not its alias. */
 const NO_ALIAS: ReadonlySet<string> = new Set(
   'on using where group order having limit offset join inner left right full cross natural union intersect except window fetch for lateral tablesample select from as'.split(
     ' ',

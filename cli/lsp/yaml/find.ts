@@ -6,9 +6,9 @@ export interface YamlRange {
 }
 
 /**
- * Position of the key at `steps`, or of its nearest existing ancestor; null if not even the first exists. Works on
- * lines, so that invalid files can be searched too: a step within a line (`columns: [id, name]`) is found as a word of
- * it.
+ * Position of the key at `steps`, or of its nearest existing ancestor; null if not even the first key exists. Works
+ * line by line, so that invalid files can be searched too. A step within a line (`columns: [id, name]`) is found as a
+ * word.
  */
 export function findKey(lines: readonly string[], steps: readonly string[]): YamlRange | null {
   let found: YamlRange | null = null;
@@ -100,17 +100,17 @@ export function outlineOf(lines: readonly string[]): readonly Outline[] {
   return sections;
 }
 
-/** Start of a line in block YAML: list dashes, key, value. Columns are zero-based UTF-16 units. */
+/** Start of a line in block YAML: list dashes, key, value. Columns are zero-based and count UTF-16 code units. */
 export interface YamlLine {
   readonly dashes: readonly number[];
   readonly indent: number;
   readonly key: string | null;
-  /** Column of the colon after the key; -1 without a key. */
+  /** Column of the colon after the key; -1 if there is no key. */
   readonly colon: number;
   readonly valueAt: number;
 }
 
-/** Quoted or plain: a colon within a plain key is not followed by white space. */
+/** A quoted or plain key. A colon inside a plain key is not followed by whitespace. */
 const KEY = /^("[^"]*"|'[^']*'|(?:[^\s"'[\]{},#&*!|>%@`-]|-[^\s:[\]{},#])(?:[^:[\]{},#]|:(?=\S))*?):(?=\s|$)/;
 
 export function entryOf(line: string): YamlLine {
@@ -126,7 +126,7 @@ export function entryOf(line: string): YamlLine {
   return { indent, dashes, key: unquoted(name.trimEnd()), colon, valueAt: leading(line, colon + 1) };
 }
 
-/** Column of the first character, dashes included. */
+/** Column of the line's first character, including dashes. */
 export function startOf({ dashes, indent }: YamlLine): number {
   return dashes[0] ?? indent;
 }

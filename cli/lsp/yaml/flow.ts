@@ -16,7 +16,7 @@ function* signsOf(text: string, from = 0, to = text.length): Generator<Sign> {
       quote = character;
     else if (character === '#' && /\s/.test(text[at - 1] ?? ' ')) at = endOfLine(text, at, to);
     else if ('{}[],'.includes(character))
-      yield { sign: character as Sign['sign'], at }; // one of these
+      yield { sign: character as Sign['sign'], at }; // matched above
     else if (character === ':' && /[\s[{]|^$/.test(text[at + 1] ?? '')) yield { sign: ':', at };
   }
 }
@@ -37,11 +37,11 @@ export function depthOf(text: string): number {
 }
 
 export interface FlowPlace {
-  /** Keys, and `[]` for list elements, from the start of the collection. */
+  /** Path from the start of the collection: keys, and `[]` for list elements. */
   readonly steps: readonly string[];
   readonly role: 'key' | 'value';
   readonly start: number;
-  /** Values before the word in the innermost mapping; null without a mapping. */
+  /** Values before the word in the innermost mapping; null outside any mapping. */
   readonly beside: ReadonlyMap<string, string> | null;
   readonly within: number;
 }
@@ -87,7 +87,7 @@ export function flowPlace(before: string): FlowPlace {
   };
 }
 
-/** Plain values of a mapping in the text after the cursor, which is `within` collections deeper. */
+/** Plain values of a mapping, read from the text after the cursor, which is `within` collections deeper. */
 export function siblingsAfter(after: string, within: number): ReadonlyMap<string, string> {
   const beside = new Map<string, string>();
   let depth = within;

@@ -1,11 +1,11 @@
 import { entryOf, isBlankOrComment, startOf, unquoted, type YamlLine } from './find.js';
 import { depthOf, flowPlace, siblingsAfter } from './flow.js';
 
-/** Position in a YAML file that may be invalid, determined by lines. */
+/** A position in a YAML file, found line by line because the file may be invalid. */
 export interface YamlPlace {
-  /** Keys from the root, and `[]` for list elements, to the mapping of a key or to a value. */
+  /** Path from the root to a value or to the mapping of a key: keys, and `[]` for list elements. */
   readonly steps: readonly string[];
-  /** A key of the mapping at `steps`, the value at `steps`, or either. */
+  /** Whether the position is a key of the mapping at `steps`, the value at `steps`, or either. */
   readonly role: 'key' | 'value' | 'either';
   readonly word: string;
   readonly start: number;
@@ -14,7 +14,7 @@ export interface YamlPlace {
 }
 
 const FLOW_LINES = 60;
-/** Most lines of a mapping searched before and after the cursor. */
+/** Maximum number of lines of a mapping to search before and after the cursor. */
 const BESIDE_LINES = 100_000;
 
 /** The place at zero-based `line` and `column`; null within a comment. */
@@ -62,7 +62,7 @@ export function placeAt(lines: readonly string[], line: number, column: number):
   return { steps: [...here, ...flow.steps], role: flow.role, word, start, end, beside };
 }
 
-/** On a blank line the column of the cursor is the indentation. */
+/** On a blank line, the column of the cursor counts as the indentation. */
 function headEntry(line: string, column: number | null): YamlLine {
   if (column === null || !/^\s*$/.test(line)) return entryOf(line);
   return { dashes: [], indent: column, key: null, colon: -1, valueAt: column };
@@ -77,20 +77,20 @@ function isComment(line: string, column: number): boolean {
   return hash !== null && hash.index + hash[0].length <= column;
 }
 
-/** First line of the outermost flow collection that contains the start of `line`; otherwise `line`. */
+/** First line of the outermost flow collection that contains the start of `line`; `line` itself if there is none. */
 function flowHead(lines: readonly string[], line: number): number {
   let [head, most, depth] = [line, 0, 0];
   for (let at = line - 1; at >= Math.max(0, line - FLOW_LINES); at--) {
     const text = lines[at] ?? '';
     depth += depthOf(text);
     if (depth > most) [head, most] = [at, depth];
-    // A key of a block that opens nothing has no flow collection around it.
+    // A block key that opens no collection is not inside a flow collection.
     else if (depth <= 0 && entryOf(text).key !== null && !/[,}\]]\s*$/.test(text)) break;
   }
   return head;
 }
 
-/** Path to the parent of a line's entry, and the line of its nearest key. */
+/** Path to the parent of the entry on a line, and the line of its nearest key. */
 function parentsOf(
   lines: readonly string[],
   line: number,
@@ -121,13 +121,13 @@ function parentsOf(
   return { steps, owner };
 }
 
-/** Skips the lines of a large file that are indented more deeply. */
+/** Quickly tells whether a line is indented beyond `limit`, to skip such lines of a large file. */
 function startsBeyond(line: string, limit: number): boolean {
   for (let at = 0; at <= limit; at++) if (line[at] !== ' ') return false;
   return true;
 }
 
-/** Plain values of the mapping that contains a line's entry, including its own. */
+/** Plain values of the mapping that contains the entry on a line, including the entry itself. */
 function siblingsOf(
   lines: readonly string[],
   line: number,
@@ -159,12 +159,12 @@ function siblingsOf(
   return beside;
 }
 
-/** Columns of the scalar around `column`; in a flow collection punctuation ends it. */
+/** Columns of the scalar around `column`; in a flow collection, punctuation ends it. */
 function wordAround(line: string, column: number, flow: boolean): readonly [number, number] {
   const quoted = quotedAround(line, column);
   if (quoted !== null) return quoted;
   const signs = flow ? /[\s,[\]{}]/ : /\s/;
-  // A colon within a name (`user:maria`) is not followed by white space.
+  // A colon inside a name (`user:maria`) is not followed by whitespace.
   const stops = (at: number): boolean =>
     signs.test(line[at] ?? '') || (line[at] === ':' && /[\s,[\]{}]|^$/.test(line[at + 1] ?? ''));
   let start = column;
