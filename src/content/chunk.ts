@@ -1,10 +1,10 @@
-/** Half-open range of a text, in UTF-16 units. */
+/** Half-open range within a text, in UTF-16 code units. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** In UTF-16 units. */
+/** Sizes of chunks, in UTF-16 code units. */
 export interface ChunkSizes {
   readonly maxChars: number;
   readonly overlapChars: number;
@@ -12,13 +12,13 @@ export interface ChunkSizes {
 }
 
 /**
- * `structure`: at headings, paragraphs, sentences, words. `heading`: the same, and each heading begins a passage.
- * `page`: likewise with form feeds. `sentence`: at sentences, then words. `fixed`: at words, with passages as long
- * as allowed.
+ * Where documents are cut. `structure`: at headings, paragraphs, sentences, then words. `heading`: the same, but every
+ * heading starts a new passage. `page`: the same, but every form feed starts a new passage. `sentence`: at sentences,
+ * then words. `fixed`: at words, with passages as long as allowed.
  */
 export type ChunkedBy = 'structure' | 'heading' | 'page' | 'sentence' | 'fixed';
 
-/** Kinds of chunk ends, best first; a better kind wins wherever it is in the window. */
+/** Where a chunk may end, best kind first. A better kind is preferred wherever it occurs in the window. */
 const BREAKS: readonly RegExp[] = [
   /\n(?=#{1,6} )/g,
   /\n[ \t]*\n/g,
@@ -26,15 +26,15 @@ const BREAKS: readonly RegExp[] = [
   /\s/g,
 ];
 
-/** Minimum fill of a chunk that ends at a break, unless there is no other break. */
+/** A chunk that ends at a break is at least this full, unless all breaks in the window come earlier. */
 const LEAST_FILL = 0.5;
 
 /**
- * Cuts `text` into spans of at most `maxChars`, at headings, paragraphs, sentences or words, in this order of
- * preference. Spans begin and end without white space; neighbours overlap by whole sentences or words.
+ * Cuts `text` into spans of at most `maxChars`, preferably at headings, then paragraphs, sentences or words. Spans
+ * have no leading or trailing white space; adjacent spans overlap by whole sentences or words.
  *
- * @param mayCut true if a chunk from `start` may be cut between two letters at `at`, as words longer than a chunk
- * must be
+ * @param mayCut true if a chunk starting at `start` may be cut between two letters at `at`, which is necessary for
+ * words longer than a chunk
  */
 export function chunkSpans(
   text: string,
@@ -74,7 +74,7 @@ function pagesOf(text: string): readonly Span[] {
   });
 }
 
-/** Sections that begin at headings, ignoring code lines that look like one. */
+/** Sections that begin at headings. Lines in code blocks that look like headings are ignored. */
 function sectionsOf(text: string): readonly Span[] {
   const sections: Span[] = [];
   let [start, at, fence] = [0, 0, ''];
@@ -125,14 +125,14 @@ function endOf(
   return space > 0 ? start + space : cutInside(text, start, limit, mayCut);
 }
 
-/** End of the last match of `kind` in `window`; 0 if there is none. */
+/** End of the last match of `kind` in `window`; 0 if there is no match. */
 function lastBreak(window: string, kind: RegExp): number {
   let last = 0;
   for (const match of window.matchAll(kind)) last = match.index + match[0].length;
   return last;
 }
 
-/** Cuts a window without white space: beside a letter if possible, otherwise inside a word. */
+/** Cuts a window that has no white space: next to a non-letter if possible, otherwise inside a word. */
 function cutInside(
   text: string,
   start: number,
@@ -156,7 +156,7 @@ function splitsCharacter(text: string, at: number): boolean {
   return (unit >= 0xdc00 && unit < 0xe000) || /[\p{M}\p{Cf}]/u.test(text.charAt(at));
 }
 
-/** Start of the next chunk: a sentence, or otherwise a word, that begins within the overlap. */
+/** Start of the next chunk: the first sentence, or else word, that begins within the overlap. */
 function nextStart(
   text: string,
   start: number,

@@ -2,11 +2,11 @@ const CONTENT_ERRORS = [
   'storeMissing',
   'storeBuilding',
   'storeMismatch',
-  /** Another `indexFacet` of the same facet version took over. */
+  /** Another `indexFacet` run for the same facet version took over. */
   'overtaken',
-  /** Document ids of the source are NULL or not unique. */
+  /** The source has document ids that are NULL or not unique. */
   'documentIds',
-  /** The extension is missing, or is in another schema than `public`. */
+  /** The extension is missing, or is installed in a schema other than `public`. */
   'vectorExtension',
   /** The vectors are wider than an approximate index can hold. */
   'tooWide',
@@ -14,22 +14,22 @@ const CONTENT_ERRORS = [
   'unknownDetector',
   'unknownCountry',
   'unknownVersion',
-  /** The embedding or chat endpoint cannot be reached or refuses, after retries. */
+  /** The embedding or chat endpoint is unreachable or refuses the request, even after retries. */
   'endpoint',
   'malformedAnswer',
-  /** The subject's daily budget for models is used up, or cannot be counted. */
+  /** The subject's daily model budget is used up, or its usage cannot be counted. */
   'overBudget',
   'notInstalled',
 ] as const;
 
 export type ContentErrorName = (typeof CONTENT_ERRORS)[number];
 
-/** A coded failure of the content layer. `message` is one lower-case sentence and contains no row data. */
+/** An error of the content layer, with a code. `message` is one lower-case sentence and contains no row data. */
 export class ContentError extends Error {
   override readonly name = 'ContentError';
   readonly code: ContentErrorName;
   readonly hint: string | null;
-  /** HTTP status of the endpoint's answer, if it answered. */
+  /** HTTP status of the endpoint's response; null if it did not respond. */
   readonly status: number | null;
 
   constructor(

@@ -3,15 +3,15 @@ import { ContentError } from './content-error.js';
 
 /** A server with a JSON API. */
 export interface HttpEndpoint {
-  /** With the version: `https://api.openai.com/v1`. */
+  /** Base URL including the API version: `https://api.openai.com/v1`. */
   readonly url: string;
-  /** Environment variable with the key; null for a server without one. */
+  /** Environment variable that holds the API key; null if the server needs none. */
   readonly keyEnv: string | null;
-  /** Time limit of one attempt. Default: 30,000. */
+  /** Time limit per attempt. Default: 30,000. */
   readonly timeoutMs?: number;
-  /** Attempts after the first, on 429, 5xx and broken connections. Default: 3. */
+  /** Number of retries after a 429, a 5xx or a broken connection. Default: 3. */
   readonly retries?: number;
-  /** First pause; it doubles, and half of it is random. Default: 250. */
+  /** First pause before a retry; it doubles each time, and half of it is random. Default: 250. */
   readonly backoffMs?: number;
 }
 
@@ -19,12 +19,12 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_RETRIES = 3;
 const DEFAULT_BACKOFF_MS = 250;
 const LONGEST_PAUSE_MS = 20_000;
-/** Maximum size of an answer, in bytes; 32 vectors of 4,096 floats take about three million. */
+/** Maximum size of a response, in bytes; 32 vectors of 4,096 floats take about three million. */
 const LARGEST_ANSWER = 33_554_432;
 
 /**
- * The server at the URL in the environment variable `urlEnv`. Its key, if needed, is in the variable with the suffix
- * `_KEY`.
+ * The server at the URL in the environment variable `urlEnv`. If it needs a key, that is in the variable of the same
+ * name with the suffix `_KEY`.
  *
  * @throws ContentError `endpoint`
  */
@@ -52,11 +52,11 @@ class AttemptError extends Error {
 }
 
 /**
- * Posts `body` and parses the JSON answer, with retries. Errors never quote the server, whose answer may contain the
- * sent text or the key.
+ * Posts `body` and parses the JSON response, with retries. Errors never quote the response, which may contain the key
+ * or the text that was sent.
  *
  * @param sending called before each attempt
- * @throws ContentError `endpoint`; `malformedAnswer` if a 200 is not JSON; the reason of `signal`
+ * @throws ContentError `endpoint`; `malformedAnswer` if a 200 response is not JSON; the reason of `signal`
  */
 export async function postJson(
   endpoint: HttpEndpoint,
@@ -103,7 +103,7 @@ async function once(
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'application/json', ...authorization(endpoint) },
       body: JSON.stringify(body),
-      // A redirect would send passages to a host that nobody configured.
+      // Following a redirect would send passages to a host that was never configured.
       redirect: 'error',
       signal: either,
     });
@@ -141,7 +141,7 @@ function refusal(response: Response): AttemptError {
   );
 }
 
-/** Delay requested by `Retry-After`, in seconds or until a date; null if there is none. */
+/** Delay requested by a `Retry-After` header, which gives seconds or a date; null if there is no delay. */
 export function retryAfterMs(header: string | null, now = Date.now()): number | null {
   const text = header?.trim() ?? '';
   if (text === '') return null;
@@ -168,7 +168,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Member `key` of an answer; undefined if the answer is not an object. */
+/** Member `key` of a response; undefined if the response is not an object. */
 export function member(value: unknown, key: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
 }

@@ -1,4 +1,4 @@
-/** Indexing, embedding, redaction, BM25 and operators. Independent of policies. */
+/** Indexing, embedding, redaction, BM25 and operators. Nothing here depends on policies. */
 export { chunkSpans } from './chunk.js';
 export { ContentError } from './content-error.js';
 export { DailyBudget } from './decode/budget.js';

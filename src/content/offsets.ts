@@ -1,8 +1,8 @@
 import type { Span } from './chunk.js';
 
 /**
- * Converts UTF-16 offsets of a text to code points, the unit of citations: `substr` of Postgres and slices of Python
- * use them. Ascending `start`s need only one pass over the text.
+ * Converts UTF-16 offsets in a text to code points, the unit of citations, which `substr` in Postgres and slices in
+ * Python also use. If the `start`s are ascending, one pass over the text is enough.
  */
 export class CodePoints {
   readonly #text: string;
@@ -26,7 +26,7 @@ export class CodePoints {
   }
 }
 
-/** Number of code points between two UTF-16 offsets; the second half of a surrogate pair counts nothing. */
+/** Number of code points between two UTF-16 offsets; the second half of a surrogate pair is not counted. */
 export function countCodePoints(text: string, from = 0, to = text.length): number {
   let count = 0;
   for (let i = from; i < to; i++) {
@@ -41,7 +41,7 @@ function isHigh(unit: number): boolean {
   return unit >= 0xd800 && unit < 0xdc00;
 }
 
-/** `text` between two code point offsets. */
+/** The part of `text` between two code point offsets. */
 export function sliceCodePoints(text: string, start: number, end: number): string {
   return [...text].slice(start, end).join('');
 }

@@ -1,36 +1,36 @@
 import type { PolicySnapshot } from '../../policy/index.js';
 import type { Manifest, ManifestDocument, Overlay } from './manifest/index.js';
 
-/** Manifest and policy that serve together. A reload replaces both or neither. */
+/** Manifest and policy that are served together. A reload replaces both or neither. */
 export interface Model {
   readonly manifest: Manifest;
-  /** Null while no policy is loaded: then everything is refused. */
+  /** The policy; null while none is loaded, in which case everything is refused. */
   readonly snapshot: PolicySnapshot | null;
 }
 
-/** State in which the newest policy is missing or invalid and the last valid one serves. Times are ms since 1970. */
+/** The newest policy is missing or invalid, so the last valid one is served. Times are in ms since 1970. */
 export interface FallbackPolicy {
   readonly since: number;
-  /** Nothing serves from then on. */
+  /** From then on nothing is served. */
   readonly until: number;
 }
 
-/** External services of this process: true once one has answered since the start, or if there is none. */
+/** External services of this process: true if one has answered since the start, or if none is configured. */
 export interface ServicesReached {
   readonly control: boolean;
-  /** Store in which gateways count limits together. */
+  /** Store in which gateways count limits jointly. */
   readonly limits: boolean;
-  /** Issuers with keys; `none`: no key at all is loaded, so no token can be valid. */
+  /** Issuers whose keys are loaded. `none`: no key at all is loaded, so no token can be valid. */
   readonly issuers: 'all' | 'some' | 'none';
 }
 
-/** Manifest file as last loaded, and the version that it would have alone. */
+/** The manifest file as last loaded, and the version that the manifest would have without published objects. */
 export interface FileLayer {
   readonly document: ManifestDocument;
   readonly version: string;
 }
 
-/** Published version, a layer over the manifest file. */
+/** The published version, which is layered over the manifest file. */
 export type PublishedLayer = Overlay & { readonly id: string };
 
 interface ServedParts extends Model {
@@ -40,8 +40,8 @@ interface ServedParts extends Model {
 }
 
 /**
- * Everything that is served together, frozen. Reading it once gives a consistent whole: the private field prevents
- * combining parts of two. It is replaced only by `Serving` of `src/service/serving.ts`.
+ * Everything that is served together, frozen. Read it once to get a consistent state: the private field prevents
+ * mixing parts of two states. It is replaced only by `Serving` in `src/service/serving.ts`.
  */
 export class ServedModel implements ServedParts {
   readonly #parts: ServedParts;
@@ -71,12 +71,12 @@ export class ServedModel implements ServedParts {
     return this.#parts.published;
   }
 
-  /** The same under another policy, or under none. */
+  /** The same model under a different policy, or under none. */
   underPolicy(snapshot: PolicySnapshot | null): ServedModel {
     return new ServedModel({ ...this.#parts, snapshot });
   }
 
-  /** The same manifest file, with another manifest, policy and publication. */
+  /** The same manifest file, with a different manifest, policy and published version. */
   over(next: Model, published: PublishedLayer | null): ServedModel {
     const { manifest, snapshot } = next;
     return new ServedModel({ ...this.#parts, manifest, snapshot, published });

@@ -3,9 +3,9 @@ import { appendFile, mkdir, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Serial } from '../../base/serial.js';
 
-/** Number of passages that a subject may still send to a model today. If they cannot be counted, none are granted. */
+/** Limits how many passages a subject may send to a model per day. If usage cannot be counted, none are granted. */
 export interface PassageBudget {
-  /** Takes up to `wanted` and returns how many were granted. */
+  /** Takes up to `wanted` passages and returns how many were granted. */
   take(subject: string, wanted: number): Promise<number>;
   giveBack(subject: string, unused: number): Promise<void>;
 }
@@ -16,8 +16,8 @@ interface BudgetWaiter {
 }
 
 /**
- * Counts passages by subject and day (UTC) in one file per day, which all processes of the server append to and
- * read. A line is granted what the lines before it have left, so all processes count the same, also after a restart.
+ * Counts passages by subject and UTC day in one file per day, which all server processes append to and read. A line is
+ * granted what the preceding lines have left, so all processes arrive at the same count, even after a restart.
  * Subjects are stored as hashes.
  */
 export class DailyBudget implements PassageBudget {
@@ -46,7 +46,7 @@ export class DailyBudget implements PassageBudget {
       });
   }
 
-  /** If the file cannot be written, the passages are lost to the subject for the day. */
+  /** Returns unused passages. If the file cannot be written, the subject cannot use them that day. */
   giveBack(subject: string, unused: number): Promise<void> {
     if (unused <= 0) return Promise.resolve();
     const given = this.#serial.run(() => this.#append(`${keyOf(subject)} ${-unused} -\n`));

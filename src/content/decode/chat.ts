@@ -12,8 +12,8 @@ const FENCE = '```';
 const THOUGHT = ['<think>', '</think>'] as const;
 
 /**
- * The JSON of an answer. Models may think aloud before it or put it between fences if the server does not enforce a
- * schema.
+ * Extracts the JSON from an answer. If the server does not enforce a schema, a model may put its reasoning before the
+ * JSON or wrap it in code fences.
  *
  * @throws DecoderFailure `malformedAnswer`
  */
@@ -44,7 +44,7 @@ function withoutThought(content: string): string {
   return at < 0 ? content : content.slice(at + end.length);
 }
 
-/** Text between the first fence, without its language tag, and the last one. */
+/** Text between the first and the last code fence, without the language tag. */
 function betweenFences(text: string): string | null {
   const begin = text.indexOf(FENCE);
   const end = text.lastIndexOf(FENCE);
@@ -56,7 +56,7 @@ function betweenFences(text: string): string | null {
 export interface ChatQuestion {
   readonly system: string;
   readonly user: string;
-  /** Schema of the answer; always checked here, whatever the server claims. */
+  /** Schema of the answer; always validated here, even if the server claims to enforce it. */
   readonly schema: JsonSchema;
   /** True if the schema uses only features that servers can enforce. */
   readonly strict: boolean;
@@ -70,7 +70,7 @@ export interface ChatUsage {
 }
 
 const DEFAULT_MAX_TOKENS = 1_024;
-/** Status codes with which servers refuse an unknown member. */
+/** Status codes that servers return for an unknown field in the request. */
 const NOT_UNDERSTOOD: ReadonlySet<number | null> = new Set([400, 422, 501]);
 
 /** Request body, which also determines the cache key. */
@@ -93,8 +93,8 @@ export function chatBody({ endpoint }: ChatModel, question: ChatQuestion) {
 type ChatBody = ReturnType<typeof chatBody>;
 
 /**
- * Sends one request, with temperature 0 and no tools. If the server refuses `response_format`, it is asked without
- * it, now and in later requests.
+ * Sends one request, with temperature 0 and no tools. If the server rejects `response_format`, the request is repeated
+ * without it, and later requests omit it.
  *
  * @returns the text of the answer
  * @throws DecoderFailure; the reason of `signal`
@@ -125,14 +125,14 @@ export async function askChat(
   }
 }
 
-/** Value of an answer. @throws DecoderFailure */
+/** Parses an answer and validates it. @throws DecoderFailure */
 export function answerOf(content: string, { schema }: ChatQuestion): unknown {
   const value = jsonOf(content);
   if (compiledSchema(schema)(value)) return value;
   throw new DecoderFailure('schema', 'the model answered something that the schema does not allow');
 }
 
-/** The schema is then only stated in the prompt. */
+/** Moves the schema from `response_format` into the prompt. */
 function withoutFormat({ response_format: _, ...body }: ChatBody, { system, user, schema }: ChatQuestion) {
   const prompt = `${system}\nThe schema of your answer is ${JSON.stringify(schema)}`;
   return {
@@ -175,7 +175,7 @@ function contentOf(answer: unknown): string {
   if (reason === 'length') throw new DecoderFailure('cutOff', 'the answer was cut off');
   const content = member(message, 'content');
   if (typeof content === 'string') return content;
-  // Also if it requests a tool call: no tools were offered.
+  // This includes a requested tool call: no tools were offered.
   throw new DecoderFailure('malformedAnswer', 'the model answered without content');
 }
 
@@ -202,16 +202,16 @@ export class DecoderFailure extends Error {
   }
 }
 
-/** An OpenAI-compatible `/v1/chat/completions`. */
+/** An OpenAI-compatible `/v1/chat/completions` endpoint. */
 export interface ChatEndpoint extends HttpEndpoint {
   readonly model: string;
-  /** Maximum length of one answer. Default: 1,024. */
+  /** Maximum length of one answer, in tokens. Default: 1,024. */
   readonly maxTokens?: number;
-  /** Maximum number of concurrent requests, over all queries. Default: 4. */
+  /** Maximum number of concurrent requests across all queries. Default: 4. */
   readonly concurrency?: number;
 }
 
-/** Limits of requests to a model, besides those of its endpoint. */
+/** Limits on requests to a model, in addition to those of its endpoint. */
 export interface ChatBounds {
   /** Maximum size of the answer cache; 0 turns it off. */
   readonly cacheBytes: number;
@@ -221,15 +221,15 @@ export interface ChatBounds {
 const DEFAULT_CONCURRENCY = 4;
 
 /**
- * One language model, shared by all queries of this process: concurrency, answer cache, capabilities of its server,
- * and what each subject may still send today.
+ * One language model, shared by all queries of this process: its concurrency limit, answer cache, server capabilities,
+ * and each subject's remaining budget for the day.
  */
 export class ChatModel {
   readonly endpoint: ChatEndpoint;
   readonly places: number;
   readonly turns: FairSlots;
   readonly budget: PassageBudget | null;
-  /** True if its server accepts `response_format`; false once it answered only without it. */
+  /** True if the server accepts `response_format`; becomes false once a request has succeeded only without it. */
   takesFormat = true;
   readonly #answers: LRUCache<string, string> | null;
 
@@ -262,7 +262,10 @@ export class ChatModel {
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Keywords allowed in a caller's schema. No patterns (they may never end), no formats, no references. */
+/**
+ * Keywords allowed in a caller's schema. Patterns are excluded because matching them may never finish; formats and
+ * references are excluded too.
+ */
 const KEYWORDS: ReadonlySet<string> = new Set([
   ...[
     'type',
@@ -281,7 +284,7 @@ const DEEPEST = 8;
 const MOST_PROPERTIES = 200;
 
 /**
- * Checks the schema of an object against our limits.
+ * Checks a caller's object schema against our limits.
  *
  * @throws InvalidArgument
  */
@@ -325,12 +328,12 @@ const loadAjv = () => createRequire(import.meta.url)('ajv') as typeof import('aj
 const MOST_COMPILED = 100;
 const compiled = new LRUCache<string, (value: unknown) => boolean>({ max: MOST_COMPILED });
 
-/** Compiled once per text of a schema; least recently used ones are dropped. */
+/** Compiles each distinct schema text once; the least recently used ones are evicted. */
 function compiledSchema(schema: JsonSchema): (value: unknown) => boolean {
   const key = JSON.stringify(schema);
   const known = compiled.get(key);
   if (known !== undefined) return known;
-  // One Ajv per schema, since an Ajv keeps everything it has compiled.
+  // One Ajv instance per schema, because an instance keeps everything it has compiled.
   const validate = new (loadAjv().Ajv)({ strict: false, validateFormats: false, logger: false }).compile(
     schema,
   );

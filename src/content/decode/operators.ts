@@ -4,10 +4,10 @@ import { countCodePoints } from '../offsets.js';
 import { type ChatQuestion, DecoderFailure, type JsonSchema, objectSchema } from './chat.js';
 
 /**
- * System message of every decoder operator.
+ * System message shared by all decoder operators.
  *
- * The user message is one JSON object, so that nothing in a passage can end the passage: quotes, braces and line
- * ends are escaped.
+ * The user message is one JSON object. Quotes, braces and line ends in a passage are escaped, so nothing in it can
+ * break out of its string.
  */
 function systemPrompt(task: string): string {
   return [
@@ -24,15 +24,15 @@ function userPrompt(given: Readonly<Record<string, unknown>>, passage: string): 
   return JSON.stringify({ ...given, passage });
 }
 
-/** Passage as a decoder operator sees it; the caller is authorized to read it. */
+/** A passage as seen by a decoder operator; the caller is authorized to read it. */
 export interface DecoderPassage {
   readonly chunkId: string;
   readonly text: string;
-  /** Code points before the passage in the served document: `cite.start`. */
+  /** Number of code points before the passage in the served document: `cite.start`. */
   readonly start: number;
 }
 
-/** An operator with its arguments: creates the question, and interprets an answer that fits the schema. */
+/** An operator with its arguments. It creates the question and interprets an answer that matches the schema. */
 export interface DecoderTask {
   question(passage: DecoderPassage): ChatQuestion;
   /** @throws DecoderFailure */
@@ -61,7 +61,7 @@ export function decoderTask(operator: DecoderName, given: CheckedArguments): Dec
 }
 
 function schemaOf(given: CheckedArguments): JsonSchema | null {
-  return (given.get('schema') ?? null) as JsonSchema | null; // an object, as checked by checkArguments
+  return (given.get('schema') ?? null) as JsonSchema | null; // checked by checkArguments
 }
 
 function answerOf(name: string, schema: JsonSchema): JsonSchema {
@@ -143,7 +143,7 @@ function complete(prompt: string): DecoderTask {
   };
 }
 
-/** A field with its quote and the position of that in the served document, in code points. */
+/** An extracted field with its supporting quote, and the quote's position in the served document, in code points. */
 interface ExtractedField {
   readonly value: unknown;
   readonly quote: string;
@@ -185,7 +185,7 @@ function extractionSchema(fields: readonly (readonly [string, JsonSchema])[]): J
   };
 }
 
-/** A field whose quote is not in the passage becomes null and a fault: the model made it up. */
+/** If a field's quote is not in the passage, the model made it up: the field becomes null and a fault is reported. */
 function extractFields(
   fields: readonly (readonly [string, JsonSchema])[],
   answer: unknown,

@@ -17,7 +17,7 @@ interface RowError {
   readonly operator: DecoderName;
   readonly chunkId: string;
   readonly fault: DecoderFault;
-  /** One lower-case sentence without text of the passage or the model. */
+  /** One lower-case sentence that contains no text from the passage or the model. */
   readonly message: string;
 }
 
@@ -30,20 +30,20 @@ export interface DecodedColumn {
 /** Subject and deadline of a decoder call. */
 export interface DecoderCaller {
   readonly subject: string;
-  /** Deadline of the last answer, as of `performance.now()`; rows without an answer are then errors. */
+  /** Deadline for the last answer, on the `performance.now()` clock; rows still without an answer are errors. */
   readonly until: number;
   readonly signal: AbortSignal | null;
-  /** Called once with the usage, also if the call is aborted. */
+  /** Called once with the usage, even if the call is aborted. */
   readonly spend: (
     spent: Readonly<ChatUsage> & { readonly passages: number; readonly known: number },
   ) => void;
 }
 
-/** Failures in a row, after retries, until the endpoint is considered down. */
+/** Number of consecutive failures, after retries, at which the endpoint is considered down. */
 const DOWN_AFTER = 3;
 
 /**
- * Checks a decoder operator's arguments without a request, so that a bad call fails before retrieval.
+ * Checks a decoder operator's arguments without sending a request, so that an invalid call fails before retrieval.
  *
  * @throws InvalidArgument
  */
@@ -52,8 +52,8 @@ export function checkDecoder(operator: DecoderName, values: ArgumentValues): voi
 }
 
 /**
- * Computes the column of a decoder operator, with one request per passage. A passage that fails, or has no answer at
- * the deadline, has the value null and an error; answers received until then are returned.
+ * Computes the column of a decoder operator, with one request per passage. A passage that fails, or has no answer by
+ * the deadline, gets a null value and an error; answers received by then are returned.
  *
  * @throws InvalidArgument; the reason of `by.signal`
  */
@@ -149,7 +149,7 @@ class DecodeRun {
     return budget === null || wanted === 0 ? wanted : budget.take(this.#subject, wanted);
   }
 
-  /** Throws the reason of the signal. */
+  /** Asks about one passage. Throws the signal's reason if the call is aborted. */
   async #one({ index, passage, question, body, key }: PendingPassage): Promise<void> {
     if (this.#failedInRow >= DOWN_AFTER) return this.#failed(index, DOWN);
     const spent = nothingSpent();

@@ -3,31 +3,31 @@ import { ContentError } from '../content-error.js';
 /** Format of an embedder's vectors in a store. */
 export type VectorLayout = LexicalLayout | DenseLayout;
 
-/** Hashed BM25 weights for retrieval, and hashed n-grams for operators. */
+/** Hashed BM25 weights for retrieval, and hashed n-gram vectors for operators. */
 interface LexicalLayout {
   readonly kind: 'lexical';
   readonly dimensions: number;
-  /** `halfvec` represents whole numbers up to 2,048 exactly, in half the space. */
+  /** `halfvec` represents integers up to 2,048 exactly, in half the space. */
   readonly type: 'vector' | 'halfvec';
 }
 
-/** One vector for retrieval and operators. */
+/** One vector, used for both retrieval and operators. */
 export interface DenseLayout {
   readonly kind: 'dense';
   readonly dimensions: number;
   readonly type: 'vector' | 'halfvec';
 }
 
-/** Side of a search that a text is on; some models distinguish them. */
+/** Which side of a search a text is on; some models embed the two sides differently. */
 export type TextRole = 'document' | 'query';
 
 /**
- * Turns texts into vectors, in the order of the texts. Vectors of a dense layout have unit norm; those of the
- * lexical one do not, so compare them by cosine.
+ * Turns texts into vectors, in the order of the texts. Dense vectors have unit norm; lexical ones do not, so compare
+ * them by cosine.
  */
 export interface Embedder {
   readonly model: string;
-  /** Changes whenever vectors do; a store with another fingerprint is not read. */
+  /** Changes whenever the vectors would; a store with a different fingerprint is not read. */
   readonly fingerprint: string;
   readonly layout: VectorLayout;
   /**
@@ -39,7 +39,7 @@ export interface Embedder {
 }
 
 /**
- * Normalizes a vector of a model's answer.
+ * Normalizes a vector from a model's response.
  *
  * @throws ContentError `malformedAnswer` if the width differs, a number is not finite, or the norm is 0
  */
@@ -59,7 +59,7 @@ export function malformed(what: string): ContentError {
   return new ContentError('malformedAnswer', `the embedding model answered ${what}`);
 }
 
-/** At most `limit` UTF-16 units, without splitting a surrogate pair. */
+/** Truncates `text` to at most `limit` UTF-16 code units, without splitting a surrogate pair. */
 export function cut(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const unit = text.charCodeAt(limit - 1);

@@ -10,13 +10,13 @@ const LONGEST = 5;
 const SEED = 0x9747b28c;
 const WORD_SEED = 0x1b873593;
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;
-/** Components are whole numbers from -127 to 127. */
+/** Components are integers from -127 to 127. */
 const LARGEST = 127;
 
 /**
- * Hashed character 3- to 5-grams and words. Independent of the corpus: equal texts have equal vectors in every
- * store. Only the direction matters: components are whole numbers, so that sums of products are exact in any order
- * and the stored text is short.
+ * Hashed character 3- to 5-grams and words. The vector does not depend on the corpus: equal texts have equal vectors
+ * in every store. Only its direction matters, so components are integers: sums of products are exact in any order, and
+ * the stored text is short.
  *
  * @returns 1024 numbers; all 0 for a text without a letter or digit
  */
@@ -45,13 +45,13 @@ function addGrams(sums: Float64Array, padded: string, weight: number): void {
   }
 }
 
-/** One bit of the hash gives the sign, so that collisions cancel instead of adding up. */
+/** One bit of the hash determines the sign, so that collisions tend to cancel out instead of adding up. */
 function add(sums: Float64Array, hash: number, weight: number): void {
   const at = hash & (NGRAM_DIMENSIONS - 1);
   sums[at] = (sums[at] ?? 0) + (hash >>> 31 === 0 ? weight : -weight);
 }
 
-/** Dampens frequent grams, and scales to the largest component. */
+/** Dampens frequent n-grams, and scales the largest component to `LARGEST`. */
 function scaled(sums: Float64Array): Float32Array {
   let largest = 0;
   for (let i = 0; i < sums.length; i++) largest = Math.max(largest, Math.abs(sums[i] ?? 0));
@@ -65,7 +65,9 @@ function scaled(sums: Float64Array): Float32Array {
   return vector;
 }
 
-/** Offline default without a model or a network. `embed` returns n-gram vectors; BM25 has separate columns. */
+/**
+ * The offline default, which needs no model and no network. `embed` returns n-gram vectors; BM25 has separate columns.
+ */
 export const lexicalEmbedder: Embedder = Object.freeze({
   model: LEXICAL_MODEL,
   fingerprint: `${LEXICAL_MODEL};porter;bm25 ${K1} ${B};${TERM_SPACE};ngrams 3-5 ${NGRAM_DIMENSIONS};r3`,

@@ -10,14 +10,14 @@ import type { TransformersModel } from './transformers.js';
 const IN_PROCESS = 'transformers:';
 
 export interface EmbedderSettings {
-  /** Server of all models that are neither built in nor in-process; null if none is configured. */
+  /** Server for all models that do not run in this process; null if none is configured. */
   readonly endpoint: Omit<EmbeddingEndpoint, 'model'> | null;
   readonly transformers?: Omit<TransformersModel, 'model'>;
 }
 
 /**
- * Opens the embedder named by a facet's `embedding.model`: `lexical-v1`, `words-v1` or `sentences-v1`,
- * `transformers:<model>`, or a model of the configured endpoint.
+ * Opens the embedder that a facet's `embedding.model` names: `lexical-v1`, `words-v1` or `sentences-v1`,
+ * `transformers:<model>`, or a model on the configured endpoint.
  *
  * @throws ContentError `unknownModel` if no endpoint is configured; `notInstalled`, `endpoint`, `malformedAnswer`
  */

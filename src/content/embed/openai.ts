@@ -6,14 +6,14 @@ interface EmbeddingRequest {
   readonly model: string;
   readonly texts: readonly string[];
   readonly role: TextRole;
-  /** Sent only if given: many servers refuse unknown members. */
+  /** Sent only if set: many servers reject unknown fields. */
   readonly dimensions: number | undefined;
 }
 
 interface EmbeddingShape {
   readonly path: string;
   body(request: EmbeddingRequest): unknown;
-  /** Vectors in the order of the texts. @throws ContentError `malformedAnswer` */
+  /** Extracts the vectors from a response, in the order of the texts. @throws ContentError `malformedAnswer` */
   vectors(answer: unknown, count: number): readonly unknown[];
 }
 
@@ -23,7 +23,7 @@ const SHAPES: Readonly<Record<EmbeddingProtocol, EmbeddingShape>> = {
     body: ({ model, texts, dimensions }) => ({
       model,
       input: texts,
-      // Servers that ignore `base64` would return vectors of a quarter of the width, without an error.
+      // With `base64`, servers that ignore the format would silently yield vectors of a quarter of the width.
       encoding_format: 'float',
       ...(dimensions !== undefined && { dimensions }),
     }),
@@ -48,7 +48,7 @@ const SHAPES: Readonly<Record<EmbeddingProtocol, EmbeddingShape>> = {
     }),
     vectors: (answer, count) => listed(member(answer, 'embeddings'), count),
   },
-  // The server has one model and is not sent its name.
+  // The server has only one model, so its name is not sent.
   tei: {
     path: '/embed',
     body: ({ texts, dimensions }) => ({
@@ -64,7 +64,7 @@ function shapeOf(protocol: EmbeddingProtocol): EmbeddingShape {
   return SHAPES[protocol];
 }
 
-/** Vectors of objects that have the index of their text. */
+/** Extracts vectors from objects that each state the index of their text. */
 function numbered(data: unknown, count: number): readonly unknown[] {
   if (!Array.isArray(data)) throw malformed('no `data`');
   if (data.length !== count) throw malformed(`${data.length} vectors for ${count} texts`);
@@ -90,13 +90,13 @@ export interface EmbeddingEndpoint extends HttpEndpoint {
   readonly model: string;
   /** Default: `openai`. */
   readonly protocol?: EmbeddingProtocol;
-  /** Sent only if given: many servers refuse unknown members. */
+  /** Sent only if set: many servers reject unknown fields. */
   readonly dimensions?: number;
-  /** Maximum length of a text that is sent, in UTF-16 units. Default: 8,000. */
+  /** Maximum length of a text that is sent, in UTF-16 code units. Default: 8,000. */
   readonly maxChars?: number;
-  /** Texts per request, at most 32. Default: 32. */
+  /** Number of texts per request, at most 32. Default: 32. */
   readonly batch?: number;
-  /** Prefix of each text, for models that were trained with one. */
+  /** Prefixes for documents and queries, for models that were trained with them. */
   readonly prefixes?: { readonly document: string; readonly query: string };
   readonly store?: Partial<Pick<DenseLayout, 'type'>>;
 }
@@ -105,7 +105,7 @@ const LARGEST_BATCH = 32;
 const DEFAULT_MAX_CHARS = 8_000;
 
 /**
- * Sends one request, to learn the width of the vectors.
+ * Sends one request, to find out the width of the vectors.
  *
  * @throws ContentError `endpoint`, `malformedAnswer`
  */
@@ -132,7 +132,7 @@ export async function openEmbeddingEndpoint(endpoint: EmbeddingEndpoint): Promis
   };
 }
 
-/** Without the URL: a model that moves to another server returns the same vectors. */
+/** The URL is not included: a model that moves to another server returns the same vectors. */
 function fingerprintOf(endpoint: EmbeddingEndpoint, dimensions: number): string {
   const { model, protocol = 'openai', prefixes, maxChars = DEFAULT_MAX_CHARS, store } = endpoint;
   return `${protocol};${JSON.stringify([model, dimensions, prefixes ?? null, maxChars, store ?? null])};r1`;
@@ -148,7 +148,7 @@ async function askEndpoint(
   const { model, dimensions } = endpoint;
   const limit = endpoint.maxChars ?? DEFAULT_MAX_CHARS;
   const shape = shapeOf(endpoint.protocol ?? 'openai');
-  // Some endpoints refuse an empty text.
+  // Some endpoints reject empty texts.
   const sent = texts.map((text) => cut(text, limit) || ' ');
   const answer = await postJson(
     endpoint,

@@ -21,7 +21,7 @@ interface FeatureExtraction {
   dispose?(): Promise<unknown>;
 }
 
-/** Row-major; `dims` is texts × width. */
+/** A row-major matrix; `dims` is the number of texts and the vector width. */
 interface Tensor {
   readonly data: ArrayLike<number>;
   readonly dims: readonly number[];
@@ -32,9 +32,9 @@ const BATCH = 16;
 const DEFAULT_MAX_CHARS = 4_000;
 
 /**
- * Loads the package and the model; the package downloads the model the first time.
+ * Loads the package and the model, which the package downloads on first use.
  *
- * @param load for tests: replaces the package
+ * @param load replaces the package in tests
  * @throws ContentError `notInstalled`, `endpoint` if the model cannot be loaded, `malformedAnswer`
  */
 export async function openTransformers(

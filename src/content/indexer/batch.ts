@@ -21,7 +21,7 @@ import { type Derivation, derivedRows } from './derive.js';
 import { contentHash, type ServedDocument, serveDocument, servedHash, servedId } from './served-document.js';
 import type { SourceRow } from './source.js';
 
-/** State shared by the batches of a run. */
+/** State shared by all batches of a run. */
 export interface IndexContext {
   readonly system: SystemEngine;
   readonly facet: Facet;
@@ -39,7 +39,7 @@ export interface BatchResult {
   readonly added: number;
   readonly changed: number;
   readonly chunks: number;
-  /** Documents whose key, which is kept, contains a declared value. */
+  /** Number of documents whose key contains a declared value; keys are not redacted. */
   readonly keysWithValues: number;
 }
 
@@ -56,7 +56,7 @@ interface Work {
   readonly redactor: Redactor;
 }
 
-/** Indexes new and changed documents in one transaction, or in none if there are none. */
+/** Indexes new and changed documents in one transaction; starts none if there are no such documents. */
 export async function indexBatch(
   context: IndexContext,
   documents: readonly SourceRow[],
@@ -180,7 +180,7 @@ export async function removeDocuments(
   );
 }
 
-/** Words of a store that is being built are counted once, at its end. */
+/** Updates word counts. While a store is being built this does nothing: its words are counted once, at the end. */
 async function countWordsOf(
   tx: SystemQueries,
   { run, embedder }: IndexContext,

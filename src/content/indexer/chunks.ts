@@ -12,12 +12,12 @@ import type { Redactor } from '../redact/redactor.js';
 import { integersText, vectorText } from '../store/control.js';
 import type { ServedDocument } from './served-document.js';
 
-/** Values of `storeColumns`, in the text format of COPY. */
+/** Values for `storeColumns`, in COPY text format. */
 export type ChunkRow = readonly (string | null)[];
 
 const ORDINAL_DIGITS = 6;
 
-/** `doc_id#000012`: sorts by document, then by position, in the "C" collation. */
+/** `doc_id#000012`: ids sort by document, then by position, in the "C" collation. */
 export function chunkId(documentId: string, ordinal: number): string {
   return `${documentId}#${`${ordinal}`.padStart(ORDINAL_DIGITS, '0')}`;
 }
@@ -27,7 +27,7 @@ interface Chunk {
   readonly text: string;
 }
 
-/** Chunks of a document in text order; `rows[i]` belongs to `vectors[i]`. */
+/** A document's chunks in text order; `rows[i]` belongs to `vectors[i]`. */
 export interface ChunkedDocument {
   readonly rows: readonly ChunkRow[];
   readonly vectors: readonly Float32Array[];
@@ -39,7 +39,7 @@ export interface CuttableDocument {
   readonly redactor: Redactor;
 }
 
-/** Average length for BM25 in a store whose first documents are these. */
+/** Average document length for BM25, for a store whose first documents are these. */
 export async function lengthOf(facet: Facet, documents: readonly CuttableDocument[]): Promise<number> {
   const words = await wordRules(facet.language);
   const chunks = documents.flatMap(({ document, redactor }) => chunksOf(facet, document, redactor));
@@ -48,9 +48,9 @@ export async function lengthOf(facet: Facet, documents: readonly CuttableDocumen
 }
 
 /**
- * Cuts and embeds `documents`, in order.
+ * Cuts `documents` into chunks and embeds them, in order.
  *
- * @param average the store's average length
+ * @param average average document length of the store
  */
 export async function chunkRows(
   facet: Facet,

@@ -8,14 +8,14 @@ import { type ChunkRow, chunkId } from './chunks.js';
 import type { ServedDocument } from './served-document.js';
 
 /**
- * Number of chunks that attributes are derived from: the first ones, where a text states its topic. Later ones
- * (references, licences) are less reliable: see decision 19.
+ * Attributes are derived from this many chunks: the first ones, where a text states its topic. Later ones (references,
+ * licences) are less reliable: see decision 19.
  */
 const OPENING_CHUNKS = 4;
 
 export interface Derivation {
   readonly attribute: string;
-  /** Null if the document supports no value with enough certainty. */
+  /** Derives a value from a vector; null if no value is certain enough. */
   readonly derive: (vector: Float32Array) => { readonly value: unknown; readonly score: number } | null;
 }
 
@@ -96,7 +96,7 @@ export function derivedRows(
   });
 }
 
-/** Normalized, so that a longer chunk does not count for more in the mean. */
+/** Scales a vector to unit norm, so that longer chunks do not weigh more in the mean. */
 function unit(vector: Float32Array): Float32Array {
   let squares = 0;
   for (const x of vector) squares += x * x;

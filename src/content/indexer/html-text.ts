@@ -1,7 +1,7 @@
 /**
- * Text of an HTML document as a reader sees it: without tags, comments, scripts and styles; headings as Markdown,
- * entities as characters. Applied before redaction, so that a value split by markup is found. Linear in the length
- * of the document.
+ * Text of an HTML document as a reader sees it: without tags, comments, scripts and styles, with headings as Markdown
+ * and entities as characters. It runs before redaction, so that values split by markup are found. Takes time linear in
+ * the length of the document.
  */
 export function htmlText(html: string): string {
   const parts: string[] = [];
@@ -38,7 +38,7 @@ interface Tag {
   readonly end: number;
 }
 
-/** The tag or comment that begins at `open`; a `>` follows it. */
+/** The tag or comment that begins at `open`. The caller has checked that a `>` follows. */
 function tagAt(html: string, open: number): Tag {
   if (html.startsWith('<!--', open)) return { replacement: '', end: endAfter(html, '-->', open + 4) };
   const end = endAfter(html, '>', open);
@@ -70,7 +70,7 @@ function replacementFor(name: string): string {
   return BLOCKS.has(plain) ? '\n\n' : '';
 }
 
-/** Names of U+00A0 to U+00FF, in order. */
+/** Entity names of U+00A0 to U+00FF, in order. */
 const LATIN_1 = (
   'nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 acute micro ' +
   'para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil ' +
@@ -106,7 +106,7 @@ function decodeEntities(text: string): string {
   );
 }
 
-/** One blank between words, one empty line between blocks. */
+/** Reduces white space to one blank between words and one empty line between blocks. */
 function collapseSpace(text: string): string {
   const lines = text.split('\n').map((line) => line.replace(/[ \t\r\f\u00a0]+/g, ' ').trim());
   const kept: string[] = [];

@@ -37,13 +37,13 @@ export interface IndexProgress {
   readonly total: number;
   readonly chunks: number;
   readonly documentsPerSecond: number;
-  /** Null until there is a rate. */
+  /** Estimated remaining time; null until a rate is known. */
   readonly secondsLeft: number | null;
 }
 
 export type OnIndexProgress = (progress: IndexProgress) => void;
 
-/** The rate is an average over the whole run, so that it is steady. */
+/** The rate is averaged over the whole run, so that the estimate does not jump. */
 function progressOf(
   place: Pick<IndexProgress, 'facet' | 'version' | 'total'>,
   done: number,
@@ -64,16 +64,16 @@ function progressOf(
 
 export interface IndexOptions {
   readonly embedder: Embedder;
-  /** Default: all declared versions, in order. */
+  /** Versions to index. Default: all declared versions, in order. */
   readonly versions?: readonly string[];
-  /** Documents per transaction. Default: 50. */
+  /** Number of documents per transaction. Default: 50. */
   readonly batch?: number;
-  /** Minimum length of a declared value that is searched for, in folded letters. Default: 3. */
+  /** Declared values with fewer folded letters than this are not searched for. Default: 3. */
   readonly minLength?: number;
   readonly signal?: AbortSignal;
   /**
-   * Start of the indexing round, recorded in the stores. Default: now. Null: the recorded time is kept, because a
-   * changed row caused the round.
+   * Start of the indexing round, recorded in the stores. Default: now. Null keeps the recorded time, because the round
+   * was caused by a changed row.
    */
   readonly readAt?: Date | null;
 }
@@ -83,20 +83,20 @@ export interface IndexSummary {
   readonly version: string;
   readonly documents: number;
   readonly chunks: number;
-  /** Documents of this run. */
+  /** Number of documents added in this run. */
   readonly added: number;
   readonly changed: number;
   readonly removed: number;
   readonly unreadable: readonly UnreadableDocument[];
   readonly redactions: {
-    /** Replacements in this run, by sensitivity label or detector. */
+    /** Number of replacements in this run, by sensitivity label or detector. */
     readonly byKind: Readonly<Record<string, number>>;
-    /** Distinct declared values searched for. */
+    /** Number of distinct declared values that were searched for. */
     readonly values: number;
     readonly exceptions: Readonly<Partial<Record<Exception, number>>>;
     readonly skippedColumns: readonly SkippedColumn[];
     readonly words: readonly ProbableWord[];
-    /** Documents whose entity key, which is kept, contains a declared value. */
+    /** Number of documents whose entity key contains a declared value; keys are not redacted. */
     readonly keysWithValues: number;
   };
   readonly tookMs: number;
@@ -105,12 +105,12 @@ export interface IndexSummary {
 const DEFAULT_BATCH = 50;
 
 /**
- * Brings the stores of a facet up to date with its source, one after the other, in batches of one transaction each.
- * A killed run is continued by the next. A ready store stays readable meanwhile; if its settings changed, another is
- * built beside it.
+ * Brings a facet's stores up to date with its source, one store after another, in batches of one transaction each. If
+ * a run is killed, the next one continues it. A ready store stays readable meanwhile; if its settings changed, a new
+ * store is built beside it.
  *
- * @throws ContentError `unknownVersion`, `unknownDetector`, `documentIds`, `vectorExtension`, `tooWide`,
- * `overtaken`, and those of the embedder; UpstreamFailure; the reason of `signal`
+ * @throws ContentError `unknownVersion`, `unknownDetector`, `documentIds`, `vectorExtension`, `tooWide`, `overtaken`,
+ * and those of the embedder; UpstreamFailure; the reason of `signal`
  */
 export async function indexFacet(
   system: SystemEngine,
@@ -187,7 +187,7 @@ async function indexVersion(
 
 const MEASURED = 2_000;
 
-/** Average length for BM25 in a new store; ignored if the store exists. */
+/** Average document length for BM25 in a new store; not used if the store exists. */
 async function firstLength(
   system: SystemEngine,
   facet: Facet,
@@ -203,7 +203,7 @@ async function firstLength(
   const rules = await redactors.forKeys(sources.map((d) => d.key));
   const documents = sources.map((source) => {
     const redactor = rules(source.key);
-    // Neither the pseudonym of an id nor the counts are used here.
+    // Pseudonyms and redaction counts do not matter here.
     return { document: serveDocument(facet, source, redactor, '', new Map()), redactor };
   });
   return lengthOf(facet, documents);
@@ -240,14 +240,14 @@ async function indexPages(
   return { seen, added, changed, keysWithValues, unreadable };
 }
 
-/** Removes documents that left the source and opens a new store, in one transaction. */
+/** Removes documents that are no longer in the source and opens a new store, in one transaction. */
 async function finish(
   context: IndexContext,
   seen: ReadonlySet<string>,
   readAt: Date | null,
 ): Promise<{ documents: number; chunks: number; removed: number }> {
   const { system, facet, run, embedder } = context;
-  // Before the store is opened: a gateway may replace its predecessor at once.
+  // Must precede the opening of the store: a gateway may install it immediately.
   await system.grantRead(STORE_SCHEMA);
   return system.transaction(async (tx) => {
     const gone = await goneDocuments(tx, run, seen);

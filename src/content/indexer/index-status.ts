@@ -13,24 +13,24 @@ interface StaleRows {
   readonly removed: number;
 }
 
-/** Indexing state of a facet version. For the operator only: it counts rows regardless of policy. */
+/** Indexing state of a facet version. For the operator only, because it counts rows regardless of policy. */
 export interface IndexStatus {
   readonly facet: string;
   readonly version: string;
-  /** `stale`: built under other rules than the manifest has now, or cut differently. */
+  /** `stale`: built under rules other than those the manifest has now, or cut differently. */
   readonly state: 'missing' | 'building' | 'stale' | 'ready';
   readonly documents: number;
   readonly chunks: number;
-  /** As `StoreState.indexedAt`. */
+  /** See `StoreState.indexedAt`. */
   readonly indexedAt: string | null;
-  /** Null unless the store is ready: `osl index` rebuilds any other. */
+  /** How far the store is behind its source; null unless it is ready, since `osl index` rebuilds any other. */
   readonly behind: StaleRows | null;
 }
 
 const PAGE = 50;
 
 /**
- * Compares a facet version's store with its source, which it reads completely; writes nothing.
+ * Compares a facet version's store with its source, which is read in full. Writes nothing.
  *
  * @throws ContentError `notInstalled`, `unknownDetector`, `unknownCountry`; UpstreamFailure
  */

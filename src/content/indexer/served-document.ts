@@ -4,19 +4,19 @@ import { MASK } from '../redact/matcher.js';
 import type { RedactionCounts, Redactor } from '../redact/redactor.js';
 import type { SourceRow } from './source.js';
 
-/** A document as one facet version serves it. */
+/** A document as a facet version serves it. */
 export interface ServedDocument {
   readonly id: string;
   readonly key: string | null;
   readonly text: string;
   readonly metadata: readonly (string | null)[];
-  /** Names of fields, in order. */
+  /** Names of the redacted fields, in order. */
   readonly redactedFields: readonly string[];
 }
 
 /**
  * Applies a version's redaction to a whole document. The entity key is kept unless its own column has a label: it
- * joins the passage to an entity, whose key column is subject to policy.
+ * links the passage to an entity whose key column is itself subject to policy.
  */
 export function serveDocument(
   facet: Facet,
@@ -43,7 +43,7 @@ export function serveDocument(
   };
 }
 
-/** The id, or a pseudonym that is stable in this store if the id contains redacted values. */
+/** The document id; if it contains redacted values, a pseudonym that is stable within this store. */
 export function servedId(facet: Facet, id: string, redactor: Redactor, pseudonymKey: string): string {
   const clear =
     !isLabelled(facet.documentId.sensitivity, redactor) && !redactor.redact(id, new Map()).changed;
@@ -51,7 +51,7 @@ export function servedId(facet: Facet, id: string, redactor: Redactor, pseudonym
   return `redacted-${createHmac('sha256', pseudonymKey).update(id).digest('hex').slice(0, 24)}`;
 }
 
-/** A labelled text column is masked as a whole. */
+/** Redacts the text. If the text column has a label, the whole text is masked. */
 function serveText(facet: Facet, text: string, redactor: Redactor, counts: RedactionCounts): string {
   if (!isLabelled(facet.text.sensitivity, redactor)) return redactor.redact(text, counts).text;
   return text === '' ? '' : MASK;
@@ -78,13 +78,13 @@ function isLabelled(sensitivity: string | null, redactor: Redactor): boolean {
   return sensitivity !== null && redactor.labels.has(sensitivity);
 }
 
-/** Hash of the source row and the dictionary; if unchanged, so is everything derived from them. */
+/** Hash of the source row and the dictionary. If it is unchanged, so is everything derived from them. */
 export function contentHash(document: SourceRow, redactor: Redactor): string {
   const { id, key, text, metadata } = document;
   return hashOf([id, key, metadata, text, redactor.dictionaryHash]);
 }
 
-/** Hash of what is served; if unchanged, the chunks are kept. */
+/** Hash of what is served. If it is unchanged, the chunks are kept. */
 export function servedHash({ id, key, text, metadata, redactedFields }: ServedDocument): string {
   return hashOf([id, key, metadata, redactedFields, text]);
 }

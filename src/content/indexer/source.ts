@@ -5,16 +5,16 @@ import { ContentError } from '../content-error.js';
 import { htmlText } from './html-text.js';
 import { type PdfFault, PdfThread } from './pdf/pdf-thread.js';
 
-/** A row of the facet's source, with values in Postgres text format and the text without markup. */
+/** A row of the facet's source: values in Postgres text format, and the text without markup. */
 export interface SourceRow {
   readonly id: string;
   readonly key: string | null;
   readonly text: string;
-  /** In the order of `facet.metadata`. */
+  /** Metadata values, in the order of `facet.metadata`. */
   readonly metadata: readonly (string | null)[];
 }
 
-/** A document without readable text, which is left out. */
+/** A document that is left out because it has no readable text. */
 export interface UnreadableDocument {
   readonly id: string;
   readonly reason: PdfFault | 'too large';
@@ -24,16 +24,16 @@ export type OnUnreadable = (document: UnreadableDocument) => void;
 
 const MOST_PDF_BYTES = 33_554_432;
 const PDF_PAGE = 4;
-/** Number of sampled PDFs: each costs far more than a text. */
+/** Maximum number of PDFs in a sample: each costs far more to read than a text. */
 const SOME_PDFS = 40;
 
-/** Shared by the process; an idle thread does not keep the process alive. */
+/** Shared by the whole process; an idle thread does not keep the process alive. */
 const pdfs = new PdfThread();
 
 /**
  * Number of documents in the source.
  *
- * @throws ContentError `documentIds` if an id is NULL or not unique: paging by id would lose rows
+ * @throws ContentError `documentIds` if an id is NULL or not unique, because paging by id would then lose rows
  */
 export async function countDocuments(system: SystemQueries, facet: Facet): Promise<number> {
   const id = sqlName(facet.documentId.physical);
@@ -50,7 +50,7 @@ export async function countDocuments(system: SystemQueries, facet: Facet): Promi
 }
 
 /**
- * Rows in the order of their ids, at most `most` per page.
+ * Rows ordered by id, in pages of at most `most` rows.
  *
  * @throws ContentError `notInstalled`
  */
@@ -113,7 +113,7 @@ function columnsSql(facet: Facet): Sql {
   return sqlJoin(columns);
 }
 
-/** Column `t`: the text, or a PDF as base64, null if it is too large; column `n`: size of a PDF. */
+/** Column `t`: the text, or a PDF in base64, which is null if the PDF is too large. Column `n`: the size of the PDF. */
 function textSql({ text, format }: Facet): readonly Sql[] {
   const column = sqlName(text.physical);
   if (format !== 'pdf') return [sql`${column}::pg_catalog.text as t`];

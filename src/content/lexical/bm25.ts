@@ -3,13 +3,15 @@ import { TERM_SPACE, type TermCounts } from './terms.js';
 export const K1 = 1.2;
 export const B = 0.75;
 
-/** Average characters of English text per term outside the stop list; measured on the benchmark's corpora. */
+/**
+ * Average number of characters of English text per term that is not a stop word, measured on the benchmark's corpora.
+ */
 const CHARS_PER_TERM = 8;
-/** Chunks end at paragraphs, so a typical one is not full. */
+/** How full a typical chunk is: chunks end at paragraphs, so most are shorter than allowed. */
 const USUAL_FILL = 0.75;
 
 /**
- * Average document length for BM25 in a store without documents.
+ * Average document length that BM25 assumes for a store without documents.
  *
  * @param maxChars the facet's chunk size
  */
@@ -17,13 +19,13 @@ export function averageLength(maxChars: number): number {
   return Math.max(1, Math.round((maxChars * USUAL_FILL) / CHARS_PER_TERM));
 }
 
-/** Steps per doubling of a length: rankings hardly depend on smaller differences. */
+/** Number of rounding steps per doubling of the length; smaller differences hardly affect rankings. */
 const STEPS = 2;
 
 /**
- * The same for a store whose first passages have `lengths` terms: their mean, rounded to a step. It never changes,
- * so that later documents do not shift the scores of others; and since steps are coarse, it reveals little about the
- * first ones (decision 75).
+ * Average document length for a store whose first passages have `lengths` terms: their mean, rounded to a step. It
+ * never changes, so later documents do not shift the scores of others; and because steps are coarse, it reveals little
+ * about the first documents (decision 75).
  */
 export function measuredLength(lengths: readonly number[], maxChars: number): number {
   const sum = lengths.reduce((all, length) => all + length, 0);
@@ -32,8 +34,8 @@ export function measuredLength(lengths: readonly number[], maxChars: number): nu
 }
 
 /**
- * BM25 weights of a chunk as `sparsevec` text: term frequencies without IDF. The inner product with `lexicalQuery`
- * is the score.
+ * BM25 weights of a chunk as `sparsevec` text: term frequencies without IDF. The inner product with a `lexicalQuery`
+ * vector is the score.
  */
 export function lexicalWeights(terms: TermCounts, average: number): string {
   const norm = K1 * (1 - B + (B * terms.length) / average);
@@ -43,7 +45,7 @@ export function lexicalWeights(terms: TermCounts, average: number): string {
   });
 }
 
-/** Document frequencies among the rows that this caller may see only. */
+/** Document frequencies, counted only among the rows that this caller may see. */
 export interface PermittedStatistics {
   readonly documents: number;
   documentFrequency(termId: number): number;
@@ -52,16 +54,16 @@ export interface PermittedStatistics {
 export interface LexicalQuery {
   /** `sparsevec(1048576)` text; `-(lex <#> vector)` is the score. */
   readonly vector: string;
-  /** Ids of the terms that occur in permitted rows, ascending. A row with none of them scores 0. */
+  /** Ids of the query terms that occur in permitted rows, ascending. A row with none of them scores 0. */
   readonly termIds: readonly number[];
-  /** Inverse document frequency of each term among these rows. */
+  /** Inverse document frequency of each term among the permitted rows. */
   readonly rarities: readonly number[];
   /** Maximum contribution of each term to a score. */
   readonly mosts: readonly number[];
 }
 
 /**
- * BM25 weights of a query over `statistics`.
+ * BM25 weights of a query, based on `statistics`.
  *
  * @returns null if none of `terms` occurs in a permitted row
  */
@@ -77,7 +79,7 @@ export function lexicalQuery(terms: TermCounts, statistics: PermittedStatistics)
   return { vector, termIds, rarities, mosts: weights.map((weight) => weight * (K1 + 1)) };
 }
 
-/** Always positive, even for a term in every row. */
+/** Inverse document frequency; positive even for a term that is in every row. */
 export function inverseFrequency(documents: number, frequency: number): number {
   return Math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5));
 }

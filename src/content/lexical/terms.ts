@@ -6,23 +6,23 @@ import { CodePoints } from '../offsets.js';
 export const TERM_SPACE = 1_048_576;
 
 export interface TermCounts {
-  /** Distinct term ids, ascending. */
+  /** Distinct term ids in ascending order. */
   readonly ids: readonly number[];
   /** Number of occurrences of `ids[i]`. */
   readonly counts: readonly number[];
-  /** Number of occurrences of all terms. */
+  /** Total number of occurrences of all terms. */
   readonly length: number;
 }
 
 /**
- * Terms of a text: words without case and inflection, and the parts of words written likeThis. Both parts and the
- * whole count, so that `parse args` finds `parseArgs` and vice versa.
+ * Terms of a text: words regardless of case and inflection, and the parts of words written likeThis. Both the parts
+ * and the whole word count, so `parse args` finds `parseArgs` and vice versa.
  */
 export function termsOf(text: string, rules: WordRules = ANY_LANGUAGE): TermCounts {
   return atOnce(termsInSteps(text, rules));
 }
 
-/** `termsOf` in steps of a few milliseconds, for texts of any length. */
+/** `termsOf` in steps of a few milliseconds each, for texts of any length. */
 export function* termsInSteps(text: string, rules: WordRules): Generator<void, TermCounts> {
   const counts = new Map<number, number>();
   let length = 0;
@@ -42,7 +42,7 @@ function termId(term: string): number {
   return (hash32(term, 0x811c9dc5) & (TERM_SPACE - 1)) + 1;
 }
 
-/** FNV-1a over UTF-16 units with murmur's finalizer, so that all bits are well distributed. */
+/** FNV-1a over UTF-16 code units with murmur's finalizer, so that all bits are well distributed. */
 export function hash32(text: string, seed: number): number {
   let h = seed;
   for (let i = 0; i < text.length; i++) h = hashStep(h, text.charCodeAt(i));
@@ -77,7 +77,7 @@ export function occurrencesOf(
   const counts = new Map<number, number>();
   const points = new CodePoints(text);
   const spans: [number, number][] = [];
-  // Terms are ordered by start: a word before its parts, a pair of letters before the next.
+  // Terms are ordered by start: a word comes before its parts, and a pair of letters before the next pair.
   for (const { term, start, end } of placedTerms(text, rules)) {
     const id = termId(term);
     if (!ids.has(id)) continue;
@@ -91,10 +91,10 @@ export function occurrencesOf(
   return { spans: spans.slice(0, MOST_SPANS), counts };
 }
 
-/** Terms of a text by id, in text order, with the first spelling and the number of occurrences. */
+/** Terms of a text by id, in text order, each with its first spelling and its number of occurrences. */
 export type WrittenTerms = ReadonlyMap<number, { readonly term: string; readonly times: number }>;
 
-/** Spelling of each term in `text`, computed in steps of a few milliseconds. */
+/** Finds the spelling of each term in `text`, in steps of a few milliseconds each. */
 export function* writtenInSteps(text: string, rules: WordRules): Generator<void, WrittenTerms> {
   const written = new Map<number, { term: string; times: number }>();
   let looked = 0;

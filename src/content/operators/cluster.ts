@@ -4,9 +4,10 @@ const SEED = 0x2545f491;
 const MOST_ROUNDS = 50;
 
 /**
- * Groups passages by k-means over unit vectors, with k-means++ from a fixed seed.
+ * Groups passages by k-means over unit vectors, initialized by k-means++ with a fixed seed.
  *
- * @returns 1 … `k`, numbered by the lowest chunk id of each group; fewer if there are fewer different passages
+ * @returns group numbers 1 … `k`, ordered by the lowest chunk id in each group; fewer if there are fewer distinct
+ * passages
  */
 export function cluster(passages: readonly OperatorPassage[], k: number): readonly number[] {
   return inIdOrder(passages, (sorted) => {
@@ -37,7 +38,10 @@ function unit(vector: Float32Array): Point {
   return point;
 }
 
-/** The first by the seed, each further one with a probability that grows with its distance to those before. */
+/**
+ * The first centre depends on the seed only; each further one is chosen with a probability that grows with its
+ * distance from the centres chosen before.
+ */
 function firstCentres(points: readonly Point[], k: number): readonly Point[] {
   const random = xorshift(SEED);
   const centres: Point[] = [];
@@ -54,7 +58,7 @@ function firstCentres(points: readonly Point[], k: number): readonly Point[] {
         distances[i + j] = Math.min(distances[i + j] ?? 0, sums[j] ?? 0);
     }
     const total = distances.reduce((sum, d) => sum + d, 0);
-    if (total <= 1e-12) break; // all remaining points equal a centre
+    if (total <= 1e-12) break; // all remaining points coincide with centres
     next = drawn(distances, random() * total);
   }
   return centres;
@@ -69,7 +73,7 @@ function drawn(weights: Float64Array, at: number): number {
   return weights.length - 1;
 }
 
-/** Nearest centre of each point, the first of equals. */
+/** Nearest centre of each point; the first one in a tie. */
 function assign(points: readonly Point[], centres: readonly Point[]): readonly number[] {
   const sums = new Float64Array(SIDE_BY_SIDE);
   return points.map((point) => {
@@ -108,14 +112,14 @@ function means(
   });
 }
 
-/** Number of interleaved sums, which do not wait for each other; fixed in `squaredUpTo`. */
+/** Number of sums computed in parallel, so that none waits for another; hard-coded in `squaredUpTo`. */
 const SIDE_BY_SIDE = 4;
-/** Additions between comparisons with the limit. */
+/** Number of additions between comparisons with the limit. */
 const STRIDE = 64;
 
 /**
- * Squared distances of `point` to the four of `others` from `first` on, or lower bounds once all exceed `limit`.
- * Past the end, the last one is repeated.
+ * Squared distances from `point` to four of `others`, starting at index `first`; lower bounds once all exceed `limit`.
+ * If fewer than four remain, the last one is repeated.
  */
 function squaredUpTo(
   limit: number,

@@ -9,7 +9,7 @@ export interface EncoderJob {
   readonly values: ArgumentValues;
   readonly query: string;
   readonly read: StoredVectors | OwnTexts;
-  /** Vectors of `encoderTexts`; null if the thread computes them, with `lexical-v1`. */
+  /** Vectors of `encoderTexts`; null if the thread computes them with `lexical-v1`. */
   readonly embedded: readonly Float32Array[] | null;
 }
 
@@ -17,12 +17,12 @@ interface StoredVectors {
   readonly kind: 'stored';
   readonly passages: readonly {
     readonly chunkId: string;
-    /** In Postgres text format of `float4[]`. */
+    /** A `float4[]` in Postgres text format. */
     readonly vector: string;
   }[];
 }
 
-/** Texts that are in no store; the thread computes their vectors, with `lexical-v1`, and identifies them by index. */
+/** Texts that are not in a store. The thread computes their vectors with `lexical-v1` and identifies them by index. */
 interface OwnTexts {
   readonly kind: 'texts';
   readonly texts: readonly string[];
@@ -32,7 +32,7 @@ export type FromEncoder =
   | { readonly kind: 'column'; readonly values: readonly unknown[] }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** The thread ended before it had a result: it took too long or too much memory, was stopped, or failed. */
+/** The thread ended without a result: it took too long or too much memory, was stopped, or failed. */
 export class EncoderEnded extends Error {
   override readonly name = 'EncoderEnded';
   readonly why: ThreadFailure | 'stopped' | 'full';
@@ -45,21 +45,21 @@ export class EncoderEnded extends Error {
 
 export interface EncoderCall {
   readonly caller: string;
-  /** Measured from the beginning of its turn. */
+  /** Time limit, measured from when the call gets its turn. */
   readonly deadlineMs: number;
   readonly signal: AbortSignal | null;
 }
 
 /**
- * Runs encoder operators in a separate thread, one at a time, fairly among callers; only ending the thread can stop
- * one.
+ * Runs encoder operators in a separate thread, one at a time, fairly among callers. The only way to stop an operator
+ * is to end the thread.
  */
 export class EncoderThread {
   readonly #turns = new FairSlots();
   #worker: Worker | null = null;
   #idle: NodeJS.Timeout | null = null;
 
-  /** Column of `job`. Rejects with EncoderEnded; the next call then uses a new thread. */
+  /** Computes the column for `job`. Rejects with EncoderEnded; the next call then uses a new thread. */
   async run(job: EncoderJob, { caller, deadlineMs, signal }: EncoderCall): Promise<readonly unknown[]> {
     if (this.#turns.isFull(caller)) throw new EncoderEnded('full', 'too many wait');
     return this.#turns.take(caller, async () => {
@@ -99,7 +99,7 @@ export class EncoderThread {
   }
 }
 
-/** Idle time after which the thread is ended, to free its memory. */
+/** The thread is ended after being idle for this long, to free its memory. */
 const IDLE_MS = 60_000;
 
 function columnFrom(worker: Worker, job: EncoderJob, deadlineMs: number): Promise<readonly unknown[]> {

@@ -6,7 +6,7 @@ import type { EncoderJob, FromEncoder } from './encoder-thread.js';
 import { runEncoder } from './run.js';
 import type { OperatorPassage } from './vectors.js';
 
-/** Thread of encoder operators. It holds only the input of one operator. */
+/** Worker thread for encoder operators. It holds only the input of the current operator. */
 
 const port = parentPort;
 if (port === null) throw new Error('this file is the main module of a worker');
@@ -43,10 +43,10 @@ async function passagesOf(read: EncoderJob['read']): Promise<readonly OperatorPa
   }
 }
 
-/** Digits of an index, so that indexes sort as text. */
+/** Number of digits of an index, zero-padded so that indexes sort correctly as text. */
 const PLACES = 9;
 
-/** `{1,0.5}` */
+/** Parses the text of a Postgres array, such as `{1,0.5}`. */
 function numbersIn(text: string): Float32Array {
-  return new Float32Array(JSON.parse(`[${text.slice(1, -1)}]`) as number[]); // a vector has no other elements
+  return new Float32Array(JSON.parse(`[${text.slice(1, -1)}]`) as number[]); // vectors contain only numbers
 }

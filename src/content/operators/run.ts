@@ -34,7 +34,7 @@ export function encoderTexts(
   }
 }
 
-/** For each label its name with its description, and its examples. */
+/** The texts of each label: its name with its description, and its examples. */
 function textsOfLabels(given: CheckedArguments): readonly (readonly string[])[] {
   return labels(given).map(({ label, description, examples }) => [
     labelText(label, description),
@@ -42,21 +42,21 @@ function textsOfLabels(given: CheckedArguments): readonly (readonly string[])[] 
   ]);
 }
 
-/** `card_arrival` becomes words. */
+/** A label as readable text: `card_arrival` becomes `card arrival`. */
 function labelText(label: string, description: string | null): string {
   const words = label.replace(/[_-]+/g, ' ');
   return description === null ? words : `${words}: ${description}`;
 }
 
 export interface EncoderContext {
-  /** The facet's embedder: labels and references must be in the vector space of the chunks. */
+  /** The facet's embedder, because labels and references must be in the vector space of the chunks. */
   readonly embedder: Pick<Embedder, 'embed'>;
   readonly query: string;
   readonly signal?: AbortSignal;
 }
 
 /**
- * Computes the column of an encoder operator: one value per passage, in order, of the signature's result type.
+ * Computes the column of an encoder operator: one value of the signature's result type per passage, in order.
  *
  * @throws InvalidArgument; ContentError of the embedder
  */
@@ -113,16 +113,18 @@ function byLabel(given: CheckedArguments, vectors: readonly Float32Array[]): rea
   });
 }
 
-/** Maximum number of multiplications of one operator: a few seconds of the thread, which runs no other meanwhile. */
+/**
+ * Maximum number of multiplications per operator: a few seconds of work in a thread that runs one operator at a time.
+ */
 export const MOST_WORK = 4_000_000_000;
 
 /** Cost of hashing one text, per dimension of its vector. */
 const HASHING = 16;
 const CHARACTER = 200;
-/** Typical number of rounds of k-means. */
+/** Typical number of k-means rounds. */
 const ROUNDS = 3;
 
-/** Number of multiplications of an operator, estimated before it runs. */
+/** Estimates the number of multiplications of an operator before it runs. */
 export function workOf(
   operator: EncoderName,
   given: CheckedArguments,
@@ -133,10 +135,10 @@ export function workOf(
 
 export interface WorkSize {
   readonly passages: number;
-  /** Texts to embed: labels and references. */
+  /** Number of texts to embed: labels and references. */
   readonly texts: number;
   readonly dimensions: number;
-  /** Characters of passages without stored vectors. */
+  /** Number of characters in passages without stored vectors. */
   readonly characters: number;
 }
 

@@ -1,13 +1,13 @@
 import { inIdOrder, meanVector, type OperatorPassage, round6, Vectors } from './vectors.js';
 
-/** Cosine to `reference`, in [-1, 1]. */
+/** Cosine of each passage to `reference`, in [-1, 1]. */
 export function similarity(passages: readonly OperatorPassage[], reference: Float32Array): readonly number[] {
   return [...new Vectors(passages.map((p) => p.vector)).cosinesTo(reference)];
 }
 
 /**
- * Ranks by cosine to `query`, from 1. With `lambda` below 1, each rank goes to the passage that is near the query
- * and far from those ranked before (maximal marginal relevance). Ties are broken by chunk id.
+ * Ranks passages by cosine to `query`, starting at 1. With `lambda` below 1, each rank goes to the passage that is
+ * close to the query and far from those already ranked (maximal marginal relevance). Ties are broken by chunk id.
  */
 export function rank(
   passages: readonly OperatorPassage[],
@@ -31,7 +31,7 @@ function placesOf(scores: Float64Array): readonly number[] {
 function marginalPlaces(vectors: Vectors, near: Float64Array, lambda: number): readonly number[] {
   const { count } = vectors;
   const places = new Array<number>(count).fill(0);
-  /** Cosine to the nearest passage ranked so far; null before there is one. */
+  /** Cosine to the nearest passage ranked so far; null while none is ranked. */
   const nearest = new Array<number | null>(count).fill(null);
   const cosines = new Float64Array(count);
   for (let place = 1; place <= count; place++) {
@@ -105,7 +105,10 @@ export interface LabelScore {
   readonly score: number;
 }
 
-/** Label with the highest cosine to the mean of its prototypes; the first of equals; null below `minScore`. */
+/**
+ * Label with the highest cosine to the mean of its prototypes; the first one in a tie. Null if the cosine is below
+ * `minScore`.
+ */
 export function classify(
   passages: readonly OperatorPassage[],
   labels: readonly LabelVectors[],
@@ -115,14 +118,14 @@ export function classify(
   return passages.map((passage) => best(score(passage), minScore)?.label ?? null);
 }
 
-/** Highest score; the first of equals; null below `minScore`. */
+/** Highest score; the first one in a tie. Null if it is below `minScore`. */
 export function best(scores: readonly LabelScore[], minScore: number | null): LabelScore | null {
   let found: LabelScore | null = null;
   for (const scored of scores) if (found === null || scored.score > found.score) found = scored;
   return found === null || (minScore !== null && found.score < minScore) ? null : found;
 }
 
-/** All labels with at least `threshold`, by score, then in label order. */
+/** All labels that score at least `threshold`, highest score first, then in label order. */
 export function tag(
   passages: readonly OperatorPassage[],
   labels: readonly LabelVectors[],
@@ -134,7 +137,7 @@ export function tag(
 
 /** All scores of at least `threshold`, highest first, then in label order. */
 export function atLeast(scores: readonly LabelScore[], threshold: number): readonly LabelScore[] {
-  return scores.filter((s) => s.score >= threshold).sort((a, b) => b.score - a.score); // a stable sort
+  return scores.filter((s) => s.score >= threshold).sort((a, b) => b.score - a.score); // the sort is stable
 }
 
 /** Cosine of a passage's vector to the mean of each label's prototypes, in label order. */
@@ -153,14 +156,14 @@ export function scorer(
 }
 
 export interface Duplicate {
-  /** From 1, by the lowest chunk id of the group. */
+  /** Group number, starting at 1 and ordered by the lowest chunk id in each group. */
   readonly group: number;
   readonly is_duplicate: boolean;
-  /** Chunk id of the group's representative, the lowest; null for the representative itself. */
+  /** Chunk id of the group's representative, which is the lowest in the group; null for the representative itself. */
   readonly of: string | null;
 }
 
-/** Groups of passages that are linked by cosines of at least `threshold`. */
+/** Groups passages that are linked by cosines of at least `threshold`. */
 export function dedup(passages: readonly OperatorPassage[], threshold: number): readonly Duplicate[] {
   return inIdOrder(passages, (sorted) => {
     const parents = sorted.map((_, i) => i);

@@ -1,6 +1,6 @@
 /**
- * Vectors of one width in contiguous memory, with precomputed squares. Every sum is sequential in f64, as in
- * `cosine`, so that results are bit-identical: several sums are interleaved, none is split.
+ * Vectors of one width in contiguous memory, with precomputed squared norms. Every sum is sequential in f64, as in
+ * `cosine`, so that results are bit-identical: several sums are interleaved, but none is split.
  */
 export class Vectors {
   readonly count: number;
@@ -17,7 +17,7 @@ export class Vectors {
     this.#squares = Float64Array.from(vectors.map(squaresOf));
   }
 
-  /** Cosine of vector `i` to each vector from `from` on, at the same index of `out`. */
+  /** Writes to `out` the cosine of vector `i` to each vector from `from` on, at that vector's index. */
   cosines(i: number, from: number, out: Float64Array): void {
     const start = i * this.width;
     const one = this.#flat.subarray(start, start + this.width);
@@ -50,8 +50,8 @@ function squaresOf(vector: Float32Array): number {
 }
 
 /**
- * Inner product of `one` with the rows `from` … `to` of `flat`. Four sums are interleaved, so that they do not wait
- * for each other.
+ * Inner products of `one` with rows `from` … `to` of `flat`. Four sums are interleaved, so that none has to wait for
+ * another.
  */
 function dots(one: Float64Array, flat: Float64Array, from: number, to: number, out: Float64Array): void {
   const width = one.length;
@@ -81,13 +81,13 @@ function dots(one: Float64Array, flat: Float64Array, from: number, to: number, o
   }
 }
 
-/** Passage as an operator sees it; the caller is authorized to read it. */
+/** A passage as seen by an operator; the caller is authorized to read it. */
 export interface OperatorPassage {
   readonly chunkId: string;
   readonly vector: Float32Array;
 }
 
-/** Order by code points, as in the "C" collation. */
+/** Compares by code points, as the "C" collation does. */
 export function compareIds(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i++) {
@@ -97,14 +97,14 @@ export function compareIds(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Surrogates sort above all other code points. */
+/** Makes surrogates sort above all other code units, since they encode the highest code points. */
 function rank(unit: number): number {
   return unit >= 0xd800 && unit < 0xe000 ? unit + 0x10000 : unit;
 }
 
 /**
- * Runs `work` over `items` in the order of their chunk ids, and returns the results in the order of `items`, so that
- * no result depends on the order of passages.
+ * Runs `work` over `items` sorted by chunk id, and returns the results in the original order of `items`, so that no
+ * result depends on the order of passages.
  */
 export function inIdOrder<P extends { readonly chunkId: string }, R>(
   items: readonly P[],
@@ -131,7 +131,7 @@ export function round6(value: number): number {
   return Math.round(value * PLACES) / PLACES + 0;
 }
 
-/** Sequential sum in f64, rounded, in [-1, 1]; 0 if either vector is all 0. */
+/** Cosine, summed sequentially in f64 and rounded, in [-1, 1]; 0 if either vector is all zeros. */
 export function cosine(a: Float32Array, b: Float32Array): number {
   let [dot, aa, bb] = [0, 0, 0];
   for (let i = 0; i < a.length; i++) {

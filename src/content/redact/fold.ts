@@ -1,24 +1,24 @@
 /**
- * A text folded for comparison, with offsets of the original. Folding equates what people type interchangeably:
- * case, Unicode compatibility forms (NFKC), invisible characters, white space of any length, apostrophes, dashes,
- * digits of all scripts, accents (Latin, Greek, Cyrillic), vowel points (Arabic, Hebrew), ligatures and their
- * letters, and Arabic letters that share a shape.
+ * A text folded for comparison, with offsets into the original. Folding equates what people use interchangeably: case,
+ * Unicode compatibility forms (NFKC), invisible characters, runs of white space, apostrophes, dashes, digits of all
+ * scripts, accents (Latin, Greek, Cyrillic), vowel points (Arabic, Hebrew), ligatures and their letters, and Arabic
+ * letters that share a shape.
  */
 export interface FoldedText {
   readonly text: string;
-  /** UTF-16 offsets in the original of the character that each folded unit comes from. */
+  /** For each folded code unit, the UTF-16 offset of the original character that it comes from. */
   readonly starts: Int32Array;
   readonly ends: Int32Array;
 }
 
 /**
- * A character with its marks, including half-width kana marks, and invisible characters between; Hangul letters that
- * may compose stay together.
+ * A character with its marks, including half-width kana marks, and any invisible characters in between. Hangul letters
+ * that may compose stay together.
  */
 const CLUSTER =
   /[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]+\p{M}*|[\s\S](?:[\p{M}\uff9e\uff9f]|\p{Default_Ignorable_Code_Point})*/gu;
 /**
- * Default-ignorable characters, which can hide a word from a search: soft hyphens, zero-width characters, direction
+ * Default-ignorable characters, which can hide a word from a search: soft hyphens, zero-width characters and direction
  * marks.
  */
 const INVISIBLE = /\p{Default_Ignorable_Code_Point}/gu;
@@ -46,14 +46,17 @@ export function foldText(text: string): string {
   return fold(text).text;
 }
 
-/** Upper case first: only that equates the three sigmas, and ß with ss. */
+/** Converts to upper case first, because only that equates the three sigmas, and ß with ss. */
 function foldCluster(cluster: string): string {
   const plain = cluster.replace(INVISIBLE, '').normalize('NFKC').replace(INVISIBLE, '');
   const lower = plain.toUpperCase().toLowerCase().normalize('NFKC');
   return withoutAccents(lower).replace(ALIKE, (c) => LETTERS.get(c) ?? digitOf(c));
 }
 
-/** Scripts in which marks are accents, so that a word without them is the same word; elsewhere they are letters. */
+/**
+ * Scripts in which marks are accents, so that a word without them is still the same word. In other scripts they
+ * distinguish letters.
+ */
 const ACCENTED =
   /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Arabic}\p{Script=Hebrew}]\p{M}/u;
 
@@ -75,7 +78,7 @@ const SAME: readonly (readonly [to: string, from: string])[] = [
   ['th', 'þ'],
   ['h', 'ħ'],
   ['i', 'ı'],
-  // A stroke that only lengthens a word.
+  // The tatweel, a stroke that only lengthens a word.
   ['', 'ـ'],
   ['ي', 'یى'],
   ['ك', 'ک'],
@@ -88,7 +91,7 @@ const LETTERS: ReadonlyMap<string, string> = new Map(
 
 const ALIKE = new RegExp(`[${[...LETTERS.keys()].join('')}]|(?![0-9])\\p{Nd}`, 'gu');
 
-/** Value of a decimal digit of any script: each script has its ten in a row, from zero. */
+/** Value of a decimal digit in any script. Each script has its ten digits in sequence, starting from zero. */
 function digitOf(character: string): string {
   const code = character.codePointAt(0) ?? 0;
   let zero = code;

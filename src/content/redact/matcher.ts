@@ -1,7 +1,7 @@
 import type { Span } from '../chunk.js';
 import { type FoldedText, fold, foldText } from './fold.js';
 
-/** Letters that are written as two on keyboards without them. */
+/** Letters that people write as two letters if their keyboard lacks them. */
 const AS_TWO: ReadonlyMap<string, string> = new Map([
   ['ä', 'ae'],
   ['ö', 'oe'],
@@ -12,12 +12,14 @@ const AS_TWO: ReadonlyMap<string, string> = new Map([
 const WITH_TWO = new RegExp(`[${[...AS_TWO.keys()].join('')}]`, 'g');
 const APOSTROPHE = /(?<=\p{L})['’ʼ`´‘](?=\p{L})/gu;
 const HYPHEN = /(?<=\p{L})[-‐‑](?=\p{L})/gu;
-/** Shorter names are too likely to match other words. */
+/**
+ * Minimum length of a name whose other spellings are searched for: those of shorter names too often match other words.
+ */
 const LEAST_LETTERS = 5;
 
 /**
- * Other spellings of a name: `Mueller` for Müller, `OBrien` for O'Brien, `Anne Marie` for Anne-Marie. Empty for
- * anything else.
+ * Other spellings of a name: `Mueller` for Müller, `OBrien` for O'Brien, `Anne Marie` for Anne-Marie. Empty if the
+ * value has none.
  */
 function otherSpellings(value: string): readonly string[] {
   const name = value.normalize('NFC').toLowerCase();
@@ -42,25 +44,24 @@ function withSpaces(name: string): string {
 }
 
 /**
- * Minimum number of digits of a value that is searched for in any grouping: account, card, phone and identity
- * numbers.
+ * Values with at least this many digits are searched for in any grouping: account, card, phone and identity numbers.
  */
 const LEAST_DIGITS = 6;
 const LEAST_LENGTH = 7;
-/** Limits of a code: an IBAN has 34 letters, in nine groups of four. */
+/** Limits on a code: an IBAN has up to 34 characters, in nine groups of up to four. */
 const MOST_GROUPS = 12;
 const MOST_LENGTH = 40;
-/** Separator between two groups: one sign, with spaces or around a bracket. */
+/** Separator between two groups: a single sign or blank, possibly combined with a bracket or spaces. */
 const BETWEEN_GROUPS = /^(?:[ ]?[-./()][ ]?|[ ]|\) |\)[-./])$/;
 const GROUPED = /[\p{L}\p{N}]+/gu;
 
-/** Letters and digits of a folded value that is a code; otherwise null. */
+/** The letters and digits of a folded value if it is a code; otherwise null. */
 function codeIn(folded: string): string | null {
   const groups = folded.match(GROUPED) ?? [];
   const code = groups.join('');
   const digits = code.replace(/\D/g, '').length;
   const isCode = digits >= LEAST_DIGITS && code.length >= LEAST_LENGTH && code.length <= MOST_LENGTH;
-  // Distinguishes codes from text with a number: each group has a digit, except letters at the ends.
+  // Distinguishes codes from text that contains a number: in a code, a group without a digit is short.
   const plain = groups.every((group) => /\d/.test(group) || group.length <= 4);
   return isCode && plain && groups.length <= MOST_GROUPS && digits * 2 >= code.length ? code : null;
 }
@@ -78,7 +79,10 @@ class CodeIndex {
     return this.#labels.size;
   }
 
-  /** Longest code that begins with word `i` of `text`, and its last word; null if there is none. */
+  /**
+   * The longest known code that begins at word `i` of `text`, with the index of its last word; null if there is no
+   * match.
+   */
   at(
     text: string,
     words: readonly Span[],
@@ -102,34 +106,35 @@ class CodeIndex {
   }
 }
 
-/** Replacement for a value. */
+/** Replaces a redacted value. */
 export const MASK = '[redacted]';
 
-/** A value that must not appear, with its sensitivity label. */
+/** A value that must not appear in served text, with its sensitivity label. */
 export interface DeclaredValue {
   readonly value: string;
   readonly label: string;
 }
 
-/** Reason why a declared value is not searched for. */
+/** The reason a declared value is not searched for. */
 export type Exception = 'short' | 'noWord' | 'mask' | 'declared';
 
 export interface DictionaryMatch extends Span {
   readonly label: string;
 }
 
-/** Each letter of a script without spaces is a word, so that a name is found inside a sentence. */
+/** In scripts without spaces each letter counts as a word, so that names are found inside a sentence. */
 const UNSPACED = '\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}';
 const WORD = new RegExp(`[${UNSPACED}]\\p{M}*|(?:(?![${UNSPACED}])[\\p{L}\\p{N}\\p{M}])+`, 'gu');
 const ASCII_WORD = /[a-z0-9]+/g;
 const ASCII = /^[\x01-\x7f]*$/;
 
 /**
- * Finds many values in a text, as whole words of the folded text; codes in any grouping. The map contains each value
- * and each of its prefixes that ends with a word, so a text is scanned once, whatever the number of values.
+ * Finds many values in a text, as whole words of the folded text; codes are found in any grouping. The map contains
+ * each value and all of its prefixes that end at a word, so one scan of the text is enough however many values there
+ * are.
  */
 export class ValueMatcher {
-  /** Label of a value; null for a prefix of one. */
+  /** Maps a value to its label, and a prefix of one to null. */
   readonly #known = new Map<string, string | null>();
   readonly #minLength: number;
   readonly #exceptions = new Map<Exception, number>();
@@ -139,7 +144,7 @@ export class ValueMatcher {
   #size = 0;
 
   /**
-   * @param minLength minimum length of a value, in UTF-16 units after folding
+   * @param minLength minimum length of a value, in UTF-16 code units after folding
    * @param words values that are ordinary words and are not searched for
    */
   constructor(values: Iterable<DeclaredValue>, minLength: number, words: readonly string[] = []) {
@@ -152,12 +157,12 @@ export class ValueMatcher {
     return this.#size;
   }
 
-  /** Length of the longest folded value, in UTF-16 units. */
+  /** Length of the longest folded value, in UTF-16 code units. */
   get longest(): number {
     return this.#longest;
   }
 
-  /** Number of values not searched for, by reason. */
+  /** Number of values that are not searched for, by reason. */
   get exceptions(): ReadonlyMap<Exception, number> {
     return this.#exceptions;
   }
@@ -176,7 +181,7 @@ export class ValueMatcher {
     if (code !== null) this.#codes.add(code, label);
   }
 
-  /** Adds `text`; false if it was there already. */
+  /** Adds `text`; returns false if it was already present. */
   #look(text: string, label: string): boolean {
     if (typeof this.#known.get(text) === 'string') return false;
     for (const { end } of wordsOf(text)) {
@@ -191,13 +196,16 @@ export class ValueMatcher {
   #exceptionOf(text: string): Exception | null {
     if (text === '') return 'noWord';
     if (this.#words.has(text)) return 'declared';
-    // The mask itself would match, endlessly.
+    // The value would match the mask itself, endlessly.
     if (/\bredacted\b/.test(text)) return 'mask';
     const unspaced = new RegExp(`[${UNSPACED}]`, 'u').test(text);
     return text.length < (unspaced ? Math.min(2, this.#minLength) : this.#minLength) ? 'short' : null;
   }
 
-  /** Values in `text`, in UTF-16 offsets, ordered by start; of those with the same start, the longest. */
+  /**
+   * Finds values in `text`; offsets are in UTF-16 code units. Matches are ordered by start; of those with the same
+   * start, only the longest is kept.
+   */
   find(text: string): readonly DictionaryMatch[] {
     return this.#size === 0 ? [] : this.findFolded(fold(text));
   }
@@ -235,7 +243,7 @@ export class ValueMatcher {
   }
 }
 
-/** From the first word to the end of the last; empty if there is none. */
+/** The text from the start of its first word to the end of its last; empty if it has no word. */
 function trimmed(folded: string): string {
   const words = wordsOf(folded);
   return folded.slice(words[0]?.start ?? 0, words.at(-1)?.end ?? 0);

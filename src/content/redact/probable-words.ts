@@ -7,22 +7,22 @@ import type { Redactors } from './redactors.js';
 
 /** A declared value that occurs in so many documents that it is probably an ordinary word. */
 export interface ProbableWord {
-  /** As in the first document that contains it. For the operator only: redaction hides it. */
+  /** The value as the first document that contains it spells it. For the operator only, because redaction hides it. */
   readonly value: string;
   readonly label: string;
   readonly documents: number;
   readonly of: number;
 }
 
-/** Number of documents examined: the first by id. */
+/** Number of documents that are examined: the first ones by id. */
 const LOOKED_AT = 500;
 const PAGE = 50;
 const FEWEST_DOCUMENTS = 10;
-/** Share of the documents that contain a word. */
+/** Minimum share of documents that contain a probable word. */
 const WORD_SHARE = 0.2;
 const MOST_WORDS = 20;
 
-/** Counts the documents, among the first ones, that contain each declared value. */
+/** Counts how many of the first documents contain each declared value. */
 export class ProbableWords {
   readonly #found = new Map<string, { value: string; label: string; documents: number }>();
   #of = 0;
@@ -66,7 +66,7 @@ export async function probableWords(
   return counts.words();
 }
 
-/** Distinct declared values of a document, by folded text. */
+/** Distinct declared values in a document, by folded text. */
 function valuesIn(
   { id, text, metadata }: SourceRow,
   matcher: ValueMatcher,

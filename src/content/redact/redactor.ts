@@ -11,18 +11,18 @@ export interface RedactedText {
   readonly changed: boolean;
 }
 
-/** Detectors with the names under which matches are counted. */
+/** Detectors, each with the name under which its matches are counted. */
 export type NamedDetectors = readonly (readonly [name: string, detect: Detector])[];
 
-/** Redaction rules of one facet version, without the values of a dictionary. */
+/** Redaction rules of a facet version, without the dictionary's values. */
 export interface RedactionRules {
   readonly redact: readonly string[];
   readonly detectors: NamedDetectors;
-  /** Declared values that are ordinary words and are kept. */
+  /** Declared values that are ordinary words and are not redacted. */
   readonly exceptions: readonly string[];
 }
 
-/** Redaction rules of one facet version with a dictionary. */
+/** Applies a facet version's redaction rules with a dictionary. */
 export class Redactor {
   readonly labels: ReadonlySet<string>;
   readonly matcher: ValueMatcher;
@@ -37,7 +37,7 @@ export class Redactor {
     this.#detectors = detectors;
   }
 
-  /** True if nothing is ever replaced. */
+  /** True if this redactor never replaces anything. */
   get isRaw(): boolean {
     return this.#detectors.length === 0 && this.matcher.size === 0 && this.labels.size === 0;
   }
@@ -45,8 +45,8 @@ export class Redactor {
   /**
    * Replaces every declared value and every match of a detector.
    *
-   * INVARIANT: no declared value remains. A replacement creates new word boundaries, so the result is searched again
-   * until nothing is found.
+   * INVARIANT: no declared value remains. A replacement creates new word boundaries, so the result is searched
+   * repeatedly until nothing is found.
    */
   redact(text: string, counts: RedactionCounts): RedactedText {
     let current = text;
@@ -61,7 +61,8 @@ export class Redactor {
   }
 
   /**
-   * True if a cut inside a word leaves no declared value at either new end; offsets in UTF-16 units.
+   * True if cutting inside a word at `at` produces no declared value at either side of the cut. Offsets are in UTF-16
+   * code units.
    *
    * @param start start of the piece before the cut, possibly inside the same word
    */
@@ -85,12 +86,12 @@ export class Redactor {
   }
 }
 
-/** True if `text` is invisible to a reader: marks and format characters do not separate letters. */
+/** True if `text` is invisible to readers. Marks and format characters do not separate letters. */
 function isInvisible(text: string): boolean {
   return /^[\p{M}\p{Cf}]*$/u.test(text);
 }
 
-/** Merges overlapping spans, under the label of the first. */
+/** Merges overlapping spans; the first one's label is kept. */
 function merged(spans: readonly DictionaryMatch[]): readonly DictionaryMatch[] {
   const out: DictionaryMatch[] = [];
   for (const span of [...spans].sort((a, b) => a.start - b.start || b.end - a.end)) {
@@ -114,7 +115,7 @@ function replaceAll(text: string, spans: readonly Span[]): string {
   return out + text.slice(at);
 }
 
-/** Redactor with `rules` over values in a fixed order. */
+/** Creates a redactor. The values are sorted, so that their order does not affect the dictionary's hash. */
 export function redactorOf(
   rules: RedactionRules,
   values: readonly { readonly value: string; readonly label: string }[],

@@ -17,16 +17,16 @@ import { type RedactionRules, type Redactor, redactorOf } from './redactor.js';
 
 /** Redactors for the documents of one facet version. */
 export interface Redactors {
-  /** Redactor for each of `keys`; null: documents without a key. */
+  /** Returns the redactor for each of `keys`; null stands for documents without a key. */
   forKeys(keys: readonly (string | null)[]): Promise<(key: string | null) => Redactor>;
-  /** Values searched for so far, and those that were not. */
+  /** Number of values searched for so far, and of those excluded, by reason. */
   counted(): { readonly values: number; readonly exceptions: Readonly<Partial<Record<Exception, number>>> };
-  /** Declared columns whose type cannot be searched for. */
+  /** Declared columns whose type does not allow searching for their values. */
   readonly skipped: readonly SkippedColumn[];
 }
 
 /**
- * One dictionary for all documents, or one per key, as the facet declares.
+ * Opens redactors with one dictionary for all documents, or one per key, as the facet declares.
  *
  * @throws ContentError `unknownDetector`, `unknownCountry`, `notInstalled`
  */
@@ -127,7 +127,7 @@ function columnValuesSql(table: Table, { name, type }: DeclaredTableColumn): Sql
   return sql`select distinct ${value} as v from ${sqlTable(table)}${lateral} where ${value} is not null`;
 }
 
-/** Searchable texts in a value: elements of arrays, texts and numbers in jsonb, nothing in bytea. */
+/** The searchable texts in a value: array elements, and the strings and numbers in jsonb. Values of bytea have none. */
 function valueIn(column: Sql, type: TypeName): { readonly value: Sql; readonly lateral: Sql } | null {
   if (type === 'bytea' || type === 'bytea[]' || type === 'jsonb[]' || type === 'bool') return null;
   if (type === 'jsonb') {
@@ -142,7 +142,7 @@ function valueIn(column: Sql, type: TypeName): { readonly value: Sql; readonly l
   return { value: sql`${column}::pg_catalog.text`, lateral: sql`` };
 }
 
-/** Redactor of `version` with the dictionary of the whole connector. */
+/** Opens a redactor for `version` with the dictionary of the whole connector. */
 async function openRedactor(
   system: SystemQueries,
   connector: Connector,
@@ -154,18 +154,18 @@ async function openRedactor(
   return { redactor: redactorOf(rules, values, minLength), skipped };
 }
 
-/** A FROM clause that leads from keys of the facet's entity to rows of one table. */
+/** A FROM clause that leads from keys of the facet's entity to the related rows of one table. */
 interface KeyPath {
   readonly table: string;
-  /** The rows have the alias `n`. */
+  /** The related rows have the alias `n`. */
   readonly from: Sql;
   readonly key: Sql;
 }
 
 /**
- * Labelled values in the rows of each key: the facet's own rows, the entity's, and those of the entities that a
- * declared link leads to, including the bridge. Other rows have no influence, so nobody can learn from a redaction
- * which values they contain.
+ * Reads the labelled values related to each key: those in the facet's own rows, in the entity's rows, and in the rows
+ * of entities that a declared link leads to, including the bridge. Other rows have no influence, so a redaction does
+ * not reveal which values they contain.
  */
 async function readKeyDictionaries(
   system: SystemQueries,
@@ -208,7 +208,7 @@ function reachesOf(manifest: Manifest, facet: Facet): readonly KeyPath[] {
     from: sql`${sqlTable(facet)} as n`,
     key: sql`n.${sqlName(facet.entityKey.physical)}`,
   };
-  // Rows of another database cannot be joined.
+  // Rows in another database cannot be joined.
   if (entity === undefined || store === undefined || entity.connector !== facet.connector) return [source];
   const e = tableOf(entity, E);
   const key = sql`e.${physical(entity, store.keyOfEntity)}`;

@@ -1,3 +1,3 @@
-/** Rerankers, loaded when a query uses one. */
+/** Rerankers, loaded only when a query uses one. */
 export { DailyBudget } from '../decode/budget.js';
 export { Reranker } from './reranker.js';

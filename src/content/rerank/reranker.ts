@@ -7,11 +7,11 @@ import type { PassageBudget } from '../decode/budget.js';
 import { cut } from '../embed/embedder.js';
 import { type HttpEndpoint, member, postJson } from '../http.js';
 
-/** A reranker's server, with limits. */
+/** A reranker's server and the limits on its use. */
 export interface RerankEndpoint extends HttpEndpoint {
   readonly protocol: RerankProtocol;
   readonly model: string;
-  /** Maximum number of concurrent requests, over all queries. */
+  /** Maximum number of concurrent requests across all queries. */
   readonly concurrency: number;
   /** Maximum size of the score cache; 0 turns it off. */
   readonly cacheBytes: number;
@@ -27,11 +27,11 @@ interface RerankSpent {
 export interface RerankCaller {
   readonly subject: string;
   readonly signal: AbortSignal | null;
-  /** Called once with the usage, also if the call is aborted. */
+  /** Called once with the usage, even if the call is aborted. */
   readonly spend: (spent: RerankSpent) => void;
 }
 
-/** Maximum length of texts that are sent, in UTF-16 units: no reranker reads more. */
+/** Maximum length of the texts that are sent, in UTF-16 code units. No reranker reads more. */
 const LONGEST = { query: 4_000, passage: 8_000 };
 
 /** One reranker, shared by all queries of this process. */
@@ -54,7 +54,7 @@ export class Reranker {
   }
 
   /**
-   * Relevance of each text to the query, in order; all or none.
+   * Relevance of each text to the query, in order. Either all texts are scored or none.
    *
    * @throws ContentError `endpoint`, `malformedAnswer`, `overBudget`; the reason of `by.signal`
    */
@@ -75,15 +75,15 @@ export class Reranker {
   }
 
   /**
-   * Batches of texts, one per request. The whole batch is the cache key: a model may compare passages, so a score
-   * may reveal something about others, which may belong to another caller.
+   * Splits texts into batches, one per request. A batch's cache key covers all of its texts: a model may compare
+   * passages, so a score may reveal something about the others, which may belong to another caller.
    */
   #batches(query: string, texts: readonly string[]): readonly Batch[] {
     const { model, url, protocol } = this.#endpoint;
     const asked = cut(query, LONGEST.query);
     const out: Batch[] = [];
     for (let at = 0; at < texts.length; at += this.#shape.most) {
-      // Some servers refuse an empty text.
+      // Some servers reject empty texts.
       const part = texts.slice(at, at + this.#shape.most).map((text) => cut(text, LONGEST.passage) || ' ');
       const body = this.#shape.body({ model, query: asked, texts: part });
       const key = createHash('sha256')
@@ -94,7 +94,10 @@ export class Reranker {
     return out;
   }
 
-  /** @throws ContentError `overBudget` unless all passages may be sent: a part of them cannot be ranked */
+  /**
+   * Takes all passages from the budget. @throws ContentError `overBudget` if some are refused: part of them cannot be
+   * ranked
+   */
   async #take(subject: string, wanted: number): Promise<void> {
     if (this.#budget === null || wanted === 0) return;
     const granted = await this.#budget.take(subject, wanted);
@@ -103,7 +106,7 @@ export class Reranker {
     throw new ContentError('overBudget', `${granted} of ${wanted} passages may be sent`);
   }
 
-  /** The first failure stops the others. */
+  /** Sends all batches; the first failure stops the others. */
   async #askAll(batches: readonly Batch[], spent: MutableRerankSpent, by: RerankCaller): Promise<void> {
     const failed = new AbortController();
     const signal = by.signal === null ? failed.signal : AbortSignal.any([by.signal, failed.signal]);
@@ -153,17 +156,17 @@ interface RerankRequest {
   readonly texts: readonly string[];
 }
 
-/** Protocol of one kind of reranker, with `POST /rerank` below its URL. */
+/** Protocol of one kind of reranker, which is called by `POST /rerank` relative to its URL. */
 export interface RerankShape {
   /** Maximum number of texts per request. */
   readonly most: number;
   body(request: RerankRequest): unknown;
-  /** Objects with the index of their text, and its score in the member named `score`. */
+  /** The result objects; each has the index of its text, and the score in the member named by `score`. */
   items(answer: unknown): unknown;
   readonly score: string;
 }
 
-/** More than is ever sent. */
+/** For servers without a limit: more texts than are ever sent. */
 const ALL = 1_000;
 
 const SHAPES: Readonly<Record<RerankProtocol, RerankShape>> = {
@@ -198,7 +201,7 @@ const SHAPES: Readonly<Record<RerankProtocol, RerankShape>> = {
     items: (answer) => member(answer, 'data'),
     score: 'relevance_score',
   },
-  // The server has one model and is not sent its name; by default it accepts 32 texts.
+  // The server has only one model, so its name is not sent; by default it accepts 32 texts.
   tei: {
     most: 32,
     body: ({ query, texts }) => ({ query, texts, raw_scores: false, return_text: false, truncate: true }),
@@ -212,9 +215,9 @@ function shapeOf(protocol: RerankProtocol): RerankShape {
 }
 
 /**
- * Score of each of `count` texts, in order.
+ * The scores of `count` texts, in order.
  *
- * @throws ContentError `malformedAnswer` unless there is one finite number for each
+ * @throws ContentError `malformedAnswer` unless each text has one finite score
  */
 function scoresIn(answer: unknown, { items, score }: RerankShape, count: number): readonly number[] {
   const list = items(answer);
@@ -228,10 +231,10 @@ function scoresIn(answer: unknown, { items, score }: RerankShape, count: number)
     if (typeof value !== 'number' || !Number.isFinite(value)) throw malformed('a score that is no number');
     out[at] = value;
   }
-  return out.map((value) => value ?? 0); // each is set: `count` distinct indexes
+  return out.map((value) => value ?? 0); // all are set, since the `count` indexes are distinct
 }
 
-/** Number of tokens that an answer reports; 0 if it reports none. */
+/** Number of tokens that a response reports; 0 if it reports none. */
 function tokensIn(answer: unknown): number {
   const tokens = member(member(answer, 'usage'), 'total_tokens');
   return typeof tokens === 'number' && Number.isSafeInteger(tokens) && tokens > 0 ? tokens : 0;

@@ -2,17 +2,17 @@ import { generatedSql, sql, sqlJoin, sqlName, sqlTable, sqlText } from '../../ba
 import { type SystemEngine, type SystemQueries, UpstreamFailure } from '../../engine/index.js';
 import type { RollupFacts } from '../../model/manifest/index.js';
 
-/** Build records of rollups, written in the transaction that builds one. */
+/** Build records of rollups; each is written in the transaction that builds the rollup. */
 const STATE = sql`osl_rollups.state`;
 
 const STATE_DDL = sql`CREATE TABLE IF NOT EXISTS ${STATE} (
   rollup text PRIMARY KEY, fingerprint text NOT NULL, table_name text NOT NULL, built_at timestamptz NOT NULL, rows int8 NOT NULL)`;
 
-/** A rollup that was built. */
+/** The state of a rollup that has been built. */
 export interface RollupState {
   readonly rollup: string;
   readonly fingerprint: string;
-  /** In ms since 1970. */
+  /** Time of the build, in ms since 1970. */
   readonly builtAt: number;
   readonly rows: number;
 }
@@ -20,7 +20,7 @@ export interface RollupState {
 const UNDEFINED_TABLE = '42P01';
 const UNDEFINED_SCHEMA = '3F000';
 
-/** Rollups built in one database. @throws UpstreamFailure, NoSystemCredentials */
+/** Reads the states of all rollups built in one database. @throws UpstreamFailure, NoSystemCredentials */
 export async function readStates(system: SystemEngine): Promise<readonly RollupState[]> {
   try {
     const rows = await system.query(
@@ -30,7 +30,7 @@ export async function readStates(system: SystemEngine): Promise<readonly RollupS
     return rows.map((r) => ({
       rollup: String(r['rollup']),
       fingerprint: String(r['fingerprint']),
-      // Rounded down, so that it never seems newer than it is.
+      // Rounded down, so that the rollup never seems newer than it is.
       builtAt: Math.floor(Number(r['built'])),
       rows: Number(r['rows']),
     }));
@@ -50,18 +50,18 @@ export interface BuiltRollup {
   readonly milliseconds: number;
 }
 
-/** Time to wait for statements that read the old table. */
+/** How long to wait for statements that still read the old table. */
 const LOCK_TIMEOUT = sqlText('10s');
 
 /**
- * Builds a rollup and replaces the previous one, in one transaction: readers see one or the other, and a failed
- * build leaves nothing. Builds in one database run one at a time.
+ * Builds a rollup and replaces the previous one, in one transaction: readers see either the old or the new one, and a
+ * failed build leaves no trace. Builds in one database run one at a time.
  *
  * @throws UpstreamFailure, NoSystemCredentials
  */
 export async function buildRollup(system: SystemEngine, facts: RollupFacts): Promise<BuiltRollup> {
   const started = performance.now();
-  // `create schema if not exists` would fail for a role without the privilege, even if the schema exists.
+  // `create schema if not exists` fails for a role without the privilege even if the schema exists.
   const [known] = await system.query(sql`SELECT to_regnamespace($1::text) IS NOT NULL AS there`, [
     facts.rollup.schema,
   ]);
@@ -80,7 +80,7 @@ async function buildIn(
   const table = sqlTable(rollup);
   const fresh = sqlTable({ schema: rollup.schema, table: `${rollup.table}_new` });
   await tx.query(sql`SELECT pg_advisory_xact_lock(hashtext('osl_rollups'))`);
-  // Before the rows are read, so never later than their state.
+  // Taken before the rows are read, so that it is never later than their state.
   const [now] = await tx.query(sql`SELECT clock_timestamp() AS at`);
   await tx.script(sql`DROP TABLE IF EXISTS ${fresh}; CREATE TABLE ${fresh} AS ${generatedSql(query)}`);
   const [counted] = await tx.query(sql`SELECT count(*)::int8 AS n FROM ${fresh}`);
@@ -109,7 +109,7 @@ async function buildIn(
   return { builtAt, rows };
 }
 
-/** Drops tables of rollups that are no longer declared or were replaced. */
+/** Drops the tables of rollups that are no longer declared or have been replaced. */
 async function dropOthers(tx: SystemQueries, schema: string): Promise<void> {
   const others = await tx.query(
     sql`SELECT c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace

@@ -1,4 +1,4 @@
-/** Rollups: building their tables, and choosing those that queries may use. */
+/** Rollups: builds their tables, and determines which of them queries may use. */
 
 export { type BuiltRollup, buildRollup, type RollupState, readStates } from './build.js';
 export { RollupMonitor } from './monitor.js';

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Manifest } from '../../model/manifest/index.js';
 import type { RollupState } from './build.js';
 
-/** Rollups that queries may use now. */
+/** The rollups that queries may currently use. */
 export interface UsableRollups {
   readonly builtAt: ReadonlyMap<string, number>;
-  /** Their names, as part of the keys of plans that use them. */
+  /** The rollups' names, which are part of the cache keys of plans that use them. */
   readonly key: string;
 }
 
@@ -17,8 +17,8 @@ const EVERY_MS = 1_000;
 const START_MS = 2_000;
 
 /**
- * State of a manifest's rollups, polled once a second by each process. A rollup with another definition, or one that
- * is too old or cannot be read, counts as not built.
+ * State of a manifest's rollups, polled once a second by each process. A rollup counts as not built if its definition
+ * differs, or if it is too old or cannot be read.
  */
 export class RollupMonitor {
   readonly #manifest: () => Manifest;
@@ -40,7 +40,7 @@ export class RollupMonitor {
     this.#onFault = onFault;
   }
 
-  /** Reads the state now, and then periodically. */
+  /** Reads the state immediately, and then periodically. */
   async start(): Promise<this> {
     await Promise.race([this.refresh(), sleep(START_MS, undefined, { ref: false })]);
     this.#again();

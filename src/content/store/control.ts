@@ -16,41 +16,41 @@ import type { Embedder } from '../embed/embedder.js';
 import { dictionaryOf, readingOf } from '../lexical/languages/word-rules.js';
 import { CREATE_CONTROL, dropTables, STORES, storeName, VECTOR_SCHEMA } from './ddl.js';
 
-/** Changes with the format of stores; older ones are rebuilt. */
+/** Incremented when the format of stores changes; stores in an older format are rebuilt. */
 const FORMAT = 5;
 
-/** Minimum length of a declared value that is searched for, in folded letters: shorter ones occur in every text. */
+/** Declared values with fewer folded letters than this are not searched for, because they occur in every text. */
 export const DEFAULT_MIN_LENGTH = 3;
 
-/** State of a store, as recorded in the database. */
+/** State of a store as recorded in the database. */
 export interface StoreState {
   readonly facet: string;
   readonly version: string;
-  /** In schema `osl_content`. */
+  /** Name of the store's table in schema `osl_content`. */
   readonly table: string;
   readonly fingerprint: string;
   readonly settings: string;
-  /** Grows with every change of a row; decimal text of an int8. */
+  /** Increases with every change to a row; an int8 as decimal text. */
   readonly epoch: string;
   readonly state: 'building' | 'ready';
   readonly documents: number;
   readonly chunks: number;
-  /** As `INDEXED_AT` formats it; null during the first build. */
+  /** Formatted as by `INDEXED_AT`; null during the first build. */
   readonly indexedAt: string | null;
 }
 
 /**
- * Start of the latest regular `osl index` round that read the source: UTC, to the second, RFC 3339. Rounds caused by
- * a changed row do not count: see decision 83.
+ * Start of the latest regular `osl index` round that read the source: RFC 3339, in UTC, to the second. Rounds caused
+ * by a changed row do not count: see decision 83.
  */
 const INDEXED_AT = sql`pg_catalog.to_char(indexed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
 
-/** Version of the word matching of redaction; incremented with every change of `redact/`. */
+/** Version of redaction's word matching; incremented with every change to `redact/`. */
 const FOLDING = 2;
 
 /**
- * Two hashes of everything but the embedder that determines a store's rows: the redaction rules, and how documents
- * and their words are cut. 24 and 8 hex digits, with a point between.
+ * Two hashes of everything that determines a store's rows except the embedder: the redaction rules, and how documents
+ * and their words are split. They have 24 and 8 hex digits, separated by a dot.
  */
 export function settingsHash(facet: Facet, version: DeclaredFacetVersion, minLength: number): string {
   const column = (c: Facet['text']): unknown[] => [c.name, c.physical, c.type, c.sensitivity];
@@ -70,7 +70,7 @@ export function settingsHash(facet: Facet, version: DeclaredFacetVersion, minLen
     dictionary: facet.dictionary,
     exceptions: facet.exceptions,
     textFormat: facet.format,
-    // Undefined without a language, so that stores built before languages existed stay valid.
+    // Undefined if there is no language, so that stores built before languages existed stay valid.
     reading: readingOf(language),
   };
   const dictionary = dictionaryOf(language);
@@ -91,9 +91,9 @@ const EXTENSION = sql`select n.nspname as schema from pg_catalog.pg_extension e
   join pg_catalog.pg_namespace n on n.oid = e.extnamespace where e.extname = 'vector'`;
 
 /**
- * Creates the extension, the schema and the control tables, if they are missing.
+ * Creates the extension, the schema and the control tables if they are missing.
  *
- * @throws ContentError `vectorExtension` if the extension is not available, or is in another schema
+ * @throws ContentError `vectorExtension` if the extension is not available or is in another schema
  */
 export async function prepareContent(system: SystemQueries): Promise<void> {
   let [extension] = await system.query(EXTENSION);
@@ -122,12 +122,12 @@ export async function prepareContent(system: SystemQueries): Promise<void> {
   );
   if (there?.['y'] === true) return;
   const [schema] = await system.query(sql`select pg_catalog.to_regnamespace('${STORES}') is not null as y`);
-  // An existing schema must not require the privilege to create schemas.
+  // If the schema exists, the privilege to create schemas must not be needed.
   if (schema?.['y'] !== true) await system.script(sql`create schema if not exists ${STORES}`);
   await system.script(CREATE_CONTROL);
 }
 
-/** Null if no store was ever begun. */
+/** State of a facet version's store; null if none was ever begun. */
 export async function storeState(
   system: SystemQueries,
   facet: string,
@@ -158,7 +158,7 @@ function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** `StoreState.indexedAt` of all readable stores of a database, by facet and version. */
+/** `StoreState.indexedAt` of all readable stores in a database, by facet and version. */
 export async function indexedTimes(
   system: SystemQueries,
 ): Promise<ReadonlyMap<string, ReadonlyMap<string, string>>> {
@@ -185,12 +185,12 @@ async function hasStores(system: SystemQueries): Promise<boolean> {
 
 /** A store that a request may read. */
 export interface ServedStore extends StoreState {
-  /** True if its documents are cut as the manifest declares now. */
+  /** True if its documents are chunked as the manifest currently declares. */
   readonly isCutAsDeclared: boolean;
 }
 
 /**
- * The store that a request may read. A finished successor first replaces an older store.
+ * Opens the store that a request may read. If a finished successor exists, it first replaces the older store.
  *
  * @throws ContentError `storeMissing`, `storeMismatch`, `storeBuilding`, `unknownVersion`
  */
@@ -208,7 +208,7 @@ export async function openStore(
   if (!isWanted(state)) {
     const next = await storeState(system, facet.name, successorOf(version));
     if (isWanted(next) && next?.state === 'ready') await installSuccessor(system, facet.name, version);
-    // Also without a successor: another request may just have installed it.
+    // Needed even if there is no successor: another request may just have installed it.
     state = await storeState(system, facet.name, version);
   }
   const name = `\`${facet.name}\` in version \`${version}\``;
@@ -247,15 +247,15 @@ export async function dropStore(
 }
 
 /**
- * Version name of a successor store, which no version in a manifest can have. A facet version whose settings changed
- * is built beside the served store and replaces it when the first gateway with these settings needs it, so no
- * gateway is without a store before or after its reload.
+ * Version name of a successor store, which no version in a manifest can have. If a facet version's settings change,
+ * its new store is built beside the served one and replaces it when the first gateway with the new settings needs it.
+ * So every gateway has a store, both before and after it reloads.
  */
 export function successorOf(version: string): string {
   return `${version}~next`;
 }
 
-/** Replaces the store by its successor if that is ready. Does nothing if another gateway did so meanwhile. */
+/** Replaces the store with its successor if that is ready. Does nothing if another gateway has already done so. */
 function installSuccessor(
   system: Pick<SystemEngine, 'transaction'>,
   facet: string,
@@ -277,7 +277,7 @@ function installSuccessor(
   });
 }
 
-/** INVARIANT: the epoch continues from that of the older store, so that nothing cached for it is found. */
+/** INVARIANT: the epoch continues from the older store's, so that nothing cached for that store is found. */
 async function moveEntry(tx: SystemQueries, facet: string, from: string, to: string): Promise<void> {
   const older = await tx.query(
     sql`delete from ${STORES}.facet where facet = $1 and version = $2 returning epoch`,
@@ -306,9 +306,9 @@ export interface TableName {
 }
 
 /**
- * Excluded: views, foreign or partitioned tables, other table access methods and tables with policies, whose visible
- * rows may change without a transaction of this server; and servers that only imitate Postgres, whose snapshots have
- * an unknown meaning.
+ * Null for tables whose visible rows may change without a transaction on this server: views, foreign or partitioned
+ * tables, tables with other access methods, and tables with policies. Also null on servers that only imitate Postgres,
+ * because the meaning of their snapshots is unknown.
  */
 const STABLE_SNAPSHOT = sql`
 select case when pg_catalog.version() ~ '^PostgreSQL [0-9.]+( [(](Debian|PGlite|Ubuntu) [^)]*[)])? on '
@@ -324,8 +324,8 @@ select case when pg_catalog.version() ~ '^PostgreSQL [0-9.]+( [(](Debian|PGlite|
   left join pg_catalog.pg_am a on a.oid = c.relam`;
 
 /**
- * The state of the data as `pg_snapshot` text, if only transactions of this server can change what ordinary roles
- * read in `tables`; otherwise null.
+ * The state of the data as `pg_snapshot` text, if what ordinary roles read in `tables` can be changed only by
+ * transactions on this server; otherwise null.
  */
 export async function stableSnapshot(
   system: SystemQueries,
@@ -340,8 +340,8 @@ export async function stableSnapshot(
 }
 
 /**
- * Text of a `vector` or `halfvec`. Six decimals are precise enough for an f32 of a unit vector, in a third of the
- * text.
+ * A vector as `vector` or `halfvec` text. Six decimals are precise enough for the f32 components of a unit vector, and
+ * take a third of the space.
  */
 export function vectorText(vector: Float32Array): string {
   return toSql(Array.from(vector, (x) => (Number.isInteger(x) ? x : Math.round(x * 1e6) / 1e6)));

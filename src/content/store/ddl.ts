@@ -13,7 +13,7 @@ import { TERM_SPACE } from '../lexical/terms.js';
 
 export const STORES = sqlName(STORE_SCHEMA);
 
-/** Idempotent. */
+/** Creates the control tables; idempotent. */
 export const CREATE_CONTROL = sql`
 create table if not exists ${STORES}.facet (
   facet text not null,
@@ -44,7 +44,7 @@ create table if not exists ${STORES}.document (
 );
 `;
 
-/** Vector types are qualified with the schema, so that they do not depend on the search path. */
+/** Vector types are qualified with this schema, so that they do not depend on the search path. */
 export const VECTOR_SCHEMA = 'public';
 const VECTORS = sqlName(VECTOR_SCHEMA);
 
@@ -54,7 +54,7 @@ export interface StoreColumn {
   readonly nullable: boolean;
 }
 
-/** Columns of a store's rows, in the order in which they are written. */
+/** Columns of a store's rows, in the order they are written. */
 export function storeColumns(facet: Facet, layout: VectorLayout): readonly StoreColumn[] {
   return [
     column('chunk_id', TEXT_BY_BYTES),
@@ -94,7 +94,7 @@ function column(name: string, type: Sql, nullable = false): StoreColumn {
   return { name, type, nullable };
 }
 
-/** Creates the tables of a facet version, without secondary indexes, in place of older ones. */
+/** Creates the tables of a facet version without secondary indexes, replacing older tables. */
 export function createStore(facet: Facet, version: string, layout: VectorLayout): Sql {
   const store = storeName(storeTable(facet.name, version));
   const bits = storeName(bitsTable(facet.name, version));
@@ -102,8 +102,8 @@ export function createStore(facet: Facet, version: string, layout: VectorLayout)
     dropTables(facet.name, version),
     sql`create table ${store} (${definitions(storeColumns(facet, layout))}, primary key (chunk_id));`,
   ];
-  // A search reads these columns of every passage, so they stay inline; texts and operator vectors, read of the best
-  // only, are moved out.
+  // A search reads these columns of every passage, so they stay inline. Texts and operator vectors, which are read
+  // for the best ones only, are moved out.
   if (layout.kind === 'lexical') {
     const words = storeName(wordsTable(facet.name, version));
     statements.push(
@@ -126,8 +126,8 @@ function definitions(columns: readonly StoreColumn[]): Sql {
 }
 
 /**
- * Columns that a candidate search reads of every passage: those for policy and filters, and the vector's signs. They
- * are in a separate table, because a scan of the store would also read texts and vectors.
+ * Columns that a candidate search reads for every passage: those for policy and filters, and the signs of the vector.
+ * They are in a separate table, because a scan of the store would also read texts and vectors.
  */
 function bitsColumns(facet: Facet, { dimensions }: DenseLayout): readonly StoreColumn[] {
   return [
@@ -139,7 +139,7 @@ function bitsColumns(facet: Facet, { dimensions }: DenseLayout): readonly StoreC
   ];
 }
 
-/** Fills the table of signs from the store; a WHERE clause may follow. Null for a lexical store. */
+/** Statement that fills the table of signs from the store; a WHERE clause may follow. Null for a lexical store. */
 export function fillBits(facet: Facet, version: string, layout: VectorLayout): Sql | null {
   if (layout.kind === 'lexical') return null;
   const names = bitsColumns(facet, layout).map((c) => c.name);
@@ -149,7 +149,7 @@ export function fillBits(facet: Facet, version: string, layout: VectorLayout): S
   return sql`insert into ${storeName(bits)} (${sqlJoin(names.map(sqlName))}) select ${sqlJoin(values)} from ${storeName(store)}`;
 }
 
-/** Fills the word counts of a lexical store; null for other stores. */
+/** Statement that fills the word counts of a lexical store; null for other stores. */
 export function fillWords(facet: string, version: string, layout: VectorLayout): Sql | null {
   if (layout.kind !== 'lexical') return null;
   const words = storeName(wordsTable(facet, version));
@@ -157,10 +157,10 @@ export function fillWords(facet: string, version: string, layout: VectorLayout):
 }
 
 /**
- * Adds the passages of the documents `$1` (text[]) to the word counts, or subtracts them; null if the store is not
- * lexical.
+ * Statement that adds the passages of the documents `$1` (text[]) to the word counts, or subtracts them; null if the
+ * store is not lexical.
  *
- * INVARIANT: after each transaction that changes the store, the counts equal its content.
+ * INVARIANT: after each transaction that changes the store, the counts match its content.
  */
 export function countWords(facet: string, version: string, layout: VectorLayout, by: 1 | -1): Sql | null {
   if (layout.kind !== 'lexical') return null;
@@ -169,14 +169,14 @@ export function countWords(facet: string, version: string, layout: VectorLayout,
 on conflict (term) do update set passages = w.passages + excluded.passages`;
 }
 
-/** Removes words without passages; null if the store is not lexical. */
+/** Statement that removes words without passages; null if the store is not lexical. */
 export function forgetWords(facet: string, version: string, layout: VectorLayout): Sql | null {
   return layout.kind === 'lexical'
     ? sql`delete from ${storeName(wordsTable(facet, version))} where passages = 0`
     : null;
 }
 
-/** Words of passages, with the number of passages that contain them; word 0 counts all passages. */
+/** Counts the passages that contain each word; word 0 counts all passages. */
 function wordsOf(facet: string, version: string, where: Sql, by: 1 | -1): Sql {
   const store = storeName(storeTable(facet, version));
   return sql`(term, passages) select h.term, ${sqlNumber(by)} * pg_catalog.count(*)
@@ -184,7 +184,7 @@ function wordsOf(facet: string, version: string, where: Sql, by: 1 | -1): Sql {
         union all select 0 from ${store}${where}) as h group by h.term`;
 }
 
-/** Columns of derived attributes, in the order in which they are written. */
+/** Columns of derived attributes, in the order they are written. */
 export const DERIVED_COLUMNS = [
   'attribute',
   'doc_id',
@@ -196,9 +196,10 @@ export const DERIVED_COLUMNS = [
 ] as const;
 
 /**
- * Table of the attributes derived from a store's passages, one row per supporting passage.
+ * Creates the table of attributes derived from a store's passages, with one row per supporting passage.
  *
- * INVARIANT: it contains nothing of a passage that is not in the store: the foreign key deletes its rows with it.
+ * INVARIANT: its rows refer only to passages in the store: if a passage is deleted, the foreign key deletes its rows
+ * too.
  */
 function createDerived(facet: Facet, version: string): Sql {
   const derived = storeName(derivedTable(facet.name, version));
@@ -216,7 +217,7 @@ function createDerived(facet: Facet, version: string): Sql {
 create index on ${derived} (entity_key);`;
 }
 
-/** Created after the first build has loaded its rows, which is far cheaper. */
+/** Indexes are created after the first build has loaded the rows, which is far cheaper. */
 export function createIndexes(facet: Facet, version: string, layout: VectorLayout): Sql {
   const scalar = new Set(['doc_id', 'entity_key']);
   for (const name of facet.scalarIndexed) {
@@ -247,7 +248,7 @@ export const WIDEST_INDEXED: Readonly<Record<DenseLayout['type'], number>> = {
   halfvec: 4_000,
 };
 
-/** Tables with a facet version's passages. */
+/** The tables that hold a facet version's passages. */
 export function storeTables(facet: string, version: string, layout: VectorLayout): readonly string[] {
   const store = storeTable(facet, version);
   return layout.kind === 'lexical' ? [store] : [store, bitsTable(facet, version)];

@@ -8,24 +8,24 @@ import type { Embedder } from '../embed/embedder.js';
 import { successorOf } from './control.js';
 import { createStore, STORES } from './ddl.js';
 
-/** A run of the indexer over one store; a later run takes over. */
+/** A run of the indexer over one store. If a later run starts, it takes over. */
 export interface IndexRun {
   readonly facet: string;
-  /** Name of the successor, if the store is built beside the one that is served. */
+  /** Version name of the store being written: the successor's, if it is built beside the store that is served. */
   readonly version: string;
   readonly table: string;
   readonly id: string;
   readonly pseudonymKey: string;
-  /** True if the store was never ready. */
+  /** True if the store has never been ready. */
   readonly building: boolean;
   readonly averageLength: number;
 }
 
 /**
- * Begins a run: continues a store with the same fingerprint and settings, or creates one, beside the existing one if
- * that is served.
+ * Begins a run. Continues a store with the same fingerprint and settings; otherwise creates one, beside the existing
+ * store if that is being served.
  *
- * @param averageLength used for a new store
+ * @param averageLength used only for a new store
  */
 export function beginRun(
   system: Pick<SystemEngine, 'transaction'>,
@@ -62,7 +62,7 @@ interface StoredVersion {
   readonly averageLength: number;
 }
 
-/** Locks the record, so that concurrent runs wait. */
+/** Reads the store's record and locks it, so that concurrent runs wait. */
 async function entryOf(tx: SystemQueries, facet: string, version: string): Promise<StoredVersion | null> {
   const [row] = await tx.query(
     sql`select fingerprint, settings, state, pseudonym_key, average_length
@@ -83,7 +83,7 @@ function fits({ fingerprint, settings }: StoredVersion, wanted: RunTarget): bool
   return fingerprint === wanted.embedder.fingerprint && settings === wanted.settings;
 }
 
-/** Takes over the store of `version`, or recreates it if it does not fit. */
+/** Takes over the store of `version`, or recreates it if its fingerprint or settings differ. */
 async function continueRun(
   tx: SystemQueries,
   version: string,
@@ -107,7 +107,7 @@ async function continueRun(
   return { facet: facet.name, version, table, id, pseudonymKey, building: true, averageLength };
 }
 
-/** INVARIANT: the epoch continues from that of the replaced store, so that nothing cached for it is found. */
+/** INVARIANT: the epoch continues from the replaced store's, so that nothing cached for that store is found. */
 async function replaceEntry(
   tx: SystemQueries,
   key: readonly string[],
@@ -128,7 +128,7 @@ async function replaceEntry(
 }
 
 /**
- * Locks the store for the transaction and increments its epoch.
+ * Locks the store for the duration of the transaction and increments its epoch.
  *
  * @throws ContentError `overtaken`
  */

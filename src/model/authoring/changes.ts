@@ -14,9 +14,9 @@ import { deprecationOf, type Manifest } from '../manifest/index.js';
 export interface ManifestChange {
   readonly change: 'added' | 'removed' | 'changed';
   readonly kind: PartKind;
-  /** `entity`, `entity.column`, `schema.table` of a raw SQL table, or a plain name. */
+  /** `entity`, `entity.column`, `schema.table` for a raw SQL table, or a plain name. */
   readonly name: string;
-  /** Changed properties, as the manifest names them; empty unless `change` is `changed`. */
+  /** Changed properties, named as in the manifest; empty unless `change` is `changed`. */
   readonly what: readonly string[];
 }
 
@@ -33,7 +33,7 @@ type PartKind =
   | 'raw_table'
   | 'feature';
 
-/** Differences between compiled manifests; comments, layout and equivalent spellings do not count. */
+/** Differences between compiled manifests. Comments, layout and equivalent spellings are ignored. */
 export function changesBetween(before: Manifest, after: Manifest): readonly ManifestChange[] {
   const [old, now] = [partsOf(before), partsOf(after)];
   const changes: ManifestChange[] = [];
@@ -100,7 +100,7 @@ function featureParts({ features = ALL_FEATURES, joins = 'declared' }: Catalog):
 
 function relationParts(manifest: Manifest): readonly ManifestPart[] {
   return [...manifest.catalog.relations.values()].flatMap((relation): readonly ManifestPart[] => {
-    if (relation.kind === 'facet') return []; // the store of a facet; `facetParts` has its source
+    if (relation.kind === 'facet') return []; // this is the facet's store; `facetParts` covers its source
     const { kind, name, connector, schema, table, description, primaryKey, sealedKeys } = relation;
     const bridge = manifest.bridges.get(name);
     const entity = manifest.entities.get(name);
@@ -144,7 +144,7 @@ function facetParts(manifest: Manifest): readonly ManifestPart[] {
   });
 }
 
-/** Key domains are left out: they follow from links, which are parts themselves. */
+/** Key domains are omitted: they follow from links, which are compared as parts of their own. */
 function columnPart(
   owner: string,
   { name, physical, type, form, stored, labels, description, nullable, sensitivity }: Column,
@@ -171,7 +171,7 @@ export interface RoleChange {
 export interface AccessChange {
   /** Full name of a column, a metric, a facet or a derived attribute. */
   readonly object: string;
-  /** `differs`: neither more nor less, but other data. */
+  /** `differs`: the data is neither more nor less, but different. */
   readonly effect: 'gains' | 'loses' | 'differs';
   readonly before: RoleVisibility | null;
   readonly after: RoleVisibility | null;
@@ -179,11 +179,11 @@ export interface AccessChange {
 
 interface RoleVisibility {
   /**
-   * `clear`; `masked` or `partly_masked`; `aggregates` only; `served` for anything that is not a column; `rows` for a
-   * whole entity, under the terms in `reads`.
+   * `clear`, `masked`, `partly_masked` or `aggregates` (only in aggregates) for a column; `served` for anything else;
+   * `rows` for the rows of a whole entity, on the terms in `reads`.
    */
   readonly access: keyof typeof RANK | 'rows';
-  /** A column of a table, the text of a facet in one version, or a metric's definition. */
+  /** What the role reads: a table's column, a facet's text in one version, or a metric's definition. */
   readonly reads: string;
 }
 
@@ -197,7 +197,10 @@ export interface ManifestAndPolicy {
   readonly snapshot: PolicySnapshot;
 }
 
-/** Access changes by role if `after` replaces `before`. A role missing from one of them sees nothing there. */
+/**
+ * Access changes by role if `after` replaces `before`. A role that exists in only one of them has no access in the
+ * other.
+ */
 export function accessBetween(before: ManifestAndPolicy, after: ManifestAndPolicy): readonly RoleChange[] {
   const roles = new Set([...before.snapshot.roles.keys(), ...after.snapshot.roles.keys()]);
   return [...roles].flatMap((role): readonly RoleChange[] => {
@@ -267,7 +270,7 @@ function columnVisibilities(
   const owner = kind === 'facet' ? facetName(name) : entityName(name);
   return visibleColumns(relation, catalog, access).map(({ column, masked, rows, computed }) => {
     const shown = masked === 'none' ? 'clear' : masked === 'some' ? 'partly_masked' : 'masked';
-    // The kind of mask matters too: a year reveals more than nothing.
+    // The kind of mask matters too: a year reveals more than a null.
     const { sensitivity } = column;
     const how =
       sensitivity === null ? 'without what is redacted' : `as ${rights.masks.get(sensitivity) ?? 'deny'}`;
@@ -280,7 +283,7 @@ function columnVisibilities(
   });
 }
 
-/** Facet text served to a role: its source column, and the labels and detectors redacted in it. */
+/** The facet text that a role is served: its source column, and the labels and detectors that are redacted. */
 function textOf(name: string, manifest: Manifest, access: Access): string {
   const facet = manifest.facets.get(name);
   const store = manifest.catalog.facets.get(name);

@@ -25,18 +25,21 @@ import { accessBetween, changesBetween, type ManifestChange, type RoleChange } f
 export interface Proposal {
   readonly kind: 'fragment' | 'manifest';
   readonly text: string;
-  /** True if positions in the text are meaningful to its sender. */
+  /** True if the sender can make use of positions in the text. */
   readonly placed: boolean;
 }
 
-/** A fault of a proposal, or of the policy under it. */
+/** A fault in a proposal, or in the policy when compiled against it. */
 export interface DraftFinding {
   readonly code: string;
   readonly severity: DiagnosticSeverity;
   readonly document: 'manifest' | 'policy';
   /** JSON Pointer into the manifest or the policy. */
   readonly path: string;
-  /** Range in the text that was sent; null if it has none: in the policy, in JSON, outside a fragment. */
+  /**
+   * Range in the text that was sent; null if there is none, because the fault is in the policy or outside the
+   * fragment, or the text was sent as JSON.
+   */
   readonly range: TextRange | null;
   readonly message: string;
   readonly hint: string | null;
@@ -46,7 +49,7 @@ export type DraftCheck =
   | { readonly ok: true; readonly manifest: Manifest; readonly snapshot: PolicySnapshot | null }
   | { readonly ok: false; readonly findings: readonly DraftFinding[] };
 
-/** Compiles a proposal as a reload would: the manifest, then the current policy against it. Changes nothing. */
+/** Compiles a proposal as a reload would: first the manifest, then the current policy against it. Changes nothing. */
 export function check({ kind, text, placed }: Proposal, model: Model): DraftCheck {
   try {
     const manifest =
@@ -59,7 +62,7 @@ export function check({ kind, text, placed }: Proposal, model: Model): DraftChec
   }
 }
 
-/** Findings from an error of a compiler. @throws `error` itself if it is of any other kind */
+/** The findings that a compiler's error contains. @throws `error` itself if it is of any other kind */
 export function findingsIn(error: unknown, placed: boolean): readonly DraftFinding[] {
   if (error instanceof ManifestProblems) return error.diagnostics.map((d) => manifestFinding(d, placed));
   if (error instanceof PolicyProblems) return error.problems.map(policyFinding);
@@ -86,7 +89,7 @@ export interface ManifestDifference {
   readonly version: string;
   readonly changes: readonly ManifestChange[];
   readonly access: readonly RoleChange[];
-  /** True if connectors change, which a reload does not apply. */
+  /** True if connectors change, which takes a restart because a reload does not apply it. */
   readonly needs_restart: boolean;
 }
 
@@ -107,7 +110,7 @@ export function differenceTo({ manifest, snapshot }: Model, model: Model): Manif
   return { version: manifest.version, changes, access, needs_restart };
 }
 
-/** A proposed fragment. It is not stored: its reader may edit, check and publish it. */
+/** A proposed fragment. It is not stored; its reader may edit, check and publish it. */
 export interface Suggestion {
   readonly fragment: {
     readonly yaml: string;
@@ -122,7 +125,7 @@ export function suggestRelation(candidate: AdoptionCandidate, model: Model): Sug
   return suggestionOf(fragment, notes, model);
 }
 
-/** Draft of a lexicon term that refers to the best match in the whole graph; null if there is none. */
+/** Drafts a lexicon term that refers to the best match in the whole graph; null if nothing matches. */
 export function suggestTerm(term: string, model: Model): Suggestion | null {
   const { matches } = resolve(term, fullView(model.manifest));
   const targets = matches.filter(canBeMeant).map((m) => ({ ...m, name: shortName(m.fqn) }));

@@ -10,14 +10,14 @@ import type { Manifest } from '../manifest/index.js';
 
 /** An earlier query, as recorded in the audit log. */
 export interface RecordedQuery {
-  /** Actors, root first; the last one sent the query. */
+  /** The chain of actors, root first; the last one sent the query. */
   readonly chain: readonly string[];
   readonly objects: readonly string[];
 }
 
-/** Change in what the same caller sees of an object. */
+/** A change in what a caller sees of an object. */
 export interface AccessDifference {
-  /** `osl.entities.person`; for a metric, the entity it is measured over. */
+  /** Full name, such as `osl.entities.person`; for a metric, that of the entity it is measured over. */
   readonly object: string;
   /** Columns that would be less visible, or hidden. */
   readonly loses: readonly string[];
@@ -26,7 +26,7 @@ export interface AccessDifference {
   readonly terms: boolean;
 }
 
-/** Two policies to compare, over one manifest. */
+/** Two policies to compare against one manifest. */
 export interface Policies {
   readonly manifest: Manifest;
   readonly before: PolicySnapshot;
@@ -34,9 +34,9 @@ export interface Policies {
 }
 
 /**
- * Finds what the callers of earlier queries would see differently of the objects they read. The log does not contain
- * token claims: a caller is assumed to have every role within its ceilings, and a condition of a grant that is
- * written differently counts as a difference, whether it held or not. False alarms are preferred to omissions.
+ * Finds how the callers of earlier queries would see the objects they read differently. The log does not contain token
+ * claims, so a caller is assumed to have every role within its ceilings, and a grant condition that is written
+ * differently counts as a difference, whether or not it held. False alarms are preferred to omissions.
  */
 export function accessDifferences(policies: Policies): (asked: RecordedQuery) => readonly AccessDifference[] {
   const known = new Map<string, AccessDifference | null>();
@@ -58,7 +58,9 @@ function relationOf(object: string, { catalog }: Manifest): Relation | undefined
   return name === undefined ? undefined : catalog.relations.get(name);
 }
 
-/** Relation of a recorded name; undefined for undeclared names, which the log stores as fingerprints. */
+/**
+ * The relation that a recorded name refers to; undefined for undeclared names, which the log stores as fingerprints.
+ */
 function nameIn(object: string): string | undefined {
   return /^osl\.(entities|facets)\./.test(object) ? objectNamed(object).relation : undefined;
 }

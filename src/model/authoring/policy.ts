@@ -21,7 +21,7 @@ interface PolicyDifference {
   readonly version: string;
   readonly access: readonly RoleChange[];
   readonly subjects: readonly SubjectChange[];
-  /** Changed sections besides these: `limits`, `order`, `privacy_units`, `purposes`. */
+  /** Other sections that changed: `limits`, `order`, `privacy_units`, `purposes`. */
   readonly sections: readonly string[];
 }
 
@@ -34,7 +34,7 @@ interface SubjectChange {
   readonly differs: readonly string[];
 }
 
-/** Compares the text of a policy with the served one. Pure. */
+/** Compares the text of a policy with the policy being served. Pure. */
 export function judgePolicy(text: string, file: string, model: Model): PolicyJudgement {
   const { manifest, snapshot: before } = model;
   try {
@@ -75,7 +75,7 @@ function differenceBetween(
   };
 }
 
-/** Adds changes of row filters, group sizes and permission to send texts to models, which columns do not show. */
+/** Adds changes to row filters, group sizes and permission to send texts to models, which columns do not show. */
 function withTerms(
   access: readonly RoleChange[],
   before: PolicySnapshot,
@@ -99,11 +99,11 @@ function subjectsWith(role: string, { subjects }: PolicySnapshot): RoleChange['s
 }
 
 interface AccessTerms {
-  /** As the policy writes them; empty if some grant shows every row. */
+  /** Row filters as the policy writes them; empty if any grant shows every row. */
   readonly rows: readonly string[];
   readonly group: number;
   readonly decode: boolean;
-  /** Conditions of its grants, as the policy writes them; empty if one of the grants is unconditional. */
+  /** Conditions of the role's grants as the policy writes them; empty if any grant is unconditional. */
   readonly when: readonly string[];
 }
 
@@ -123,7 +123,7 @@ function termsOf(role: string, { document }: PolicySnapshot): ReadonlyMap<string
   return terms;
 }
 
-/** Joins row filters; a grant without a filter shows all rows. */
+/** Combines row filters; a grant without a filter shows all rows. */
 function joined(known: readonly string[] | undefined, more: readonly string[]): readonly string[] {
   if (known === undefined) return more;
   return known.length === 0 || more.length === 0 ? [] : [...known, ...more];
@@ -143,7 +143,7 @@ function termChanges(
 ): readonly AccessChange[] {
   return [...after].flatMap(([on, now]): readonly AccessChange[] => {
     const old = before.get(on);
-    // New and removed grants show in their columns.
+    // New and removed grants are reported through their columns.
     if (old === undefined || same(old, now)) return [];
     const object = facets.has(on) ? facetName(on) : entityName(on);
     const sight = (terms: AccessTerms) => ({ access: 'rows', reads: termsText(terms) }) as const;
@@ -161,7 +161,7 @@ function termsText({ rows, group, decode, when }: AccessTerms): string {
   return parts.join(', ');
 }
 
-/** `gains` or `loses` only if all changed terms point the same way. */
+/** `gains` or `loses` only if all changed terms go in the same direction; otherwise `differs`. */
 function effectOf(before: AccessTerms, after: AccessTerms): AccessChange['effect'] {
   const rows = Math.sign(Number(after.rows.length === 0) - Number(before.rows.length === 0));
   const others = (!same(before.rows, after.rows) && rows === 0) || !same(before.when, after.when);
@@ -180,7 +180,7 @@ function subjectsBetween(before: PolicySnapshot, after: PolicySnapshot): readonl
   });
 }
 
-/** Differences between exchange rules, each as a subject: `whoever rule staff takes`. */
+/** Differences between token exchange rules. Each rule is reported as a subject: `whoever rule staff takes`. */
 function rulesBetween(before: PolicySnapshot, after: PolicySnapshot): readonly SubjectChange[] {
   const [old, now] = [before, after].map(
     ({ document }) => new Map((document.exchange ?? []).map((rule) => [rule.name, rule])),

@@ -17,16 +17,16 @@ import {
 } from '../manifest/index.js';
 import { type DraftFinding, differenceTo, findingsIn, type ManifestDifference } from './check.js';
 
-/** A publishing operation. Objects are named as in a manifest, `section.name`. */
+/** A publishing operation. Objects are named as `section.name`, following the manifest. */
 export type PublishStep =
   | { readonly action: 'publish'; readonly text: string; readonly placed: boolean }
-  /** Reason by object; null removes the deprecation. */
+  /** Maps objects to the reason for deprecating them; null removes a deprecation. */
   | { readonly action: 'deprecate'; readonly reasons: ReadonlyMap<string, string | null> }
   | { readonly action: 'withdraw'; readonly paths: readonly string[] }
   | { readonly action: 'rollback'; readonly to: Overlay };
 
 export interface PublishedState {
-  /** Document of the manifest file. */
+  /** The manifest file's document. */
   readonly base: ManifestDocument;
   readonly objects: FragmentDocument;
   readonly manifest: Manifest;
@@ -44,9 +44,9 @@ export type StepOutcome =
   | { readonly ok: false; readonly findings: readonly DraftFinding[] };
 
 /**
- * Computes a step as a reload would, under the current policy. Pure.
+ * Computes the result of a step as a reload would, under the current policy. Pure.
  *
- * @throws QueryError E2101 for what cannot be published, E1001 for unknown objects, E4090 for objects in a wrong
+ * @throws QueryError E2101 for what cannot be published, E1001 for unknown objects, E4090 for objects in the wrong
  * state
  */
 export function applyStep(step: PublishStep, state: PublishedState): StepOutcome {
@@ -82,7 +82,7 @@ function compileStep(step: PublishStep, state: PublishedState): Publishable {
   }
 }
 
-/** Fragment that repeats each member with its new `deprecated`. */
+/** A fragment that repeats each member with its new value of `deprecated`. */
 function markDeprecated(
   reasons: ReadonlyMap<string, string | null>,
   document: ManifestDocument,
@@ -99,7 +99,10 @@ function markDeprecated(
   return fragment;
 }
 
-/** Refuses objects that were not published, and those not deprecated yet, unless the file declares them too. */
+/**
+ * Refuses to withdraw objects that were never published, or that are not deprecated yet and are not also declared by
+ * the file.
+ */
 function checkWithdrawal(
   path: string,
   published: ReadonlySet<string>,

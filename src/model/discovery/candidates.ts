@@ -8,7 +8,7 @@ import {
   type UpstreamSchema,
 } from './upstream.js';
 
-/** Allocates names that differ in more than case. */
+/** Allocates names that are unique regardless of case. */
 export class NameAllocator {
   readonly #taken: Set<string>;
 
@@ -20,7 +20,7 @@ export class NameAllocator {
     return new NameAllocator([...catalog.relations.keys(), ...catalog.metrics.keys()]);
   }
 
-  /** `upstream` as a name; if that is taken, prefixed with `before`, then numbered. */
+  /** Turns `upstream` into a name. If that is taken, it is prefixed with `before`, then numbered. */
   free(upstream: string, before: string): string {
     const name = modelNameFrom(upstream);
     if (this.#take(name)) return name;
@@ -40,7 +40,7 @@ export class NameAllocator {
   }
 }
 
-/** A relation of a connector's database that no entity, bridge or facet uses, and a proposal for it. */
+/** A relation in a connector's database that no entity, bridge or facet uses, and a proposal for adopting it. */
 export interface AdoptionCandidate {
   /** `connector.schema.table` */
   readonly id: string;
@@ -52,13 +52,13 @@ export interface AdoptionCandidate {
   readonly proposal: 'entity' | 'bridge' | 'association';
   readonly name: string;
   readonly columns: readonly CandidateColumn[];
-  /** Proposed key: the primary key, or the smallest unique key without nulls; empty if there is none. */
+  /** Proposed key: the primary key, or else the smallest unique key without nulls; empty if there is neither. */
   readonly key: readonly string[];
   readonly unique_keys: readonly (readonly string[])[];
   readonly foreign_keys: readonly CandidateLink[];
-  /** The planner's estimate of the number of rows; null if it has none. */
+  /** The planner's estimate of the row count; null if it has none. */
   readonly row_estimate: number | null;
-  /** 0 to 1: how well the declarations support the proposal. Rows are not read. */
+  /** How well the database's declarations support the proposal, from 0 to 1. No rows are read. */
   readonly confidence: number;
   readonly evidence: readonly string[];
 }
@@ -66,15 +66,15 @@ export interface AdoptionCandidate {
 export interface CandidateColumn {
   readonly name: string;
   readonly upstream_type: string;
-  /** Null if the model has no such type: the column cannot be exposed. */
+  /** The column's model type; null if the model has no equivalent, so that the column cannot be exposed. */
   readonly type: TypeName | null;
-  /** `type` as a manifest spells it for this column: `varchar(20)`; null if the model has no such type. */
+  /** The type as a manifest spells it, such as `varchar(20)`; null if the model has no equivalent. */
   readonly declared: string | null;
-  /** Manifest key beside `type: text` for a type that is read as text; else null. */
+  /** Value of the manifest's `stored`, for a type that is read as text; otherwise null. */
   readonly stored: string | null;
   readonly labels: readonly string[] | null;
   readonly nullable: boolean;
-  /** True if the governed role may read it. */
+  /** True if the governed role may read the column. */
   readonly readable: boolean;
   readonly comment: string | null;
 }
@@ -91,7 +91,7 @@ export interface CandidateLink {
   };
 }
 
-/** Relations of a database that the manifest does not use, in the order of `upstream`. Pure. */
+/** The relations in a database that the manifest does not use, in the order of `upstream`. Pure. */
 export function candidatesIn(
   upstream: UpstreamSchema,
   connector: string,
@@ -113,7 +113,7 @@ export function candidatesIn(
     });
 }
 
-/** One relation as a candidate, even if the manifest uses it. */
+/** Makes one relation a candidate, even if the manifest already uses it. */
 export function candidateFor(
   relation: UpstreamRelation,
   upstream: UpstreamSchema,
@@ -188,7 +188,7 @@ function keyOf(relation: UpstreamRelation): CandidateKey {
   return smallest === undefined ? { columns: [], from: 'none' } : { columns: smallest, from: 'unique' };
 }
 
-/** Points of a declaration, in hundredths. */
+/** Confidence points for each kind of declaration, in hundredths. */
 const POINTS = { primary: 85, unique: 70, none: 25, referred: 10, viewNone: 15 } as const;
 
 function judgeEntity(relation: UpstreamRelation, key: CandidateKey, referring: number): CandidateRating {
@@ -228,11 +228,11 @@ export function tableKey({ schema, name }: { readonly schema: string; readonly n
   return tableName({ schema, table: name });
 }
 
-/** Tables that the manifest uses, with their entity; null for tables of bridges and facets. */
+/** Tables that the manifest uses, mapped to their entity; null for the tables of bridges and facets. */
 function adoptedTables(manifest: Manifest, connector: string): ReadonlyMap<string, string | null> {
   const tables = new Map<string, string | null>();
   const facets = [...manifest.facets.values()].map((f) => ({ ...f, kind: 'facet' as const }));
-  // A facet's relation is its store; its source is in the facet itself.
+  // A facet's relation in the catalog is its store; the source is stated in the facet itself.
   const relations = [...manifest.catalog.relations.values()].filter((r) => r.kind !== 'facet');
   for (const { kind, name, connector: of, schema, table } of [...relations, ...facets]) {
     if (of !== connector) continue;
@@ -255,23 +255,23 @@ function referrers({ relations }: UpstreamSchema): ReadonlyMap<string, number> {
 }
 
 interface LinkTable {
-  /** `bridge`: the link alone; `association`: it has more columns, or links more than two tables. */
+  /** `bridge`: the table only links two others. `association`: it has more columns, or links more than two tables. */
   readonly proposal: 'bridge' | 'association';
   readonly key: readonly string[];
-  /** Foreign keys that make up `key`, at least two. */
+  /** The foreign keys that make up `key`; at least two. */
   readonly sides: readonly ForeignKey[];
-  /** Other columns, if the database fills them in. */
+  /** Other columns, which the database fills in. */
   readonly filled: readonly string[];
-  /** Other columns, if a value must be given. */
+  /** Other columns, for which a value must be given. */
   readonly payload: readonly string[];
 }
 
-/** Maximum number of columns besides the links that the database fills in (a row number, a time) in a bridge. */
+/** Maximum number of additional columns in a bridge, all filled in by the database (a row number, a time). */
 const MAX_FILLED = 2;
 
 /**
- * The link table that a relation is: at least two of its foreign keys are together a key of it. Otherwise null. Names
- * are not considered.
+ * Describes a relation as a link table if at least two of its foreign keys together form one of its keys; otherwise
+ * null. Names are not considered.
  */
 function linkTableOf(relation: UpstreamRelation): LinkTable | null {
   const required = new Set(relation.columns.filter((c) => !c.nullable).map((c) => c.name));
@@ -282,7 +282,7 @@ function linkTableOf(relation: UpstreamRelation): LinkTable | null {
   for (const key of keys) {
     const sides = sidesOf(key, relation.foreignKeys);
     if (sides === null) continue;
-    // A foreign key outside the key is payload like any other column.
+    // A foreign key outside the key is payload, like any other column.
     const others = relation.columns.filter((c) => !key.includes(c.name));
     const filled = others.filter((c) => c.filled).map((c) => c.name);
     const payload = others.filter((c) => !c.filled).map((c) => c.name);
@@ -292,13 +292,13 @@ function linkTableOf(relation: UpstreamRelation): LinkTable | null {
   return null;
 }
 
-/** Foreign keys that together cover `key`; null if there are none. */
+/** The foreign keys that together cover `key`; null if they do not, or if fewer than two do. */
 function sidesOf(key: readonly string[], links: readonly ForeignKey[]): readonly ForeignKey[] | null {
   const sides: ForeignKey[] = [];
   const covered = new Set<string>();
   for (const link of links) {
     if (!link.columns.every((c) => key.includes(c))) continue;
-    // Two foreign keys over the same columns are one link, declared twice.
+    // Two foreign keys on the same columns are one link, declared twice.
     if (link.columns.every((c) => covered.has(c))) continue;
     sides.push(link);
     for (const column of link.columns) covered.add(column);

@@ -13,7 +13,7 @@ import {
   NameAllocator,
 } from './candidates.js';
 
-/** Fragment that would adopt a relation, and notes for its author. */
+/** A fragment that would adopt a relation, with notes for its author. */
 export interface AdoptionDraft {
   readonly fragment: FragmentDocument;
   readonly notes: readonly string[];
@@ -22,14 +22,14 @@ export interface AdoptionDraft {
 const DECLARE =
   'whoever publishes this declares `pii: true` or `sensitivity: <label>` at the connector where it belongs';
 
-/** Note about sensitivity labels for every draft, since labels are never guessed. */
+/** A note about sensitivity labels, which every draft needs because labels are never guessed. */
 export function labelsNote(labelled: readonly (readonly [column: string, label: string])[]): string {
   if (labelled.length === 0) return `no column has a sensitivity label: ${DECLARE}`;
   const kept = labelled.map(([column, label]) => `${column} (${label})`).join(', ');
   return `sensitivity labels are those that the manifest declares, ${kept}; no other column has one: ${DECLARE}`;
 }
 
-/** Manifest fragment that adopts `candidate`. Labels of its table are kept; none is added. */
+/** Manifest fragment that adopts `candidate`. Existing labels of its table are kept; none are added. */
 export function draftOf(candidate: AdoptionCandidate, manifest: Manifest): AdoptionDraft {
   const exposed = exposedColumns(candidate);
   const relation =
@@ -44,14 +44,14 @@ export function draftOf(candidate: AdoptionCandidate, manifest: Manifest): Adopt
     ...relation,
     ...(links.length === 0 ? {} : { relationships: members(links) }),
   };
-  // May be incomplete, without a key for example; the diagnostics say so.
+  // The draft may be incomplete, for example lack a key; the diagnostics report that.
   const labels = labelsNote(labelledIn(candidate, manifest));
   return { fragment: fragment as unknown as FragmentDocument, notes: notesOf(candidate, exposed, labels) };
 }
 
 type PlainObject = Readonly<Record<string, unknown>>;
 
-/** Without a prototype: a database may have a column `__proto__`. */
+/** The object has no prototype, because a database may have a column named `__proto__`. */
 function members(entries: readonly (readonly [string, unknown])[]): PlainObject {
   const out: Record<string, unknown> = Object.create(null);
   for (const [name, value] of entries) out[name] = value;
@@ -87,7 +87,7 @@ function tableOf(candidate: AdoptionCandidate, manifest: Manifest): PlainObject 
   };
 }
 
-/** Model name of each exposable column, by its name in the table. */
+/** Model names of exposable columns, keyed by their names in the table. */
 type ExposedColumns = ReadonlyMap<string, string>;
 
 function exposedColumns(candidate: AdoptionCandidate): ExposedColumns {
@@ -163,7 +163,7 @@ function physicalKey(relation: Relation): readonly string[] {
   return relation.primaryKey.map((k) => relation.columns.find((c) => c.name === k)?.physical ?? k);
 }
 
-/** Links along foreign keys to primary keys of entities or of the candidate itself. */
+/** Links along foreign keys that refer to primary keys of entities or of the candidate itself. */
 function relationshipsOf(
   candidate: AdoptionCandidate,
   exposed: ExposedColumns,
@@ -197,7 +197,7 @@ function sameNames(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((name) => b.includes(name));
 }
 
-/** Columns of the candidate's key, in the order of `referred`; null if those are not its key. */
+/** The columns of the candidate's key in the order of `referred`; null if `referred` is not its key. */
 function ownKey(
   { key }: AdoptionCandidate,
   referred: readonly string[],
@@ -206,7 +206,7 @@ function ownKey(
   return sameNames(key, referred) ? referred.map((c) => exposed.get(c) ?? modelNameFrom(c)) : null;
 }
 
-/** Columns of the primary key of `entity`, in the order of `referred`; null if those are not its key. */
+/** The columns of the primary key of `entity` in the order of `referred`; null if `referred` is not its key. */
 function keyOf(
   entity: string | null,
   referred: readonly string[],

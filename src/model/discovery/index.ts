@@ -1,4 +1,6 @@
-/** Relations of a connector's database that the manifest lacks, and proposals to adopt them. Stores nothing. */
+/**
+ * Finds relations in a connector's database that the manifest lacks, and proposes how to adopt them. Stores nothing.
+ */
 export {
   type AdoptionCandidate,
   type CandidateColumn,

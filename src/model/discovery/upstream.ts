@@ -1,11 +1,11 @@
 import { arrayText, declaredColumn, spelledColumn, type TypeName, typeOfOid } from 'osl-compiler';
 import { type SystemEngine, sql } from '../../engine/index.js';
 
-/** Relations of one database, as its catalog declares them. No row is read. */
+/** The relations that a database's catalog declares. No row is read. */
 export interface UpstreamSchema {
   /** Ordered by schema, then by name. */
   readonly relations: readonly UpstreamRelation[];
-  /** True if the database has more. */
+  /** True if the database has more relations than were read. */
   readonly truncated: boolean;
 }
 
@@ -16,35 +16,35 @@ export interface UpstreamRelation {
   readonly name: string;
   readonly kind: RelationKind;
   readonly comment: string | null;
-  /** Query of a view, with qualified names; otherwise null. */
+  /** The query of a view, with qualified names; null for other relations. */
   readonly definition: string | null;
-  /** True if other tables inherit from it: their rows are read through it, and its keys do not hold for them. */
+  /** True if other tables inherit from it. Their rows are then read through it, so its keys do not hold. */
   readonly inherited: boolean;
-  /** Planner's estimate; null if it was never analyzed. */
+  /** The planner's estimate of the row count; null if the relation was never analyzed. */
   readonly rowEstimate: number | null;
   readonly columns: readonly UpstreamColumn[];
   readonly primaryKey: readonly string[] | null;
-  /** Columns of unique constraints and of complete unique indexes, which hold for every row. */
+  /** Columns of unique constraints and of non-partial unique indexes, which hold for every row. */
   readonly uniqueKeys: readonly (readonly string[])[];
   readonly foreignKeys: readonly ForeignKey[];
 }
 
 export interface UpstreamColumn {
   readonly name: string;
-  /** As Postgres writes it, e.g. `character varying(20)`. */
+  /** The type as Postgres writes it, such as `character varying(20)`. */
   readonly type: string;
-  /** OID of the type below all domains. */
+  /** OID of the base type, with all domains resolved. */
   readonly typeOid: number;
-  /** `atttypmod`, or that of the domain; -1 if there is none. */
+  /** `atttypmod`, or the domain's type modifier; -1 if there is none. */
   readonly modifier: number;
-  /** That type as `stored` of a manifest names it; null if its cast to text is a user-defined function. */
+  /** The base type's name for a manifest's `stored`; null if its cast to text is a user-defined function. */
   readonly stored: string | null;
-  /** Labels of an enum, in order; otherwise null. */
+  /** Labels of an enum, in order; null for other types. */
   readonly labels: readonly string[] | null;
   readonly nullable: boolean;
   /** True if the database supplies the value: a default, an identity or a generated column. */
   readonly filled: boolean;
-  /** True if the governed role may read it. */
+  /** True if the governed role may read the column. */
   readonly readable: boolean;
   readonly comment: string | null;
 }
@@ -57,7 +57,7 @@ export interface ForeignKey {
   readonly target: { readonly schema: string; readonly name: string; readonly columns: readonly string[] };
 }
 
-/** Types that are read as another type of the model. */
+/** Types that are read as a different type of the model. */
 const READ_AS: ReadonlyMap<number, TypeName> = new Map([
   [19, 'text'], // name
   [1043, 'text'], // varchar
@@ -69,15 +69,15 @@ const READ_AS: ReadonlyMap<number, TypeName> = new Map([
 
 export interface ModelledType {
   readonly type: TypeName;
-  /** `type` as a manifest spells it for this column: `varchar(20)`, `numeric(12,2)`. */
+  /** The type as a manifest spells it for this column, such as `varchar(20)` or `numeric(12,2)`. */
   readonly spelled: string;
-  /** Database type, if the model has none for it and it is read as text; otherwise null. */
+  /** The database type if the model has no equivalent and it is read as text; otherwise null. */
   readonly stored: string | null;
-  /** Labels of an enum that is identified by name; otherwise null. */
+  /** Labels of an enum, which is identified by name; null for other types. */
   readonly labels: readonly string[] | null;
 }
 
-/** Manifest declaration of an upstream column's type, or null if its values cannot even be read as text. */
+/** The manifest declaration of an upstream column's type; null if its values cannot even be read as text. */
 export function modelType({ typeOid, modifier, stored, labels }: UpstreamColumn): ModelledType | null {
   const type = READ_AS.get(typeOid) ?? typeOfOid(typeOid);
   if (type !== null && declaredColumn(type) !== null)
@@ -90,7 +90,7 @@ export function modelType({ typeOid, modifier, stored, labels }: UpstreamColumn)
 /** Maximum number of relations read from one database. */
 export const MAX_RELATIONS = 10_000;
 
-/** Read-only, with a short lock timeout: a locked catalog must not block the request. */
+/** Read-only, with a short lock timeout so that a locked catalog does not block the request. */
 const READ_SETTINGS = sql`
   set transaction read only;
   set local search_path = pg_catalog;
@@ -98,10 +98,10 @@ const READ_SETTINGS = sql`
   set local statement_timeout = '20s'`;
 
 /**
- * One statement, so that the result is consistent. Excluded: relations of the system or of an extension, our own
- * stores, temporary relations, and partitions, whose rows belong to their parent. Keys of a table that others
- * inherit from are ignored: they do not hold for all rows read through it. A type whose cast to text is a
- * user-defined function has no `stored`: that function could fail on, or reveal, a hidden row.
+ * A single statement, so that the result is consistent. It excludes relations of the system or of an extension, our
+ * own stores, temporary relations, and partitions, whose rows belong to their parent. Keys of a table that others
+ * inherit from are ignored, because they do not hold for all rows read through it. A type whose cast to text is a
+ * user-defined function has no `stored`: the function could fail on a hidden row or reveal it.
  */
 const RELATIONS = sql`
 with recursive base(oid, root, modifier) as (
@@ -189,7 +189,7 @@ select c.nspname::text as schema, c.relname::text as name, c.relkind::text as ki
 /**
  * Reads the relations that a database declares, through the system engine.
  *
- * @param schemas only these, which may be system schemas; null: all but the system's
+ * @param schemas the schemas to read, which may be system schemas; null for all except system schemas
  * @throws UpstreamFailure, and Error if the connector has no system credentials
  */
 export async function readUpstream(
@@ -201,7 +201,7 @@ export async function readUpstream(
     await tx.script(READ_SETTINGS);
     return tx.query(RELATIONS, [schemas === null ? null : arrayText(schemas), most + 1, system.reader]);
   });
-  const relations = rows.slice(0, most).map((row) => relationOf(row as unknown as UpstreamRow)); // as RELATIONS selects it
+  const relations = rows.slice(0, most).map((row) => relationOf(row as unknown as UpstreamRow)); // the columns of RELATIONS
   return Object.freeze({ relations, truncated: rows.length > most });
 }
 

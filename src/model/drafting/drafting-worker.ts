@@ -23,14 +23,14 @@ import type {
 } from './drafting.js';
 import { Portions, portionsOf } from './portions.js';
 
-/** Thread that compiles and checks drafts. It holds the served model but answers no requests. */
+/** Worker thread that compiles and checks drafts. It holds the served model but answers no requests. */
 
 const port = parentPort;
 if (port === null) throw new Error('this file is the main module of a worker');
 
 const say = (message: FromDrafter): void => port.postMessage(message);
 
-/** Maximum number of changes of one draft, including access changes of all roles: its author is shown every one. */
+/** Maximum number of changes in one draft, including access changes for all roles: the author is shown every one. */
 const MOST_CHANGES = 20_000;
 
 interface LoadedBaseline {

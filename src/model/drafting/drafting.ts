@@ -17,20 +17,20 @@ import type { FragmentDocument, Manifest, ManifestDocument, Overlay } from '../m
 import type { Model } from '../served-model.js';
 import { inPortions, Portions } from './portions.js';
 
-/** The served model that drafts are compared with, and the documents it is compiled from. */
+/** The served model that drafts are compared with, and the documents from which it is compiled. */
 export interface DraftBaseline extends Model {
   readonly base: ManifestDocument;
   readonly objects: FragmentDocument;
 }
 
 /**
- * Processes drafts, fairly among authors. Faults of a draft are in the result; errors thrown are QueryErrors for the
- * author: E0511 for a draft that takes too long or too much memory, E4290 for too many of one author, and those of
- * the task itself.
+ * Processes drafts, fairly among authors. Faults in a draft are part of the result. Errors thrown are QueryErrors
+ * meant for the author: E0511 if a draft takes too long or too much memory, E4290 if one author has too many drafts,
+ * and those of the task itself.
  */
 export interface DraftCompiler {
   judge(proposal: Proposal, served: DraftBaseline, author: string): Promise<Judgement>;
-  /** Throws as `applyStep`. */
+  /** Throws the same errors as `applyStep`. */
   workOut(step: PublishStep, served: DraftBaseline, author: string): Promise<StepResult>;
   suggestRelation(candidate: AdoptionCandidate, served: DraftBaseline, author: string): Promise<Suggestion>;
   suggestTerm(term: string, served: DraftBaseline, author: string): Promise<Suggestion | null>;
@@ -42,7 +42,7 @@ export interface DraftingOptions {
   readonly deadlineMs?: number;
 }
 
-/** Allows for a busy machine. */
+/** Time limit per draft, with a margin for a busy machine. */
 const DEADLINE_MS = 30_000;
 
 export function createDrafting({ log, deadlineMs = DEADLINE_MS }: DraftingOptions): DraftCompiler {
@@ -60,7 +60,7 @@ export function createDrafting({ log, deadlineMs = DEADLINE_MS }: DraftingOption
       );
       if ('result' in reply) return reply.result;
       const { entry, message, ...fields } = reply.error;
-      throw new QueryError(entry as ErrorName, message, fields); // as the thread caught it
+      throw new QueryError(entry as ErrorName, message, fields); // rethrows what the thread caught
     } catch (error) {
       if (!(error instanceof DraftingEnded)) throw error;
       log.error('a draft was not judged', { author, task: task.kind, reason: error.message });
@@ -81,7 +81,7 @@ function keyOf({ manifest, snapshot, objects }: DraftBaseline): string {
   return `${manifest.version} ${snapshot?.version ?? ''} ${numberOf(objects)}`;
 }
 
-/** Publications never change, so each object gets a number. */
+/** Published objects are immutable, so each gets a number that identifies it in cache keys. */
 const NUMBERS = new WeakMap<FragmentDocument, number>();
 let numbers = 0;
 
@@ -107,7 +107,7 @@ function toAuthorError({ why, message }: DraftingEnded, deadlineMs: number): Err
   }
 }
 
-/** The drafting thread ended before it answered. */
+/** The drafting thread ended without an answer. */
 class DraftingEnded extends Error {
   override readonly name = 'DraftingEnded';
   readonly why: ThreadFailure;
@@ -118,13 +118,13 @@ class DraftingEnded extends Error {
   }
 }
 
-/** Time limit for starting the thread and compiling the served model: as long as the server's own start. */
+/** Time limit for starting the thread and compiling the served model: the same as for the server's own start. */
 const BASELINE_MS = 120_000;
 const MEMORY_MB = 1_024;
 
 /**
- * Compiles and checks drafts in a separate thread, since only ending the thread can stop a compilation. One exchange
- * at a time; messages are sent in portions, between which either side does other work.
+ * Compiles and checks drafts in a separate thread, because the only way to stop a compilation is to end its thread.
+ * Exchanges run one at a time; messages are sent in portions, so that both sides can do other work in between.
  */
 class DraftingThread {
   readonly #deadlineMs: number;
@@ -136,7 +136,10 @@ class DraftingThread {
     this.#deadlineMs = deadlineMs;
   }
 
-  /** Result of `task` against the baseline, sent first unless the thread has `key`. Rejects with DraftingEnded. */
+  /**
+   * Runs `task` against the baseline, which is sent first unless the thread already has the one with `key`. Rejects
+   * with DraftingEnded.
+   */
   async ask<T>(task: DraftTask, key: string, baseline: () => BaselineMessage): Promise<T> {
     try {
       const worker = this.#worker ?? this.#start();
@@ -201,7 +204,7 @@ function draftingAnswer<T>(
   return answerOf(worker, deadlineMs, read, (why, detail) => new DraftingEnded(why, detail));
 }
 
-/** Documents of the served model, which the thread compiles and keeps for later tasks. */
+/** The served model's documents, which the thread compiles and keeps for later tasks. */
 export interface BaselineMessage {
   readonly kind: 'baseline';
   readonly version: string;
@@ -223,7 +226,7 @@ export interface DraftTaskResults {
   readonly term: Suggestion | null;
 }
 
-/** Result of a step, with everything that is written for it; the policy is compiled where it is used. */
+/** Result of a step, with everything that is to be written for it. The policy is compiled where it is used. */
 export type StepResult =
   | {
       readonly ok: true;
@@ -231,12 +234,12 @@ export type StepResult =
       readonly over: Overlay['over'];
       readonly manifest: Manifest;
       readonly diff: ManifestDifference;
-      /** True if exactly this is already published. */
+      /** True if exactly this content is already published. */
       readonly published: boolean;
     }
   | { readonly ok: false; readonly findings: readonly DraftFinding[] };
 
-/** A result, or the catalogue error for the author. */
+/** A result, or a catalogued error for the author. */
 export type DraftReply<T> =
   | { readonly result: T }
   | { readonly error: QueryErrorFields & { readonly entry: string } };
@@ -246,7 +249,7 @@ export type ToDrafter =
   | { readonly kind: 'portion'; readonly portion: string; readonly last: boolean }
   | { readonly kind: 'more' };
 
-/** Ready signal, a portion of a `DraftReply`, or a failure. */
+/** The ready signal, a portion of a `DraftReply`, or a failure. */
 export type FromDrafter =
   | { readonly kind: 'ready' }
   | { readonly kind: 'portion'; readonly portion: string; readonly last: boolean }

@@ -1,4 +1,4 @@
-/** Compiling and checking of drafts in a separate thread: see decision 47. */
+/** Compiles and checks drafts in a separate thread: see decision 47. */
 
 export type { StepResult } from './drafting.js';
 export { createDrafting, type DraftBaseline, type DraftCompiler } from './drafting.js';

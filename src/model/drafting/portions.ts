@@ -2,12 +2,13 @@ import { setImmediate } from 'node:timers/promises';
 import { frozenMap } from '../manifest/index.js';
 
 /**
- * Encodes plain data for transfer between threads in portions that are each decoded quickly: a compiled manifest of
- * thousands of entities, decoded at once, would block the thread. Frozen objects arrive frozen, shared ones shared.
+ * Encodes plain data for transfer between threads, in portions that can each be decoded quickly: decoding a compiled
+ * manifest of thousands of entities in one go would block the thread. Frozen objects stay frozen, and shared objects
+ * stay shared.
  *
- * A portion is a JSON array of nodes, each after the nodes it contains: its kind, then its parts. A part is a value,
- * or the number of a node in brackets; empty brackets are `undefined`, a text in brackets is a number that JSON
- * lacks.
+ * A portion is a JSON array of nodes, each preceded by the nodes it contains. A node is its kind followed by its
+ * parts. A part is a value, or a node's number in brackets; empty brackets stand for `undefined`, and a string in
+ * brackets for a number that JSON cannot represent.
  */
 const KINDS = ['object', 'bare', 'array', 'map', 'set'] as const;
 
@@ -15,10 +16,10 @@ type NodeKind = (typeof KINDS)[number];
 type EncodedPart = string | number | boolean | null | readonly [] | readonly [number | string];
 type EncodedNode = readonly [kind: number, frozen: 0 | 1, ...parts: EncodedPart[]];
 
-/** Approximate size of a portion, in UTF-16 units. */
+/** Approximate size of a portion, in UTF-16 code units. */
 const PORTION = 65_536;
 
-/** `value` in portions. @throws TypeError for cycles, and for values that are not plain data */
+/** Encodes `value` in portions. @throws TypeError for cycles, and for values that are not plain data */
 export function* portionsOf(value: object): Generator<string> {
   const numbers = new Map<object, number>();
   const begun = new Set<object>();
@@ -93,12 +94,12 @@ function nodeOf(value: object, numbers: ReadonlyMap<object, number>): EncodedNod
   return [KINDS.indexOf(kindOf(value)), Object.isFrozen(value) ? 1 : 0, ...parts];
 }
 
-/** Decodes the portions of `portionsOf`. */
+/** Decodes the portions that `portionsOf` produces. */
 export class Portions {
   readonly #nodes: unknown[] = [];
 
   add(portion: string): void {
-    const nodes = JSON.parse(portion) as readonly EncodedNode[]; // as `portionsOf` writes them
+    const nodes = JSON.parse(portion) as readonly EncodedNode[]; // written by `portionsOf`
     for (const node of nodes) this.#nodes.push(this.#built(node));
   }
 
@@ -138,7 +139,7 @@ function pairs(values: readonly unknown[]): readonly (readonly [string, unknown]
   return Array.from({ length: values.length / 2 }, (_, i) => [`${values[2 * i]}`, values[2 * i + 1]]);
 }
 
-/** Sends `value` portion by portion, yielding to other work in between. */
+/** Sends `value` in portions, yielding to other work in between. */
 export async function inPortions(
   value: object,
   say: (portion: string, last: boolean) => void,

@@ -1,16 +1,16 @@
 import { OPERATORS, type OperatorArgument, type OperatorName } from 'osl-compiler';
 
-/** A label with its texts. */
+/** A label with its description and examples. */
 export interface Label {
   readonly label: string;
   readonly description: string | null;
   readonly examples: readonly string[];
 }
 
-/** Values by argument name: numbers, texts, arrays, parsed jsonb; null if absent. */
+/** Argument values by name: numbers, texts, arrays, parsed jsonb; null if absent. */
 export type ArgumentValues = Readonly<Record<string, unknown>>;
 
-/** Checked values with the defaults filled in. */
+/** Checked values, with defaults filled in. */
 export type CheckedArguments = ReadonlyMap<string, unknown>;
 
 const MOST_LABELS = 1_000;
@@ -18,7 +18,7 @@ const MOST_EXAMPLES = 1_000;
 const LONGEST_TEXT = 20_000;
 const LARGEST_SCHEMA = 16_384;
 
-/** An argument of an operator is wrong. `message` is one sentence for the caller and contains no row data. */
+/** An invalid operator argument. `message` is one sentence for the caller and contains no row data. */
 export class InvalidArgument extends Error {
   override readonly name = 'InvalidArgument';
 
@@ -27,7 +27,7 @@ export class InvalidArgument extends Error {
   }
 }
 
-/** @throws InvalidArgument if one is unknown, missing, of another type, or out of bounds */
+/** @throws InvalidArgument if an argument is unknown, missing, of the wrong type, or out of bounds */
 export function checkArguments(operator: OperatorName, values: ArgumentValues): CheckedArguments {
   const declared = OPERATORS[operator].arguments;
   for (const name of Object.keys(values)) {
@@ -126,13 +126,13 @@ function isShort(value: unknown): value is string {
   return typeof value === 'string' && value.length <= LONGEST_TEXT;
 }
 
-/** A number set by `checkArguments`. */
+/** A numeric argument that `checkArguments` has set. */
 export function number(checked: CheckedArguments, name: string): number {
   const value = checked.get(name);
   return typeof value === 'number' ? value : Number.NaN;
 }
 
-/** A text set by `checkArguments`, or null if it is absent. */
+/** A text argument that `checkArguments` has set; null if it is absent. */
 export function text(checked: CheckedArguments, name: string): string | null {
   const value = checked.get(name);
   return typeof value === 'string' ? value : null;

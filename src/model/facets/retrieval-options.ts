@@ -24,13 +24,13 @@ const STEMMED_LANGUAGES = [
   'turkish',
 ] as const;
 
-/** Languages without spaces between words; a dictionary splits them. */
+/** Languages that put no spaces between words; a dictionary is used to split them. */
 const UNSPACED_LANGUAGES = ['chinese', 'japanese', 'thai'] as const;
 
 export type StemmedLanguage = (typeof STEMMED_LANGUAGES)[number];
 export type UnspacedLanguage = (typeof UNSPACED_LANGUAGES)[number];
 
-/** Values of a facet's `retrieval.language`. */
+/** Allowed values of a facet's `retrieval.language`. */
 export type Language = StemmedLanguage | UnspacedLanguage;
 
 export const LANGUAGES: readonly Language[] = Object.freeze([...STEMMED_LANGUAGES, ...UNSPACED_LANGUAGES]);
@@ -39,10 +39,10 @@ export function isUnspaced(language: Language): language is UnspacedLanguage {
   return UNSPACED_LANGUAGES.some((name) => name === language);
 }
 
-/** Default model of a facet: it needs no installation. */
+/** The default model of a facet, since it needs no installation. */
 export const LEXICAL_MODEL = 'lexical-v1';
 
-/** Offline embedding models, each from a package that the operator installs. */
+/** Offline embedding models; each is in a package that the operator installs. */
 export const MEANING_MODELS = ['words-v1', 'sentences-v1'] as const;
 export type MeaningModel = (typeof MEANING_MODELS)[number];
 
@@ -50,7 +50,7 @@ export function isMeaningModel(model: string): model is MeaningModel {
   return MEANING_MODELS.some((name) => name === model);
 }
 
-/** True if passages are found by their words (BM25); the model's vectors are then used by operators only. */
+/** True if passages are found by their words (BM25); the model's vectors are then used only by operators. */
 export function findsByWords(model: string): boolean {
   return model === LEXICAL_MODEL || isMeaningModel(model);
 }

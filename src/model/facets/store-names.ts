@@ -8,11 +8,12 @@ const DERIVED = '__derived';
 const WORDS = '__words';
 
 /**
- * Bytes left for a name in a Postgres identifier, which would be truncated silently, so that two stores became one.
+ * Number of bytes available for a name in a Postgres identifier. Postgres truncates longer identifiers silently, which
+ * could give two stores the same table.
  */
 const LONGEST = 63 - DERIVED.length;
 
-/** Table of one facet version: `<facet>__<version>`, or a hashed name if that is too long or ambiguous. */
+/** Table of a facet version: `<facet>__<version>`, or a hashed name if that is too long or ambiguous. */
 export function storeTable(facet: string, version: string): string {
   const plain = `${facet}__${version}`;
   const clear =
@@ -26,16 +27,19 @@ export function storeTable(facet: string, version: string): string {
     .update(JSON.stringify([facet, version]))
     .digest('hex')
     .slice(0, 24);
-  // No plain name has three underscores.
+  // No unhashed name contains three underscores in a row.
   return `${Buffer.from(facet).subarray(0, 27).toString('latin1').replace(/\W/g, '')}___${hash}`;
 }
 
-/** Narrow table beside the store of a dense facet version. No store's name has its two double underscores. */
+/**
+ * Narrow table that accompanies the store of a dense facet version. No store's name has two double underscores, as
+ * this one does.
+ */
 export function bitsTable(facet: string, version: string): string {
   return `${storeTable(facet, version)}${BITS}`;
 }
 
-/** Table with the number of passages of a lexical facet version that contain each word. */
+/** Table that counts, for each word, the passages of a lexical facet version that contain it. */
 export function wordsTable(facet: string, version: string): string {
   return `${storeTable(facet, version)}${WORDS}`;
 }
@@ -64,7 +68,10 @@ const OWN_COLUMNS = [
   'bits',
 ] as const;
 
-/** Column of a metadata field: the field's name, prefixed with two underscores if stores use that name themselves. */
+/**
+ * Column of a metadata field: the field's name, prefixed with two underscores if stores use that name for a column of
+ * their own.
+ */
 export function metadataColumn(field: string): string {
   return OWN_COLUMNS.some((own) => own === field) ? `__${field}` : field;
 }

@@ -29,7 +29,7 @@ import {
   type VisibleRelation,
 } from './view.js';
 
-/** Graph that is visible with this access. */
+/** The graph that is visible with this access. */
 export function governedView(manifest: Manifest, access: Access): GraphView {
   return atOnce(governedViewSteps(manifest, access));
 }
@@ -38,12 +38,12 @@ export function governedViewSteps(manifest: Manifest, access: Access): Generator
   return new Viewer(manifest, access, false).view();
 }
 
-/** Facets of `governedView`, one at a time. */
+/** The facets of `governedView`, computed one at a time. */
 export function governedFacets(manifest: Manifest, access: Access): Generator<FacetView> {
   return new Viewer(manifest, access, false).facets();
 }
 
-/** The whole graph, with labels and definitions: for an admin. */
+/** The whole graph, with labels and definitions, for an admin. */
 export function fullView(manifest: Manifest): GraphView {
   return atOnce(fullViewSteps(manifest));
 }
@@ -78,7 +78,7 @@ class Viewer {
     }
   }
 
-  /** Yields often enough for other requests to be served in between. */
+  /** Yields often enough for the process to serve other requests in between. */
   *view(): Generator<void, GraphView> {
     const { catalog } = this.#manifest;
     const visible = yield* mapInSteps(catalog.relations.values(), (r) => this.#relation(r));
@@ -110,7 +110,7 @@ class Viewer {
     });
   }
 
-  /** Null if neither its columns nor its metrics can be used. */
+  /** The visible part of a relation; null if neither its columns nor its metrics can be used. */
   #relation(relation: Relation): VisibleRelation | null {
     const rights = this.#access.relations.get(relation.name);
     if (rights === undefined) return null;
@@ -147,7 +147,7 @@ class Viewer {
     const shown = new Set(seen.views.map((c) => c.name));
     const legs = facts.legs.filter((leg) => shownFacets.has(leg));
     const derived = this.#derived(name, facets);
-    // The composition would reveal content that the reader may not see.
+    // The composition would reveal that there is content the reader may not see.
     const composition =
       this.#full || legs.length > 0 || derived.length > 0 ? facts.composition : 'structured';
     return [
@@ -194,7 +194,7 @@ class Viewer {
         modes: store.lexicalLeg === undefined ? [store.lane] : ['hybrid', 'lexical', 'dense'],
         rerankers: facet.rerankers,
         labels: (this.#manifest.facets.get(store.name)?.labels ?? []).map(labelName),
-        // The columns of every passage take precedence over metadata of the same name.
+        // The columns that all passages have take precedence over metadata of the same name.
         columns: seen.views.filter((c) => !PASSAGE_COLUMNS.has(c.name)),
         indexed: store.scalarIndexed.filter((name) => shown.has(name)),
         synonyms: this.#synonymsFor(store.name),
@@ -274,7 +274,7 @@ function kindOf(metric: Metric): MetricView['kind'] {
   return metric.span.kind === 'offset' || metric.span.kind === 'offset_to_grain' ? 'offset' : type;
 }
 
-/** Lexicon words by the name they refer to: `entity`, `entity.column`, a metric or a facet. */
+/** Lexicon terms by the name they refer to: `entity`, `entity.column`, a metric or a facet. */
 function synonymsOf(manifest: Manifest): ReadonlyMap<string, readonly string[]> {
   const words = new Map<string, string[]>();
   for (const { term, refersTo, synonyms } of manifest.lexicon.values()) {
@@ -286,7 +286,7 @@ function synonymsOf(manifest: Manifest): ReadonlyMap<string, readonly string[]> 
 
 type VisibleRelations = ReadonlyMap<string, VisibleRelation>;
 
-/** Link declared by `edge`; empty unless the reader can join on both ends and the bridge. */
+/** The link that `edge` declares; empty unless the reader can join on both ends and on the bridge. */
 function linkOf(edge: Edge, manifest: Manifest, relations: VisibleRelations): readonly LinkView[] {
   const { name, from, to, fromColumns, toColumns } = edge;
   if (!canJoin(relations.get(from), fromColumns) || !canJoin(relations.get(to), toColumns)) return [];

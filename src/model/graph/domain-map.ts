@@ -10,7 +10,7 @@ import {
   type VisibleLinkEnd,
 } from './view.js';
 
-/** `GET /osl/domain-map`. Source: contract, Domain graph. */
+/** Response of `GET /osl/domain-map`. Source: contract, Domain graph. */
 export interface DomainMap {
   readonly nodes: readonly MapNode[];
   readonly edges: readonly MapEdge[];
@@ -19,7 +19,7 @@ export interface DomainMap {
 }
 
 interface MapNode {
-  /** `entity:<name>` or `metric:<name>`; a candidate has the id of the entity that it would be. */
+  /** `entity:<name>` or `metric:<name>`; a candidate's id is that of the entity it would become. */
   readonly id: string;
   readonly kind: 'entity' | 'metric' | 'candidate';
   readonly name: string;
@@ -59,12 +59,12 @@ interface MapEdge {
   readonly id: string;
   readonly source: string;
   readonly target: string;
-  /** `nn`: through a bridge; `n1`, `11`: along a foreign key, from source to target. */
+  /** `nn`: through a bridge. `n1`, `11`: along a foreign key, from source to target. */
   readonly kind: 'nn' | 'n1' | '11';
   readonly label: string;
   /** False for discovered objects. */
   readonly declared: boolean;
-  /** Attributes, separated by commas if there are several. */
+  /** Attributes at the source, separated by commas. */
   readonly source_attr: string;
   readonly target_attr: string;
 }
@@ -145,9 +145,9 @@ export interface DiscoveredGraph {
 }
 
 /**
- * Candidates as parts of the graph: entities and associations are nodes, a bridge is an edge between what it links.
- * Links follow declared foreign keys to entities and to other candidates. Pure: equal arguments give equal parts in
- * equal order.
+ * Converts candidates to parts of the graph: entities and associations become nodes, a bridge becomes an edge between
+ * the relations it links. Links follow declared foreign keys to entities and to other candidates. Pure: equal
+ * arguments give equal parts in equal order.
  */
 export function discoveredIn(candidates: readonly AdoptionCandidate[], manifest: Manifest): DiscoveredGraph {
   const links = candidates.filter((c) => c.proposal === 'bridge');
@@ -161,7 +161,7 @@ export function discoveredIn(candidates: readonly AdoptionCandidate[], manifest:
   };
 }
 
-/** Omits the planner's row estimate, which changes by itself. */
+/** Makes a node of a candidate, without the planner's row estimate, which changes on its own. */
 function candidateNode(candidate: AdoptionCandidate): MapNode {
   const { id, name, comment, key, columns, proposal, confidence } = candidate;
   return {
@@ -208,7 +208,7 @@ function bridgeEdge(
   places: ForeignKeyTargets,
 ): readonly MapEdge[] {
   const [first] = foreign_keys;
-  // A foreign key may be declared twice.
+  // The same foreign key may be declared twice.
   const second = foreign_keys.find((link) => !link.columns.every((c) => first?.columns.includes(c)));
   if (first === undefined || second === undefined) return [];
   const [left, right] = [places.endOf(connector, first), places.endOf(connector, second)];
@@ -229,7 +229,7 @@ function bridgeEdge(
 
 class ForeignKeyTargets {
   readonly #manifest: Manifest;
-  /** By `connector.schema.table`. */
+  /** Candidates by `connector.schema.table`. */
   readonly #candidates: ReadonlyMap<string, AdoptionCandidate>;
 
   constructor(candidates: readonly AdoptionCandidate[], manifest: Manifest) {
@@ -237,7 +237,7 @@ class ForeignKeyTargets {
     this.#candidates = new Map(candidates.map((c) => [c.id, c]));
   }
 
-  /** Node and attributes that a foreign key refers to; null if the map lacks one of them. */
+  /** The node and attributes that a foreign key refers to; null if the map lacks any of them. */
   endOf(
     connector: string,
     { references }: CandidateLink,

@@ -1,4 +1,4 @@
-/** The semantic graph as one reader may see it: schema, domain map, resolver. */
+/** The semantic graph as a given reader may see it: schema, domain map, resolver. */
 
 export { fullView, fullViewSteps, governedFacets, governedView, governedViewSteps } from './build-view.js';
 export { discoveredIn, domainMapSteps } from './domain-map.js';

@@ -14,25 +14,28 @@ import {
 } from 'osl-compiler';
 import type { ColumnView, EntityView, FacetView, GraphView, LinkView, MetricView } from './view.js';
 
-/** One function of the language, with all its overloads: `(text, int4) → text`. */
+/** A function of the language, with all its overloads: `(text, int4) → text`. */
 export interface FunctionEntry {
   readonly name: string;
   readonly kind: FunctionDefinition['kind'];
   readonly signatures: readonly string[];
-  /** Allowed literals of the first argument, if it is a closed set (the unit of `date_trunc`). */
+  /**
+   * Allowed literals for the first argument if it takes only certain ones (such as the unit of `date_trunc`);
+   * otherwise null.
+   */
   readonly units: readonly string[] | null;
 }
 
-/** An operator between values (`infix`, `prefix`), or one over the passages of RETRIEVE. */
+/** An operator on values (`infix`, `prefix`), or one on the passages of RETRIEVE. */
 export interface OperatorEntry {
   readonly name: string;
   readonly class: 'infix' | 'prefix' | 'encoder' | 'decoder';
   readonly signatures: readonly string[];
-  /** False for a decoder if no language model is configured. */
+  /** False for decoder operators if no language model is configured. */
   readonly available: boolean;
 }
 
-/** All functions of OSL-SQL. COUNT(*), MEASURE, COALESCE, CASE and the like are grammar. */
+/** All functions of OSL-SQL. COUNT(*), MEASURE, COALESCE, CASE and the like belong to the grammar instead. */
 export function functionEntries(): readonly FunctionEntry[] {
   return grouped(FUNCTIONS, (f) => `${f.kind} ${f.name}`, functionSignature).map(([first, signatures]) => {
     const units = first.structural.get(0);
@@ -46,7 +49,7 @@ function functionSignature(f: FunctionDefinition): string {
   return `(${args.join(', ')}) → ${f.result}`;
 }
 
-/** Operators between values, then those over passages. */
+/** The operators on values, followed by those on passages. */
 export function operatorEntries(hasDecoder: boolean): readonly OperatorEntry[] {
   const values = grouped(SQL_OPERATORS, (o) => `${o.left === null} ${o.name}`, operatorSignature);
   return [
@@ -71,7 +74,7 @@ function passageSignature({ arguments: args, result, resultWith, nullable }: Ope
   return `(${list}) → ${result}${other}${nullable ? ' or NULL' : ''}`;
 }
 
-/** `[reference text]`, `[threshold => float8 from -1 to 1 = 0.2]`. */
+/** An argument in text form: `[reference text]`, `[threshold => float8 from -1 to 1 = 0.2]`. */
 function argumentText(a: OperatorArgument): string {
   const bounds = a.min === null || a.max === null ? '' : ` from ${a.min} to ${a.max}`;
   const preset = a.default === null ? '' : ` = ${a.default}`;
@@ -79,7 +82,7 @@ function argumentText(a: OperatorArgument): string {
   return `[${name} ${a.type}${bounds}${preset}]`;
 }
 
-/** `all` grouped by key, in order of first occurrence, each with the texts of its members. */
+/** Groups `all` by key, in order of first occurrence, each group with the texts of its members. */
 function grouped<T>(
   all: readonly T[],
   key: (one: T) => string,
@@ -193,7 +196,10 @@ function first<T>(all: readonly T[], example: (one: T) => string | null): readon
   return [];
 }
 
-/** Example queries in the reader's own names; a test runs them all. Keys are made up, since rows are never read. */
+/**
+ * Example queries use the names the reader sees, and a test runs them all; keys are
+ * made up, because rows are never read.
+ */
 
 const SHOWN_COLUMNS = 4;
 
@@ -206,7 +212,7 @@ function list(columns: readonly string[], alias: string | null = null): string {
   return columns.map((c) => `${lead}${identifier(c)}`).join(', ');
 }
 
-/** `select id, name from osl.entities.customer limit 10`, and one with its content if it has facets. */
+/** `select id, name from osl.entities.customer limit 10`, and a query for its content if it has facets. */
 export function entityExamples(entity: EntityView, facets: readonly FacetView[]): readonly string[] {
   const shown = entity.columns.filter((c) => c.rows).slice(0, SHOWN_COLUMNS);
   if (shown.length === 0) return entity.aggregates ? [`select count(*) from ${from(entity.name)}`] : [];
@@ -215,7 +221,7 @@ export function entityExamples(entity: EntityView, facets: readonly FacetView[])
   return joint === null ? [plain] : [plain, joint];
 }
 
-/** Null if the reader cannot refer to rows by a key of one column. */
+/** A query for an entity's content by key; null if the reader cannot refer to rows by a single-column key. */
 function jointExample(entity: EntityView): string | null {
   const [key, ...more] = keyOf(entity) ?? [];
   const value = key === undefined ? null : exampleLiteral(key.type);
@@ -229,7 +235,7 @@ export function facetExample(facet: FacetView): string {
   return `select text, score, cite from ${retrieve(facet)}`;
 }
 
-/** Empty for a metric over several entities. */
+/** Example queries for a metric; empty if it spans several entities. */
 export function metricExamples({ name, entity, measurable }: MetricView): readonly string[] {
   return entity === null || !measurable ? [] : [`select measure(${identifier(name)}) from ${from(entity)}`];
 }
@@ -247,7 +253,8 @@ export function joinExample({ from: left, to: right, bridge }: LinkView): string
 }
 
 /**
- * A TRAVERSE along a link; null if an end has no key that the reader sees, or a key type without an example value.
+ * A TRAVERSE along a link; null if the reader cannot see the key of either end, or if a key's type has no example
+ * value.
  */
 function traverseExampleIn(view: GraphView): (link: LinkView) => string | null {
   const entities = new Map(view.entities.map((e) => [e.name, e]));
@@ -262,7 +269,7 @@ function traverseExampleIn(view: GraphView): (link: LinkView) => string | null {
   };
 }
 
-/** Passages about an entity beside its columns, joined on the key. */
+/** A query for passages together with the entity's columns, joined on the key. */
 function crossModalExample(facet: FacetView): string {
   const key = identifier(facet.keyOfEntity);
   return (
@@ -275,14 +282,14 @@ function retrieve({ name, maxTopK }: FacetView): string {
   return `RETRIEVE(facet => ${quoteLiteral(name)}, query => 'what is it about', top_k => ${Math.min(5, maxTopK)})`;
 }
 
-/** Columns of the key; null if the reader cannot see all of them in rows. */
+/** The key columns; null if the reader cannot see all of them in rows. */
 function keyOf(entity: EntityView | undefined): readonly ColumnView[] | null {
   const names = entity?.primaryKey ?? [];
   const columns = names.flatMap((name) => entity?.columns.find((c) => c.name === name && c.rows) ?? []);
   return columns.length > 0 && columns.length === names.length ? columns : null;
 }
 
-/** A literal of a key type; null for other types. */
+/** An example literal of a key type; null for other types. */
 function exampleLiteral(type: TypeName): string | null {
   switch (type) {
     case 'text':

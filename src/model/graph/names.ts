@@ -1,7 +1,7 @@
 import { fullName, type Relation, unqualifiedName } from 'osl-compiler';
 import type { GraphView } from './view.js';
 
-/** Full name of an entity or bridge, as in queries and the audit log. */
+/** Full name of an entity or bridge, as used in queries and in the audit log. */
 export function entityName(name: string): string {
   return fullName('entities', name);
 }
@@ -18,7 +18,7 @@ export function metricName(name: string): string {
   return fullName('metrics', name);
 }
 
-/** Full names of all objects in a view, sorted and unique, for the audit record. */
+/** Full names of all objects in a view, sorted and without duplicates, for the audit record. */
 export function objectsIn(
   view: Pick<GraphView, 'entities' | 'facets' | 'metrics' | 'links'>,
 ): readonly string[] {
@@ -32,7 +32,7 @@ export function objectsIn(
   return [...new Set(names)].sort();
 }
 
-/** Full name of a relation of the catalog, or of one of its columns. */
+/** Full name of a relation in the catalog, or of one of its columns. */
 export function objectName({ kind, name }: Relation, column: string | null = null): string {
   const owner = fullName(kind === 'facet' ? 'facets' : 'entities', name);
   return column === null ? owner : `${owner}.${column}`;
@@ -43,13 +43,16 @@ export interface CatalogName {
   readonly column: string | null;
 }
 
-/** Parses `osl.entities.customer.email` or `customer.email`; facets likewise. Names have no dots. */
+/**
+ * Parses `osl.entities.customer.email` or `customer.email`, and the names of facets in the same way. Names contain no
+ * dots.
+ */
 export function objectNamed(name: string): CatalogName {
   const [relation = '', column] = unqualifiedName('facets', unqualifiedName('entities', name)).split('.');
   return { relation, column: column ?? null };
 }
 
-/** Name as the lexicon writes it: `customer.name` for `osl.entities.customer.name`. */
+/** The name as the lexicon writes it: `customer.name` for `osl.entities.customer.name`. */
 export function shortName(fqn: string): string {
   return fqn.replace(/^osl\.(?:entities|facets|metrics)\./, '');
 }

@@ -4,17 +4,17 @@ import { termTexts } from '../../base/text/terms.js';
 import { columnName, entityName, facetName, metricName } from './names.js';
 import type { GraphView } from './view.js';
 
-/** `GET /osl/schema/resolve`. */
+/** Response of `GET /osl/schema/resolve`. */
 export interface Resolution {
   readonly term: string;
-  /** Best first; equal scores by name. */
+  /** Best match first; matches with equal scores are ordered by name. */
   readonly matches: readonly Match[];
 }
 
 export interface Match {
   readonly fqn: string;
   readonly kind: MatchKind;
-  /** 0 (exclusive) to 1, rounded to four decimals. Depends only on the term and the object. */
+  /** From 0 (exclusive) to 1, rounded to four decimals. Depends only on the term and the object. */
   readonly score: number;
   readonly via: 'name' | 'lexicon' | 'description';
 }
@@ -23,17 +23,17 @@ type MatchKind = 'entity' | 'column' | 'derived' | 'metric' | 'facet' | 'bridge'
 
 export const MAX_MATCHES = 20;
 
-/** Scores of a match of every word, by the part matched, and of a partial one. */
+/** Scores of exact and partial matches, by the part of the object that was matched. */
 const WORTH = {
   name: { exact: 1, words: 0.8 },
   lexicon: { exact: 0.95, words: 0.75 },
   description: { words: 0.4 },
 } as const;
-/** Score of a name that differs from the term by a typing error. */
+/** Score of a name that differs from the term by a typo. */
 const SLIP = 0.5;
-/** Minimum length of terms that are matched despite a typing error. */
+/** Minimum length of terms for which a typo is tolerated. */
 const SLIP_LENGTH = 4;
-/** Minimum share of the term's words that a description must have. */
+/** Minimum share of the term's words that a description must contain. */
 const DESCRIBED = 0.5;
 
 /** Finds the objects of `view` that a business term may mean. */
@@ -75,7 +75,7 @@ function matchOf(wanted: Phrase, candidate: TermCandidate): Match | null {
   return score === 0 ? null : { fqn, kind, score: Math.round(score * 10_000) / 10_000, via };
 }
 
-/** Score of an exact match, or by the share of common words (Dice). */
+/** Score of an exact match; otherwise a score by the share of common words (Dice). */
 function likeness(a: Phrase, b: Phrase, worth: { readonly exact: number; readonly words: number }): number {
   if (a.text === b.text) return worth.exact;
   const total = a.words.size + b.words.size;

@@ -5,7 +5,7 @@ import { featuresOf, schemaShapes } from './schema.js';
 import type { EntityView, FacetView, GraphView, LinkView, MetricView } from './view.js';
 
 const OBJECTS = ['entities', 'facets', 'metrics', 'relationships'] as const;
-/** Lists that are the same for every reader, except for the examples of forms. */
+/** Lists that are the same for every reader, except for the examples of the forms. */
 const LANGUAGE = ['functions', 'operators', 'forms'] as const;
 export const SCHEMA_PARTS = [...OBJECTS, ...LANGUAGE] as const;
 export type SchemaPart = (typeof SCHEMA_PARTS)[number];
@@ -13,7 +13,7 @@ export type SchemaPart = (typeof SCHEMA_PARTS)[number];
 /** Maximum number of names in one request. */
 export const MOST_NAMES = 50;
 
-/** Requested part of the schema: members by name, whole lists, or a page of the index from object `from` on. */
+/** The requested part of the schema: members by name, whole lists, or a page of the index starting at object `from`. */
 export type SchemaSelection =
   | {
       readonly kind: 'part';
@@ -27,7 +27,7 @@ interface NotFound {
   readonly near: string | null;
 }
 
-/** Chosen objects of a view, before they are described. */
+/** The chosen objects of a view, before they are described. */
 export interface SchemaChoice {
   readonly view: Pick<GraphView, 'entities' | 'facets' | 'metrics' | 'links'>;
   readonly functions: ReturnType<typeof functionEntries>;
@@ -36,7 +36,7 @@ export interface SchemaChoice {
   readonly notFound: readonly NotFound[];
 }
 
-/** Maximum number of unknown names that are compared with all others: each comparison scans the whole view. */
+/** Maximum number of unknown names for which similar names are suggested: each search scans the whole view. */
 const MOST_COMPARED = 3;
 
 export function chooseObjects(
@@ -81,7 +81,7 @@ function namesIn({ entities, facets, metrics, links }: GraphView): readonly stri
   return [...entities, ...facets, ...metrics, ...links].map(({ name }) => name);
 }
 
-/** Description of the chosen members. Null, empty and default values are left out. */
+/** Describes the chosen members. Null, empty and default values are left out. */
 export function schemaPart(
   view: GraphView,
   { view: chosen, functions, operators, forms, notFound }: SchemaChoice,
@@ -110,17 +110,17 @@ const USUAL: Readonly<Record<string, unknown>> = {
 };
 
 function compact<T>(value: T): T {
-  if (Array.isArray(value)) return value.map(compact) as T; // a list of the same elements
+  if (Array.isArray(value)) return value.map(compact) as T; // elements keep their type
   if (typeof value !== 'object' || value === null) return value;
   const kept = Object.entries(value).filter(([name, member]) => {
     const isEmpty = member === null || (Array.isArray(member) && member.length === 0);
     return !isEmpty && USUAL[name] !== member;
   });
-  return Object.fromEntries(kept.map(([name, member]) => [name, compact(member)])) as T; // an object of the same members
+  return Object.fromEntries(kept.map(([name, member]) => [name, compact(member)])) as T; // members keep their type
 }
 
 const PAGE_BYTES = 6_000;
-/** Maximum length of a description in the index, in UTF-16 units. */
+/** Maximum length of a description in the index, in UTF-16 code units. */
 const SHORT = 160;
 /** Maximum number of columns listed for an entity in the index. */
 const MOST_COLUMNS = 40;

@@ -23,7 +23,7 @@ import {
   type MetricView,
 } from './view.js';
 
-/** `GET /osl/schema` without `version` and `etag`: everything that a planner needs to write OSL-SQL. */
+/** Response of `GET /osl/schema` without `version` and `etag`: everything that a planner needs to write OSL-SQL. */
 export interface SchemaDocument {
   readonly entities: readonly ReturnType<SchemaShapes['entity']>[];
   readonly facets: readonly ReturnType<SchemaShapes['facet']>[];
@@ -35,17 +35,17 @@ export interface SchemaDocument {
   readonly features: SchemaFeatures;
 }
 
-/** Switches of the manifest: a feature that is off is refused with E0511. */
+/** The manifest's feature switches: using a feature that is off is refused with E0511. */
 export interface SchemaFeatures extends Features {
   /** A join that breaks this rule is refused with E0514. */
   readonly joins: Joins;
 }
 
 /**
- * Computes the document, in steps.
+ * Computes the schema document, in steps.
  *
- * @param full true: with labels and definitions, which only an admin may see
- * @param indexed time at which the texts of each facet were last read
+ * @param full includes labels and definitions, which only an admin may see
+ * @param indexed time at which each facet's texts were last read
  */
 export function* schemaSteps(
   view: GraphView,
@@ -89,7 +89,7 @@ type ColumnShape = (column: ColumnView) => ReturnType<typeof schemaColumn>;
 
 function schemaColumn(c: ColumnView, full: boolean) {
   const { name, type, description, nullable, masked, rows, synonyms, sensitivity } = c;
-  // `aggregates`: not shown in rows, but usable in aggregates.
+  // `aggregates`: not shown in rows, but can be used in aggregates.
   const use: 'rows' | 'aggregates' = rows ? 'rows' : 'aggregates';
   return { name, type, description, nullable, masked, use, synonyms, ...(full ? { sensitivity } : {}) };
 }
@@ -112,9 +112,9 @@ function schemaEntity(
     entity_key_columns: entity.sealedKeys,
     columns: entity.columns.map(column),
     derived: entity.derived,
-    /** For columns whose `use` is `aggregates`; otherwise null. */
+    /** Applies to columns whose `use` is `aggregates`; otherwise null. */
     minimum_group_size: entity.minimumGroupSize,
-    /** Facets with text about it. If there are any, `evidence` can be selected by key. */
+    /** Facets with text about the entity. If there are any, `evidence` can be selected by key. */
     facets: facets.map((f) => f.name),
     metrics: metrics.map((m) => m.name),
     synonyms,

@@ -17,16 +17,16 @@ import {
 import type { Composition, Manifest } from '../manifest/index.js';
 
 /**
- * Part of the semantic graph that one reader may see, without any name, count or order of the rest. All surfaces
- * describe the graph from it alone.
+ * The part of the semantic graph that a reader may see. It reveals no name, count or order of the rest. All interfaces
+ * describe the graph from this view alone.
  */
 export interface GraphView {
-  /** In declared order, as all lists of a view. */
+  /** In declared order, like all lists in a view. */
   readonly entities: readonly EntityView[];
   readonly facets: readonly FacetView[];
   readonly metrics: readonly MetricView[];
   readonly links: readonly LinkView[];
-  /** The same for every reader. */
+  /** These are the same for every reader. */
   readonly features: Features;
   readonly joins: Joins;
 }
@@ -37,14 +37,14 @@ export interface EntityView {
   readonly deprecated: string | null;
   readonly composition: Composition;
   readonly columns: readonly ColumnView[];
-  /** Empty if the reader does not see all of it. */
+  /** The key columns; empty if the reader does not see all of them. */
   readonly primaryKey: readonly string[];
   readonly sealedKeys: readonly string[];
-  /** Attributes derived from text that the reader may see; selected by key, like `evidence`. */
+  /** Attributes derived from text that the reader may see; they are selected by key, like `evidence`. */
   readonly derived: readonly DerivedView[];
-  /** Minimum number of entities in a group, if some grant shows no rows; null if all grants show rows. */
+  /** Minimum number of entities per group if any grant shows no rows; null if all grants show rows. */
   readonly minimumGroupSize: number | null;
-  /** True if all aggregates are allowed; otherwise only metrics. */
+  /** True if all aggregates are allowed; otherwise only metrics are. */
   readonly aggregates: boolean;
   /** Declared legs that the reader may see. */
   readonly legs: readonly string[];
@@ -65,7 +65,7 @@ export interface ColumnView {
   readonly description: string | null;
   readonly nullable: boolean;
   readonly masked: VisibleColumn['masked'];
-  /** True if shown in rows; otherwise in aggregates only. */
+  /** True if the column is shown in rows; otherwise it can be used in aggregates only. */
   readonly rows: boolean;
   readonly synonyms: readonly string[];
   readonly sensitivity: string | null;
@@ -76,14 +76,14 @@ export interface FacetView {
   readonly description: string | null;
   readonly deprecated: string | null;
   readonly entity: string;
-  /** Column of the facet with the key of the entity. */
+  /** The facet's column that holds the key of the entity. */
   readonly entityKey: string;
   readonly keyOfEntity: string;
   readonly embeddingModel: string;
   readonly maxTopK: number;
-  /** Values of RETRIEVE's `mode`; the first is the default. */
+  /** Allowed values of RETRIEVE's `mode`; the first is the default. */
   readonly modes: readonly string[];
-  /** Values of RETRIEVE's `rerank`; the first is used for `true`. */
+  /** Allowed values of RETRIEVE's `rerank`; the first is used for `true`. */
   readonly rerankers: readonly string[];
   /** Names of the default labels of CLASSIFY and TAG. */
   readonly labels: readonly string[];
@@ -96,19 +96,19 @@ export interface MetricView {
   readonly name: string;
   readonly description: string | null;
   readonly deprecated: string | null;
-  /** Null if it uses rows of several entities. */
+  /** The entity it is measured over; null if it uses rows of several entities. */
   readonly entity: string | null;
   readonly kind: string;
   readonly type: TypeName;
-  /** Display format; null if the manifest states none. */
+  /** Display format; null if the manifest does not state one. */
   readonly format: MetricFormat | null;
-  /** True if MEASURE over its entity returns it; a metrics body accepts all metrics. */
+  /** True if MEASURE over its entity can return it; a metrics body accepts all metrics. */
   readonly measurable: boolean;
   readonly synonyms: readonly string[];
   readonly definition: Readonly<Record<string, unknown>> | null;
 }
 
-/** A declared link between two entities, along columns that the reader can join on. */
+/** A declared link between two entities, on columns that the reader can join on. */
 export interface LinkView {
   readonly name: string;
   readonly description: string | null;
@@ -117,7 +117,7 @@ export interface LinkView {
   readonly from: VisibleLinkEnd;
   readonly to: VisibleLinkEnd;
   readonly bridge: BridgeView | null;
-  /** True if all of it is in one database, so that queries can follow it. */
+  /** True if the whole link is in one database, so that queries can follow it. */
   readonly followed: boolean;
 }
 
@@ -126,7 +126,7 @@ export interface VisibleLinkEnd {
   readonly columns: readonly string[];
 }
 
-/** Junction table of a many-to-many link. Its `fromColumns[i]` holds `from.columns[i]` of the link. */
+/** Junction table of a many-to-many link. Its `fromColumns[i]` holds the link's `from.columns[i]`. */
 export interface BridgeView {
   readonly name: string;
   readonly fromColumns: readonly string[];
@@ -152,7 +152,7 @@ export interface VisibleRelation {
   readonly joinable: ReadonlySet<string>;
 }
 
-/** Type of MEASURE(metric) over its entity; null if the access does not allow it. */
+/** Type of MEASURE(metric) over the metric's entity; null if the access does not allow it. */
 export function measuredType(metric: Metric, manifest: Manifest, access: Access): TypeName | null {
   if (metric.entity === null) return null;
   const text = `SELECT MEASURE(${identifier(metric.name)}) FROM osl.entities.${identifier(metric.entity)}`;
@@ -164,7 +164,7 @@ export function measuredType(metric: Metric, manifest: Manifest, access: Access)
   }
 }
 
-/** Visibility of a column, widest first: clear, masked in some rows or in all, in aggregates only, or hidden. */
+/** Visibilities of a column, widest first: clear, masked in some rows, masked in all, in aggregates only, or hidden. */
 export const VISIBILITIES = ['clear', 'partly_masked', 'masked', 'aggregates', 'nothing'] as const;
 export type Visibility = (typeof VISIBILITIES)[number];
 

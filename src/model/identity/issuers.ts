@@ -18,21 +18,21 @@ import { type FetchDocument, fetchDocument, isFetchable, type KeyTimes, RemoteKe
 
 export interface Issuers {
   readonly configs: readonly IssuerConfig[];
-  /** Issuer of actor tokens with this `iss`; null if there is none. */
+  /** The issuer of actor tokens with this `iss`; null if there is none. */
   actor(issuer: unknown): TrustedIssuer | null;
-  /** Issuer of identity tokens, likewise. */
+  /** The issuer of identity tokens with this `iss`; null if there is none. */
   identity(issuer: unknown): IdentityIssuer | null;
-  /** Stops fetching keys, except those that `next` uses too. */
+  /** Stops fetching keys, except those that `next` also uses. */
   close(next: Issuers | null): void;
-  /** Fetches all keys that are not loaded yet. */
+  /** Starts fetching all keys that are not loaded yet. */
   begin(): void;
-  /** Keys in files count as loaded. */
+  /** How many issuers have keys; keys read from files count as loaded. */
   readonly reached: IssuerAvailability;
   /** Fetched key sets, by their configuration. */
   readonly remote: ReadonlyMap<string, RemoteKeys>;
 }
 
-/** Share of issuers whose keys are loaded. */
+/** Whether the keys of all, some or none of the issuers are loaded. */
 export type IssuerAvailability = 'all' | 'some' | 'none';
 
 interface ConfiguredIssuer {
@@ -41,11 +41,11 @@ interface ConfiguredIssuer {
 }
 
 export interface IssuersParts {
-  /** Keys in a file of an issuer. @throws StartProblem */
+  /** Reads the keys in an issuer's file. @throws StartProblem */
   readonly keysIn: (file: string) => readonly VerificationKey[];
   readonly log: ServiceLog;
   readonly onChange: () => void;
-  /** Default: over the network. */
+  /** Default: fetches over the network. */
   readonly fetch?: FetchDocument;
 }
 
@@ -62,8 +62,8 @@ export const NO_ISSUERS: Issuers = Object.freeze({
 });
 
 /**
- * Reads keys from files at once, others when a token first needs them. Key sets that `before` fetches too are
- * reused, so that a reload while an issuer does not answer loses nothing.
+ * Reads keys from files immediately, and fetches others when a token first needs them. Key sets that `before` also
+ * fetches are reused, so that a reload while an issuer is down loses nothing.
  *
  * @throws StartProblem, RangeError
  */
@@ -230,7 +230,7 @@ export interface IssuerConfig {
   /** `actor`: signs actor tokens. `identity`: signs identity tokens, which the policy's rules exchange. */
   readonly tokens: 'actor' | 'identity';
   readonly keys: IssuerKeys;
-  /** Accepted audiences; each token must name one of them. */
+  /** Accepted audiences; a token must name one of them. */
   readonly audiences: readonly string[];
   /** Ids of clients whose ID tokens are accepted. */
   readonly clients: readonly string[];
@@ -243,7 +243,7 @@ export interface IssuerConfig {
 
 type IssuerKeys =
   | { readonly kind: 'files'; readonly files: readonly string[] }
-  /** `url` null: taken from the discovery document. */
+  /** If `url` is null, the discovery document's URL is used. */
   | ({ readonly kind: 'remote'; readonly url: string | null } & KeyTimes);
 
 export interface LoginConfig {
@@ -275,7 +275,7 @@ const DAY_SECONDS = 86_400;
 export async function loadIssuers(file: string): Promise<readonly IssuerConfig[]> {
   const source = parseSource(await readText(file), file);
   throwProblems(source, shape(source.value));
-  const { issuers } = source.value as { readonly issuers: readonly IssuerDocument[] }; // the schema has just checked it
+  const { issuers } = source.value as { readonly issuers: readonly IssuerDocument[] }; // checked by the schema
   const configs = issuers.map((document) => configOf(document, dirname(file)));
   const names = configs.flatMap((config) => config.names);
   const twice = names.find((name, i) => names.indexOf(name) !== i);

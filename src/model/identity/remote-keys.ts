@@ -10,27 +10,27 @@ import {
 import type { ServiceLog } from '../../base/log.js';
 import { messageOf } from '../../base/thrown.js';
 
-/** Times for fetching keys, in ms. */
+/** Times that govern the fetching of keys, in ms. */
 export interface KeyTimes {
   /** Interval between fetches. */
   readonly refreshMs: number;
-  /** Minimum time between two attempts, for whatever reason: an unknown key id, or an issuer that does not answer. */
+  /** Minimum time between two attempts, even for an unknown key id or after an issuer failed to answer. */
   readonly coolDownMs: number;
-  /** Time for which the last keys stay valid while the issuer does not answer. */
+  /** How long the last keys stay valid while the issuer does not answer. */
   readonly staleMs: number;
 }
 
 export interface RemoteKeysOptions extends KeyTimes {
   /** Issuer whose discovery document names the key set. */
   readonly issuer: string;
-  /** URL of the key set; null: as stated by the discovery document. */
+  /** URL of the key set; null if the discovery document states it. */
   readonly url: URL | null;
   readonly algorithms: readonly PublicAlgorithm[];
   readonly fetch: FetchDocument;
   readonly log: ServiceLog;
   /** Monotonic clock, in ms. */
   readonly now: () => number;
-  /** Called when the keys have changed: tokens verified before must be verified again. */
+  /** Called when the keys have changed: tokens verified with the old keys must be verified again. */
   readonly onChange: () => void;
 }
 
@@ -40,9 +40,9 @@ interface CachedKeys {
 }
 
 /**
- * Keys of an issuer that publishes them: fetched at `begin` or when first needed, then periodically, and for an
- * unknown key id, so that a rotation is noticed at its first token. Attempts are at least a cool-down apart. While
- * the issuer does not answer, the previous keys stay valid for `staleMs`.
+ * Keys of an issuer that publishes them. They are fetched at `begin` or when first needed, then periodically, and for
+ * an unknown key id, so that a rotation is noticed with the first token that uses it. Attempts are separated by at
+ * least a cool-down. While the issuer does not answer, the previous keys stay valid for `staleMs`.
  */
 export class RemoteKeys implements KeySource {
   readonly #options: RemoteKeysOptions;
@@ -73,7 +73,7 @@ export class RemoteKeys implements KeySource {
     void this.#refresh();
   }
 
-  /** True once keys were loaded. */
+  /** True once keys have been loaded. */
   get reached(): boolean {
     return this.#known !== null;
   }
@@ -93,7 +93,7 @@ export class RemoteKeys implements KeySource {
     return Math.max(1, Math.ceil((this.#options.coolDownMs - since) / 1_000));
   }
 
-  /** Fetches the key set unless the cool-down has not passed; concurrent callers share one request. */
+  /** Fetches the key set, but not during the cool-down; concurrent callers share one request. */
   #refresh(): Promise<void> {
     if (this.#running !== null) return this.#running;
     const { now, coolDownMs } = this.#options;
@@ -126,14 +126,14 @@ export class RemoteKeys implements KeySource {
   #schedule(): void {
     if (this.#closed) return;
     const { coolDownMs, refreshMs } = this.#options;
-    // Slightly late, so that the cool-down is over.
+    // Scheduled slightly late, so that the cool-down is certainly over.
     const pause = Math.max(coolDownMs, this.#failing ? coolDownMs : refreshMs) + 1;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.#refresh(), pause).unref();
   }
 }
 
-/** Current signing keys of an issuer. Rejects if there are none. */
+/** Fetches the current signing keys of an issuer. Rejects if there are none. */
 export async function fetchKeySet(
   issuer: string,
   url: URL | null,
@@ -150,7 +150,7 @@ function isSame(a: readonly VerificationKey[], b: readonly VerificationKey[]): b
   );
 }
 
-/** Source: OpenID Connect Discovery 1.0, 4. */
+/** URL of the discovery document. Source: OpenID Connect Discovery 1.0, 4. */
 function discoveryUrl(issuer: string): URL {
   return new URL(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
 }
@@ -166,14 +166,14 @@ function keySetUrl(text: string, issuer: string): URL {
   return new URL(url);
 }
 
-/** Reads a document of an issuer: the key set, or its metadata. Rejects on failure. */
+/** Reads one of an issuer's documents: its key set or its metadata. Rejects on failure. */
 export type FetchDocument = (url: URL) => Promise<string>;
 
 const FETCH_MS = 5_000;
-/** In bytes. */
+/** Maximum size of a document, in bytes. */
 const MAX_DOCUMENT = 262_144;
 
-/** Reads a document over HTTPS, or over HTTP from this machine. Follows no redirect; limits: 5 s, 256 KiB. */
+/** Reads a document over HTTPS, or over HTTP from this machine. Does not follow redirects; limits: 5 s, 256 KiB. */
 export async function fetchDocument(url: URL): Promise<string> {
   if (!isFetchable(url)) throw new Error('it is neither https nor on this machine');
   const headers = { accept: 'application/json, application/jwk-set+json' };

@@ -1,10 +1,10 @@
-/** A position in a text. `line` and `column` count from 1; columns are UTF-16 units, as in editors. */
+/** A position in a text. `line` and `column` start at 1; columns count UTF-16 code units, as editors do. */
 export interface LineColumn {
   readonly line: number;
   readonly column: number;
 }
 
-/** Half open: `end` is the position after the last character. */
+/** A half-open range: `end` is the position after the last character. */
 export interface TextRange {
   readonly start: LineColumn;
   readonly end: LineColumn;
@@ -12,17 +12,17 @@ export interface TextRange {
 
 export type DiagnosticSeverity = 'error' | 'warning';
 
-/** A fault of a manifest or a policy file, with its place for an editor to mark. */
+/** An error in a manifest or a policy file, with its position so that editors can mark it. */
 export interface Diagnostic {
   readonly code: string;
   readonly severity: DiagnosticSeverity;
   readonly file: string;
   readonly range: TextRange;
-  /** Set if `path` leads outside of this text: a fragment breaks another part. */
+  /** Set if `path` points outside this text, because a fragment makes another part invalid. */
   readonly elsewhere?: true;
-  /** JSON Pointer into the document; empty for the document itself. */
+  /** JSON Pointer into the document; empty for the document as a whole. */
   readonly path: string;
-  /** One lower-case sentence; the author's words in backticks. */
+  /** One lower-case sentence; words of the author are in backticks. */
   readonly message: string;
   readonly hint: string | null;
 }
@@ -31,7 +31,7 @@ export interface Diagnostic {
 export type PathStep = string | number;
 export type Path = readonly PathStep[];
 
-/** A diagnostic that is located by its path only. */
+/** A diagnostic that is located only by its path. */
 export interface UnplacedDiagnostic {
   readonly path: Path;
   /** True to mark the key that ends `path` instead of its value. */
@@ -39,13 +39,13 @@ export interface UnplacedDiagnostic {
   readonly code: string;
   readonly message: string;
   readonly hint: string | null;
-  /** Position of the problem in the text at `path`, in UTF-16 units. */
+  /** Position of the problem in the text at `path`, in UTF-16 code units. */
   readonly offset?: number;
   /** UTF-16 offsets into the file, if `path` is not precise enough. */
   readonly span?: readonly [number, number];
 }
 
-/** An invalid file. It has at least one diagnostic of severity `error`, in file order. */
+/** An invalid file. The diagnostics are in file order, and at least one has severity `error`. */
 export class ManifestProblems extends Error {
   override readonly name = 'ManifestProblems';
   readonly diagnostics: readonly Diagnostic[];
@@ -57,13 +57,13 @@ export class ManifestProblems extends Error {
     this.#text = text;
   }
 
-  /** Terminal text: every diagnostic with its line and a caret. */
+  /** All diagnostics as text for a terminal, each with its line and a caret. */
   format(): string {
     return formatDiagnostics(this.diagnostics, this.#text);
   }
 }
 
-/** The diagnostics for people: `file:line:column: error CODE message`, the line, a caret, the hint. */
+/** Human-readable diagnostics: `file:line:column: error CODE message`, the line, a caret and the hint. */
 export function formatDiagnostics(diagnostics: readonly Diagnostic[], text: string): string {
   const lines = text.split(/\r\n|\n|\r/);
   return diagnostics.map((d) => formatOne(d, lines[d.range.start.line - 1])).join('\n\n');
@@ -83,7 +83,7 @@ function formatOne(d: Diagnostic, line: string | undefined): string {
   return out.join('\n');
 }
 
-/** The line and its carets. Tabs are repeated in the second line, so that the caret is under its character. */
+/** The line, and below it the carets. Tabs are repeated in the second line, to align the caret with its character. */
 function marked(range: TextRange, line: string): readonly string[] {
   const { column } = range.start;
   const from = column > LONGEST_SHOWN_LINE / 2 ? column - LONGEST_SHOWN_LINE / 2 : 0;
@@ -105,7 +105,7 @@ export function pointer(path: Path): string {
   return path.map((s) => `/${`${s}`.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
-/** The steps of a JSON Pointer (`/roles/analyst/grants/0`). */
+/** Splits a JSON Pointer (`/roles/analyst/grants/0`) into its steps. */
 export function steps(jsonPointer: string): Path {
   if (jsonPointer === '') return [];
   return jsonPointer
@@ -115,8 +115,8 @@ export function steps(jsonPointer: string): Path {
 }
 
 /**
- * Closed catalogue of the faults of a manifest or a policy file. `M0…`: the file, `M1…`: its shape, `M2…`: its
- * meaning. A retired code is never used again.
+ * Closed catalogue of the errors of a manifest or a policy file. `M0…` concerns the file, `M1…` its shape, `M2…` its
+ * meaning. A retired code is never reused.
  */
 export const CODES = Object.freeze({
   unreadable: 'M0001',

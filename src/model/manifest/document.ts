@@ -1,7 +1,7 @@
 import type { Features, Grain, Joins } from 'osl-compiler';
 import type { Language } from '../facets/retrieval-options.js';
 
-/** A manifest as its YAML states it, after the schema check. References are not resolved yet. */
+/** A manifest as its YAML states it, after the schema check. References have not been resolved yet. */
 export interface ManifestDocument {
   readonly version: 1;
   readonly tenant?: string;
@@ -103,7 +103,7 @@ interface RelationshipDocument {
   readonly kind: 'many_to_one' | 'one_to_one';
 }
 
-/** `order.customer_id`; a list if the key has several columns. */
+/** One column such as `order.customer_id`; a list if the key has several columns. */
 export type EndDocument = string | readonly string[];
 
 export interface BridgeDocument {

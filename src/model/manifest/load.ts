@@ -29,12 +29,12 @@ import { MANIFEST_SCHEMA } from './schema/manifest.js';
 import { POLICY_SCHEMA } from './schema/policy.js';
 import { locateIn, parseSource, readText, throwProblems, toDiagnostics, type YamlSource } from './source.js';
 
-/** Shape faults of a policy; empty if it is a `PolicyDocument`. */
+/** Returns the shape errors of a policy; none if it is a `PolicyDocument`. */
 export const policyShape = shapeCheck(POLICY_SCHEMA);
 
 /**
  * Reads and compiles a manifest file.
- * @throws ManifestProblems with everything that is wrong with it
+ * @throws ManifestProblems with all errors in the file
  */
 export async function loadManifest(file: string): Promise<Manifest> {
   const [text] = await Promise.all([readText(file), ready()]);
@@ -42,8 +42,8 @@ export async function loadManifest(file: string): Promise<Manifest> {
 }
 
 /**
- * Compiles the text of a manifest; diagnostics name it `file`. Throws as `loadManifest`; requires `ready()` of
- * osl-compiler.
+ * Compiles the text of a manifest; diagnostics refer to it as `file`. Throws the same errors as `loadManifest`;
+ * requires `ready()` of osl-compiler.
  */
 export function parseManifest(text: string, file: string): Manifest {
   const source = parseSource(text, file);
@@ -52,7 +52,7 @@ export function parseManifest(text: string, file: string): Manifest {
 
 /**
  * Compiles `base` with the members of a fragment's text: see `withFragment`. Diagnostics are located in the fragment;
- * those of other parts are marked as `elsewhere`. Throws and requires as `parseManifest`.
+ * those for other parts are marked `elsewhere`. Has the same errors and requirements as `parseManifest`.
  */
 export function parseFragment(text: string, file: string, base: ManifestDocument): Manifest {
   const source = parseSource(text, file);
@@ -60,17 +60,17 @@ export function parseFragment(text: string, file: string, base: ManifestDocument
   return locateIn(source, () => compileFrom(source, withFragment(base, source.value)));
 }
 
-/** A policy file: its document, and ranges in the file. */
+/** A policy file: its document, and how to find parts of it in the text. */
 export interface PolicyFile {
   readonly file: string;
   readonly text: string;
   readonly document: PolicyDocument;
   locate(path: Path): TextRange;
-  /** Locates problems that the policy compiler found. Print them with `formatDiagnostics(list, text)`. */
+  /** Locates problems reported by the policy compiler. Print them with `formatDiagnostics(list, text)`. */
   diagnostics(problems: readonly LaterProblem[]): readonly Diagnostic[];
 }
 
-/** As `policy/` reports: a path into the document, and an offset in the predicate's text. */
+/** A problem as `policy/` reports it: with a path into the document, and an offset in the predicate's text. */
 type LaterProblem = Pick<UnplacedDiagnostic, 'path' | 'code' | 'message' | 'hint'> & {
   readonly offset?: number | null;
 };
@@ -86,14 +86,14 @@ export async function loadPolicyDocument(
   return parsePolicyDocument(await read(file), file);
 }
 
-/** Parses the text of a policy; diagnostics name it `file`. Throws as `loadPolicyDocument`. */
+/** Parses the text of a policy; diagnostics refer to it as `file`. Throws the same errors as `loadPolicyDocument`. */
 export function parsePolicyDocument(text: string, file: string): PolicyFile {
   const source = parseSource(text, file);
   throwProblems(source, policyShape(source.value));
   return Object.freeze({
     file,
     text,
-    document: source.value as PolicyDocument, // the schema has just checked the shape that the type states
+    document: source.value as PolicyDocument, // checked by the schema
     locate: (path: Path) => source.locate(path),
     diagnostics: (problems: readonly LaterProblem[]) => place(source, problems),
   });
@@ -108,13 +108,13 @@ function place(source: YamlSource, problems: readonly LaterProblem[]): readonly 
   );
 }
 
-/** Shape faults of a manifest; empty if it is a `ManifestDocument`. */
+/** Returns the shape errors of a manifest; none if it is a `ManifestDocument`. */
 export const manifestShape = shapeCheck(MANIFEST_SCHEMA);
 
-/** `document` as a manifest, if its shape is right. @throws ManifestProblems, located in `source` */
+/** Returns `document` as a manifest if its shape is valid. @throws ManifestProblems, located in `source` */
 function checkShape(source: YamlSource, document: unknown): ManifestDocument {
   throwProblems(source, manifestShape(document));
-  // The schema has just checked the shape that the type states.
+  // The schema check has just established this type.
   return document as ManifestDocument;
 }
 
@@ -128,7 +128,7 @@ function compileFrom(source: YamlSource, document: unknown): Manifest {
   return compiled.manifest;
 }
 
-/** A manifest file combined with what is published over it. */
+/** A manifest file combined with the objects published over it. */
 export interface LayeredManifest {
   readonly manifest: Manifest;
   readonly base: ManifestDocument;
@@ -136,7 +136,7 @@ export interface LayeredManifest {
 }
 
 /**
- * Reads and compiles a manifest file with what is published over it. Faults of the file alone are reported first.
+ * Reads and compiles a manifest file with the objects published over it. Errors in the file alone are reported first.
  * @throws ManifestProblems, OverlayConflict
  */
 export async function loadLayered(
@@ -162,7 +162,7 @@ export async function loadLayered(
   }
 }
 
-/** The manifest file is valid, but conflicts with what is published over it. */
+/** The manifest file is valid but conflicts with the objects published over it. */
 class OverlayConflict extends Error {
   override readonly name = 'OverlayConflict';
 
@@ -175,17 +175,18 @@ class OverlayConflict extends Error {
   }
 }
 
-/** Published objects, and the manifest that they give. */
+/** Published objects, and the manifest that results from them. */
 export interface Publishable {
   readonly objects: FragmentDocument;
   readonly manifest: Manifest;
 }
 
 /**
- * Compiles `base` with `objects` and, over both, the members of a fragment's text. Throws as `parseFragment`.
+ * Compiles `base` with `objects` and, layered over both, the members of a fragment's text. Throws the same errors as
+ * `parseFragment`.
  *
  * @param served `base` and `objects` combined
- * @throws NotPublishable if the fragment contains more than may be published
+ * @throws NotPublishable if the fragment contains anything that may not be published
  */
 export function parsePublishable(
   text: string,
@@ -197,12 +198,12 @@ export function parsePublishable(
   throwProblems(source, fragmentProblems(source.value));
   checkPublishable(source.value, served);
   locateIn(source, () => checkShape(source, withFragment(served, source.value)));
-  const fragment = source.value as FragmentDocument; // just checked as part of a manifest
+  const fragment = source.value as FragmentDocument; // checked above as part of a manifest
   checkPublishable(fragment, served, base);
   return locateIn(source, () => layerOver(source, base, withPublished(base, objects, fragment)));
 }
 
-/** Compiles objects that were compiled before, perhaps over another file. */
+/** Compiles objects that have been compiled before, possibly over a different file. */
 export function compilePublishable(base: ManifestDocument, objects: FragmentDocument): Publishable {
   return layerOver(parseSource('{}', 'published'), base, objects);
 }
@@ -211,10 +212,10 @@ function layerOver(source: YamlSource, base: ManifestDocument, objects: Fragment
   return { objects, manifest: compileFrom(source, withOverlay(base, objects)) };
 }
 
-/** A fragment contains parts that only the manifest file may declare. */
+/** A fragment contains parts that may be declared only in the manifest file. */
 export class NotPublishable extends Error {
   override readonly name = 'NotPublishable';
-  /** The part that it would change, in the manifest's words. */
+  /** The part that the fragment would change, as the manifest names it. */
   readonly what: string;
 
   constructor(what: string) {
@@ -224,8 +225,8 @@ export class NotPublishable extends Error {
 }
 
 /**
- * Refuses a fragment that would change anything but objects and the tables that they use: a connector, an allowlist,
- * a tenant, a system table, or the model server of a facet if no served facet has that server.
+ * Refuses a fragment that would change anything other than objects and the tables they use: a connector, an allowlist,
+ * a tenant, a system table, or a facet's model server unless a served facet already uses that server.
  *
  * @throws NotPublishable
  */
@@ -255,14 +256,14 @@ function checkPublishable(fragment: unknown, served: ManifestDocument, base?: Ma
       throw new NotPublishable(`the server of the model of facet \`${shown(name)}\``);
   }
   if (base === undefined) return;
-  const [column] = otherColumns(base, fragment as FragmentDocument); // callers that pass `base` have checked its shape
+  const [column] = otherColumns(base, fragment as FragmentDocument); // callers that pass `base` have checked the shape
   if (column !== undefined)
     throw new NotPublishable(
       `the type or label of column \`${shown(column)}\`, which the manifest file declares`,
     );
 }
 
-/** Server of a facet's model, to which passages and queries are sent; null if it has none. */
+/** The server of a facet's model, which receives passages and queries; null if there is none. */
 function serverOf(facet: unknown): string | null {
   const endpoint = membersOf(membersOf(facet).get('embedding')).get('endpoint');
   if (endpoint === undefined) return null;
@@ -270,7 +271,10 @@ function serverOf(facet: unknown): string | null {
   return JSON.stringify([said.get('protocol'), said.get('url_env')]);
 }
 
-/** True for tables of the database system or our own: stores hold texts before redaction, rollups hold all rows. */
+/**
+ * True for the database system's tables and for our own: stores hold texts before redaction, and rollups hold all
+ * rows.
+ */
 function isOwn(table: string): boolean {
   const schema = table.split('.', 1)[0] ?? '';
   return (
@@ -285,7 +289,7 @@ function membersOf(value: unknown): ReadonlyMap<string, unknown> {
   return new Map(isObject(value) ? Object.entries(value) : []);
 }
 
-/** Names come from the sender, so they are truncated. */
+/** Truncates a name, because names come from the sender. */
 function shown(name: string): string {
   return name.slice(0, 200);
 }

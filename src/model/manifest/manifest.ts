@@ -11,9 +11,11 @@ import {
 import type { Language } from '../facets/retrieval-options.js';
 import type { Composition, EmbeddingProtocol, ManifestDocument, RerankProtocol } from './document.js';
 
-/** A compiled manifest: frozen, and equal for equal documents. */
+/** A compiled manifest: frozen, and equal if compiled from equal documents. */
 export interface Manifest {
-  /** 32 hex digits over the document's content; comments and layout do not count, the order of names does. */
+  /**
+   * Hash of the document's content, 32 hex digits. It depends on the order of names, but not on comments and layout.
+   */
   readonly version: string;
   readonly tenant: string | null;
   readonly connectors: ReadonlyMap<string, Connector>;
@@ -25,20 +27,20 @@ export interface Manifest {
   readonly rollups: ReadonlyMap<string, RollupFacts>;
   readonly facets: ReadonlyMap<string, Facet>;
   readonly lexicon: ReadonlyMap<string, GlossaryTerm>;
-  /** Deprecated members, as `section.name`, with the reason. */
+  /** Deprecated members by `section.name`, with the reason. */
   readonly deprecated: ReadonlyMap<string, string>;
-  /** As written, for authoring. */
+  /** The document as written, for authoring. */
   readonly document: ManifestDocument;
 }
 
 export interface Connector {
   readonly name: string;
   readonly kind: 'pglite' | 'postgres';
-  /** The environment variable that holds the URL; null for the embedded engine. */
+  /** Environment variable that holds the URL; null for the embedded engine. */
   readonly urlEnv: string | null;
-  /** True if the database enforces row security too, so each statement carries its caller's rights. */
+  /** True if the database enforces row security too, so that each statement carries its caller's rights. */
   readonly rowSecurity: boolean;
-  /** By `schema.table`. */
+  /** Tables by `schema.table`. */
   readonly tables: ReadonlyMap<string, Table>;
 }
 
@@ -50,12 +52,12 @@ export interface Table {
 
 export type DeclaredTableColumn = Pick<Column, 'type' | 'sensitivity'> & {
   readonly name: string;
-  /** Database type of a column that is read as text; otherwise null. */
+  /** The database type if the column is read as text; otherwise null. */
   readonly stored: string | null;
   readonly labels: readonly string[] | null;
-  /** Upstream type beyond `type`, such as `varchar(20)`; otherwise null. */
+  /** Details of the upstream type that `type` does not include, such as `varchar(20)`; otherwise null. */
   readonly form: ColumnForm | null;
-  /** Null if not declared: a primary key is then not nullable, any other column is. */
+  /** Whether the column may be NULL; null if not declared, in which case all but primary keys may. */
   readonly nullable: boolean | null;
 };
 
@@ -64,7 +66,7 @@ export interface EntityFacts {
   readonly name: string;
   readonly composition: Composition;
   readonly legs: readonly string[];
-  /** Null if answers that read it are not cached. */
+  /** How answers that read the entity are cached; null if they are not. */
   readonly cache: CacheRule | null;
 }
 
@@ -73,13 +75,13 @@ export interface CacheRule {
   readonly schema: string;
   readonly table: string;
   readonly maxAgeMs: number;
-  /** Column whose maximum changes with every change of the table; null if there is none. */
+  /** Column whose maximum changes whenever the table does; null if there is none. */
   readonly watermark: string | null;
   /** True if the database announces changes by `notify osl_data`. */
   readonly notify: boolean;
 }
 
-/** Attribute of an entity: the result of an operator on a facet's text, computed when that is indexed. */
+/** A derived attribute of an entity: the result of an operator on a facet's text, computed when the text is indexed. */
 export interface DerivedAttributeSettings {
   readonly name: string;
   readonly description: string | null;
@@ -92,7 +94,7 @@ export interface RollupFacts {
   readonly rollup: Rollup;
   readonly connector: string;
   readonly maxAgeMs: number;
-  /** Hash of the query and the method, in hex: rows built under another fingerprint are not used. */
+  /** Hash of the query and the method, in hex. Rows built under a different fingerprint are not used. */
   readonly fingerprint: string;
   readonly query: string;
 }
@@ -103,7 +105,7 @@ export interface Bridge {
   readonly right: BridgeSide;
 }
 
-/** `columns[i]` of the bridge holds `keys[i]` of the entity. */
+/** The bridge's `columns[i]` holds the entity's `keys[i]`. */
 export interface BridgeSide {
   readonly entity: string;
   readonly columns: readonly string[];
@@ -124,7 +126,7 @@ export interface LinkEnd {
   readonly columns: readonly string[];
 }
 
-/** Text about an entity. Sizes are UTF-16 units. */
+/** Text about an entity. Sizes are in UTF-16 code units. */
 export interface Facet {
   readonly name: string;
   readonly description: string | null;
@@ -147,31 +149,31 @@ export interface Facet {
   readonly embedding: FacetEmbedding;
   readonly versions: ReadonlyMap<string, DeclaredFacetVersion>;
   readonly maxTopK: number;
-  /** Language for word search; null if the manifest names none. */
+  /** Language for word search; null if the manifest states none. */
   readonly language: Language | null;
   readonly approximate: boolean;
-  /** Scope of the labelled values that are redacted: the tenant's, or those of its key and links. */
+  /** Which labelled values are redacted: all of the tenant's, or those of the document's key and its links. */
   readonly dictionary: 'tenant' | 'key';
   /** Labelled values that are ordinary words and are not redacted. */
   readonly exceptions: readonly string[];
-  /** Default values that CLASSIFY and TAG compare with, as declared; empty if none. */
+  /** Default labels for CLASSIFY and TAG, as declared; empty if there are none. */
   readonly labels: readonly unknown[];
-  /** Rerankers that its passages may be sent to, the default one first. */
+  /** Rerankers to which its passages may be sent, the default one first. */
   readonly rerankers: readonly string[];
-  /** Attributes of its entity that are derived from the text. */
+  /** Attributes that are derived from the text for its entity. */
   readonly derived: readonly DerivedAttributeSettings[];
-  /** The same text indexed by its words, in separate stores; null if the facet has one leg. */
+  /** The same text indexed by its words, in separate stores; null if the facet has only one leg. */
   readonly lexicalLeg: Facet | null;
-  /** Name of the facet that this is a leg of; otherwise null. The leg's own name cannot be declared in a manifest. */
+  /** Name of the facet of which this is a leg; otherwise null. A leg's own name cannot be declared in a manifest. */
   readonly legOf: string | null;
 }
 
 export interface FacetEmbedding {
-  /** Null: the server in the settings. */
+  /** Server of the model; null for the one in the settings. */
   readonly endpoint: { readonly protocol: EmbeddingProtocol; readonly urlEnv: string } | null;
-  /** Null: as many as the model returns. */
+  /** Number of dimensions; null for as many as the model returns. */
   readonly dimensions: number | null;
-  /** Prefixes of each text, for models that were trained with them. */
+  /** Prefixes for queries and passages, for models that were trained with them. */
   readonly prefixes: { readonly query: string; readonly passage: string } | null;
   /** True if vectors are stored as 16-bit floats. */
   readonly half: boolean;
@@ -181,37 +183,40 @@ export interface FacetEmbedding {
 export interface RerankerSettings {
   readonly name: string;
   readonly protocol: RerankProtocol;
-  /** Environment variable with its URL. An API key, if needed, is in the variable with the suffix `_KEY`. */
+  /**
+   * Environment variable with its URL. If it needs an API key, that is in the variable of the same name with the
+   * suffix `_KEY`.
+   */
   readonly urlEnv: string;
   readonly model: string;
-  /** Maximum number of passages sent for a query. */
+  /** Maximum number of passages that are sent per query. */
   readonly candidates: number;
   readonly timeoutMs: number;
   readonly concurrency: number;
-  /** Maximum size of the cache of scores; 0 turns it off. */
+  /** Maximum size of the score cache; 0 turns it off. */
   readonly cacheBytes: number;
-  /** Passages that one subject may send in a day; null if unlimited. */
+  /** Number of passages that a subject may send per day; null if unlimited. */
   readonly perDay: number | null;
 }
 
 export interface DeclaredFacetVersion {
   readonly name: string;
-  /** Sensitivity labels. */
+  /** Sensitivity labels whose values are redacted. */
   readonly redact: readonly string[];
   readonly detectors: readonly string[];
-  /** ISO 3166-1 alpha-2 codes: `phone` finds numbers as written within one of these countries. */
+  /** ISO 3166-1 alpha-2 codes. The `phone` detector finds numbers in the national format of each of these countries. */
   readonly phoneCountries: readonly string[];
 }
 
 export interface GlossaryTerm {
   readonly term: string;
-  /** `entity`, `entity.column`, a metric or a facet. */
+  /** Name of what the term refers to: `entity`, `entity.column`, a metric or a facet. */
   readonly refersTo: string;
   readonly kind: 'entity' | 'column' | 'metric' | 'facet';
   readonly synonyms: readonly string[];
 }
 
-/** Facets with stores: each facet, followed by its lexical leg if it has one. */
+/** Facets that have stores: each facet, followed by its lexical leg if it has one. */
 export function indexedFacets({ facets }: Pick<Manifest, 'facets'>): readonly Facet[] {
   return [...facets.values()].flatMap((f) => (f.lexicalLeg === null ? [f] : [f, f.lexicalLeg]));
 }
@@ -222,7 +227,7 @@ export function indexedFacet(manifest: Pick<Manifest, 'facets'>, name: string): 
 
 const MOST_NAMED = 10;
 
-/** Warning about entities without a primary key; null if all have one. */
+/** A warning about entities without a primary key; null if all have one. */
 export function keylessEntities({ catalog }: Pick<Manifest, 'catalog'>): string | null {
   const names = [...catalog.relations.values()]
     .filter((r) => r.kind === 'entity' && r.primaryKey.length === 0)
@@ -235,7 +240,7 @@ export function keylessEntities({ catalog }: Pick<Manifest, 'catalog'>): string 
 
 export const DEPRECABLE = ['entities', 'relationships', 'bridges', 'facets', 'metrics'] as const;
 
-/** Reasons by `section.name`. */
+/** Reasons for deprecation by `section.name`. */
 export function deprecatedIn(document: ManifestDocument): ReadonlyMap<string, string> {
   return frozenMap(
     DEPRECABLE.flatMap((section) =>
@@ -247,7 +252,7 @@ export function deprecatedIn(document: ManifestDocument): ReadonlyMap<string, st
   );
 }
 
-/** Reason for deprecation; null if it is not deprecated. */
+/** Reason for deprecation; null if the member is not deprecated. */
 export function deprecationOf(
   { deprecated }: Manifest,
   section: (typeof DEPRECABLE)[number],
@@ -256,7 +261,7 @@ export function deprecationOf(
   return deprecated.get(`${section}.${name}`) ?? null;
 }
 
-/** A map that refuses changes: `Object.freeze` does not protect the entries of a `Map`. */
+/** A map that cannot be changed: `Object.freeze` does not protect the entries of a `Map`. */
 class FrozenMap<K, V> extends Map<K, V> {
   readonly #sealed: boolean;
 
@@ -266,7 +271,7 @@ class FrozenMap<K, V> extends Map<K, V> {
   }
 
   override set(key: K, value: V): this {
-    // `Map`'s constructor calls this before the field exists.
+    // The constructor of `Map` calls this before the field exists.
     if (#sealed in this && this.#sealed) throw new TypeError('this map is frozen');
     return super.set(key, value);
   }
@@ -286,7 +291,7 @@ export function frozenMap<K, V>(entries: Iterable<readonly [K, V]>): ReadonlyMap
 
 const EVERYTHING = new WeakMap<Catalog, Access>();
 
-/** Access to every row and column of `catalog`, unmasked: for an admin and for checks, not for queries. */
+/** Unmasked access to every row and column of `catalog`, for an admin and for checks, not for queries. */
 export function everythingIn(catalog: Catalog): Access {
   const known = EVERYTHING.get(catalog);
   if (known !== undefined) return known;

@@ -1,6 +1,6 @@
 import type { Connector } from './manifest.js';
 
-/** Pattern of names of tenants, connectors, roles and labels, for JSON Schema. */
+/** JSON Schema pattern for the names of tenants, connectors, roles and labels. */
 export const NAME_PATTERN = '^(?!__)[A-Za-z_][A-Za-z0-9_]{0,62}$';
 
 const NAME = new RegExp(NAME_PATTERN);
@@ -8,12 +8,12 @@ const NAME = new RegExp(NAME_PATTERN);
 /** Maximum length of a Postgres identifier, in bytes. */
 const LONGEST = 63;
 
-/** True if `text` can be a name of a tenant, a connector or a role. */
+/** True if `text` is a valid name of a tenant, connector or role. */
 export function isName(text: string): boolean {
   return NAME.test(text);
 }
 
-/** `text` as such a name; other characters become underscores. */
+/** Turns `text` into such a name; invalid characters become underscores. */
 export function nameFrom(text: string): string {
   const plain = text.replace(/[^A-Za-z0-9_]/g, '_').replace(/^_{2,}/, '_');
   return (/^[A-Za-z_]/.test(plain) ? plain : `t_${plain}`).slice(0, LONGEST);
@@ -21,15 +21,18 @@ export function nameFrom(text: string): string {
 
 const CHARACTERS = '\\p{L}\\p{M}\\p{N}_';
 
-/** Pattern of names of the semantic model: letters of any script, and single blanks between them. */
+/** Pattern for names in the semantic model: letters of any script, with single blanks between them. */
 export const MODEL_NAME = `(?!__)[\\p{L}_][${CHARACTERS}]*(?: [${CHARACTERS}]+)*`;
 
-/** The same as a pattern of JSON Schema. */
+/** The same pattern for JSON Schema. */
 export const MODEL_NAME_PATTERN = `^(?=.{1,63}$)${MODEL_NAME}$`;
 
 const OF_MODEL = new RegExp(MODEL_NAME_PATTERN, 'u');
 
-/** True if `text` can be a name of the semantic model: the pattern, at most 63 bytes of UTF-8, and NFC. */
+/**
+ * True if `text` is a valid name in the semantic model: it matches the pattern, has at most 63 bytes of UTF-8, and is
+ * in NFC.
+ */
 export function isModelName(text: string): boolean {
   return OF_MODEL.test(text) && Buffer.byteLength(text) <= LONGEST && text.normalize('NFC') === text;
 }
@@ -37,8 +40,8 @@ export function isModelName(text: string): boolean {
 const FOREIGN = new RegExp(`[^${CHARACTERS} ]`, 'gu');
 
 /**
- * `text` as a name of the model: NFC, with underscores for other characters and for blanks at its ends, truncated to
- * 63 bytes; prefixed with `t_` if its first character is not allowed there.
+ * Turns `text` into a name in the model: NFC, with underscores for invalid characters and for blanks at either end,
+ * truncated to 63 bytes. Prefixed with `t_` if its first character cannot begin a name.
  */
 export function modelNameFrom(text: string): string {
   const plain = text
@@ -49,7 +52,7 @@ export function modelNameFrom(text: string): string {
   return cut(/^[\p{L}_]/u.test(plain) ? plain : `t_${plain}`, LONGEST);
 }
 
-/** `name` with the suffix `end`, truncated to fit. */
+/** Appends the suffix `end` to `name`, which is truncated to fit. */
 export function withSuffix(name: string, end: string): string {
   return `${cut(name, LONGEST - Buffer.byteLength(end))}${end}`;
 }
@@ -70,7 +73,7 @@ export function urlVariable({ urlEnv }: Pick<Connector, 'urlEnv'>): string {
   return urlEnv ?? 'OSL_POSTGRES_URL';
 }
 
-/** Environment variable with the URL for the system role, which owns the stores of facets and reads the catalog. */
+/** Environment variable with the URL for the system role, which owns facet stores and reads the catalog. */
 export function systemUrlVariable(connector: Pick<Connector, 'urlEnv'>): string {
   return `${urlVariable(connector)}_SYSTEM`;
 }
@@ -81,8 +84,8 @@ export interface TableAt {
 }
 
 /**
- * `schema.table`, as in a manifest: a part with a dot or a leading quote is quoted, as in SQL. Two tables never have
- * one name.
+ * `schema.table`, as in a manifest. A part that contains a dot or begins with a quote is quoted, as in SQL. Different
+ * tables always have different names.
  */
 export function tableName({ schema, table }: TableAt): string {
   return `${partText(schema)}.${partText(table)}`;
@@ -92,12 +95,12 @@ function partText(part: string): string {
   return part.includes('.') || part.startsWith('"') ? `"${part.replaceAll('"', '""')}"` : part;
 }
 
-/** Regular expression of a part of such a name. */
+/** Regular expression for one part of such a name. */
 export const TABLE_PART = '(?:"(?:[^"\\u0000]|""){1,126}"|[^."\\u0000][^.\\u0000]{0,62})';
 
 const QUALIFIED_NAME = new RegExp(`^(${TABLE_PART})\\.(${TABLE_PART})$`, 'u');
 
-/** Parses a name that `tableName` wrote; any other text has no schema. */
+/** Parses a name that `tableName` produced; for any other text, the schema is empty. */
 export function tableNamed(name: string): TableAt {
   const [, schema = '', table = name] = QUALIFIED_NAME.exec(name) ?? [];
   return { schema: plain(schema), table: plain(table) };

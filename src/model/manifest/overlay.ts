@@ -4,13 +4,16 @@ import { CODES, type UnplacedDiagnostic } from './diagnostic.js';
 import type { ConnectorDocument, ManifestDocument, NamedMembers, TableColumnDocument } from './document.js';
 
 /**
- * Published objects, as a layer over the manifest file. A member replaces the file's member of its name. A table has
- * only columns that the file does not declare: what the file declares of a connector cannot be published
- * differently.
+ * Published objects, as a layer over the manifest file. A published member replaces the file's member of the same
+ * name. A published table contains only columns that the file does not declare: what the file declares for a connector
+ * cannot be overridden.
  */
 export interface Overlay {
   readonly objects: FragmentDocument;
-  /** By `section.name`: fingerprint of the file's member when it was last published over; null if there was none. */
+  /**
+   * Maps `section.name` to the fingerprint of the file's member when it was last published over; null if the file had
+   * none.
+   */
   readonly over: Readonly<Record<string, string | null>>;
 }
 
@@ -27,10 +30,10 @@ export const PUBLISHED_SECTIONS = [
 
 type PublishedSection = (typeof PUBLISHED_SECTIONS)[number];
 
-/** Without a prototype, so that `constructor` is no member of it. */
+/** Has no prototype, so that `constructor` is not found as a member. */
 const NONE: PlainDocument = Object.freeze(Object.create(null));
 
-/** The file's document, with published objects replacing those of the same name. */
+/** The file's document, in which published objects replace those of the same name. */
 export function withOverlay(base: ManifestDocument, objects: FragmentDocument): unknown {
   const out = join(base as unknown as PlainDocument, {}); // a document is plain data
   for (const section of PUBLISHED_SECTIONS) {
@@ -41,7 +44,7 @@ export function withOverlay(base: ManifestDocument, objects: FragmentDocument): 
   return out;
 }
 
-/** Objects after `fragment` is published too, without those that equal the file's. */
+/** The published objects once `fragment` is published too, without those equal to the file's. */
 export function withPublished(
   base: ManifestDocument,
   objects: FragmentDocument,
@@ -56,10 +59,10 @@ export function withPublished(
   }
   const tables = grownTables(base, objects, fragment);
   if (tables.length > 0) out['connectors'] = plain(tables);
-  return out as FragmentDocument; // its members are those of fragments
+  return out as FragmentDocument; // it has only sections of fragments
 }
 
-/** `objects` without the members at `paths`, and without tables that no remaining object uses. */
+/** `objects` without the members at `paths` and without tables that no remaining object uses. */
 export function withoutPublished(objects: FragmentDocument, paths: ReadonlySet<string>): FragmentDocument {
   const out: PlainDocument = Object.create(null);
   for (const section of PUBLISHED_SECTIONS) {
@@ -77,28 +80,28 @@ export function withoutPublished(objects: FragmentDocument, paths: ReadonlySet<s
   return out as FragmentDocument; // as above
 }
 
-/** `section.name` of everything that was published, except tables. */
+/** The `section.name` of everything that was published except tables. */
 export function pathsIn(objects: FragmentDocument): readonly string[] {
   return PUBLISHED_SECTIONS.flatMap((section) =>
     Object.keys(membersIn(objects, section)).map((name) => `${section}.${name}`),
   );
 }
 
-/** The member of a document at `section.name`; undefined if there is none. */
+/** The member at `section.name` of a document; undefined if there is none. */
 export function memberAt(document: FragmentDocument | ManifestDocument, path: string): unknown {
   const at = path.indexOf('.');
   const section = PUBLISHED_SECTIONS.find((s) => s === path.slice(0, at));
   return section === undefined ? undefined : membersIn(document, section)[path.slice(at + 1)];
 }
 
-/** Fingerprints of the file's members at the places of `objects`. */
+/** Fingerprints of the file's members that `objects` replaces. */
 export function fingerprintsOf(base: ManifestDocument, objects: FragmentDocument): Overlay['over'] {
   return plain(pathsIn(objects).map((path) => [path, fingerprint(memberAt(base, path))])) as Overlay['over'];
 }
 
 /**
- * Conflicts between file and overlay, as sentences for the operator: a member that the file changed after it was
- * published over, unless both are now equal; a column that both declare, with another type or label.
+ * Conflicts between file and overlay, as sentences for the operator: members that changed in the file after they were
+ * published over, unless both are now equal; and columns that both declare with different types or labels.
  */
 export function conflictsBetween(base: ManifestDocument, { objects, over }: Overlay): readonly string[] {
   const members = pathsIn(objects).flatMap((path) => {
@@ -109,7 +112,7 @@ export function conflictsBetween(base: ManifestDocument, { objects, over }: Over
   return [...members, ...otherColumns(base, objects).map((c) => `column ${c} is declared otherwise there`)];
 }
 
-/** Columns of `fragment` that the file declares with another type or label, as `connector.schema.table.column`. */
+/** Columns of `fragment` that the file declares with a different type or label, as `connector.schema.table.column`. */
 export function otherColumns(base: ManifestDocument, fragment: FragmentDocument): readonly string[] {
   return Object.entries(fragment.connectors ?? {}).flatMap(([connector, { tables }]) =>
     Object.entries(tables ?? {}).flatMap(([table, { columns }]) => {
@@ -158,7 +161,7 @@ function connectorsOf(base: ManifestDocument, added: NonNullable<FragmentDocumen
   const out = join(base.connectors as unknown as PlainDocument, {}); // as above
   for (const [name, { tables }] of Object.entries(added)) {
     const own = base.connectors[name];
-    // The file no longer has this connector; the compiler reports what uses it.
+    // The file no longer has this connector; the compiler reports everything that uses it.
     if (own === undefined) continue;
     const all = join(own.tables as unknown as PlainDocument, {}); // as above
     for (const [table, { columns }] of Object.entries(tables ?? {})) {
@@ -202,7 +205,7 @@ function same(a: unknown, b: unknown): boolean {
   return a !== undefined && JSON.stringify(a) === JSON.stringify(b);
 }
 
-/** 64 hex digits; the order of names counts, as in a manifest's version. */
+/** Hash of a member, 64 hex digits. The order of names counts, as in a manifest's version. */
 function fingerprint(member: unknown): string | null {
   return member === undefined ? null : createHash('sha256').update(JSON.stringify(member)).digest('hex');
 }
@@ -213,14 +216,14 @@ function plain(entries: readonly (readonly [string, unknown])[]): PlainDocument 
   return out;
 }
 
-/** Part of a manifest: any of its members; of a connector, only tables. */
+/** Part of a manifest: any of its members, but only the tables of connectors. */
 export type FragmentDocument = Partial<Omit<ManifestDocument, 'connectors'>> & {
   readonly connectors?: NamedMembers<Partial<ConnectorDocument>>;
 };
 
 const SECTIONS = ['entities', 'relationships', 'bridges', 'facets', 'metrics', 'lexicon'] as const;
 
-/** Faults of a fragment's outermost shape; the rest is checked in the combined manifest. */
+/** Errors in a fragment's outermost structure; the rest is checked in the combined manifest. */
 export function fragmentProblems(value: unknown): readonly UnplacedDiagnostic[] {
   if (isObject(value)) return [];
   const hint = 'for example `entities: {…}`';
@@ -228,8 +231,9 @@ export function fragmentProblems(value: unknown): readonly UnplacedDiagnostic[] 
 }
 
 /**
- * `base` with the members of `fragment`. An entity, a metric or a table replaces the whole one of its name; others
- * are kept. Members of the wrong shape are taken from the fragment, for the schema to refuse.
+ * Returns `base` with the members of `fragment`. An entity, a metric or a table replaces the entire one of the same
+ * name; others are kept. Members of the wrong shape are taken from the fragment, so that the schema check refuses
+ * them.
  */
 export function withFragment(base: ManifestDocument, fragment: unknown): unknown {
   const given = isObject(fragment) ? fragment : {};
@@ -258,7 +262,7 @@ function connectors(base: ManifestDocument, given: PlainDocument): PlainDocument
 
 type PlainDocument = Record<string, unknown>;
 
-/** Members of both; those of `over` replace equal names. Without a prototype, like documents. */
+/** Merges the members of both; those of `over` win. The result has no prototype, like documents. */
 function join(under: PlainDocument, over: PlainDocument): PlainDocument {
   return Object.assign(Object.create(null), under, over) as PlainDocument;
 }

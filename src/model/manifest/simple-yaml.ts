@@ -1,8 +1,9 @@
 /**
- * Parses the subset of YAML that manifests are mostly written in, about twenty times faster than a parser that tracks
- * positions: block mappings and lists, flow collections within a line, plain and simply quoted scalars.
+ * Parses the subset of YAML that most manifests use, about twenty times faster than a parser that tracks positions:
+ * block mappings and lists, flow collections within a line, plain and simply quoted scalars.
  *
- * @returns the value, objects without a prototype; `undefined` for any other text, which may be right or wrong YAML
+ * @returns the value, in which objects have no prototype; `undefined` for any other text, whether or not it is valid
+ * YAML
  */
 export function simpleYaml(text: string): unknown {
   if (ODD.test(text)) return undefined;
@@ -14,14 +15,14 @@ export function simpleYaml(text: string): unknown {
   }
 }
 
-/** Control characters except line feed, and invisible characters of editors. */
+/** Control characters except line feed, and invisible characters that editors insert. */
 const ODD = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029\ufeff]/;
 
 class NotSimple extends Error {}
 
-/** Maximum nesting, below that of the full parser. */
+/** Maximum nesting depth, less than that of the full parser. */
 const DEEPEST = 24;
-/** UTF-16 units of a key; YAML allows 1,024. */
+/** Maximum length of a key in UTF-16 code units; YAML allows 1,024. */
 const LONGEST_KEY = 256;
 
 const KEY = /^[A-Za-z_][\w.\-/@]*(?::[\w.\-/@]+)*/;
@@ -29,7 +30,7 @@ const WORD_OF_YAML = /^(?:null|true|false)$/i;
 const WHOLE = /^(?:0|-?[1-9]\d{0,14})$/;
 const DECIMAL = /^-?(?:0|[1-9]\d{0,8})\.\d{1,6}$/;
 const LETTER = /^[\p{L}_$/(]/u;
-/** Ends a plain scalar in a flow collection. */
+/** A character that ends a plain scalar in a flow collection. */
 const FLOW_END = /[,[\]{}]/;
 
 type YamlMapping = Record<string, unknown>;
@@ -110,7 +111,7 @@ class Reader {
     return members;
   }
 
-  /** Key at `start`; null unless `: ` or the end of the line follows it. */
+  /** The key at `start`; null unless it is followed by `: ` or by a colon at the end of the line. */
   #keyAt(start: number): string | null {
     const key = KEY.exec(this.#line.slice(start, start + LONGEST_KEY + 1))?.[0];
     if (key === undefined || key.length > LONGEST_KEY || WORD_OF_YAML.test(key)) return null;
@@ -119,7 +120,7 @@ class Reader {
     return end + 1 === this.#line.length || this.#line.charCodeAt(end + 1) === SPACE ? key : null;
   }
 
-  /** Value of a key at `indent`: from `start` on in this line, or the block below. */
+  /** The value of a key at `indent`: the rest of this line from `start` on, or the block below. */
   #value(start: number, indent: number): unknown {
     let at = start;
     while (this.#line.charCodeAt(at) === SPACE) at++;
@@ -129,7 +130,10 @@ class Reader {
     return this.#indent === indent && isItem(this.#line, indent) ? this.#block(indent) : null;
   }
 
-  /** Scalar or flow collection up to the end of this line. A deeper next line would continue it. */
+  /**
+   * A scalar or flow collection that extends to the end of this line. If the next line is indented more deeply, the
+   * value continues there and is not simple.
+   */
   #scalarLine(start: number, indent: number): unknown {
     const inline = new Inline(this.#line, start);
     const value = inline.whole();
@@ -149,7 +153,7 @@ class Inline {
     this.#at = at;
   }
 
-  /** The value, up to the end of the line or a comment. */
+  /** The value up to the end of the line or up to a comment. */
   whole(): unknown {
     const code = this.#line.charCodeAt(this.#at);
     if (code !== DOUBLE && code !== SINGLE && code !== OPEN_LIST && code !== OPEN_MAP)
@@ -160,7 +164,7 @@ class Inline {
     return value;
   }
 
-  /** The rest of the line without a comment. */
+  /** The rest of the line, without its comment. */
   #rest(): string {
     const comment = this.#line.indexOf(' #', this.#at);
     const text = (comment < 0 ? this.#line.slice(this.#at) : this.#line.slice(this.#at, comment)).trimEnd();

@@ -25,24 +25,24 @@ import {
 import { simpleYaml } from './simple-yaml.js';
 import { plainValue } from './yaml-value.js';
 
-/** In bytes. A manifest of 10,000 entities has about 10 MiB. */
+/** Maximum file size in bytes. A manifest of 10,000 entities has about 10 MiB. */
 const LARGEST_FILE = 32 * 1024 * 1024;
 const MOST_DIAGNOSTICS = 100;
 
-/** A parsed YAML file, with the place of every part. */
+/** A parsed YAML file in which every part can be located. */
 export interface YamlSource {
   readonly file: string;
   readonly text: string;
-  /** Plain data; objects have no prototype, so `__proto__` is an ordinary name. */
+  /** Plain data. Objects have no prototype, so that `__proto__` is an ordinary name. */
   readonly value: unknown;
-  /** Range of the part at `path`, or of the nearest part around it that exists. */
+  /** Range of the part at `path`, or of the innermost existing part that contains it. */
   locate(path: Path, options?: ProblemLocation): TextRange;
 }
 
 type ProblemLocation = Pick<UnplacedDiagnostic, 'onKey' | 'offset' | 'span'>;
 
 /**
- * Reads at most 32 MiB of UTF-8.
+ * Reads a file of at most 32 MiB of UTF-8.
  * @throws ManifestProblems with M0001 or M0002
  */
 export async function readText(file: string): Promise<string> {
@@ -83,7 +83,7 @@ export function parseSource(text: string, file: string): YamlSource {
   return source;
 }
 
-/** Runs `compile`; marks diagnostics outside of `source` as `elsewhere`. */
+/** Runs `compile`; marks diagnostics that lie outside `source` as `elsewhere`. */
 export function locateIn<T>(source: YamlSource, compile: () => T): T {
   try {
     return compile();
@@ -96,7 +96,7 @@ export function locateIn<T>(source: YamlSource, compile: () => T): T {
   }
 }
 
-/** True if a fragment has the section and the member that a path leads to. */
+/** True if a fragment contains the section and the member that a path refers to. */
 function names(value: unknown, [section, name]: Path): boolean {
   if (section === undefined) return true;
   const has = (of: unknown, key: Path[number]): boolean =>
@@ -110,7 +110,7 @@ export function throwProblems(source: YamlSource, problems: readonly UnplacedDia
   if (problems.length > 0) throw new ManifestProblems(toDiagnostics(source, problems), source.text);
 }
 
-/** Problems located in the file; in file order, at most 100. */
+/** Locates problems in the file and sorts them in file order; at most 100 are returned. */
 export function toDiagnostics(
   source: YamlSource,
   problems: readonly UnplacedDiagnostic[],
@@ -142,7 +142,7 @@ function parseParts(text: string, file: string): ParsedFile {
   const lines = new LineIndex(text);
   let document: Document.Parsed;
   try {
-    // `plainValue` finds repeated keys: this option compares every pair of keys.
+    // This option would compare every pair of keys; `plainValue` finds repeated keys instead.
     document = parseDocument(text, {
       prettyErrors: false,
       uniqueKeys: false,
@@ -154,7 +154,7 @@ function parseParts(text: string, file: string): ParsedFile {
   }
   const faults = [...document.errors, ...document.warnings];
   if (faults.length === 0) return { document, lines };
-  // Only the first: the others mostly follow from it.
+  // Only the first error is reported: the others mostly follow from it.
   throw new ManifestProblems(
     faults
       .map((e) => fromYaml(e, file, lines))
@@ -193,7 +193,7 @@ class ParsedSource implements YamlSource {
   readonly value: unknown;
   #parts: ParsedFile | null;
 
-  /** Without `parts` the file is parsed again when a place is needed, which is rare. */
+  /** If `parts` is missing, the file is parsed again when a position is needed, which is rare. */
   constructor(file: string, text: string, value: unknown, parts: ParsedFile | null = null) {
     this.file = file;
     this.text = text;
@@ -241,7 +241,7 @@ class ParsedSource implements YamlSource {
     const { lines } = this.#whole;
     if (node === null) return rangeOf(lines, 0, 0);
     const [start, end] = bounds(node);
-    // A block is marked by its first line only.
+    // Only the first line of a block is marked.
     const newline = this.text.indexOf('\n', start);
     const stop = isScalar(node) || newline === -1 || newline > end ? end : newline;
     return rangeOf(lines, start, stop);
@@ -304,7 +304,7 @@ function startsOf(text: string): readonly number[] {
   return starts;
 }
 
-/** Limits a range to the text and to whole characters: the YAML parser counts past both. */
+/** Limits a range to the text and extends it to whole characters: the YAML parser's positions may violate both. */
 function rangeOf(lines: LineIndex, start: number, end: number): TextRange {
   const { text } = lines;
   const first = Math.min(start, text.length);
@@ -344,10 +344,11 @@ function lowerFirst(text: string): string {
 }
 
 /**
- * Position in the file of character `offset` of a scalar's value. The file may have more characters than the value:
- * quotes, escapes, block headers, indentation, folded lines. Both are walked in parallel, skipping these.
+ * Finds the position in the file of the character at `offset` in a scalar's value. The file may contain more
+ * characters than the value: quotes, escapes, block headers, indentation, folded lines. Both are walked in parallel,
+ * skipping these.
  *
- * @param start start of the scalar in `text`, in UTF-16 units like `end` and `offset`
+ * @param start start of the scalar in `text`, in UTF-16 code units like `end` and `offset`
  */
 function offsetInSource(text: string, start: number, end: number, value: string, offset: number): number {
   let at = contentStart(text, start, end);
@@ -367,7 +368,10 @@ function contentStart(text: string, start: number, end: number): number {
   return first === '"' || first === "'" ? start + 1 : start;
 }
 
-/** First position from `from` on that shows `wanted`; a line break may represent a blank, and the reverse. */
+/**
+ * First position at or after `from` that corresponds to `wanted`. A line break may correspond to a blank and vice
+ * versa.
+ */
 function matching(text: string, from: number, end: number, wanted: string): number {
   for (let at = from; at < end; at++) {
     const found = text.charAt(at);
@@ -376,7 +380,7 @@ function matching(text: string, from: number, end: number, wanted: string): numb
   return from;
 }
 
-/** A folded blank represents a run of blanks: the next character follows the run. */
+/** A folded blank corresponds to a run of blanks, and the next character follows that run. */
 function lastBlank(text: string, at: number, end: number, wanted: string): number {
   if (wanted !== ' ' || text.charAt(at) === ' ') return at;
   let last = at;

@@ -12,7 +12,7 @@ import {
 import { CODES, type Path, type UnplacedDiagnostic } from './diagnostic.js';
 
 const DEEPEST = 32;
-/** Maximum number of nodes that aliases may repeat. A bomb of ten nested lists asks for 10⁹. */
+/** Maximum number of nodes that aliases may repeat. A "YAML bomb" of ten nested lists would need 10⁹. */
 const MOST_ALIASED = 100_000;
 
 interface YamlWalk {
@@ -21,7 +21,7 @@ interface YamlWalk {
   aliased: number;
 }
 
-/** The document as plain data. Aliases are expanded, within bounds; objects have no prototype. */
+/** Converts the document to plain data. Aliases are expanded, within limits; objects have no prototype. */
 export function plainValue(document: Document.Parsed): {
   readonly value: unknown;
   readonly problems: UnplacedDiagnostic[];
@@ -82,7 +82,7 @@ function asNode(item: unknown): Node | null {
   return item as Node | null;
 }
 
-/** Repeated keys are collected; any other problem ends the walk. */
+/** True if the walk has stopped. Repeated keys are collected; any other problem ends the walk. */
 function stopped(walk: YamlWalk): boolean {
   const last = walk.problems.at(-1);
   return last !== undefined && last.code !== CODES.duplicateKey;

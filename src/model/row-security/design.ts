@@ -13,7 +13,7 @@ import type { Connector } from '../manifest/index.js';
 import { call, texts } from './functions.js';
 
 /**
- * A row filter of the policy as SQL over the session's rights: true if it holds for every subject of the chain.
+ * A row filter of the policy as SQL over the session's rights: true if it holds for every subject in the chain.
  * `granted` checks that each of them has the attributes.
  */
 function filterSql(filter: Expr): string {
@@ -22,8 +22,8 @@ function filterSql(filter: Expr): string {
 }
 
 /**
- * True if `expr`, tested for each subject and ANDed, equals `expr` with its attributes ANDed. That holds for AND and
- * OR if no OR has attributes in two of its arms.
+ * True if testing `expr` for each subject and combining the results with AND gives the same as testing it once with
+ * the ANDed attributes. That holds for AND, and for OR if at most one arm has attributes.
  */
 function distributes(expr: Expr): boolean {
   if (!mentions(expr)) return true;
@@ -43,12 +43,12 @@ function mentions(expr: Expr): boolean {
   return attributesOf(expr).size > 0;
 }
 
-/** With the values that all subjects of the chain share. */
+/** The filter tested once, with the attribute values that all subjects in the chain share. */
 function shared(expr: Expr): string {
   return predicateSql(expr, (m) => matchSql(m, 'null::int4'));
 }
 
-/** One copy per subject, up to the longest chain that a token may have. */
+/** The filter tested once per subject, up to the length of the longest chain that a token may have. */
 function unrolled(expr: Expr): string {
   let sql = '';
   for (let i = MAX_CHAIN - 1; i >= 0; i--) {
@@ -60,31 +60,31 @@ function unrolled(expr: Expr): string {
 
 function matchSql({ attribute, arg, operator, type }: MatchedAttribute, subject: string): string {
   const unbound = call('unbound', quoteLiteral(attribute), subject);
-  // Without the cast, which changes nothing, it would be parsed as a subquery of rows.
+  // The cast has no effect on the value, but without it this would be parsed as a subquery of rows.
   const values = `${call('shared', quoteLiteral(attribute), subject, `null::${type}`)}::${type}`;
   return `(${unbound} or ${arg} ${operator} any (${values}))`;
 }
 
-/** Version of the generated SQL; raising it causes existing installations to be rewritten. */
+/** Version of the generated SQL; incrementing it causes existing installations to be rewritten. */
 const FORMAT = 1;
 
 /** Row security of one database, derived from the policy in force. */
 export interface RowSecurity {
-  /** Equal versions: the same rows and columns for the same rights. Signed rights contain it. */
+  /** Equal versions allow the same rows and columns for the same rights. Signed rights include the version. */
   readonly version: string;
   readonly role: string;
-  /** By `schema.table`. */
+  /** Tables by `schema.table`. */
   readonly tables: ReadonlyMap<string, GuardedTable>;
-  /** Declared tables that no grant reaches: the role may read nothing of them. */
+  /** Declared tables that no grant reaches; the role may not read them at all. */
   readonly closed: readonly Pick<GuardedTable, 'schema' | 'table'>[];
 }
 
 export interface GuardedTable {
   readonly schema: string;
   readonly table: string;
-  /** SQL predicate over the table's columns and the session's rights. */
+  /** SQL predicate on the table's columns and the session's rights. */
   readonly rows: string;
-  /** Columns that some grant needs, sorted: the role may read these. */
+  /** Columns that at least one grant needs, sorted. The role may read only these. */
   readonly columns: readonly string[];
 }
 
@@ -114,7 +114,7 @@ function designTable(
   snapshot: PolicySnapshot,
 ): RowSecurity {
   const relations = [...catalog.relations.values()].filter(
-    // Only the indexer reads the source of a facet, through the system engine.
+    // A facet's source is read only by the indexer, through the system engine.
     (r) => r.connector === connector.name && r.kind !== 'facet' && isGranted(r, snapshot),
   );
   const byTable = new Map<string, Relation[]>();
@@ -125,7 +125,7 @@ function designTable(
   const read = columnsOfRoles(relations, catalog, snapshot);
   const tables = new Map(
     [...byTable].sort(byName).map(([name, governing]): [string, GuardedTable] => {
-      const { schema, table } = governing[0] as Relation; // every list has an element
+      const { schema, table } = governing[0] as Relation; // lists are never empty
       const rows = governing.map((r) => rowsSql(r, snapshot)).join(' or ');
       const columns = [...new Set(governing.flatMap((r) => [...(read.get(r) ?? [])]))].sort();
       return [name, Object.freeze({ schema, table, rows, columns })];
@@ -192,7 +192,7 @@ function columnsOfRoles(
   return found;
 }
 
-/** Keys by which facets name the entity: a passage is shown only if its entity is. */
+/** Keys that facets use to refer to the entity: a passage is shown only if its entity is. */
 function keysForFacets(relation: Relation, catalog: Catalog): readonly string[] {
   const keys = [...catalog.facets.values()]
     .filter((f) => f.entity === relation.name)

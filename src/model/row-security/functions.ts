@@ -3,10 +3,10 @@ import { RIGHTS_FAULTS, type RightsSetting } from '../../engine/index.js';
 
 /** Schema of the objects that `osl row-security` creates. */
 export const SCHEMA = 'osl_row_security';
-/** Setting with the rights of a statement's caller. */
+/** Setting that holds the rights of a statement's caller. */
 export const SETTING: RightsSetting = 'osl.rights';
 
-/** Call of a function of the schema, evaluated once per statement and not per row. */
+/** A call of a function in the schema, written so that it is evaluated once per statement and not once per row. */
 export function call(name: string, ...args: readonly string[]): string {
   return `(select ${SCHEMA}.${name}(${args.join(', ')}))`;
 }
@@ -15,7 +15,7 @@ export function texts(values: readonly string[]): string {
   return `array[${values.map(quoteLiteral).join(', ')}]::text[]`;
 }
 
-/** A function of the schema, in a form that can be compared with the installed one. */
+/** A function in the schema, in a form that can be compared with the installed one. */
 export interface GuardFunction {
   readonly name: string;
   readonly parameters: string;
@@ -27,9 +27,9 @@ export interface GuardFunction {
 
 /**
  * Returns the rights that the gateway has set for the statement, after checking their signature, version and expiry.
- * The signature is HMAC-SHA-256 over stored pads, as core Postgres has no hmac().
+ * The signature is HMAC-SHA-256 computed with stored pads, because core Postgres has no hmac().
  *
- * INVARIANT: any fault fails the statement. No rights would be an answer with too few rows.
+ * INVARIANT: any fault makes the statement fail. Treating it as no rights would return too few rows without an error.
  */
 const RIGHTS = `
 declare
@@ -84,7 +84,7 @@ begin
      where (place is null or n = place + 1) and subject.of->attribute <> 'true');
 end`;
 
-/** `kind` gives the type: values are compared in their own type, not as texts. */
+/** `kind` determines the type: values are compared in their own type, not as text. */
 const SHARED = `
 declare
   said jsonb := ${SCHEMA}.rights();
@@ -133,7 +133,10 @@ export const FUNCTIONS: readonly GuardFunction[] = [
   },
 ];
 
-/** INVARIANT: each runs as its owner, who alone reads the key, and resolves names in `pg_catalog` only. */
+/**
+ * INVARIANT: each function runs as its owner, the only role that can read the key, and resolves names only in
+ * `pg_catalog`.
+ */
 export function functionSql({ name, parameters, returns, body }: GuardFunction): string {
   return `create function ${SCHEMA}.${name}(${parameters}) returns ${returns}
 language plpgsql stable parallel safe security definer set search_path = pg_catalog, pg_temp

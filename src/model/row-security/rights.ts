@@ -8,16 +8,16 @@ import {
 } from '../../../policy/index.js';
 import type { Manifest } from '../manifest/index.js';
 
-/** Lifetime of signed rights, in ms; they are renewed at half of it. */
+/** Lifetime of signed rights, in ms; they are renewed after half of it. */
 const RIGHTS_MS = 900_000;
 const BLOCK_BYTES = 64;
 
-/** Key of one connector's rights: its holder can claim to be any caller there, and nothing else. */
+/** Key for signing one connector's rights. Its holder can claim to be any caller there, but nothing else. */
 export function rightsKey(secret: Uint8Array, connector: string): Buffer {
   return createHmac('sha256', secret).update(`osl row security\0${connector}`).digest();
 }
 
-/** The two pads of HMAC-SHA-256 over `key`, each a block. */
+/** The two pads of HMAC-SHA-256 for `key`, each one block long. */
 export function padsOf(key: Uint8Array): { readonly inner: Buffer; readonly outer: Buffer } {
   const padded = Buffer.alloc(BLOCK_BYTES);
   padded.set(key);
@@ -25,7 +25,7 @@ export function padsOf(key: Uint8Array): { readonly inner: Buffer; readonly oute
   return { inner: pad(0x36), outer: pad(0x5c) };
 }
 
-/** `rights` as a statement carries them: a signature in hex, then the signed text. */
+/** `rights` in the form that statements carry: a hex signature, followed by the signed text. */
 export function signedRights(rights: SessionRights, version: string, key: Uint8Array, now: number): string {
   const chain = rights.chain.map((attributes) => Object.fromEntries(attributes));
   const body = JSON.stringify({
@@ -43,7 +43,7 @@ export interface RightsSource {
   readonly snapshot: PolicySnapshot;
 }
 
-/** A caller, and the inputs of its rights. */
+/** A caller, and the inputs from which its rights are computed. */
 export interface RightsHolder extends RightsSource {
   readonly identity: IdentityClaims;
   readonly access: Pick<EffectiveAccess, 'open' | 'signature'>;
@@ -61,7 +61,7 @@ export class RightsSigner {
     this.version = version;
   }
 
-  /** @param now ms since the epoch */
+  /** @param now time in ms since the epoch */
   rightsOf(holder: RightsHolder, now: number): string {
     const { identity, snapshot, access } = holder;
     const known = this.#signed.get(identity);

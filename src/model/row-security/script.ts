@@ -5,16 +5,17 @@ import type { GuardedTable, RowSecurity } from './design.js';
 import { FUNCTIONS, functionSql, SCHEMA } from './functions.js';
 import { padsOf } from './rights.js';
 
-/** Our policy on a table, and the one that leaves the access of everybody else unchanged. */
+/** Our policy on a table, and the one that leaves the access of all other roles unchanged. */
 export const ROWS_POLICY = 'osl_rows';
 export const OTHERS_POLICY = 'osl_others';
 
-/** First word of a policy's comment, `osl <version> <digest>`. */
+/** First word of the comment on a policy: `osl <version> <digest>`. */
 export const COMMENT = 'osl';
 
 /**
- * Statements of one transaction that install `design` and remove everything else of ours, for a role that owns the
- * tables. They contain the key: its reader can bypass this second line of defence, but not the first.
+ * Statements of one transaction that install `design` and remove everything else that we installed, to be run by a
+ * role that owns the tables. They contain the key: anyone who reads them can bypass this second line of defence, but
+ * not the first.
  */
 export function rowSecurityScript(design: RowSecurity, key: Uint8Array): readonly Sql[] {
   const role = quoteIdentifier(design.role);
@@ -41,8 +42,8 @@ export function rowSecurityScript(design: RowSecurity, key: Uint8Array): readonl
 }
 
 /**
- * Removes everything that an earlier script created, and row security if that script enabled it. Fails if our schema
- * has objects or changes of somebody else.
+ * Removes everything that an earlier script created, and disables row security if that script enabled it. Fails if our
+ * schema contains objects or changes that are not ours.
  */
 export function clearingScript(): readonly Sql[] {
   return clearingStatements().map(generatedSql);
@@ -76,7 +77,7 @@ end`),
   ];
 }
 
-/** `body` as an anonymous block, in a dollar quote that it does not contain. */
+/** Wraps `body` in an anonymous block, with a dollar quote that it does not contain. */
 function block(body: string): string {
   let tag = '$osl$';
   for (let n = 1; body.includes(tag); n++) tag = `$osl${n}$`;
@@ -103,8 +104,8 @@ function privilegesSql(table: GuardedTable, role: string): readonly string[] {
 }
 
 /**
- * Enables row security on a table without it, with a second policy that leaves everybody else all rows. On a table
- * that has it, our policy is restrictive: it only removes rows. Views have no policies.
+ * If a table has no row security, enables it with a second policy that lets all other roles see all rows. If it has,
+ * our policy is restrictive: it only removes rows. Views cannot have policies.
  */
 function guardSql(table: GuardedTable, role: string, name: string): string {
   const relation = tableSql(table);
@@ -129,7 +130,7 @@ begin
 end`);
 }
 
-/** A declared table that does not exist is drift, which `osl doctor` reports. */
+/** Closes a declared table. One that does not exist counts as drift, which `osl doctor` reports. */
 function closedSql(table: Pick<GuardedTable, 'schema' | 'table'>, role: string): string {
   const relation = tableSql(table);
   return block(`
@@ -140,7 +141,7 @@ begin
 end`);
 }
 
-/** Stores a digest of each policy as the database prints it, so that a later alteration is noticed. */
+/** Stores a digest of each policy as the database prints it, so that later alterations are detected. */
 function commentSql(version: string): string {
   return block(`
 declare
@@ -162,13 +163,13 @@ end`);
 export const DIGEST = sql`encode(sha256(convert_to(concat_ws(' ', p.polcmd, p.polpermissive, p.polroles::regrole[],
                    pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)), 'UTF8')), 'hex')`;
 
-/** A role lacks a privilege to write; the message names both. */
+/** A role lacks a privilege needed for writing; the message names both. */
 export class MissingPrivilege extends Error {}
 
 /**
- * Installs `design` in one transaction, with the rights of the tables' owner. What was installed before is replaced.
+ * Installs `design` in one transaction, with the rights of the tables' owner, replacing what was installed before.
  *
- * @throws MissingPrivilege; UpstreamFailure, and nothing is changed then
+ * @throws MissingPrivilege; UpstreamFailure, in which case nothing has changed
  */
 export async function writeRowSecurity(
   door: SystemEngine,

@@ -5,15 +5,18 @@ import { FUNCTIONS, SCHEMA, SETTING } from './functions.js';
 import { signedRights } from './rights.js';
 import { COMMENT, DIGEST, OTHERS_POLICY, ROWS_POLICY } from './script.js';
 
-/** Comparison of a database's row security with the one that a policy requires. */
+/** Compares a database's row security with what a policy requires. */
 export interface RowSecurityStatus {
-  /** Reasons why it does not hold, or differs from the policy. */
+  /** Reasons the row security is not effective, or differs from the policy. */
   readonly faults: readonly string[];
   /** Relations that cannot have policies: views and foreign tables. */
   readonly uncovered: readonly string[];
 }
 
-/** Compares the installed row security with `design`, as the governed role; reads no row. Throws UpstreamFailure. */
+/**
+ * Compares the installed row security with `design`, connected as the governed role. Reads no rows. Throws
+ * UpstreamFailure.
+ */
 export function rowSecurityStatus(
   door: SystemEngine,
   design: RowSecurity,
@@ -31,7 +34,7 @@ export function rowSecurityStatus(
       ...(await membershipFaults(tx, design)),
       ...(await functionFaults(tx)),
     ];
-    // Last, because a failure ends the transaction.
+    // Runs last, because a failure ends the transaction.
     const refused = faults.length > 0 ? [] : await rightsFaults(tx, design, key);
     const uncovered = [...design.tables.keys()].filter((name) => relations.get(name)?.bears === false);
     return { faults: [...faults, ...refused], uncovered };
@@ -40,7 +43,7 @@ export function rowSecurityStatus(
 
 interface InstalledRelation {
   readonly name: string;
-  /** True if it can have policies. */
+  /** True if the relation can have policies. */
   readonly bears: boolean;
   readonly guarded: boolean;
   readonly owned: boolean;
@@ -79,9 +82,9 @@ function namesOf({ tables, closed }: RowSecurity): readonly string[] {
 interface InstalledPolicy {
   readonly name: string;
   readonly permissive: boolean;
-  /** True if it decides which rows the governed role reads. */
+  /** True if the policy affects which rows the governed role reads. */
   readonly applies: boolean;
-  /** Comment without its digest; null if the policy was altered since. */
+  /** The comment without its digest; null if the policy has been altered since. */
   readonly comment: string | null;
 }
 
@@ -152,7 +155,7 @@ function policyFaults(
   if (altered.length > 0) return altered;
   if (ours.some((p) => p.comment !== `${COMMENT} ${version}`))
     return [`the policy on ${name} is of another version of policy.yaml`];
-  // Other permissive policies add rows to our permissive one; a restrictive one still removes them.
+  // If ours is permissive, other permissive policies add rows to it. If ours is restrictive, it removes them anyway.
   const beside = policies.filter((p) => p.applies && p.permissive && !ours.includes(p));
   return rows.permissive
     ? beside.map((p) => `policy ${p.name} of ${name} shows the governed role more rows than ours does`)
@@ -166,7 +169,7 @@ function closedFaults(relation: InstalledRelation | undefined): readonly string[
     : [`${relation.name}.${column} may be read, though no grant reaches the table`];
 }
 
-/** Policies are for one role: they do not restrict it as a member of another. */
+/** Our policies apply to the governed role only, so they do not restrict it while it acts as another role. */
 async function membershipFaults(tx: SystemQueries, design: RowSecurity): Promise<readonly string[]> {
   const rows = await tx.query(
     sql`select distinct r.rolname as name
@@ -201,7 +204,7 @@ async function functionFaults(tx: SystemQueries): Promise<readonly string[]> {
   });
 }
 
-/** Checks that rights signed here are accepted there: same key, same version. */
+/** Checks that the database accepts rights signed here: same key, same version. */
 async function rightsFaults(
   tx: SystemQueries,
   { version }: RowSecurity,

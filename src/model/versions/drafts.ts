@@ -3,16 +3,16 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bytesOf, namesIn, removeWhole, writeWhole } from '../../base/files.js';
 
-/** A fragment stored before it is published. */
+/** A fragment that is stored until it is published. */
 export interface StoredDraft {
-  /** Hash of its text: the same text is the same draft. */
+  /** Hash of the text: drafts with the same text are the same draft. */
   readonly id: string;
   readonly at: string;
   readonly author: { readonly subject: string; readonly chain: readonly string[] };
   readonly text: string;
-  /** True if it was sent as YAML, so that positions in it are meaningful. */
+  /** True if it was sent as YAML, so that positions in it are meaningful to the author. */
   readonly placed: boolean;
-  /** Latest validation; null if it failed, or if there was none. */
+  /** Latest validation; null if it failed or never took place. */
   readonly validated: Validation | null;
 }
 
@@ -23,10 +23,10 @@ interface Validation {
   readonly policy: string;
 }
 
-/** Maximum number of drafts; further ones are refused until some are discarded. */
+/** Maximum number of drafts; once it is reached, new ones are refused until some are discarded. */
 export const MAX_DRAFTS = 500;
 
-/** Drafts, one file each. They are not served; losing one loses only the author's work. */
+/** Stores drafts in one file each. They are not served; losing a draft loses only its author's work. */
 export class Drafts {
   readonly #dir: string;
   readonly #drafts: Map<string, StoredDraft>;
@@ -53,7 +53,7 @@ export class Drafts {
     return this.#drafts.size;
   }
 
-  /** Oldest first. */
+  /** All drafts, oldest first. */
   all(): readonly StoredDraft[] {
     return [...this.#drafts.values()].sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
   }
@@ -82,14 +82,14 @@ export class Drafts {
     else this.#drafts.set(id, draft);
   }
 
-  /** INVARIANT: ids are generated here, so that no name from outside becomes a path. */
+  /** INVARIANT: ids are generated here, so that no external name becomes part of a path. */
   #fileOf(id: string): string {
     if (!isDraftId(id)) throw new TypeError('no id of a draft');
     return join(this.#dir, `${id}.json`);
   }
 }
 
-/** Called once a draft has changed on disk. */
+/** Called after a draft has changed on disk. */
 export type DraftChangeListener = (id: string) => Promise<void>;
 
 async function draftIn(dir: string, id: string): Promise<StoredDraft | null> {

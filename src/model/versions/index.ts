@@ -1,4 +1,4 @@
-/** Publishing by API: versions, drafts, and changes one at a time. */
+/** Publishing through the API: versions, drafts, and changes made one at a time. */
 export { Drafts, draftId, MAX_DRAFTS, type StoredDraft } from './drafts.js';
 export {
   createPublishing,

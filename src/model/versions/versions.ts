@@ -9,21 +9,22 @@ import type { Overlay } from '../manifest/index.js';
 import type { ServedModel } from '../served-model.js';
 import { type DraftChangeListener, Drafts } from './drafts.js';
 
-/** The published version or its history is not what was written. */
+/** The published version or its history is not as it was written. */
 export class PublishedDamaged extends Error {
   override readonly name = 'PublishedDamaged';
 }
 
 /**
  * Published versions in one directory: `versions/<id>.json`, and `head`, which names the newest. A version is on disk
- * before `head` names it, and `head` is replaced atomically: a crash leaves the old or the new version published.
+ * before `head` names it, and `head` is replaced atomically, so after a crash either the old or the new version is
+ * published.
  */
 export class VersionStore {
   readonly #dir: string;
-  /** Oldest first. */
+  /** Versions, oldest first. */
   readonly #history: VersionSummary[];
   #head: Version | null;
-  /** Set if it is unknown which version is on disk; nothing more is published then. */
+  /** Set if it is unknown which version is on disk; nothing more is then published. */
   #broken = false;
 
   private constructor(dir: string, history: VersionSummary[], head: Version | null) {
@@ -33,7 +34,7 @@ export class VersionStore {
   }
 
   /**
-   * Reads the history from its head, checking every version against its id. Writes nothing.
+   * Reads the history starting from its head, and checks every version against its id. Writes nothing.
    *
    * @throws PublishedDamaged
    */
@@ -57,14 +58,14 @@ export class VersionStore {
     return this.#history;
   }
 
-  /** First version of the history for which `is` is true; null if there is none. @throws PublishedDamaged */
+  /** First version in the history for which `is` returns true; null if there is none. @throws PublishedDamaged */
   async find(is: (version: VersionSummary) => boolean): Promise<Version | null> {
     const found = this.#history.find(is);
     if (found === undefined) return null;
     return found.id === this.#head?.id ? this.#head : versionIn(this.#dir, found.id);
   }
 
-  /** A version of the history with the bytes of its file. @throws PublishedDamaged */
+  /** A version in the history, with the bytes of its file. @throws PublishedDamaged */
   async sealed(number: number): Promise<SharedVersion> {
     const { id, parent } = this.#history[number - 1] ?? { id: '', parent: null };
     const bytes = isVersionId(id) ? await bytesOf(fileOf(this.#dir, id)) : null;
@@ -72,15 +73,15 @@ export class VersionStore {
     return { number, id, parent, bytes };
   }
 
-  /** The next version, with `content`; not written yet. */
+  /** The next version, with `content`. It is not written yet. */
   next(content: NewVersion): VersionFile {
     const [version, bytes] = seal(content, this.#head);
     return { version, bytes };
   }
 
   /**
-   * Publishes it.
-   * @throws the system's error; the previous version then stays published, unless `head` is in doubt
+   * Publishes a version.
+   * @throws the system's error; the previous version then stays published, unless the state of `head` is unknown
    */
   async append({ version, bytes }: VersionFile): Promise<VersionSummary> {
     if (this.#broken)
@@ -114,7 +115,7 @@ export class VersionStore {
     this.#history.push(...newer.reverse());
   }
 
-  /** Removes files that a dead process left. Only the owner of the directory may. */
+  /** Removes files left behind by processes that died. Only the owner of the directory may do this. */
   async sweep(): Promise<void> {
     const known = new Set(this.#history.map((v) => `${v.id}.json`));
     const dir = join(this.#dir, VERSIONS);
@@ -127,7 +128,7 @@ export interface VersionFile {
   readonly bytes: Buffer;
 }
 
-/** A version as gateways exchange it. */
+/** A version in the form that gateways exchange. */
 export interface SharedVersion {
   readonly number: number;
   readonly id: string;
@@ -136,10 +137,10 @@ export interface SharedVersion {
 }
 
 /**
- * Writes versions that another gateway has published, oldest first, and makes the last of them the head. Processes
- * with the directory open see them after `renew`.
+ * Writes versions that another gateway has published, oldest first, and makes the last one the head. Processes that
+ * have the directory open see them after `renew`.
  *
- * @throws PublishedDamaged if the bytes do not match the name; then nothing is published
+ * @throws PublishedDamaged if the bytes do not match the name; nothing is then published
  */
 export async function writeVersions(dir: string, versions: readonly SharedVersion[]): Promise<void> {
   await mkdir(join(dir, VERSIONS), { recursive: true, mode: 0o700 });
@@ -181,30 +182,30 @@ function damaged(dir: string, what: string): PublishedDamaged {
 }
 
 /**
- * A published state, and how it came about. It is written once and never changed: its id is the hash of its bytes,
- * and it names its predecessor.
+ * A published state, and how it came about. It is written once and never changed. Its id is the hash of its bytes, and
+ * it names its predecessor.
  */
 export interface Version extends Overlay {
-  /** SHA-256 over the bytes of its file, in hex. */
+  /** SHA-256 of the bytes of its file, in hex. */
   readonly id: string;
-  /** From 1. */
+  /** Sequence number, starting at 1. */
   readonly number: number;
   /** Id of its predecessor; null for the first. */
   readonly parent: string | null;
-  /** RFC 3339, UTC. */
+  /** Time of publication: RFC 3339, in UTC. */
   readonly at: string;
   readonly author: { readonly subject: string; readonly chain: readonly string[] };
   readonly request_id: string;
   readonly action: 'publish' | 'deprecate' | 'withdraw' | 'rollback';
-  /** Draft that was published; null if there was none. */
+  /** The draft that was published; null if there was none. */
   readonly draft: string | null;
-  /** Number of the version that a rollback restores; 0 is the manifest file alone. Null for other actions. */
+  /** Number of the version that a rollback restores; 0 stands for the manifest file alone. Null for other actions. */
   readonly restores: number | null;
-  /** Versions of the manifest file, and of the manifest and policy that served with it. */
+  /** Versions of the manifest file, and of the manifest and policy that were served with it. */
   readonly base: string;
   readonly manifest: string;
   readonly policy: string;
-  /** Changes of the manifest and of access, as shown to the author. */
+  /** Changes to the manifest and to access, as shown to the author. */
   readonly changes: readonly ManifestChange[];
   readonly access: readonly RoleChange[];
 }
@@ -219,7 +220,7 @@ function summaryOf(version: Version): VersionSummary {
   return Object.freeze(summary);
 }
 
-/** A new version with the bytes of its file, whose hash is its id. */
+/** Creates a new version with the bytes of its file, whose hash is its id. */
 function seal(content: NewVersion, parent: VersionSummary | null): readonly [Version, Buffer] {
   const numbered = { number: (parent?.number ?? 0) + 1, parent: parent?.id ?? null, ...content };
   const bytes = Buffer.from(`${JSON.stringify({ format: FORMAT, ...numbered })}\n`);
@@ -228,17 +229,17 @@ function seal(content: NewVersion, parent: VersionSummary | null): readonly [Ver
 
 const FORMAT = 1;
 
-/** Reads a version from its file's bytes; null if they do not match `id`. */
+/** Decodes a version from its file's bytes; null if they do not match `id`. */
 export function unseal(id: string, bytes: Buffer): Version | null {
   if (idOf(bytes) !== id) return null;
-  // The hash proves that we wrote it.
+  // The hash proves that these bytes are what we wrote.
   const { format, ...content } = JSON.parse(bytes.toString('utf8'), withoutPrototype) as {
     format: unknown;
   } & Omit<Version, 'id'>;
   return format === FORMAT ? Object.freeze({ id, ...content }) : null;
 }
 
-/** Without a prototype, like documents, so that `__proto__` is an ordinary name. */
+/** JSON reviver that removes prototypes, as in documents, so that `__proto__` is an ordinary name. */
 function withoutPrototype(_: string, value: unknown): unknown {
   return isObject(value) ? Object.assign(Object.create(null), value) : value;
 }
@@ -254,14 +255,17 @@ function idOf(bytes: Buffer): string {
 export interface PublicationStore {
   readonly versions: VersionStore;
   readonly drafts: Drafts;
-  /** Runs `work` after all earlier changes and reloads; nothing else changes until it ends. */
+  /** Runs `work` after all earlier changes and reloads; nothing else changes while it runs. */
   exclusively<T>(work: () => Promise<T>): Promise<T>;
   /**
-   * Publishes to all gateways, if there are others: `outdated` if one of them has published, or serves another
-   * policy; `unavailable` if they cannot be reached.
+   * Publishes to all other gateways, if there are any: `outdated` if one of them has published in the meantime or
+   * serves a different policy; `unavailable` if they cannot be reached.
    */
   share(sealed: VersionFile): Promise<'shared' | 'outdated' | 'unavailable'>;
-  /** Replaces the served model; running queries keep theirs. Resolves once lineage is notified; never rejects. */
+  /**
+   * Replaces the served model; running queries keep the old one. Resolves once lineage has been notified; never
+   * rejects.
+   */
   serve(model: ServedModel): Promise<void>;
 }
 
@@ -276,7 +280,7 @@ export async function createPublishing(
   }: {
     /** True if this process cleans up the directory. */
     readonly sweeps: boolean;
-    /** Runs `work` while no other process changes anything. */
+    /** Runs `work` while no other process can change anything. */
     readonly alone: <T>(work: () => Promise<T>) => Promise<T>;
     readonly draftChanged: DraftChangeListener;
     readonly share: PublicationStore['share'];

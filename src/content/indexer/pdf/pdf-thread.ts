@@ -4,10 +4,10 @@ import { LRUCache } from 'lru-cache';
 import { answerOf, startThread, type ThreadFailure } from '../../../base/threads/thread.js';
 import { ContentError } from '../../content-error.js';
 
-/** Reason why a document has no text. */
+/** The reason a document has no text. */
 export type PdfFault = 'broken' | 'encrypted' | 'too long' | 'late' | 'memory';
 
-/** Messages of the thread: one after loading the package, then one per document. */
+/** Messages from the thread: one after loading the package, then one per document. */
 export type FromPdf =
   | { readonly kind: 'opened' }
   | { readonly kind: 'notInstalled' }
@@ -17,11 +17,11 @@ export type FromPdf =
 /** Limits for reading one document. */
 export interface PdfLimits {
   readonly deadlineMs: number;
-  /** JavaScript heap. */
+  /** Maximum size of the thread's JavaScript heap. */
   readonly heapMb: number;
-  /** Growth of the whole process: buffers are outside the heap. */
+  /** Maximum growth of the whole process, since buffers are outside the heap. */
   readonly growthMb: number;
-  /** In UTF-16 units. */
+  /** Maximum length of the text in UTF-16 code units. */
   readonly mostChars: number;
 }
 
@@ -29,14 +29,17 @@ const LIMITS: PdfLimits = { deadlineMs: 60_000, heapMb: 512, growthMb: 1_024, mo
 
 const PDF_PACKAGE = 'unpdf';
 
-/** Text of a document with form feeds between pages, or the reason why there is none. */
+/** Text of a document with form feeds between pages, or the reason it has none. */
 export type PdfText = { readonly text: string } | { readonly fault: PdfFault };
 
-/** Size of the text cache in UTF-16 units: several versions and rounds read the same documents. */
+/**
+ * Size of the text cache in UTF-16 code units. Caching pays off because several versions and rounds read the same
+ * documents.
+ */
 const REMEMBERED = 33_554_432;
 const GROWTH_CHECK_MS = 50;
 
-/** Reads PDFs in a separate thread, one at a time. A thread that ended is restarted. */
+/** Reads PDFs in a separate thread, one at a time. If the thread has ended, it is restarted. */
 export class PdfThread {
   readonly #limits: PdfLimits;
   readonly #package: string;
@@ -89,7 +92,7 @@ export class PdfThread {
     return worker;
   }
 
-  /** Next message, within time and memory limits. The thread is terminated if there is none. */
+  /** Waits for the next message, within time and memory limits. If none arrives, the thread is terminated. */
   async #answer<T>(
     worker: Worker,
     { deadlineMs, growthMb }: PdfLimits,

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { FromPdf } from './pdf-thread.js';
 
-/** Thread that parses PDFs: their authors determine what parsing costs. */
+/** Worker thread that parses PDFs, because the cost of parsing is in the hands of their authors. */
 
 const port = parentPort;
 if (port === null) throw new Error('this file is the main module of a worker');
@@ -29,12 +29,12 @@ interface PdfTextItem {
   readonly hasEOL?: boolean;
 }
 
-/** Neither code of the document nor fonts of the machine are used. */
+/** Code in the document is not run, and fonts installed on the machine are not used. */
 const OPTIONS = { isEvalSupported: false, useSystemFonts: false, disableFontFace: true, verbosity: 0 };
 
 class TooLong extends Error {}
 
-/** Text of all pages, with form feeds between them. */
+/** Text of all pages, separated by form feeds. */
 async function textOf(pdf: Pdf, bytes: Uint8Array, mostChars: number): Promise<string> {
   const document = await pdf.getDocumentProxy(bytes, OPTIONS);
   try {
@@ -54,7 +54,7 @@ async function textOf(pdf: Pdf, bytes: Uint8Array, mostChars: number): Promise<s
 async function pageText(page: PdfPage, mostChars: number): Promise<string> {
   const parts: string[] = [];
   let left = mostChars;
-  // Not `for await`: leaving it early would wait until the stream has stopped.
+  // `for await` is avoided: leaving it early would wait until the stream has stopped.
   const reader = page.streamTextContent().getReader();
   for (let next = await reader.read(); !next.done; next = await reader.read()) {
     for (const { str = '', hasEOL = false } of next.value.items) {
@@ -64,7 +64,7 @@ async function pageText(page: PdfPage, mostChars: number): Promise<string> {
     }
   }
   page.cleanup();
-  // Postgres allows no NUL in a text, and a form feed ends a page here.
+  // Postgres text cannot contain NUL, and form feeds separate pages here.
   return parts.join('').replaceAll('\0', '').replaceAll('\f', ' ');
 }
 

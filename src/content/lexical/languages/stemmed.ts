@@ -9,9 +9,12 @@ interface StopWordsModule {
   readonly stopwords: readonly string[];
 }
 
-/** Snowball stemmer and stop words of a language; each is a module that is loaded on demand. */
+/** Snowball stemmer and stop words of a language, each in a module that is loaded on demand. */
 interface StemmedLexicon {
-  /** Words with a letter of this script belong to the language; others are treated as without a language. */
+  /**
+   * Words with a letter of this script belong to the language; other words are treated as if no language were
+   * declared.
+   */
   readonly script: RegExp;
   readonly stemmer: () => Promise<StemmerModule>;
   readonly stopWords: () => Promise<StopWordsModule>;
@@ -105,7 +108,7 @@ const SOURCES: Readonly<Record<StemmedLanguage, StemmedLexicon>> = {
     script: LATIN,
     stemmer: () => import('@orama/stemmers/romanian'),
     stopWords: () => import('@orama/stopwords/romanian'),
-    // Both were written with a cedilla before Unicode had them with a comma.
+    // The stemmer expects these letters with a cedilla, as they were written before Unicode had them with a comma.
     normalized: (lower) => lower.replaceAll('ș', 'ş').replaceAll('ț', 'ţ'),
   },
   russian: {
@@ -133,12 +136,12 @@ const SOURCES: Readonly<Record<StemmedLanguage, StemmedLexicon>> = {
   ),
 };
 
-/** In UTF-16 units. No real word is longer; limits the stemmer's work. */
+/** Maximum length of a stemmed word in UTF-16 code units. Real words are shorter; this bounds the stemmer's work. */
 const LONGEST_STEMMED = 64;
 
 /**
- * Removes stop words and stems the others. A word with accents is also stemmed without them: stemmers recognize
- * endings by their accents, but people also type without.
+ * Removes stop words and stems all others. A word with accents is also stemmed without them: stemmers recognize
+ * endings by their accents, but people often omit them when typing.
  */
 export async function stemmedWords(language: StemmedLanguage): Promise<WordRules> {
   const { script, normalized = same, ...source } = SOURCES[language];
@@ -164,7 +167,7 @@ function same(word: string): string {
   return word;
 }
 
-/** Vowel points and accents, for scripts in which they do not form other letters. */
+/** Removes vowel points and accents, for scripts in which they do not form different letters. */
 function withoutMarks(lower: string): string {
   return lower
     .normalize('NFD')

@@ -4,11 +4,11 @@ import type { UnspacedLanguage } from '../../../model/facets/retrieval-options.j
 interface UnspacedLexicon {
   readonly locale: string;
   readonly stopWords: () => Promise<{ readonly stopwords: readonly string[] }>;
-  /** False for words without meaning that are on no list. */
+  /** False for words that carry no meaning but are on no stop list. */
   readonly hasMeaning: (word: string) => boolean;
 }
 
-/** Particles, prepositions, pronouns and auxiliaries of Thai; the package has no list of them. */
+/** Particles, prepositions, pronouns and auxiliaries of Thai; the stop word package has no Thai list. */
 const THAI_STOP_WORDS =
   'ที่ และ ของ ใน เป็น การ ความ ได้ ให้ มี ไม่ จะ ก็ ว่า กับ แต่ หรือ โดย จาก นี้ นั้น ซึ่ง ด้วย ถ้า เพราะ เพื่อ แล้ว อยู่ คือ ถึง ตาม ต่อ ' +
   'ไป มา ขึ้น ลง ออก เข้า ต้อง ควร อาจ เคย กำลัง ยัง เลย นะ ครับ ค่ะ คะ ฉัน ผม คุณ เขา เธอ เรา มัน พวก ทั้ง ทุก บาง แต่ละ อีก เอง กัน ๆ';
@@ -22,7 +22,7 @@ const SOURCES: Readonly<Record<UnspacedLanguage, UnspacedLexicon>> = {
   japanese: {
     locale: 'ja',
     stopWords: () => import('@orama/stopwords/japanese'),
-    // A single letter of Hiragana is a particle, or the end of a verb.
+    // A single Hiragana letter is a particle or a verb ending.
     hasMeaning: (word) => !/^\p{Script=Hiragana}$/u.test(word),
   },
   thai: {
@@ -32,10 +32,10 @@ const SOURCES: Readonly<Record<UnspacedLanguage, UnspacedLexicon>> = {
   },
 };
 
-/** Length of segmented pieces, in UTF-16 units: the segmenter's time grows with the square of it. */
+/** Text is segmented in pieces of this many UTF-16 code units, because the segmenter's time grows quadratically. */
 const PIECE = 500;
 
-/** Splits runs of letters into words by ICU's dictionary and removes stop words; there is no stemming. */
+/** Splits runs of letters into words using ICU's dictionary, and removes stop words. Words are not stemmed. */
 export async function unspacedWords(language: UnspacedLanguage): Promise<WordRules> {
   const { locale, hasMeaning, stopWords } = SOURCES[language];
   const { stopwords } = await stopWords();
@@ -57,8 +57,8 @@ export async function unspacedWords(language: UnspacedLanguage): Promise<WordRul
 }
 
 /**
- * Parts of a word by which its other forms are found: a stem in Han before an ending in Hiragana; the pairs of
- * letters of a long word in Han, since dictionaries differ in what they consider one word.
+ * Parts of a word that help to find its other forms: a Han stem before a Hiragana ending, and the letter pairs of a
+ * long Han word, since dictionaries differ in what they consider one word.
  */
 function partsOf(word: string): readonly string[] {
   const stem = /^(\p{Script=Han}+)\p{Script=Hiragana}+$/u.exec(word)?.[1];
@@ -68,7 +68,7 @@ function partsOf(word: string): readonly string[] {
   return letters.slice(1).map((letter, i) => `${letters[i]}${letter}`);
 }
 
-/** Does not split a surrogate pair. */
+/** End of the piece that starts at `at`; never splits a surrogate pair. */
 function endOfPiece(run: string, at: number): number {
   const to = Math.min(run.length, at + PIECE);
   return to < run.length && /[\ud800-\udbff]/.test(run.charAt(to - 1)) ? to - 1 : to;

@@ -1,7 +1,9 @@
 import { ANY_LANGUAGE, type WordRules } from '../../../base/text/terms.js';
 import { isUnspaced, type Language } from '../../../model/facets/retrieval-options.js';
 
-/** Incremented whenever words become other terms: by these rules, or by the packages of stemmers and stop words. */
+/**
+ * Incremented whenever words map to different terms, because these rules or the stemmer or stop word packages changed.
+ */
 const READING = 1;
 
 const opened = new Map<Language, Promise<WordRules>>();
@@ -23,7 +25,7 @@ async function openRules(language: Language): Promise<WordRules> {
   return stemmedWords(language);
 }
 
-/** The same rules with a cache, for one query over many passages. */
+/** The same rules with a cache, for a query that reads many passages. */
 export function cachedRules(rules: WordRules): WordRules {
   if (rules === ANY_LANGUAGE) return rules;
   const known = new Map<string, readonly string[]>();
@@ -37,13 +39,13 @@ export function cachedRules(rules: WordRules): WordRules {
   };
 }
 
-/** Rules that the terms of a store depend on; undefined without a language. */
+/** The rules on which a store's terms depend; undefined if the facet has no language. */
 export function readingOf(language: Language | null): readonly [Language, number] | undefined {
   return language === null ? undefined : [language, READING];
 }
 
 /**
- * Version of the dictionary that splits words; undefined if none is used. Another version may split words
+ * Version of the dictionary that splits words; undefined if none is used. A different version may split words
  * differently.
  */
 export function dictionaryOf(language: Language | null): string | undefined {

@@ -3,10 +3,10 @@ import type { Span } from '../../chunk.js';
 import { ContentError } from '../../content-error.js';
 import { cards, ibans, nationalIds, spanOf } from './national-id.js';
 
-/** Finds values of one kind, in UTF-16 offsets. Linear in the text's length. */
+/** Finds values of one kind and returns their UTF-16 offsets. Takes time linear in the length of the text. */
 export type Detector = (text: string) => readonly Span[];
 
-/** Values of `detectors` of a facet version. */
+/** Allowed values of `detectors` in a facet version. */
 export const DETECTOR_NAMES = [
   'email',
   'phone',
@@ -51,10 +51,10 @@ export function detectorNamed(name: string): Detector {
   );
 }
 
-/** Loaded on demand: numbering plans of all countries are large, and most facets need none. */
+/** Loaded on demand: the numbering plans of all countries are large, and most facets do not need them. */
 async function phoneNumbers(): Promise<PhoneNumbers> {
   try {
-    return (await import('libphonenumber-js/max')) as unknown as PhoneNumbers; // its own types name each country
+    return (await import('libphonenumber-js/max')) as unknown as PhoneNumbers; // its own types list all countries
   } catch {
     throw new ContentError(
       'notInstalled',
@@ -64,9 +64,9 @@ async function phoneNumbers(): Promise<PhoneNumbers> {
   }
 }
 
-/** `@`, also full width, or as in URLs and HTML. */
+/** The at sign, including its full-width forms and its encodings in URLs and HTML. */
 const AT = /[@＠﹫]|%40|&#64;|&#x40;|&commat;/gi;
-/** RFC 5321 allows 64 bytes before the sign and 255 after it. */
+/** RFC 5321 allows 64 bytes before the at sign and 255 after it. */
 const LOCAL = /[\p{L}\p{N}\p{M}._%+'~-]{1,64}$/u;
 const DOMAIN =
   /^(?:[\p{L}\p{N}\p{M}](?:[\p{L}\p{N}\p{M}-]{0,62})?[.．。]){1,8}\p{L}[\p{L}\p{M}\p{N}-]{1,62}/u;
@@ -84,15 +84,15 @@ function emails(text: string): readonly Span[] {
   return found;
 }
 
-/** International form with a plus, or North American with area code; 8 to 15 digits. */
+/** Phone numbers of 8 to 15 digits: international with a plus, or North American with an area code. */
 const INTERNATIONAL =
   /(?<![\p{L}\p{N}+])(?:\+\d{1,3}[ .\-/]?(?:\(\d{1,5}\)[ .\-/]?)?\d{1,5}(?:[ .\-/]?\d{1,5}){1,5}|\(?\d{3}\)?[ .-]\d{3}[.-]\d{4})(?![\p{L}\p{N}])/gu;
 
-/** Digits as grouped within a country, with brackets around an area code or a trunk zero. */
+/** Phone number as grouped within a country, with brackets around an area code or a trunk zero. */
 const NATIONAL =
   /(?<![\p{L}\p{N}+.,/-])(?:\(0?\d{1,5}\)[ \u00a0./-]?)?\d{1,6}(?:[ \u00a0./-]{1,2}\d{1,8}){0,6}(?![\p{L}\p{N}]|[.,/-]\d)/gu;
 
-/** Dates have as many digits. */
+/** Dates have as many digits as phone numbers, so they are excluded. */
 const DATE = /^(?:\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}[./-]\d{1,2}[./-]\d{1,2})$/;
 
 const LEAST_DIGITS = 7;
@@ -102,15 +102,15 @@ function internationalPhones(text: string): readonly Span[] {
   return matches(text, INTERNATIONAL, (digits) => digits >= LEAST_DIGITS + 1);
 }
 
-/** Used part of `libphonenumber-js`. */
+/** The part of `libphonenumber-js` that we use. */
 interface PhoneNumbers {
   isSupportedCountry(country: string): boolean;
   isValidPhoneNumber(text: string, country: string): boolean;
 }
 
 /**
- * Finds numbers as written within `countries` (ISO 3166-1 alpha-2) that are valid in the numbering plan of one of
- * them.
+ * Finds phone numbers in national format that are valid in the numbering plan of one of `countries` (ISO 3166-1
+ * alpha-2).
  *
  * @throws ContentError `unknownCountry`
  */
@@ -148,7 +148,7 @@ function matches(
   return found;
 }
 
-/** Tokens with the prefix of a service, and PEM keys. */
+/** Tokens with a prefix that identifies their service, and PEM keys. */
 const MARKED: readonly RegExp[] = [
   /\bgh[opsur]_[A-Za-z0-9]{20,255}/g,
   /\bgithub_pat_\w{20,255}/g,
@@ -164,16 +164,17 @@ const MARKED: readonly RegExp[] = [
   /\beyJ[\w-]{8,2000}\.eyJ[\w-]{8,4000}\.[\w-]{0,2000}/g,
   /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]{0,8000}?-----END [A-Z ]{0,40}PRIVATE KEY-----/g,
 ];
-/** Password in a URL. */
+/** A password in a URL. */
 const IN_URL = /(?<=:\/\/[^\s:/@]{0,64}:)[^\s/@[\]]{3,128}(?=@)/g;
-/** Value assigned to a name that suggests a secret. */
+/** A value assigned to a name that suggests a secret. */
 const ASSIGNED =
   /(?<=(?:password|passwd|secret|token|api[_-]?key|access[_-]?key|auth)["']?\s{0,3}[:=]\s{0,3}["']?)[A-Za-z0-9_+/=.~-]{12,255}/gi;
-/** Without a slash: the parts of a path are checked separately. */
+/** Slashes are excluded, so that the parts of a path are checked separately. */
 const TOKEN = /[A-Za-z0-9_+=-]{24,255}/g;
 const LEAST_BITS = 4.2;
 /**
- * Per character: identifiers change the kind of character once per syllable, random text at every other character.
+ * Minimum number of changes of character kind per character: identifiers change kind about once per syllable, random
+ * text at about every other character.
  */
 const LEAST_CHANGES = 0.33;
 
@@ -191,8 +192,8 @@ function isMixed(token: string): boolean {
 }
 
 /**
- * True for a mix of upper case, lower case and digits without a pattern. Hexadecimal hashes (frequent in change
- * logs), paths and identifiers are not matched.
+ * True for an irregular mix of upper case, lower case and digits. Hexadecimal hashes (frequent in change logs), paths
+ * and identifiers are not matched.
  */
 function looksRandom(token: string): boolean {
   const digits = token.replace(/\D/g, '').length;
@@ -202,7 +203,7 @@ function looksRandom(token: string): boolean {
   return changesOfKind(token) >= token.length * LEAST_CHANGES && bitsPerCharacter(token) >= LEAST_BITS;
 }
 
-/** Number of changes between lower case, upper case, digits and signs. */
+/** Number of changes between lower case, upper case, digits and other characters. */
 function changesOfKind(token: string): number {
   return token.match(/[a-z](?![a-z])|[A-Z](?![A-Z])|\d(?!\d)/g)?.length ?? 0;
 }
@@ -216,7 +217,7 @@ function bitsPerCharacter(token: string): number {
   return bits;
 }
 
-/** User and password of `scheme://user:password@host`, token of `scheme://token@host`. */
+/** The user and password in `scheme://user:password@host`, or the token in `scheme://token@host`. */
 const USER_INFO = /(?<=\b[a-z][a-z0-9+.-]{1,20}:\/\/)[^\s/@?#"'<>]{1,256}(?=@[\p{L}\p{N}[])/giu;
 
 function urlCredentials(text: string): readonly Span[] {

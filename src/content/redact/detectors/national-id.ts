@@ -4,7 +4,7 @@ export function spanOf(match: RegExpExecArray): Span {
   return { start: match.index, end: match.index + match[0].length };
 }
 
-/** Luhn check (ISO/IEC 7812-1): the sum is a multiple of ten. */
+/** Luhn check (ISO/IEC 7812-1): the checksum must be a multiple of ten. */
 function passesLuhn(digits: string): boolean {
   let sum = 0;
   for (let i = 0; i < digits.length; i++) {
@@ -15,7 +15,7 @@ function passesLuhn(digits: string): boolean {
   return sum % 10 === 0;
 }
 
-/** Digit by digit, since such numbers exceed the precision of a double. */
+/** Remainder of a decimal number, computed digit by digit because such numbers exceed the precision of a double. */
 function remainder(digits: string, modulus: number): number {
   let rest = 0;
   for (const digit of digits) rest = (rest * 10 + Number(digit)) % modulus;
@@ -26,7 +26,7 @@ function weighted(digits: string, weights: readonly number[]): number {
   return weights.reduce((sum, weight, i) => sum + weight * Number(digits[i]), 0);
 }
 
-/** True if the day exists in some year. */
+/** True if this day exists in at least some years. */
 function isDay(month: number, day: number): boolean {
   return month >= 1 && month <= 12 && day >= 1 && day <= (DAYS[month - 1] ?? 0);
 }
@@ -34,13 +34,13 @@ function isDay(month: number, day: number): boolean {
 const DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const;
 
 /**
- * A national identification number. Each has a written form and, if possible, a check digit, a date of birth or
+ * A national identification number. Each has a written format and, where available, a check digit, a date of birth or
  * assigned ranges, so that few other numbers match.
  */
 interface NationalId {
   readonly country: string;
   readonly form: RegExp;
-  /** `compact`: letters in upper case and digits, without separators. */
+  /** Checks `compact`: upper-case letters and digits, without separators. */
   readonly holds: (compact: string) => boolean;
 }
 
@@ -149,7 +149,7 @@ export function nationalIds(text: string): readonly Span[] {
   return found;
 }
 
-/** Values of characters at odd positions of a codice fiscale, from `0` to `9` and `A` to `Z`. */
+/** Values of the characters `0` to `9` and `A` to `Z` at odd positions of a codice fiscale. */
 const ODD = [
   1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16,
   10, 22, 25, 24, 23,
@@ -172,7 +172,7 @@ function cpfCheck(digits: string, length: number): number {
   return rest === 10 ? 0 : rest;
 }
 
-/** Verhoeff's check over the dihedral group of order ten; 0 if the digits are valid. */
+/** Verhoeff checksum over the dihedral group of order ten; 0 if the digits are valid. */
 function verhoeff(digits: string): number {
   let check = 0;
   for (let i = 0; i < digits.length; i++) {
@@ -185,16 +185,16 @@ function verhoeff(digits: string): number {
 
 const PERMUTED = [1, 5, 7, 6, 2, 8, 3, 0, 9, 4] as const;
 
-/** Product in the group: 0 to 4 are rotations, 5 to 9 reflections. */
+/** Product in the dihedral group: 0 to 4 are rotations, 5 to 9 reflections. */
 function product(a: number, b: number): number {
   if (a < 5) return b < 5 ? (a + b) % 5 : 5 + ((a + b - 5) % 5);
   return b < 5 ? 5 + ((a - 5 - b + 5) % 5) : (a - b + 5) % 5;
 }
 
-/** 13 to 19 digits, contiguous or in groups with one separator (ISO/IEC 7812-1). */
+/** A card number: 13 to 19 digits, contiguous or in groups separated by a single character (ISO/IEC 7812-1). */
 const CANDIDATE =
   /(?<![\p{L}\p{N}.,+-])\d{3,6}(?:([ \u00a0-])\d{3,6}(?:\1\d{2,7}){1,3}|\d{7,16})(?![\p{L}\p{N}]|[.,-]\d)/gu;
-/** Leading digits of payment card issuers, and the lengths of their numbers. */
+/** Leading digits used by payment card issuers, and the lengths of their numbers. */
 const ISSUERS: readonly (readonly [begins: RegExp, lengths: readonly number[]])[] = [
   [/^4/, [13, 16, 19]],
   [/^(?:5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720)/, [16]],
@@ -222,9 +222,9 @@ export function cards(text: string): readonly Span[] {
 /** ISO 13616: a country, two check digits, and up to 30 letters and digits, contiguous or in groups. */
 const IBAN_CANDIDATE =
   /(?<![\p{L}\p{N}])[A-Za-z]{2}\d{2}(?:[ \u00a0.-]?[A-Za-z0-9]{1,4}){2,9}(?![\p{L}\p{N}])/gu;
-/** Length of the country code with the check digits. */
+/** Length of the country code plus the check digits. */
 const CODE_AND_CHECK = 4;
-/** Length of the shortest IBAN (Norway), and maximum length in the standard. */
+/** Length of the shortest IBAN (Norway) and maximum length allowed by the standard. */
 const LEAST_IBAN = 15;
 const MOST_IBAN = 34;
 
@@ -235,15 +235,15 @@ export function ibans(text: string): readonly Span[] {
     const { 0: candidate, index } = match;
     const length = ibanLength(candidate);
     if (length > 0) found.push({ start: index, end: index + length });
-    // Characters that were skipped may begin another IBAN.
+    // The rest of the candidate may contain another IBAN, so the search resumes within it.
     candidates.lastIndex = index + (length > 0 ? length : CODE_AND_CHECK);
   }
   return found;
 }
 
 /**
- * Length in UTF-16 units of the IBAN at the start of `candidate`, which may include following words; 0 if there is
- * none.
+ * Length in UTF-16 code units of the IBAN at the start of `candidate`, which may include the words after it; 0 if
+ * there is no valid IBAN.
  */
 function ibanLength(candidate: string): number {
   let end = candidate.length;

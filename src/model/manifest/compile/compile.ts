@@ -25,7 +25,7 @@ import { rawTablesOf } from './raw-sql.js';
 import { relationsOf } from './relations.js';
 import { cacheRuleOf, rollupsOf } from './rollups.js';
 
-/** The frozen manifest, or all faults in the document's meaning. */
+/** The frozen manifest, or all semantic errors in the document. */
 export type CompileResult =
   | { readonly ok: true; readonly manifest: Manifest }
   | { readonly ok: false; readonly problems: readonly UnplacedDiagnostic[] };
@@ -78,7 +78,10 @@ function featuresOf({ features }: ManifestDocument): Features {
   return featuresBy((name) => features?.[name] ?? true);
 }
 
-/** Not RFC 8785, which sorts names: the order of columns is the order of `*`, so it must count. */
+/**
+ * Hash of the document's content. It is not based on RFC 8785, which sorts names: the order of columns determines the
+ * order of `*`, so it must count.
+ */
 function contentHash(document: ManifestDocument): string {
   return createHash('sha256').update(JSON.stringify(document)).digest('hex').slice(0, 32);
 }
@@ -107,8 +110,8 @@ function entitiesOf(
 }
 
 /**
- * Adds the key domain of every joinable column. Linked columns share a domain, named after the key that they lead to
- * (`package.path`); a sealed key without links is its own domain; other columns have none.
+ * Adds the key domain of every joinable column. Linked columns share a domain, named after the key they lead to
+ * (`package.path`). A sealed key without links is a domain by itself; other columns have none.
  */
 function withKeyDomains(
   relations: RelationMap,
@@ -130,7 +133,7 @@ function withKeyDomains(
   return frozenMap([...relations].map(([name, r]): [string, Relation] => [name, withDomains(r, target)]));
 }
 
-/** Merges the domain of `from` into that of `to`; links that form a cycle change nothing. */
+/** Merges the domain of `from` into that of `to`. Links that form a cycle have no effect. */
 function link(target: Map<string, string>, from: string, to: string): void {
   const a = root(target, from);
   const b = root(target, to);
@@ -199,7 +202,7 @@ function kindOf(
   return null;
 }
 
-/** Refuses names that the schema's pattern cannot: those that Postgres would truncate, and those not in NFC. */
+/** Refuses names that the schema's pattern cannot exclude: those that Postgres would truncate, and those not in NFC. */
 function checkNames(document: ManifestDocument, problems: Problems): void {
   const check = (name: string, path: Path): void => {
     if (isModelName(name)) return;

@@ -17,7 +17,7 @@ import { RESERVED } from './relations.js';
 const MOST_COMPUTED = 200;
 
 /**
- * Binds and types the computed columns, so that a bad expression is found at load and not by the first query.
+ * Binds and types the computed columns, so that an invalid expression is reported at load and not by the first query.
  * Requires `ready()` of osl-compiler.
  */
 export function withComputed(
@@ -46,7 +46,7 @@ function withColumns(relation: Relation, computed: readonly ComputedColumn[] | u
     : Object.freeze({ ...relation, computed: Object.freeze(computed) });
 }
 
-/** Computed columns as declared, before their types and inputs are known. */
+/** Computed columns as declared; their types and inputs are not known yet. */
 function writtenIn(
   document: ManifestDocument,
   relations: RelationMap,
@@ -126,7 +126,7 @@ export function derivedOf(
   return out;
 }
 
-/** Reports a reserved name, or one that the entity already uses. `taken`: descriptions by lower-case name. */
+/** Reports a name that is reserved or that the entity already uses. `taken` maps lower-case names to descriptions. */
 function mustBeFree(name: string, taken: ReadonlyMap<string, string>, path: Path, problems: Problems): void {
   const before = taken.get(name.toLowerCase());
   if (before !== undefined)

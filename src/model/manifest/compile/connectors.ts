@@ -59,7 +59,7 @@ function connectorOf(name: string, document: ConnectorDocument, problems: Proble
   });
 }
 
-/** Name without quotes; differs from `key` if a part needs quotes. */
+/** The name without quotes; differs from `key` if any part needs quotes. */
 function plainName(key: string): string {
   const { schema, table } = tableNamed(key);
   return `${schema}.${table}`;
@@ -104,7 +104,7 @@ function tableColumnOf(
     name,
     stored: storedOf(document, declared, path, problems),
     labels: labelsOf(document, path, problems),
-    type: declared?.type ?? 'text', // never served: the problem above stops the load
+    type: declared?.type ?? 'text', // a placeholder: the reported problem stops the load
     form: document.stored === undefined ? (declared?.form ?? null) : null,
     sensitivity: sensitivityOf(document, path, problems),
     nullable: document.nullable ?? null,
@@ -159,7 +159,7 @@ export interface TableSource {
   readonly table: Table;
 }
 
-/** Table that `source` names; null after a reported problem. */
+/** The table that `source` names; null if it is unknown, which has then been reported. */
 export function sourceOf(
   source: SourceDocument,
   path: Path,

@@ -135,7 +135,7 @@ function facetColumns(
   };
 }
 
-/** A passage carries one key column, so its entity must have exactly one. */
+/** The entity's key column. A passage has one key column, so its entity must have exactly one. */
 function keyOf(entity: Relation, path: Path, problems: Problems): Column | null {
   const [only, ...more] = entity.primaryKey;
   if (only !== undefined && more.length === 0) return columnOf(entity, only);
@@ -240,7 +240,7 @@ function embeddingOf(f: FacetDocument, model: string, path: Path, problems: Prob
   });
 }
 
-/** Default places to cut documents of each format. */
+/** Where documents of each format are cut by default. */
 const BEST_CUTS = { text: 'structure', markdown: 'heading', html: 'heading', pdf: 'page' } as const;
 
 function chunkingOf(f: FacetDocument, path: Path, problems: Problems): Facet['chunking'] {
@@ -283,7 +283,7 @@ function versionsOf(
   );
 }
 
-/** Facets as relations that grants can name: the entity key and the metadata, no text. */
+/** Facets as relations that grants can refer to: the entity key and the metadata, but no text. */
 export function facetRelations(
   facets: ReadonlyMap<string, Facet>,
   relations: RelationMap,

@@ -4,7 +4,7 @@ import type { EndDocument, ManifestDocument, SideDocument } from '../document.js
 import { type Bridge, type BridgeSide, frozenMap, type LinkEnd, type Relationship } from '../manifest.js';
 import { membersOf, type Problems, type RelationMap } from './problems.js';
 
-/** Entity named at `path`; null after a reported problem. A bridge is not an entity. */
+/** The entity named at `path`; null if there is none, which has then been reported. A bridge is not an entity. */
 export function entityNamed(
   name: string,
   path: Path,
@@ -19,7 +19,7 @@ export function entityNamed(
   return null;
 }
 
-/** Column named at `path`; null after a reported problem. */
+/** The column named at `path`; null if there is none, which has then been reported. */
 export function columnNamed(name: string, path: Path, relation: Relation, problems: Problems): Column | null {
   const column = columnOf(relation, name);
   if (column === null) {
@@ -174,7 +174,7 @@ function sideOf(
   for (const [i, name] of side.columns.entries()) {
     const column = columnOf(bridge, name);
     const key = columnOf(entity, keys[i] ?? '');
-    // A missing column has been reported with its relation.
+    // A missing column has already been reported along with its relation.
     if (column !== null && key !== null) mustMatch(column, key, [...path, 'columns', i], problems);
   }
   return Object.freeze({ entity: entity.name, columns: Object.freeze([...side.columns]), keys });
@@ -187,7 +187,7 @@ export function mustMatch(column: Column, key: Column, path: Path, problems: Pro
   problems.add(CODES.typeMismatch, path, message, 'both ends of a link have one type');
 }
 
-/** Relationships and bridges as edges for TRAVERSE. */
+/** Converts relationships and bridges to edges for TRAVERSE. */
 export function edgesOf(
   relationships: ReadonlyMap<string, Relationship>,
   bridges: ReadonlyMap<string, Bridge>,

@@ -11,7 +11,10 @@ import {
 import { CODES, type Path } from '../diagnostic.js';
 import type { Problems, RelationMap } from './problems.js';
 
-/** Maximum number of simple and cumulative metrics in one metric; a chain of sums doubles with each step. */
+/**
+ * Maximum number of simple and cumulative metrics that one metric may contain: in a chain of sums, the number can
+ * double with each step.
+ */
 const MOST_LEAVES = 100;
 const MOST_LEVELS = 20;
 
@@ -19,15 +22,15 @@ interface ResolvedMetric {
   readonly metric: Metric;
   readonly entities: ReadonlySet<string>;
   readonly leaves: number;
-  /** True if it contains a metric over rows of other times: a cumulative one, or a conversion. */
+  /** True if it contains a metric that reads rows from other times: a cumulative one or a conversion. */
   readonly cumulative: boolean;
 }
 
 /**
- * Metrics in declared order, with the entities of their inputs. A metric with an unknown, circular or unsuitable
- * input is reported and left out.
+ * Metrics in declared order, with the entities of their inputs. A metric with an unknown, circular or unsuitable input
+ * is reported and left out.
  *
- * @param broken metrics that are declared but could not be read
+ * @param broken metrics that are declared but could not be compiled
  */
 export function resolvedMetrics(
   declared: ReadonlyMap<string, Metric>,
@@ -41,7 +44,7 @@ export function resolvedMetrics(
     if (before !== undefined) return before;
     const metric = declared.get(name);
     if (metric === undefined) return null;
-    known.set(name, null); // a second visit means a cycle, which is reported below
+    known.set(name, null); // marks the metric as being visited: a second visit means a cycle
     const path = [...above, name];
     const inputs = references(metric, problems).map((reference) => {
       if (reference === null) return null;
@@ -75,7 +78,7 @@ interface InputReference {
   readonly at: Path;
 }
 
-/** Inputs of a metric, each with its path; one null if they cannot be read. */
+/** The inputs of a metric, each with its path; a single null if they cannot be read. */
 function references(metric: Metric, problems: Problems): readonly (InputReference | null)[] {
   const path: Path = ['metrics', metric.name];
   if (metric.type === 'ratio') {
@@ -136,7 +139,7 @@ function combined(
   return { metric: Object.freeze({ ...metric, entity }), entities, leaves: 1, cumulative: true };
 }
 
-/** Two leaves: a conversion rate also contains its base. */
+/** A conversion counts as two leaves, because its rate also contains its base. */
 function resolvedConversion(
   metric: ConversionMetric,
   inputs: readonly ResolvedMetric[],
@@ -179,7 +182,7 @@ export interface MetricRelations {
   readonly edges: readonly Edge[];
 }
 
-/** `metric` with the entities of its events and the columns on which they are joined; null if it is invalid. */
+/** Returns `metric` with the entities of its events and the columns on which they are joined; null if it is invalid. */
 function resolveConversion(
   metric: ConversionMetric,
   base: Metric,
@@ -233,7 +236,7 @@ function resolveConversion(
   });
 }
 
-/** Column pairs by which the rows of both lead to one row of `entity`, or the reason why there are none. */
+/** Column pairs that lead from the rows of both metrics to the same row of `entity`, or the reason there are none. */
 function linkedBy(
   entity: string,
   base: SimpleMetric,
@@ -263,7 +266,9 @@ function linkedBy(
     : `the relationships lead to different columns of \`${entity}\``;
 }
 
-/** Each way from a row of `side` to its row of `entity`: columns of `side` by key columns of `entity`. */
+/**
+ * Every way from a row of `side` to its row of `entity`, as a map from key columns of `entity` to columns of `side`.
+ */
 function pathsTo(
   entity: string,
   side: string,

@@ -20,7 +20,7 @@ import { entityNamed } from './links.js';
 import { resolvedMetrics } from './metric-graph.js';
 import { membersOf, type Problems, type RelationMap } from './problems.js';
 
-/** Expressions stay text; the compiler's binder interprets them. */
+/** Metrics of a document. Expressions are kept as text; the compiler's binder interprets them. */
 export function metricsOf(
   document: ManifestDocument,
   relations: RelationMap,
@@ -45,7 +45,7 @@ const COMMON: ReadonlySet<string> = new Set(['type', 'description', 'deprecated'
 
 type Member = Exclude<keyof MetricDocument, 'type' | 'description' | 'deprecated' | 'format'>;
 
-/** Required and optional members of each type. */
+/** Required and optional members of each metric type. */
 const MEMBERS: Readonly<
   Record<NonNullable<MetricDocument['type']>, { needs: readonly Member[]; may: readonly Member[] }>
 > = {
@@ -99,7 +99,7 @@ function hasItsMembers(name: string, m: MetricDocument, problems: Problems): boo
   return missing.length === 0 && foreign.length === 0 && !aimless && !unbound;
 }
 
-/** Format kind that allows each further member. */
+/** The format kind that allows each additional member. */
 const OF_KIND = { currency: 'currency', unit: 'number' } as const;
 
 function formatOf(name: string, m: MetricDocument, problems: Problems): { readonly format?: MetricFormat } {
@@ -114,7 +114,7 @@ function formatOf(name: string, m: MetricDocument, problems: Problems): { readon
   return { format: Object.freeze({ ...format }) };
 }
 
-/** Metric without the entity that only its inputs determine. */
+/** A metric, still without an entity if only its inputs determine that. */
 function metricOf(name: string, m: MetricDocument, format: { readonly format?: MetricFormat }): Metric {
   const common = { name, description: m.description ?? null, ...format };
   switch (m.type) {
@@ -189,7 +189,7 @@ function windowOf(text: string) {
   return window;
 }
 
-/** Names that differ only in case would be one name in SQL. */
+/** Reports names that differ only in case, because SQL would treat them as one name. */
 export function checkSpelling(
   part: NamedMembers<unknown> | undefined,
   key: string,
@@ -207,8 +207,8 @@ export function checkSpelling(
 }
 
 /**
- * Compiles each metric with access to everything, so that a bad expression is found at load and not by the first
- * query. Requires `ready()` of osl-compiler.
+ * Compiles each metric with access to everything, so that an invalid expression is reported at load and not by the
+ * first query. Requires `ready()` of osl-compiler.
  */
 export function checkMetricTexts(catalog: Catalog, problems: Problems): void {
   const faulty = new Set<string>();
@@ -220,7 +220,7 @@ export function checkMetricTexts(catalog: Catalog, problems: Problems): void {
   for (const metric of catalog.metrics.values()) {
     if (metric.type === 'simple') checkSimple(metric, catalog, report);
   }
-  // Metrics built on others are checked only if no simple metric is faulty.
+  // Metrics built on other metrics are checked only if all simple metrics are valid.
   if (faulty.size > 0) return;
   const access = everythingIn(catalog);
   for (const metric of catalog.metrics.values()) {
@@ -252,7 +252,7 @@ function checkSimple(metric: SimpleMetric, catalog: Catalog, report: ReportFault
   else if (metric.filter !== null) report(metric, ['filter'], faultOf(metric, entity, catalog));
 }
 
-/** The added `count(*)` makes an expression that is not an aggregate an error. */
+/** The added `count(*)` makes any expression that is not an aggregate an error. */
 function faultOf(metric: SimpleMetric, entity: Relation, whole: Catalog): QueryError | null {
   const catalog: Catalog = {
     version: '',
@@ -268,7 +268,7 @@ function faultOf(metric: SimpleMetric, entity: Relation, whole: Catalog): QueryE
     return null;
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;
-    // A caller learns only that there is no such metric; its author learns which name is unknown.
+    // A caller is told only that there is no such metric; its author is told which name is unknown.
     return error.entry === 'unknownMetric' ? (metricFault(metric, [], catalog, access) ?? error) : error;
   }
 }

@@ -7,8 +7,8 @@ import { sourceOf, type TableSource } from './connectors.js';
 import type { Problems, RelationMap } from './problems.js';
 
 /**
- * Allowlist of raw SQL: tables by `schema.table`, each with the one entity or bridge that governs it. Without one a
- * table has no policy; with several it is ambiguous which policy applies.
+ * Allowlist for raw SQL: tables by `schema.table`, each with the one entity or bridge that governs it. A table without
+ * one would have no policy; with several, it would be ambiguous which policy applies.
  */
 export function rawTablesOf(
   document: ManifestDocument,
@@ -53,7 +53,7 @@ export function rawTablesOf(
   return frozenMap(tables);
 }
 
-/** `osl.entities.<name>` */
+/** The middle part of an entity's name in queries, `osl.entities.<name>`. */
 const ENTITIES = 'entities';
 
 function governorOf(
@@ -67,7 +67,7 @@ function governorOf(
     (r) => r.connector === connector && r.schema === table.schema && r.table === table.table,
   );
   if (only === undefined) {
-    // Its entity may be one that could not be compiled.
+    // The table's entity may be among those that could not be compiled.
     if (problems.broken.size === 0) {
       const hint = 'declare an entity of it: its grants are those of the entity';
       problems.add(CODES.notGoverned, path, `no entity governs table \`${name}\``, hint);
@@ -84,7 +84,7 @@ function governorOf(
   return only;
 }
 
-/** Grants name columns as the entity does, so no column of the table may be exposed twice. */
+/** Grants use the entity's column names, so no column of the table may be exposed twice. */
 function mustNameColumnsOnce(relation: Relation, table: string, path: Path, problems: Problems): void {
   const names = new Map<string, string>();
   for (const { name, physical } of relation.columns) {

@@ -11,7 +11,9 @@ import type { Connector, DeclaredTableColumn, Table } from '../manifest.js';
 import { sourceOf } from './connectors.js';
 import { membersOf, type Problems, type RelationMap, suggestion } from './problems.js';
 
-/** Entities, then bridges, in file order; key domains are added later. A relation without a source is left out. */
+/**
+ * Entities followed by bridges, in file order. Key domains are added later. A relation without a source is left out.
+ */
 export function relationsOf(
   document: ManifestDocument,
   connectors: ReadonlyMap<string, Connector>,
@@ -138,7 +140,7 @@ function timeOf(
 /** Column names with a special meaning in OSL-SQL. */
 export const RESERVED: ReadonlySet<string> = new Set(['evidence']);
 
-/** Exposed columns in declared order. A column without a declared type is reported and left out. */
+/** Exposed columns in declared order. A column whose type is not declared is reported and left out. */
 export function columnsOf(
   document: ColumnsDocument,
   path: Path,
@@ -184,7 +186,7 @@ export function columnsOf(
   return Object.freeze(columns);
 }
 
-/** Name, step in the path, and declaration of each column, in either form. */
+/** The name, path step and declaration of each column, in either form of the list. */
 function entriesOf(
   document: ColumnsDocument,
 ): readonly (readonly [string, string | number, ColumnDocument])[] {
@@ -223,7 +225,7 @@ function columnFrom(
   });
 }
 
-/** Column that the connector declares as `physical`; null after a reported problem. */
+/** The column that the connector declares as `physical`; null if there is none, which has then been reported. */
 export function declaredColumnNamed(
   physical: string,
   path: Path,

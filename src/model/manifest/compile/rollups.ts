@@ -19,17 +19,17 @@ import type { CacheDocument, ManifestDocument, RollupDocument } from '../documen
 import { type CacheRule, type Connector, frozenMap, type RollupFacts } from '../manifest.js';
 import { membersOf, type Problems, type RelationMap } from './problems.js';
 
-/** Schema of rollups, in the database of the entity; owned by the gateway. */
+/** Schema of rollups in the entity's database; owned by the gateway. */
 export const ROLLUP_SCHEMA = 'osl_rollups';
 
-/** Types whose equal values have the same text, so that each group has a single one. */
+/** Types whose equal values have equal text, so that each group has exactly one text. */
 const DIMENSIONS: ReadonlySet<TypeName> = new Set<TypeName>([
   ...(['bool', 'int2', 'int4', 'int8', 'text', 'uuid', 'date', 'timestamp', 'timestamptz'] as const),
 ]);
-/** Version of the rollup computation; part of each fingerprint. */
+/** Version of the way rollups are computed; part of each fingerprint. */
 const METHOD = 1;
 
-/** Rollups of a document; one whose entity does not exist is reported and left out. */
+/** Rollups of a document. A rollup whose entity does not exist is reported and left out. */
 export function rollupsOf(
   document: ManifestDocument,
   relations: RelationMap,
@@ -131,7 +131,7 @@ function measureOf({ name: column, type }: Column, i: number): RollupMeasure {
   });
 }
 
-/** Texts are also grouped by their bytes, since a collation may treat different texts as equal. */
+/** Query of a rollup. Texts are also grouped by their bytes, since a collation may treat different texts as equal. */
 function queryOf(
   relation: Relation,
   dimensions: readonly Column[],
@@ -171,12 +171,12 @@ function aggregatesOf(column: string, measure: RollupMeasure | undefined): reado
   ).flatMap(([name, kept]) => (kept === null ? [] : [`${name}(${column}) AS ${quoteIdentifier(kept.name)}`]));
 }
 
-/** Types whose maximum an index finds; their values may grow with every change. */
+/** Types whose values may increase with every change, and whose maximum an index can find. */
 const GROWING: ReadonlySet<TypeName> = new Set<TypeName>([
   ...(['int2', 'int4', 'int8', 'numeric', 'date', 'timestamp', 'timestamptz'] as const),
 ]);
 
-/** Cache settings of answers that read `relation`; null if they are not cached. */
+/** Cache settings for answers that read `relation`; null if they are not cached. */
 export function cacheRuleOf(
   declared: CacheDocument | undefined,
   relation: Relation,

@@ -8,12 +8,12 @@ const DIALECT: Dialect = {
   keywords: () => [],
 };
 
-/** Generates the code of the check, for later processes. */
+/** Generates the code of the check, so that later processes can load it. */
 export function buildShapeCheck(schema: AnySchemaObject): Promise<void> {
   return buildCheck(schema, DIALECT);
 }
 
-/** Returns a check of values: their problems, none if they have the shape. */
+/** Returns a function that checks a value and returns its problems; none if it has the required shape. */
 export function shapeCheck(schema: AnySchemaObject): (value: unknown) => readonly UnplacedDiagnostic[] {
   let validate: ValidateFunction | null = null;
   return (value) => {
@@ -24,7 +24,7 @@ export function shapeCheck(schema: AnySchemaObject): (value: unknown) => readonl
 }
 
 function toProblem(error: ErrorObject): UnplacedDiagnostic | null {
-  // `propertyNames` reports a bad name once, with the rule that it breaks.
+  // The `propertyNames` error reports a bad name with the rule that it violates, so nested errors are skipped.
   if (error.propertyName !== undefined) return null;
   const path = steps(error.instancePath);
   switch (error.keyword) {
@@ -110,7 +110,7 @@ function refusal(error: ErrorObject): string {
     case 'const':
       return `must be ${JSON.stringify(error.params['allowedValue'])}`;
     case 'pattern':
-      // May be a secret, which must reach neither the terminal nor a log.
+      // The value may be a secret, which must appear neither on the terminal nor in a log.
       if (error.parentSchema?.['writeOnly'] === true) return 'has not the form that it must have';
       return `cannot be ${quoted(`${error.data}`)}`;
     case 'uniqueItems':
@@ -143,7 +143,7 @@ function descriptionOf(schema: object | null | undefined): string | null {
   return `${schema.description}`;
 }
 
-/** Name of a place for the author: the last name on the path, and the position in a list. */
+/** Describes a position to the author: the last name on the path, and the index if it is in a list. */
 function place(path: Path): string {
   const last = path.at(-1);
   if (last === undefined) return 'the file';

@@ -1,6 +1,6 @@
 import { MODEL_NAME_PATTERN, NAME_PATTERN } from '../name.js';
 
-/** Parts of both schemas. Editors show the descriptions; diagnostics use them as hints. */
+/** Parts used by both schemas. Editors show the descriptions, and diagnostics use them as hints. */
 
 export const DRAFT = 'http://json-schema.org/draft-07/schema#';
 
@@ -18,7 +18,7 @@ export const NAME_RULE = {
     'A name is a letter or underscore, then letters, digits and underscores, 63 at most; two underscores at its start are reserved.',
 } as const;
 
-/** Name of a part of the model; queries quote it as in SQL. */
+/** Rule for names in the model; queries quote them as in SQL. */
 export const MODEL_RULE = {
   type: 'string',
   pattern: MODEL_NAME_PATTERN,
@@ -26,14 +26,14 @@ export const MODEL_RULE = {
     'A name is a letter of any script or an underscore, then letters, digits, underscores and single blanks between them, 63 bytes of composed (NFC) UTF-8 at most; two underscores at its start are reserved.',
 } as const;
 
-/** Name of an upstream table or column; quoted in emitted SQL, so nearly any character is allowed. */
+/** Name of an upstream table or column. It is quoted in generated SQL, so nearly any character is allowed. */
 export const PHYSICAL_NAME = {
   type: 'string',
   pattern: '^[^\\u0000]{1,63}$',
   description: 'A column of the upstream table: 63 characters at most.',
 } as const;
 
-/** An object with names that the author chooses and members of one shape. */
+/** An object whose names are chosen by the author and whose members all have one shape. */
 export function named<K, V>(names: K, member: V, description: string) {
   return { type: 'object', propertyNames: names, additionalProperties: member, description } as const;
 }
