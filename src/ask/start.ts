@@ -19,9 +19,9 @@ export interface AskFoundation {
   readonly log: ServiceLog;
   readonly revoked: RevocationCheck;
   readonly memory: AnswerMemory;
-  /** Secret from which keys of `hash` masks are derived. */
+  /** The secret from which the keys of `hash` masks are derived. */
   readonly masking: Uint8Array;
-  /** Directory of marks for long texts being compiled. */
+  /** The directory of marks for long texts being compiled. */
   readonly marksDir: string;
   follow(follower: (model: ServedModel) => void): void;
 }
@@ -64,7 +64,7 @@ export async function startAsk(
   const probes = createProbes({ tenant, audit, log, windowMs });
   follow((model) => {
     underway.changed(model);
-    // Cached answers have the versions in their keys: clearing only frees memory.
+    // The keys of cached answers contain the versions, so clearing only frees memory.
     answers.clear();
   });
   const asking = {

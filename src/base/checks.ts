@@ -9,23 +9,23 @@ import { PACKAGE_ROOT } from './package-root.js';
 /** Ajv options and custom keywords shared by a family of schemas. */
 export interface Dialect {
   readonly options: Options;
-  /** INVARIANT: uses nothing but its argument: its source text is part of the name of the built check. */
+  /** INVARIANT: the function uses only its argument, since its source text is part of the built check's name. */
   readonly keywords: (ajv: typeof import('ajv')) => readonly CodeKeywordDefinition[];
 }
 
-/** Checks compiled by `npm run build`: compiling the manifest's at start would take 200 ms. */
+/** Directory of checks compiled by `npm run build`. Compiling the manifest's check at start would take 200 ms. */
 const BUILT = join(PACKAGE_ROOT, 'dist', 'checks');
 
 const require = createRequire(import.meta.url);
 
-/** Validator of `schema`: the built one if there is one, else compiled now. */
+/** Returns the prebuilt validator of `schema`, or compiles one if there is none. */
 export function checkOf<T>(schema: AnySchemaObject, dialect: Dialect): ValidateFunction<T> {
   const file = fileOf(schema, dialect);
   if (existsSync(file)) return require(file) as ValidateFunction<T>; // as `buildCheck` wrote it
   return compilerOf(dialect, {}).compile<T>(schema);
 }
 
-/** Compiles the validator of `schema` to a file for later processes, unless it exists. */
+/** Compiles the validator of `schema` to a file for later processes, unless the file exists. */
 export async function buildCheck(schema: AnySchemaObject, dialect: Dialect): Promise<void> {
   const file = fileOf(schema, dialect);
   if (existsSync(file)) return;
@@ -43,9 +43,7 @@ function compilerOf({ options, keywords }: Dialect, more: Options): Ajv {
   return new ajv.Ajv({ ...options, ...more, keywords: [...keywords(ajv)] });
 }
 
-/**
- * INVARIANT: the name is a hash of everything that the check is made of, so a file found under it checks this schema.
- */
+/** INVARIANT: the name is a hash of everything the check is built from, so a file found under it checks this schema. */
 function fileOf(schema: AnySchemaObject, { options, keywords }: Dialect): string {
   const { version } = require('ajv/package.json') as { version: string };
   const hash = createHash('sha256').update(JSON.stringify([version, options, String(keywords), schema]));

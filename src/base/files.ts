@@ -2,7 +2,7 @@ import { type FileHandle, open, readdir, readFile, rename, rm } from 'node:fs/pr
 import { dirname } from 'node:path';
 import { codeOf } from './thrown.js';
 
-/** Creates or replaces a file atomically; durable, with its name, when it resolves. */
+/** Creates or replaces a file atomically. The content and the name are durable when it resolves. */
 export async function writeWhole(path: string, bytes: Uint8Array): Promise<void> {
   const making = `${path}.new`;
   await using(open(making, 'w', 0o600), async (file) => {
@@ -13,18 +13,18 @@ export async function writeWhole(path: string, bytes: Uint8Array): Promise<void>
   await syncNames(dirname(path));
 }
 
-/** Removes a file, durably; no error if there is none. */
+/** Removes a file durably; it is not an error if the file does not exist. */
 export async function removeWhole(path: string): Promise<void> {
   await rm(path, { force: true });
   await syncNames(dirname(path));
 }
 
-/** Null if there is no such file. @throws the system's error */
+/** Returns the content of a file; null if it does not exist. @throws the system's error */
 export function bytesOf(path: string): Promise<Buffer | null> {
   return ifThere(readFile(path), null);
 }
 
-/** Empty if there is no such directory. @throws the system's error */
+/** Lists the names in a directory; empty if it does not exist. @throws the system's error */
 export function namesIn(dir: string): Promise<readonly string[]> {
   return ifThere(readdir(dir), []);
 }

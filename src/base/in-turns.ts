@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** Runs `steps`, yielding to the event loop before each. @param take runs one step */
+/** Runs `steps`, yielding to the event loop before each one. @param take runs a single step */
 export async function inTurns<T>(
   steps: Generator<void, T>,
   take: (next: () => IteratorResult<void, T>) => IteratorResult<void, T> = (next) => next(),

@@ -1,4 +1,4 @@
-/** True for an object of JSON or YAML: neither null nor an array. */
+/** True for a JSON or YAML object, which is neither null nor an array. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

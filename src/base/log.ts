@@ -1,4 +1,4 @@
-/** Log for the operator; callers never see it. */
+/** The operator's log, which callers never see. */
 export interface ServiceLog {
   info(message: string, fields?: Readonly<Record<string, unknown>>): void;
   warn(message: string, fields?: Readonly<Record<string, unknown>>): void;

@@ -6,7 +6,7 @@ export interface Network {
   readonly family: 'ipv4' | 'ipv6';
 }
 
-/** `10.0.0.0/8`, `fd00::/8`, or one address; null for anything else. */
+/** Parses `10.0.0.0/8`, `fd00::/8` or a single address; null for anything else. */
 export function networkOf(text: string): Network | null {
   const [, address = '', bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const version = isIP(address);
@@ -18,7 +18,7 @@ export function networkOf(text: string): Network | null {
 
 const LOOPBACK = ['127.0.0.0/8', '::1'];
 
-/** Tests if an address is loopback or in one of `networks`, each valid for `networkOf`. */
+/** Returns a test for addresses that are loopback or in one of `networks`, each valid for `networkOf`. */
 export function localOrIn(networks: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
   for (const network of [...LOOPBACK, ...networks].map(networkOf))

@@ -11,11 +11,12 @@ function packageOf(folder: string): string {
 }
 
 /**
- * Absolute path of the folder whose `node_modules` is in use: the project that installed this package, or its clone.
+ * Absolute path of the folder whose `node_modules` is used: the project that installed this package, or the clone of
+ * its repository.
  */
 export const INSTALLATION_ROOT = PACKAGE_ROOT.replace(/[/\\]node_modules[/\\]osl-gateway$/, '');
 
-/** Version in `package.json`, or `unknown`. */
+/** The version from `package.json`, or `unknown`. */
 export function version(): string {
   const parsed: unknown = JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8'));
   if (typeof parsed !== 'object' || parsed === null || !('version' in parsed)) return 'unknown';

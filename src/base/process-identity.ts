@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { codeOf } from './thrown.js';
 
-/** Identifies a process uniquely, although pids are reused. */
+/** Identifies a process uniquely even though pids are reused. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Boot id of the kernel; empty if the system has none. */
+  /** The kernel's boot id; empty if the system has none. */
   readonly boot: string;
   /** Start time in clock ticks since boot; 0 if unknown. */
   readonly ticks: number;
@@ -14,7 +14,7 @@ export function ownProcess(): ProcessIdentity {
   return { pid: process.pid, boot: bootOf(), ticks: ticksOf(process.pid) ?? 0 };
 }
 
-/** True if that process still runs. Without a boot id, any process with its pid counts. */
+/** True if that process is still running. Without a boot id, any process with its pid counts. */
 export function isSame({ pid, boot, ticks }: ProcessIdentity): boolean {
   return boot === '' ? isAlive(pid) : boot === bootOf() && ticks === ticksOf(pid);
 }
@@ -27,7 +27,7 @@ function bootOf(): string {
   }
 }
 
-/** Null if there is no such process, or it is a zombie. */
+/** Start time of a process in ticks; null if it does not exist or is a zombie. */
 function ticksOf(pid: number): number | null {
   let stat: string;
   try {

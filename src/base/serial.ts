@@ -1,4 +1,4 @@
-/** Runs tasks one after another, in the order given; a failed task does not stop the next. */
+/** Runs tasks one after another in the order given; a failed task does not prevent the next. */
 export class Serial {
   #last: Promise<unknown> = Promise.resolve();
 

@@ -3,8 +3,8 @@ import { InternalError, quoteIdentifier, quoteLiteral, type TypeName } from 'osl
 let make: (text: string) => Sql;
 
 /**
- * SQL that the gateway runs with its own credentials. Can only be built here: from templates (`sql`), quoted names and
- * literals, and text of listed generators (`generatedSql`).
+ * SQL that the gateway runs with its own credentials. It can only be built here: from templates (`sql`), quoted names
+ * and literals, and the output of registered generators (`generatedSql`).
  */
 export class Sql {
   readonly #text: string;
@@ -20,12 +20,12 @@ export class Sql {
     make = (text) => new Sql(text, KEY);
   }
 
-  /** Text for the driver. Throws TypeError if it is not a genuine `Sql`. */
+  /** Returns the text for the driver. Throws TypeError if `statement` is not a genuine `Sql`. */
   static textOf(statement: Sql): string {
     return statement.#text;
   }
 
-  /** Text for a message or a file. */
+  /** Returns the text for a message or a file. */
   toString(): string {
     return this.#text;
   }
@@ -71,7 +71,7 @@ export function sqlJoin(parts: readonly Sql[], separator: Sql = COMMA): Sql {
   return make(parts.map(Sql.textOf).join(Sql.textOf(separator)));
 }
 
-/** SQL of a generator that quotes its inputs; `test/ask/one-way` lists who may call this. */
+/** SQL from a generator that quotes its inputs; `test/ask/one-way` lists the permitted callers. */
 export function generatedSql(text: string): Sql {
   return make(text);
 }

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { codeOf } from './thrown.js';
 
-/** A problem that the operator can fix: one line on standard error, exit status 2. */
+/** A problem that the operator can fix. It is reported in one line on standard error, with exit status 2. */
 export class StartProblem extends Error {
   override readonly name = 'StartProblem';
 }
 
-/** A resource is held by another process: one line on standard error, exit status 1. */
+/** A resource is in use by another process. Reported in one line on standard error, with exit status 1. */
 export class InUse extends Error {
   override readonly name = 'InUse';
 }

@@ -5,10 +5,10 @@ import type { FileHandle } from 'node:fs/promises';
 
 const BLOCK = 512;
 const CHUNK = 1024 * 1024;
-/** Largest file: eleven octal digits. */
+/** Maximum file size, since the field has eleven octal digits. */
 const MOST = 8 ** 11 - 1;
 
-/** Writes a tar file to `file`, from its beginning. */
+/** Writes a tar archive to `file`, starting at its beginning. */
 export class TarWriter {
   readonly #file: FileHandle;
   #at = 0;
@@ -32,9 +32,9 @@ export class TarWriter {
   }
 
   /**
-   * @param chunks `size` bytes in all
+   * @param chunks `size` bytes in total
    * @returns their SHA-256 in hex
-   * @throws RangeError where they are more or fewer
+   * @throws RangeError if there are more or fewer bytes
    */
   async file(
     path: string,
@@ -74,7 +74,7 @@ export interface TarPart {
   readonly path: string;
   readonly kind: 'file' | 'directory';
   readonly size: number;
-  /** Contents; read them to the end before the next entry, or not at all. */
+  /** The contents: read them to the end before requesting the next entry, or not at all. */
   bytes(): AsyncGenerator<Buffer, void, void>;
 }
 
@@ -83,7 +83,7 @@ export class TarDamaged extends Error {
   override readonly name = 'TarDamaged';
 }
 
-/** Entries of a file written by `TarWriter`; checks every byte. @throws TarDamaged */
+/** Yields the entries of a file written by `TarWriter`, checking every byte. @throws TarDamaged */
 export async function* tarParts(file: FileHandle): AsyncGenerator<TarPart, void, void> {
   const { size: end } = await file.stat();
   let at = 0;
@@ -101,7 +101,7 @@ export async function* tarParts(file: FileHandle): AsyncGenerator<TarPart, void,
   requireZeros(await blockAt(file, at, 2 * BLOCK), at);
 }
 
-/** Bytes [`from`, `from + size`) in chunks. @throws TarDamaged if the file is shorter */
+/** Yields bytes [`from`, `from + size`) in chunks. @throws TarDamaged if the file is shorter */
 export async function* chunksOf(
   file: FileHandle,
   from: number,
@@ -161,7 +161,7 @@ function split(path: string): readonly [prefix: string, name: string] {
   throw new RangeError(`the path ${path} is too long for a tar file`);
 }
 
-/** Checksum field: the sum of all bytes, with the field itself as blanks. */
+/** The checksum field: the sum of all bytes, with the field itself counted as spaces. */
 function checksumOf(block: Buffer): string {
   const sum = block.reduce((all, byte, i) => all + (i >= 148 && i < 156 ? 0x20 : byte), 0);
   return `${sum.toString(8).padStart(6, '0')}\0 `;
@@ -191,7 +191,7 @@ interface TarEntry {
   readonly content: Uint8Array | null;
 }
 
-/** Entries of a tar image with short absolute paths. @throws Error for anything else */
+/** Yields the entries of a tar image with short absolute paths. @throws Error for anything else */
 export function* tarEntries(tar: Uint8Array): Generator<TarEntry> {
   for (let at = 0; tar[at] !== undefined && tar[at] !== 0; ) {
     const path = textAt(tar, at, 100);

@@ -1,6 +1,6 @@
 /** Helpers for thrown values, which need not be Errors. */
 
-/** Code of a system or library error, such as `ENOENT`; null if it has none. */
+/** The code of a system or library error, such as `ENOENT`; null if it has none. */
 export function codeOf(thrown: unknown): string | null {
   return thrown instanceof Error && 'code' in thrown ? String(thrown.code) : null;
 }
@@ -9,12 +9,12 @@ export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-/** Message with stack, for the operator's log. */
+/** The message and stack, for the operator's log. */
 export function stackOf(thrown: unknown): string {
   return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
 }
 
-/** Plain words for the usual reasons of a failed database connection, by system code or SQLSTATE. */
+/** Plain explanations of common connection failures, by system code or SQLSTATE. */
 export const CONNECTION_FAULTS: readonly (readonly [code: string, words: string])[] = [
   ['ECONNREFUSED', 'nothing listens there'],
   ['ENOTFOUND', 'the host is not known'],

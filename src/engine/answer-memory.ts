@@ -2,15 +2,15 @@ import { InternalError, type QueryError, queryError } from 'osl-compiler';
 import type { FairShareParty } from './fair-share.js';
 import { eachDataRow } from './protocol/backend-messages.js';
 
-/** Rows up to this size are not counted one by one: the buffers of a session bound them. */
+/** Rows up to this size are not counted individually, since a session's buffers bound them. */
 export const LARGE_ROW_BYTES = 262_144;
 
 const WAIT_MS = 5_000;
 
 export interface AnswerBounds {
-  /** Bytes of one row of an answer, as the database sends it. A larger one ends its statement. */
+  /** Maximum size of a row in bytes, as sent by the database. A larger row ends its statement. */
   readonly rowBytes: number;
-  /** Bytes that all unfinished answers of this process may hold. */
+  /** Maximum number of bytes that all unfinished answers of this process may hold. */
   readonly bytes: number;
 }
 
@@ -19,7 +19,7 @@ export interface AnswerMemoryStats {
   readonly held: number;
   readonly limit: number;
   readonly waiting: number;
-  /** Statements refused for lack of memory since the start. */
+  /** Number of statements refused for lack of memory since the start. */
   readonly refused: number;
 }
 
@@ -31,11 +31,12 @@ interface MemoryWaiter {
 }
 
 /**
- * Memory that the unfinished answers of one process hold beyond the small buffers of their sessions: large rows from
- * their first byte until the reader has them, rows kept for later fetches, rows that a later step reads, cached
+ * Memory held by the unfinished answers of a process, beyond the small buffers of their sessions: large rows from
+ * their first byte until the reader has them, rows kept for later fetches, rows that a later step reads, and cached
  * answers.
  *
- * A party holds at most half of it, or one row. Large rows queue; the party that holds least is served first.
+ * A party may hold at most half of it, or a single row. Large rows queue, and the party that holds least is served
+ * first.
  */
 export class AnswerMemory {
   readonly bounds: AnswerBounds;
@@ -58,12 +59,12 @@ export class AnswerMemory {
     };
   }
 
-  /** `free` drops about so many bytes of cached data; called before a caller waits or is refused. */
+  /** Sets the function that frees about so many bytes of cached data before a caller waits or is refused. */
   onShortage(free: (bytes: number) => void): void {
     this.#free = free;
   }
 
-  /** Reserves memory for `party`. False if the party holds too much already, too little is free, or others wait. */
+  /** Reserves memory for `party`. False if the party already holds too much, too little is free, or others wait. */
   take(party: FairShareParty, bytes: number): boolean {
     const mayOvertake = this.#waiters.size === 0 || this.#heldBy(party) === 0;
     if (!mayOvertake || !this.#admits(party, bytes)) return false;
@@ -71,7 +72,7 @@ export class AnswerMemory {
     return true;
   }
 
-  /** Reserves like `take` once enough is free. Resolves to false after five seconds. */
+  /** Reserves like `take` as soon as enough is free. Resolves to false after five seconds. */
   wait(party: FairShareParty, bytes: number): Promise<boolean> {
     if (this.take(party, bytes)) return Promise.resolve(true);
     return new Promise((settle) => {
@@ -115,7 +116,7 @@ export class AnswerMemory {
     return this.#held + bytes <= limit;
   }
 
-  /** A single row with its copies may exceed half. */
+  /** True if the party would hold more than half; a single row with its copies may exceed that. */
   #isBeyondHalf(party: FairShareParty, bytes: number): boolean {
     const held = this.#heldBy(party);
     return held > 0 && 2 * (held + bytes) > this.bounds.bytes;
@@ -126,7 +127,7 @@ export class AnswerMemory {
     this.#of.set(party, this.#heldBy(party) + bytes);
   }
 
-  /** Serves the party that holds least first. A party at its limit does not block the others. */
+  /** Serves waiting parties, starting with the one that holds least. A party at its limit does not block others. */
   #serve(): void {
     if (this.#waiters.size === 0) return;
     const byHeld = [...this.#waiters].sort((a, b) => this.#heldBy(a.party) - this.#heldBy(b.party));
@@ -152,7 +153,7 @@ export function rowTooLarge({ rowBytes }: AnswerBounds): QueryError {
   return queryError('rowTooLarge', { limitMib: rowBytes / 1_048_576 });
 }
 
-/** Answer memory held by one statement. */
+/** The answer memory held by one statement. */
 export class MemoryShare {
   readonly #memory: AnswerMemory;
   readonly #party: FairShareParty;
@@ -173,7 +174,7 @@ export class MemoryShare {
     return this.#memory.hold(this.#party, bytes);
   }
 
-  /** @throws QueryError E5039 where its party may not hold as much; it is counted all the same, until `release` */
+  /** @throws QueryError E5039 if the party may not hold that much; it still counts until `release` */
   require(bytes: number): void {
     if (!this.hold(bytes)) throw noMemory();
   }
@@ -186,7 +187,7 @@ export class MemoryShare {
     this.require(messages.length);
   }
 
-  /** Releases at most what is held. */
+  /** Releases `bytes` bytes, or all if less is held. */
   giveBack(bytes: number): void {
     const back = Math.min(bytes, this.#held);
     this.#held -= back;
@@ -198,7 +199,7 @@ export class MemoryShare {
   }
 }
 
-/** Memory without bounds, for command-line tools. */
+/** Unlimited memory, for command-line tools. */
 export function unboundedMemory(): AnswerMemory {
   return new AnswerMemory({ rowBytes: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY });
 }

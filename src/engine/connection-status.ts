@@ -4,17 +4,16 @@ export type ConnectionChange =
 
 const FIRST_REST_MS = 50;
 const LONGEST_REST_MS = 2_000;
-/** Pause before the same state is reported again. */
+/** Pause in ms before the same state is reported again. */
 const QUIET_MS = 30_000;
-/** SQLSTATE too_many_connections. */
+/** The SQLSTATE too_many_connections. */
 const FULL = '53300';
 
 /**
- * Tracks if an upstream accepts connections. After a failure nobody retries before a pause that doubles each time.
- * Waiting requests are not told: open sessions continue, and the next attempt may succeed.
+ * Tracks whether an upstream accepts connections. After a failure, the next attempt must wait for a pause that doubles
+ * each time. Waiting requests do not see failures, since open sessions continue and the next attempt may succeed.
  *
- * `hear` is called once per state, however many attempts it lasts, and not for every change of a state that comes and
- * goes.
+ * `hear` is called once per state, however many attempts it lasts, and not for every change of a state that flaps.
  */
 export class ConnectionStatus {
   readonly #hear: (change: ConnectionChange) => void;
@@ -24,16 +23,16 @@ export class ConnectionStatus {
   #failedAt = Number.NEGATIVE_INFINITY;
   #retryAt = 0;
   #code = '';
-  /** Last refusal reported, and whether its end is still to be reported. */
+  /** The last failure reported, and whether its end has yet to be reported. */
   #told = { code: '', at: Number.NEGATIVE_INFINITY, open: false };
 
-  /** @param random spreads the attempts of many gateways */
+  /** @param random randomizes pauses, so that many gateways do not retry at the same time */
   constructor(hear: (change: ConnectionChange) => void, random: () => number = Math.random) {
     this.#hear = hear;
     this.#random = random;
   }
 
-  /** `full`: no connection left; `lost`: unreachable, or the login is refused. */
+  /** `full`: no connection is left; `lost`: the server is unreachable or refuses the login. */
   get state(): 'open' | 'full' | 'lost' {
     if (this.#failures === 0) return 'open';
     return this.#code === FULL ? 'full' : 'lost';
@@ -49,7 +48,7 @@ export class ConnectionStatus {
     const began = performance.now();
     try {
       const made = await connect();
-      // An attempt that began before the last failure proves nothing about now.
+      // An attempt that began before the last failure proves nothing about the current state.
       if (began > this.#failedAt) this.#noteSuccess();
       return made;
     } catch (cause) {

@@ -6,9 +6,7 @@ import { type UpstreamError, wordsOf } from './upstream-report.js';
 
 const HEALTHY_MS = 2_000;
 
-/**
- * Reason why a governed session does not answer in time. `busy`: all sessions are in use; the upstream may be healthy.
- */
+/** Why no governed session answers in time. `busy`: all sessions are in use, so the upstream may be healthy. */
 export type UnhealthyReason =
   | 'busy'
   | 'no answer in time'
@@ -30,7 +28,7 @@ export async function unhealthyReasonOf(runner: Runner): Promise<UnhealthyReason
 }
 
 /**
- * Runs a statement of one int4 column on behalf of nobody and drops its rows.
+ * Runs a statement with one int4 column on behalf of the gateway and drops its rows.
  *
  * @param ms timeout
  * @throws as `Runner.runStatement`
@@ -49,7 +47,7 @@ async function probe(runner: Runner, sql: string, ms: number): Promise<void> {
 
 const LOOK_MS = 2_000;
 /**
- * Longest pause between two probes of a server that does not answer, in ms: each may occupy a session until its
+ * Longest pause in ms between probes of a server that does not answer, since each may occupy a session until its
  * timeout.
  */
 const REST_MS = 30_000;
@@ -57,15 +55,15 @@ const REST_MS = 30_000;
 /** A foreign server that stopped or resumed answering. */
 export interface NodeChange {
   readonly server: string;
-  /** Null if it answers again. */
+  /** Why the server does not answer; null if it answers again. */
   readonly cause: string | null;
 }
 
-/** Foreign servers of the database, and which of them do not answer. */
+/** The foreign servers of a database, and which of them do not answer. */
 export interface DataNodes {
   /** Names of the servers that did not answer the last probe. */
   readonly unreachable: ReadonlySet<string>;
-  /** Probes all servers; those that do not answer less and less often. Never rejects. */
+  /** Probes all servers, but unresponsive ones less and less often. Never rejects. */
   look(): Promise<readonly NodeChange[]>;
 }
 
@@ -75,8 +73,9 @@ export const NO_NODES: DataNodes = Object.freeze({
 });
 
 /**
- * Probes the foreign servers of a database on the path that queries take: a session of the governed role opens one
- * table of each server and reads no row. The database must begin a transaction there, so a dead connection is noticed.
+ * Probes the foreign servers of a database in the way that queries reach them: a session of the governed role opens
+ * one table on each server without reading a row. The database must begin a transaction there, so a dead connection is
+ * noticed.
  */
 export class ForeignNodes implements DataNodes {
   readonly unreachable = new Set<string>();
@@ -117,7 +116,7 @@ export class ForeignNodes implements DataNodes {
   /** Null if the server answers; `busy` if no session was free, or the database itself does not answer. */
   async #causeOf(table: string): Promise<string | null> {
     let said: UpstreamError | null = null;
-    // Reported by the caller, once, not with each probe; and never on a shared session.
+    // The caller reports the error once, not for each probe; a probe never runs on a shared session.
     const onUpstreamError = (error: UpstreamError): void => {
       said = error;
     };
@@ -138,7 +137,7 @@ function causeIn(error: UpstreamError): string {
   return `${message ?? 'it failed'} (${sqlstate})`;
 }
 
-/** Number of servers behind the databases that do not answer. */
+/** Number of unresponsive servers behind the databases. */
 export function unreachableNodes(engines: ReadonlyMap<string, { readonly nodes: DataNodes }>): number {
   return [...engines.values()].reduce((sum, engine) => sum + engine.nodes.unreachable.size, 0);
 }

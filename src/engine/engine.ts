@@ -7,7 +7,7 @@ import type { SystemEngine } from './system.js';
 import type { ReportUpstreamError } from './upstream-report.js';
 
 /**
- * An open database: its two engines and its life cycle. Service start and tools hold it; each room gets only the
+ * An open database: its two engines and its life cycle. Only service start and tools hold it; each room gets just the
  * engine it needs.
  */
 export interface OpenedEngine {
@@ -15,28 +15,28 @@ export interface OpenedEngine {
   readonly system: SystemEngine;
   /** Replaces the set of relations whose queries are refused. */
   takeOutOfService(relations: ReadonlyMap<string, OutOfServiceCause>): void;
-  /** Uses other credentials for new sessions; open sessions stay. */
+  /** Uses other credentials for new sessions; open sessions are kept. */
   renew(urls: { readonly url: string | null; readonly systemUrl: string | null }): void;
   close(): Promise<void>;
 }
 
-/** State shared by the engines of one process. */
+/** State shared by the engines of a process. */
 export interface EngineSurroundings extends EngineEvents {
   /** Spool for rows of slow readers. Without one, slow readers keep their sessions. */
   readonly spool: SpoolRoom | null;
   readonly memory: AnswerMemory;
   /**
-   * For a serving process: the engine opens even if the server is down or refuses the login, and keeps trying. Null:
-   * opening fails.
+   * Set for a serving process, where the engine opens even if the server is down or refuses the login, and keeps
+   * trying. If null, opening fails in that case.
    */
   readonly serving: ServingOptions | null;
 }
 
 /** Options of an engine in a serving process. */
 export interface ServingOptions {
-  /** Resolves once statements may run. A rejection is retried, except a StartProblem at the start. */
+  /** Resolves once statements may run. If it rejects, it is called again, except for a StartProblem at the start. */
   admit(): Promise<void>;
-  /** Time in ms after which a session of the system engine that does not answer is closed. */
+  /** Time in ms after which an unresponsive session of the system engine is closed. */
   readonly systemSilenceMs: number;
 }
 
@@ -44,6 +44,6 @@ export interface ServingOptions {
 export interface EngineEvents {
   /** Receives the upstream's error about a governed statement. */
   readonly onUpstreamError: ReportUpstreamError;
-  /** Reports that sessions can no longer be opened, or can again. */
+  /** Reports that sessions can no longer be opened, or that they can be opened again. */
   readonly onReach: (change: ConnectionChange) => void;
 }

@@ -27,7 +27,7 @@ import type { ReportUpstreamError, UpstreamError } from './upstream-report.js';
 import type { MessageView, SessionJob, UpstreamSession } from './upstream-session.js';
 
 export interface ExecutionHost {
-  /** True if a row cap is sent as the limit of Execute. Otherwise overflow is cancelled, which keeps parallel plans. */
+  /** True if a row cap is sent as the limit of Execute. Otherwise, overflow is cancelled, so plans stay parallel. */
   readonly limitRows: boolean;
   readonly settingForm: SettingForm;
   /** True if the statement runs in a transaction that continues after it. */
@@ -36,25 +36,25 @@ export interface ExecutionHost {
   readonly backstopSeconds: number;
   readonly onUpstreamError: ReportUpstreamError;
   readonly memory: AnswerMemory;
-  /** True if a statement whose session was lost may run again: it only reads, and no session state matters. */
+  /** True if a statement may run again after its session is lost: it only reads and needs no session state. */
   readonly runsAgain: boolean;
-  /** Spool for rows of a slow reader, which frees the session early; null if there is none. */
+  /** Spool for rows of slow readers, which frees their sessions early; null if there is none. */
   readonly spool: SpoolRoom | null;
   /** Called when the session has answered `execution` in full, or is lost. */
   onEnded(execution: Execution, session: UpstreamSession): void;
 }
 
 /**
- * `alone`: the session is ours, rows stream to the sink. `shared`: other callers' statements queue behind, so the
- * answer must be small.
+ * `alone`: the session runs only this statement, and rows stream to the sink. `shared`: other callers' statements
+ * queue behind it, so the answer must be small.
  */
 export type Lane = 'alone' | 'shared';
 
-/** A session lost within this time, in ms, was probably dead before. */
+/** A session lost within this time in ms was probably dead beforehand. */
 const QUICK_MS = 1_000;
 const MOST_LOSSES = 2;
 
-/** A shared execution that returns more runs again alone. */
+/** Maximum rows of a shared execution; if it returns more, it runs again alone. */
 export const SHARED_ROWS = 128;
 export const SHARED_BYTES = 65_536;
 
@@ -82,7 +82,7 @@ export class Execution implements SessionJob {
   #prepared: PreparedUpstream | null = null;
   #reused = false;
   #applied: SentPreamble | null = null;
-  /** Outstanding answers to `#applied`. */
+  /** Number of outstanding answers to `#applied`. */
   #applying = 0;
   #prepares = 0;
   #losses = 0;
@@ -124,7 +124,7 @@ export class Execution implements SessionJob {
     }
   }
 
-  /** Sends the statement to `session`, for the first time or again. */
+  /** Sends the statement to `session`, for the first time or as a repetition. */
   start(session: UpstreamSession, lane: Lane): void {
     this.again = null;
     this.lane = lane;
@@ -149,13 +149,13 @@ export class Execution implements SessionJob {
     session.submit(this, lane === 'shared' ? 'batched' : 'now');
   }
 
-  /** Rejects with `error` at once and cancels the statement. */
+  /** Rejects with `error` immediately and cancels the statement. */
   stop(error: unknown): void {
     if (this.settled) return;
     this.#settle(null, error);
     this.#discard = true;
     this.#held = [];
-    // A shared session runs other callers' statements: never cancelled; the answer is dropped instead.
+    // A shared session runs other callers' statements, so it is never cancelled; the answer is dropped instead.
     if (this.lane === 'alone') this.#session?.cancel();
   }
 
@@ -254,7 +254,7 @@ export class Execution implements SessionJob {
     if (session !== null) this.#host.onEnded(this, session);
   }
 
-  /** If the server went away before any row was delivered, another session answers and the caller notices nothing. */
+  /** If the session is lost before any row was delivered, another session answers, unnoticed by the caller. */
   lost(cause?: unknown): void {
     this.#options.spent?.(performance.now() - this.startedAt);
     const session = this.#session;
@@ -297,7 +297,7 @@ export class Execution implements SessionJob {
     }
   }
 
-  /** Calls `then` once spooled rows have been delivered; at once if nothing is spooled. */
+  /** Calls `then` once all spooled rows are delivered; immediately if nothing is spooled. */
   #onceDelivered(then: () => void): void {
     const delivered = this.#relieved?.end() ?? null;
     if (delivered === null) then();
@@ -379,7 +379,7 @@ export class Execution implements SessionJob {
     this.#tell(changedColumn(this.statement.reads?.columns[at] ?? null));
   }
 
-  /** The description arrives once the upstream has parsed the statement. */
+  /** True once the upstream has parsed the statement, which is when its description arrives. */
   #isParsed(): boolean {
     return this.#prepared !== null && this.#prepared.columnOids !== null;
   }
@@ -388,7 +388,7 @@ export class Execution implements SessionJob {
     this.#host.onUpstreamError(error, this.statement.reads?.tables ?? []);
   }
 
-  /** A statement that ran for a while may have crashed its server, or an operator ended it: it does not run again. */
+  /** False for a statement that ran for a while: it may have crashed its server, or an operator ended it. */
   #mayRunAgain(): boolean {
     const delivered = this.lane === 'alone' && this.rowCount > 0;
     if (this.settled || delivered || this.#discard || !this.#host.runsAgain) return false;

@@ -1,9 +1,9 @@
-/** Bytes that one stream passes on before the next stream is served. */
+/** Number of bytes that a stream may pass on before the next stream is served. */
 export const SLICE_BYTES = 16_384;
-/** Time in ms that streams may use of one turn of the event loop. */
+/** Time in ms that streams may use within one turn of the event loop. */
 const TURN_MS = 0.5;
 
-/** A source of rows that are passed on in slices. */
+/** A source of rows, which are passed on in slices. */
 export interface Stream {
   /** Passes on about `bytes`. True if more is ready. */
   slice(bytes: number): boolean;
@@ -22,12 +22,12 @@ const EVENT_LOOP: SchedulerClock = {
 };
 
 /**
- * Round-robin scheduler of all row streams.
+ * Round-robin scheduler for all row streams.
  *
- * All connections share one event loop, and one that always has data ready would keep it: libuv alone delivers 2 MiB
- * of a socket before it looks at the next. Streams are therefore served in turn, a slice each, and after `TURN_MS`
- * other I/O is handled first. So a short query beside any number of streams waits for one turn, not for all their
- * rows.
+ * All connections share one event loop, which a connection with data always ready would monopolize: libuv alone
+ * delivers 2 MiB from a socket before it turns to the next. Streams therefore take turns, a slice each, and other I/O
+ * is handled after `TURN_MS`. So a short query waits for one turn, however many streams there are, and not for all of
+ * their rows.
  */
 export class FairScheduler {
   readonly #clock: SchedulerClock;
@@ -38,7 +38,7 @@ export class FairScheduler {
     this.#clock = clock;
   }
 
-  /** Serves `stream` from the next turn on until it has no more. */
+  /** Serves `stream`, starting with the next turn, until it has no more data. */
   join(stream: Stream): void {
     this.#ring.add(stream);
     this.#schedule();

@@ -1,4 +1,4 @@
-/** A subject by name, or null for the gateway itself, which asks little and is never held back. */
+/** The name of a subject, or null for the gateway itself, which needs little and is never held back. */
 export type FairShareParty = string | null;
 
 interface QueuedItem<T> {
@@ -9,15 +9,15 @@ interface QueuedItem<T> {
 /**
  * Shares places fairly among waiting parties.
  *
- * A free place goes to the party that holds the fewest, and among those to the one that has held so few for longest;
- * so nobody has more than half while another waits for as many. A party that holds places leaves some free for later
- * arrivals: the last place is for parties that hold none, and a party that holds half of all leaves the reserve.
- * Otherwise one party's long statements could take every place before another asks.
+ * A free place goes to the party that holds the fewest or, among several, to the one that has held so few for longest,
+ * so no party has more than half while another waits for as many. A party that holds places leaves some free for later
+ * arrivals: the last place is for parties that hold none, and a party that holds half of all places leaves the
+ * reserve. Otherwise, one party's long statements could take every place before another party asks.
  */
 export class FairShare<T> {
   readonly #reserve: number;
   readonly #held = new Map<FairShareParty, number>();
-  /** Waiting parties by number of places held; each set in order of arrival at that number. */
+  /** Waiting parties by number of places held; each set is in the order in which parties reached that number. */
   readonly #levels: (Set<FairShareParty> | undefined)[] = [];
   readonly #items = new Map<FairShareParty, Set<T>>();
   #waiting = 0;
@@ -35,7 +35,7 @@ export class FairShare<T> {
     return this.#items.get(party)?.size ?? 0;
   }
 
-  /** True if `party` may take one of `free` places of `all`, when nobody else is entitled to it. */
+  /** True if `party` may take one of the `free` places out of `all`, provided no other party is entitled to it. */
   admits(party: FairShareParty, free: number, all: number): boolean {
     return free > this.#leaves(party, all);
   }
@@ -71,7 +71,7 @@ export class FairShare<T> {
     return true;
   }
 
-  /** The party entitled to one of `free` places of `all`; null if there is none. */
+  /** The party entitled to one of the `free` places out of `all`; null if none is. */
   first(free: number, all: number): QueuedItem<T> | null {
     for (const level of this.#levels) {
       const [party] = level ?? [];
@@ -120,7 +120,7 @@ export class FairShare<T> {
     return level;
   }
 
-  /** The gateway itself counts as a party without places. */
+  /** Number of places held by `party`; the gateway itself counts as holding none. */
   #heldBy(party: FairShareParty): number {
     return party === null ? 0 : (this.#held.get(party) ?? 0);
   }

@@ -30,17 +30,17 @@ interface GovernedParts {
   readonly runner: Runner;
   readonly outOfService: OutOfService;
   readonly snapshot: (level: IsolationLevel, subject: string | null) => TransactionSnapshot | null;
-  /** Name of a syntax form in `sql` that the server lacks; null if it supports all. */
+  /** The name of a syntax form in `sql` that the server lacks; null if it supports them all. */
   readonly lacking: (sql: string) => string | null;
 }
 
 /**
- * Runs a `GovernedPlan` and nothing else. Until the database is reached it refuses every plan (`databaseDown`). Its
- * sessions are private at run time too.
+ * Runs only a `GovernedPlan`, and refuses every plan until the database is reached (`databaseDown`). Its sessions are
+ * private at run time, too.
  */
 export class GovernedEngine {
   readonly #parts: GovernedParts;
-  /** Unsupported syntax form of each statement. */
+  /** The unsupported syntax form of each statement, if any. */
   readonly #lacks = new WeakMap<GovernedStatement, string | null>();
 
   constructor(parts: GovernedParts) {
@@ -53,15 +53,15 @@ export class GovernedEngine {
   }
 
   /**
-   * A snapshot for the statements of one subject, who must end it; null if the engine has none. It occupies nothing
-   * before its first statement, which fails with `overloaded` if too many snapshots are open.
+   * Returns a snapshot for one subject's statements, which the caller must end; null if the engine has none. It uses
+   * no session before its first statement, which fails with `overloaded` if too many snapshots are open.
    */
   snapshot(level: IsolationLevel, subject: string | null): TransactionSnapshot | null {
     return this.#parts.snapshot(level, subject);
   }
 
   /**
-   * Runs `plan` read-only with `values` for its slots, in order.
+   * Runs `plan` read-only, with `values` for its slots in order.
    *
    * Throws QueryError: `execution` (by SQLSTATE only), `databaseDown`, `sourceDenied`, `sourceGone`, `sourceChanged`,
    * `cancelled`, `timedOut`, `overloaded`, `shuttingDown`. Throws InternalError if `plan` was not minted by `govern`.
@@ -84,8 +84,8 @@ export class GovernedEngine {
   }
 
   /**
-   * Reads how the database would run `plan`, whatever the values of its slots: the lines of EXPLAIN without ANALYZE, in
-   * text. Throws as `execute`.
+   * Returns how the database would run `plan` whatever the values of its slots: the text lines of EXPLAIN without
+   * ANALYZE. Throws as `execute`.
    */
   async explain(
     plan: GovernedPlan,
@@ -106,21 +106,21 @@ export class GovernedEngine {
   }
 
   /**
-   * The statement of `plan`, for runs while it is short; null where the engine shares no sessions. Throws InternalError
-   * if `plan` was not minted by `govern`.
+   * Returns the statement of `plan` for runs while it is short; null if the engine shares no sessions. Throws
+   * InternalError if `plan` was not minted by `govern`.
    */
   short(plan: GovernedPlan): ShortStatement | null {
     const { outOfService, runner } = this.#parts;
     const { lanes, backstopSeconds, onUpstreamError } = runner;
     const statement = statementOf(plan);
-    // What is refused is refused where it is executed.
+    // Plans that must be refused are refused by `execute`.
     if (lanes === null || !this.status.reached || this.#lackOf(statement) !== null) return null;
     return shortStatement({ lanes, outOfService, backstopSeconds, onUpstreamError }, statement);
   }
 
   /**
-   * Throws as `execute` if a relation that `plan` reads is out of service: before an answer that was given before is given
-   * again. Throws InternalError if `plan` was not minted by `govern`.
+   * Throws as `execute` if a relation read by `plan` is out of service; call this before reusing a cached answer.
+   * Throws InternalError if `plan` was not minted by `govern`.
    */
   requireInService(plan: GovernedPlan): void {
     this.#parts.outOfService.check(statementOf(plan).reads);
@@ -143,20 +143,20 @@ export class GovernedEngine {
   }
 }
 
-/** A plan made for the very values would show them: a caller's, those of policy, and keys. */
+/** A plan made for specific values would reveal those of callers and policies, and keys. */
 const WHATEVER_THE_VALUES = ['plan_cache_mode', 'force_generic_plan'] as const;
 
-/** The statement of each query: plans that differ in values alone, as those of one shape, have one statement. */
+/** The statement of each query. Plans that differ only in values, as those of the same shape, share it. */
 const STATEMENTS = new WeakMap<GovernedPlan['query'], GovernedStatement>();
 
 type GovernedStatement = UpstreamStatement & { readonly reads: StatementReads };
 
-/** A client's value comes as the type that it declared. */
+/** The OID of a slot's value; a client's value has the type that the client declared. */
 function oidOfSlot(slot: Slot): number {
   return slot.kind === 'client' && slot.declared !== null ? slot.declared.oid : oidOf(slot.type);
 }
 
-/** The statement of `plan`. Throws InternalError where `govern` did not mint it. */
+/** The statement of `plan`. Throws InternalError if `govern` did not mint the plan. */
 function statementOf(plan: GovernedPlan): GovernedStatement {
   // INVARIANT: the type alone can be forged by a spread; the private field cannot.
   if (!GovernedPlan.is(plan)) throw new InternalError('an ungoverned plan reached the engine');
@@ -176,7 +176,7 @@ function statementOf(plan: GovernedPlan): GovernedStatement {
   return statement;
 }
 
-/** Parts added by policy, a metric or the compiler belong to the gateway. */
+/** The source of a slot's value; parts added by policy, a metric or the compiler belong to the gateway. */
 function sourceOf(slot: Slot): ValueSource {
   if (slot.kind === 'client') return { kind: 'client', type: slot.type, number: slot.index + 1 };
   return slot.kind === 'literal' && slot.written ? { kind: 'literal', type: slot.type } : { kind: 'gateway' };
@@ -194,7 +194,7 @@ function readsOf({ query, objects, outputs }: GovernedPlan): StatementReads {
 
 const METRICS = 'osl.metrics.';
 
-/** Definitions of metrics are hidden from those who query them. */
+/** The names to show; definitions of metrics are hidden from callers who query them. */
 function namedIn(objects: readonly string[]): readonly string[] {
   const metrics = objects.filter((name) => name.startsWith(METRICS));
   return (metrics.length > 0 ? metrics : objects).map((name) => name.slice(name.lastIndexOf('.') + 1));

@@ -1,4 +1,4 @@
-/** The two engines to a database, governed and system, over a native Postgres or an embedded one. */
+/** The governed and the system engine of a database, which is a native or an embedded Postgres. */
 
 export { sql } from '../base/sql.js';
 export { type AnswerBounds, AnswerMemory, LARGE_ROW_BYTES, MemoryShare, noMemory } from './answer-memory.js';

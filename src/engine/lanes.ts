@@ -10,25 +10,25 @@ import type { UpstreamSession } from './upstream-session.js';
  */
 const SHORT_MS = 10;
 const SHORT_BYTES = 16_384;
-/** Statement timeout of a shared session. A slower answer counts against its statement, wherever it ran. */
+/** Statement timeout of a shared session in ms. A slower answer counts against its statement on any session. */
 export const SHARED_TIMEOUT_MS = 100;
 /** Number of short answers after which a statement counts as short. */
 const PROOF = 3;
-/** Cost of one answer that was not short. */
+/** After an answer that was not short, the statement's score is set to minus this. */
 const PENALTY = 50;
 const REMEMBERED = 5_000;
-/** Number of statements in flight on one shared session. */
+/** Maximum number of statements in flight on one shared session. */
 const DEPTH = 64;
 const RETRY_MS = 1_000;
-/** A shared session silent for so long is lost, since its statements have a far shorter timeout. */
+/** Silence in ms after which a shared session is considered lost; its statements time out far earlier. */
 const SILENT_MS = 10_000;
 
 /**
- * Sessions that statements of many callers share, pipelined.
+ * Sessions on which the statements of many callers are pipelined.
  *
- * Read-only statements are independent between Syncs; sharing lets the upstream answer several per wake-up. Only
- * statements that proved short are admitted, by text. Their sessions have a small statement timeout; a statement that
- * hits it runs again alone and must prove itself anew.
+ * Read-only statements are independent between Syncs, so the upstream can answer several per wake-up. Only texts that
+ * have proved short are admitted. Their sessions have a small statement timeout; a statement that hits it runs again
+ * alone and must prove itself again.
  */
 export class Lanes {
   readonly #connect: (mode: PlanMode) => Promise<UpstreamSession>;
@@ -44,7 +44,7 @@ export class Lanes {
     this.#sessions = { auto: none(), force_custom_plan: none() };
   }
 
-  /** The least loaded shared session for a statement that proved short; null to run it alone. */
+  /** The least loaded shared session for a statement that has proved short; null to run it alone. */
   pick({ sql, planMode }: Pick<UpstreamStatement, 'sql' | 'planMode'>): UpstreamSession | null {
     if ((this.#proofs.get(sql) ?? 0) < PROOF) return null;
     let best: UpstreamSession | null = null;
@@ -106,7 +106,7 @@ export type ExecutionCost = Pick<Execution, 'again' | 'lane' | 'rowCount' | 'byt
   readonly statement: Pick<Execution['statement'], 'sql'>;
 };
 
-/** Change of the statement's score; null if the answer proves nothing. */
+/** The change to the statement's score; null if the answer proves nothing. */
 function verdictOf({ again, lane, rowCount, byteCount, startedAt }: ExecutionCost): 'short' | 'long' | null {
   if (again !== null || rowCount > SHARED_ROWS || byteCount > SHORT_BYTES) return 'long';
   if (lane === 'shared') return 'short';

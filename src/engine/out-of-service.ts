@@ -3,10 +3,10 @@ import type { Runner } from './runner.js';
 import type { ExecuteOptions, StatementReads } from './statement.js';
 import { objectsText, StatementFault } from './upstream-error.js';
 
-/** `gone`: the table or a column no longer exists; `changed`: it has another type. */
+/** `gone`: the table or a column no longer exists; `changed`: a column has another type. */
 export type OutOfServiceCause = 'gone' | 'changed';
 
-/** Relations of the model whose table or column is missing or changed in the database. */
+/** Relations of the model with a table or column that is missing or changed in the database. */
 export class OutOfService {
   #relations: ReadonlyMap<string, OutOfServiceCause> = new Map();
 
@@ -14,7 +14,7 @@ export class OutOfService {
     return this.#relations;
   }
 
-  /** Replaces the whole set. */
+  /** Replaces the set of such relations. */
   replace(relations: ReadonlyMap<string, OutOfServiceCause>): void {
     this.#relations = relations;
   }
@@ -39,9 +39,9 @@ const PROBE_MS = 5_000;
 const NOTHING = { write: () => undefined };
 
 /**
- * Rethrows `error` of a run of `plan`. If the database could not make sense of the statement, the tables are checked
- * first: if one differs from the manifest, its operator must fix it; otherwise our SQL is wrong, which is our fault
- * and never reported as the database's.
+ * Rethrows the `error` from a run of `plan`. If the database could not make sense of the statement, the tables are
+ * checked first: if one differs from the manifest, the operator must fix that; otherwise our SQL is wrong, which is
+ * our fault and never reported as the database's.
  *
  * @throws QueryError `sourceGone`, `sourceChanged`; InternalError if our SQL is wrong
  */

@@ -4,18 +4,18 @@ import { FairShare, type FairShareParty } from './fair-share.js';
 import { connectionLost } from './upstream-error.js';
 import type { UpstreamSession } from './upstream-session.js';
 
-/** Pool of sessions with a database, for metrics. */
+/** Metrics of a pool of database sessions. */
 export interface EnginePool {
-  /** `questions`: one query at a time; `short`: shared by short queries; `system`: of the gateway itself. */
+  /** `questions`: for one query at a time; `short`: shared by short queries; `system`: for the gateway itself. */
   readonly purpose: 'questions' | 'short' | 'system';
   /** Maximum number of sessions. */
   readonly size: number;
   readonly open: number;
-  /** Running statements. */
+  /** Number of running statements. */
   readonly running: number;
-  /** Requests waiting for a session. */
+  /** Number of requests waiting for a session. */
   readonly waiting: number;
-  /** `full`: the database has no connection left; `lost`: it cannot be reached or refuses the login. */
+  /** `full`: the database has no connections left; `lost`: it is unreachable or refuses the login. */
   readonly reach: 'open' | 'full' | 'lost';
 }
 
@@ -23,9 +23,9 @@ export interface PoolOptions {
   readonly size: number;
   /** Fraction of the pool that one party leaves free, 0 to 1; see `FairShare`. */
   readonly reserve: number;
-  /** Longest wait for a session, in ms. */
+  /** Maximum wait for a session in ms. */
   readonly waitMs: number;
-  /** Maximum queue length, of which one party may use half; further requests are refused at once. */
+  /** Maximum queue length, of which a party may use half; further requests are refused immediately. */
   readonly maxWaiting: number;
   readonly reach: ConnectionStatus;
   readonly connect: () => Promise<UpstreamSession>;
@@ -38,10 +38,10 @@ interface PoolWaiter {
 }
 
 /**
- * Pool of sessions, each lent to one holder at a time, and the queue for them.
+ * A pool of sessions, each used by one holder at a time, and the queue for them.
  *
  * A dead session is replaced on the next request. A pool that cannot grow continues with the sessions it has and
- * retries; waiting requests keep waiting until their deadline and do not see failed attempts.
+ * retries; requests keep waiting until their deadline and do not see failed attempts.
  */
 export class Pool {
   readonly #options: PoolOptions;
@@ -58,7 +58,7 @@ export class Pool {
     this.#share = new FairShare(options.reserve);
   }
 
-  /** An idle session for `party`, or null. */
+  /** Returns an idle session for `party`, or null. */
   take(party: FairShareParty): UpstreamSession | null {
     if (this.#closed || this.#idle.length === 0 || this.#share.waitingOf(party) > 0) return null;
     return this.#share.admits(party, this.#free, this.#places) ? this.#lend(party) : null;
@@ -83,7 +83,7 @@ export class Pool {
     });
   }
 
-  /** Returns a session. One that is closed, tainted or being cancelled is not lent again. */
+  /** Takes a session back. It is not reused if it is closed, tainted or being cancelled. */
   release(session: UpstreamSession): void {
     if (session.closed) return; // its death was noticed already
     if (session.tainted || this.#closed) {
@@ -120,7 +120,7 @@ export class Pool {
     for (const session of this.#all) session.destroy();
   }
 
-  /** Open sessions, plus those that may still be opened while the upstream accepts connections. */
+  /** Number of open sessions, plus those that may still be opened while the upstream accepts connections. */
   get #places(): number {
     return this.#options.reach.state === 'open' ? this.#options.size : this.#all.size;
   }

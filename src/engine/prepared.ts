@@ -6,7 +6,7 @@ export interface PreparedUpstream {
   columnOids: readonly number[] | null;
 }
 
-/** Named prepared statements of one session by SQL text, as an LRU cache. */
+/** LRU cache of a session's named prepared statements, by SQL text. */
 export class PreparedStatements {
   readonly #limit: number;
   readonly #bySql = new Map<string, PreparedUpstream>();
@@ -40,12 +40,12 @@ export class PreparedStatements {
     return statement;
   }
 
-  /** Forgets `statement` here; an upstream copy ends with the session. */
+  /** Forgets `statement` here; a copy in the upstream ends with the session. */
   forget(sql: string, statement: PreparedUpstream): void {
     if (this.#bySql.get(sql) === statement) this.#bySql.delete(sql);
   }
 
-  /** Forgets `statement`, here and upstream. */
+  /** Forgets `statement` both here and upstream. */
   close(out: FrontendEncoder, sql: string, statement: PreparedUpstream): void {
     this.forget(sql, statement);
     out.closeStatement(statement.name);

@@ -21,13 +21,13 @@ export interface RunnerOptions {
   readonly memory: AnswerMemory;
   /** True if another session may answer after a loss. */
   readonly runsAgain: boolean;
-  /** Puts a session into its governed state; null if it is in it. */
+  /** Puts a session into its governed state; null if it is already there. */
   readonly govern: (session: UpstreamSession) => Promise<void> | null;
 }
 
 const LOST_MS = 50;
 
-/** Finds a session for each statement, sends it, and repeats it where allowed. */
+/** Finds a session for each statement, sends the statement, and repeats it if that is allowed. */
 export class Runner implements ExecutionHost {
   readonly limitRows: boolean;
   readonly settingForm: SettingForm;
@@ -52,7 +52,7 @@ export class Runner implements ExecutionHost {
     this.runsAgain = options.runsAgain;
   }
 
-  /** Used by the governed engine alone; no index exports it. */
+  /** Used only by the governed engine; no index exports it. */
   runStatement(
     statement: UpstreamStatement,
     values: readonly BoundValue[],

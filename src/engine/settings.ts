@@ -14,7 +14,7 @@ const GOVERNED: readonly (readonly [name: string, value: string])[] = [
   ['client_encoding', 'UTF8'],
   ['standard_conforming_strings', 'on'],
   ...searching({
-    // Candidates are re-ranked exactly afterwards, so their order need not be strict.
+    // Candidates are reranked exactly afterwards, so their order need not be strict.
     iterative_scan: 'relaxed_order',
     ef_search: '100',
     // A search that has not found enough within this budget is repeated exactly.
@@ -33,7 +33,7 @@ export interface Timeouts {
   readonly idleInTransactionMs: number;
 }
 
-/** Statements that set up a governed session. */
+/** The statements that set up a governed session. */
 export function governedSettings(timeouts: Timeouts, planMode: PlanMode = 'force_custom_plan'): string {
   return [
     ...GOVERNED.map(([name, value]) => set(name, value)),
@@ -51,12 +51,12 @@ function set(name: string, value: string): string {
 }
 
 /**
- * How settings are applied to one statement. `function`: by `set_config`. `command`: by SET LOCAL, for governed roles
- * without `set_config`; a native server would log a warning for each.
+ * How settings are applied to one statement. `function` uses `set_config`. `command` uses SET LOCAL, for governed
+ * roles without `set_config`; a native server would log a warning each time.
  */
 export type SettingForm = 'function' | 'command';
 
-/** Statements sent ahead of a statement: number of their CommandComplete messages, and the prepared one. */
+/** Statements sent before the caller's: the number of their CommandComplete messages, and the prepared one. */
 export interface SentPreamble {
   readonly completions: number;
   readonly sql: string;
@@ -64,8 +64,8 @@ export interface SentPreamble {
 }
 
 /**
- * Appends statements that apply `settings` up to the next Sync. The caller's statement must be sent before that Sync:
- * together they are one transaction, whose end reverts the settings and whose failure skips the statement.
+ * Appends statements that apply `settings` until the next Sync. The caller's statement must be sent before that Sync:
+ * together they form one transaction, whose end reverts the settings and whose failure skips the statement.
  */
 export function applySettings(
   out: FrontendEncoder,

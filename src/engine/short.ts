@@ -10,28 +10,28 @@ import { executionError, parseErrorResponse, StatementFault } from './upstream-e
 import type { ReportUpstreamError, UpstreamError } from './upstream-report.js';
 import type { MessageView, SessionJob, UpstreamSession } from './upstream-session.js';
 
-/** Receives the outcome of one run of a short statement: exactly one call, never before `begin` returns. */
+/** Receives the outcome of a short statement's run: exactly one call, never before `begin` returns. */
 export interface ShortAnswer {
   /** All rows as whole DataRow messages; the view stays valid. */
   answered(rows: Uint8Array, count: number): void;
-  /** There is no short answer: run the statement as any other. */
+  /** There is no short answer, so the statement must be run like any other. */
   unanswered(): void;
   /** `error` as thrown by `GovernedEngine.execute`. */
   failed(error: unknown): void;
 }
 
 /**
- * The statement of one governed plan while it is short: runs of many callers are pipelined on shared sessions without
- * a promise, timer or signal each. Such a session cannot be cancelled; it has a small statement timeout, after which
+ * The statement of a governed plan while it is short. Runs of many callers are pipelined on shared sessions, without a
+ * promise, timer or signal for each. Such a session cannot be cancelled; it has a small statement timeout, after which
  * the outcome is `unanswered`.
  */
 export interface ShortStatement {
   /**
-   * Finds a session for a run that begins in the same turn of the event loop. False if the statement is not known to
-   * be short, or the session has not prepared it.
+   * Finds a session for a run that begins in the same turn of the event loop. Returns false if the statement is not
+   * known to be short or the session has not prepared it.
    */
   isReady(): boolean;
-  /** Sends a run after `isReady` returned true, with values for the plan's slots in the order of `emit`. */
+  /** Sends a run after `isReady` has returned true; values are for the plan's slots, in the order of `emit`. */
   begin(run: ShortRun, values: readonly SentValue[], resultFormats: readonly (0 | 1)[]): void;
 }
 
@@ -71,9 +71,9 @@ interface SharedExecution {
 
 const NO_ROWS = Buffer.alloc(0);
 
-/** Runs of short statements of one caller, one after the other. */
+/** Runs the short statements of one caller, one after another. */
 export class ShortRun implements SessionJob {
-  /** It keeps no large row, so no memory is charged to anybody. */
+  /** No subject is charged for memory, since no large row is kept. */
   readonly subject = null;
   #answer: ShortAnswer | null;
   #sending: SharedExecution | null = null;
@@ -88,7 +88,7 @@ export class ShortRun implements SessionJob {
     this.#answer = answer;
   }
 
-  /** The caller no longer wants the answer. The upstream still sends it, so this run cannot be reused before. */
+  /** Gives up the answer. The upstream still sends it, and this run cannot be reused until then. */
   abandon(): void {
     this.#answer = null;
   }
@@ -148,7 +148,7 @@ export class ShortRun implements SessionJob {
     else this.#fail(sending, error);
   }
 
-  /** A fault of the statement itself is explained by the slow path. */
+  /** Handles an error; if the statement itself is at fault, the slow path explains it. */
   #fail(sending: SharedExecution, error: UpstreamError): void {
     const { host, statement } = sending;
     const told = executionError(error, host.backstopSeconds, statement);
@@ -160,7 +160,7 @@ export class ShortRun implements SessionJob {
     this.#answer?.failed(told);
   }
 
-  /** Nothing was delivered: unless this job is to blame, the slow path runs it on another session. */
+  /** Nothing has been delivered, so unless this job is to blame, the slow path runs it on another session. */
   lost(cause?: unknown): void {
     const sending = this.#sending;
     this.#sending = null;
@@ -177,7 +177,7 @@ export class ShortRun implements SessionJob {
     return this.#more.length === 0 ? this.#rows : Buffer.concat([this.#rows, ...this.#more]);
   }
 
-  /** A prepared statement that is out of date says nothing about being short. */
+  /** Leaves the run to the slow path. An outdated prepared statement does not mean the statement is not short. */
   #giveUp({ host, statement }: SharedExecution, error: UpstreamError | null): void {
     if (error === null || error.sqlstate === '57014')
       host.lanes.observe({
@@ -192,5 +192,5 @@ export class ShortRun implements SessionJob {
   }
 }
 
-/** Statement timeout; prepared statement gone; its result type changed. */
+/** SQLSTATEs for a statement timeout, a missing prepared statement, and a changed result type. */
 const RUN_AGAIN: ReadonlySet<string> = new Set(['57014', '26000', '0A000']);

@@ -8,8 +8,8 @@ import type { ReportUpstreamError } from './upstream-report.js';
 import { run, type UpstreamSession } from './upstream-session.js';
 
 /**
- * Bounds the sessions that open transactions may keep, and half as many per subject, so that idle clients starve
- * nobody.
+ * Limits the number of sessions that open transactions may hold, and allows half as many per subject, so that idle
+ * clients starve no others.
  */
 export class SnapshotPlaces {
   readonly #most: number;
@@ -48,7 +48,7 @@ export interface SnapshotOptions {
 }
 
 /**
- * A read-only upstream transaction and its session: begun with the first statement, one statement at a time. Each
+ * A read-only upstream transaction and its session. It begins with the first statement and runs one at a time. Each
  * statement runs behind a savepoint and is rolled back to it, so neither its settings nor its failure outlive it.
  *
  * INVARIANT: when the session is lost, the snapshot is lost: no statement is answered from a later state.
@@ -57,9 +57,9 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
   readonly limitRows = false;
   readonly settingForm = 'function';
   readonly inTransaction = true;
-  /** The transaction keeps its session anyway. */
+  /** Spooling would be useless, since the transaction keeps its session anyway. */
   readonly spool = null;
-  /** The snapshot is gone with its session. */
+  /** A statement cannot run again, since the snapshot is lost with its session. */
   readonly runsAgain = false;
   readonly #options: SnapshotOptions;
   #session: UpstreamSession | null = null;
@@ -83,7 +83,7 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
     return this.#options.onUpstreamError;
   }
 
-  /** Runs `execution` after those before it. */
+  /** Runs `execution` after all earlier ones. */
   run(execution: Execution): void {
     this.#tail = this.#tail.then(() => this.#runOne(execution));
   }

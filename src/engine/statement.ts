@@ -8,7 +8,7 @@ export interface BoundValue {
 export type SentValue = BoundValue | string;
 
 /**
- * Settings that change only how a statement's texts are read, how its answer is written, or how long it waits for a
+ * Settings that only change how a statement's texts are read, how its answer is formatted, or how long it waits for a
  * lock.
  */
 export type OutputSetting =
@@ -19,7 +19,7 @@ export type OutputSetting =
   | 'bytea_output'
   | 'lock_timeout';
 
-/** Setting that passes the rights of the caller to row security policies of the database. */
+/** Setting that passes the caller's rights to row security policies in the database. */
 export type RightsSetting = 'osl.rights';
 
 /** Setting that decides if a plan may depend on parameter values. */
@@ -30,7 +30,7 @@ export type PlanSetting = 'plan_cache_mode';
  */
 export type PlanMode = 'auto' | 'force_custom_plan';
 
-/** Settings that differ from those of a governed session. */
+/** Settings of a statement that differ from those of a governed session. */
 export type StatementSettings = readonly (readonly [
   name: OutputSetting | RightsSetting | PlanSetting,
   value: string,
@@ -47,16 +47,16 @@ export interface TransactionSnapshot {
 export interface ExecuteOptions {
   /** Subject whose share of the sessions is used; null for the gateway's own statements. */
   readonly subject: string | null;
-  /** None: all text; one: for all columns; otherwise one per column. */
+  /** Format per column, a single one for all columns, or empty for text. */
   readonly resultFormats: readonly (0 | 1)[];
   /** Maximum number of rows; 0 for no cap. */
   readonly maxRows: number;
   /** Maximum bytes of DataRow messages; 0 for no cap. */
   readonly maxBytes: number;
-  /** Timeout in ms from the call to the last row, the sink's time included; 0 leaves only the engine's backstop. */
+  /** Timeout in ms from the call to the last row, including the sink's time; 0 leaves only the backstop. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal | null;
-  /** Copies of a large row that the sink makes before it is written; default none. */
+  /** Number of copies of a large row that the sink makes before it is written; none by default. */
   readonly copies?: number;
   /** Called with the time in ms that a database session was occupied, once per session. */
   readonly spent?: (ms: number) => void;
@@ -68,8 +68,8 @@ export interface ExecuteOptions {
 
 export interface RowSink {
   /**
-   * Takes `rows` complete DataRow messages as the upstream sent them; the view stays valid. A promise is backpressure:
-   * the upstream is not read until it settles. A rejection ends the execution.
+   * Takes `rows` complete DataRow messages as sent by the upstream; the view stays valid. A returned promise applies
+   * backpressure: the upstream is not read until it settles. A rejection ends the execution.
    */
   write(dataRows: Uint8Array, rows: number): void | Promise<void>;
   /** Number of rows already sent to the client; if absent, all of them. */
@@ -78,14 +78,14 @@ export interface RowSink {
 
 export interface ExecuteResult {
   readonly rows: number;
-  /** True if a cap cut the answer off. */
+  /** True if a cap truncated the answer. */
   readonly truncated: boolean;
 }
 
 export interface UpstreamStatement {
   readonly sql: string;
   /**
-   * `plan` asks for EXPLAIN output, one line per row, for unknown parameter values, so that no estimate reveals one.
+   * `plan` requests EXPLAIN output, one line per row, for unknown parameter values, so that no estimate reveals one.
    */
   readonly asks: 'rows' | 'plan';
   /** Plan mode of the shared sessions that may run it; `auto` only if no value can make another plan better. */
@@ -98,17 +98,17 @@ export interface UpstreamStatement {
   readonly sources?: readonly ValueSource[];
 }
 
-/** Origin of a value: `literal` and `client` come from the caller; `number` is the `$n` that the caller wrote. */
+/** Origin of a value. `literal` and `client` values come from the caller; `number` is the caller's `$n`. */
 export type ValueSource =
   | { readonly kind: 'literal'; readonly type: string }
   | { readonly kind: 'client'; readonly type: string; readonly number: number }
   | { readonly kind: 'gateway' };
 
 export interface StatementReads {
-  /** Objects that the query names. */
+  /** The objects that the query names. */
   readonly objects: readonly string[];
   readonly relations: readonly string[];
-  /** Their tables as `schema.table`, shown to the operator only. */
+  /** Their tables as `schema.table`, which only the operator may see. */
   readonly tables: readonly string[];
   /** Names of the output columns, in order. */
   readonly columns: readonly string[];

@@ -7,11 +7,11 @@ import type { Runner } from './runner.js';
 import type { UpstreamStatement } from './statement.js';
 import { connectionLost } from './upstream-error.js';
 
-/** The server as its first session found it. */
+/** What the first session found out about the server. */
 interface ServerFacts {
   /** The role that governed statements run as. */
   readonly role: string;
-  /** Version such as `18.6`. */
+  /** The server's version, such as `18.6`. */
   readonly serverVersion: string;
   /** Problems that an operator should fix. */
   readonly warnings: readonly string[];
@@ -22,13 +22,13 @@ export interface StatusParts {
   readonly runner: Runner;
   readonly outOfService: OutOfService;
   readonly nodes: DataNodes;
-  /** Null before the first session. */
+  /** What is known about the server; null before the first session. */
   readonly server: () => ServerFacts | null;
   readonly whenReached: Promise<void>;
   readonly pools: () => readonly EnginePool[];
 }
 
-/** State of a database for surfaces and operators. It runs no statements for them. */
+/** The state of a database, for surfaces and operators. They cannot run statements through it. */
 export class EngineStatus {
   readonly #parts: StatusParts;
   readonly #timeZone: (text: string) => Promise<string | null>;
@@ -43,7 +43,7 @@ export class EngineStatus {
     return this.#parts.kind;
   }
 
-  /** The role that governed statements run as. Throws QueryError `databaseDown` until it is reached. */
+  /** The role that governed statements run as. Throws QueryError `databaseDown` if it has not been reached. */
   get role(): string {
     const server = this.#parts.server();
     if (server === null) throw connectionLost();
@@ -60,7 +60,7 @@ export class EngineStatus {
     return this.#parts.whenReached;
   }
 
-  /** Empty until the server is reached. */
+  /** The server's version; empty until it is reached. */
   get serverVersion(): string {
     return this.#parts.server()?.serverVersion ?? '';
   }
@@ -89,16 +89,17 @@ export class EngineStatus {
   }
 
   /**
-   * Name of the time zone `text` as the upstream shows it; null if unknown there. Throws as `GovernedEngine.execute`.
+   * The name of the time zone `text` as the upstream displays it; null if unknown there. Throws as
+   * `GovernedEngine.execute`.
    */
   timeZone(text: string): Promise<string | null> {
     return this.#timeZone(text);
   }
 }
 
-/** Cached answers, unknown names included. */
+/** Number of cached answers, including those for unknown names. */
 const REMEMBERED = 1_000;
-/** Longest time zone name in UTF-16 units. */
+/** Maximum length of a time zone name in UTF-16 code units. */
 const LONGEST = 255;
 const ASK_MS = 5_000;
 const SHOW: UpstreamStatement = {
@@ -109,7 +110,7 @@ const SHOW: UpstreamStatement = {
   columnOids: [25],
 };
 
-/** Resolves time zone names on the upstream, each only once. */
+/** Resolves time zone names on the upstream, each just once. */
 function timeZones(runner: Runner): (text: string) => Promise<string | null> {
   const known = new Map<string, string | null>();
   return async (text) => {
@@ -143,7 +144,7 @@ async function askUpstream(runner: Runner, text: string): Promise<string | null>
     await runner.runStatement(SHOW, [], options, sink);
     return zone;
   } catch (error) {
-    // Only this error says something about the text.
+    // Only this error is caused by the text.
     if (error instanceof QueryError && error.entry === 'unresolvable') return null;
     throw error;
   }

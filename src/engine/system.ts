@@ -8,11 +8,11 @@ import type { UpstreamError } from './upstream-report.js';
 import type { SessionJob, UpstreamSession } from './upstream-session.js';
 import { type CopySource, copyBatches, textValue } from './values.js';
 
-/** Lends a session in its system state to `work` and always takes it back. */
+/** Runs `work` with a session in its system state, which is always returned afterwards. */
 export type WithSession = <T>(work: (session: UpstreamSession) => Promise<T>) => Promise<T>;
 
 /**
- * Lends sessions of `pool` after `prepare`. A session that could not be prepared, or was left in a transaction, is
+ * Provides sessions of `pool`, after `prepare`. A session that could not be prepared, or was left in a transaction, is
  * discarded; one that does not answer for `silenceMs` is closed.
  *
  * @internal
@@ -39,8 +39,8 @@ export function lendFrom(
 }
 
 /**
- * Closes a session that has not answered for `silenceMs`, which rejects pending work. Returns a function that ends the
- * watch.
+ * Closes a session that has not answered for `silenceMs`, which rejects pending work. Returns a function that stops
+ * watching.
  */
 export function closeIfSilent(silenceMs: number, session: UpstreamSession): () => void {
   const look = (): void => {
@@ -50,16 +50,16 @@ export function closeIfSilent(silenceMs: number, session: UpstreamSession): () =
   return () => clearInterval(timer);
 }
 
-/** The gateway's own statements, on a `SystemEngine` or in one of its transactions. */
+/** Runs the gateway's own statements, on a `SystemEngine` or in one of its transactions. */
 export interface SystemQueries {
   /**
-   * Runs one statement with `params` for `$n`. Values are decoded as by `pg`: int8 and numeric as strings, timestamps
+   * Runs a statement with `params` for `$n`. Values are decoded as `pg` does: int8 and numeric as strings, timestamps
    * as Date, json parsed, bytea as Buffer. Throws UpstreamFailure.
    */
   query(statement: Sql, params?: readonly unknown[]): Promise<Record<string, unknown>[]>;
   /** Runs any number of statements without parameters. */
   script(ddl: Sql): Promise<void>;
-  /** Loads rows of text-format values with COPY, all or none. Returns their number. */
+  /** Loads rows of values in text format with COPY, either all or none. Returns their number. */
   copyIn(target: CopyIntoTable, rows: CopySource): Promise<number>;
 }
 
@@ -70,8 +70,8 @@ interface CopyIntoTable {
 }
 
 /**
- * A database under the gateway's own credentials. Runs static statements, generated DDL and COPY, never a caller's
- * text.
+ * A database accessed with the gateway's own credentials. Runs static statements, generated DDL and COPY, but never a
+ * caller's text.
  */
 export class SystemEngine implements SystemQueries {
   readonly #lend: WithSession;
@@ -83,7 +83,7 @@ export class SystemEngine implements SystemQueries {
     Object.freeze(this);
   }
 
-  /** Role that governed statements run as. */
+  /** The role that governed statements run as. */
   get reader(): string {
     return this.#reader();
   }
@@ -100,7 +100,7 @@ export class SystemEngine implements SystemQueries {
     return this.transaction((tx) => tx.copyIn(target, rows));
   }
 
-  /** Runs `work` in one transaction, rolled back if it throws. */
+  /** Runs `work` in a transaction, which is rolled back if it throws. */
   transaction<T>(work: (tx: SystemQueries) => Promise<T>): Promise<T> {
     return this.#lend((session) => inTransaction(session, () => work(queriesOn(session))));
   }
@@ -189,14 +189,14 @@ interface SystemJob {
   rows?(bytes: Uint8Array): void;
 }
 
-/** Runs `job`. Rejects with UpstreamFailure, or with an error of decoding. */
+/** Runs `job`. Rejects with UpstreamFailure or a decoding error. */
 function submit(session: UpstreamSession, job: SystemJob): Promise<void> {
   return new Promise((resolve, reject) => {
     let failure: UpstreamError | null = null;
     const whole: SessionJob = {
       subject: null,
       send: (out) => job.send(out),
-      // Rows of our own statements are not limited: indexing reads whole documents.
+      // Rows of our own statements are not limited in size, since indexing reads whole documents.
       largeRow: (bytes) => bytes,
       starved: () => undefined, // nothing of the gateway's own waits
       rows: (bytes) => job.rows?.(bytes),

@@ -2,7 +2,7 @@ import { isEvaluationFault, NEGATIVE_COUNTS, QueryError, queryError } from 'osl-
 import type { UpstreamStatement } from './statement.js';
 import { RIGHTS_FAULTS, type UpstreamError, wordsOf } from './upstream-report.js';
 
-/** Fields of an ErrorResponse or NoticeResponse body by type letter. */
+/** The fields of an ErrorResponse or NoticeResponse body, by type letter. */
 export function reportFields(body: Buffer): ReadonlyMap<string, string> {
   const fields = new Map<string, string>();
   let at = 0;
@@ -33,23 +33,23 @@ export function parseErrorResponse(body: Buffer): UpstreamError {
   };
 }
 
-/** Parameter number in the outermost line of the error's context, in any language. */
+/** The parameter number in the outermost line of the error's context, whatever its language. */
 function parameterIn(context: string | undefined): number | null {
   const found = /\$(\d+)/.exec(context?.slice(context.lastIndexOf('\n') + 1) ?? '')?.[1];
   return found === undefined ? null : Number(found);
 }
 
-/** An error made here for an upstream that no longer answers. */
+/** An error created here because the upstream no longer answers. */
 export function localError(sqlstate: string, message: string): UpstreamError {
   return parseErrorResponse(Buffer.from(`C${sqlstate}\0M${message}\0\0`));
 }
 
-/** Connection failures and shutdowns of the server look the same to a caller. */
+/** The error for connection failures and server shutdowns, which look the same to a caller. */
 export function connectionLost(): QueryError {
   return queryError('databaseDown', {});
 }
 
-/** The upstream rejects a setting that was accepted here: time zones differ between servers. */
+/** The upstream rejects a setting that was accepted here, since time zones differ between servers. */
 export function unknownSetting(): QueryError {
   return queryError('unresolvable', {
     detail: 'the database of this query does not know a setting of this session, such as its time zone',
@@ -57,23 +57,23 @@ export function unknownSetting(): QueryError {
   });
 }
 
-/** Error for the operator: an output column has another type than the manifest declares. */
+/** Error for the operator: an output column's type differs from the one that the manifest declares. */
 export function changedColumn(column: string | null): UpstreamError {
   return { ...localError('42804', 'the database has another type for a column than the manifest'), column };
 }
 
 const MOST_LISTED = 5;
 
-/** Names of the objects of a query, for an error message. */
+/** Lists the objects of a query for an error message. */
 export function objectsText(objects: readonly string[]): string {
   if (objects.length === 0) return 'the question';
   const named = objects.slice(0, MOST_LISTED).map((name) => `\`${name}\``);
   return [...named, ...(objects.length > named.length ? ['…'] : [])].join(' or ');
 }
 
-/** SQLSTATEs for a missing table, schema or column; or for a name that our SQL should not have used. */
+/** SQLSTATEs for a missing table, schema or column, or for a name that our SQL should not have used. */
 const GONE: ReadonlySet<string> = new Set(['42P01', '3F000', '42703']);
-/** SQLSTATEs that our SQL causes if a column has another type than declared, or if the SQL is wrong. */
+/** SQLSTATEs that our SQL causes if a column's type is not as declared, or if the SQL is wrong. */
 const CHANGED: ReadonlySet<string> = new Set(['42804', '42846', '42883', '42725', '42P18', '42P22']);
 /** SQLSTATEs that only invalid SQL causes: syntax, ambiguous names, misplaced aggregates. */
 const OWN: ReadonlySet<string> = new Set([
@@ -93,11 +93,11 @@ const DENIED = '42501';
 const OURS: ReadonlySet<string> = new Set(Object.values(RIGHTS_FAULTS));
 
 /**
- * The database could not make sense of a statement. A caller sees it if a table differs from the manifest, which
- * `throwCause` finds out.
+ * The database could not make sense of a statement. Callers see this error only if a table differs from the manifest,
+ * which `throwCause` determines.
  */
 export class StatementFault extends QueryError {
-  /** Part of our SQL text that the database complains about, for the log; null if it is not in the text. */
+  /** The part of our SQL that the database complains about, for the log; null if the fault is elsewhere. */
   readonly inText: string | null;
 
   constructor(error: QueryError, inText: string | null) {
@@ -106,9 +106,9 @@ export class StatementFault extends QueryError {
   }
 }
 
-/** A value of the query that the database could not read or compute with. */
+/** The database could not read or compute with a value of the query. */
 export class ValueError extends QueryError {
-  /** Index of the faulty parameter, from 0; null if the statement computed the value. */
+  /** Index of the faulty parameter, starting at 0; null if the statement computed the value. */
   readonly parameter: number | null;
 
   constructor(error: QueryError, parameter: number | null) {
@@ -122,7 +122,7 @@ export class ValueError extends QueryError {
 }
 
 /**
- * The caller's error for an upstream error.
+ * Converts an upstream error to the caller's error.
  *
  * @param backstopSeconds statement timeout of the session
  * @param isParsed true if the database accepted the text, so that the error is about values
@@ -141,7 +141,7 @@ export function executionError(
   const valueError = isParsed ? valueErrorOf(error, statement) : null;
   if (valueError !== null) return valueError;
   if (OURS.has(message)) return queryError('execution', { sqlstate });
-  // A statement without tables cannot miss one.
+  // A statement without tables cannot be missing one.
   const entry = reads === undefined || reads.tables.length === 0 ? 'execution' : entryOf(sqlstate);
   const told =
     entry === 'execution'
@@ -157,7 +157,7 @@ function entryOf(sqlstate: string): 'execution' | 'sourceDenied' | 'sourceGone' 
   return CHANGED.has(sqlstate) ? 'sourceChanged' : 'execution';
 }
 
-/** Characters of the statement that the log shows from the error's position on. */
+/** Number of characters of the statement that the log shows, starting at the error's position. */
 const SHOWN = 120;
 
 /**
@@ -173,12 +173,12 @@ function complaintIn(
   return `${sqlstate} at ${JSON.stringify(sql.slice(position - 1, position - 1 + SHOWN))}`;
 }
 
-/** protocol_violation for the bytes of a parameter; the connection is intact. */
+/** protocol_violation, here for the bytes of a parameter; the connection stays intact. */
 const MALFORMED = '08P01';
-/** Raised for a malformed text search query or JSON path; the statement itself was parsed before. */
+/** Raised for a malformed text search query or JSON path, since the statement itself is already parsed. */
 const NOT_WELL_FORMED = '42601';
 
-/** The error if a value of the caller caused it; else null. */
+/** The error if a value from the caller caused it; otherwise null. */
 function valueErrorOf(
   { sqlstate, parameter }: Pick<UpstreamError, 'sqlstate' | 'parameter'>,
   { sources }: Pick<UpstreamStatement, 'sources'>,
@@ -206,7 +206,7 @@ export function stopError({ reason }: AbortSignal): QueryError {
   return reason instanceof QueryError ? reason : queryError('cancelled', {});
 }
 
-/** The connector has no URL with system credentials. */
+/** The connector has no URL for system credentials. */
 export class NoSystemCredentials extends Error {
   constructor() {
     super('this connector has no system credentials');
@@ -214,7 +214,7 @@ export class NoSystemCredentials extends Error {
   }
 }
 
-/** A failed statement of the gateway itself. Its message contains no row value, so logs may show it. */
+/** A statement of the gateway itself failed. The message contains no row value, so logs may show it. */
 export class UpstreamFailure extends Error {
   readonly sqlstate: string;
 

@@ -1,4 +1,4 @@
-/** Fields of an upstream error, for the operator alone. `wordsOf` gives the part that may be logged. */
+/** Fields of an upstream error, only for the operator. `wordsOf` returns the part that may be logged. */
 export interface UpstreamError {
   readonly sqlstate: string;
   readonly message: string;
@@ -10,29 +10,29 @@ export interface UpstreamError {
   readonly column: string | null;
   readonly constraint: string | null;
   readonly dataType: string | null;
-  /** Number, from 1, of the parameter that could not be read; null if the error is about something else. */
+  /** Number of the parameter that could not be read, starting at 1; null for any other error. */
   readonly parameter: number | null;
-  /** Position in our statement text in characters, from 1; null if the error is elsewhere. */
+  /** Position in our statement text in characters, starting at 1; null if the error is elsewhere. */
   readonly position: number | null;
 }
 
-/** Reports an upstream error about a statement that reads `tables`. */
+/** Reports an upstream error in a statement that reads `tables`. */
 export type ReportUpstreamError = (error: UpstreamError, tables: readonly string[]) => void;
 
 /** Log entry about an upstream error; contains no row value. */
 export interface UpstreamWords {
   readonly sqlstate: string;
-  /** Start of the upstream's message, as far as it is known to hold no value; else null. */
+  /** The start of the upstream's message that is known to contain no value; null if there is none. */
   readonly message: string | null;
-  /** Routine in the server's source; null if unknown. */
+  /** The routine in the server's source; null if unknown. */
   readonly routine: string | null;
-  /** Names of the table, column or constraint concerned. */
+  /** The names of the table, column or constraint concerned. */
   readonly about: string | null;
 }
 
 /**
  * SQLSTATE classes whose messages start with fixed words about rights, limits, connections or the schema, and quote
- * names after them.
+ * names after those.
  */
 const BEGIN_SAFE: ReadonlySet<string> = new Set([
   '08',
@@ -50,7 +50,7 @@ const BEGIN_SAFE: ReadonlySet<string> = new Set([
   '58',
 ]);
 
-/** Routines whose messages contain names and never values: operators need them when a schema changed. */
+/** Routines whose messages contain names but never values. Operators need them when a schema changes. */
 const OF_NAMES: ReadonlySet<string> = new Set([
   'parserOpenTable',
   'errorMissingColumn',
@@ -61,7 +61,7 @@ const OF_NAMES: ReadonlySet<string> = new Set([
   'aclcheck_error_col',
 ]);
 
-/** Routines that pass on user-written text: RAISE in PL/pgSQL and other languages, in any SQLSTATE class. */
+/** Routines that pass on user-written text, such as RAISE in PL/pgSQL, with any SQLSTATE class. */
 const SAYS_ANYTHING = /^(?:exec_stmt_(?:raise|assert)|ply_|plpy|plperl|pltcl|plv8|do_util_elog)/i;
 
 /** Messages of our row security functions; none contains a value. */
@@ -72,10 +72,10 @@ export const RIGHTS_FAULTS = Object.freeze({
   ended: 'osl: the rights have ended',
 });
 
-/** Fixed messages, safe whoever raises them. */
+/** Fixed messages, which are safe no matter what raises them. */
 const OURS: ReadonlySet<string> = new Set(Object.values(RIGHTS_FAULTS));
 
-/** Starts of messages that may contain values further on; only the start is logged. */
+/** Starts of messages that may contain values later on; only the start is logged. */
 const KNOWN: readonly string[] = [
   'array size exceeds the maximum allowed',
   'array subscript out of range',
@@ -178,7 +178,7 @@ function messageOf({ sqlstate, message, routine }: UpstreamError): string | null
   return `${longest}${TYPE_AFTER.exec(rest)?.[0] ?? ''}`;
 }
 
-/** The text up to the first character that may begin a value, in any language. */
+/** The text up to the first character that could begin a value, in any language. */
 function beforeQuotes(message: string): string | null {
   const words = /^[\p{L}\p{M} ,/_-]*/u.exec(message)?.[0].trim() ?? '';
   return words === '' ? null : words;

@@ -6,13 +6,13 @@ import { PreparedStatements } from './prepared.js';
 import { FrontendEncoder } from './protocol/encoder.js';
 import { BackendSplitter } from './protocol/splitter.js';
 
-/** Byte stream of one upstream session, after authentication. */
+/** The byte stream of an upstream session after authentication. */
 export interface Transport {
-  /** Time in ms to wait, without reading, before a cancel; 0 to cancel at once. */
+  /** Time in ms to wait, without reading, before cancelling; 0 to cancel immediately. */
   readonly graceMs: number;
-  /** `closed` is called once, as the last call. */
+  /** Starts receiving. `closed` is called once, after all other calls. */
   attach(receive: (chunk: Uint8Array) => void, closed: () => void): void;
-  /** Sends `bytes`. True if the caller may overwrite them at once. */
+  /** Sends `bytes`. Returns true if the caller may overwrite them immediately. */
   write(bytes: Uint8Array): boolean;
   pause(): void;
   resume(): void;
@@ -22,7 +22,7 @@ export interface Transport {
 }
 
 export interface MessageView {
-  /** Bytes after type and length. */
+  /** The bytes after type and length. */
   body(): Buffer;
 }
 
@@ -30,16 +30,16 @@ export interface MessageView {
 export interface SessionJob {
   /** Appends frontend messages that end in exactly one Sync or Query. */
   send(out: FrontendEncoder, prepared: PreparedStatements): void;
-  /** Subject charged for large rows. */
+  /** The subject charged for large rows. */
   readonly subject: FairShareParty;
   /**
    * A row of more than `LARGE_ROW_BYTES` begins. Returns the memory needed until `rows` has settled. `pass`: read and
    * drop it. `abandon`: close the session if that costs less than reading the row.
    */
   largeRow(bytes: number): number | 'pass' | 'abandon';
-  /** There was no memory for the row announced by `largeRow`; it is skipped. */
+  /** There was no memory for the row announced by `largeRow`, so it is skipped. */
   starved(): void;
-  /** A run of DataRow messages. Reading stops until the promise, which must not reject, settles. */
+  /** A run of DataRow messages. Reading pauses until the promise, which must not reject, settles. */
   rows(bytes: Uint8Array, count: number): void | Promise<void>;
   /** Any other message except ReadyForQuery; its body is valid during the call. */
   message(type: number, message: MessageView): void;
@@ -52,12 +52,12 @@ export interface SessionJob {
 const READY_FOR_QUERY = 0x5a;
 const DATA_ROW = 0x44;
 const PREPARED_LIMIT = 500;
-/** Time that a cancelled statement may take to end before its session is closed. */
+/** Time in ms that a cancelled statement may take to end before its session is closed. */
 const DRAIN_MS = 10_000;
 const CANCEL_AGAIN_MS = 250;
 /**
  * A server does not notice a cancel while it sends a row. Reading a row larger than this takes longer than opening a
- * session.
+ * new session.
  */
 const ABANDON_BYTES = 67_108_864;
 
@@ -66,13 +66,13 @@ interface RowMemory {
   readonly bytes: number;
 }
 
-/** Bytes that every answer may pass on at once; the rest takes turns with other streams. */
+/** Number of bytes of each answer passed on immediately; the rest takes turns with other streams. */
 const AT_ONCE_BYTES = 2 * SLICE_BYTES;
 
-/** One upstream session: answers jobs in order. */
+/** An upstream session, which answers jobs in order. */
 export class UpstreamSession implements Stream {
   readonly prepared = new PreparedStatements(PREPARED_LIMIT);
-  /** Set if state may have outlived its statement; the session is not used again. */
+  /** Set if state may have outlived its statement; then the session is not used again. */
   tainted = false;
   closed = false;
   onClosed: (() => void) | null = null;
@@ -81,21 +81,21 @@ export class UpstreamSession implements Stream {
   readonly #memory: AnswerMemory;
   readonly #out = new FrontendEncoder();
   readonly #in = new BackendSplitter(LARGE_ROW_BYTES);
-  /** Memory of the large row being received. */
+  /** The memory of the large row being received. */
   #lease: RowMemory | null = null;
-  /** Identity of the large row that waits for memory. */
+  /** Identifies the large row that is waiting for memory. */
   #asking: object | null = null;
   #jobs: SessionJob[] = [];
   #chunks: Uint8Array[] = [];
   #status = 0x49;
   #pauses = 0;
-  /** Paused by the reader. */
+  /** True while the reader pauses the session. */
   #paused = false;
-  /** Queued in the scheduler. */
+  /** True while the session is queued in the scheduler. */
   #queued = false;
-  /** The transport is paused. */
+  /** True while the transport is paused. */
   #held = false;
-  /** Bytes left in the current turn. */
+  /** Number of bytes left in the current turn. */
   #allowance = AT_ONCE_BYTES;
   #flushing = false;
   #pumping = false;
@@ -103,7 +103,7 @@ export class UpstreamSession implements Stream {
   /** Called when the statement being cancelled has ended. */
   #wakeCanceller: () => void = () => undefined;
   #grace: NodeJS.Timeout | null = null;
-  /** Time since when an answer is outstanding. */
+  /** The time since which an answer has been outstanding. */
   #owedSince = 0;
 
   constructor(transport: Transport, memory: AnswerMemory) {
@@ -120,7 +120,7 @@ export class UpstreamSession implements Stream {
     return this.#status === 0x49;
   }
 
-  /** Number of unanswered jobs. */
+  /** The number of unanswered jobs. */
   get load(): number {
     return this.#jobs.length;
   }
@@ -173,7 +173,7 @@ export class UpstreamSession implements Stream {
   }
 
   /**
-   * Repeats the request: it may get lost, and Postgres ignores one that arrives while it reads the next message.
+   * Repeats the cancel request, which may get lost, and which Postgres ignores while it reads the next message.
    * Settles when the statement has ended and no request is in flight.
    */
   async #cancelUntilAnswered(): Promise<void> {
@@ -193,7 +193,7 @@ export class UpstreamSession implements Stream {
     clearTimeout(late);
   }
 
-  /** Null if the session can take the next job; otherwise settles when no cancel request is in flight. */
+  /** Null if the session can take another job; otherwise a promise that settles once no cancel is in flight. */
   quiet(): Promise<void> | null {
     const cancelling = this.#cancelling;
     if (cancelling === null) return null;
@@ -216,7 +216,7 @@ export class UpstreamSession implements Stream {
     else this.#out.detach();
   }
 
-  /** Passes on about `bytes` of the data received. */
+  /** Passes on about `bytes` bytes of the received data. */
   slice(bytes: number): boolean {
     this.#allowance = bytes;
     this.#queued = this.#pump();
@@ -230,7 +230,7 @@ export class UpstreamSession implements Stream {
     else this.#advance();
   }
 
-  /** Passes on what the allowance permits; the rest waits for its turn, with the upstream paused. */
+  /** Passes on as much as the allowance permits; the rest waits for its turn, with the upstream paused. */
   #advance(): void {
     if (this.#pumping) return; // whoever pumps goes on
     if (this.#pump()) {
@@ -254,7 +254,7 @@ export class UpstreamSession implements Stream {
     this.#transport.resume();
   }
 
-  /** Passes on data within the allowance. True if more waits for its turn. */
+  /** Passes on data within the allowance. Returns true if more is waiting for its turn. */
   #pump(): boolean {
     this.#pumping = true;
     try {
@@ -387,7 +387,7 @@ function fence(out: FrontendEncoder): void {
 }
 
 /**
- * Runs the messages of `send`, ignores their answers and resolves to the status byte `I`, `T` or `E`. Rejects if the
+ * Sends the messages of `send`, ignores their answers and resolves to the status byte `I`, `T` or `E`. Rejects if the
  * session is lost.
  */
 export function run(session: UpstreamSession, send: (out: FrontendEncoder) => void): Promise<number> {

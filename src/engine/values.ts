@@ -3,10 +3,10 @@ import type { BoundValue } from './statement.js';
 
 export type CopySource = Iterable<readonly (string | null)[]> | AsyncIterable<readonly (string | null)[]>;
 
-/** Bytes of COPY text per batch. */
+/** Size of a batch of COPY text in bytes. */
 const BATCH_BYTES = 2_097_152;
 
-/** A JavaScript value as a text-format parameter: arrays as Postgres arrays, plain objects as JSON. */
+/** Converts a JavaScript value to a parameter in text format: arrays to Postgres arrays, plain objects to JSON. */
 export function textValue(value: unknown): BoundValue {
   const text = textOf(value);
   return { format: 0, bytes: text === null ? null : Buffer.from(text, 'utf8') };
@@ -33,7 +33,7 @@ export interface CopyBatch {
   readonly rows: number;
 }
 
-/** Encodes rows in COPY's text format, some megabytes at a time. Throws InternalError if a row has another width. */
+/** Encodes rows in COPY's text format, a few megabytes at a time. Throws InternalError if a row has the wrong width. */
 export async function* copyBatches(rows: CopySource, width: number): AsyncGenerator<CopyBatch> {
   let lines: string[] = [];
   let size = 0;

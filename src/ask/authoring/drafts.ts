@@ -21,15 +21,15 @@ import {
 /** A draft in one of three states, as shown to authors. */
 export type DraftSummary = Omit<StoredDraft, 'text' | 'placed'> & {
   readonly state: 'draft' | 'validated' | 'published';
-  /** Id of the version made from it; null if none. */
+  /** Id of the version that this draft was published as; null if it was not published. */
   readonly published_as: string | null;
 };
 
 /** Published objects, version history and drafts. */
 export interface Publications {
-  /** Served manifest version: the base of a change. */
+  /** The manifest version being served, on which a change must be based. */
   readonly version: string;
-  /** Version of the manifest file, without published objects. */
+  /** Version of the manifest file alone, without published objects. */
   readonly base: string;
   readonly objects: readonly PublishedObject[];
   readonly history: readonly VersionSummary[];
@@ -41,7 +41,7 @@ interface PublishedObject {
   /** `section.name`, as in a manifest. */
   readonly name: string;
   readonly state: 'published' | 'deprecated';
-  /** True if the manifest file declares it too and this replaces it. */
+  /** True if the manifest file declares the same object and this one overrides it. */
   readonly over_file: boolean;
 }
 
@@ -69,7 +69,7 @@ export async function storeDraft(
   );
 }
 
-/** Deletes a draft; versions made from it stay. @throws QueryError as `candidates`, E1001 */
+/** Deletes a draft; versions published from it remain. @throws QueryError as `candidates`, E1001 */
 export async function discardDraft(
   parts: PublishingParts,
   call: RequestCall,
@@ -140,7 +140,7 @@ export type VersionOrDraft =
   | { readonly kind: 'version'; readonly version: Version }
   | { readonly kind: 'draft'; readonly draft: DraftSummary & Pick<StoredDraft, 'text'> };
 
-/** One version with its objects, by number or id, or one draft with its text. Throws as `candidates`, E4040 */
+/** Returns a version with its objects, by number or id, or a draft with its text. Throws as `candidates`, E4040 */
 export async function publication(
   parts: PublishingParts,
   call: RequestCall,

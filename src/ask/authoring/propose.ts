@@ -19,14 +19,14 @@ import {
   type WithVersions,
 } from './publish.js';
 
-/** Relations of the databases that the manifest does not use yet. */
+/** Database relations that the manifest does not use yet. */
 export interface Candidates {
   readonly candidates: readonly AdoptionCandidate[];
   readonly unread: readonly Unread[];
   readonly truncated: boolean;
 }
 
-/** Object to draft; tables and candidates are written `connector.schema.table`. */
+/** The object to draft. Tables and candidates are named `connector.schema.table`. */
 export interface SuggestionTarget {
   readonly kind: 'candidate' | 'table' | 'term';
   readonly name: string;
@@ -90,7 +90,7 @@ async function suggestion(
   return parts.drafting.suggestRelation(found, served, author);
 }
 
-/** A candidate is looked up among relations not adopted yet; a table may be adopted already. */
+/** Candidates are searched among relations not adopted yet; a table may already be adopted. */
 function findCandidate(
   { kind, name }: SuggestionTarget,
   read: UpstreamSchema,

@@ -44,14 +44,14 @@ function grantNotes({
 
 const GRANTED_KINDS: ReadonlySet<string> = new Set(['entity', 'bridge', 'facet']);
 
-/** A requested change of the published objects. */
+/** A requested change to the published objects. */
 export interface ChangeRequest {
   readonly change:
     | { readonly action: 'publish'; readonly text: string; readonly placed: boolean }
     | { readonly action: 'publish'; readonly draft: string }
     | { readonly action: 'deprecate'; readonly reasons: ReadonlyMap<string, string | null> }
     | { readonly action: 'withdraw'; readonly paths: readonly string[] }
-    /** Number or id of a version; 0: the manifest file alone. */
+    /** Number or id of a version; 0 restores the manifest file alone. */
     | { readonly action: 'rollback'; readonly to: number | string };
   readonly base: string | null;
   readonly text: string;
@@ -60,9 +60,9 @@ export interface ChangeRequest {
 export type PublishResult =
   | WithVersions<{
       readonly kind: 'published';
-      /** False if everything was published already, so that nothing was written. */
+      /** False if everything was already published and nothing had to be written. */
       readonly changed: boolean;
-      /** Newest version; null if only the manifest file is served. */
+      /** The newest version; null if only the manifest file is served. */
       readonly version: VersionSummary | null;
       readonly diff: ManifestDifference;
       readonly notes: readonly string[];
@@ -70,8 +70,8 @@ export type PublishResult =
   | { readonly kind: 'refused'; readonly error: QueryError; readonly diagnostics: readonly DraftFinding[] };
 
 /**
- * Publishes, one change at a time: the new version is written, then served, between the two audit records. At any
- * moment either the old model or the new one is served.
+ * Publishes one change at a time. The new version is written and then served, between the two audit records. At any
+ * moment either the old or the new model is served.
  *
  * @throws QueryError E4280, E4120, E4090, E2101, E1001, and as `respond`
  */
@@ -100,7 +100,7 @@ export async function publish(
         const worked = { ...stepped, snapshot };
         if (made !== null) requireSameRowSecurity(parts, caller, worked);
         record.touches({ form: null, objects: objectsOf(diff, manifest) });
-        // A no-op does not use up the token: a client that lost the answer can repeat its request.
+        // A no-op does not use up the token, so a client that lost the response can repeat its request.
         if (made !== null) await useUp(parts, call, caller.identity);
         return { worked, made };
       },
@@ -138,7 +138,7 @@ async function computeChange(
 ): Promise<{ readonly stepped: StepResult; readonly made: VersionOrigin | null }> {
   const { step, draft, restores } = await stepOf(parts, request);
   const stepped = await parts.drafting.workOut(step, baselineOf(caller.model), caller.identity.subject);
-  // A repeated request, e.g. after a lost answer, succeeds whatever its base version.
+  // A repeated request, e.g. after a lost response, succeeds whatever its base version.
   if (stepped.ok && stepped.published) return { stepped, made: null };
   requireCurrentBase(request.base, caller, parts.publishing);
   return { stepped, made: { action: step.action, draft, restores } };
@@ -176,7 +176,7 @@ async function commit(
   return summary;
 }
 
-/** Publishes the version to the other gateways. @throws QueryError E4120, E5036 */
+/** Shares the version with the other gateways. @throws QueryError E4120, E5036 */
 async function shared({ share }: PublicationStore, sealed: VersionFile, { manifest }: Caller): Promise<void> {
   const outcome = await share(sealed);
   switch (outcome) {
@@ -191,7 +191,7 @@ async function shared({ share }: PublicationStore, sealed: VersionFile, { manife
   }
 }
 
-/** Requires the served version as base, and that the newest version is the one served. */
+/** Requires that the change is based on the served version, and that this is the newest one. */
 function requireCurrentBase(
   base: string | null,
   { manifest, model: { published } }: Caller,
@@ -204,7 +204,7 @@ function requireCurrentBase(
 }
 
 /**
- * Row security in the database is written by its owner, never by a request: changes that need it go through the
+ * Only the owner of a database writes its row security, never a request, so changes that affect it must be made in the
  * manifest file.
  *
  * @throws QueryError E1002
@@ -230,7 +230,7 @@ function notServable(findings: readonly DraftFinding[]): QueryError {
   });
 }
 
-/** Full names of the changed objects; a column or attribute counts as its owner. */
+/** Full names of the changed objects; a changed column or attribute counts as a change to its owner. */
 function objectsOf({ changes }: ManifestDifference, manifest: Manifest): readonly string[] {
   const names = changes.map(({ kind, name }): string => {
     const owner = name.split('.')[0] ?? name;
@@ -331,10 +331,10 @@ export interface PublishingParts
   readonly drafting: DraftCompiler;
 }
 
-/** An answer with the versions that it is based on. */
+/** A response with the versions it is based on. */
 export type WithVersions<T> = T & { readonly versions: ServedVersions };
 
-/** Settings shared by all authoring requests: their own rate-limit bucket, and an admin role over the whole chain. */
+/** Settings shared by all authoring requests: a separate rate-limit bucket, and an admin role for the whole chain. */
 export const AUTHORING = {
   bucket: 'authoring',
   permits: ({ access }: Caller): void => {
@@ -343,9 +343,9 @@ export const AUTHORING = {
 } as const satisfies Partial<Decision<unknown>>;
 
 /**
- * Handles an authoring request that changes nothing.
+ * Handles a read-only authoring request.
  *
- * @param text logged by its fingerprint; null: none
+ * @param text logged as a fingerprint; null if the request has no text
  * @throws QueryError E2101 without an admin role, and as `respond`
  */
 export function authored<T>(
@@ -364,7 +364,7 @@ export function authored<T>(
   });
 }
 
-/** The served model together with the documents that it was compiled from. */
+/** The served model and the documents it was compiled from. */
 export type AuthoringBaseline = DraftBaseline & { readonly snapshot: PolicySnapshot };
 
 /** @throws QueryError E2001 */

@@ -19,9 +19,9 @@ interface CachedAnswer {
   readonly pieces: readonly { readonly bytes: Uint8Array; readonly rows: number }[];
   readonly rows: number;
   readonly bytes: number;
-  /** State of the data, read before the query ran. */
+  /** The state of the data as read before the query ran. */
   readonly epoch: string;
-  /** ms since the epoch. */
+  /** When the answer was read, in ms since the epoch. */
   readonly asOf: number;
   /** As `asOf`, on the clock of `performance.now()`. */
   readonly readAt: number;
@@ -35,7 +35,7 @@ export interface AnswerCacheBounds {
 
 const ENTRY_BYTES = 512;
 
-/** LRU cache of answers. Counts as answer memory, and shrinks when running queries need it. */
+/** LRU cache of answers. It is part of the answer memory and shrinks when running queries need space. */
 export class AnswerCache {
   readonly #bounds: AnswerCacheBounds;
   readonly #memory: AnswerMemory;
@@ -104,7 +104,7 @@ interface AnswerCacheKey {
 }
 
 export interface DataEpochs {
-  /** State of the rows of these entities; equal while the data is unchanged. Null if it cannot be determined. */
+  /** An identifier for the state of these entities' rows, equal while the data is unchanged; null if it is unknown. */
   of(rules: ReadonlyMap<string, CacheRule>): Promise<string | null>;
 }
 
@@ -120,8 +120,8 @@ interface KeyParts {
 const RULES = new WeakMap<GovernedPlan['query'], ReadonlyMap<string, CacheRule> | null>();
 
 /**
- * Cache rules of all entities that `plan` reads. Null if the answer must not be cached: an entity has no rule, the plan
- * is not repeatable, or the database applies row security.
+ * The cache rules of all entities that `plan` reads. Null if the answer must not be cached because an entity has no
+ * rule, the plan is not repeatable, or the database applies row security.
  */
 export function cacheRulesOf(manifest: Manifest, plan: GovernedPlan): ReadonlyMap<string, CacheRule> | null {
   const known = RULES.get(plan.query);
@@ -132,7 +132,7 @@ export function cacheRulesOf(manifest: Manifest, plan: GovernedPlan): ReadonlyMa
 }
 
 function rulesOf(manifest: Manifest, plan: GovernedPlan): ReadonlyMap<string, CacheRule> | null {
-  // A rollup is older than the entity's current state.
+  // A rollup may be older than the entity's current state.
   if (plan.rollup !== null) return null;
   const relations = relationsRead(plan.query);
   const rules = new Map<string, CacheRule>();
@@ -200,17 +200,17 @@ export interface CacheableQuestion {
   readonly answers: AnswerCache;
   readonly epochs: DataEpochs;
   readonly keeping: AnswerCacheKey;
-  /** False: always run the query, and cache its answer. */
+  /** If false, the query always runs, and its answer is cached. */
   readonly mayReuse: boolean;
   readonly spending: ModelUsage;
-  /** Counts the copy of the answer until it is cached. */
+  /** The memory that the copy of the answer counts against until it is cached. */
   readonly memory: MemoryShare;
   readonly signal: AbortSignal | null;
   requireInService(): void;
   live(sink: RowSink): Promise<ExecuteResult>;
 }
 
-/** Answers from the cache if the data is unchanged; else runs the query, and may cache its answer. Throws as `live`. */
+/** Answers from the cache if the data is unchanged; otherwise runs the query, whose answer may be cached. */
 export async function answerFromCache(
   again: CacheableQuestion,
   sink: RowSink,
@@ -219,7 +219,7 @@ export async function answerFromCache(
   const asOf = Date.now();
   const readAt = performance.now();
   const epoch = await unlessStopped(epochs.of(keeping.rules), signal);
-  // Unknown state: bypass the cache.
+  // The state is unknown, so the cache is bypassed.
   if (epoch === null) return { ...(await again.live(sink)), freshness: { from: 'live', asOf } };
   const kept = again.mayReuse ? answers.find(keeping.key, epoch, keeping.maxAgeMs) : null;
   if (kept !== null) {
@@ -245,7 +245,7 @@ async function give({ pieces }: CachedAnswer, sink: RowSink, signal: AbortSignal
   }
 }
 
-/** Forwards rows, and copies them up to a maximum number of bytes. */
+/** Forwards rows and copies them, up to a maximum number of bytes. */
 class CopyingSink implements RowSink {
   pieces: { readonly bytes: Uint8Array; readonly rows: number }[] | null = [];
   bytes = 0;

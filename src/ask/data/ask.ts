@@ -27,23 +27,23 @@ export interface QueryAnswer {
   readonly caller: Caller;
   readonly versions: ServedVersions;
   readonly rows: number;
-  /** True if the row or byte cap cut the answer. */
+  /** True if the row or byte cap truncated the answer. */
   readonly truncated: boolean;
-  /** True if a cap cut a preceding step whose rows do not depend on each other. */
+  /** True if a cap truncated the rows of a preceding step; each remaining row is still correct. */
   readonly clipped: boolean;
   readonly redactedFields: readonly string[];
   readonly indexes: readonly IndexRead[];
-  /** Passages for which a decoder operator failed; their value is NULL. */
+  /** Passages for which a decoder operator failed; its value for them is NULL. */
   readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
   /** Lets later queries of the same shape skip planning; null on the fast path. */
   readonly permits: Permits | null;
-  /** Null: read from the entities for this query. */
+  /** How fresh the answer is; null if it was read from the entities for this query. */
   readonly freshness: AnswerFreshness | null;
 }
 
 /**
- * Runs one query. Compiling it into a governed plan is the decision. The query may start while the record is being
- * synced, since it has no side effects; no row is sent before.
+ * Runs a query. The decision is made by compiling it into a governed plan. The query may start while the decision
+ * record is being synced, since it has no side effects, but no row is sent before.
  *
  * @throws QueryError, as `respond`
  */
@@ -64,9 +64,9 @@ export function ask(
 }
 
 /**
- * Compiles a query that the client will run later, as Parse on the wire does. Counts against the rate limit; a refusal
- * is recorded here. A run that follows at once continues the same request; a later run decides again. If it is never
- * run, the caller records that with `record`.
+ * Compiles a query that the client will run later, as Parse does in the Postgres protocol. Counts against the rate
+ * limit and records refusals. A run that follows immediately continues the same request; a later run is decided again.
+ * If the query is never run, the caller records that with `record`.
  *
  * @throws QueryError
  */
@@ -79,7 +79,7 @@ export async function prepare(parts: AnswerParts, question: DataQuestion): Promi
   return Object.freeze({ body, parameterOids, plan, authorized, payment: new Payment(), record });
 }
 
-/** Plans the query, and checks the policy on model calls and its cost. */
+/** Plans the query and checks its cost and the policy on model calls. */
 export function decisionOf(
   parts: AnswerParts,
   question: DataQuestion,
@@ -120,7 +120,7 @@ function answerStepsOf(
     counts: (answer) => answer,
     reads: (plan) => plan,
     answer: async (plan, caller, recorded, permits) => {
-      // Sending passages to a model cannot be undone, so the record comes first.
+      // Sending passages to a model cannot be undone, so the decision must be recorded first.
       if (sendsToModel(plan)) await recorded;
       const versions = versionsOf(caller);
       const { sink } = delivery;
@@ -205,14 +205,14 @@ export function run(
 
 const NO_STEPS = Object.freeze({ until: Number.POSITIVE_INFINITY });
 
-/** Redacted passage fields, apart from columns that every passage has. */
+/** The redacted passage fields, except columns that every passage has. */
 function redactedIn({ passageFields }: GovernedPlan, runtime: readonly RuntimeRows[]): readonly string[] {
   const all = new Set(runtime.flatMap((r) => [...r.redacted]));
   const isField = (name: string): boolean => !PASSAGE_COLUMNS.has(name) && name !== EVIDENCE;
   return [...all].filter((name) => isField(name) && passageFields?.has(name) !== false).sort();
 }
 
-/** For each output, true if a value in it is redacted in some row. @param runtime in the order of the plan's */
+/** For each output, true if its value is redacted in at least one row. @param runtime in the order of the plan's */
 export function redactionOf({ outputs }: GovernedPlan, runtime: readonly RuntimeRows[]): readonly boolean[] {
   return outputs.map(
     ({ redacted, redactable }) =>
@@ -295,7 +295,7 @@ function rollupFreshness(
 ): AnswerFreshness | null {
   if (plan.rollup === null) return null;
   const known = parts.rollups.usable(manifest).builtAt.get(plan.rollup);
-  // If it became too old since planning, report the maximum age.
+  // If the rollup became too old after planning, report the maximum age.
   const oldest = Date.now() - (manifest.rollups.get(plan.rollup)?.maxAgeMs ?? 0);
   return { from: 'rollup', asOf: known ?? oldest };
 }
@@ -320,7 +320,7 @@ function whenRecorded(decided: Promise<void>, sink: RowSink): RowSink {
 }
 
 interface QuestionTime {
-  /** Deadline on the clock of `performance.now()`; `Infinity` if there is none. */
+  /** The deadline on the clock of `performance.now()`; `Infinity` if there is none. */
   readonly until: number;
   readonly signal: AbortSignal | null;
   end(): void;
@@ -343,7 +343,7 @@ function sendsToModel(plan: GovernedPlan): boolean {
   return plan.runtime.length > 0 && egressOf(plan).length > 0;
 }
 
-/** Decoder operators and rerankers of a plan, with the facet that each reads. */
+/** The decoder operators and rerankers of a plan, each with the facet it reads. */
 function egressOf(plan: GovernedPlan) {
   return plan.runtime.flatMap((r) => {
     if (r.kind !== 'retrieval') return [];
@@ -357,7 +357,7 @@ function egressOf(plan: GovernedPlan) {
   });
 }
 
-/** Checks that the policy lets passages leave, before anything is retrieved. @throws QueryError E2101 */
+/** Checks, before anything is retrieved, that the policy allows sending passages to models. @throws QueryError E2101 */
 function requireModelAccess(plan: GovernedPlan): void {
   for (const { facet, store, to } of egressOf(plan)) {
     if (store !== null && !store.mayDecode) throw queryError('decodeDenied', { facet, to });

@@ -3,7 +3,7 @@ import type { Caller } from '../request/caller.js';
 import type { RunningParts } from './parts.js';
 import { explainLines } from './runtime/step.js';
 
-/** Lifetime of an estimate, ms; it is shared by queries that differ only in values. */
+/** Lifetime of an estimate in ms. Queries that differ only in values share it. */
 const HOLDS_MS = 60_000;
 
 interface Estimate {
@@ -11,7 +11,7 @@ interface Estimate {
   readonly cost: number;
 }
 
-/** By statement: generic estimates do not depend on values. */
+/** Estimates by statement; since they are for generic plans, they do not depend on values. */
 const ESTIMATES = new WeakMap<GovernedPlan['query'], Estimate>();
 
 /** Lowest cost cap among the caller's data roles; null if none sets one. */
@@ -25,7 +25,8 @@ function costCapOf({ access, snapshot }: Caller): number | null {
 }
 
 /**
- * Checks the database's generic cost estimate against the lowest cap of the caller's roles; undefined if there is none.
+ * Checks the database's generic cost estimate against the lowest cap of the caller's roles. Returns undefined if there
+ * is no cap.
  *
  * @throws QueryError E0527 beyond the cap, and errors of `GovernedEngine.explain`
  */

@@ -6,13 +6,13 @@ import type { AnswerParts } from './parts.js';
 import type { DataQuestion } from './question.js';
 import { explainLines } from './runtime/step.js';
 
-/** The statement alone, or also the database's plan for it. */
+/** Whether to show only the statement or also the database's plan for it. */
 export type UpstreamDetail = 'statement' | 'plan';
 
-/** Origins of a statement parameter's value. */
+/** Possible origins of a statement parameter's value. */
 export const ORIGINS = ['literal', 'parameter', 'gateway', 'attribute', 'step', 'mask_key'] as const;
 
-/** `value`: only of literals in the caller's text. `number`: `n` of the caller's `$n`. */
+/** `value` is set only for literals in the caller's text; `number` is the `n` of the caller's `$n`. */
 interface UpstreamParameter {
   readonly type: string;
   readonly from: (typeof ORIGINS)[number];
@@ -66,7 +66,7 @@ function statementOf(plan: GovernedPlan): UpstreamView {
   return { sql, parameters: slots.map(parameterOf) };
 }
 
-/** INVARIANT: only the caller's own literals are shown: no attribute, key or literal of the policy. */
+/** INVARIANT: only the caller's own literals are shown, never an attribute, a key or a literal of the policy. */
 function parameterOf(slot: Slot): UpstreamParameter {
   const { type } = slot;
   switch (slot.kind) {

@@ -1,6 +1,6 @@
 import type { DecoderUsage, RerankUsage } from './content-plane.js';
 
-/** Usage of external models and the cache by one query, for its outcome record. */
+/** How a query used external models and the cache, for its outcome record. */
 export class ModelUsage {
   #all: DecoderUsage | null = null;
   #reranked: RerankUsage | null = null;
@@ -45,11 +45,11 @@ function decodedIn({ passages, requests, promptTokens, answerTokens, known }: De
 
 export interface IndexRead {
   readonly facet: string;
-  /** As `ReadyStore.indexedAt`: the oldest of the stores read. */
+  /** The oldest `ReadyStore.indexedAt` among the stores that were read. */
   readonly indexedAt: string | null;
 }
 
-/** Indexes read by one query, by facet. */
+/** The indexes that a query has read, by facet. */
 export class IndexesRead {
   readonly #times = new Map<string, string | null>();
 

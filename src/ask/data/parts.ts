@@ -20,16 +20,16 @@ import type { PlanCache } from './plan-cache.js';
 import type { Snapshots } from './question.js';
 import type { RunningQueries } from './running-queries.js';
 
-/** Limits of one result. */
+/** Limits for a single result. */
 export interface Caps {
   readonly rows: number;
   readonly bytes: number;
-  /** Passages of one facet in one answer with `evidence`, over all keys. */
+  /** Maximum number of `evidence` passages per facet in one answer, over all keys. */
   readonly evidence: number;
   readonly timeoutMs: number;
 }
 
-/** Dependencies of planning. */
+/** Dependencies for planning. */
 export interface PlanningParts {
   readonly plans: PlanCache;
   readonly parsing: LongTextParser;
@@ -38,20 +38,20 @@ export interface PlanningParts {
   readonly rollups: Rollups;
 }
 
-/** Rollups that may be used now, with their build times. */
+/** The rollups that may be used now, with their build times. */
 export interface Rollups {
   usable(manifest: Manifest): { readonly builtAt: ReadonlyMap<string, number>; readonly key: string };
 }
 
-/** Tells if a caller may see many passages of a store or few. */
+/** Decides whether a caller may see many passages of a store or only a few. */
 export interface PermittedCounts {
-  /** @param some counts permitted passages up to slot `limit` */
+  /** @param some plan that counts permitted passages, up to the limit in slot `limit` */
   areMany(some: GovernedPlan, epoch: string, input: RuntimeInput): Promise<boolean>;
 }
 
 export interface CountedWords {
   readonly documents: number;
-  /** Number of passages that hold each word of the query. */
+  /** For each word of the query, the number of passages that contain it. */
   readonly frequencies: ReadonlyMap<number, number>;
   /** State of the data that was counted; null if unknown. */
   readonly snapshot: string | null;
@@ -67,7 +67,7 @@ export interface WordCounter {
     input: RuntimeInput,
   ): Promise<CountedWords>;
   /**
-   * Checks the counts against the passages found with them.
+   * Checks the counts against the passages found with their help.
    *
    * @param seen state of the data of the passages; null if unknown
    * @returns false if the data may have changed since an earlier count, which is then dropped
@@ -89,27 +89,27 @@ export interface StepInput {
   readonly parameters: readonly BoundValue[];
   readonly signal: AbortSignal | null;
   readonly snapshots: Snapshots | null;
-  /** True if the result must be complete, because its reader cannot be told otherwise. */
+  /** True if the result must be complete because its reader could not be told that it was truncated. */
   readonly whole: boolean;
-  /** Rows of the steps count against it until released. */
+  /** The memory that the rows of steps count against until it is released. */
   readonly memory: MemoryShare;
 }
 
 /** Inputs of the runtime relations of a statement. */
 export interface RuntimeInput extends StepInput {
-  /** Deadline, on the clock of `performance.now()`. */
+  /** The deadline on the clock of `performance.now()`. */
   readonly until: number;
   readonly spending: ModelUsage;
   readonly indexes: IndexesRead;
 }
 
-/** Keys of `hash` masks, per tenant and key domain, as HMAC-SHA-256 pads (RFC 2104). */
+/** Keys for `hash` masks, per tenant and key domain, as HMAC-SHA-256 pads (RFC 2104). */
 export interface MaskKeys {
-  /** 64 bytes, in hex. */
+  /** Returns a pad of 64 bytes in hex. */
   pad(pad: 'inner' | 'outer', domain: string): string;
 }
 
-/** Dependencies of running plans. */
+/** Dependencies for running plans. */
 export interface RunningParts {
   readonly engines: ReadonlyMap<string, EngineStatus>;
   readonly runners: SealedValue<ReadonlyMap<string, GovernedEngine>>;
@@ -117,7 +117,7 @@ export interface RunningParts {
   readonly defaultConnector: string;
   readonly maskKeys: MaskKeys;
   readonly means: BreakGlassParts['means'];
-  /** Signs the rights attached to statements if row security is on. */
+  /** Returns the signer of the rights attached to statements if row security is on. */
   rowRights(connector: string): RightsSigner;
   readonly content: ContentPlane;
   readonly permitted: PermittedCounts;
@@ -129,7 +129,7 @@ export interface RunningParts {
   readonly underway: RunningQueries;
 }
 
-/** Dependencies of running queries. */
+/** Dependencies for running queries. */
 export interface AnswerParts extends BreakGlassParts, PlanningParts, RunningParts {
   readonly content: ContentPlane;
 }
@@ -137,12 +137,12 @@ export interface AnswerParts extends BreakGlassParts, PlanningParts, RunningPart
 /** A cap that was hit, with advice for the client. */
 export type Clip = ErrorParameters<'stepCap'>;
 
-/** Rows of a runtime relation, with notes for their reader. */
+/** The rows of a runtime relation, with notes for the reader. */
 export interface RuntimeRows {
   readonly json: string;
   /** Values of a column that the statement joins on, in text format. */
   readonly keys: (column: string) => readonly (string | null)[];
-  /** Cap that cut the rows; null if they are complete. */
+  /** The cap that truncated the rows; null if they are complete. */
   readonly clip: Clip | null;
   readonly redacted: ReadonlySet<string>;
   readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];

@@ -10,7 +10,7 @@ import {
 
 interface PlanCacheStats {
   readonly hits: number;
-  /** Queries found by shape: only their literals are new. */
+  /** Number of queries found by shape, where only the literals were new. */
   readonly shapeHits: number;
   readonly misses: number;
   readonly entries: number;
@@ -18,8 +18,8 @@ interface PlanCacheStats {
 }
 
 /**
- * Governed plans by rights and text, where texts of the same shape share a plan template. `rights` includes the
- * versions of manifest and policy, so entries are never out of date; old ones are evicted.
+ * Caches governed plans by rights and text; texts of the same shape share a plan template. `rights` includes the
+ * versions of manifest and policy, so entries never become stale; unused ones are evicted.
  */
 export interface PlanCache {
   /** Finds the plan of `text`, or compiles it. @param compile receives the result of `shapeOf` */
@@ -28,16 +28,16 @@ export interface PlanCache {
     text: string,
     compile: (shaped: ShapedText | null) => CompiledStatement,
   ): GovernedPlan;
-  /** The cached plan, or the result of `shapeOf`. */
+  /** Returns the cached plan, or else the result of `shapeOf`. */
   look(rights: string, text: string): GovernedPlan | { readonly shaped: ShapedText | null };
   /** @param shaped result of `look` */
   keep(rights: string, text: string, shaped: ShapedText | null, compiled: CompiledStatement): void;
-  /** Plan template of `text`; null if there is none. Not counted as a look-up. */
+  /** Returns the plan template of `text`, or null. Not counted as a look-up. */
   templateOf(rights: string, text: string): PlanTemplate | null;
   stats(): PlanCacheStats;
 }
 
-/** Plan of one text, or plans of one shape, which differ in literals that the plan depends on. */
+/** Either the plan of a single text, or plans of the same shape that differ in literals the plan depends on. */
 type CachedPlan =
   | { readonly kind: 'text'; readonly plan: GovernedPlan; bytes: number }
   | { readonly kind: 'shape'; readonly templates: PlanTemplate[]; bytes: number };
@@ -45,7 +45,7 @@ type CachedPlan =
 /** Approximate heap bytes of a plan per character of its SQL; a test compares it with V8's figures. */
 const BYTES_OF_CHARACTER = 36;
 const PLAN_BYTES = 1_024;
-/** Plans per shape; the oldest is evicted. */
+/** Maximum number of plans per shape; beyond it, the oldest is evicted. */
 const TEMPLATES = 16;
 
 /** LRU cache of at most `maxBytes`. */
@@ -127,7 +127,7 @@ function fillTemplate(templates: readonly PlanTemplate[], { literals }: ShapedTe
   return null;
 }
 
-// A shape and a text can have the same characters: prefixes keep them apart.
+// A shape and a text can consist of the same characters, so prefixes keep their keys apart.
 function textKey(rights: string, text: string): string {
   return `t ${rights} ${text}`;
 }
@@ -143,7 +143,7 @@ function weight(key: string, plans: readonly GovernedPlan[]): number {
   );
 }
 
-/** Bytes of literal values: IN lists can be long. */
+/** Size of the literal values in bytes, since IN lists can be long. */
 function literalBytes({ slots }: GovernedPlan): number {
   let bytes = 0;
   for (const slot of slots) {

@@ -30,7 +30,7 @@ import type { DataQuestion } from './question.js';
 
 type CompilingParts = PlanningParts & Pick<RecordingParts, 'log'>;
 
-/** Governed plan of a query: prepared, cached, or compiled. */
+/** Returns the governed plan of a query: prepared, cached or newly compiled. */
 export function planOf(
   parts: CompilingParts,
   caller: Caller,
@@ -84,7 +84,7 @@ type Usable = ReturnType<Rollups['usable']>;
 
 const NO_ROLLUPS: Usable = Object.freeze({ builtAt: new Map(), key: '' });
 
-/** Plan template of a query that was just planned; null if there is none. */
+/** Returns the plan template of a query that was just planned, or null. */
 export function templateOf(
   { plans }: Pick<PlanningParts, 'plans'>,
   caller: Caller,
@@ -97,8 +97,8 @@ export function templateOf(
 }
 
 /**
- * Plans a long text: parsed in another thread, compiled in steps. A mark on disk records that it is being compiled, so
- * that the cause of a crash can be found.
+ * Plans a long text, which is parsed in another thread and compiled in steps. A mark on disk says that it is being
+ * compiled, so that the cause of a crash can be found.
  */
 async function longPlan(
   parts: CompilingParts,
@@ -129,8 +129,8 @@ async function longPlan(
 type CompiledTemplate = ReturnType<typeof compileTemplate>;
 
 /**
- * Compiles for a caller without grants: RETRIEVE on a declared facet returns no passages, as the contract requires;
- * anything else is E2102, including other faults.
+ * Compiles for a caller without grants: as the contract requires, RETRIEVE on a declared facet returns no passages;
+ * anything else fails with E2102, whatever other errors it has.
  *
  * @throws QueryError E0241, E0521, E2102
  */
@@ -165,7 +165,7 @@ function preparedPlan({ prepared, body, parameterOids }: DataQuestion): Governed
   return prepared?.body === body && prepared.parameterOids === parameterOids ? prepared.plan : null;
 }
 
-/** Plan of a metrics query. Its key has `metrics`, so that it is never confused with a statement. */
+/** The plan of a metrics query. Its cache key contains `metrics` to keep it apart from statements. */
 function metricsPlan(
   parts: CompilingParts,
   caller: Caller,
@@ -183,15 +183,15 @@ function metricsPlan(
   });
 }
 
-/** UTF-16 units; shorter texts always compile fast. */
+/** Length in UTF-16 code units below which a text always compiles quickly. */
 const SMALL_TEXT = 256;
 
-/** A hundred times what texts within the compiler's limits take. */
+/** A hundred times longer than any text within the compiler's limits takes, ms. */
 const DEADLINE_MS = 2_000;
 
 /**
- * Runs `compile` with a deadline. Texts within the compiler's limits never reach it; it bounds how long the thread is
- * blocked.
+ * Runs `compile` with a deadline, which bounds how long the thread is blocked. Texts within the compiler's limits
+ * never reach it.
  *
  * @throws QueryError E0511, 54001
  */
@@ -240,7 +240,7 @@ export function placedError(
   return withErrorPosition(error, slot, text, manifest.catalog, access, { parameterOids, world });
 }
 
-/** Removes the parameter number: the statement of a step is not the caller's. */
+/** Removes the parameter number from an error, since the caller did not write the statement of a step. */
 export function throwStepError(error: unknown): never {
   throw error instanceof ValueError ? error.withoutParameter() : error;
 }

@@ -17,54 +17,54 @@ import type { AuthorizedRequest } from '../request/respond.js';
 /** A data query. */
 export interface DataQuestion extends RequestCall {
   readonly body: QuestionBody;
-  /** Declared OIDs of `$1 …`; 0: to be inferred. */
+  /** Declared type OIDs of `$1`, `$2`, …; 0 means that the type is to be inferred. */
   readonly parameterOids: readonly number[];
-  /** Result of `prepare` for the same query. Rights are checked again. */
+  /** The result of `prepare` for the same query. Rights are checked again before it is used. */
   readonly prepared?: CompiledQuestion;
-  /** True if rollups may be used, which may be out of date. Absent: false. */
+  /** True if rollups, which may be out of date, may be used. Defaults to false. */
   readonly mayBeOld?: boolean;
 }
 
-/** A query compiled under the caller's rights at that time. */
+/** A query compiled under the rights that the caller had at that time. */
 export interface CompiledQuestion {
   readonly body: QuestionBody;
   readonly parameterOids: readonly number[];
   readonly plan: GovernedPlan;
-  /** Continued by a run that follows at once. */
+  /** The authorized request, which a run that follows immediately continues. */
   readonly authorized: AuthorizedRequest<GovernedPlan>;
-  /** Compiling counted against the rate limit, and covers the first run if it follows at once. */
+  /** Compiling has counted against the rate limit, which covers a first run that follows immediately. */
   readonly payment: Payment;
-  /** Records that it was compiled but not run. @throws QueryError E5030 */
+  /** Records that the query was compiled but not run. @throws QueryError E5030 */
   record(): Promise<void>;
 }
 
 export interface ResultDelivery {
   readonly parameters: readonly BoundValue[];
-  /** Empty: text; one: for all columns; else one per column. Or a function of the plan. */
+  /** Format per column, a single one for all columns, or empty for text; or a function of the plan. */
   readonly resultFormats: readonly (0 | 1)[] | ((plan: GovernedPlan) => readonly (0 | 1)[]);
-  /** Row limit of the client, below the service's cap; 0: none. */
+  /** The client's row limit, which applies in addition to the service's cap; 0 for none. */
   readonly maxRows: number;
   readonly signal: AbortSignal | null;
-  /** Session settings for the client's statement; they do not affect policy or metric expressions. */
+  /** Session settings for the client's statement. They do not affect policy or metric expressions. */
   readonly settings?: StatementSettings;
-  /** Snapshots of the enclosing transaction, for REPEATABLE READ and above. */
+  /** The snapshots of the enclosing transaction if its level is REPEATABLE READ or above. */
   readonly snapshots?: Snapshots;
   /**
-   * Permits caching if the manifest allows it: `anew` skips the look-up. Absent: neither read nor cached, e.g. within a
-   * transaction.
+   * Permits caching if the manifest allows it; `anew` skips the look-up. If absent, the cache is neither read nor
+   * written, e.g. within a transaction.
    */
   readonly again?: 'given before' | 'anew';
-  /** Copies that the consumer makes of a large row; absent: none. */
+  /** The number of copies that the consumer makes of a large row; none by default. */
   readonly copies?: number;
-  /** True if a truncated answer is an error, because its reader cannot be told. */
+  /** True if truncation is an error because the reader of the answer could not be told. */
   readonly whole?: boolean;
-  /** Or a function that opens it, given the plan and, per column, if a value is redacted. */
+  /** The sink, or a function that opens it, given the plan and, for each column, whether a value is redacted. */
   readonly sink:
     | RowSink
     | ((plan: GovernedPlan, versions: ServedVersions, redacted: readonly boolean[]) => RowSink);
 }
 
-/** @throws QueryError E0518 if an answer was cut short and the client cannot be told. */
+/** @throws QueryError E0518 if an answer was truncated and the client cannot be told */
 export function requireWhole({ whole }: Pick<ResultDelivery, 'whole'>, rows: number): void {
   if (whole === true) throw queryError('rowCap', { limit: rows });
 }
@@ -76,7 +76,7 @@ export function formatsOf(
   return typeof resultFormats === 'function' ? resultFormats(plan) : resultFormats;
 }
 
-/** Rejects when `signal` aborts; `work` must have no side effects. @throws QueryError of the abort */
+/** Rejects as soon as `signal` aborts; `work` must have no side effects. @throws QueryError of the abort */
 export function unlessStopped<T>(work: Promise<T>, signal: AbortSignal | null): Promise<T> {
   if (signal === null) return work;
   return new Promise((resolve, reject) => {
@@ -88,18 +88,18 @@ export function unlessStopped<T>(work: Promise<T>, signal: AbortSignal | null): 
 }
 
 export interface AnswerFreshness {
-  /** `live`: read from the entities. */
+  /** Where the answer comes from; `live` means it was read from the entities. */
   readonly from: 'live' | 'cache' | 'rollup';
-  /** At least as recent as this time; ms since the epoch. */
+  /** The answer is at least as recent as this time, in ms since the epoch. */
   readonly asOf: number;
 }
 
-/** Whole seconds; 0 if live. */
+/** The age of an answer in whole seconds; 0 if it is live. */
 export function ageOf({ from, asOf }: AnswerFreshness): number {
   return from === 'live' ? 0 : Math.max(0, Math.floor((Date.now() - asOf) / 1_000));
 }
 
-/** ISO 8601 text, for REST and SHOW. */
+/** The time of an answer in ISO 8601, for REST and SHOW. */
 export function asOfText({ asOf }: AnswerFreshness): string {
   return new Date(asOf).toISOString();
 }
@@ -115,7 +115,7 @@ export class Snapshots {
     this.#subject = subject;
   }
 
-  /** @throws QueryError E0511 if the engine has none */
+  /** @throws QueryError E0511 if the engine does not support snapshots */
   of(engine: GovernedEngine): TransactionSnapshot {
     const known = this.#byEngine.get(engine);
     if (known !== undefined) return known;

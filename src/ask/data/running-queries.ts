@@ -4,7 +4,7 @@ import type { Caller } from '../request/caller.js';
 
 /** A running query. */
 export interface QueryRun {
-  /** Aborts when the client cancels, or the caller's rights change. */
+  /** Aborts when the client cancels or the caller's rights change. */
   readonly signal: AbortSignal;
   end(): void;
 }
@@ -15,7 +15,7 @@ interface RunningQuery {
   readonly stop: AbortController;
 }
 
-/** Running queries with the rights they were authorized under; a query whose rights change is aborted. */
+/** The running queries and the rights they were authorized under. A query is aborted if those rights change. */
 export class RunningQueries {
   readonly #running = new Set<RunningQuery>();
   readonly #revoked: RevocationCheck;
@@ -44,7 +44,7 @@ export class RunningQueries {
     return { signal: stop.signal, end };
   }
 
-  /** Called when another model is served: aborts queries whose rights are gone. */
+  /** Called when another model is served; aborts queries whose rights have changed. */
   changed(model: Caller['model']): void {
     for (const running of this.#running) endUnlessKept(running, model);
   }
@@ -60,7 +60,7 @@ function endUnlessKept({ caller, plan, stop }: RunningQuery, served: Caller['mod
 }
 
 /**
- * True if the policy is unchanged for everybody in the caller's chain and all claimed roles, and the relations are
+ * True if the policy is unchanged for every subject in the caller's chain and all claimed roles, and the relations are
  * declared as before.
  */
 function keeps({ identity, manifest, snapshot }: Caller, plan: GovernedPlan, now: Caller['model']): boolean {
@@ -79,7 +79,7 @@ function samePolicy({ chain, aclRoles }: Identity, before: PolicySnapshot, now: 
   );
 }
 
-/** The parts of a policy that concern everybody: masks, token exchange, … */
+/** The parts of a policy that apply to all callers: masks, token exchange, … */
 function aboutAll(document: SnapshotDocument): object {
   return { ...document, subjects: null, roles: null, service_accounts: null, limits: null, order: null };
 }

@@ -21,11 +21,11 @@ import { step } from './runtime/step.js';
 export interface SampleRequest {
   readonly kind: 'table' | 'facet';
   readonly name: string;
-  /** 1 to 100. */
+  /** Number of rows, from 1 to 100. */
   readonly limit: number;
 }
 
-/** Text format; `redacted` if the caller may not read the cell, even if it is NULL. */
+/** A cell in text format; `redacted` if the caller may not read it, even if it is NULL. */
 export type SampleCell = string | null | { readonly redacted: true };
 
 interface SampleColumn {
@@ -38,20 +38,20 @@ interface SampleColumn {
 export interface Sample {
   readonly requestId: string;
   readonly columns: readonly SampleColumn[];
-  /** In column order. */
+  /** The rows, each with its cells in column order. */
   readonly rows: readonly (readonly SampleCell[])[];
-  /** `<entity>.<column>` of columns masked in some row, and of those computed from them. */
+  /** `<entity>.<column>` for each column masked in at least one row, or computed from such a column. */
   readonly redactedColumns: readonly string[];
-  /** Fields redacted in some chunk. */
+  /** Fields redacted in at least one chunk. */
   readonly redactedFields: readonly string[];
-  /** To be released by the consumer. */
+  /** Memory of the rows, which the consumer must release. */
   readonly memory: MemoryShare;
 }
 
 const REDACTED: SampleCell = Object.freeze({ redacted: true });
 
 /**
- * Returns sample rows of an object, with a rate limit of its own.
+ * Returns sample rows of an object. Sampling has a separate rate limit.
  *
  * @throws QueryError E0241, E0254, E2101 and as `ask`
  */
@@ -66,7 +66,7 @@ export function sample(
     asked: request,
     bucket: 'sample',
     decide: ({ access, manifest }, record) => {
-      // Without grants: no passages of a declared facet, as the contract requires.
+      // As the contract requires, a caller without grants gets an empty sample of a declared facet.
       if (isEmpty(access) && request.kind === 'table') throw queryError('noAccess', {});
       const governed = governSample(request.kind, request.name, manifest.catalog, access);
       record.touches(governed);
@@ -147,7 +147,7 @@ function cellOf(row: TextRow, { name, visible }: GovernedSample['columns'][numbe
   return row.get(name) ?? null;
 }
 
-/** Columns of every chunk, around its key and metadata. */
+/** The columns that every chunk has in addition to its key and metadata. */
 const TEXT: SampleColumn = { name: 'text', type: 'text' };
 const CITE: SampleColumn = { name: 'cite', type: 'jsonb' };
 const FIELDS: SampleColumn = { name: 'redacted_fields', type: 'text[]' };

@@ -28,7 +28,7 @@ import {
   serializeSteps,
 } from './graph-documents.js';
 
-/** Dependencies of reading the databases' own catalogs. */
+/** Dependencies for reading the catalogs of the databases. */
 export interface UpstreamParts
   extends Pick<RunningParts, 'engines'>,
     Pick<DecidingParts, 'model'>,
@@ -37,7 +37,7 @@ export interface UpstreamParts
   readCatalog(connector: string): Promise<UpstreamSchema | null>;
 }
 
-/** Catalog of a database, or the reason why it could not be read; details are logged. */
+/** The catalog of a database, or the reason why it could not be read. Details go to the log. */
 export async function upstreamOf(
   parts: UpstreamParts,
   requestId: string,
@@ -52,7 +52,7 @@ export async function upstreamOf(
       error: messageOf(error),
     });
     const declared = parts.model().manifest.connectors.get(connector);
-    // Callers are admins, who may know the variable.
+    // Callers are admins, so the error may name the variable.
     if (error instanceof NoSystemCredentials && declared !== undefined)
       return `it has no system credentials: ${systemUrlVariable(declared)} is not set`;
     return error instanceof UpstreamFailure
@@ -67,11 +67,11 @@ export interface Unread {
   readonly reason: string;
 }
 
-/** Catalogs of all databases, as far as they could be read. */
+/** The catalogs of all databases that could be read. */
 interface Upstreams {
   readonly read: ReadonlyMap<string, UpstreamSchema>;
   readonly unread: readonly Unread[];
-  /** True if some database has more relations than are read. */
+  /** True if a database has more relations than the limit for one read. */
   readonly truncated: boolean;
 }
 
@@ -86,11 +86,11 @@ export async function upstreamsOf(parts: UpstreamParts, requestId: string): Prom
   return { read, unread, truncated: [...read.values()].some((schema) => schema.truncated) };
 }
 
-/** `governed`: only what the caller's grants show; otherwise everything. */
+/** Which part of the schema to return: with `governed`, only what the caller's grants show. */
 export interface Description {
   readonly document: 'schema' | 'domain_map';
   readonly governed: boolean;
-  /** Part of the schema; absent or null: all of it. */
+  /** The part of the schema to return; if absent or null, all of it. */
   readonly wish?: SchemaSelection | null;
 }
 
@@ -110,11 +110,11 @@ export function describe(
   { document, governed, wish = null }: Description,
 ): Promise<GraphDocument> {
   const extent = governed ? 'governed' : 'full';
-  // The full map includes relations not adopted yet: it queries databases, after the decision is durable.
+  // The full map includes relations not adopted yet, so databases are queried once the decision is durable.
   const withCandidates = document === 'domain_map' && !governed;
   return respond<SchemaDecision, GraphDocument>(parts, call, {
     action: document,
-    // The contract has a limit for the schema.
+    // The contract defines a separate rate limit for the schema.
     bucket: document === 'schema' ? 'schema' : 'query',
     permits: permittedTo(extent),
     decide: async (caller, record) => {
@@ -134,7 +134,7 @@ export function describe(
 
 interface SchemaDecision {
   readonly readings: GraphDocuments;
-  /** Requested part of the schema; null: all of it. */
+  /** The requested part of the schema; null for all of it. */
   readonly chosen: SchemaChoice | null;
 }
 
@@ -176,7 +176,7 @@ export function resolveTerm(parts: GraphParts, call: RequestCall, term: string):
   });
 }
 
-/** The full graph requires an admin role, the governed one any access. */
+/** The full graph requires an admin role; the governed one requires any access at all. */
 function permittedTo(extent: 'full' | 'governed'): (caller: Caller) => void {
   return ({ access }) => {
     if (extent === 'full' && access.adminRoles.size === 0) throw queryError('adminOnly', {});
@@ -193,10 +193,10 @@ interface CachedDomainMap {
   readonly map: Promise<GraphDocument>;
 }
 
-/** By the engines that were read. */
+/** Cached maps, keyed by the engines they were read from. */
 const drawn = new WeakMap<UpstreamParts['engines'], CachedDomainMap>();
 
-/** Full domain map with relations not adopted yet; cached for seconds. */
+/** The full domain map, including relations not adopted yet; cached for a few seconds. */
 function fullMap(parts: UpstreamParts, manifest: Manifest, requestId: string): Promise<GraphDocument> {
   const known = drawn.get(parts.engines);
   if (known !== undefined && known.manifest === manifest && known.until > Date.now()) return known.map;

@@ -17,7 +17,7 @@ import {
 import type { Manifest } from '../../model/manifest/index.js';
 import type { Caller } from '../request/caller.js';
 
-/** Serialized document about the graph. */
+/** A serialized document about the graph. */
 export interface GraphDocument {
   readonly body: Buffer;
   /** Hash of the content: 43 characters, without quotes. */
@@ -25,8 +25,8 @@ export interface GraphDocument {
 }
 
 /**
- * Documents for one set of rights, made on demand. For ten thousand entities this takes a second of CPU, so it is done
- * in steps.
+ * Documents for one set of rights, built on demand and in steps: for ten thousand entities, this takes a second of
+ * CPU.
  */
 export class GraphDocuments {
   readonly view: GraphView;
@@ -48,7 +48,7 @@ export class GraphDocuments {
     return this.#objects;
   }
 
-  /** @param indexed by facet: when its texts were last read */
+  /** @param indexed when the texts of each facet were last read */
   schemaAt(indexed: ReadonlyMap<string, string>): Promise<GraphDocument> {
     const times = JSON.stringify([...indexed]);
     if (this.#schema?.times !== times) this.#schema = { times, reading: inTurns(this.#schemaSteps(indexed)) };
@@ -63,7 +63,7 @@ export class GraphDocuments {
     return chooseObjects(this.view, wish, this.#hasDecoder);
   }
 
-  /** A page of the schema's index, from its `from`th object. */
+  /** A page of the schema's index, starting at object number `from`. */
   index(from: number): Promise<GraphDocument> {
     return inTurns(serializeSteps(schemaIndex(this.view, from)));
   }
@@ -78,8 +78,9 @@ export class GraphDocuments {
   }
 
   /**
-   * INVARIANT: the bytes depend on the view only. The manifest's version would reveal changes of hidden objects, so a
-   * governed schema has a version of its own content. It excludes index times, so that clients' versions stay valid.
+   * INVARIANT: the bytes depend only on the view. The manifest's version would reveal changes to hidden objects, so a
+   * governed schema is versioned by its own content. Index times are excluded, so that versions held by clients stay
+   * valid.
    */
   *#schemaSteps(indexed: ReadonlyMap<string, string>): Generator<void, GraphDocument> {
     const members = yield* this.#members(indexed);
@@ -148,7 +149,7 @@ function* digestSteps(pieces: readonly Buffer[]): Generator<void, Buffer> {
   return hash.digest();
 }
 
-/** Cached columns, or their equivalent, per manifest: each takes about 1 KiB in all documents. */
+/** Maximum number of columns (or their equivalent) cached per manifest; each takes about 1 KiB across all documents. */
 const MAX_WEIGHT = 100_000;
 
 function weightOf({ entities, facets, metrics, links }: GraphView): number {
@@ -176,7 +177,7 @@ function documentCacheOf(manifest: Manifest): DocumentCache {
   return shelf;
 }
 
-/** Documents for `caller`: of the full graph, or of the objects that its grants show. */
+/** Documents for `caller`, about the full graph or only the objects its grants show. */
 export async function graphDocumentsFor(
   caller: Caller,
   extent: 'full' | 'governed',

@@ -2,13 +2,13 @@ import type { RequestCall } from '../index.js';
 import type { MetricFamily } from './insight.js';
 import { type InsightParts, readServer } from './insight.js';
 
-/** Latency histogram of requests of one form since the start, over all processes; in seconds. */
+/** Latency histogram in seconds, for requests of one form in all processes since the start. */
 interface FormLatency {
   readonly form: string;
   readonly surface: string;
   readonly count: number;
   readonly sum: number;
-  /** Cumulative counts; the last bound is null. */
+  /** Cumulative counts; the last bucket has no bound (null). */
   readonly buckets: readonly { readonly le: number | null; readonly count: number }[];
 }
 
@@ -22,7 +22,7 @@ interface LineageView {
   readonly disabled: boolean;
 }
 
-/** Figures of all processes since the start, from the metrics of `/metrics`. */
+/** Figures for all processes since the start, taken from the metrics of `/metrics`. */
 export interface FiguresView {
   readonly latency: readonly FormLatency[];
   /** Seconds spent in each stage. */
@@ -36,7 +36,7 @@ export interface FiguresView {
   readonly lineage: readonly LineageView[];
   /** Audit records whose events are not in the outbox yet; null if lineage is off. */
   readonly lineage_lag: number | null;
-  /** Null for a single process. */
+  /** The number of workers wanted and serving; null if there is a single process. */
   readonly workers: { readonly wanted: number; readonly serving: number; readonly replaced: number } | null;
   readonly wire_sessions: number;
 }

@@ -3,13 +3,13 @@ import type { AuditQuery, AuditRecord } from '../../../audit/index.js';
 import type { JobState } from '../../base/threads/job.js';
 import { type Caller, type Decision, type RequestCall, type RequestParts, respond } from '../index.js';
 
-/** Long-running jobs of operators, one of each kind at a time over all processes. */
+/** Long-running operator jobs; at most one of each kind runs at a time across all processes. */
 export const JOBS = ['verify', 'policy_tests'] as const;
 export type JobName = (typeof JOBS)[number];
 
 export interface Jobs {
   look(job: JobName): Promise<JobState>;
-  /** Starts a job unless it is running. @param by subject that starts it */
+  /** Starts a job unless it is already running. @param by the subject that starts it */
   begin(job: JobName, by: string): Promise<JobState>;
 }
 
@@ -20,15 +20,17 @@ export interface AuditAsker {
   readonly chain: readonly string[];
 }
 
-/** The server's audit log. Each access is recorded first. */
+/** Reads the server's audit log. Each access is recorded before anything is read. */
 interface AuditReading {
-  /** Newest first; `next`: cursor if there may be more. @throws QueryError E5031, E5037 */
+  /**
+   * Returns matching records, newest first; `next` is a cursor if there may be more. @throws QueryError E5031, E5037
+   */
   search(
     asker: AuditAsker,
     query: AuditQuery,
     page: { readonly from: string | null; readonly most: number },
   ): Promise<{ readonly records: readonly AuditRecord[]; readonly next: string | null }>;
-  /** Proofs of all records of a request that a checkpoint covers. Throws as `search`. */
+  /** Returns proofs for all records of a request that a checkpoint covers. Throws as `search`. */
   prove(asker: AuditAsker, requestId: string): Promise<readonly RecordProof[]>;
 }
 
@@ -39,13 +41,13 @@ export interface RecordProof {
   readonly verifier_key: string;
 }
 
-/** A metric, over all processes. */
+/** A metric, combined over all processes. */
 export interface MetricFamily {
   readonly name: string;
   readonly values: readonly {
     readonly value: number;
     readonly labels: Readonly<Record<string, string | number>>;
-    /** Name of the series of a histogram. */
+    /** The name of a series within a histogram. */
     readonly metricName?: string;
   }[];
 }
@@ -59,11 +61,11 @@ interface RollupView {
   readonly max_age_seconds: number;
 }
 
-/** Age of indexes, rollups and publications. */
+/** How recent the indexes, rollups and publications are. */
 export interface FreshnessView {
   /** When the texts of each facet were last read; null if unknown. */
   readonly indexes: readonly { readonly facet: string; readonly indexed_at: string | null }[];
-  /** Null if a database does not answer. */
+  /** The state of the rollups; null if a database does not answer. */
   readonly rollups: readonly RollupView[] | null;
   readonly published: { readonly number: number; readonly id: string; readonly at: string } | null;
   /** Activation number in the control database; null if the gateway has its own policy. */
@@ -83,7 +85,7 @@ export interface InsightParts extends RequestParts {
   readonly insight: Insight;
 }
 
-/** Settings shared by operator requests: the bucket of authors, and an admin role over the whole chain. */
+/** Settings shared by operator requests: the rate-limit bucket of authors, and an admin role for the whole chain. */
 export const OPERATING = {
   bucket: 'authoring',
   permits: ({ access }: Caller): void => {

@@ -15,7 +15,7 @@ interface OpenWireSession {
   readonly backend_start: number;
   readonly state_change: number;
   readonly state: string;
-  /** Running statement; empty if none. */
+  /** The running statement; empty if there is none. */
   readonly query: string;
   readonly objects: readonly string[] | null;
 }
@@ -34,7 +34,7 @@ export interface ViewedParts extends Pick<AnswerParts, 'model' | 'engines' | 'pl
   policyFault(): string | null;
 }
 
-/** State of a process outside its service. */
+/** State of a process that its service does not know. */
 export interface OwnState {
   readonly process: string;
   readonly draining: boolean;
@@ -149,7 +149,7 @@ function instant(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** Status of one process. Times are RFC 3339; it contains no literal of a query. */
+/** The status of one process. Times are in RFC 3339. No literal of any query appears in it. */
 export interface ProcessView {
   /** `server`, or `worker 2`. */
   readonly process: string;
@@ -158,17 +158,17 @@ export interface ProcessView {
   /** True while it accepts no new sessions and is not ready. */
   readonly draining: boolean;
   readonly manifest: string;
-  /** Null: none, and every request is refused. */
+  /** Version of the policy in force; null if there is none, in which case every request is refused. */
   readonly policy: string | null;
-  /** When the last valid policy expires, if it replaces an invalid newer one. */
+  /** When the last valid policy expires, if it is kept because a newer one is invalid. */
   readonly policy_kept_until: string | null;
-  /** Fault in the newest policy, with its place; null if it is in force. */
+  /** The fault in the newest policy and where it is; null if that policy is in force. */
   readonly policy_fault: string | null;
   readonly audit: AuditView;
   readonly sessions: readonly SessionView[];
   readonly pools: readonly PoolView[];
   readonly caches: readonly CacheView[];
-  /** Entities and bridges whose table or column is missing. */
+  /** Entities and bridges with a missing table or column. */
   readonly out_of_service: readonly string[];
 }
 
@@ -185,13 +185,13 @@ export interface SessionView {
   readonly token_id: string | null;
   readonly application: string | null;
   readonly since: string;
-  /** As in `pg_stat_activity`. */
+  /** The state, with the values used by `pg_stat_activity`. */
   readonly state: string;
   readonly state_since: string;
   /** Redacted text of the running statement; null if none. */
   readonly shape: string | null;
   readonly fingerprint: string | null;
-  /** Objects of a query on the fast path, whose text is not available. */
+  /** The objects read by a query on the fast path, where the text is not available. */
   readonly objects: readonly string[];
 }
 
@@ -214,18 +214,18 @@ interface AuditView {
   readonly waiting: number;
   /** Records not yet covered by a signed checkpoint. */
   readonly unanchored: number;
-  /** Why the log refuses records; null if it works. */
+  /** The reason why the log refuses records; null if it works. */
   readonly failing: string | null;
 }
 
 export type SessionCommand = 'cancel' | 'end';
 
-/** What is in force now, and changes that need a restart; or why nothing changed. */
+/** What is now in force and which changes need a restart, or why nothing changed. */
 export type ReloadView =
   | { readonly reloaded: true; readonly now: readonly string[]; readonly kept: readonly string[] }
   | { readonly reloaded: false; readonly why: string };
 
-/** Operations on all processes of the server. */
+/** Operations that affect all processes of the server. */
 export interface ServerOperations {
   views(): Promise<readonly ProcessView[]>;
   command(id: string, what: SessionCommand): Promise<boolean>;
@@ -234,7 +234,7 @@ export interface ServerOperations {
   stop(): void;
 }
 
-/** Revocation of tokens, for all gateways. */
+/** Dependencies for revoking tokens on all gateways. */
 export interface RevokingParts {
   readonly revocations: {
     readonly revoked: Pick<RevokedTokens, 'all'>;

@@ -14,15 +14,15 @@ import { type AccessOffer, offerOf } from '../why/request-access.js';
 import type { AuditAsker, FreshnessView, JobName, RecordProof } from './insight.js';
 import { type InsightParts, readServer } from './insight.js';
 
-/** A recorded request for access, and what could be granted now. Its reason was sent to the owner's receiver only. */
+/** A recorded request for access, and what could be granted now. Only the owner's receiver got its reason. */
 interface AccessRequestView {
   readonly request_id: string;
   readonly at: string;
   readonly subject: string | null;
   readonly chain: readonly string[];
-  /** Null if there is, or was, no such object. */
+  /** The requested object; null if it does not or did not exist. */
   readonly object: string | null;
-  /** Under the current policy, with all roles that the requester can have; null if there is no object. */
+  /** What the current policy could offer to the requester with all its possible roles; null if there is no object. */
   readonly offer: AccessOffer | null;
 }
 
@@ -31,10 +31,10 @@ interface AccessRequests {
   readonly next: string | null;
 }
 
-/** Requests per page: each offer takes some work. */
+/** Requests per page; kept small because computing an offer is expensive. */
 const MOST_REQUESTS = 20;
 
-/** Newest first. @throws QueryError E2101, E5037, and as `respond` */
+/** Lists access requests, newest first. @throws QueryError E2101, E5037, and as `respond` */
 export function accessRequests(
   parts: InsightParts,
   call: RequestCall,
@@ -52,7 +52,7 @@ export function accessRequests(
 
 async function viewOf(record: AuditRecord, caller: Caller): Promise<AccessRequestView> {
   const { request_id, ts: at, subject, chain } = record;
-  // If a column was requested, it follows its relation.
+  // If a column was requested, its name follows that of its relation.
   const object = record.objects.at(-1) ?? null;
   const view = { request_id, at, subject, chain, object };
   if (object === null) return { ...view, offer: null };
@@ -69,7 +69,7 @@ interface QuotaView {
   readonly unit: QuotaUnit;
   readonly most: number;
   readonly window_seconds: number;
-  /** Role that it applies to; null: everybody. */
+  /** The role that the quota applies to; null if it applies to all subjects. */
   readonly role: string | null;
   readonly each: boolean;
   readonly used: number | null;
@@ -77,14 +77,14 @@ interface QuotaView {
 }
 
 interface LimitsView {
-  /** Requests per second and subject. */
+  /** Requests per second for each subject. */
   readonly per_second: readonly { readonly bucket: LimitBucket; readonly most: number }[];
   readonly quotas: readonly QuotaView[];
-  /** Subject whose quotas are shown; null if none was given. */
+  /** The subject whose quotas are shown; null if none was given. */
   readonly subject: string | null;
 }
 
-/** Limits of the current policy, and their usage. @throws QueryError E2101, and as `respond` */
+/** Returns the limits of the current policy and their usage. @throws QueryError E2101, and as `respond` */
 export function limits(parts: InsightParts, call: RequestCall, subject: string | null): Promise<LimitsView> {
   return readServer(parts, call, 'admin_show', async ({ snapshot, identity: { tenant } }) => {
     const told = snapshot.quotas.map((rule) => ({
@@ -134,7 +134,7 @@ export function lookAtJob(parts: InsightParts, call: RequestCall, job: JobName):
   return readServer(parts, call, 'admin_show', () => parts.insight.jobs.look(job));
 }
 
-/** Starts a job unless it is running. Throws as `lookAtJob`. */
+/** Starts a job unless it is already running. Throws as `lookAtJob`. */
 export function beginJob(parts: InsightParts, call: RequestCall, job: JobName): Promise<JobState> {
   return readServer(parts, call, ACTIONS[job], ({ identity }) =>
     parts.insight.jobs.begin(job, identity.subject),
@@ -149,7 +149,7 @@ export interface RecordPage {
 export const MOST_RECORDS = 200;
 const AROUND_MS = 2 * 86_400_000;
 
-/** Newest first. @throws QueryError E2101, E5037, and as `respond` */
+/** Searches the audit log, newest records first. @throws QueryError E2101, E5037, and as `respond` */
 export function searchRecords(
   parts: InsightParts,
   call: RequestCall,
@@ -162,9 +162,9 @@ export function searchRecords(
 }
 
 /**
- * Records of a request, oldest first. Throws as `searchRecords`.
+ * Returns the records of a request, oldest first. Throws as `searchRecords`.
  *
- * @param near RFC 3339 time within two days of them; null: search all
+ * @param near RFC 3339 time, at most two days from the records; null searches the whole log
  */
 export function requestRecords(
   parts: InsightParts,
@@ -180,7 +180,7 @@ export function requestRecords(
   });
 }
 
-/** Proofs of all records of a request that the newest checkpoint covers. Throws as `searchRecords`. */
+/** Returns proofs for all records of a request that the newest checkpoint covers. Throws as `searchRecords`. */
 export function requestProofs(
   parts: InsightParts,
   call: RequestCall,

@@ -17,8 +17,8 @@ class ParserEnded extends Error {
 }
 
 /**
- * Runs the Postgres grammar in a thread, since it can only be stopped by ending the thread. Texts that unwind the stack
- * may leak memory, so the thread is replaced after some of them.
+ * Runs the Postgres grammar in a thread, since it can only be stopped by terminating that thread. Texts that overflow
+ * the stack may leak memory, so the thread is replaced after a number of them.
  */
 class ParserThread {
   readonly #deadlineMs: number;
@@ -28,13 +28,13 @@ class ParserThread {
   #ready: Promise<void> = Promise.resolve();
   #deep = 0;
 
-  /** @param idleMs the thread ends after this idle time, ms; null: never */
+  /** @param idleMs idle time in ms after which the thread ends; null: never */
   constructor(deadlineMs: number, idleMs: number | null = null) {
     this.#deadlineMs = deadlineMs;
     this.#idleMs = idleMs;
   }
 
-  /** Applies the grammar to a text; one call at a time. Rejects with ParserEnded; the next call starts a new thread. */
+  /** Parses a text; only one call may run at a time. Rejects with ParserEnded; the next call starts a new thread. */
   async apply(parsed: string): Promise<Grammar> {
     clearTimeout(this.#idle);
     const worker = this.#worker ?? this.#start();
@@ -86,7 +86,7 @@ class ParserThread {
 /** Number of too deeply nested texts after which the thread is replaced. */
 const MOST_DEEP = 16;
 
-/** Waits for an answer of the parser thread. Rejects with ParserEnded. */
+/** Waits for an answer from the parser thread. Rejects with ParserEnded. */
 function parserAnswer<T>(
   worker: Worker,
   deadlineMs: number,
@@ -95,28 +95,28 @@ function parserAnswer<T>(
   return answerOf(worker, deadlineMs, read, (why, detail) => new ParserEnded(why === 'late', detail));
 }
 
-/** Message to the parser thread: a text prepared by `prepareText`. */
+/** A message to the parser thread: a text prepared by `prepareText`. */
 export interface ToParser {
   readonly parsed: string;
 }
 
-/** `grammar`: as JSON, which is cheaper to transfer than the tree. */
+/** A message from the parser thread. `grammar` is JSON, which is cheaper to transfer than the tree. */
 export type FromParser =
   | { readonly kind: 'ready' }
   | { readonly kind: 'parsed'; readonly grammar: string }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** Longest text, in UTF-16 units, that is parsed in the main thread: some milliseconds at worst. */
+/** Longest text parsed in the main thread, in UTF-16 code units; it takes a few milliseconds at worst. */
 export const SHORT_TEXT = 2_048;
 
-/** UTF-16 units; larger texts have a thread of their own. */
+/** Length in UTF-16 code units above which a text is parsed in the thread for large texts. */
 const LARGE_TEXT = 16_384;
 
 /** Parses texts that are too long for the main thread. */
 export interface LongTextParser {
   /**
-   * Parses `text`. Large and other texts have a thread each, round robin between callers, so that nobody waits for more
-   * than one text of similar size of each other caller.
+   * Parses `text`. There is one thread for large texts and one for the others. Each serves callers round robin, so a
+   * caller waits for at most one text of similar size from each other caller.
    *
    * @throws QueryError E0511 for a text beyond the limits of a statement, or a timeout
    */
@@ -129,13 +129,13 @@ export interface ParsingOptions {
   readonly deadlineMs?: number;
 }
 
-/** The largest text that passes the first scan takes a tenth of a second. */
+/** Far more than needed: the largest text that passes the first scan takes a tenth of a second. */
 const DEADLINE_MS = 5_000;
 
-/** Cached trees: the same text is often requested several times in a row. */
+/** Number of cached trees; the same text is often requested several times in a row. */
 const KEPT = 4;
 
-/** Idle time of the thread for large texts: a thread takes some 30 MiB. */
+/** Idle time after which the thread for large texts ends, since a thread takes about 30 MiB. */
 const IDLE_MS = 60_000;
 
 export function isShort(text: string): boolean {

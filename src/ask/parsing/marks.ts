@@ -6,7 +6,7 @@ import { namesIn } from '../../base/files.js';
 import type { ServiceLog } from '../../base/log.js';
 import { messageOf } from '../../base/thrown.js';
 
-/** Identifies a long text while it is compiled; as in the audit log, without the text. */
+/** Identifies a long text while it is being compiled. Like the audit log, it does not contain the text. */
 export interface CompileMark {
   readonly request_id: string;
   readonly surface: AuditSurface;
@@ -14,13 +14,13 @@ export interface CompileMark {
   readonly subject: string | null;
   readonly chain: readonly string[];
   readonly statement_hmac: string | null;
-  /** UTF-16 units. */
+  /** Length of the text in UTF-16 code units. */
   readonly size: number;
 }
 
 /**
- * Marks long texts as being compiled, in one file each, so that the next start can report what the gateway was doing
- * when it was killed. The decision record is written later, once the text is compiled.
+ * Marks each long text being compiled with a file, so that the next start can report what the gateway was doing when
+ * it was killed. The decision record is written only after the text is compiled.
  */
 export class Marks {
   readonly #dir: string;
@@ -34,7 +34,7 @@ export class Marks {
     await mkdir(this.#dir, { recursive: true, mode: 0o700 });
   }
 
-  /** Runs `work` with the mark on disk; it remains if the process is killed. @throws the system's error */
+  /** Runs `work` while the mark is on disk; it remains if the process is killed. @throws the system's error */
   async during<T>(mark: CompileMark, work: () => Promise<T>): Promise<T> {
     const file = join(this.#dir, `${randomUUID()}.json`);
     await writeFile(file, JSON.stringify(mark), { mode: 0o600, flag: 'wx' });
@@ -45,7 +45,7 @@ export class Marks {
     }
   }
 
-  /** Handles and deletes marks of an earlier process. */
+  /** Passes on and deletes the marks of an earlier process. */
   async left(told: (mark: CompileMark) => Promise<void>): Promise<void> {
     for (const name of await namesIn(this.#dir)) {
       const file = join(this.#dir, name);
@@ -76,7 +76,7 @@ export async function startMarks(
   return marks;
 }
 
-/** Null for an incomplete file: nothing had been compiled then. */
+/** Null for an incomplete file: compiling had not begun when it was being written. */
 function markIn(text: string): CompileMark | null {
   try {
     return JSON.parse(text) as CompileMark; // written by `during`

@@ -20,7 +20,7 @@ port.on('message', ({ parsed }: ToParser) => {
 });
 say({ kind: 'ready' });
 
-/** A tree too deep to serialize is too deep to bind. */
+/** A tree that is too deep to serialize is also too deep to bind. */
 function asJson(grammar: Grammar): string {
   try {
     return JSON.stringify(grammar);

@@ -4,7 +4,7 @@ import type { RequestCall } from './call.js';
 import type { RequestParts } from './parts.js';
 import { respond } from './respond.js';
 
-/** A use of break-glass access, for operator and owner. */
+/** A use of break-glass access, as reported to the operator and the policy's owner. */
 export interface BreakGlassUse extends Emergency {
   readonly subject: string;
   readonly reason: string;
@@ -16,11 +16,11 @@ export interface BreakGlassUse extends Emergency {
 
 /** Registry of break-glass access, over all processes of the server. */
 export interface BreakGlassRegistry {
-  /** Current emergency of `identity` with this reason, begun within `minutes`; null if none. */
+  /** The current emergency of `identity` with this reason, if it began within the last `minutes`; otherwise null. */
   running(identity: Identity, reason: string, minutes: number): Promise<Emergency | null>;
   /** Begins an emergency; if the daily limit is reached, returns the seconds until the next is allowed. */
   take(identity: Identity, reason: string, perDay: number): Promise<Emergency | number>;
-  /** Notifies operator and owner, without waiting for delivery. */
+  /** Notifies the operator and the owner without waiting for delivery. */
   alarm(broken: BreakGlassUse): void;
 }
 
@@ -28,15 +28,15 @@ export interface BreakGlassParts extends RequestParts {
   readonly glasses: BreakGlassRegistry;
 }
 
-/** Bounds of a reason: one line of readable text. */
+/** Length limits of a reason, which must be one line of readable text. */
 const LEAST = 8;
 const MOST = 500;
 // biome-ignore format: the ranges stay apart
 const UNREADABLE = /[\p{Cc}\p{Cs}\u2028\u2029\u200E\u200F\u202A-\u202E\u2066-\u2069\uFEFF]/u;
 
 /**
- * Grants break-glass access: a request whose decision record has the reason and is durable before rights widen. While
- * it is in force, the same reason returns the same emergency without a further record.
+ * Grants break-glass access. The decision record contains the reason and is durable before rights are widened. While
+ * the emergency lasts, the same reason returns it again without another record.
  *
  * @throws QueryError E2101, E2104, E3001, E2001, E4290, E5030
  */

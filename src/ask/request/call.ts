@@ -1,13 +1,13 @@
 import type { AuditSurface } from '../../../audit/index.js';
 import type { Circumstances, ClientCertificate, Emergency, Identity } from '../../../policy/index.js';
 
-/** A session was authenticated once; expiry is checked for every request. */
+/** A session is authenticated once, but its expiry is checked for every request. */
 export type Credentials =
   | {
       readonly kind: 'bearer';
       readonly token: string | null;
       readonly address: string;
-      /** Client certificate, used if there is no token. Absent: none was presented. */
+      /** Client certificate, used if there is no token. Absent if none was presented. */
       readonly certificate?: PresentedCertificate;
     }
   | { readonly kind: 'session'; readonly identity: Identity };
@@ -15,20 +15,20 @@ export type Credentials =
 /** A client certificate; null if no trusted authority issued it. */
 export type PresentedCertificate = ClientCertificate | null;
 
-/** One call, of any surface. */
+/** A single call, from any surface. */
 export interface RequestCall {
-  /** Unique; joins the audit records, the answer and the log. */
+  /** Unique id that links the audit records, the answer and the log. */
   readonly requestId: string;
   readonly surface: AuditSurface;
   readonly credentials: Credentials;
-  /** Absent: unknown, without purpose or emergency. */
+  /** Absent if unknown, with no purpose and no emergency. */
   readonly origin?: Origin;
   /** Validated W3C Trace Context; absent if none was sent. */
   readonly traceparent?: string;
 }
 
 export interface Origin {
-  /** Address of the peer's socket, never from a header. Null if there is none. */
+  /** The peer's address, taken from the socket and never from a header; null if there is none. */
   readonly address: string | null;
   readonly purpose: string | null;
   readonly emergency: Emergency | null;

@@ -21,19 +21,19 @@ import type { ServedModel } from '../../model/served-model.js';
 import { circumstancesOf, type PresentedCertificate, type RequestCall } from './call.js';
 import type { DecidingParts } from './parts.js';
 
-/** Identity, access and model of one request, fixed before anything is compiled. */
+/** The identity, access and model of one request, fixed before anything is compiled. */
 export interface Caller {
   readonly identity: Identity;
-  /** Claims for row security if `explain access` reads as another chain; absent: those of `identity`. */
+  /** Claims used for row security when `explain access` reads as another chain; absent: those of `identity`. */
   readonly seenAs?: IdentityClaims;
   readonly access: EffectiveAccess;
-  /** A reload or publish creates another object. */
+  /** A reload or a publication creates a new object. */
   readonly model: ServedModel;
   readonly manifest: Manifest;
   readonly snapshot: PolicySnapshot;
   readonly purpose: string | null;
   readonly circumstances: Circumstances;
-  /** ms since the epoch: `access` is valid until then. */
+  /** When `access` expires, in ms since the epoch. */
   readonly until: number;
 }
 
@@ -43,7 +43,7 @@ interface CallerObserver {
   says(of: string | null): void;
 }
 
-/** Versions that an answer is based on. */
+/** The versions that an answer is based on. */
 export interface ServedVersions {
   readonly manifest: string;
   readonly policy: string;
@@ -59,7 +59,7 @@ export function isCurrent({ circumstances, until }: Caller, now = Date.now()): b
   return until === Number.POSITIVE_INFINITY || (now >= circumstances.now && now < until);
 }
 
-/** Purpose and emergency for the audit record, as JSON; null if neither. */
+/** Purpose and emergency as JSON for the audit record; null if there is neither. */
 export function auditDetailOf({
   purpose,
   circumstances: { emergency },
@@ -86,7 +86,7 @@ export function identify(
   return parts.verifier.verify(token).then((identity) => callerAs(parts, identity, ledger, call));
 }
 
-/** `callerAs` without observer; null if refused: `respond` then refuses it too, and records that. */
+/** `callerAs` without an observer. Returns null on refusal: `respond` will then refuse as well, and record it. */
 export function callerIfAllowed(
   parts: Pick<DecidingParts, 'model' | 'revoked'>,
   identity: Identity,
@@ -138,7 +138,7 @@ export function callerAs(
   return caller;
 }
 
-/** A session without a token, as of its last check. */
+/** A session without a token, in the state found by its last check. */
 export type TokenlessSession = AccountSession | CertificateSession;
 
 export interface AccountSession {
@@ -158,8 +158,8 @@ export interface CertificateSession {
 type SessionCheckParts = Pick<DecidingParts, 'model' | 'tenant' | 'revoked'>;
 
 /**
- * Checks a session against the current policy: returns `held` if nothing changed, a new session if only rights or time
- * did, null if the account is gone or has another password, or no rule matches the certificate.
+ * Checks a session against the current policy. Returns `held` if nothing changed, a new session if only rights or time
+ * changed, and null if the account is gone, its password changed, or no rule matches the certificate.
  */
 export function currentSession(parts: SessionCheckParts, held: TokenlessSession): TokenlessSession | null {
   switch (held.kind) {
@@ -193,7 +193,7 @@ export function certificateNow(
   if (!(now < certificate.endsAt)) return null;
   const { snapshot } = parts.model();
   const stays = held?.snapshot === snapshot && !isExpired(held.identity, now);
-  // Presenting the certificate again is a new authentication, so a revocation does not apply.
+  // Presenting the certificate again is a new authentication, so an earlier revocation does not apply.
   if (stays && !parts.revoked.has(held.identity)) return held;
   const rule = snapshot === null ? (held?.rule ?? null) : ruleFor(snapshot.certificates, certificate);
   if (rule === null || (held !== null && held.rule.subject !== rule.subject)) return null;
@@ -201,7 +201,7 @@ export function certificateNow(
   return Object.freeze({ kind: 'certificate', certificate, rule, snapshot, identity });
 }
 
-/** Sessions by certificate, for REST connections. */
+/** Sessions of REST connections, by certificate. */
 const shown = new WeakMap<ClientCertificate, CertificateSession>();
 
 /** @throws QueryError E2001, E3001 */

@@ -5,7 +5,7 @@ import type { Caller } from './caller.js';
 import type { RequestParts } from './parts.js';
 import { refuseUnauthenticated, respond } from './respond.js';
 
-/** Handles a call without data, for any valid token. @throws QueryError */
+/** Handles a call that reads no data, for any valid token. @throws QueryError */
 export function admitCall(
   parts: RequestParts,
   call: RequestCall,
@@ -20,7 +20,7 @@ export function admitCall(
   });
 }
 
-/** Rate-limit bucket of malformed calls; others count as queries. */
+/** Rate-limit buckets for malformed calls, by action; all others count as queries. */
 const BUCKETS: ReadonlyMap<string, LimitBucket> = new Map([
   ['sample', 'sample'],
   ['schema', 'schema'],

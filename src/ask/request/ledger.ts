@@ -19,7 +19,7 @@ import { mentionedBy, type RequestTarget, statementOf, wasRead } from './request
 
 /** Objects that a request reads. */
 export interface AccessedObjects {
-  /** Form of the query; null if there is none. */
+  /** The form of the query; null if it is not a query. */
   readonly form: Form | null;
   readonly objects: readonly string[];
 }
@@ -28,7 +28,7 @@ export interface AccessedObjects {
 export interface DecisionRecord {
   touches(touched: AccessedObjects): void;
   says(of: string): void;
-  /** Mark for the time in which `text` is compiled. */
+  /** Creates the mark that exists while `text` is being compiled. */
   mark(text: string): CompileMark;
 }
 
@@ -75,7 +75,7 @@ export class Ledger implements DecisionRecord {
     this.#said = of;
   }
 
-  /** Records the duration of a stage, since the end of the previous one. */
+  /** Records the duration of a stage, measured from the end of the previous one. */
   passed(stage: RequestStage): void {
     const now = performance.now();
     this.#times.set(stage, 1_000 * (now - this.#stageAt));
@@ -166,7 +166,7 @@ export class Ledger implements DecisionRecord {
     this.#recorder.outcome(this.#entry('outcome', {}), end, us, detail);
   }
 
-  /** Record templates for further requests like this one. */
+  /** Record templates for later requests like this one. */
   permit(caller: Caller, plan: GovernedPlan): Permit {
     const { audit, lineage } = this.#parts;
     return Object.freeze({
@@ -206,7 +206,7 @@ export class Ledger implements DecisionRecord {
     return now;
   }
 
-  /** Null if there is no text, or no manifest yet. */
+  /** The fingerprint of the statement's shape; null if there is no text or no manifest yet. */
   #fingerprintOfShape(): string | null {
     const asked = this.#asked;
     if (asked === null || this.#model === null) return null;
@@ -249,7 +249,7 @@ export class Ledger implements DecisionRecord {
     };
   }
 
-  /** The same for both records, even if a new segment begins between them. */
+  /** The statement's HMAC: the same in both records, even if a new log segment begins between them. */
   #statementHmac(): string | null {
     if (this.#statement === null) return null;
     this.#fingerprint ??= this.#parts.audit.fingerprint(this.#statement);
@@ -257,7 +257,7 @@ export class Ledger implements DecisionRecord {
   }
 }
 
-/** Also the last part of qualified names, so that a table can be searched for without its schema. */
+/** Adds the last part of each qualified name, so that a table can be found without knowing its schema. */
 function withLastParts(names: readonly string[]): readonly string[] {
   return [...new Set(names.flatMap((name) => [name, name.slice(name.lastIndexOf('.') + 1)]))];
 }

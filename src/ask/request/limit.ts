@@ -47,7 +47,7 @@ export function limit(
   return taken instanceof Promise ? taken.then(refused) : refused(taken);
 }
 
-/** Counts a request synchronously; false, without counting, if it would have to wait or is refused. */
+/** Counts a request synchronously. Returns false without counting it if it would have to wait or be refused. */
 export function takeAtOnce(
   limiter: Pick<Limiter, 'takeIfLeft' | 'quotas'>,
   caller: Caller,
@@ -75,7 +75,7 @@ export function chargeAnswer(
   counts.charge(quotas, 'ms', Math.ceil(ms));
 }
 
-/** Quotas that apply to a request of `caller`. */
+/** The quotas that apply to a request by `caller`. */
 export function quotasFor({ identity, access, snapshot }: Caller, bucket: LimitBucket): readonly Quota[] {
   return quotasOf(snapshot.quotas, identity, access.dataRoles, bucket);
 }
@@ -96,7 +96,7 @@ export function quotaCounts(
   return SealedValue.open(means).limiter.quotas.state(quotas);
 }
 
-/** Window of the limiter: allows at most twice the permitted runs. */
+/** Equals the limiter's window, so at most twice the permitted number of statements can run. */
 const GOOD_FOR_MS = 1_000;
 
 /** A prepared statement was counted when compiled; its first run within a second is free. */

@@ -2,7 +2,7 @@ import type { Form } from 'osl-compiler';
 import type { AuditDecision, AuditOutcome, AuditSurface } from '../../../audit/index.js';
 import type { ServiceLog } from '../../base/log.js';
 
-/** A completed request for operators, without literals, rows and undeclared names. */
+/** A completed request as shown to operators: without literals, rows or undeclared names. */
 export interface EndedRequest {
   readonly requestId: string;
   readonly surface: AuditSurface;
@@ -44,7 +44,7 @@ export class RequestObserver {
     return this.#tracing !== null;
   }
 
-  /** True if a request of this duration must be passed to `tell`. */
+  /** True if a request that took this long must be passed to `tell`. */
   wants(us: number): boolean {
     return us >= this.#slowUs || this.#tracing !== null;
   }
@@ -73,7 +73,7 @@ export class RequestObserver {
   }
 }
 
-/** In order; `record` and `answer` may overlap. */
+/** The stages in order; `record` and `answer` may overlap. */
 const STAGES = ['identify', 'limit', 'decide', 'record', 'answer', 'total'] as const;
 export type RequestStage = (typeof STAGES)[number];
 
@@ -110,7 +110,7 @@ export class StageTimes {
   }
 }
 
-/** Upper bounds of the histogram buckets, in µs; there is one more bucket above. */
+/** Upper bounds of the histogram buckets, in µs. One more bucket holds everything above. */
 export const BOUNDS_US: readonly number[] = Object.freeze([
   100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000,
   5_000_000, 10_000_000, 30_000_000,
@@ -139,7 +139,7 @@ export interface MeterLabels {
   readonly decision: AuditDecision;
 }
 
-/** Metrics of requests of one surface, form and decision. */
+/** Metrics for requests with the same surface, form and decision. */
 export class Meter {
   readonly labels: MeterLabels;
   readonly outcomes = new Map<MeteredOutcome, number>();
@@ -174,7 +174,7 @@ export class Meter {
   }
 }
 
-/** Request metrics of a process. Labels have fixed values, never text of a caller. */
+/** The request metrics of a process. Labels take fixed values, never a caller's text. */
 export class Meters {
   readonly codes = new Map<string, number>();
   readonly #meters = new Map<string, Meter>();

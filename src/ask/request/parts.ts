@@ -7,7 +7,7 @@ import type { RequestCall } from './call.js';
 import type { RequestObserver } from './meters.js';
 import type { SealedValue } from './sealed.js';
 
-/** Dependencies of authentication. */
+/** Dependencies for authenticating callers. */
 export interface DecidingParts {
   readonly tenant: string;
   /** Read once per request, so that each request sees one consistent model. */
@@ -18,13 +18,13 @@ export interface DecidingParts {
   readonly strangers: StrangerCounts;
 }
 
-/** Limits the records of refused unauthenticated calls. */
+/** Limits how many refused unauthenticated calls are recorded. */
 export interface StrangerCounts {
-  /** Counts a refused call. True for the first of a window, which is to be recorded. */
+  /** Counts a refused call. Returns true for the first in a window, which must be recorded. */
   isFirst(call: RequestCall, address: string): boolean;
 }
 
-/** Dependencies of recording requests. */
+/** Dependencies for recording requests. */
 export interface RecordingParts {
   readonly tenant: string;
   readonly audit: Pick<AuditLog, 'append' | 'appendForm' | 'fingerprint' | 'fingerprintOf' | 'form'>;
@@ -38,7 +38,7 @@ export interface PlanNotes {
   note(plan: GovernedPlan, requestId: string): string | null;
 }
 
-/** Audit and rate limits; used only through `respond`. */
+/** The audit log and rate limits; used only through `respond`. */
 export interface RequestMeans {
   readonly recording: RecordingParts;
   readonly limiter: Pick<Limiter, 'take' | 'takeIfLeft' | 'takeAddress' | 'quotas' | 'guesses'>;

@@ -7,7 +7,7 @@ import { StageTimes } from './meters.js';
 import type { RequestMeans } from './parts.js';
 import { type Permit, Recorder, type RequestLabels } from './recorder.js';
 
-/** State of the decision record: pending, durable, or failed. */
+/** The state of the decision record: pending, durable or failed. */
 export type DecisionState = 'waiting' | 'recorded' | AuditUnavailable;
 
 /**
@@ -33,8 +33,9 @@ export class PermittedRequest {
   }
 
   /**
-   * Counts a request and hands its decision to the log, under the given id or a new one; its statement is bytes [start,
-   * end) in UTF-8. False, without effects, if it would have to wait for a limit, or lineage needs the full path.
+   * Counts a request and hands its decision to the log, using the given id or a new one. The statement is bytes
+   * [start, end) in UTF-8. Returns false, without side effects, if it would have to wait for a limit or lineage needs
+   * the full path.
    */
   begin(
     permit: Permit,
@@ -69,7 +70,7 @@ export class PermittedRequest {
     this.#recorder.outcomeUnder(permit, this.requestId, this.#statementHmac, rows, us);
   }
 
-  /** Records any other outcome, unless the decision is not in the log. */
+  /** Records any other outcome, provided that the decision is in the log. */
   ended(outcome: AuditOutcome, rows: number, error: QueryError | null): void {
     const permit = this.#permit;
     if (permit === null || this.recorded !== 'recorded') return;

@@ -5,8 +5,8 @@ import type { RequestCall } from './call.js';
 import type { RecordingParts, StrangerCounts } from './parts.js';
 
 /**
- * Limits audit records of unauthenticated callers beyond the limit of their address: per second, the first refusal is
- * recorded, and one event counts the others under its request id.
+ * Limits the audit records of unauthenticated callers, in addition to the rate limit of their address. Once per
+ * second, the first refusal is recorded, and a single event counts the rest under its request id.
  */
 export interface Strangers extends StrangerCounts {
   /** Flushes the open windows. */
@@ -23,7 +23,7 @@ interface RejectedCallWindow {
 }
 
 const WINDOW_MS = 1_000;
-/** Addresses with separate windows; all others share one. */
+/** Maximum number of addresses with a window each; all others share one. */
 const MAX_WINDOWS = 1_024;
 const SURPLUS = 'surplus';
 
@@ -75,8 +75,8 @@ function record({ audit, log, tenant }: StrangersParts, { call, address, others 
 type ProbeAction = 'health' | 'ready' | 'metrics' | 'openapi' | 'mcp_metadata';
 
 /**
- * Counts health checks and the like, by path and status; one event per window has the counts, under the request id of
- * the first.
+ * Counts health checks and similar requests by path and status. Each window ends with one event that holds the counts,
+ * under the request id of its first request.
  */
 export interface Probes {
   count(action: ProbeAction, path: string, status: number, call: RequestCall): void;
@@ -112,14 +112,14 @@ export function createProbes({ tenant, audit, log, windowMs }: ProbesOptions): P
       else reopen(action, window);
     });
   };
-  /** The log did not take the event: merge it into the next window. */
+  /** The log refused the event, so its counts are merged into the next window. */
   const reopen = (action: ProbeAction, failed: ProbeWindow): void => {
     const next = windows.get(action);
     clearTimeout(next?.timer);
     const statuses = next === undefined ? failed.statuses : summed(failed.statuses, next.statuses);
     windows.set(action, { ...failed, statuses, timer: later(action) });
   };
-  /** Keeps the window open while the log refuses records. */
+  /** Runs when a window ends; keeps it open while the log refuses records. */
   const due = (action: ProbeAction): void => {
     const window = windows.get(action);
     if (window === undefined) return;

@@ -4,8 +4,8 @@ import { stackOf } from '../../base/thrown.js';
 import type { RecordingParts } from './parts.js';
 
 /**
- * An error with a text from outside the catalogue, sent to the caller unchanged: of the protocol, or of an engine
- * without data. The log has its code but not its text, which may quote the statement.
+ * An error whose text is not from the catalogue and is sent to the caller unchanged: from the protocol, or from an
+ * engine without data. The log contains its code but not its text, which may quote the statement.
  */
 export abstract class ForeignFault extends Error {
   /** SQLSTATE or catalogue code, for the log. */
@@ -14,7 +14,7 @@ export abstract class ForeignFault extends Error {
   readonly heard: string | null = null;
 }
 
-/** Decision and code in the audit records of a failed request. */
+/** The decision and code in the audit records of a failed request. */
 export interface Verdict {
   /** `deny`: the caller lacks a right, or lost one. */
   readonly decision: Exclude<AuditDecision, 'allow'>;
@@ -26,7 +26,7 @@ export function verdictOf(error: QueryError | ForeignFault): Verdict {
   return { decision: isDenial(error) ? 'deny' : 'error', code: error.code };
 }
 
-/** True for missing credentials or rights. */
+/** True if the error means missing credentials or rights. */
 export function isDenial(error: QueryError | ForeignFault): boolean {
   if (error instanceof QueryError)
     return error.http === 401 || error.http === 403 || error.entry === 'rightsChanged';
@@ -35,10 +35,10 @@ export function isDenial(error: QueryError | ForeignFault): boolean {
 }
 
 const INSUFFICIENT_PRIVILEGE = '42501';
-/** SQLSTATE class: wrong password, expired token, … */
+/** SQLSTATE class for wrong passwords, expired tokens and the like. */
 const INVALID_AUTHORIZATION = '28';
 
-/** Error for the caller: a QueryError unchanged; anything else is logged and becomes E5000. */
+/** Converts an error for the caller: a QueryError stays unchanged; anything else is logged and becomes E5000. */
 export function publicError(
   parts: Pick<RecordingParts, 'log'>,
   requestId: string,

@@ -12,15 +12,15 @@ import type { RecordingParts } from './parts.js';
 import { type ForeignFault, verdictOf } from './public-error.js';
 
 /**
- * Record templates of an authorized request, for later ones of the same caller and versions with the same plan except
- * for its values. It authorizes nobody.
+ * Record templates from an authorized request, for later ones by the same caller under the same versions whose plans
+ * differ only in values. A permit does not authorize anything.
  */
 export interface Permit {
   readonly caller: Caller;
   readonly plan: GovernedPlan | null;
-  /** Encoded decision record, without the fields that differ. */
+  /** The encoded decision record without the fields that differ. */
   readonly decision: RecordTemplate;
-  /** Encoded record of a successful outcome, likewise. */
+  /** The encoded record of a successful outcome without the fields that differ. */
   readonly ok: RecordTemplate;
   readonly outcome: AuditEntry;
   readonly meter: Meter;
@@ -28,7 +28,7 @@ export interface Permit {
   readonly fingerprint: string | null;
 }
 
-/** Request in the operator's log and traces. */
+/** Labels of a request in the operator's log and traces. */
 export type RequestLabels = Pick<
   EndedRequest,
   'requestId' | 'surface' | 'action' | 'form' | 'objects' | 'traceparent' | 'fingerprint' | 'stages'
@@ -41,7 +41,7 @@ export interface RequestEnd {
 }
 
 /**
- * The only writer of decisions and outcomes: to the audit log, metrics, slow query log and traces. Used only by
+ * The only code that writes decisions and outcomes to the audit log, metrics, slow query log and traces. Used only by
  * `respond.ts` and `permitted-request.ts`.
  */
 export class Recorder {
@@ -56,12 +56,12 @@ export class Recorder {
     await this.#parts.audit.append(entry);
   }
 
-  /** Appends a decision made under `permit`, without a promise. */
+  /** Appends a decision made under `permit`, without allocating a promise. */
   decisionUnder(permit: Permit, requestId: string, statementHmac: string, done: AppendDone): void {
     this.#parts.audit.appendForm(permit.decision, requestId, statementHmac, null, null, done);
   }
 
-  /** Appends an outcome. If the disk fails, the log keeps it and refuses everything else. */
+  /** Appends an outcome. If the disk fails, the log keeps it in memory and refuses everything else. */
   outcome(common: AuditEntry, { outcome, rows, error }: RequestEnd, us: number, detail: string | null): void {
     const entry = {
       ...common,
@@ -111,7 +111,7 @@ export class Recorder {
   }
 }
 
-/** A failure is a decision only if a right was lost on the way: then `deny`, so that a search for denials finds it. */
+/** A failure counts as `deny` only if a right was lost during the request, so that a search for denials finds it. */
 function failureFields(error: QueryError | ForeignFault): Pick<AuditEntry, 'decision' | 'code'> {
   const { decision, code } = verdictOf(error);
   return decision === 'deny' ? { decision, code } : { code };

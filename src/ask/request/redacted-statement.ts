@@ -9,13 +9,13 @@ export interface RedactedStatement {
   readonly fingerprint: string;
 }
 
-/** UTF-16 units of the text that are read, and of the shape that are returned. */
+/** How much of the text is read and how much of the shape is returned, in UTF-16 code units. */
 const MOST_READ = 8_192;
 const MOST_TOLD = 1_024;
 
 /**
- * Redacts `text` for operators: keeps keywords, punctuation and declared names. Anything else may be a value, pasted in
- * the wrong place. Linear, for any text.
+ * Redacts `text` for operators, keeping only keywords, punctuation and declared names, since anything else may be a
+ * value pasted in the wrong place. Takes linear time for any text.
  */
 export function redactStatement(text: string, catalog: Catalog): RedactedStatement {
   const known = knownNames(catalog);
@@ -67,7 +67,7 @@ function endOfDollar(text: string, from: number, tag: string): number {
   return end < 0 ? text.length : end + tag.length;
 }
 
-/** One space between words, none around dots and within parentheses. */
+/** Joins the parts with one space between words, none around dots or inside parentheses. */
 function joined(parts: readonly string[]): string {
   let out = '';
   let before = '';

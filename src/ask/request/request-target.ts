@@ -8,14 +8,14 @@ import {
   QueryError,
 } from 'osl-compiler';
 
-/** The contract's three query bodies, and a statement of the Postgres protocol, which may be OSL-SQL or raw SQL. */
+/** The contract's three query bodies, and statements of the Postgres protocol, which may be OSL-SQL or raw SQL. */
 export type QuestionBody =
   | { readonly kind: 'osql'; readonly text: string }
   | { readonly kind: 'sql'; readonly text: string }
   | { readonly kind: 'wire'; readonly text: string }
   | { readonly kind: 'metrics'; readonly request: MetricsRequest };
 
-/** What a request is about, for the log. */
+/** What a request is about, as written to the log. */
 export type RequestTarget = QuestionBody | SampledObject | RecordedText;
 
 interface SampledObject {
@@ -34,7 +34,7 @@ export function wasRead(error: unknown): boolean {
   return !(error instanceof QueryError && UNREAD.has(error.entry));
 }
 
-/** Refusals before the request was read completely. */
+/** Errors that refuse a request before it was read completely. */
 const UNREAD: ReadonlySet<ErrorName> = new Set<ErrorName>([
   'rateLimited',
   'addressLimited',
@@ -43,10 +43,10 @@ const UNREAD: ReadonlySet<ErrorName> = new Set<ErrorName>([
   'noSnapshot',
 ]);
 
-/** Longest refused text, in UTF-16 units, that is parsed for its names. */
+/** Longest refused text that is still parsed for its names, in UTF-16 code units. */
 const LONGEST_READ = 65_536;
 
-/** Objects named by a request; declared ones by full name. */
+/** The objects that a request mentions; declared ones with their full names. */
 export function mentionedBy(asked: RequestTarget, catalog: Catalog): MentionedNames {
   if ('text' in asked && asked.text.length > LONGEST_READ) return { declared: [], undeclared: [] };
   switch (asked.kind) {
@@ -79,7 +79,7 @@ function sorted(
   };
 }
 
-/** Text to fingerprint. */
+/** The text to fingerprint. */
 export function statementOf(asked: RequestTarget): string {
   switch (asked.kind) {
     case 'osql':

@@ -10,13 +10,13 @@ import type { Permit } from './recorder.js';
 import type { RequestTarget } from './request-target.js';
 import { SealedValue } from './sealed.js';
 
-/** First half of a request: everything up to the decision. `D` is its result. */
+/** The first half of a request: everything up to the decision. `D` is the type of its result. */
 export interface Decision<D> {
   readonly action: string;
-  /** Logged by its fingerprint; a refusal also logs the named objects. */
+  /** What was requested. It is logged as a fingerprint; a refusal also logs the objects it names. */
   readonly asked?: RequestTarget;
   readonly bucket: LimitBucket | null;
-  /** Covers this request if an earlier one was counted. */
+  /** Covers this request if an earlier one was already counted for it. */
   readonly payment?: Payment | undefined;
   /** Throws if the caller may not make such requests. */
   readonly permits?: (caller: Caller) => void;
@@ -37,9 +37,9 @@ export interface AnswerSteps<D, A> {
   readonly reads?: (decided: D) => GovernedPlan | null;
   readonly overlaps?: boolean;
   readonly counts?: (answer: A) => { readonly rows: number; readonly truncated: boolean };
-  /** Rows sent so far, if it fails. */
+  /** The number of rows sent so far, for a request that fails. */
   readonly left?: () => number;
-  /** Details for the outcome record, as JSON, also if it fails. */
+  /** Details for the outcome record, as JSON; called even if the request fails. */
   readonly detail?: () => string | null;
   /** If aborted, a failure is recorded as a cancellation. */
   readonly signal?: AbortSignal | null;
@@ -68,7 +68,7 @@ export async function respond<D, A>(
   });
 }
 
-/** First half of a request; the decision is not recorded yet. Throws as `respond`. */
+/** Runs the first half of a request without recording the decision yet. Throws as `respond`. */
 export function authorize<D>(
   parts: RequestParts,
   call: RequestCall,
@@ -131,12 +131,12 @@ export class AuthorizedRequest<D> {
     return this.#request.ledger.permit(this.caller, plan);
   }
 
-  /** Records decision and outcome of a request that is not continued. @throws QueryError E5030 */
+  /** Records the decision and outcome of a request that is not continued. @throws QueryError E5030 */
   finish(): Promise<void> {
     return this.answer({ answer: () => undefined });
   }
 
-  /** True if `call` continues this request: same caller, rights and model. */
+  /** True if `call` continues this request: the caller, rights and model are the same. */
   isOf({ requestId, credentials, origin }: RequestCall): boolean {
     const { parts, call } = this.#request;
     return (
@@ -218,7 +218,7 @@ function toPublicError({ parts, call }: OpenRequest, error: unknown): PublicErro
   return error instanceof ForeignFault ? error : publicError(parts, call.requestId, error);
 }
 
-/** Records a refusal; returns the error for the caller. If it cannot be recorded, it is still a refusal. */
+/** Records a refusal and returns the error for the caller. The request is refused even if recording fails. */
 async function refuse<T extends PublicError>(request: OpenRequest, error: T): Promise<T | QueryError> {
   try {
     return await recordRefusal(request, error);
@@ -227,7 +227,7 @@ async function refuse<T extends PublicError>(request: OpenRequest, error: T): Pr
   }
 }
 
-/** Failures of unauthenticated callers are limited by address, so that nobody can flood the log. */
+/** Failures of unauthenticated callers are limited per address, so that they cannot flood the log. */
 async function recordRefusal<T extends PublicError>(
   { parts, call, ledger }: OpenRequest,
   error: T,
@@ -247,7 +247,7 @@ async function recordRefusal<T extends PublicError>(
   return error;
 }
 
-/** Refuses and records a call without authenticating it. Returns the error for the caller. */
+/** Refuses and records a call without authenticating it, and returns the error for the caller. */
 export function refuseUnauthenticated(
   parts: RequestParts,
   call: RequestCall,
@@ -257,7 +257,7 @@ export function refuseUnauthenticated(
   return refuse(begin(parts, call, action), reason);
 }
 
-/** Records a failure before a session existed, limited by address. */
+/** Records a failure that happened before a session existed; limited per address. */
 export async function recordBrokenConnection(
   parts: RequestParts,
   call: RequestCall,

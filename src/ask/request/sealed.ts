@@ -1,7 +1,7 @@
 /**
- * A value that surfaces hold and pass back to ask without access to its content, which is private at run time too.
+ * A value that surfaces hold and pass back to ask but cannot read; its content is private at run time, too.
  *
- * INVARIANT: only ask opens one: the build leaves `open` out of the types that other rooms see.
+ * INVARIANT: only ask opens one, since the build omits `open` from the types that other rooms see.
  */
 export class SealedValue<T> {
   readonly #value: T;

@@ -16,7 +16,7 @@ import { recordBrokenConnection, refuseUnauthenticated, respond } from './respon
 import { SealedValue } from './sealed.js';
 
 /**
- * Authenticates a session: a valid token of `user`. Recorded either way.
+ * Authenticates a session by a valid token of `user`. Success and failure are both recorded.
  *
  * @throws QueryError E2102, E3001, E2001, E4290, E5030
  */
@@ -33,7 +33,7 @@ export function login(parts: RequestParts, call: RequestCall, user: string): Pro
   });
 }
 
-/** A correct password that is refused after too many wrong ones. */
+/** The password is correct but refused because there were too many wrong guesses before it. */
 export class TooManyGuesses extends Error {}
 
 /**
@@ -51,7 +51,7 @@ export async function accountLogin(
     credentials.kind === 'bearer' &&
     !(await SealedValue.open(parts.means).limiter.guesses.right(user, credentials.address))
   ) {
-    // Not awaited: timing must not distinguish it from a wrong password.
+    // Not awaited, since the timing must not differ from that of a wrong password.
     void recordBrokenConnection(parts, call, 'login', new SurfaceFault('E4290', '28P01'));
     throw new TooManyGuesses();
   }
@@ -113,7 +113,7 @@ export function renew(
   });
 }
 
-/** Key of the current rights of `identity`: equal texts mean equal rights. Empty if it has no access. */
+/** A key for the current rights of `identity`: equal keys mean equal rights. Empty if it has no access. */
 export function rightsNow(
   parts: Pick<DecidingParts, 'model' | 'revoked'>,
   identity: Identity,
@@ -140,7 +140,7 @@ export async function sessionCommand(
 }
 
 /**
- * Records and counts a statement refused by the surface itself, with this SQLSTATE or error.
+ * Records and counts a statement that the surface itself refused with this SQLSTATE or error.
  *
  * @throws QueryError E5030 if it could not be recorded. If the caller has lost its access, that is recorded instead.
  */
@@ -191,14 +191,14 @@ export function noteWrongPassword(
   return SealedValue.open(means).limiter.guesses.wrong(...guess);
 }
 
-/** Registry of used tokens, over all processes of the server. */
+/** Registry of used tokens, shared by all processes of the server. */
 export interface SingleUse {
   /** True if this is the token's first use. `issuedAt` in seconds, `endsAt` in ms since the epoch. */
   firstUse(token: string, issuedAt: number, endsAt: number): boolean | Promise<boolean>;
 }
 
 /**
- * Uses up the token of a call, which is valid for one change only, so that an intercepted token cannot make another.
+ * Uses up the token of a call: it is valid for a single change, so that an intercepted token cannot make another.
  * Sessions of the Postgres protocol are exempt.
  *
  * @throws QueryError E3001

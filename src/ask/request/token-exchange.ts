@@ -5,7 +5,7 @@ import type { RequestParts } from './parts.js';
 import { publicError } from './public-error.js';
 import { refuseUnauthenticated, respond } from './respond.js';
 
-/** Exchanges issuers' tokens for actor tokens. */
+/** Exchanges tokens of external issuers for actor tokens. */
 export interface TokenExchange {
   /** Determines the subject by the rules of `snapshot`. @throws QueryError E3001, E5033 */
   work(request: ExchangeRequest, snapshot: PolicySnapshot): Promise<ApprovedExchange>;
@@ -17,8 +17,8 @@ export interface ExchangeAnswer {
 }
 
 /**
- * Exchanges tokens for an actor token (RFC 8693). After its subject is determined, it is a request of that subject,
- * recorded with rule, issuer and id of the new token.
+ * Exchanges tokens for an actor token (RFC 8693). Once its subject is known, the exchange counts as a request by that
+ * subject and is recorded with the rule, the issuer and the id of the new token.
  *
  * @throws QueryError E2001, E3001, E4290, E5030, E5033
  */

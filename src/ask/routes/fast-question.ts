@@ -29,31 +29,31 @@ export interface RunValues {
 /** Time after which a query is stopped. */
 export interface TimeLimit {
   readonly ms: number;
-  /** True for the session's limit; false for the service's. */
+  /** True if this is the session's limit, false if it is the service's. */
   readonly own: boolean;
 }
 
 /** Receives answers: called once per query, never before the call that began it has returned. */
 export interface AnswerReceiver {
   readonly whole: boolean;
-  /** Receives all rows. The decision is recorded. */
+  /** Receives all rows at once; the decision has been recorded. */
   answered(plan: GovernedPlan, rows: Uint8Array, count: number): void;
   /** Opens a sink for an answer that turned out to be long. */
   streaming(plan: GovernedPlan): LongAnswerSink;
-  /** `text`: query text that the error's position refers to; empty if it has none. */
+  /** `text` is the query text that the error's position refers to; empty if it has no position. */
   failed(plan: GovernedPlan, error: QueryError, requestId: string, text: string): void;
 }
 
 interface LongAnswerSink extends RowSink {
-  /** `truncated`: a cap cut the answer. */
+  /** The answer is complete, or `truncated` by a cap. */
   finished(count: number, truncated: boolean, requestId: string): void;
   failed(error: QueryError, requestId: string, text: string): void;
 }
 
-/** Interval of timeout checks, ms: queries may run that much longer than allowed. */
+/** Interval of timeout checks in ms. Queries may overrun their timeout by that much. */
 const EVERY_MS = 100;
 
-/** One timer for the timeouts of all running queries. */
+/** A single timer that enforces the timeouts of all running queries. */
 export class Sweep {
   readonly #open = new Set<FastQuestion>();
   #timer: NodeJS.Timeout | null = null;
@@ -77,15 +77,15 @@ export class Sweep {
   }
 }
 
-/** State shared by all queries of one surface. */
+/** State shared by all queries of a surface. */
 export interface FastQuestions {
   readonly sweep: Sweep;
   taken: number;
 }
 
 /**
- * Runs queries on the fast path, one at a time: log and database are called at once, and nothing is sent before the
- * decision is recorded. An answer that is not short continues on the governed engine, under the same decision.
+ * Runs queries on the fast path, one at a time. The log and the database are called in parallel, and nothing is sent
+ * before the decision is recorded. A long answer continues on the governed engine under the same decision.
  */
 export class FastQuestion implements ShortAnswer {
   readonly #parts: AnswerParts;
@@ -96,12 +96,12 @@ export class FastQuestion implements ShortAnswer {
   #asked: RoutedQuestion | null = null;
   #rows: Uint8Array | null = null;
   #count = 0;
-  /** Failure, sent once the decision is recorded or could not be. */
+  /** A failure to send once the decision is recorded or recording failed. */
   #failure: { readonly error: unknown; readonly cancelled: boolean } | null = null;
-  /** Set while the governed engine runs a long answer. */
+  /** Set while the governed engine produces a long answer. */
   #going: AbortController | null = null;
   #stopAt = 0;
-  /** Resolves the promise that waits for the decision. */
+  /** Resolves the promise of code that waits for the decision. */
   #wake: (() => void) | null = null;
 
   constructor(parts: AnswerParts, receiver: AnswerReceiver, all: FastQuestions) {
@@ -111,7 +111,7 @@ export class FastQuestion implements ShortAnswer {
     this.#request = new PermittedRequest(SealedValue.open(parts.means), () => this.#onRecorded());
   }
 
-  /** False, without side effects, if the query must take the full path. */
+  /** Starts a query. Returns false, without side effects, if it must take the full path. */
   begin(question: RoutedQuestion): boolean {
     const { route, literals, parameters, resultFormats } = question;
     if (parameters.length !== route.plan.clientOids.length) return false;
@@ -138,7 +138,7 @@ export class FastQuestion implements ShortAnswer {
     return this.#asked?.route.plan.objects ?? null;
   }
 
-  /** The client cancelled or disconnected. */
+  /** Called when the client cancels or disconnects. */
   cancel(): void {
     this.#stop(queryError('cancelled', {}), true);
   }
@@ -167,7 +167,7 @@ export class FastQuestion implements ShortAnswer {
     void this.#goOn(asked, this.#going.signal);
   }
 
-  /** `cancelled`: by the client or its session. */
+  /** `cancelled` is true if the client or its session cancelled the query. */
   #stop(error: QueryError, cancelled: boolean): void {
     if (this.#asked === null || this.#failure !== null) return;
     if (this.#going !== null) {
@@ -191,7 +191,7 @@ export class FastQuestion implements ShortAnswer {
     this.#tell();
   }
 
-  /** Sends result or failure once the decision is recorded or could not be. */
+  /** Sends the result or failure once the decision is recorded or recording failed. */
   #tell(): void {
     const asked = this.#asked;
     const { recorded, requestId } = this.#request;
@@ -220,7 +220,7 @@ export class FastQuestion implements ShortAnswer {
     this.#receiver.failed(asked.route.plan, told, requestId, text);
   }
 
-  /** Error for the client, and the text that its position refers to. */
+  /** The error for the client, and the text that its position refers to. */
   #placed({ route, literals, bytes, start, end }: RoutedQuestion, error: unknown) {
     const text = error instanceof ValueError ? Buffer.from(bytes.subarray(start, end)).toString('utf8') : '';
     const placed = text === '' ? error : route.placed(error, text, literals);

@@ -24,13 +24,13 @@ import type { Literals, Route } from './route.js';
 import { RouteBook, type TextRoute, type TextRoutes } from './route.js';
 
 /**
- * Data queries of one surface. A query of a known shape takes the fast path; others take the full path, which may make
- * their shape known.
+ * Runs the data queries of a surface. Queries of a known shape take the fast path; others take the full path, which
+ * may make their shape known.
  */
 export class QuestionRouter {
   readonly #parts: AnswerParts;
   readonly #fast: FastQuestions = { sweep: new Sweep(), taken: 0 };
-  /** By kind, since a text may mean different things. */
+  /** Routes by kind of query, since the same text may mean different things. */
   readonly #books = { osql: new RouteBook(), sql: new RouteBook(), wire: new RouteBook() };
 
   constructor(parts: AnswerParts) {
@@ -65,9 +65,7 @@ export class QuestionRouter {
     return new SessionQuestions(this.#parts, this.#books.wire, this.#fast, session, receiver);
   }
 
-  /**
-   * Null, without side effects, if it must take the full path. The answer's plan is the route's, apart from literals.
-   */
+  /** Returns null, without side effects, to use the full path. The answer has the route's plan, with other literals. */
   #answerKnown(
     book: RouteBook,
     question: DataQuestion,
@@ -117,7 +115,7 @@ export class QuestionRouter {
   }
 }
 
-/** The caller's identity, if no token needs to be verified; otherwise null. */
+/** The caller's identity if no token needs to be verified; otherwise null. */
 function verifiedIdentity({ verifier }: AnswerParts, credentials: Credentials): Identity | null {
   if (credentials.kind === 'bearer')
     return credentials.token === null ? null : verifier.known(credentials.token);
@@ -187,7 +185,7 @@ export class PreparedQuestion {
   readonly #book: RouteBook;
   readonly #text: string;
   readonly #prepared: CompiledQuestion;
-  /** Route of this text; null until a run has made one. */
+  /** The route of this text; null until a run has created one. */
   #route: TextRoute | null = null;
   #bytes: Buffer | null = null;
   #runs = 0;
@@ -204,7 +202,7 @@ export class PreparedQuestion {
     return engineOf(this.#parts, this.plan).status.kind;
   }
 
-  /** Records that it was compiled, if it was never run. @throws QueryError E5030 */
+  /** If it was never run, records that it was compiled. @throws QueryError E5030 */
   record(): Promise<void> {
     return this.#prepared.record();
   }
@@ -221,7 +219,7 @@ export class PreparedQuestion {
     return answer;
   }
 
-  /** Made on demand: most statements run once. */
+  /** The bytes of the text, created on demand because most statements run only once. */
   get bytes(): Buffer {
     this.#bytes ??= Buffer.from(this.#text, 'utf8');
     return this.#bytes;
@@ -239,26 +237,26 @@ export class PreparedQuestion {
 /** A Postgres session. */
 export interface QuestioningSession {
   readonly identity: Identity;
-  /** A new object whenever it changes. */
+  /** The session's origin: a new object whenever it changes. */
   readonly origin: Origin;
   newCall(): RequestCall;
 }
 
-/** Caller and origin as last checked, and their routes. */
+/** The caller and origin as of the last check, and their routes. */
 interface SessionRoutes {
   readonly caller: Caller;
   readonly origin: Origin;
   readonly routes: TextRoutes;
 }
 
-/** Fast path of one Postgres session, synchronous in the event-loop turn in which the bytes arrived. */
+/** Fast path of a Postgres session: runs synchronously, in the event-loop turn in which the bytes arrived. */
 export class SessionQuestions {
   readonly #parts: AnswerParts;
   readonly #book: RouteBook;
   readonly #fast: FastQuestions;
   readonly #session: QuestioningSession;
   readonly #receiver: AnswerReceiver;
-  /** Created on demand: most sessions of a pool are idle. */
+  /** Created on demand because most sessions of a client's pool are idle. */
   #question: FastQuestion | null = null;
   #routes: SessionRoutes | null = null;
 
@@ -277,8 +275,8 @@ export class SessionQuestions {
   }
 
   /**
-   * Runs the statement in bytes [start, end), UTF-8, with these declared parameter types. False, without side effects,
-   * if it must be prepared.
+   * Runs the statement in bytes [start, end), in UTF-8, with these declared parameter types. Returns false, without
+   * side effects, if it must be prepared.
    *
    * @param valuesOf returns the values of the run, given the plan
    */
@@ -295,7 +293,7 @@ export class SessionQuestions {
     const { identity } = known.caller;
     return known.routes.offer(bytes, start, end, parameterTypes, (route, literals) => {
       const { parameters, resultFormats } = valuesOf(route.plan);
-      // Not spread: that would double the cost of this.
+      // Not a spread, which would double the cost of this call.
       return this.#one().begin({
         route,
         literals,
@@ -311,7 +309,7 @@ export class SessionQuestions {
     });
   }
 
-  /** Runs `prepared`. False, without side effects, if it must take the full path. */
+  /** Runs `prepared`. Returns false, without side effects, if it must take the full path. */
   beginPrepared(prepared: PreparedQuestion, values: RunValues, timeout: TimeLimit): boolean {
     const known = prepared.hasRoute ? this.#routesNow() : null;
     const found = known === null ? null : prepared.routeFor(known.caller);
@@ -348,7 +346,7 @@ export class SessionQuestions {
     return this.#question;
   }
 
-  /** Null if the full path must check caller and model. */
+  /** The current routes; null if the full path must check caller and model first. */
   #routesNow(): SessionRoutes | null {
     const { identity, origin } = this.#session;
     const known = this.#routes?.caller;

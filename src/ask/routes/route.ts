@@ -26,13 +26,13 @@ type ParameterSource =
   | { readonly kind: 'slot'; readonly slot: number }
   | { readonly kind: 'client'; readonly index: number };
 
-/** Values of a text's literals, in order; or those of the text that made the route. */
+/** The values of a text's literals in order; `its own`: those of the text that created the route. */
 export type Literals = readonly string[] | 'its own';
 
 /** Everything needed to run an answered query again, with other literals, for the same caller and versions. */
 export class Route {
   readonly permit: Permit;
-  /** Other literals change only slot values. */
+  /** The plan; other literals change only the values of its slots. */
   readonly plan: GovernedPlan;
   readonly statement: ShortStatement;
   readonly #template: PlanTemplate | null;
@@ -57,7 +57,7 @@ export class Route {
     this.#parameterOids = question.parameterOids;
   }
 
-  /** Makes a route from an answered query. `never`: it cannot have one; `not yet`: try again after the next run. */
+  /** Creates a route from an answered query. `never`: it cannot have one; `not yet`: try again after its next run. */
   static of(
     parts: AnswerParts,
     question: DataQuestion,
@@ -84,8 +84,8 @@ export class Route {
   }
 
   /**
-   * True if it was made for the same chain, rights and model. Values of attributes are part of a route, and equal
-   * rights do not imply equal values.
+   * True if it was created for the same chain, rights and model. A route contains attribute values, which may differ
+   * even if rights are equal.
    */
   isOf(other: Caller): boolean {
     const { caller } = this.permit;
@@ -100,7 +100,7 @@ export class Route {
     );
   }
 
-  /** Slots for these literals; null if they need another plan, or that is unknown. */
+  /** The slots for these literals; null if they need another plan, or if that is unknown. */
   slotsWith(values: Literals): readonly Slot[] | null {
     if (values === 'its own' || (values.length === 0 && this.#template === null)) return this.plan.slots;
     return this.#template?.slotsWith(values) ?? null;
@@ -135,7 +135,7 @@ function sameNames(a: readonly string[], b: readonly string[]): boolean {
 
 type TextBody = Exclude<DataQuestion['body'], { readonly kind: 'metrics' }>;
 
-/** The fast path does not check caps, so they must be at least its maximum answer. */
+/** The fast path does not check caps, so they must be at least as large as its largest answer. */
 const LEAST_ROWS = 1_000;
 const LEAST_BYTES = 65_536;
 
@@ -158,7 +158,7 @@ function valueFrom(
   }
 }
 
-/** Null if a parameter must be computed for each run. */
+/** Where parameter values come from; null if one must be computed for each run. */
 function sourcesOf(parts: AnswerParts, { plan, caller }: QueryAnswer): readonly ParameterSource[] | null {
   const input = { parts, caller, parameters: [] };
   const sources: ParameterSource[] = [];
@@ -195,15 +195,15 @@ interface CallerRoutes {
   readonly routes: TextRoutes;
 }
 
-/** Plans without a route, so that it is not tried again. */
+/** Plans that cannot have a route, so that creating one is not tried again. */
 const UNROUTED = new WeakSet<GovernedPlan['query']>();
-/** Plans whose texts have no byte shape: only prepared statements get a route. */
+/** Plans whose texts have no byte shape, so that only prepared statements get a route. */
 const UNTOLD = new WeakSet<GovernedPlan['query']>();
 
 export class RouteBook {
   readonly #byCaller = new LRUCache<string, CallerRoutes>({ max: MOST_CALLERS });
 
-  /** Routes of `caller`, shared only with callers of equal identity, rights and model object. */
+  /** The routes of `caller`, shared only with callers of the same identity, rights and model object. */
   of(caller: Caller): TextRoutes {
     const { identity, access, model } = caller;
     const key = JSON.stringify([
@@ -221,7 +221,7 @@ export class RouteBook {
   }
 
   /**
-   * Returns the known route of an answered query, or makes one; null if there is none yet.
+   * Returns the known route of an answered query, or creates one; null if there is none yet.
    *
    * @param isNamed true if the statement can run again without its text
    */
@@ -277,11 +277,11 @@ export interface TextRoute {
   readonly literals: Literals;
 }
 
-/** Routes per hash: colliding shapes, and plans of one shape. */
+/** Maximum number of routes with the same hash: colliding shapes, and plans of the same shape. */
 const MOST_ALIKE = 8;
 const MOST_ROUTES = 64;
 
-/** Routes of one caller and model, found by the bytes of a text. */
+/** The routes of a caller under one model, found by the bytes of a text. */
 export class TextRoutes {
   readonly #byHash = new Map<number, ShapeRoute[]>();
   readonly #scan = new LiteralScan();
@@ -289,7 +289,7 @@ export class TextRoutes {
 
   /**
    * Calls `take` with each route that matches the statement in bytes [start, end) and the declared types, until one is
-   * taken. False if none was.
+   * taken. Returns false if none was.
    */
   offer(
     bytes: Buffer,
@@ -326,7 +326,7 @@ export class TextRoutes {
       this.#count = 0;
     }
     const alike = this.#byHash.get(shape.hash) ?? [];
-    // Evicts the oldest.
+    // The oldest is evicted.
     const others = alike.length < MOST_ALIKE ? alike : alike.slice(1);
     this.#byHash.set(shape.hash, [...others, { shape, oids, route }]);
     this.#count += 1 + others.length - alike.length;

@@ -6,12 +6,12 @@ import type { ShapedText } from 'osl-compiler';
  * everything between the literals is the same, byte for byte.
  */
 
-/** Lexical class of a literal: string, int4, int8, or number with a point. */
+/** The lexical class of a literal: string, int4, int8, or number with a decimal point. */
 type LiteralCode = 's' | 'i' | 'l' | 'n';
 
 /** Texts with more literals take the full path. */
 const MAX_LITERALS = 8;
-/** Bytes. Longer texts are not point queries. */
+/** Maximum length of a text in bytes; longer ones are not point queries. */
 const MAX_LENGTH = 2_048;
 /** Whole numbers with at most this many digits fit int8. */
 const SURE_DIGITS = 18;
@@ -24,12 +24,12 @@ const POINT = 0x2e;
 const ZERO = 0x30;
 const NINE = 0x39;
 
-/** Byte that replaces a literal in the hash of a text. */
+/** The byte that stands in for a literal in the hash of a text. */
 const MARK = 0x01;
 const FNV_BASIS = 0x811c9dc5 | 0;
 const FNV_PRIME = 0x01000193;
 
-/** Bytes after which a digit begins a number: spaces and operators. */
+/** Bytes after which a digit starts a number: spaces and operators. */
 const BEFORE_NUMBER: Uint8Array = tableOf(' \t\n\r~!@#^&|`?+-*/%<>=,()[];:');
 
 function tableOf(characters: string): Uint8Array {
@@ -48,7 +48,7 @@ export class LiteralScan {
   readonly ends = new Int32Array(MAX_LITERALS);
   readonly classes: LiteralCode[] = [];
 
-  /** Scans bytes [start, end). False for unsupported or too many literals. */
+  /** Scans bytes [start, end). Returns false if a literal is unsupported or there are too many. */
   run(bytes: Uint8Array, start: number, end: number): boolean {
     this.count = 0;
     if (end - start > MAX_LENGTH) return false;
@@ -80,7 +80,7 @@ export class LiteralScan {
     return true;
   }
 
-  /** `'…'` of printable ASCII without quotes and backslashes. Returns the offset after it, or −1. */
+  /** Scans a string of printable ASCII without quotes or backslashes. Returns the offset after it, or −1. */
   #string(bytes: Uint8Array, quote: number, end: number): number {
     let at = quote + 1;
     for (; at < end; at++) {
@@ -92,7 +92,7 @@ export class LiteralScan {
     return this.#found('s', quote + 1, at) ? at + 1 : -1;
   }
 
-  /** Digits, optionally with a point, without leading zeros. Returns the offset after them, or −1. */
+  /** Scans digits without leading zeros, optionally with a decimal point. Returns the offset after them, or −1. */
   #number(bytes: Uint8Array, start: number, end: number): number {
     let at = digitsEnd(bytes, start, end);
     const whole = at - start;
@@ -131,7 +131,7 @@ function wholeNumber(bytes: Uint8Array, start: number, end: number): number {
   return value;
 }
 
-/** A shape: the bytes between the literals of a compiled text, and which literals are equal. */
+/** A shape consists of the bytes between the literals of a compiled text, and which literals are equal. */
 export class TextShape {
   readonly hash: number;
   readonly #between: readonly Uint8Array[];
@@ -151,7 +151,7 @@ export class TextShape {
     this.#firsts = firsts;
   }
 
-  /** Shape of a text, given the result of `shapeOf`; null if the two scans differ. */
+  /** The shape of a text, given the result of `shapeOf`; null if the two scans differ. */
   static of(bytes: Buffer, { shape, literals }: ShapedText): TextShape | null {
     const scan = new LiteralScan();
     if (!scan.run(bytes, 0, bytes.length) || scan.count !== literals.length) return null;
@@ -175,7 +175,7 @@ export class TextShape {
     );
   }
 
-  /** Literals of bytes [start, end), already scanned by `scan`; null if the shape differs. */
+  /** The literals in bytes [start, end), already scanned by `scan`; null if the shape differs. */
   valuesIn(bytes: Buffer, start: number, end: number, scan: LiteralScan): readonly string[] | null {
     const classes = this.#classes;
     if (scan.count !== classes.length) return null;

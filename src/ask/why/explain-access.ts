@@ -22,13 +22,13 @@ import { type Caller, type ServedVersions, versionsOf } from '../request/caller.
 import { respond } from '../request/respond.js';
 import { type RowReason, rowReason, sees, type TakenAway, takenAway } from './row-visibility.js';
 
-/** A hypothetical caller, and an object. */
+/** A question about how a hypothetical caller would see an object. */
 export interface AccessQuestion extends HypotheticalCaller {
-  /** Conditions on missing circumstances do not hold; the time defaults to now. */
+  /** Conditions on circumstances not given are false; the time defaults to now. */
   readonly in: Partial<Omit<Circumstances, 'emergency'>>;
-  /** Entity, bridge or facet, or a column of one: `osl.entities.customer.email`. */
+  /** An entity, bridge or facet, or one of its columns: `osl.entities.customer.email`. */
   readonly object: string;
-  /** Primary key of one row; null if no row is asked about. */
+  /** The primary key of a row; null if the question is not about a row. */
   readonly row: readonly string[] | null;
 }
 
@@ -38,7 +38,7 @@ export interface AccessExplanation extends Reasons {
   readonly chain: readonly string[];
   readonly sees: Visibility;
   readonly label: string | null;
-  /** Mask for callers without `unmask`. */
+  /** The mask applied for callers without `unmask`. */
   readonly mask: string | null;
   readonly columns: readonly { readonly name: string; readonly sees: Visibility }[];
   readonly taken_away_by: readonly TakenAway[];
@@ -48,8 +48,8 @@ export interface AccessExplanation extends Reasons {
 }
 
 /**
- * Explains how somebody would see an object, for callers who may know the policy. Reads no data, except to check if the
- * given row exists.
+ * Explains how a hypothetical caller would see an object; only for callers who may know the policy. Reads no data
+ * except to check whether the given row exists.
  *
  * @throws QueryError E2101 without an admin role, E0512 for undeclared objects, and as `respond`
  */

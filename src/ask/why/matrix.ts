@@ -17,14 +17,14 @@ export interface MatrixQuestion {
   readonly subject: string;
   /** Substring of full column names, ignoring case. */
   readonly object: string;
-  /** Only subjects with one of these visibilities in some row; null: all. */
+  /** Restricts subjects to those with one of these visibilities in at least one row; null for all. */
   readonly sees: readonly Visibility[] | null;
-  /** Only subjects after this name, alphabetically; null: from the first. */
+  /** Only subjects that follow this name alphabetically; null starts with the first. */
   readonly after: string | null;
   readonly subjects: number;
   readonly from: number;
   readonly rows: number;
-  /** An additional chain, root first, listed first; null: none. */
+  /** An additional chain, root first, which is listed before the subjects; null for none. */
   readonly chain: readonly string[] | null;
 }
 
@@ -35,9 +35,9 @@ interface MatrixRow {
   readonly sees: readonly Visibility[];
 }
 
-/** Visibility of columns to subjects, each acting alone and with all roles that it can have. */
+/** Which columns each subject sees when acting alone with all its possible roles. */
 export interface Matrix {
-  /** Chains; usually the subject alone. */
+  /** Chains, usually of the subject alone. */
   readonly subjects: readonly (readonly string[])[];
   readonly next_subject: string | null;
   readonly subject_count: number;
@@ -48,14 +48,14 @@ export interface Matrix {
 
 export const MOST_SUBJECTS = 50;
 export const MOST_ROWS = 200;
-/** Subjects evaluated per page; beyond them the page ends early. */
+/** Maximum number of subjects evaluated for a page; then the page ends early. */
 const MOST_JUDGED = 1_000;
-/** Names between two yields to the event loop. */
+/** Number of names processed between two yields to the event loop. */
 const STRIDE = 500;
 
 /**
- * A page of the matrix of subjects and columns, for callers who may know the policy. Evaluates each subject at the
- * present time and without an address, like `explainAccess`.
+ * Returns a page of the matrix of subjects and columns; only for callers who may know the policy. Like
+ * `explainAccess`, evaluates each subject at the present time and without an address.
  *
  * @throws QueryError E2101 without an admin role, and as `respond`
  */

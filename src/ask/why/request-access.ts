@@ -16,14 +16,14 @@ import { respond } from '../request/respond.js';
 import { sees } from './row-visibility.js';
 
 export interface AccessRequest {
-  /** As written by the caller, declared or not. */
+  /** The object's name as the caller wrote it, declared or not. */
   readonly object: string;
   readonly reason: string;
 }
 
-/** Reveals nothing about the object: the same if it does not exist. */
+/** The response reveals nothing about the object: it is the same if the object does not exist. */
 export interface AccessRequested {
-  /** False if no receiver is configured: then only the audit log has it. */
+  /** False if no receiver is configured, so that the request is only in the audit log. */
   readonly delivered: boolean;
 }
 
@@ -61,22 +61,22 @@ export function requestAccess(
   });
 }
 
-/** Names for the log: the relation, and the column if it exists. */
+/** Names for the log: the relation, followed by the column if it exists. */
 function namesOf(relation: Relation, column: string | null): readonly string[] {
   const all = [...relation.columns, ...(relation.computed ?? [])];
   const is = column !== null && all.some(({ name }) => name === column);
   return is ? [objectName(relation), objectName(relation, column)] : [objectName(relation)];
 }
 
-/** A role that would show more of the object, evaluated alone with every attribute. */
+/** A role that would show more of the object when evaluated alone with every attribute. */
 interface RoleOffer {
   readonly role: string;
   readonly sees: Visibility;
-  /** Other objects that it grants and the subject has no grant on. */
+  /** Other objects that the role grants and the subject has no grant on yet. */
   readonly also: { readonly count: number; readonly first: readonly string[] };
 }
 
-/** Most roles, and other objects, that are listed. */
+/** Maximum number of roles, and of other objects, listed. */
 const OFFERS = 20;
 
 /** Roles and a grant that would give access to an object. */
@@ -84,11 +84,11 @@ export interface AccessOffer {
   readonly declared: boolean;
   readonly sees: Visibility;
   readonly roles: readonly RoleOffer[];
-  /** Smallest grant that would show it unmasked, as in a policy. */
+  /** The smallest grant that would show the object unmasked, in policy syntax. */
   readonly grant: Readonly<Record<string, unknown>> | null;
 }
 
-/** Offers for `caller`, under the current policy. */
+/** What the current policy could offer to `caller`. */
 export async function offerOf(
   caller: Pick<Caller, 'access' | 'manifest' | 'snapshot'>,
   object: string,
@@ -159,7 +159,7 @@ function grantFor(named: CatalogName, relation: Relation): Readonly<Record<strin
 
 export interface OwnerNotice {
   readonly type: string;
-  /** Unique, for deduplication by the receiver. */
+  /** A unique id by which the receiver can detect duplicates. */
   readonly id: string;
   readonly body: Readonly<Record<string, unknown>>;
 }

@@ -23,12 +23,12 @@ export interface TakenAway {
   readonly would_see: Visibility;
 }
 
-/** Visibility of an object; for a relation, of its most visible column. */
+/** The visibility of an object; for a relation, that of its most visible column. */
 export function sees(object: CatalogName, relation: Relation, catalog: Catalog, access: Access): Visibility {
   return widestVisibility(relation, object.column, catalog, access);
 }
 
-/** Subjects of a chain without whom the object would be more visible. */
+/** Subjects of a chain that restrict the visibility of the object. */
 export function takenAway(
   object: CatalogName,
   relation: Relation,
@@ -47,7 +47,7 @@ export function takenAway(
   });
 }
 
-/** The chain without each subject in turn; empty for a chain of one. */
+/** Variants of the chain, each without one of its subjects; none for a chain of one. */
 function withoutEach(
   identity: IdentityClaims,
 ): readonly { readonly subject: string; readonly others: IdentityClaims }[] {
@@ -59,14 +59,14 @@ function withoutEach(
   });
 }
 
-/** Visibility of one row, with reasons. */
+/** Whether a row is visible, and why. */
 export interface RowReason {
   readonly key: readonly string[];
   /** Also false if the row does not exist. */
   readonly visible: boolean;
   /** Grants that show it by themselves: `roles.sales.grants[0]`. */
   readonly shown_by: readonly string[];
-  /** Subjects of the chain without whom it would be visible. */
+  /** Subjects of the chain without which the row would be visible. */
   readonly taken_away_by: readonly string[];
 }
 
@@ -75,15 +75,16 @@ export interface RowQuestion {
   readonly key: readonly string[];
   readonly rules: ReadonlyMap<string, string>;
   readonly signal: AbortSignal;
-  /** Resolves once the decision is recorded; nothing is read before. */
+  /** Resolves once the decision is recorded; nothing is read before that. */
   readonly recorded: Promise<void>;
 }
 
 /**
- * Checks if the chain in `caller.seenAs` sees the row, under its row filters and by the governed engine; only existence
- * is read. Masked key columns are compared in the clear, since only callers who may know the policy may ask.
+ * Checks whether the chain in `caller.seenAs` sees the row, by running its row filters on the governed engine. Only
+ * the row's existence is read. Masked key columns are compared in the clear, since only callers who may know the
+ * policy may ask.
  *
- * @throws QueryError E0511 for a key of another length, or a relation without one; and as the statement fails
+ * @throws QueryError E0511 for a key of the wrong length or a relation without a key; and as the statement fails
  */
 export async function rowReason(
   parts: AnswerParts,

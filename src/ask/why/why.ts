@@ -7,11 +7,11 @@ import type { RequestParts } from '../request/parts.js';
 import { respond } from '../request/respond.js';
 import { sees } from './row-visibility.js';
 
-/** Visibility of an object to the caller, with reasons that reveal nothing else. */
+/** How an object is visible to the caller and why, without revealing anything else. */
 export interface Why {
   readonly object: string;
   readonly sees: Exclude<Visibility, 'nothing'>;
-  /** Form of a masked cell; null if nothing is masked, or there is no label with a mask. */
+  /** What a masked cell looks like; null if nothing is masked or no label has a mask. */
   readonly masked_as: string | null;
   readonly because: readonly string[];
   /** Opaque ids of the caller's grants. */
@@ -20,7 +20,7 @@ export interface Why {
 }
 
 /**
- * Explains to a caller why it sees an object as it does, using only its own rights.
+ * Explains to callers why they see an object the way they do, using only their own rights.
  *
  * @throws QueryError as a query would, if the caller does not see the object, and as `respond`
  */
@@ -94,14 +94,14 @@ function delegated(chainLength: number): readonly string[] {
   return chainLength > 1 ? ['you act for others: you see only what everybody in the chain may see'] : [];
 }
 
-/** Error of a query for the object, so that unknown names reveal nothing here either. */
+/** The error that a query for the object would produce, so that nothing is revealed about unknown names. */
 function unknownObjectError({ manifest, access }: Caller, { relation, column }: CatalogName): Error {
   const select = column === null ? 'count(*)' : identifier(column);
   try {
     compile(`select ${select} from osl.entities.${identifier(relation)}`, manifest.catalog, access);
   } catch (refusal) {
     if (!(refusal instanceof QueryError)) throw refusal;
-    // The position would refer to a text that the caller has not written.
+    // The position would refer to a text that the caller did not write.
     return new QueryError(refusal.entry, refusal.message, { ...refusal, position: null });
   }
   return new InternalError(`a question for ${relation} is answered, and none of it is seen`);

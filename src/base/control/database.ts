@@ -10,10 +10,10 @@ export interface ControlQueries {
   query(statement: Sql, values?: readonly unknown[]): Promise<readonly ResultRow[]>;
 }
 
-/** The database of `OSL_CONTROL_URL`: its schema `osl_control` holds state that gateways share. */
+/** The database of `OSL_CONTROL_URL`, whose schema `osl_control` holds the state shared by gateways. */
 export interface ControlDatabase extends ControlQueries {
   /**
-   * Runs `work` in a transaction. Transactions of the same name, of any gateway, run one after another.
+   * Runs `work` in a transaction. Transactions with the same name run one after another, across all gateways.
    *
    * @throws ControlFault
    */
@@ -22,9 +22,9 @@ export interface ControlDatabase extends ControlQueries {
 }
 
 export interface ControlOptions {
-  /** Largest number of connections; default 2. */
+  /** Maximum number of connections; default 2. */
   readonly connections?: number;
-  /** Timeout of one statement, ms; default 5000. */
+  /** Timeout of each statement in ms; default 5000. */
   readonly statementMs?: number;
 }
 
@@ -33,8 +33,8 @@ const STATEMENT_MS = 5_000;
 const IDLE_MS = 60_000;
 
 /**
- * Connects lazily. After a failed connection the pool is made anew, with the URL of that time. A server that does not
- * answer is given up after the timeout of one statement.
+ * Connects lazily. After a failed connection, a new pool is created with the URL valid at that time. If the server
+ * does not answer, the attempt ends after the timeout of one statement.
  */
 export function openControl(place: ControlPlace, options: ControlOptions = {}): ControlDatabase {
   const { connections = 2, statementMs = STATEMENT_MS } = options;
@@ -109,7 +109,7 @@ async function run(
   }
 }
 
-/** Connection options of the control database. @throws StartProblem */
+/** Connection options for the control database. @throws StartProblem */
 export function connectionOf(place: ControlPlace, applicationName: string, statementMs: number) {
   return {
     connectionString: controlUrl(place),
@@ -120,15 +120,15 @@ export function connectionOf(place: ControlPlace, applicationName: string, state
     idle_in_transaction_session_timeout: 2 * statementMs,
     query_timeout: statementMs + 1_000,
     keepAlive: true,
-    // INVARIANT: functions of other schemas cannot shadow those of Postgres.
+    // INVARIANT: functions in other schemas cannot shadow those of Postgres.
     options: '-c search_path=pg_catalog',
   };
 }
 
-/** Failure of the control database, in words for the operator; `cause` is the error of `pg` or the system. */
+/** A failure of the control database, described for the operator; `cause` is the error from `pg` or the system. */
 export class ControlFault extends Error {
   override readonly name = 'ControlFault';
-  /** SQLSTATE, or the system's error code; null if there is none. */
+  /** The SQLSTATE or the system's error code; null if there is neither. */
   readonly code: string | null;
 
   constructor(message: string, cause: unknown) {
@@ -142,7 +142,7 @@ export class ControlFault extends Error {
   }
 }
 
-/** Turns an error of a statement or a connection into a ControlFault. Its message has no value and no password. */
+/** Converts a statement or connection error to a ControlFault whose message contains no value and no password. */
 export function controlFault(error: unknown): ControlFault {
   if (error instanceof ControlFault) return error;
   const code = codeIn(error);

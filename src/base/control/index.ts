@@ -1,4 +1,4 @@
-/** State that several gateways share, in the schema `osl_control` of one Postgres. */
+/** State that several gateways share, stored in the schema `osl_control` of a Postgres database. */
 export { type ControlDatabase, ControlFault, type ControlQueries, openControl } from './database.js';
 export { MIGRATIONS, migrate, requireSchema } from './migrations.js';
 export {

@@ -72,9 +72,9 @@ interface TablePrivileges {
 export interface Migration {
   readonly number: number;
   readonly name: string;
-  /** Static SQL, run as the owner in one transaction with the others that are due. */
+  /** Static SQL, run as the owner in a single transaction with all other pending migrations. */
   readonly script: Sql;
-  /** Tables that it creates, and their privileges: `select, insert`. */
+  /** The tables it creates and the privileges on them, such as `select, insert`. */
   readonly tables: Readonly<Record<string, TablePrivileges>>;
 }
 
@@ -211,7 +211,7 @@ export interface ControlRoles {
 
 export interface MigrationResult {
   readonly ran: readonly Migration[];
-  /** Number of the newest step in the database, which may be newer than this gateway. */
+  /** Number of the database's newest migration, which may be newer than this gateway. */
   readonly stands: number;
 }
 
@@ -240,7 +240,7 @@ export function migrate(database: ControlDatabase, roles: ControlRoles): Promise
   });
 }
 
-/** Checks that the schema is up to date; migrates it if the role may. @throws ControlFault with instructions */
+/** Checks that the schema is up to date, and migrates it if the role may. @throws ControlFault with instructions */
 export async function requireSchema(database: ControlDatabase): Promise<void> {
   const newest = Math.max(...MIGRATIONS.map(({ number }) => number));
   const [found] = await database.query(

@@ -2,26 +2,26 @@ import { createHash } from 'node:crypto';
 import { sql } from '../sql.js';
 import type { ControlDatabase, ControlQueries, ResultRow } from './database.js';
 
-/** A pushed policy text. `number` counts from 1 for each tenant. */
+/** A pushed policy text. For each tenant, `number` starts at 1. */
 export interface PolicyVersion {
   readonly number: number;
-  /** SHA-256 of the text in UTF-8, hex. */
+  /** SHA-256 of the UTF-8 text, in hex. */
   readonly digest: string;
-  /** Active version when it was pushed; null if none. */
+  /** The version that was active when this one was pushed; null if none was. */
   readonly parent: number | null;
   readonly author: string;
   readonly comment: string | null;
-  /** Database login that wrote it. */
+  /** The database login that wrote it. */
   readonly login: string;
-  /** RFC 3339, UTC, by the database's clock. */
+  /** Time in RFC 3339 and UTC, by the database's clock. */
   readonly at: string;
 }
 
-/** Record that a version became active. The one with the greatest number is in force. */
+/** Records that a version became active. The activation with the highest number is in force. */
 export interface Activation extends Omit<PolicyVersion, 'digest' | 'parent'> {
   readonly version: number;
   readonly action: 'activate' | 'rollback';
-  /** Newest published version that it was checked against; 0: none. */
+  /** The newest published version that it was checked against; 0 for none. */
   readonly published: number;
 }
 
@@ -32,7 +32,7 @@ export interface ActivePolicy {
   readonly text: string;
 }
 
-/** The state changed concurrently; read it again. */
+/** The state was changed concurrently and must be read again. */
 export class ControlConflict extends Error {
   override readonly name = 'ControlConflict';
 }
@@ -41,7 +41,7 @@ function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-/** Newest first. @throws ControlFault */
+/** Lists policy versions, newest first. @throws ControlFault */
 export async function policyVersions(
   control: ControlQueries,
   tenant: string,
@@ -54,7 +54,7 @@ export async function policyVersions(
   return rows.map(versionIn);
 }
 
-/** Newest first. @throws ControlFault */
+/** Lists activations, newest first. @throws ControlFault */
 export async function activations(control: ControlQueries, tenant: string): Promise<readonly Activation[]> {
   const rows = await control.query(
     sql`select number, version, action, author, comment, published, login, ${AT}
@@ -69,7 +69,7 @@ export async function activations(control: ControlQueries, tenant: string): Prom
   }));
 }
 
-/** Null if there is no such version. @throws ControlFault */
+/** Returns the text of a version; null if it does not exist. @throws ControlFault */
 export async function policyText(
   control: ControlQueries,
   tenant: string,
@@ -82,7 +82,7 @@ export async function policyText(
   return row === undefined ? null : String(row['text']);
 }
 
-/** Null if no policy was ever activated. @throws ControlFault, ControlConflict if the text does not match its digest */
+/** Null if none was ever activated. @throws ControlFault, ControlConflict if the text does not match its digest */
 export async function activePolicy(control: ControlQueries, tenant: string): Promise<ActivePolicy | null> {
   const [row] = await control.query(
     sql`select a.number as activation, v.number as version, v.digest, v.text
@@ -130,7 +130,7 @@ export function pushPolicy(
   });
 }
 
-/** State of the tenant: number of the active activation, and of the newest published version; 0 if none. */
+/** State of a tenant: the numbers of the activation in force and of the newest published version; 0 if none. */
 export interface ActivationBase {
   readonly activation: number;
   readonly published: number;
@@ -167,7 +167,7 @@ export function activatePolicy(
   });
 }
 
-/** Current state of a tenant. @throws ControlFault */
+/** Returns the current state of a tenant. @throws ControlFault */
 export async function controlVersions(control: ControlQueries, tenant: string): Promise<ActivationBase> {
   const [row] = await control.query(
     sql`select (select coalesce(max(number), 0) from osl_control.policy_activation where tenant = $1) as activation,
@@ -177,7 +177,7 @@ export async function controlVersions(control: ControlQueries, tenant: string): 
   return { activation: Number(row?.['activation']), published: Number(row?.['published']) };
 }
 
-/** Tenants with a policy or a published version. @throws ControlFault */
+/** Lists the tenants that have a policy or a published version. @throws ControlFault */
 export async function tenantsIn(control: ControlQueries): Promise<readonly string[]> {
   const rows = await control.query(
     sql`select tenant from osl_control.policy_version union select tenant from osl_control.published_version

@@ -5,13 +5,13 @@ import { ControlConflict, controlVersions } from './policies.js';
 /** A published version, as stored by a gateway. */
 export interface PublishedVersion {
   readonly number: number;
-  /** SHA-256 of `bytes`, hex. */
+  /** SHA-256 of `bytes`, in hex. */
   readonly id: string;
   readonly parent: string | null;
   readonly bytes: Buffer;
 }
 
-/** Versions above `after`, oldest first. @throws ControlFault */
+/** Returns the versions after number `after`, oldest first. @throws ControlFault */
 export async function publishedAfter(
   control: ControlQueries,
   tenant: string,
@@ -30,7 +30,7 @@ export async function publishedAfter(
   }));
 }
 
-/** Null if there is no such version. @throws ControlFault */
+/** Returns the id of a published version; null if it does not exist. @throws ControlFault */
 export async function publishedId(
   control: ControlQueries,
   tenant: string,
@@ -44,7 +44,7 @@ export async function publishedId(
 }
 
 /**
- * Publishes versions for all gateways, all or none. They are notified on commit.
+ * Publishes all of the versions for all gateways, or none. Gateways are notified on commit.
  *
  * @param activation active policy that the versions were checked with; null if each gateway has its own
  * @throws ControlConflict if another gateway has published, or another policy is active; ControlFault
@@ -71,7 +71,7 @@ export function shareVersions(
   });
 }
 
-/** True if this is the key of all gateways of the tenant; the first to call registers its key. @throws ControlFault */
+/** True if all gateways of the tenant have this key; the first caller registers its key. @throws ControlFault */
 export async function isSharedKey(
   control: ControlQueries,
   tenant: string,
@@ -91,7 +91,7 @@ export async function isSharedKey(
   return row?.['fingerprint'] === fingerprint;
 }
 
-/** A revocation as stored for all gateways. Times are ms since the epoch. */
+/** A revocation as stored for all gateways. Times are in ms since the epoch. */
 export interface SharedRevocation {
   /** A UUID. */
   readonly id: string;
@@ -119,7 +119,7 @@ export function shareRevocation(
   });
 }
 
-/** Number of the newest revocation; 0 if there is none. @throws ControlFault */
+/** Returns the number of the newest revocation; 0 if there is none. @throws ControlFault */
 export async function lastRevocation(control: ControlQueries, tenant: string): Promise<number> {
   const [row] = await control.query(
     sql`select coalesce(max(number), 0) as number from osl_control.revocation where tenant = $1`,
@@ -128,7 +128,7 @@ export async function lastRevocation(control: ControlQueries, tenant: string): P
   return Number(row?.['number']);
 }
 
-/** Revocations above `number` that are in force at `now`, ms since the epoch. @throws ControlFault */
+/** Returns revocations after `number` that are in force at `now` (ms since the epoch). @throws ControlFault */
 export async function revokedAfter(
   control: ControlQueries,
   tenant: string,

@@ -6,11 +6,11 @@ const CONTROL_CHANNEL = 'osl_control';
 
 export interface SignalListener {
   /**
-   * Called for each notification; with an empty payload when listening (re)starts, since notifications may have been
-   * missed.
+   * Called for each notification, and with an empty payload when listening starts or restarts, since notifications may
+   * have been missed.
    */
   heard(about: string): void;
-  /** The connection was lost. Called once for each loss. */
+  /** Called once each time the connection is lost. */
   lost(fault: ControlFault): void;
 }
 
@@ -21,10 +21,10 @@ export interface SignalSubscription {
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5_000;
-/** Interval of a statement that detects a dead connection. */
+/** Interval in ms of the statement that detects dead connections. */
 const PULSE_MS = 5_000;
 
-/** Listens until it is closed. Notifications may be lost: also poll for changes. */
+/** Listens until it is closed. Notifications can get lost, so callers must also poll for changes. */
 export function listenForChanges(place: ControlPlace, listener: SignalListener): SignalSubscription {
   let session: PostgresSession | null = null;
   let timer: NodeJS.Timeout | null = null;
@@ -42,7 +42,7 @@ export function listenForChanges(place: ControlPlace, listener: SignalListener):
     later(open, pause);
     pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
   };
-  /** An unanswered statement ends the session. */
+  /** Sends a statement; if it is not answered, the session ends. */
   const pulse = (of: PostgresSession): void => {
     later(() => void of.query('select 1').then(() => pulse(of), ignored), PULSE_MS);
   };
@@ -77,5 +77,5 @@ export function listenForChanges(place: ControlPlace, listener: SignalListener):
 }
 
 function ignored(): void {
-  // Reported by `lost`.
+  // The loss is reported by `lost`.
 }

@@ -1,11 +1,12 @@
 import { isIP } from 'node:net';
 import { readText, StartProblem } from '../start-problem.js';
 
-/** Source of a database URL: the settings, or a mounted file. */
+/** Where a database URL comes from: the settings or a mounted file. */
 export type ControlPlace = { readonly url: string } | { readonly file: string };
 
 /**
- * Reads the URL. For another machine it must state `sslmode`, since whoever changes what is read there changes access.
+ * Reads the URL. If it refers to another machine, it must specify `sslmode`, since an attacker who can alter what is
+ * read there controls access.
  *
  * @param variable name of the environment variable, for messages
  * @throws StartProblem

@@ -6,7 +6,7 @@ const END_MS = 2_000;
 
 /**
  * The only `pg` client in use. INVARIANT: connection errors reject pending queries and emit `end`; they never end the
- * process, whether the client is idle, lent or connecting.
+ * process, whether the client is idle, checked out or connecting.
  */
 export class PostgresClient extends Client {
   constructor(config?: string | ClientConfig) {
@@ -30,7 +30,7 @@ export class PostgresClient extends Client {
     return connectionOf(this).stream;
   }
 
-  /** Key of the session, for a CancelRequest. */
+  /** The session's key for a CancelRequest. */
   get cancelKey(): { readonly processId: number; readonly secretKey: number } {
     const { processID, secretKey } = this as unknown as ClientInternals; // not in its types
     return { processId: processID, secretKey };
@@ -73,7 +73,7 @@ function connectionOf(client: Client): ConnectionInternals {
   return (client as unknown as ClientInternals).connection; // not in its types
 }
 
-/** Puts `MessageCheck` before the parser; an error of either destroys the connection. */
+/** Inserts `MessageCheck` before the parser; an error in either destroys the connection. */
 function checkMessages(connection: ConnectionInternals): void {
   const attach = connection.attachListeners.bind(connection);
   connection.stream.on('error', ignored);
@@ -99,25 +99,25 @@ function checkMessages(connection: ConnectionInternals): void {
 export type ResultRow = Readonly<Record<string, unknown>>;
 
 export interface SessionOptions extends ClientConfig {
-  /** Timeout for connecting and for each statement, ms; a server that does not answer loses its connection. */
+  /** Timeout in ms for connecting and for each statement, after which the connection is dropped. */
   readonly silenceMs: number;
 }
 
 /** A single, dedicated connection. */
 export interface PostgresSession {
-  /** Runs statements one after another. Rejects once the connection is lost. */
+  /** Runs statements one after another; rejects once the connection is lost. */
   query(text: string, values?: readonly unknown[]): Promise<readonly ResultRow[]>;
   readonly open: boolean;
   /** Resolves with the reason once the connection is lost or closed. Never rejects. */
   readonly lost: Promise<Error>;
-  /** Subscribes to notifications; the payload is empty if there is none. */
+  /** Subscribes to notifications; a missing payload is an empty string. */
   onNotification(heard: (payload: string) => void): void;
   /** Destroys the connection; pending statements are rejected. */
   cut(): void;
   end(): Promise<void>;
 }
 
-/** @throws as `pg` if the server does not answer, or refuses the login */
+/** @throws the error of `pg` if the server does not answer or refuses the login */
 export async function openSession({ silenceMs, ...config }: SessionOptions): Promise<PostgresSession> {
   const client = new PostgresClient({ keepAlive: true, connectionTimeoutMillis: silenceMs, ...config });
   let open = true;

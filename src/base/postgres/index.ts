@@ -10,7 +10,7 @@ export {
   type ResultRow,
 } from './client.js';
 
-/** Parser of `pg` for values of a type, by OID, in text format. */
+/** The parser that `pg` uses for a type, given by its OID, in text format. */
 export function textParser(oid: number): (text: string) => unknown {
   return types.getTypeParser(oid, 'text');
 }

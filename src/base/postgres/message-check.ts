@@ -2,8 +2,8 @@ const HEADER = 5;
 const MAX_MESSAGE = 0x4000_0000;
 
 /**
- * Splits the server's bytes into whole messages, and checks that their strings end inside them. The parser of `pg`
- * trusts both: a server that is not Postgres could make it throw uncaught, or read forever.
+ * Splits the server's bytes into whole messages, and checks that strings end inside them. The parser of `pg` trusts
+ * the server in both: one that is not Postgres could make it throw uncaught, or read forever.
  */
 export class MessageCheck {
   #chunks: Buffer[] = [];
@@ -11,7 +11,7 @@ export class MessageCheck {
   /** Bytes needed until the next message is complete. */
   #needed = HEADER;
 
-  /** Complete messages so far; empty if the first is incomplete. @throws Error */
+  /** Returns the messages completed so far; empty if the first is incomplete. @throws Error */
   take(chunk: Buffer): Buffer {
     this.#chunks.push(chunk);
     this.#length += chunk.length;
@@ -37,7 +37,7 @@ export class MessageCheck {
 
 const EMPTY = Buffer.alloc(0);
 
-/** Null while the header has not arrived. */
+/** End of the message at `at`; null until its header has arrived. */
 function messageEnd(bytes: Buffer, at: number): number | null {
   if (at + HEADER > bytes.length) return null;
   const length = bytes.readUInt32BE(at + 1);

@@ -1,6 +1,6 @@
 /**
- * Porter's stemmer of 1980, with the two usual amendments (`logi`, `bli`). Source: M. F. Porter, "An algorithm for
- * suffix stripping", Program 14(3).
+ * Porter's 1980 stemmer with the two usual amendments (`logi`, `bli`). Source: M. F. Porter, "An algorithm for suffix
+ * stripping", Program 14(3).
  *
  * @param word lower-case; returned unchanged if it has letters other than a–z
  */

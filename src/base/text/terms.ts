@@ -1,13 +1,13 @@
 import { stem } from './stem.js';
 
 /**
- * Characters that NFKC may combine with the preceding letter: marks, vowels and final consonants of Hangul (also
+ * Characters that NFKC may combine with the preceding letter: marks, Hangul vowels and final consonants (including
  * compatibility forms), and half-width Katakana voice marks.
  */
 const JOINED = String.raw`\p{M}\u1160-\u11ff\u3130-\u318f\ud7b0-\ud7ff\uff9e-\uffdc`;
 const UNIT = new RegExp(`[^${JOINED}][${JOINED}]*|[${JOINED}]+`, 'gu');
 
-/** A range in UTF-16 units, end excluded. */
+/** A range in UTF-16 code units, excluding its end. */
 interface TextSpan {
   readonly start: number;
   readonly end: number;
@@ -25,7 +25,7 @@ class CompatibleText {
     this.text = from.normalize('NFKC');
   }
 
-  /** Smallest range of the original that produced the given range. */
+  /** The smallest range of the original that produced the given range. */
   before({ start, end }: TextSpan): TextSpan {
     if (this.text === this.#from) return { start, end };
     this.#units ??= unitsOf(this.#from);
@@ -69,7 +69,7 @@ const STOP_WORDS: ReadonlySet<string> = new Set(
 
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;
 const HUMP = /\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|\p{N}+|[^\p{Lu}\p{Ll}\p{N}]+/gu;
-/** Same for ASCII words, twice as fast. */
+/** The same for ASCII words, but twice as fast. */
 const ASCII_HUMP = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+/g;
 /** Scripts written without spaces, where pairs of letters are used as words. */
 export const UNSPACED = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}]/u;
@@ -80,7 +80,7 @@ const PLAIN: ReadonlyMap<string, string> = new Map(
 );
 const ASCII = /^[\x00-\x7f]*$/;
 
-/** Removes accents of Latin letters only: in other scripts a mark makes another letter, as in й. */
+/** Removes accents from Latin letters only; in other scripts a mark creates a different letter, such as й. */
 export function withoutAccents(lower: string): string {
   if (ASCII.test(lower)) return lower;
   return lower
@@ -96,13 +96,13 @@ export interface PlacedTerm extends TextSpan {
 }
 
 export interface WordRules {
-  /** Terms of a lower-case word; none for a stop word. */
+  /** Returns the terms of a lower-case word; none for a stop word. */
   termsOf(lower: string): readonly string[];
-  /** Segments a run of a script without spaces into words; null: use pairs of letters. */
+  /** Segments a run of text without spaces into words; null if pairs of letters are used instead. */
   readonly cut: ((run: string) => Iterable<{ readonly segment: string; readonly index: number }>) | null;
 }
 
-/** Rules for an unknown language: English stemming. */
+/** Rules for unknown languages, with English stemming. */
 export const ANY_LANGUAGE: WordRules = Object.freeze({
   termsOf(lower: string) {
     const plain = withoutAccents(lower);
@@ -111,12 +111,12 @@ export const ANY_LANGUAGE: WordRules = Object.freeze({
   cut: null,
 });
 
-/** Every term of `text`, in order. */
+/** Yields every term of `text` in order. */
 export function* termTexts(text: string, rules: WordRules = ANY_LANGUAGE): Generator<string> {
   for (const { term } of termsWithin(text.normalize('NFKC'), rules)) yield term;
 }
 
-/** Same, each with the range of `text` that produced it. */
+/** Like `termTexts`, but with the range of `text` that produced each term. */
 export function* placedTerms(text: string, rules: WordRules = ANY_LANGUAGE): Generator<PlacedTerm> {
   const compatible = new CompatibleText(text);
   for (const found of termsWithin(compatible.text, rules))
@@ -131,7 +131,7 @@ function* termsWithin(text: string, rules: WordRules): Generator<PlacedTerm> {
   }
 }
 
-/** The whole word, then its parts if it is written likeThis. */
+/** Yields the whole word, then its parts if it is written likeThis. */
 function* termsOfWord(word: string, start: number, rules: WordRules): Generator<PlacedTerm> {
   const lower = word.toLowerCase();
   for (const term of rules.termsOf(lower)) yield { term, start, end: start + word.length };
@@ -161,7 +161,7 @@ function* termsOfRun(
   }
 }
 
-/** If lower-casing changed the length, each pair gets the range of the whole word. */
+/** Yields pairs of letters. If lower-casing changed the length, each gets the range of the whole word. */
 function* pairsOf(word: string, start: number): Generator<PlacedTerm> {
   const lower = word.toLowerCase();
   const letters = [...lower];

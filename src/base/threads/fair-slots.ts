@@ -1,5 +1,5 @@
 /**
- * Runs up to `places` tasks at a time, round robin between callers: nobody waits for more than one task of each other
+ * Runs up to `places` tasks at a time, round robin between callers: a caller waits for at most one task of each other
  * caller.
  */
 export class FairSlots {
@@ -11,12 +11,12 @@ export class FairSlots {
     this.#free = Math.max(1, places);
   }
 
-  /** True if `caller` has the maximum number of tasks waiting. */
+  /** True if `caller` already has the maximum number of tasks waiting. */
   isFull(caller: string): boolean {
     return (this.#waiting.get(caller)?.size ?? 0) >= MOST_WAITING;
   }
 
-  /** Runs `work` when it is its turn. @param signal stops the waiting, not work that has begun; its reason is thrown */
+  /** Runs `work` when its turn comes. @param signal stops the waiting, not work that has begun; its reason is thrown */
   async take<T>(caller: string, work: () => Promise<T>, signal: AbortSignal | null = null): Promise<T> {
     signal?.throwIfAborted();
     if (this.#free > 0) this.#free--;

@@ -21,7 +21,7 @@ export type JobReply =
 export interface JobOptions {
   readonly name: string;
   readonly file: URL;
-  /** Input of the thread, or the reason why the job cannot run. */
+  /** Returns the thread's input, or the reason why the job cannot run. */
   readonly data: () => Readonly<Record<string, unknown>> | string;
   readonly deadlineMs: number;
   readonly memoryMb: number;
@@ -38,7 +38,7 @@ const NEVER: JobState = Object.freeze({
   why: null,
 });
 
-/** Runs a job in a thread, once at a time, and keeps its last result. */
+/** Runs a job in a thread, at most once at a time, and keeps its latest result. */
 export class ThreadJob {
   readonly #options: JobOptions;
   #state: JobState = NEVER;
@@ -54,7 +54,7 @@ export class ThreadJob {
     return typeof data === 'string' ? { ...NEVER, state: 'none', why: data } : NEVER;
   }
 
-  /** @param by subject that starts the job */
+  /** @param by the subject that starts the job */
   begin(by: string): JobState {
     if (this.#thread !== null) return this.#state;
     const data = this.#data();

@@ -3,7 +3,8 @@ import { createContext, Script } from 'node:vm';
 import { type ResourceLimits, Worker } from 'node:worker_threads';
 
 /**
- * Starts an unreferenced thread. An uncaught error ends the thread, not the process: `error` and `exit` are emitted.
+ * Starts an unreferenced thread. An uncaught error ends only the thread, not the process; `error` and `exit` are
+ * emitted.
  *
  * @param resourceLimits in MiB
  * @throws Error if the system cannot start a thread
@@ -22,7 +23,7 @@ export function startThread(
 const PAGE_BYTES = 65_536;
 
 declare global {
-  /** The parts of WebAssembly used here; Node's types omit them. */
+  /** The parts of WebAssembly used here, which Node's types omit. */
   namespace WebAssembly {
     class Module {
       private readonly opaque: true;
@@ -39,7 +40,7 @@ declare global {
 }
 
 /**
- * Limits every WebAssembly memory created by this thread from now on. An embedded Postgres requests up to 2 GiB and
+ * Limits every WebAssembly memory that this thread creates from now on. An embedded Postgres requests up to 2 GiB and
  * never frees it; with a smaller limit it reports out of memory (53200) and continues.
  */
 export function boundWasmMemory(maxBytes: number): void {
@@ -51,23 +52,23 @@ export function boundWasmMemory(maxBytes: number): void {
   };
 }
 
-/** About a third of the gateway's share of a busy processor. */
+/** Gives the thread about a third of the main thread's share of a busy processor. */
 const NICE = 5;
 
 /**
- * Lowers the priority of this thread. Only on Linux, where threads have their own; elsewhere it would affect the
- * process.
+ * Lowers the priority of this thread. Only done on Linux, where priorities are per thread; elsewhere it would affect
+ * the whole process.
  */
 export function yieldToOthers(): void {
   if (process.platform === 'linux') setPriority(0, NICE);
 }
 
-/** Reason why a thread did not answer: timeout, out of memory, or a failure. */
+/** Why a thread did not answer: timeout, out of memory or failure. */
 export type ThreadFailure = 'late' | 'memory' | 'failed';
 
 /**
- * Waits for the first message that `read` maps to a value. Rejects with errors of `read`, and with `ended()` on timeout
- * or if the thread ends. The caller terminates a late thread.
+ * Waits for the first message that `read` maps to a value. Rejects with any error thrown by `read`, or with `ended()`
+ * on timeout or if the thread ends. The caller must terminate a thread that timed out.
  */
 export function answerOf<Message, T>(
   worker: Worker,
@@ -108,7 +109,7 @@ export function answerOf<Message, T>(
   });
 }
 
-/** Synchronous work was stopped after its time limit. */
+/** Synchronous work exceeded its time limit and was stopped. */
 export class TimeLimitError extends Error {
   override readonly name = 'Stopped';
 
@@ -121,8 +122,8 @@ const script = new Script('work()');
 const context = createContext({ work: (): void => undefined }) as { work: () => unknown };
 
 /**
- * Runs synchronous `work`, interrupting it after `ms` without running its `finally`: discard whatever it modified.
- * Costs about 40 µs.
+ * Runs synchronous `work` and interrupts it after `ms` without running its `finally` blocks, so discard whatever it
+ * was modifying. Costs about 40 µs.
  *
  * @throws TimeLimitError, and errors of `work`
  */

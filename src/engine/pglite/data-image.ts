@@ -6,8 +6,8 @@ import { PACKAGE_ROOT } from '../../base/package-root.js';
 import { tarEntries } from '../../base/tar-stream.js';
 
 /**
- * Path of the empty database made by `npm run build`: creating one takes two seconds and 400 MB more memory than
- * serving it. Compressed to 4 MB from 31, since it is read once per database.
+ * Path of the empty database made by `npm run build`; creating one at run time takes two seconds and 400 MB more
+ * memory than serving it. Compressed from 31 MB to 4, since it is read only once per database.
  */
 export function dataImage(): string {
   const engine = dirname(createRequire(import.meta.url).resolve('@electric-sql/pglite'));

@@ -19,11 +19,11 @@ import { WorkerTransport } from './transport.js';
 
 export interface PgliteConfig {
   readonly kind: 'pglite';
-  /** Null for a temporary directory that is removed on close. */
+  /** The data directory; null for a temporary one that is removed on close. */
   readonly dataDir: string | null;
-  /** Longest wait for the single session, in ms. Default 30,000. */
+  /** Maximum wait for the single session in ms; default 30,000. */
   readonly waitMs?: number;
-  /** Limit of the server's memory in bytes. Default 1 GiB. */
+  /** Memory limit of the server in bytes; default 1 GiB. */
   readonly maxMemory?: number;
 }
 
@@ -60,7 +60,7 @@ export async function openPglite(
       onUpstreamError,
       spool,
       memory,
-      // The database ends with its session.
+      // False, since the database ends with its session.
       runsAgain: false,
       govern: (session) => servers.modes.toGoverned(session),
     });
@@ -104,7 +104,7 @@ export async function openPglite(
   }
 }
 
-/** Starts servers on one data directory one after another, never two at once. */
+/** Starts servers on a data directory one after another, never two at the same time. */
 class Servers {
   readonly modes = new SessionModes();
   readonly #dataDir: string;

@@ -4,10 +4,10 @@ import { isSame, ownProcess } from '../../base/process-identity.js';
 import { InUse } from '../../base/start-problem.js';
 import { codeOf } from '../../base/thrown.js';
 
-/** The Postgres major that the embedded engine is built from. */
+/** The major version of Postgres that the embedded engine is built from. */
 const MAJOR = '18';
 
-/** Throws an Error if another Postgres major created `dataDir`. */
+/** Throws an Error if another major version of Postgres created `dataDir`. */
 export function checkMajor(dataDir: string): void {
   const file = join(dataDir, 'PG_VERSION');
   if (!existsSync(file)) return;
@@ -18,7 +18,7 @@ export function checkMajor(dataDir: string): void {
 }
 
 /**
- * Acquires `<dataDir>.lock` and returns its release function.
+ * Acquires `<dataDir>.lock` and returns a function that releases it.
  *
  * Throws InUse if a living process holds it. The lock of a dead process is taken over.
  */

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { PGlite } from '@electric-sql/pglite';
 import { dataImage } from './data-image.js';
 
-/** Run by `npm run build`. Small WAL segments: the image contains some, and so does each database made from it. */
+/** Run by `npm run build`. WAL segments are small, since the image and every database made from it contain some. */
 const file = dataImage();
 if (!existsSync(file)) {
   const pg = await PGlite.create({ initDbStartParams: ['--wal-segsize=1'] });

@@ -4,15 +4,15 @@ import { governedSettings } from '../settings.js';
 import { queriesOn } from '../system.js';
 import type { UpstreamSession } from '../upstream-session.js';
 
-/** Unprivileged role of governed statements in the embedded server. */
+/** The unprivileged role that runs governed statements in the embedded server. */
 export const READER = 'osl_reader';
 const OWNER = 'postgres';
 
 /**
- * Creates the role and revokes the privileges that everybody has.
+ * Creates the role and revokes the privileges granted to PUBLIC.
  *
- * Without `set_config` no expression can leave the role again; the embedded server would allow it, since its one
- * session was authenticated as superuser.
+ * Without `set_config`, no expression can leave the role again; otherwise, the embedded server would allow it, since
+ * its one session was authenticated as superuser.
  */
 const PREPARE = sql`
   DO $$ BEGIN
@@ -24,7 +24,7 @@ const PREPARE = sql`
   REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC;
   CREATE EXTENSION IF NOT EXISTS vector SCHEMA public`;
 
-/** The embedded server has no timeouts; the execution's deadline ends its thread. */
+/** The embedded server has no timeouts; instead, the execution's deadline ends its thread. */
 const SETTINGS = governedSettings({ statementMs: 0, lockMs: 0, idleInTransactionMs: 0 });
 
 const TO_SYSTEM = sql`SET SESSION AUTHORIZATION ${sqlName(OWNER)}; RESET ALL; SET search_path TO public`;
@@ -45,7 +45,7 @@ export class SessionModes {
     this.#system.add(session);
   }
 
-  /** Null if `session` is governed already. Rejects if that cannot be verified. */
+  /** Switches `session` to governed mode; null if it is already governed. Rejects if that cannot be verified. */
   toGoverned(session: UpstreamSession): Promise<void> | null {
     return this.#governed.has(session) ? null : this.#switch(session, TO_GOVERNED, this.#governed, READER);
   }
@@ -60,7 +60,7 @@ export class SessionModes {
     target: WeakSet<UpstreamSession>,
     role: string,
   ): Promise<void> {
-    // INVARIANT: during a switch a session is in neither mode, so a failed switch leaves it in neither.
+    // INVARIANT: during a switch, a session is in neither mode, and a failed switch leaves it so.
     this.#governed.delete(session);
     this.#system.delete(session);
     const queries = queriesOn(session);

@@ -4,9 +4,9 @@ import { vector } from '@electric-sql/pglite-pgvector';
 import { boundWasmMemory } from '../../base/threads/thread.js';
 import type { PgliteEvent, PgliteRequest, PgliteWorkerStart } from './transport.js';
 
-/** Bytes gathered before they are posted while a statement runs. */
+/** Number of bytes collected before they are posted while a statement runs. */
 const CHUNK_BYTES = 262_144;
-/** Unconsumed bytes at which the statement blocks. */
+/** Number of unconsumed bytes at which the statement blocks. */
 const WINDOW_BYTES = 1_048_576;
 
 const { dataDir, task, maxMemory, outstanding } = workerData as PgliteWorkerStart; // set by our own host
@@ -19,7 +19,7 @@ function post(message: PgliteEvent, transfer: ArrayBuffer[] = []): void {
 let gathered = new Uint8Array(CHUNK_BYTES);
 let size = 0;
 
-/** Copies a view of the engine's memory, which is overwritten after the call, in chunks. */
+/** Copies, in chunks, a view of the engine's memory, which is overwritten after the call. */
 function gather(bytes: Uint8Array): void {
   for (let at = 0; at < bytes.length; ) {
     const piece = bytes.subarray(at, at + CHUNK_BYTES - size);
@@ -41,7 +41,7 @@ function flush(): void {
   post({ kind: 'data', bytes }, [bytes.buffer]);
 }
 
-/** Blocks this thread, and so the statement, until the reader catches up. */
+/** Blocks this thread, and with it the statement, until the reader catches up. */
 function waitForReader(): void {
   for (let held = Atomics.load(credit, 0); held > WINDOW_BYTES; held = Atomics.load(credit, 0)) {
     Atomics.wait(credit, 0, held);
@@ -49,9 +49,9 @@ function waitForReader(): void {
 }
 
 /**
- * The engine zeroes its buffers at start, which makes all of them resident: 128 MB by default. Pages outside are read
- * from the file cache of the system. Synchronized scans would start where the last scan ended; with one session rows
- * should come in storage order.
+ * The engine zeroes its buffers at start, which makes them resident: 128 MB by default. Other pages come from the
+ * system's file cache. Synchronized scans would start where the last scan ended; with a single session, rows should
+ * come in storage order.
  */
 const SETTINGS = ['-c', 'shared_buffers=16MB', '-c', 'synchronize_seqscans=off'];
 
@@ -86,7 +86,7 @@ async function serve(): Promise<void> {
   post({ kind: 'failed', reason: reasonOf(error) });
 });
 
-/** Emscripten throws objects that are no `Error`; those of its file system have an errno. */
+/** Emscripten throws objects that are not instances of `Error`; those from its file system have an errno. */
 function reasonOf(error: unknown): string {
   if (error instanceof Error) return error.message;
   if (typeof error !== 'object' || error === null) return String(error);

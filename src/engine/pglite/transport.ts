@@ -8,11 +8,11 @@ import { unpackImage } from './data-image.js';
 /** Start parameters of the worker. */
 export interface PgliteWorkerStart {
   readonly dataDir: string;
-  /** `make`: creates the data directory, reports `started` and ends. */
+  /** `make` creates the data directory, reports `started` and ends. */
   readonly task: 'make' | 'serve';
-  /** Limit of the engine's memory in bytes. */
+  /** Memory limit of the engine in bytes. */
   readonly maxMemory: number;
-  /** One int32: bytes posted by the worker and not yet consumed by the host. */
+  /** One int32: the number of bytes posted by the worker and not yet consumed by the host. */
   readonly outstanding: SharedArrayBuffer;
 }
 
@@ -23,22 +23,22 @@ export type PgliteRequest =
 export type PgliteEvent =
   | { readonly kind: 'started' }
   | { readonly kind: 'failed'; readonly reason: string }
-  /** The engine's memory, which never shrinks, has grown so much that it should be restarted. */
+  /** The engine's memory, which never shrinks, has grown so much that the engine should be restarted. */
   | { readonly kind: 'grown' }
   /** Backend messages, split anywhere. */
   | { readonly kind: 'data'; readonly bytes: Uint8Array<ArrayBuffer> };
 
 const CLOSE_MS = 10_000;
-/** JavaScript memory of a statement is freed after its answer; the rest belongs to the engine. */
+/** Size of the young generation: a statement's JavaScript memory is freed after its answer. */
 const YOUNG_MB = 8;
 
 /** Transport to the embedded server in a worker thread. */
 export class WorkerTransport implements Transport {
-  /** A restart takes about as long. */
+  /** Chosen because a restart takes about as long. */
   readonly graceMs = 250;
   /** Settles when the worker has ended and released the data directory. */
   readonly exited: Promise<void>;
-  /** Called when the engine should be restarted because of its memory. */
+  /** Called when the engine should be restarted to free memory. */
   onGrown: () => void = () => undefined;
 
   readonly #worker: Worker;
@@ -54,12 +54,12 @@ export class WorkerTransport implements Transport {
   }
 
   /**
-   * Starts a server on `dataDir`, which is created if missing. Rejects with an Error that names the reason.
+   * Starts a server on `dataDir`, which is created if missing. Rejects with an Error that states the reason.
    *
-   * @param maxMemory limit of its memory in bytes
+   * @param maxMemory memory limit of the server in bytes
    */
   static async start(dataDir: string, maxMemory: number): Promise<WorkerTransport> {
-    // In a thread of its own, which frees the half gigabyte that creating one takes.
+    // Runs in a separate thread, whose end frees the half gigabyte that this takes.
     if (!existsSync(join(dataDir, 'PG_VERSION')) && !unpackImage(dataDir)) {
       const maker = await WorkerTransport.#begin(dataDir, 'make', maxMemory);
       maker.destroy();
@@ -116,7 +116,7 @@ export class WorkerTransport implements Transport {
     }
   }
 
-  /** A running statement cannot be interrupted: only terminating its thread ends it. */
+  /** A running statement cannot be interrupted; it only ends if its thread is terminated. */
   async cancel(): Promise<void> {
     this.destroy();
     await this.exited;

@@ -6,15 +6,15 @@ import type { Transport } from '../upstream-session.js';
 import { OtherRole, onFirstHost } from './hosts.js';
 
 const CONNECT_MS = 10_000;
-/** With several hosts, an unresponsive one must not use up the time of the others. */
+/** Timeout per host in ms, so that an unresponsive host does not use up the time of the others. */
 const CONNECT_ONE_MS = 2_000;
 const CANCEL_MS = 5_000;
 
-/** Query function for `setup`, on the authenticated connection before its socket is taken over. */
+/** Runs queries of `setup` on the authenticated connection, before its socket is taken over. */
 export type SetupQuery = (sql: string) => Promise<Record<string, unknown>[]>;
 
 /**
- * Connects with `pg` to the first host of `url` that accepts, runs `setup`, and takes over the socket.
+ * Connects with `pg` to the first host of `url` that accepts, runs `setup` and takes over the socket.
  *
  * Rejects with the error of `pg` or `setup`, which must not reach callers.
  */
@@ -51,7 +51,7 @@ async function connectHost(
     keepAliveInitialDelayMillis: 10_000,
     connectionTimeoutMillis: connectMs,
   });
-  // pg's timeout ends with the login; a server that falls silent afterwards would keep its place in the pool forever.
+  // pg's timeout ends with the login; a server that hangs afterwards would occupy its place in the pool forever.
   const late = setTimeout(() => client.cut(new Error('the server fell silent')), connectMs);
   try {
     await client.connect();
@@ -122,9 +122,7 @@ interface CancelTarget {
   readonly secretKey: number;
 }
 
-/**
- * Sends a CancelRequest on a separate connection. Settles when the server has closed it, after signalling the backend.
- */
+/** Sends a CancelRequest on a separate connection. Settles when the server closes it, after signalling the backend. */
 function sendCancel(target: CancelTarget): Promise<void> {
   return new Promise((resolve, reject) => {
     const plain = target.host.startsWith('/')
@@ -176,7 +174,7 @@ const SLAB_BYTES = 262_144;
 let slab: Buffer = Buffer.alloc(0);
 let used = 0;
 
-/** Copies `bytes` into a slab shared by many reads. */
+/** Copies `bytes` into a slab that many reads share. */
 function kept(bytes: Uint8Array): Buffer {
   if (used + bytes.length > slab.length) {
     slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
@@ -189,8 +187,8 @@ function kept(bytes: Uint8Array): Buffer {
 }
 
 /**
- * A socket whose reads share slabs. Node allocates 64 KiB per read and trims it: with answers in pieces of 8 KiB,
- * garbage collection costs more than the work.
+ * A socket whose reads share slabs. Node allocates 64 KiB per read and trims it; for answers in pieces of 8 KiB,
+ * garbage collection would cost more than the actual work.
  */
 function slabSocket(): Socket {
   const onread: OnReadOpts = {
@@ -200,7 +198,7 @@ function slabSocket(): Socket {
       return true;
     },
   };
-  // The types know `onread` for `connect` only, but Node looks for it in the constructor.
+  // The types declare `onread` only for `connect`, but Node reads it in the constructor.
   const options: SocketConstructorOpts & { readonly onread: OnReadOpts } = { onread };
   const socket = new Socket(options);
   return socket;

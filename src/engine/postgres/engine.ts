@@ -32,36 +32,36 @@ export interface PostgresConfig {
   readonly systemUrl: string | null;
   /** True if `logins` provides `systemUrl`. Default: true if `systemUrl` is set. */
   readonly hasSystem?: boolean;
-  /** Reads both URLs anew when a server refuses a login, since a password may have changed. */
+  /** Rereads both URLs when a server refuses a login, since a password may have changed. */
   readonly logins?: () => Promise<ConnectorLogins>;
   /** Number of sessions that run one statement at a time. */
   readonly poolSize: number;
-  /** Number of sessions of the system engine. Default 2. */
+  /** Number of sessions of the system engine; default 2. */
   readonly systemPoolSize?: number;
-  /** Fraction of the pool that one subject leaves free for others, 0 to 1. Default 0.25. */
+  /** Fraction of the pool, from 0 to 1, that one subject leaves free for others; default 0.25. */
   readonly poolReserve?: number;
   /**
-   * Number of sessions shared by short statements of many callers, and as many again for statements planned by value;
-   * 0 for none. Default 2.
+   * Number of sessions shared by short statements of many callers. As many again are used for statements planned by
+   * value. 0 for none; default 2.
    */
   readonly sharedSessions?: number;
-  /** Longest wait for a session, in ms. Default 5,000. */
+  /** Maximum wait for a session in ms; default 5,000. */
   readonly waitMs?: number;
-  /** `statement_timeout` of the sessions in ms, a backstop to that of each execution. Default 300,000. */
+  /** `statement_timeout` of sessions in ms, a backstop to the timeout of each execution; default 300,000. */
   readonly statementTimeoutMs?: number;
 }
 
 const LOCK_TIMEOUT_MS = 5_000;
 const IDLE_IN_TRANSACTION_MS = 30_000;
 const MAX_WAITING = 10_000;
-/** Fraction of the pool that a subject with half of it leaves free. */
+/** Fraction of the pool that a subject holding half of it leaves free. */
 const RESERVE = 0.25;
 const SYSTEM_SESSIONS = 2;
 const SYSTEM_WAIT_MS = 60_000;
 
 /**
- * Opens a native server. Throws an Error if the URL is invalid and, in a process that does not serve, if the server
- * cannot be reached or the governed role is not fit.
+ * Opens a native server. Throws an Error if the URL is invalid; in a process that does not serve, also if the server
+ * cannot be reached or the governed role is unfit.
  */
 export async function openPostgres(
   config: PostgresConfig,
@@ -153,7 +153,7 @@ export async function openPostgres(
 }
 
 /**
- * Refuses URLs that no server could accept: parses each host as `pg` does, including the files it names. @throws Error
+ * Refuses URLs that no server could accept. Parses each host as `pg` does, including the files it names. @throws Error
  */
 function checkUrl(url: string): void {
   for (const host of upstreamOf(url).urls) new PostgresClient({ connectionString: host });
@@ -207,15 +207,15 @@ function refuseSystem(): Promise<never> {
   return Promise.reject(new NoSystemCredentials());
 }
 
-/** Minimum pause between two attempts, in ms. */
+/** Minimum pause between two attempts in ms. */
 const AGAIN_MS = 500;
-/** Time in ms that a start waits for a silent server; after that it continues waiting in the background. */
+/** Time in ms that startup waits for a silent server before the wait continues in the background. */
 const START_MS = 3_000;
 
 /**
  * The first session with a server, in which its role is inspected.
  *
- * INVARIANT: nothing runs on the server before this session was opened and admitted, at the start or when the server
+ * INVARIANT: nothing runs on the server before this session is opened and admitted, at startup or when the server
  * comes back.
  */
 class FirstSession {
@@ -236,14 +236,14 @@ class FirstSession {
     });
   }
 
-  /** Findings; null before the first session. */
+  /** The findings; null before the first session. */
   get report(): RoleReport | null {
     return this.#report;
   }
 
   /**
-   * Tries once or, in a serving process, until it succeeds. @throws StartProblem; in a process that does not serve
-   * also what `look` rejects with
+   * Tries once or, in a serving process, until it succeeds. @throws StartProblem; in a process that does not serve,
+   * also the errors of `look`
    */
   async begin(serving: ServingOptions | null): Promise<void> {
     let starts = true;

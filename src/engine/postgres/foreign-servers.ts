@@ -3,7 +3,7 @@ import type { SetupQuery } from './connect.js';
 /** A foreign server of this database. */
 export interface ForeignServer {
   readonly name: string;
-  /** A foreign table that the governed role may read, quoted; null if there is none. */
+  /** The quoted name of a foreign table that the governed role may read; null if there is none. */
   readonly readable: string | null;
 }
 
@@ -33,7 +33,7 @@ const SERVERS = `
    group by s.srvname, w.fdwhandler, s.srvoptions
    order by 1`;
 
-/** Reads, as the governed role, which tables are foreign. */
+/** Determines, as the governed role, which tables are foreign. */
 export async function surveyForeign(query: SetupQuery): Promise<ForeignTables> {
   const rows = await query(SERVERS);
   const named = (is: (row: Record<string, unknown>) => boolean): readonly string[] =>
@@ -58,8 +58,8 @@ export async function surveyForeign(query: SetupQuery): Promise<ForeignTables> {
 }
 
 /**
- * Settings for foreign partitions, so that they join and aggregate remotely. Off by default in Postgres because
- * planning gets slower, which matters little compared with the network traffic.
+ * Settings that make foreign partitions join and aggregate remotely. They are off by default in Postgres because they
+ * slow down planning, which matters little compared with network traffic.
  */
 export const PARTITIONWISE =
   '; SET enable_partitionwise_join TO on; SET enable_partitionwise_aggregate TO on';

@@ -1,7 +1,7 @@
-/** Required kind of server, in libpq's terms. */
+/** The required kind of server, in libpq's terms. */
 type TargetSessionAttrs = 'any' | 'primary' | 'standby' | 'prefer-standby';
 
-/** Servers of a multi-host URL in order, each with a URL of its own. */
+/** The servers of a multi-host URL in order, each with its own URL. */
 export interface ServerList {
   readonly urls: readonly string[];
   readonly wanted: TargetSessionAttrs;
@@ -22,8 +22,8 @@ const WANTED: ReadonlyMap<string, TargetSessionAttrs> = new Map([
 const URL_PARTS = /^(postgres(?:ql)?:\/\/)([^/?#]*)([^?#]*)(?:\?([^#]*))?(#.*)?$/;
 
 /**
- * Parses `postgres://role@h1:5432,h2/db?target_session_attrs=primary`. @throws Error, for the operator, for an unknown
- * value
+ * Parses `postgres://role@h1:5432,h2/db?target_session_attrs=primary`. @throws Error for an unknown value, addressed
+ * to the operator
  */
 export function upstreamOf(url: string): ServerList {
   const [, scheme, authority = '', path = '', query = ''] = URL_PARTS.exec(url) ?? [];
@@ -41,7 +41,7 @@ export function upstreamOf(url: string): ServerList {
   return { urls: hosts.map((host) => `${scheme}${authority.slice(0, at)}${host}${rest}`), wanted };
 }
 
-/** The URL without role and password: equal for equal databases. */
+/** The URL without role and password, which is the same for the same database. */
 export function withoutLogin(url: string): string {
   const [, scheme, authority = '', path = '', query = ''] = URL_PARTS.exec(url) ?? [];
   if (scheme === undefined) return url;
@@ -58,14 +58,14 @@ export function withoutPassword(url: string): string {
 }
 
 /**
- * Index of the host that gave the last session, by host list, so that a host that is down is not tried first each
- * time.
+ * For each host list, the index of the host that provided the last session, so that a host that is down is not tried
+ * first every time.
  */
 const served = new Map<string, number>();
 
 /**
- * Connects to the first suitable server, starting with the one that worked last. `connect` gets the required role of
- * the server and rejects if it has another.
+ * Connects to the first suitable server, starting with the one that worked last. `connect` receives the required role
+ * of the server and rejects if it has another.
  *
  * @throws the error of the last server tried
  */

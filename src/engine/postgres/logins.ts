@@ -2,25 +2,25 @@ import { messageOf } from '../../base/thrown.js';
 import { NoSystemCredentials } from '../upstream-error.js';
 import { withoutLogin } from './hosts.js';
 
-/** URLs that the sessions of a connector log in with. */
+/** The URLs with which the sessions of a connector log in. */
 export interface ConnectorLogins {
-  /** Null if the command that prints it failed at the start. */
+  /** The governed role's URL; null if the command that prints it failed at startup. */
   readonly url: string | null;
   readonly systemUrl: string | null;
 }
 
-/** SQLSTATEs for a refused password. */
+/** SQLSTATEs that mean a refused password. */
 const REFUSED: ReadonlySet<string> = new Set(['28P01', '28000']);
-/** Pause in ms before the source of passwords is asked again. */
+/** Pause in ms before the source of passwords is read again. */
 const REST_MS = 5_000;
 
-/** Current logins of a connector. After a refused login the source is asked again, once for all waiting sessions. */
+/** Current logins of a connector. After a refused login, the source is reread once for all waiting sessions. */
 export class CurrentLogins {
   #now: ConnectorLogins;
   readonly #source: (() => Promise<ConnectorLogins>) | null;
   #asking: Promise<void> | null = null;
   #askedAt = Number.NEGATIVE_INFINITY;
-  /** Last error of the source. */
+  /** The last error of the source. */
   #fault: string | null = null;
 
   constructor({
@@ -36,7 +36,7 @@ export class CurrentLogins {
     this.#now = { url, systemUrl };
   }
 
-  /** Rejects as `connect` does, or with NoSystemCredentials. */
+  /** Rejects with the errors of `connect`, or with NoSystemCredentials. */
   async connect<T>(which: keyof ConnectorLogins, connect: (url: string) => Promise<T>): Promise<T> {
     if (this.#now[which] === null) await this.#ask();
     const url = this.#urlOf(which);
@@ -64,7 +64,7 @@ export class CurrentLogins {
       .then(
         (next) => this.#take(next),
         (error: unknown) => {
-          // If there was a URL, the server's refusal tells the operator more.
+          // If there was a URL, the server's refusal is more informative for the operator.
           this.#fault = messageOf(error);
         },
       )
@@ -75,14 +75,14 @@ export class CurrentLogins {
     return this.#asking;
   }
 
-  /** A change to another database needs a restart. */
+  /** Takes over new logins; changing to another database requires a restart. */
   #take(next: ConnectorLogins): void {
     const { url, systemUrl } = this.#now;
     this.#now = { url: ofSame(url, next.url), systemUrl: ofSame(systemUrl, next.systemUrl) };
   }
 }
 
-/** `next` if it names the same database, or no URL was known. */
+/** Returns `next` if it names the same database, or if no URL was known. */
 function ofSame(now: string | null, next: string | null): string | null {
   if (now === null || next === null) return now ?? next;
   return withoutLogin(next) === withoutLogin(now) ? next : now;

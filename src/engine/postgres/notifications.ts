@@ -10,7 +10,7 @@ export interface NotificationSubscription {
 }
 
 /**
- * Listens on `channel`, a plain identifier, of the database at `url`.
+ * Listens on `channel`, which must be a plain identifier, in the database at `url`.
  *
  * @param heard called with the payload of each notification
  * @param gone called once the connection is lost

@@ -4,7 +4,7 @@ import { kindWarnings, type ServerKind, serverKind } from './server-kind.js';
 
 export interface RoleReport {
   readonly role: string;
-  /** Reason why governed statements must not run as this role; null if they may. */
+  /** The reason why governed statements must not run as this role; null if they may. */
   readonly fault: string | null;
   readonly serverVersion: string;
   readonly kind: ServerKind;
@@ -32,8 +32,8 @@ const OWNED = `
    order by 1 limit 5`;
 
 /**
- * Examines the role of governed statements. It is at fault if it, or a role it can become, is superuser, bypasses row
- * security, replicates, or reaches the server's files.
+ * Examines the role of governed statements. It is unfit if it, or a role it can become, is a superuser, bypasses row
+ * security, replicates, or can access the server's files.
  */
 export async function examineRole(query: SetupQuery): Promise<RoleReport> {
   const [self] = await query(
@@ -67,7 +67,7 @@ export async function examineRole(query: SetupQuery): Promise<RoleReport> {
   };
 }
 
-/** Like `examineRole`, but throws an Error if the role has a fault. */
+/** Like `examineRole`, but throws an Error if the role is unfit. */
 export async function inspectRole(query: SetupQuery): Promise<RoleReport> {
   const report = await examineRole(query);
   if (report.fault === null) return report;
@@ -92,7 +92,7 @@ function listWarning(what: string, rows: readonly Record<string, unknown>[]): st
   return rows.map((row) => `${what} "${String(row['name'])}"`);
 }
 
-/** pgvector below 0.8.4 has CVE-2026-3172. */
+/** Warns about pgvector below 0.8.4, which has CVE-2026-3172. */
 function vectorWarning(version: unknown): string[] {
   if (typeof version !== 'string') return [];
   const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);

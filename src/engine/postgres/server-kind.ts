@@ -1,16 +1,16 @@
 import { formsOf, type SqlForm } from 'osl-compiler';
 
-/** Servers that speak the Postgres protocol and differ for the gateway. */
+/** Servers that speak the Postgres protocol but need different treatment by the gateway. */
 export type ServerKind = 'postgres' | 'citus' | 'cockroachdb' | 'yugabytedb' | 'aurora';
 
 interface ServerKindNotes {
   /** Display name. */
   readonly name: string;
-  /** Syntax forms that its documented grammar lacks; refused before sending. */
+  /** Syntax forms missing from its documented grammar, which are refused before sending. */
   readonly missing: ReadonlySet<SqlForm>;
-  /** Syntax forms that it supports only on a single node, and refuses by itself otherwise (0A000). */
+  /** Syntax forms that it supports only on a single node; otherwise the server itself refuses them (0A000). */
   readonly partly: ReadonlySet<SqlForm>;
-  /** Supported operators; null for those of Postgres. */
+  /** The supported operators; null if they are those of Postgres. */
   readonly operators: ReadonlySet<string> | null;
 }
 
@@ -20,7 +20,7 @@ const NONE: ReadonlySet<SqlForm> = new Set();
 const DOCUMENTED: Readonly<Record<ServerKind, ServerKindNotes>> = {
   postgres: { name: 'PostgreSQL', missing: NONE, partly: NONE, operators: null },
   aurora: { name: 'Aurora PostgreSQL', missing: NONE, partly: NONE, operators: null },
-  // The grammar in its documentation is an excerpt; the parser is that of Postgres.
+  // The grammar in its documentation is an excerpt, but the parser is Postgres' own.
   yugabytedb: { name: 'YugabyteDB', missing: NONE, partly: NONE, operators: null },
   citus: {
     name: 'Citus',
@@ -51,13 +51,13 @@ const DOCUMENTED: Readonly<Record<ServerKind, ServerKindNotes>> = {
 
 /** Properties reported by a server. */
 export interface ServerReport {
-  /** `version()` */
+  /** The result of `version()`. */
   readonly version: string;
   readonly citus: boolean;
   readonly aurora: boolean;
 }
 
-/** Recognizes a server by its features, else by its version text. */
+/** Recognizes a server by its features, or else by its version text. */
 export function serverKind({ version, citus, aurora }: ServerReport): ServerKind {
   if (version.startsWith('CockroachDB')) return 'cockroachdb';
   if (citus) return 'citus';
@@ -65,7 +65,7 @@ export function serverKind({ version, citus, aurora }: ServerReport): ServerKind
   return /-YB-\d/.test(version) ? 'yugabytedb' : 'postgres';
 }
 
-/** Syntax form in `sql` that the server lacks; null if none. */
+/** A syntax form in `sql` that the server lacks; null if there is none. */
 export function lackingFor(kind: ServerKind, sql: string): string | null {
   const { missing, operators } = DOCUMENTED[kind];
   if (missing.size === 0 && operators === null) return null;

@@ -6,16 +6,16 @@ import { examineRole, type RoleReport } from './role.js';
 
 /** One connection to a server that may not be fit to serve, for setup and diagnosis. */
 export interface Survey {
-  /** Runs as the role of the URL with all its rights; `reader` is that role. */
+  /** Runs with all rights of the role in the URL; `reader` is that role. */
   readonly system: SystemEngine;
   readonly report: RoleReport;
   close(): void;
 }
 
-/** The survey ends if the server does not answer for so long. */
+/** The survey ends if the server does not answer for this long, in ms. */
 const SILENCE_MS = 60_000;
 
-/** Connects as the role of the URL, whichever it is. Throws the error of `pg` if that fails. */
+/** Connects as the role in the URL, whatever its rights. Throws the error of `pg` if that fails. */
 export async function surveyPostgres(url: string): Promise<Survey> {
   const reports: RoleReport[] = [];
   const transport = await connectTransport(url, 'osl-gateway setup', async (query) => {

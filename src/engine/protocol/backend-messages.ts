@@ -7,14 +7,14 @@ const HEAD = 7;
 
 /**
  * Reads a run of whole DataRow messages without copying: `next` moves to a row, `value` to each of its values. All
- * values of a row must be read or skipped before the next row.
+ * values of a row must be read or skipped before moving to the next row.
  */
 export class DataRowReader {
   readonly source: Buffer;
-  /** Start and end, in `source`, of the current value. */
+  /** Start and end of the current value in `source`. */
   start = 0;
   end = 0;
-  /** Start, in `source`, of the current row, header included. */
+  /** Start of the current row in `source`, including its header. */
   rowStart = 0;
   #rowEnd = 0;
   #at = 0;
@@ -23,7 +23,7 @@ export class DataRowReader {
     this.source = Buffer.from(messages.buffer, messages.byteOffset, messages.byteLength);
   }
 
-  /** Moves to the next row; false at the end. @throws InternalError if the number of columns changes */
+  /** Moves to the next row; returns false at the end. @throws InternalError if the number of columns changes */
   next(): boolean {
     const { source } = this;
     const at = this.#at;
@@ -36,7 +36,7 @@ export class DataRowReader {
     return true;
   }
 
-  /** Moves to the next value of the row; false if it is NULL. */
+  /** Moves to the next value of the row; returns false if it is NULL. */
   value(): boolean {
     const length = this.source.readInt32BE(this.#at);
     this.start = this.#at + 4;
@@ -50,12 +50,12 @@ export class DataRowReader {
     return this.value() ? this.source.toString('utf8', this.start, this.end) : null;
   }
 
-  /** True if values of the row are unread. */
+  /** True if the row has unread values. */
   get more(): boolean {
     return this.#at < this.#rowEnd;
   }
 
-  /** Length of the row in bytes, header included. */
+  /** Length of the row in bytes, including its header. */
   get rowLength(): number {
     return this.#rowEnd - this.rowStart;
   }
@@ -102,13 +102,13 @@ export function dataRow(values: readonly (string | null)[]): Uint8Array {
 export interface DescribedColumn {
   readonly name: string;
   readonly typeOid: number;
-  /** Bytes, or −1 for a variable-length type. */
+  /** Length of the type in bytes, or −1 if it is variable. */
   readonly typeLength: number;
-  /** −1 if there is none. */
+  /** The type modifier; −1 if there is none. */
   readonly typeModifier: number;
 }
 
-/** The columns of a RowDescription body. */
+/** Parses the columns in the body of a RowDescription. */
 export function describedColumns(body: Buffer): DescribedColumn[] {
   let at = 2;
   return Array.from({ length: body.readUInt16BE(0) }, () => {
@@ -125,7 +125,7 @@ export function describedColumns(body: Buffer): DescribedColumn[] {
   });
 }
 
-/** Types whose values have the same bytes as `text` (or `text[]`, `varbit`) in both formats. */
+/** Types whose values have the same bytes as `text` (or `text[]`, `varbit`) in both formats, by OID. */
 const SAME_BYTES: ReadonlyMap<number, number> = new Map([
   [19, 25], // name
   [1042, 25], // bpchar
@@ -137,7 +137,7 @@ const SAME_BYTES: ReadonlyMap<number, number> = new Map([
   [1561, 1563],
 ]);
 
-/** True if columns of the OIDs `described` can be sent as those of `promised`. */
+/** True if columns with the OIDs `described` can be sent as columns with the OIDs `promised`. */
 export function sameOids(described: readonly number[], promised: readonly number[]): boolean {
   if (described === promised) return true;
   return (
@@ -146,7 +146,7 @@ export function sameOids(described: readonly number[], promised: readonly number
   );
 }
 
-/** Rows and bytes that an execution may still deliver; Infinity if uncapped. */
+/** How many rows and bytes an execution may still deliver; Infinity if there is no cap. */
 export interface RemainingCaps {
   readonly rows: number;
   readonly bytes: number;
@@ -159,7 +159,7 @@ export function roomIn(options: ExecuteOptions, rows: number, bytes: number): Re
   };
 }
 
-/** Number of leading DataRow messages of `bytes` that fit into `room`, and the offset where they end. */
+/** The number of leading DataRow messages in `bytes` that fit into `room`, and the offset of their end. */
 export function fitting(bytes: Uint8Array, count: number, room: RemainingCaps): RemainingCaps {
   if (count <= room.rows && bytes.length <= room.bytes) return { rows: count, bytes: bytes.length };
   const messages = new DataRowReader(bytes);

@@ -3,30 +3,30 @@ import type { SentValue } from '../statement.js';
 import { GrowingBytes } from './growing-bytes.js';
 
 const MAX_VALUES = 65_535;
-/** Initial capacity. */
+/** Initial capacity in bytes. */
 const INITIAL = 16_384;
 
 /**
- * Encodes frontend messages into one growing buffer that is sent whole.
+ * Encodes frontend messages into a growing buffer that is sent as a whole.
  *
- * INVARIANT: `view` contains whole messages, with every byte written.
+ * INVARIANT: `view` contains only whole messages with every byte written.
  */
 export class FrontendEncoder extends GrowingBytes {
   constructor() {
     super(INITIAL);
   }
 
-  /** Encoded bytes; valid until the next append after `reset` or `detach`. */
+  /** The encoded bytes, which are valid until the next append after `reset` or `detach`. */
   view(): Uint8Array {
     return this.bytes.subarray(0, this.at);
   }
 
-  /** Starts over in the same buffer, once nobody reads `view()` any more. */
+  /** Starts over in the same buffer; call it once `view()` is no longer read. */
   reset(): void {
     this.at = 0;
   }
 
-  /** Starts over in a new buffer and leaves the old one to its readers. */
+  /** Starts over in a new buffer, leaving the old one to its readers. */
   detach(): void {
     this.bytes = Buffer.allocUnsafe(INITIAL);
     this.at = 0;
@@ -51,7 +51,7 @@ export class FrontendEncoder extends GrowingBytes {
     });
   }
 
-  /** Binds the unnamed portal of prepared statement `name`. */
+  /** Binds the unnamed portal to the prepared statement `name`. */
   bind(name: string, values: readonly SentValue[], resultFormats: readonly (0 | 1)[]): void {
     // B
     this.#message(0x42, () => {
@@ -73,7 +73,7 @@ export class FrontendEncoder extends GrowingBytes {
     this.#statement(0x44, name); // D
   }
 
-  /** Executes the unnamed portal; `limit` 0 for all rows. */
+  /** Appends Execute for the unnamed portal; a `limit` of 0 means all rows. */
   execute(limit: number): void {
     // E
     this.#message(0x45, () => {
@@ -82,7 +82,7 @@ export class FrontendEncoder extends GrowingBytes {
     });
   }
 
-  /** Execute and Sync in one write. */
+  /** Appends Execute and Sync in one write. */
   executeAndSync(limit: number): void {
     this.reserve(EXECUTE_AND_SYNC.length);
     const at = this.at;
@@ -120,7 +120,7 @@ export class FrontendEncoder extends GrowingBytes {
     }
   }
 
-  /** Describe and Close of a prepared statement. */
+  /** Appends Describe or Close for a prepared statement. */
   #statement(type: number, name: string): void {
     this.#message(type, () => {
       this.byte(0x53);
@@ -173,7 +173,7 @@ export class FrontendEncoder extends GrowingBytes {
   }
 }
 
-/** Execute of the unnamed portal, whose limit begins at byte 6, and Sync. */
+/** Execute for the unnamed portal, with the limit at byte 6, followed by Sync. */
 const EXECUTE_AND_SYNC = Buffer.from('E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04', 'latin1');
 
 function noFields(): void {

@@ -1,13 +1,13 @@
-/** Below this length a loop is faster than a native copy. */
+/** Length in bytes below which a loop is faster than a native copy. */
 const SHORT = 48;
 
 /**
  * A growing byte buffer.
  *
- * INVARIANT: every byte below `at` has been written, so uninitialized memory never leaves.
+ * INVARIANT: every byte below `at` has been written, so uninitialized memory is never exposed.
  */
 export class GrowingBytes {
-  /** Backing buffer; valid until the next `reserve`. */
+  /** The backing buffer, valid until the next `reserve`. */
   protected bytes: Buffer;
   /** Offset of the next byte. */
   protected at = 0;
@@ -16,7 +16,7 @@ export class GrowingBytes {
     this.bytes = Buffer.allocUnsafe(capacity);
   }
 
-  /** Bytes written so far. */
+  /** Number of bytes written so far. */
   get length(): number {
     return this.at;
   }
@@ -26,7 +26,7 @@ export class GrowingBytes {
     this.bytes[this.at++] = value;
   }
 
-  /** `text` as UTF-8. */
+  /** Appends `text` in UTF-8. */
   text(text: string): void {
     this.reserve(text.length * 3); // UTF-8 bytes of one UTF-16 unit, at most
     this.at += this.bytes.write(text, this.at, 'utf8');
@@ -47,7 +47,7 @@ export class GrowingBytes {
     this.bytes = grown;
   }
 
-  /** Copies into reserved room. */
+  /** Copies into space that has been reserved. */
   protected append(source: Uint8Array, start: number, end: number): void {
     if (end - start > SHORT) {
       const piece = source.subarray(start, end);

@@ -5,35 +5,35 @@ const DATA_ROW = 0x44;
 const HEADER = 5;
 /** Postgres' limit for one message. */
 const MAX_MESSAGE = 0x4000_0000;
-/** Bytes kept of a large message other than a row: errors and notices may quote values of any size. */
+/** How much of a large message that is not a row is kept; errors and notices may quote values of any size. */
 const START_BYTES = 65_536;
 
 /**
- * Splits a backend's byte stream into messages, incrementally.
+ * Incrementally splits a backend's byte stream into messages.
  *
- * After `next()` returned true, `buffer[start, end)` holds one whole message, header included, or a run of adjacent
- * DataRow messages (`rows` of them). It is a view of the pushed chunk; only a message that straddles two chunks is
- * copied, once.
+ * After `next()` returns true, `buffer[start, end)` holds one whole message, including its header, or a run of
+ * adjacent DataRow messages (`rows` of them). It is a view of the pushed chunk; only a message that straddles two
+ * chunks is copied, once.
  *
  * A row that straddles two chunks and is larger than `large` bytes is announced first: it is neither stored nor read
- * before `keep` or `pass`. Other messages of that size keep only their beginning.
+ * before `keep` or `pass`. Of other messages of that size, only the beginning is kept.
  */
 export class BackendSplitter {
   type = 0;
   buffer: Buffer = EMPTY;
   start = 0;
   end = 0;
-  /** DataRow messages in the view; 0 for every other type. */
+  /** Number of DataRow messages in the view; 0 for any other type. */
   rows = 0;
 
   #chunk: Buffer = EMPTY;
   #at = 0;
-  /** Incomplete message; only its first `#have` bytes are filled in. */
+  /** An incomplete message, of which only the first `#have` bytes are filled in. */
   #partial: Buffer | null = null;
   #have = 0;
-  /** Bytes to skip of a message that is not kept. */
+  /** Number of bytes left to skip of a message that is not kept. */
   #skipping = 0;
-  /** Bytes to skip after the kept beginning of the partial message. */
+  /** Number of bytes to skip after the part of the partial message that is kept. */
   #beyond = 0;
   #announced = 0;
   readonly #large: number;
@@ -42,7 +42,7 @@ export class BackendSplitter {
     this.#large = large;
   }
 
-  /** Size of the announced large row, of which only the header was read; 0 if there is none. */
+  /** Size of the announced large row, of which only the header has been read; 0 if there is none. */
   get announced(): number {
     return this.#announced;
   }
@@ -59,7 +59,7 @@ export class BackendSplitter {
     this.#announced = 0;
   }
 
-  /** True if all pushed data was consumed, so that `push` may be called. */
+  /** True if all pushed data has been consumed, so that `push` may be called. */
   get drained(): boolean {
     return this.#at >= this.#chunk.length;
   }
@@ -73,7 +73,7 @@ export class BackendSplitter {
     this.#at = 0;
   }
 
-  /** Message body after type and length. */
+  /** The message body, after type and length. */
   body(): Buffer {
     return this.buffer.subarray(this.start + HEADER, this.end);
   }
@@ -84,7 +84,8 @@ export class BackendSplitter {
   }
 
   /**
-   * Moves to the next whole message or run of rows, which ends at about `most` bytes. False if more input is needed.
+   * Moves to the next whole message or run of rows, which is limited to about `most` bytes. Returns false if more
+   * input is needed.
    */
   next(most = Number.POSITIVE_INFINITY): boolean {
     if (this.#announced > 0) return false;
@@ -167,7 +168,7 @@ export class BackendSplitter {
     else this.#begin(type, size, START_BYTES);
   }
 
-  /** Starts a message of `size` bytes of which the first `kept` are stored. */
+  /** Starts a message of `size` bytes and stores the first `kept` of them. */
   #begin(type: number, size: number, kept: number): void {
     const partial = Buffer.allocUnsafe(kept);
     partial[0] = type;
@@ -177,7 +178,7 @@ export class BackendSplitter {
     this.#beyond = size - kept;
   }
 
-  /** Skips received bytes that are not kept. True once all are skipped. */
+  /** Skips received bytes that are not kept; returns true once all have been skipped. */
   #skip(): boolean {
     const skipped = Math.min(this.#skipping, this.#chunk.length - this.#at);
     this.#skipping -= skipped;

@@ -8,22 +8,22 @@ import type { FairShareParty } from '../fair-share.js';
 export const EXTENT_BYTES = 1_048_576;
 
 export interface SpoolSettings {
-  /** Folder of the files, which are unlinked at once. */
+  /** The folder for the files, which are unlinked immediately. */
   readonly dir: string;
-  /** Limit in bytes for all files of this process; one party may use half of it. */
+  /** Maximum total size in bytes of this process' files; one party may use half of it. */
   readonly bytes: number;
-  /** Called when the disk refuses a write, once until it accepts one again. */
+  /** Called when the disk refuses a write, but not again until a write has succeeded. */
   readonly onFault: (error: unknown) => void;
 }
 
 export interface SpoolStats {
   readonly bytes: number;
-  /** Answers spooled now, and since the start. */
+  /** Number of answers spooled now, and since the start. */
   readonly answers: number;
   readonly spooled: number;
 }
 
-/** Disk space for rows that slow readers have not taken yet; bounded in total and per party. */
+/** Disk space for rows that slow readers have not taken yet, limited in total and per party. */
 export class SpoolRoom {
   readonly #settings: SpoolSettings;
   readonly #of = new Map<FairShareParty, number>();
@@ -42,7 +42,7 @@ export class SpoolRoom {
     return { bytes: this.#taken, answers: this.#answers, spooled: this.#spooled };
   }
 
-  /** Allocates one extent for `party`; false if there is none left. */
+  /** Allocates an extent for `party`; returns false if none is left. */
   take(party: FairShareParty): boolean {
     const { bytes } = this.#settings;
     const own = this.#of.get(party) ?? 0;
@@ -60,11 +60,11 @@ export class SpoolRoom {
     else this.#of.delete(party);
   }
 
-  /** Opens a file and unlinks it, so it ends with its handle and with the process. */
+  /** Opens a file and unlinks it, so that it disappears with its handle or the process. */
   async open(): Promise<FileHandle> {
     const path = join(this.#settings.dir, randomUUID());
     const file = await open(path, 'wx+', 0o600);
-    // Another starting process may have removed it.
+    // Another process may have removed it while starting.
     await unlink(path).catch((error: unknown) => {
       if (!isGone(error)) throw error;
     });

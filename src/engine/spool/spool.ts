@@ -4,7 +4,7 @@ import { InternalError } from 'osl-compiler';
 import type { FairShareParty } from '../fair-share.js';
 import { EXTENT_BYTES, type SpoolRoom } from './spool-room.js';
 
-/** Whole DataRow messages, as they came. */
+/** Whole DataRow messages as they arrived. */
 export interface RowBatch {
   readonly bytes: Uint8Array;
   readonly rows: number;
@@ -18,18 +18,18 @@ interface SpoolFrame {
   readonly parts: readonly { readonly length: number; readonly rows: number }[];
 }
 
-/** Accounts for the memory of rows before or while they are read. */
+/** Accounts for the memory of rows before and while they are read. */
 export interface SpoolReader {
   wait(bytes: number): Promise<void>;
   hold(bytes: number): void;
 }
 
-/** Bytes gathered before a write; twice as many may wait in memory. */
+/** Number of bytes collected before a write; twice as many may wait in memory. */
 const FRAME_BYTES = 262_144;
 const ALGORITHM = 'aes-256-ctr';
 
 /**
- * FIFO of the rows of one answer between the database and a slow reader, mostly in an unlinked file. Data on disk is
+ * A FIFO queue of an answer's rows between the database and a slow reader, mostly in an unlinked file. Data on disk is
  * encrypted with a key that exists only in this process, so a copy of the disk or its free blocks reveals nothing.
  */
 export class Spool {
@@ -71,7 +71,7 @@ export class Spool {
     this.#extents = 1;
   }
 
-  /** Appends `rows`. If it returns a promise, wait for it before more is put; it does not reject. */
+  /** Appends `rows`. If it returns a promise, wait for it before adding more; it never rejects. */
   put(rows: RowBatch): void | Promise<void> {
     if (this.#closed) return undefined;
     this.#memory.push(rows);
@@ -84,7 +84,7 @@ export class Spool {
     });
   }
 
-  /** Ends the input. */
+  /** Marks the end of the input. */
   end(): void {
     this.#ended = true;
     this.#wakeReader();
@@ -132,7 +132,7 @@ export class Spool {
     this.#file.close().then(over, over);
   }
 
-  /** All rows on disk were taken before, so its space is free again. */
+  /** Takes rows from memory. All rows on disk were taken before, so their space is free again. */
   #takeMemory(): readonly RowBatch[] {
     const taken = this.#memory;
     this.#memory = [];
@@ -224,7 +224,7 @@ export class Spool {
     });
   }
 
-  /** All rows were taken: truncates the file. */
+  /** Truncates the file once all rows have been taken. */
   async #rewind(): Promise<void> {
     this.#end = 0;
     const free = this.#extents - 1;
@@ -260,7 +260,7 @@ function* pieces(parts: readonly RowBatch[]): Generator<Uint8Array> {
   if (size > 0) yield Buffer.concat(small, size);
 }
 
-/** Upper half of the counter: frame number; lower half: block number. */
+/** The initial counter: its upper half is the frame number, its lower half the block number. */
 function vectorOf(number: number): Buffer {
   const vector = Buffer.alloc(16);
   vector.writeBigUInt64BE(BigInt(number), 0);

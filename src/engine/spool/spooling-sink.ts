@@ -16,13 +16,13 @@ export interface Relief {
   readonly memory: AnswerMemory;
   readonly party: FairShareParty;
   readonly copies: number;
-  /** Called once if spooled rows could not be delivered. */
+  /** Called at most once, if spooled rows could not be delivered. */
   readonly fail: (error: unknown) => void;
 }
 
 /**
- * A sink that frees the database of slow readers: once an answer has waited long enough, its rows are spooled as they
- * arrive and the reader is served from the spool. Without room for them the session waits.
+ * A sink that relieves the database of slow readers. Once an answer has waited long enough, its rows are spooled as
+ * they arrive and the reader is served from the spool. If there is no room for them, the session waits.
  */
 export class SpoolingSink implements RowSink {
   readonly #sink: RowSink;
@@ -43,7 +43,7 @@ export class SpoolingSink implements RowSink {
     return reading === undefined ? undefined : this.#wait(reading, bytes.length);
   }
 
-  /** Ends the input. Resolves once all spooled rows were delivered, or cannot be; null if none were spooled. */
+  /** Ends the input. Resolves once all spooled rows are delivered or cannot be; null if none were spooled. */
   end(): Promise<void> | null {
     this.#spool?.end();
     return this.#delivered;
@@ -76,7 +76,7 @@ export class SpoolingSink implements RowSink {
       .finally(() => memory.giveBack(party, held));
   }
 
-  /** Null without room on the disk, or memory. */
+  /** Opens a spool; null if there is no room on disk or in memory. */
   async #open(): Promise<Spool | null> {
     const { room, memory, party } = this.#relief;
     if (!memory.take(party, SPOOL_BYTES)) return null;
@@ -85,7 +85,7 @@ export class SpoolingSink implements RowSink {
     return spool;
   }
 
-  /** Delivers in slices like those of an upstream, so that other work gets the event loop between them. */
+  /** Delivers in slices like those of an upstream, so that other work can run between them. */
   async #deliver(reading: Promise<void>, spool: Spool): Promise<void> {
     await reading;
     const taking = new DeliveryMemory(this.#relief, (bytes) => this.#needOf(bytes));
@@ -133,7 +133,7 @@ class DeliveryMemory {
     this.#held += need;
   }
 
-  /** Counts `bytes` bytes of rows that are in memory already. */
+  /** Counts `bytes` bytes of rows that are already in memory. */
   hold(bytes: number): void {
     const need = this.#needOf(bytes);
     this.#relief.memory.hold(this.#relief.party, need);
@@ -146,7 +146,7 @@ class DeliveryMemory {
   }
 }
 
-/** True if `work` settled within `ms`. Rejects as it does. */
+/** Resolves to whether `work` settled within `ms`; rejects if it does. */
 function within(work: Promise<void>, ms: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => resolve(false), Math.max(0, ms));

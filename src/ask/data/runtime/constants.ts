@@ -14,7 +14,7 @@ import {
 import type { StepInput } from '../parts.js';
 import { slotValues } from './slot-values.js';
 
-/** Text of a constant expression: a literal or `$n`. */
+/** The text of a constant expression, which is a literal or `$n`. */
 export function textValue(expr: Expr, input: StepInput): string | null {
   if (expr.kind === 'cast') return textValue(expr.arg, input);
   if (expr.kind === 'null') return null;
@@ -32,10 +32,10 @@ export function textValue(expr: Expr, input: StepInput): string | null {
   return Buffer.from(value.bytes).toString('utf8');
 }
 
-/** `name`, `oid`, `varchar` and their arrays: their text format is that of the model's type. */
+/** `name`, `oid`, `varchar` and their arrays, whose text format equals that of the model's type. */
 const READ_AS_THEY_ARE: ReadonlySet<number> = new Set([19, 26, 1003, 1015, 1028, 1043]);
 
-/** NaN for anything that is not an int4 literal: `0x10`, `1e1`, empty. */
+/** Parses an int4 literal; NaN for anything else, such as `0x10`, `1e1` or empty text. */
 export function wholeNumber(text: string | null): number {
   return text !== null && /^\s*[+-]?\d+\s*$/.test(text) ? Number(text) : Number.NaN;
 }
@@ -54,12 +54,12 @@ export function constantValue(expr: Expr, input: StepInput): unknown {
   return text === null ? null : jsonValue(text, expr.type);
 }
 
-/** JSON for a value in text format, such that `jsonb_to_recordset` restores it. */
+/** Converts a value in text format to JSON that `jsonb_to_recordset` converts back. */
 export function jsonValue(text: string | null, type: TypeName): unknown {
   if (text === null) return null;
   if (type === 'jsonb') return parsedJson(text);
   if (type === 'bool') return text === 't' || text === 'true';
-  // As text for NaN and infinities, which JSON lacks: `jsonb_to_recordset` parses them as Postgres does.
+  // NaN and infinities, which JSON lacks, stay text: `jsonb_to_recordset` parses them as Postgres does.
   const number = type === 'int2' || type === 'int4' || type === 'float4' || type === 'float8';
   return number && Number.isFinite(Number(text)) ? Number(text) : text;
 }
@@ -72,12 +72,12 @@ function parsedJson(text: string): unknown {
   }
 }
 
-/** Like `elementsOrNull`, without NULLs. */
+/** Like `elementsOrNull`, but omits NULLs. */
 export function elements(text: string | null): readonly string[] {
   return elementsOrNull(text).filter((e) => e !== null);
 }
 
-/** Elements of a one-dimensional array in Postgres' text format. */
+/** The elements of a one-dimensional array in Postgres' text format. */
 export function elementsOrNull(text: string | null): readonly (string | null)[] {
   if (text === null || text === '{}') return [];
   const items: (string | null)[] = [];
@@ -92,7 +92,7 @@ export function elementsOrNull(text: string | null): readonly (string | null)[] 
 }
 
 /**
- * Converts a value from binary to text format, for the types that drivers send for table function arguments.
+ * Converts a value from binary to text format, for the types that drivers send as table function arguments.
  *
  * @param oid declared type, if it is not `type`
  * @throws QueryError E0511 (22P02) for malformed bytes, and for unsupported types

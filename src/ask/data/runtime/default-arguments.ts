@@ -1,10 +1,10 @@
 import { assertNever, type OperatorName } from 'osl-compiler';
 
 const LONGEST_ARGUMENT = 4_000;
-/** A surrogate pair may have been cut. */
+/** Matches the first half of a surrogate pair that was cut in two. */
 const HALF_A_PAIR = /[\ud800-\udbff]$/;
 const MOST_LABELS = 64;
-/** Shorter words seldom describe a text. */
+/** Minimum length of a word used as a label; shorter ones rarely describe a text. */
 const SHORTEST_LABEL = 3;
 
 const FOUR_FIELDS = Object.freeze({
@@ -17,7 +17,7 @@ const FOUR_FIELDS = Object.freeze({
   },
 });
 
-/** Default arguments of an operator, made from the query and its facet. @param labels declared by the facet */
+/** Derives default arguments for an operator from the query and its facet. @param labels declared by the facet */
 export function defaultArguments(
   operator: OperatorName,
   query: string,
@@ -48,7 +48,7 @@ export function defaultArguments(
   }
 }
 
-/** Distinct words of a query as labels; the whole query if it has none. */
+/** The distinct words of a query as labels, or the whole query if it has none. */
 function wordsOf(query: string): readonly string[] {
   const words = new Set(query.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? []);
   const long = [...words].filter((word) => word.length >= SHORTEST_LABEL);

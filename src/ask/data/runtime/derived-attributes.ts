@@ -15,13 +15,13 @@ interface DerivedCandidate {
   readonly score: number;
   readonly value: unknown;
   readonly needed: number;
-  /** The visible ones of these chunks. */
+  /** Those of its supporting chunks that are visible. */
   readonly support: Set<string>;
 }
 
 /**
- * Values of derived attributes by key. Each document offers one value, which counts only if the caller may see all its
- * chunks; the highest score wins, then the first id. Hidden documents have no influence.
+ * Chooses the values of derived attributes by key. Each document offers one value, which counts only if the caller may
+ * see all its chunks. The highest score wins, then the lowest id. Hidden documents have no influence.
  */
 export function chosenAttributes(rows: readonly TextRow[], keyColumn: string): ByKey {
   const chosen = new Map<string, Map<string, DerivedValue>>();

@@ -8,10 +8,10 @@ import { step } from './step.js';
 
 type HydrationRuntime = Extract<GovernedRuntime, { kind: 'hydration' }>;
 
-/** Largest number of supporting passages; more is an error, since clipping would give wrong values. */
+/** Maximum number of supporting passages; more are an error, since clipping would give wrong values. */
 const DERIVED_ROWS = 50_000;
 
-/** Computes `evidence` and derived attributes of the given entities. */
+/** Computes `evidence` and derived attributes for the given entities. */
 export async function hydrate(
   { relation, stores }: HydrationRuntime,
   input: RuntimeInput,

@@ -5,16 +5,16 @@ import { passageOf } from './passage.js';
 import type { TextRow } from './step.js';
 import { step } from './step.js';
 
-/** Each word costs a look-up. */
+/** Maximum number of words in a query, since each costs a look-up. */
 const MAX_TERMS = 128;
 
-/** An error, since an empty result would be mistaken for an answer. */
+/** Reported as an error, since an empty result would be mistaken for an answer. */
 const NO_WORD = Object.freeze({
   detail: '`query` has no word to look for',
   hint: 'signs alone, and words like `the` and `of`, lead to no passage',
 });
 
-/** Best permitted passages for the words of `query`, best first. */
+/** The permitted passages that best match the words of `query`, best first. */
 export async function bestByWords(
   store: GovernedStore,
   counts: NonNullable<GovernedStore['counts']>,
@@ -50,7 +50,7 @@ export async function bestByWords(
     };
     return rows.map((row) => ({ ...passageOf(row, store), why: why(row) })).filter(({ score }) => score > 0);
   };
-  // Outdated counts were dropped; those of this query are current.
+  // Outdated counts have been dropped; the second attempt counts again.
   return (await once()) ?? (await once()) ?? [];
 }
 
@@ -67,7 +67,7 @@ class LexicalSearch {
     this.#input = input;
   }
 
-  /** Searches passages with a rare word if these provably include the best; otherwise all with any word. */
+  /** Searches only passages with a rare word if they provably include the best; otherwise, those with any word. */
   async best(words: readonly WeighedWord[], documents: number): Promise<readonly TextRow[]> {
     const essential = essentialWords(words, documents, this.#page.skip + this.#page.topK);
     if (essential !== null) {
@@ -97,29 +97,29 @@ class LexicalSearch {
 interface WeighedWord {
   readonly term: number;
   readonly frequency: number;
-  /** Upper bound of its contribution to a score. */
+  /** Upper bound of the word's contribution to a score. */
   readonly most: number;
 }
 
-/** Words of which every best passage has at least one, if those found score more than `rest`. */
+/** Words of which every best passage contains at least one, provided those found score more than `rest`. */
 interface EssentialWords {
   readonly terms: readonly number[];
   /** Upper bound of the score of a passage with none of them. */
   readonly rest: number;
 }
 
-/** Above this share of all passages an index lookup only adds cost. */
+/** If a word is in more than this share of all passages, an index look-up only adds cost. */
 const COMMON = 0.2;
 
-/** Share of its maximum that a word adds if it occurs once in a passage of average length. */
+/** The share of its maximum that a word contributes if it occurs once in a passage of average length. */
 const USUAL = 1 / 2.2;
 
-/** Tolerance: scores are sums of 32-bit floats. */
+/** Rounding tolerance, since scores are sums of 32-bit floats. */
 const ROUNDING = 1 + 1e-4;
 
 /**
- * Selects the fewest rarest words that likely decide the best `wanted` passages; null if that saves little. Depends on
- * permitted passages only, as the counts do.
+ * Selects the smallest set of rarest words that probably determines the best `wanted` passages; null if that saves
+ * little. Like the counts, it depends only on permitted passages.
  */
 function essentialWords(
   words: readonly WeighedWord[],
@@ -130,7 +130,7 @@ function essentialWords(
   const all = rarest.reduce((sum, word) => sum + word.frequency, 0);
   let rest = rarest.reduce((sum, word) => sum + word.most, 0);
   let held = 0;
-  // The last wanted passage likely has a word this rare.
+  // The last wanted passage probably contains a word this rare.
   let likely: number | null = null;
   for (const [i, { frequency, most }] of rarest.entries()) {
     held += frequency;

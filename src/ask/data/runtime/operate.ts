@@ -12,7 +12,7 @@ type OperatedRuntime = Extract<GovernedRuntime, { kind: 'operated' }>;
 const MOST_BYTES = 64 * 1_048_576;
 
 /**
- * Reads the governed rows, and applies the operators to their texts.
+ * Reads the governed rows and applies the operators to their texts.
  *
  * @throws QueryError E0519 for too many rows, E0511 if they are too large
  */
@@ -51,14 +51,14 @@ function tooMany(limit: number) {
   return { what: 'what the operators would work on', limit, unit: 'rows', hint };
 }
 
-/** DEDUP refers to the first of a group by row index; replaces it by the row's key. */
+/** DEDUP identifies the first row of a group by its index; this replaces the index by the row's key. */
 function namedByKey(value: unknown, rows: readonly TextRow[], key: string | null): unknown {
   if (typeof value !== 'object' || value === null || !('of' in value)) return value;
   const of = value.of === null || key === null ? null : (rows[Number(value.of)]?.get(key) ?? null);
   return { ...value, of };
 }
 
-/** UTF-16 units between two yields to the event loop. */
+/** Amount of text processed between two yields to the event loop, in UTF-16 code units. */
 const A_TURN = 1_000_000;
 
 async function json(

@@ -9,7 +9,7 @@ export interface PageValues {
   readonly skip: number;
   readonly minScore: number | null;
   readonly ofDocuments: boolean;
-  /** 0 to 1; null: sort by score only. */
+  /** From 0 to 1; null sorts by score only. */
   readonly diversity: number | null;
 }
 
@@ -43,7 +43,7 @@ function shareIn(name: string, text: string | null): number {
   throw queryError('typeMismatch', { detail: `\`${name}\` is a number from 0 to 1`, hint: null });
 }
 
-/** Score as shown in answers: six decimals. */
+/** A score as shown in answers, with six decimals. */
 export function shownScore(score: number): number {
   return Number(score.toFixed(6));
 }
@@ -64,7 +64,7 @@ type ScoreExplanation =
   | LexicalScore
   | { readonly by: 'dense' }
   | { readonly by: 'hybrid'; readonly fuse: 'rank' | 'score'; readonly legs: readonly LegShare[] }
-  /** `found`: the passage before reranking, and its rank, from 1. */
+  /** `found` is the passage before reranking, with its rank starting at 1. */
   | {
       readonly by: 'reranker';
       readonly reranker: string;
@@ -74,20 +74,20 @@ type ScoreExplanation =
 export interface LexicalScore {
   readonly by: 'lexical';
   readonly words: readonly WeighedTerm[];
-  /** Sparse vector of this passage, as stored; null if not requested. */
+  /** The sparse vector stored for this passage; null if not requested. */
   readonly weights: string | null;
 }
 
 interface WeighedTerm {
   readonly term: number;
-  /** Inverse document frequency among permitted passages. */
+  /** The word's inverse document frequency among permitted passages. */
   readonly rarity: number;
 }
 
 export interface LegShare {
   readonly leg: 'lexical' | 'dense';
   readonly weight: number;
-  /** Passage of this leg, or another one of the same document; null if the leg has none. */
+  /** The passage that this leg found, or another of the same document; null if the leg found none. */
   readonly found: { readonly passage: ScoredPassage; readonly rank: number } | null;
   readonly share: number;
 }

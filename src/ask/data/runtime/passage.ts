@@ -35,21 +35,21 @@ export function passageOf(row: TextRow, store: GovernedStore): StoredPassage {
   };
 }
 
-/** Entity key and metadata: all columns but the store's own and policy flags. */
+/** The entity key and metadata: all columns except the store's own and policy flags. */
 function fieldsIn(row: TextRow): ReadonlyMap<string, string | null> {
   const fields = new Map<string, string | null>();
   for (const [name, value] of row) if (!isStored(name) && !isVisibleFlag(name)) fields.set(name, value);
   return fields;
 }
 
-/** Known fields that are masked in this passage, by the version or by policy. */
+/** The known fields that are masked in this passage, by its version or by policy. */
 function redactedIn(row: TextRow, { fields }: GovernedStore): readonly string[] {
   const byVersion = new Set(elements(row.get(stored('redacted_fields')) ?? null));
   const isHidden = (name: string): boolean => (row.get(visibleColumnName(name)) ?? 't') !== 't';
   return fields.shown.filter((n) => fields.masked.has(n) || byVersion.has(n) || isHidden(n));
 }
 
-/** Offsets and hash refer to the served version. */
+/** A citation, whose offsets and hash refer to the served version. */
 export function citeOf(p: StoredPassage, store: GovernedStore) {
   return {
     source: p.source,
@@ -70,11 +70,11 @@ export function typeNamed(
   return columns.find((c) => c.name === name)?.type ?? 'text';
 }
 
-/** Passages between two yields to the event loop. */
+/** Number of passages processed between two yields to the event loop. */
 const SLICE = 250;
 
 /**
- * JSON array of passages for the statement, with the columns that it uses.
+ * Encodes passages as a JSON array for the statement, with the columns that it uses.
  *
  * @param results computed columns, by column and chunk id
  */

@@ -5,7 +5,10 @@ import type { CountedWords, PermittedCounts, RuntimeInput, WordCounter } from '.
 import { slotValues } from './slot-values.js';
 import { step } from './step.js';
 
-/** Cache lifetime: an epoch does not change with the store's entities, and a failover resets transaction ids. */
+/**
+ * Cache lifetime in ms. It is bounded because entities change without a new epoch, and a failover resets transaction
+ * ids.
+ */
 const TRUST_MS = 60_000;
 const MAX_SETS = 2_000;
 
@@ -16,14 +19,14 @@ interface CachedSetSize {
 }
 
 /**
- * Tells if a caller may see many passages of a store or few, by counting permitted passages up to a limit. An outdated
- * answer costs time or some recall, never a row.
+ * Decides whether a caller may see many passages of a store or only a few, by counting permitted passages up to a
+ * limit. An outdated result costs time or some recall, never a row.
  */
 export class PermittedSets implements PermittedCounts {
   readonly #few: number;
   readonly #answers = new LRUCache<string, CachedSetSize>({ max: MAX_SETS });
 
-  /** @param few largest number that is compared one by one */
+  /** @param few largest number of passages that are compared one by one */
   constructor(few: number) {
     this.#few = few;
   }
@@ -40,7 +43,7 @@ export class PermittedSets implements PermittedCounts {
   }
 }
 
-/** Hash of the statement and all its values, including those of the policy. */
+/** A hash of the statement and all its values, including those of the policy. */
 function keyOf(plan: GovernedPlan, given: ReadonlyMap<string, string>, input: RuntimeInput): string {
   const { sql, slots } = emit(plan);
   const hash = createHash('sha256').update(`${plan.connector} ${sql}`);
@@ -62,16 +65,16 @@ interface CachedCounts {
 }
 
 /**
- * Counts query words over permitted passages. Cached counts are used if they are known to be current: same statement,
- * values and store epoch, no transaction begun or ended since, and only transactions can change the tables. `holds`
- * checks again with the passages found.
+ * Counts query words over permitted passages. Cached counts are used if they are known to be current: the statement,
+ * values and store epoch are the same, no transaction has begun or ended since, and only transactions can change the
+ * tables. `holds` checks again against the passages found.
  */
 export class PermittedWords implements WordCounter {
   readonly #sets = new LRUCache<string, CachedCounts>({
     maxSize: MAX_WORDS,
     sizeCalculation: ({ frequencies }) => 1 + frequencies.size,
   });
-  /** Last seen state of the data, by connector. */
+  /** The last known state of the data, by connector. */
   readonly #seen = new Map<string | null, string | null>();
 
   async of(
@@ -117,7 +120,7 @@ export class PermittedWords implements WordCounter {
     return kept.until > Date.now() && kept.snapshot === this.#seen.get(plan.connector) ? kept : null;
   }
 
-  /** In the background: the answer does not wait for it. */
+  /** Runs in the background, so that the answer does not wait for it. */
   #keep(
     facet: string,
     plan: GovernedPlan,

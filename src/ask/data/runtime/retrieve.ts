@@ -52,10 +52,10 @@ export async function retrieve(
   return passageRows(relation, store, passages, query, calls, input);
 }
 
-/** UTF-16 units. Longer queries would block the thread, and no model reads them to the end. */
+/** Maximum query length in UTF-16 code units. Longer ones would block the thread, and no model reads that far. */
 const LONGEST_QUERY = 100_000;
 
-/** The cleartext gate. Source: contract, cross-modal join execution order (2). */
+/** The cleartext gate; see "cross-modal join execution order (2)" in the contract. */
 function requireClear(passages: readonly StoredPassage[], keys: ReadonlyMap<string, Position | null>): void {
   for (const [column, position] of keys) {
     if (passages.some((p) => p.redactedFields.includes(column)))
@@ -108,7 +108,7 @@ function callOf(
   return { use, values };
 }
 
-/** Number of passages that can appear in the answer, so that a model need not process the others. */
+/** Number of passages that can appear in the answer; a model need not process any others. */
 function passagesWanted({ source }: Retrieval, input: RuntimeInput): number {
   const rows = rowBounds(input.plan.query, source);
   if (rows === null) return Number.POSITIVE_INFINITY;
@@ -118,14 +118,14 @@ function passagesWanted({ source }: Retrieval, input: RuntimeInput): number {
   return Number.isNaN(wanted) ? Number.POSITIVE_INFINITY : wanted;
 }
 
-/** Characters between two yields to the event loop. */
+/** Number of characters processed between two yields to the event loop. */
 const SLICE = 4_096;
 
 const NOTHING_WRITTEN: WrittenQuery['written'] = new Map();
 
 /**
- * `highlights` and `score_parts`, by column and chunk id. Computed from the text as shown to the caller, and counts
- * over permitted passages.
+ * `highlights` and `score_parts`, by column and chunk id. They are computed from the text shown to the caller and from
+ * counts over permitted passages.
  */
 async function askedColumns(
   { facet, asked, columns, page }: Retrieval,
@@ -169,7 +169,7 @@ function askedValue(
 type Rerank = NonNullable<Retrieval['rerank']>;
 
 /**
- * Page for the reranker: the best passages of the search.
+ * The page for the reranker, which contains the best passages of the search.
  *
  * @throws QueryError E0511 if the requested page lies beyond them
  */
@@ -182,8 +182,8 @@ function candidatesOf(page: PageValues, { name, candidates }: Rerank): PageValue
 }
 
 /**
- * Reorders `pool` by the reranker's scores, ties in search order, and takes the page. The reranker sees the texts that
- * the caller would see.
+ * Reorders `pool` by the reranker's scores (ties keep the search order) and takes the page. The reranker gets only
+ * texts that the caller would see.
  */
 async function reranked(
   pool: readonly ScoredPassage[],
@@ -205,12 +205,12 @@ async function reranked(
   return aboveMinScore(ordered, page).slice(page.skip, page.skip + page.topK);
 }
 
-/** Pool size for diversification: `each` per wanted passage, at least `least`. */
+/** Pool size for diversification: `each` passages for each one wanted, but at least `least`. */
 const POOL = { each: 4, least: 50 };
-/** Diversification is quadratic. */
+/** Limits the size of the page, since diversification takes quadratic time. */
 const MOST_WANTED = 250;
 
-/** Page to diversify. @throws QueryError E0511 if it would be too large */
+/** The page to diversify. @throws QueryError E0511 if it would be too large */
 function poolOf(page: PageValues): PageValues {
   if (page.diversity === null) return page;
   const wanted = page.skip + page.topK;

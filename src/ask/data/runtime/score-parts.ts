@@ -51,7 +51,7 @@ function legPart({ leg, weight, found }: LegShare, part: number, query: WrittenQ
   };
 }
 
-/** Matched query words, largest contribution first, then in query order. */
+/** The matched query words, sorted by contribution in descending order, then in query order. */
 function termParts({ text, score }: ScoredPassage, { words, weights }: LexicalScore, query: WrittenQuery) {
   const inPassage = weightsOf(weights ?? '');
   const rarities = new Map(words.map(({ term, rarity }) => [term, rarity]));
@@ -70,12 +70,12 @@ function termParts({ text, score }: ScoredPassage, { words, weights }: LexicalSc
     .sort((a, b) => b.part - a.part);
 }
 
-/** Components of a sparse vector in pgvector's text format, `{1:0.5,7:2}/9`. */
+/** Parses the components of a sparse vector in pgvector's text format, `{1:0.5,7:2}/9`. */
 function weightsOf(text: string): ReadonlyMap<number, number> {
   return new Map([...text.matchAll(/(\d+):([^,}]+)/g)].map(([, id, weight]) => [Number(id), Number(weight)]));
 }
 
-/** Rounds to six decimals; the rounding error goes to the largest part. */
+/** Rounds the parts to six decimals; the largest part absorbs the rounding error. */
 function addingUp(parts: readonly number[], total: number): readonly number[] {
   const millionths = parts.map(inMillionths);
   const rest = inMillionths(total) - millionths.reduce((sum, part) => sum + part, 0);

@@ -14,22 +14,22 @@ interface Stores {
   readonly lexical: GovernedStore;
 }
 
-/** Passages of one leg, best first. */
+/** The passages found by one leg, best first. */
 interface LegResult extends Pick<LegShare, 'leg' | 'weight'> {
   readonly passages: readonly ScoredPassage[];
 }
 
-/** Least number of passages of each leg to fuse. */
+/** Minimum number of passages that each leg contributes to the fusion. */
 const LEAST_DEPTH = 100;
-/** Pages further down would sort whole stores. */
+/** Maximum offset of a page; pages further down would require sorting whole stores. */
 const MOST_SKIPPED = 1_000;
-/** Constant k of reciprocal rank fusion: larger values favour the first ranks less. */
+/** The constant k of reciprocal rank fusion. Larger values give less weight to the first ranks. */
 const RANK_CONSTANT = 60;
 
 /**
- * Hybrid search: fuses the best 2 (`skip` + `topK`) passages of each leg, at least 100, into one order with ties by
- * chunk id, and takes the page. Both legs return permitted passages only, so hidden ones change no rank or score.
- * Returns passages of the dense store.
+ * Hybrid search: fuses the best 2 × (`skip` + `topK`) passages of each leg, at least 100, into one order, breaking
+ * ties by chunk id, and takes the page. Both legs return only permitted passages, so hidden ones affect no rank or
+ * score. Returns passages of the dense store.
  *
  * @throws QueryError E0511
  */
@@ -60,7 +60,7 @@ export async function bestOfBoth(
   return ofDense(ranked, byMeaning, stores.dense, query, input);
 }
 
-/** Weights of the lexical and dense leg. */
+/** The weights of the lexical and the dense leg. */
 function weightsOf(legs: Legs, input: RuntimeInput): readonly [number, number] {
   if (legs.mode !== 'hybrid' || legs.weights === null) return [1, 1];
   const [a = Number.NaN, b = Number.NaN, ...more] = elements(arrayValue(legs.weights, input)).map(Number);
@@ -69,7 +69,7 @@ function weightsOf(legs: Legs, input: RuntimeInput): readonly [number, number] {
   throw queryError('typeMismatch', { detail, hint: 'weights => array[0.3, 0.7]' });
 }
 
-/** Fuses the legs; of two passages with one key, keeps the one with the larger share. */
+/** Fuses the legs; if two passages have the same key, keeps the one with the larger share. */
 function fused(
   found: readonly LegResult[],
   legs: Legs,
@@ -97,7 +97,7 @@ function withoutShare({ leg, weight }: LegResult): LegShare {
   return { leg, weight, found: null, share: 0 };
 }
 
-/** Passage of the leg with the larger share; ties: the first leg. */
+/** The passage of the leg with the larger share; in a tie, that of the first leg. */
 function passageOfMost(shares: readonly LegShare[]): ScoredPassage | null {
   const [most] = shares.filter(({ found }) => found !== null).sort((a, b) => b.share - a.share);
   return most?.found?.passage ?? null;
@@ -114,7 +114,7 @@ function byScores(passages: readonly ScoredPassage[]): readonly number[] {
   return passages.map(({ score }) => (best === last ? 1 : (score - last) / (best - last)));
 }
 
-/** Replaces passages by those of the dense store; drops those missing there. */
+/** Replaces passages by those of the dense store and drops those missing there. */
 async function ofDense(
   ranked: readonly ScoredPassage[],
   found: readonly ScoredPassage[],
@@ -144,12 +144,12 @@ async function ofDense(
 
 const BY_DISTANCE = Object.freeze({ by: 'dense' } as const);
 
-/** Name of a facet, or of one of its legs, in the content plane. */
+/** The name of a facet, or of one of its legs, in the content plane. */
 export function indexName({ facet }: GovernedStore): string {
   return facet.indexedAs ?? facet.name;
 }
 
-/** Best permitted passages of one store, best first. */
+/** The best permitted passages of a store, best first. */
 export async function best(
   store: GovernedStore,
   query: string,
@@ -166,7 +166,7 @@ export async function best(
   return rows.map((row) => ({ ...passageOf(row, store), why: BY_DISTANCE }));
 }
 
-/** Embedding of the query for a dense store. */
+/** The query's embedding for a dense store. */
 function embedded(store: GovernedStore, query: string, input: RuntimeInput): Promise<string> {
   return unlessStopped(input.parts.content.embedQuery(indexName(store), query), input.signal);
 }

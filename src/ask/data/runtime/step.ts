@@ -60,7 +60,7 @@ export function engineOf(
   return engine;
 }
 
-/** Canonical name of a time zone; null if unknown. @throws QueryError E0510, E0523 */
+/** The canonical name of a time zone; null if unknown. @throws QueryError E0510, E0523 */
 export function timeZoneNamed(
   parts: Pick<RunningParts, 'engines' | 'defaultConnector'>,
   text: string,
@@ -70,7 +70,7 @@ export function timeZoneNamed(
   return engine.timeZone(text);
 }
 
-/** Settings of a statement: `settings`, and signed rights if the connector has row security. */
+/** The settings of a statement: `settings`, plus signed rights if the connector has row security. */
 export function settingsFor(
   parts: Pick<RunningParts, 'defaultConnector' | 'rowRights'>,
   caller: Caller,
@@ -99,7 +99,7 @@ export function chargingSink(sink: RowSink, { means }: Pick<RequestParts, 'means
   };
 }
 
-/** Counts database time against the caller's quotas; empty if there are none. */
+/** Options that count database time against the caller's quotas; empty if there are none. */
 export function timeCharge(
   { means }: Pick<RequestParts, 'means'>,
   caller: Caller,
@@ -121,11 +121,11 @@ interface CollectLimits {
   readonly settings?: StatementSettings | undefined;
   readonly snapshot?: TransactionSnapshot | null;
   readonly spent?: (ms: number) => void;
-  /** Rows count against it until it is released. */
+  /** The memory that the rows count against until it is released. */
   readonly memory: MemoryShare;
 }
 
-/** Overhead of a row, in bytes; its texts have two bytes a character. */
+/** Overhead per row in bytes; its texts take two bytes per character. */
 const ROW_BYTES = 200;
 
 /** Runs a governed plan and collects its rows, for the bounded steps before a statement. */
@@ -170,14 +170,14 @@ export async function* slices<T>(list: readonly T[]): AsyncGenerator<readonly T[
   }
 }
 
-/** Caller and limits of an operator call within `input`. */
+/** The caller and the limits of an operator call within `input`. */
 export function operatorCallerOf({ parts, caller, until, signal, spending }: RuntimeInput): OperatorCaller {
   const { subject } = caller.identity;
   const { timeoutMs } = parts.caps;
   return { subject, timeoutMs, until, signal, spend: (usage) => spending.add(usage) };
 }
 
-/** Output of EXPLAIN for the generic plan. @param charged true: its time counts against the caller's quotas */
+/** The output of EXPLAIN for the generic plan. @param charged whether its time counts against the caller's quotas */
 export async function explainLines(
   parts: RunningParts,
   caller: Caller,

@@ -17,7 +17,7 @@ import { typeNamed } from './passage.js';
 import { textParameter } from './slot-values.js';
 import { slices, step, type TextRow } from './step.js';
 
-/** Text of a single-column key, or a JSON array of the columns of a composite one. */
+/** The text of a single-column key, or a JSON array with the columns of a composite key. */
 type KeyIdentity = string;
 
 /** Keys with the texts of their columns. */
@@ -28,7 +28,7 @@ function identityOf(parts: readonly string[]): KeyIdentity {
   return only !== undefined && more.length === 0 ? only : JSON.stringify(parts);
 }
 
-/** Keys reached by a hop, each with one source key. */
+/** The keys reached by a hop, each with a key that it was reached from. */
 interface HopResult {
   readonly targets: Keys;
   readonly parents: ReadonlyMap<KeyIdentity, KeyIdentity>;
@@ -38,7 +38,7 @@ interface HopResult {
 interface TrailStep {
   readonly edge?: string;
   readonly entity: string;
-  /** Text of the key, or of its columns. */
+  /** The text of the key, or of each of its columns. */
   readonly key: string | readonly string[];
 }
 
@@ -57,7 +57,7 @@ class Trail {
     if (hop !== undefined) this.#hops.push({ hop, reached });
   }
 
-  /** Path to `key`, reached at `depth`; of several shortest paths, the first by keys from the end. */
+  /** A path to `key` at `depth`; of several shortest paths, the first when comparing keys from the end. */
   to(key: KeyIdentity, depth: number): readonly TrailStep[] {
     const places: TrailStep[] = [];
     let at = key;
@@ -90,8 +90,8 @@ interface ReachedKey {
 }
 
 /**
- * Breadth-first search, one bounded look-up per hop, each governed. Reports each key once, at its least depth, and no
- * anchors. After a clipped hop, depths could be wrong, so a repeating walk ends with that round.
+ * Breadth-first search with one bounded, governed look-up per hop. Reports each key once, at its smallest depth, but
+ * no anchors. After a clipped hop, depths could be wrong, so a repeating walk ends with that round.
  */
 export async function traverse(
   { relation, start, hops }: TraversalRuntime,
@@ -105,7 +105,7 @@ export async function traverse(
   const found = new Map<KeyIdentity, ReachedKey>();
   let frontier = start === null ? await anchorsOf(relation, input) : await startedAt(start, input);
   let clipped = false;
-  // Keys seen per entity; the end of a round is where the next one starts.
+  // Keys seen for each step; the keys at the end of a round are where the next one starts.
   const seen = steps.map((_, i) => new Set(i === steps.length - 1 ? frontier.keys() : []));
   const trail = relation.columns.some((c) => c.name === PATH) ? new Trail(relation.anchor, frontier) : null;
   for (let i = 0; i < rounds * steps.length && frontier.size > 0; i++) {
@@ -135,7 +135,7 @@ export async function traverse(
   };
 }
 
-/** Keys with their depths, as a JSON array of objects. */
+/** Encodes keys with their depths as a JSON array of objects. */
 async function foundRows(
   found: ReadonlyMap<KeyIdentity, ReachedKey>,
   names: readonly string[],
@@ -155,7 +155,7 @@ async function foundRows(
   return `[${rows.join()}]`;
 }
 
-/** Keys to start from; those with a NULL column are skipped. */
+/** The keys to start from, except those with a NULL column. */
 async function anchorsOf({ keys }: TraversalRuntime['relation'], input: RuntimeInput): Promise<Keys> {
   const columns = keys.map((expr) => ({
     type: expr.type,
@@ -174,7 +174,7 @@ async function anchorsOf({ keys }: TraversalRuntime['relation'], input: RuntimeI
   return anchors;
 }
 
-/** Largest number of start keys; more are refused, since a part would change results. */
+/** Maximum number of start keys. More are refused, since using only some of them would change results. */
 const MOST_ANCHORS = 100_000;
 
 /** Start keys from a governed subquery. */
@@ -204,7 +204,7 @@ function clipOf({ perHop }: TraversalRuntime['relation'], { caller }: RuntimeInp
   return { what: 'a hop of TRAVERSE', limit: perHop, unit: 'keys (`per_hop`)', hint };
 }
 
-/** Canonical text of a key, so that anchors are recognized: `007` is 7. */
+/** The canonical text of a key, so that anchors are recognized: `007` becomes 7. */
 function canonicalKey(text: string, type: TypeName): string {
   if (/^int[248]\[\]$/.test(type) && /^[+-]?\d+$/.test(text.trim())) return BigInt(text.trim()).toString();
   if (type === 'bpchar[]') return withoutBlanks(text);
@@ -213,7 +213,7 @@ function canonicalKey(text: string, type: TypeName): string {
   return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-/** Trailing blanks of a `char(n)` are insignificant. */
+/** Removes trailing spaces, which are insignificant in a `char(n)`. */
 function withoutBlanks(text: string): string {
   let end = text.length;
   while (end > 0 && text[end - 1] === ' ') end--;

@@ -4,14 +4,14 @@ import type { PageValues } from './page.js';
 import type { TextRow } from './step.js';
 import { step } from './step.js';
 
-/** Candidates of a search by signs: minimum, per wanted passage, maximum. */
+/** Number of candidates in a search by signs: minimum, per wanted passage, and maximum. */
 const BY_SIGNS = { least: 1_000, each: 40, most: 40_000 };
-/** Candidates of an index search. If fewer are found, the index spent its budget on hidden passages. */
+/** Number of candidates in an index search. If fewer are found, hidden passages used up the index's budget. */
 const BY_INDEX = { least: 100, each: 4 };
 
 /**
- * Passages nearest to `vector` (pgvector's text), best first: exactly min(`topK`, permitted − `skip`). The search
- * method depends on the number of permitted passages only.
+ * The passages nearest to `vector` (in pgvector's text format), best first: exactly min(`topK`, permitted − `skip`).
+ * The search method depends only on the number of permitted passages.
  */
 export async function nearest(
   store: GovernedStore,
@@ -53,7 +53,7 @@ class NearestSearch {
     return (await step(plan, given, this.#input, this.#page.topK)).rows;
   }
 
-  /** Null if the index returned too few candidates: permitted passages would be missing. */
+  /** Null if the index returned too few candidates, so that permitted passages would be missing. */
   async byIndex(plan: GovernedPlan | null): Promise<readonly TextRow[] | null> {
     if (plan === null) return null;
     const wanted = Math.max(BY_INDEX.least, BY_INDEX.each * this.#k);
@@ -61,7 +61,7 @@ class NearestSearch {
     return numberIn(best[0], 'candidates') >= wanted && !this.#lacks(best) ? best : null;
   }
 
-  /** The candidates may belong to fewer documents than wanted. */
+  /** True if there are too few passages, as candidates may belong to fewer documents than wanted. */
   #lacks(best: readonly TextRow[]): boolean {
     return this.#page.ofDocuments && best.length < this.#page.topK;
   }
@@ -72,7 +72,7 @@ class NearestSearch {
     const wanted = Math.max(least, Math.min(each * this.#k, most), this.#k);
     const best = await this.run(plan, wanted);
     const [first] = best;
-    // No rows: there are no candidates at all.
+    // No rows were returned because there are no candidates at all.
     if (first === undefined && !this.#page.ofDocuments) return best;
     if (first !== undefined && numberIn(first, 'candidates') < wanted) return best;
     if (this.#lacks(best)) return null;
@@ -89,8 +89,8 @@ function numberIn(row: TextRow | undefined, name: StoredName): number {
 const STRAY = 2.5;
 
 /**
- * Upper bound (99 %) of the number of differing signs of two vectors with this cosine distance: each differs with
- * probability angle / π.
+ * Upper bound (99 %) for the number of signs that differ between two vectors with this cosine distance. Each sign
+ * differs with probability angle / π.
  */
 function farSigns(distance: number, width: number): number {
   const p = Math.acos(Math.min(1, Math.max(-1, 1 - distance))) / Math.PI;
