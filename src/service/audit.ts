@@ -17,9 +17,9 @@ import type { Settings } from './settings.js';
 
 interface OpenAudit {
   readonly audit: AuditLog;
-  /** Resolves with the reason when no request can be answered any more and the process should end; else never. */
+  /** Resolves, with the reason, only when no request can be answered any more and the process should end. */
   readonly over: Promise<string>;
-  /** Never rejects: a log that has failed cannot be closed cleanly. */
+  /** Never rejects, since a log that has failed cannot be closed cleanly. */
   close(): Promise<void>;
 }
 
@@ -80,7 +80,7 @@ export async function openAudit(
   return { audit, over, close };
 }
 
-/** Reason why `OSL_AUDIT_ARCHIVE` cannot be used; null if it can, or is not set. */
+/** The reason why `OSL_AUDIT_ARCHIVE` cannot be used; null if it can be used or is not set. */
 export async function archiveFault({ keeping, sink }: Settings['audit']): Promise<string | null> {
   const { archive, retention } = keeping;
   if (archive === null) return null;

@@ -10,15 +10,15 @@ import { messageOf } from '../base/thrown.js';
 
 const DAY_MS = 86_400_000;
 
-/** One of a subject's uses per 24 hours, as stored in its file. */
+/** One of the uses that a subject has per 24 hours, as stored in its file. */
 interface BreakGlassSlot extends Emergency {
-  /** Hash; the reason itself is in the audit log. */
+  /** A hash of the reason; the reason itself is in the audit log. */
   readonly reason: string;
 }
 
 /**
- * Break-glass registry in files of `dir`: one file per slot of a subject, so that all processes of a data directory
- * count together, also after a restart. Whoever creates the file has the slot.
+ * A break-glass registry in files of `dir`. Each slot of a subject is a file, so that all processes of a data
+ * directory count together, even after a restart. The process that creates the file gets the slot.
  *
  * @param url receiver of alarms; null: log only
  */
@@ -40,7 +40,7 @@ export function openBreakGlass(dir: string, url: string | null, log: ServiceLog)
         const slots = await slotsOf(dir, identity);
         const now = Date.now();
         const slot: BreakGlassSlot = { id: randomUUID(), startedAt: now, reason: digest([reason]) };
-        // INVARIANT: setting the clock back frees no slot.
+        // INVARIANT: setting the clock back does not free a slot.
         const isFree = (held: SlotFile | undefined): boolean =>
           held === undefined || now - held.slot.startedAt >= DAY_MS;
         const free = Array.from({ length: perDay }, (_, i) => i).find((i) => isFree(slots.get(i)));
@@ -69,13 +69,13 @@ export function openBreakGlass(dir: string, url: string | null, log: ServiceLog)
   });
 }
 
-/** Current file of a slot: the one with the highest turn. */
+/** The current file of a slot, which is the one with the highest turn. */
 interface SlotFile {
   readonly turn: number;
   readonly slot: BreakGlassSlot;
 }
 
-/** Slots of one subject, by number; removes files of earlier turns. */
+/** Returns the slots of a subject by number, and removes files of earlier turns. */
 async function slotsOf(dir: string, identity: Identity): Promise<ReadonlyMap<number, SlotFile>> {
   const owner = ownerOf(identity);
   const turns = new Map<number, number>();
@@ -89,14 +89,14 @@ async function slotsOf(dir: string, identity: Identity): Promise<ReadonlyMap<num
   const slots = new Map<number, SlotFile>();
   for (const [number, turn] of turns) {
     const slot = await slotIn(slotFile(dir, identity, number, turn));
-    // It was replaced meanwhile.
+    // It has been replaced in the meantime.
     if (slot === null) return slotsOf(dir, identity);
     slots.set(number, { turn, slot });
   }
   return slots;
 }
 
-/** Creates the file atomically; false if it exists. */
+/** Creates the file atomically; returns false if it exists. */
 async function create(file: string, text: string): Promise<boolean> {
   const draft = `${file}.${randomUUID()}`;
   try {
@@ -111,7 +111,7 @@ async function create(file: string, text: string): Promise<boolean> {
   }
 }
 
-/** Null if there is none. @throws Error if it is damaged: then access is refused */
+/** Reads a slot; null if the file does not exist. @throws Error if it is damaged, so that access is refused */
 async function slotIn(file: string): Promise<BreakGlassSlot | null> {
   let text: string;
   try {

@@ -5,8 +5,8 @@ import { CONNECTION_FAULTS, codeOf } from '../base/thrown.js';
 import type { Environment } from './settings/table.js';
 
 /**
- * Connection URL from the variable `name`, else from the file in `name`_FILE, else printed by the command in
- * `name`_COMMAND; null if none is set.
+ * Returns the connection URL from the variable `name`, the file in `name`_FILE, or the command in `name`_COMMAND, in
+ * this order; null if none is set.
  *
  * @throws StartProblem for an unreadable or empty file, or wrong output of the command; CommandFailed
  */
@@ -42,7 +42,7 @@ export function urlInFile(file: string): string {
 const COMMAND_MS = 10_000;
 const COMMAND_BYTES = 65_536;
 
-/** Output of the command, also on stderr, is never logged: it may hold a secret. */
+/** The command's output, including stderr, is never logged, since it may contain a secret. */
 function urlOfCommand(name: string, command: string): Promise<string> {
   const limits = { timeout: COMMAND_MS, killSignal: 'SIGKILL', maxBuffer: COMMAND_BYTES } as const;
   return new Promise((resolve, reject) => {
@@ -57,7 +57,7 @@ function urlOfCommand(name: string, command: string): Promise<string> {
   });
 }
 
-/** Exit statuses of the shell for a missing or non-executable command. */
+/** The shell's exit statuses for a missing or non-executable command. */
 const NO_COMMAND: ReadonlySet<unknown> = new Set([126, 127]);
 
 function commandFault(
@@ -85,7 +85,7 @@ const WORDS: ReadonlyMap<string, string> = new Map([
   ['SELF_SIGNED_CERT_IN_CHAIN', "the server's certificate is not trusted: name its issuer with sslrootcert"],
 ]);
 
-/** Reason of a connection failure, for the operator. */
+/** Explains a connection failure to the operator. */
 export function connectFault(error: unknown): string {
   if (error instanceof AggregateError) return connectFault(error.errors[0]);
   if (!(error instanceof Error)) return String(error);

@@ -29,17 +29,17 @@ import type { Settings } from './settings.js';
 
 const NONE_ACTIVE = 'no policy is active: osl policy push --activate';
 
-/** Timeout of a statement, ms; a poll takes one or two. */
+/** Timeout of a statement in ms; a poll runs one or two. */
 const STATEMENT_MS = 2_000;
 
-/** State of the control database, as last polled. */
+/** The state of the control database as of the last poll. */
 export interface ControlState extends ActivationBase {
   readonly revoked: number;
 }
 
 /**
- * A gateway's view of the control database: active policy, published versions, revocations, and the time of the last
- * answer.
+ * A gateway's view of the control database: the active policy, published versions, revocations, and the time of the
+ * last response.
  */
 export class Control {
   readonly tenant: string;
@@ -51,7 +51,7 @@ export class Control {
   #text: string | null = null;
   #why = NONE_ACTIVE;
   #seen: ControlState = { activation: 0, published: 0, revoked: 0 };
-  /** Start of the last successful poll, on the clock of `performance.now()`. */
+  /** When the last successful poll started, on the clock of `performance.now()`. */
   #heardAt = performance.now();
   #heard = false;
   /** Checks that must succeed before a poll counts; see `join`. */
@@ -67,8 +67,8 @@ export class Control {
   }
 
   /**
-   * Null if no control database is configured. If it is unreachable or has no schema, this is logged: the gateway
-   * starts without a policy, and continues once it is fixed.
+   * Returns null if no control database is configured. If it is unreachable or has no schema, that is logged: the
+   * gateway starts without a policy and continues once the problem is fixed.
    *
    * @throws StartProblem, ManifestProblems
    */
@@ -94,7 +94,7 @@ export class Control {
     return this.#seen;
   }
 
-  /** True once a poll succeeded. Until then nothing may be served. */
+  /** True once a poll has succeeded. Until then, nothing may be served. */
   get heard(): boolean {
     return this.#heard;
   }
@@ -108,7 +108,7 @@ export class Control {
     return `the control database has not answered for ${this.settings.silenceMs / 1_000} s`;
   }
 
-  /** Polls the database. @throws ControlFault, ControlConflict; then the previous state remains */
+  /** Polls the database. @throws ControlFault, ControlConflict, in which case the previous state remains */
   async look(): Promise<ControlState> {
     const began = performance.now();
     if (!this.#heard) await requireSchema(this.#database);
@@ -132,7 +132,7 @@ export class Control {
     return this.#seen;
   }
 
-  /** Reads a file; for the policy, if its source is the control database, the text last seen there. */
+  /** Reads a file; but if the policy comes from the control database, returns the text last seen there. */
   readonly read: ReadFileText = async (file) => {
     if (file !== this.#policyFile) return readManifestText(file);
     if (!this.#heard) throw new PolicyUnknown(this.#policyFile, this.#why);
@@ -143,8 +143,8 @@ export class Control {
   };
 
   /**
-   * Checks that this gateway has the keys of the others, and synchronizes published versions: now, or, if the database
-   * does not answer, with the next poll, before anything is served.
+   * Checks that this gateway has the same keys as the others, and synchronizes published versions: now or, if the
+   * database does not answer, with the next poll, before anything is served.
    *
    * @throws StartProblem, PublishedDamaged; ControlFault, after which it is retried
    */
@@ -165,7 +165,7 @@ export class Control {
   }
 
   /**
-   * Synchronizes published versions both ways: versions of a joining gateway are published for all.
+   * Synchronizes published versions in both directions: those of a joining gateway are published for all.
    *
    * @throws StartProblem if the histories differ; ControlFault, PublishedDamaged
    */
@@ -189,8 +189,8 @@ export class Control {
   }
 
   /**
-   * Requires the same keys on all gateways: otherwise masked hashes would differ, and tokens of one would be refused by
-   * others.
+   * Requires all gateways to have the same keys; otherwise, masked hashes would differ, and each gateway would refuse
+   * the tokens of others.
    *
    * @throws StartProblem, ControlFault
    */
@@ -215,12 +215,12 @@ export class Control {
     await writeVersions(this.#dir, newer);
   }
 
-  /** Stores revocations of other gateways. Returns the newest number. */
+  /** Stores revocations of other gateways and returns the newest number. */
   async #takeRevoked(): Promise<number> {
     const before = this.#seen.revoked;
     const last = await lastRevocation(this.#database, this.tenant);
     if (last === before) return last;
-    // After a restore of the database, numbers start again.
+    // After the database is restored, numbers start over.
     const after = last > before ? before : 0;
     for (const revocation of await revokedAfter(this.#database, this.tenant, after, Date.now()))
       await this.#revoked.write(revocation, false);
@@ -228,7 +228,7 @@ export class Control {
     return last;
   }
 
-  /** Shares revocations made while the control database did not answer. */
+  /** Shares revocations made while the control database was unavailable. */
   async #shareRevoked(): Promise<void> {
     for (const revocation of await this.#revoked.unshared()) {
       await shareRevocation(this.#database, this.tenant, revocation, gatewayName());

@@ -66,14 +66,14 @@ async function takenOver(
 export interface SupervisorDirectory {
   readonly first: FirstModel;
   readonly audit: AuditLog;
-  /** Resolves with the reason when that chain can take no more records; else never. */
+  /** Resolves, with the reason, only when that chain can take no more records. */
   readonly over: Promise<string>;
   close(): Promise<void>;
 }
 
 /**
- * Locks the data directory, creates missing keys, and does what only one process may, before the first worker starts.
- * Throws as `openService`.
+ * Locks the data directory, creates missing keys, and does everything else reserved to one process, before the first
+ * worker starts. Throws as `openService`.
  */
 export async function openSupervisorDirectory(
   settings: Settings,

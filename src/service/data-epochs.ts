@@ -7,7 +7,7 @@ import { type CacheRule, type Connector, systemUrlVariable } from '../model/mani
 import { connectorUrl } from './connector-url.js';
 import type { SystemReads } from './system-reads.js';
 
-/** Time limit for reading a watermark, ms; then the query runs without the cache. */
+/** Time limit in ms for reading a watermark, after which the query runs without the cache. */
 const PATIENCE_MS = 2_000;
 const REST_MS = 5_000;
 
@@ -29,17 +29,17 @@ export function databaseEpochs(
 }
 
 /**
- * Data epochs from the databases: the greatest watermark value, read for each query with system credentials, and the
- * number of change notifications. Each process reads for itself.
+ * Data epochs taken from the databases: the greatest watermark value, read for each query with system credentials, and
+ * the number of change notifications. Each process reads them separately.
  */
 class DatabaseEpochs implements DataEpochs {
   readonly #reads: Watermarks;
   readonly #signals: DataSignals;
   readonly #log: ServiceLog;
   readonly #watermarks = new Map<string, NextRead<string>>();
-  /** Per entity, when to try again after a failure. */
+  /** For each entity, when to try again after a failure. */
   readonly #rests = new Map<string, number>();
-  /** Entities whose failure was logged. */
+  /** Entities whose failure has been logged. */
   readonly #unread = new Set<string>();
 
   constructor(reads: Watermarks, signals: DataSignals, log: ServiceLog) {
@@ -60,7 +60,7 @@ class DatabaseEpochs implements DataEpochs {
     return watermark === null ? null : `${entity}[${watermark}|${signals}]`;
   }
 
-  /** Null if it cannot be read, which is logged once. */
+  /** The watermark of an entity; null if it cannot be read, which is logged once. */
   async #watermarkOf(entity: string, rule: CacheRule, column: string): Promise<string | null> {
     if (performance.now() < (this.#rests.get(entity) ?? 0)) return null;
     try {
@@ -104,7 +104,7 @@ class NextRead<T> {
     this.#read = read;
   }
 
-  /** Result of a read that starts now or later: one in progress may have missed recent writes. */
+  /** The result of a read that starts now or later, since one in progress may have missed recent writes. */
   next(): Promise<T> {
     if (this.#running === null) return this.#begin();
     this.#next ??= this.#running.then(
@@ -127,11 +127,11 @@ class NextRead<T> {
 /** Channel for data changes: `notify osl_data, 'order'`, or without payload for all entities. */
 const DATA_CHANNEL = 'osl_data';
 
-/** Interval and timeout of connection checks, ms. */
+/** Interval and timeout of connection checks in ms. */
 const CHECK_MS = 5_000;
 const RETRY_MS = 1_000;
 
-/** LISTENs on a connector's database; null without system credentials. */
+/** Runs LISTEN on a connector's database; null without system credentials. */
 type ListenToDatabase = (
   connector: string,
   heard: (text: string) => void,
@@ -140,7 +140,7 @@ type ListenToDatabase = (
 
 interface DatabaseChannel {
   listening: NotificationSubscription | null;
-  /** Number of connections made; notifications in between are lost. */
+  /** Number of connections made so far; notifications in between are lost. */
   times: number;
   ofAll: number;
   readonly ofEntity: Map<string, number>;
@@ -160,7 +160,7 @@ class DataSignals {
     this.#log = log;
   }
 
-  /** Null while not connected; the first call starts connecting. */
+  /** The number of notifications; null while not connected. The first call starts connecting. */
   count(connector: string, entity: string): string | null {
     let heard = this.#heard.get(connector);
     if (heard === undefined) {
@@ -241,6 +241,6 @@ class DataSignals {
 function note(heard: DatabaseChannel, text: string): void {
   const times = heard.ofEntity.get(text);
   if (text === '') heard.ofAll++;
-  // Only requested entities are counted, so the map cannot grow without bound.
+  // Only requested entities are counted, so that the map cannot grow without bound.
   else if (times !== undefined) heard.ofEntity.set(text, times + 1);
 }

@@ -8,19 +8,19 @@ import type { ServiceLog } from '../base/log.js';
 
 const ORIGIN_FILE = 'place.json';
 
-/** Location of a data directory when a server last started in it. */
+/** Where a data directory was when a server last started in it. */
 interface DirectoryOrigin {
   readonly path: string;
   readonly inode: string;
-  /** Creation time, ms since the epoch; 0 if the file system has none. */
+  /** Creation time in ms since the epoch; 0 if the file system does not record it. */
   readonly born: number;
-  /** Null if an older version wrote it. */
+  /** The tenant; null if an older version wrote the file. */
   readonly tenant: string | null;
 }
 
 /**
- * Detects a copied data directory, and logs and records that: it has the original's keys, so tokens are valid at both,
- * and its audit log continues the original's under the same writer.
+ * Detects a copied data directory, which is logged and recorded: it has the original's keys, so tokens are valid for
+ * both, and its audit log continues the original's under the same writer.
  */
 export async function reportCopy(
   dataDir: string,
@@ -49,7 +49,7 @@ export async function writeOrigin(dataDir: string, path: string, tenant: string 
   );
 }
 
-/** Tenant of a data directory; null before the first start. */
+/** The tenant of a data directory; null before the first start. */
 export function tenantIn(dataDir: string): string | null {
   return readOrigin(dataDir)?.tenant ?? null;
 }
@@ -79,20 +79,20 @@ function readOrigin(dataDir: string): DirectoryOrigin | null {
 
 const RESTORE_FILE = 'restored.json';
 
-/** A restored chain, which nobody continues. */
+/** A restored chain, which is never continued. */
 export interface RestoredChain {
-  /** Relative to the audit log's directory. */
+  /** The directory of the chain, relative to the audit log's. */
   readonly dir: string;
-  /** `osl-audit/<writer>`. */
+  /** The name of the log: `osl-audit/<writer>`. */
   readonly name: string;
   readonly records: number;
-  /** Records covered by its newest checkpoint; null if there is none. */
+  /** Number of records covered by its newest checkpoint; null if there is none. */
   readonly signed: number | null;
 }
 
-/** Note of a restore, recorded at the first start. */
+/** A note about a restore, which is recorded at the first start. */
 export interface RestoreNote {
-  /** Times of backup and restore, RFC 3339. */
+  /** The times of the backup and the restore, in RFC 3339. */
   readonly made: string;
   readonly at: string;
   /** True if the backup contained the keys. */
@@ -106,7 +106,7 @@ export function writeRestoreNote(dataDir: string, restored: RestoreNote): Promis
 
 /**
  * Logs and records that a data directory was restored: its audit log is a new chain, and later records of the old ones
- * are lost or where the backup was made. Repeated if the start is killed meanwhile.
+ * are lost or remain where the backup was made. Repeated if the process is killed while starting.
  */
 export async function reportRestore(
   dataDir: string,
@@ -134,7 +134,7 @@ function restoredIn(dataDir: string): Readonly<Record<string, unknown>> | null {
   return isObject(value) ? value : null;
 }
 
-/** Records an event of the start; `request_id` identifies the start itself. */
+/** Records an event during startup; `request_id` identifies the startup itself. */
 async function recordStart(audit: AuditLog, tenant: string, action: string, detail: object): Promise<void> {
   const { writer, epoch } = audit.stats();
   const request_id = `${writer}.${epoch}`;

@@ -29,8 +29,8 @@ import { sessionsFor } from './workers.js';
 const EVERY_MS = 5_000;
 
 /**
- * Checks each engine regularly; logs once when it stops answering, and once when it answers again. Returns a function
- * that stops it.
+ * Checks each engine regularly, and logs once when it stops answering and once when it answers again. Returns a
+ * function that stops the checks.
  */
 function watchEngines(
   engines: ReadonlyMap<string, EngineStatus>,
@@ -51,7 +51,7 @@ function watch(connector: string, engine: EngineStatus, log: ServiceLog, everyMs
   return repeat(everyMs, async (isStopped) => {
     if (!engine.reached) return; // one never reached is reported elsewhere
     const cause = await engine.unhealthyReason();
-    // A busy pool tells nothing about the database.
+    // A busy pool says nothing about the database.
     if (isStopped() || cause === 'busy') return;
     if (cause !== null && since === null) {
       since = performance.now();
@@ -66,7 +66,7 @@ function watch(connector: string, engine: EngineStatus, log: ServiceLog, everyMs
   });
 }
 
-/** Same for the servers behind a database. */
+/** Does the same for the servers behind a database. */
 function watchNodes(
   connector: string,
   { nodes }: EngineStatus,
@@ -82,7 +82,7 @@ function watchNodes(
   });
 }
 
-/** Additional parts of a serving process; see `ServingOptions` of the engine. */
+/** Additional options of a serving process; see `ServingOptions` of the engine. */
 interface ServingEngines {
   readonly spool: SpoolRoom | null;
   readonly memory: AnswerMemory;
@@ -90,7 +90,7 @@ interface ServingEngines {
   admit(connector: Connector): Promise<void>;
 }
 
-/** Engines, system reads, and answer memory of a service. */
+/** The engines, system reads and answer memory of a service. */
 export interface StartedEngines {
   readonly databases: ReadonlyMap<string, OpenedEngine>;
   readonly engines: ReadonlyMap<string, EngineStatus>;
@@ -103,7 +103,7 @@ export interface StartedEngines {
   close(): Promise<void>;
 }
 
-/** Opens the engines of the served model, and monitors them. Throws as `openEngines`. */
+/** Opens and monitors the engines of the served model. Throws as `openEngines`. */
 export async function startEngines(
   model: () => ServedModel,
   keys: TenantKeys,
@@ -152,7 +152,8 @@ function spoolOf({ dataDir, load }: Settings, log: ServiceLog): SpoolRoom | null
 }
 
 /**
- * Opens the engines of all connectors, or none. When serving, an unreachable database does not prevent the start.
+ * Opens the engines of all connectors, or none of them. When serving, an unreachable database does not prevent
+ * startup.
  *
  * @throws StartProblem, and an engine's Error for the operator
  */
@@ -254,12 +255,12 @@ function shownUrl(config: EngineConfig): string {
     : withoutPassword(config.url);
 }
 
-/** This process' part of the pool size. */
+/** This process' share of the pool size. */
 export function poolSizeOf(connector: Connector, { poolSize, content }: Settings): number {
   return sharedOut(sessionsFor(connector, poolSize), content.share ?? WHOLE);
 }
 
-/** @param serves true: a URL command may fail temporarily @throws StartProblem */
+/** @param serves true if a URL command may fail temporarily @throws StartProblem */
 export async function engineConfig(
   connector: Connector,
   settings: Settings,
@@ -298,15 +299,15 @@ export async function engineConfig(
   };
 }
 
-/** An engine, with the configuration that it was opened with. */
+/** An engine and the configuration with which it was opened. */
 export interface OpenEngine {
   readonly engine: OpenedEngine;
   readonly config: EngineConfig;
 }
 
 /**
- * Prepares new credentials for the same database; another database needs a restart, since open sessions would be on the
- * old one.
+ * Prepares new credentials for the same database. Changing to another database requires a restart, since open sessions
+ * would still use the old one.
  */
 export function renewal(name: string, { engine, config }: OpenEngine, next: EngineConfig): ReloadStep {
   const nothing = { now: null, kept: null, take: () => undefined };
@@ -318,7 +319,7 @@ export function renewal(name: string, { engine, config }: OpenEngine, next: Engi
   return { now: `connector ${name} by its URL of now`, kept: null, take: () => engine.renew(next) };
 }
 
-/** @param late true: null before means that it was unknown at the start */
+/** @param late true if null before means that the URL was unknown at startup */
 function sameDatabase(a: string | null, b: string | null, late: boolean): boolean {
   if (a === null || b === null) return a === b || (a === null && late);
   return withoutLogin(a) === withoutLogin(b);

@@ -12,11 +12,11 @@ import type { Settings } from './settings.js';
 
 /** Reactions to changes in the control database. */
 interface Follower {
-  /** Applies the current state. Rejects if it could not be read; then it is retried. */
+  /** Applies the current state. Rejects if it could not be read, and is then retried. */
   change(): Promise<void>;
-  /** Applies revocations, which are in the data directory by then. Rejects as `change`. */
+  /** Applies revocations, which are already in the data directory. Rejects as `change` does. */
   revoked(): Promise<void>;
-  /** The database has not answered for longer than configured. */
+  /** Called when the database has not answered for longer than configured. */
   silent(why: string): Promise<void>;
 }
 
@@ -24,17 +24,18 @@ interface ControlFollower {
   close(): Promise<void>;
 }
 
-/** Polling interval, ms, in case a notification was missed. */
+/** Polling interval in ms, in case a notification was missed. */
 const LOOK_MS = 1_000;
 const CLOCK_MS = 250;
 
 /**
- * Follows the control database: polls on each notification and once a second, one poll at a time, and reports silence.
+ * Follows the control database: polls on each notification and once a second, one poll at a time, and reports if the
+ * database falls silent.
  */
 function followControl(control: Control, follower: Follower, log: ServiceLog): ControlFollower {
   let taken = control.seen;
   let silent = !control.heard;
-  /** Kinds of failures logged since the last success; the start has logged silence. */
+  /** Kinds of failures logged since the last success; silence was already logged at startup. */
   const told = new Set(silent ? [ControlFault.name] : []);
   let looking: Promise<void> | null = null;
   let again = false;
@@ -129,7 +130,7 @@ export function followPolicy(
   };
 }
 
-/** Joins the other gateways. If the database does not answer, this happens later. */
+/** Joins the other gateways, now or, if the database does not answer, later. */
 export async function joined(control: Control | null, keys: TenantKeys, log: ServiceLog): Promise<void> {
   try {
     await control?.join(keys);
@@ -184,7 +185,7 @@ async function follow(
   });
 }
 
-/** Prepares and applies a change. A missing, invalid or unknown policy was recorded and logged. */
+/** Prepares and applies a change. A missing, invalid or unknown policy is already recorded and logged. */
 async function takeUp(prepare: () => Promise<PreparedChange>): Promise<void> {
   try {
     await (await prepare()).take();
@@ -196,8 +197,8 @@ async function takeUp(prepare: () => Promise<PreparedChange>): Promise<void> {
 const WATCH_MS = 250;
 
 /**
- * Calls `changed` when a file has changed and then stayed the same for one poll, whether it is written in pieces,
- * replaced, or a link to it changes. A file written since this process started counts as changed. Returns a function
+ * Calls `changed` when a file has changed and then stayed the same for one poll, whether it was written in pieces,
+ * replaced, or a link to it changed. A file written after this process started counts as changed. Returns a function
  * that stops it.
  */
 export function watchFile(file: string, changed: () => void): () => void {
@@ -222,7 +223,7 @@ export function watchFile(file: string, changed: () => void): () => void {
   return () => clearInterval(timer);
 }
 
-/** State of a file, and its change time, ms since the epoch. */
+/** The state of a file and its change time in ms since the epoch. */
 async function stateOf(file: string): Promise<{ readonly mark: string; readonly since: number }> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });

@@ -20,9 +20,9 @@ import { messageOf } from '../base/thrown.js';
 import type { PublicKeyFile, Settings } from './settings.js';
 
 export interface TenantKeys {
-  /** Signs and verifies actor tokens with HS256; ≥ 32 bytes. */
+  /** Key that signs and verifies actor tokens with HS256; at least 32 bytes. */
   readonly signing: Uint8Array;
-  /** Secret from which keys of `hash` masks and row security are derived. */
+  /** The secret from which the keys of `hash` masks and row security are derived. */
   readonly masking: Uint8Array;
 }
 
@@ -30,8 +30,8 @@ const SECRET_BYTES = 48;
 const FILES = { signing: 'signing.key', masking: 'masking.key' } as const;
 
 /**
- * Secrets in `<dataDir>/keys`, base64 in files of mode 0600. Created at the first start; later a missing file is an
- * error, since a new key would change masked hashes and invalidate tokens.
+ * Secrets in `<dataDir>/keys`, stored as base64 in files with mode 0600. They are created at the first start; a file
+ * missing later is an error, since a new key would change masked hashes and invalidate tokens.
  *
  * @param shared directory of several gateways (`OSL_KEYS_DIR`), never created here
  * @throws StartProblem
@@ -48,12 +48,12 @@ export function tenantKeys(dataDir: string, shared: string | null = null): Tenan
   return Object.freeze({ signing: readKey(dir, FILES.signing), masking: readKey(dir, FILES.masking) });
 }
 
-/** Null before the first start. @throws StartProblem */
+/** Returns the keys; null before the first start. @throws StartProblem */
 export function existingKeys(dataDir: string, shared: string | null = null): TenantKeys | null {
   return existsSync(shared ?? join(dataDir, 'keys')) ? tenantKeys(dataDir, shared) : null;
 }
 
-/** Fingerprint of a key, safe to show. */
+/** A fingerprint of a key, which is safe to show. */
 export function fingerprintOf(kind: keyof TenantKeys, key: Uint8Array): string {
   return createHash('sha256').update(`osl ${kind} key\0`).update(key).digest('hex').slice(0, 32);
 }
@@ -84,7 +84,7 @@ function readKey(dir: string, name: string): Uint8Array {
   return key;
 }
 
-/** Keys in an issuer's file: one PEM key, or the signing keys of a JSON Web Key Set. @throws StartProblem */
+/** The keys in an issuer's file: one PEM key or the signing keys of a JSON Web Key Set. @throws StartProblem */
 export function issuerKeys({ kid, file }: PublicKeyFile): readonly VerificationKey[] {
   const text = readText(file, 'public key');
   if (!text.trimStart().startsWith('{')) return [pemIn(text, kid, file)];
@@ -104,12 +104,12 @@ function pemIn(text: string, kid: string | null, file: string): VerificationKey 
   }
 }
 
-/** New exchange key, PEM. Kept in memory only. */
+/** Creates an exchange key in PEM, which is only kept in memory. */
 export function newExchangeKey(): string {
   return generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 }
 
-/** The configured exchange key, shared by several gateways, else `own`. @throws StartProblem */
+/** Returns the configured exchange key, which several gateways share, or else `own`. @throws StartProblem */
 export function exchangeKey({ exchangeKeyFile }: Settings, own: string): KeyObject {
   if (exchangeKeyFile === null) return createPrivateKey(own);
   const text = readText(exchangeKeyFile, 'key of the exchange');

@@ -10,7 +10,7 @@ import { endOf, journalIn, type LogPosition } from './lineage/outbox/state.js';
 import type { ProcessFiles } from './process-files.js';
 import type { Settings } from './settings.js';
 
-/** A chain that nobody continues; its lineage may be incomplete. */
+/** A chain that is no longer continued; its lineage may be incomplete. */
 export interface EndedChain {
   readonly auditDir: string;
   readonly lineageDir: string;
@@ -20,12 +20,12 @@ export interface EndedChain {
 /** Lineage of a serving process; `lineage` is null if no receiver is configured. */
 export interface StartedLineage {
   readonly lineage: Lineage | null;
-  /** Announces the served manifest. Never rejects: what cannot be announced now is at the next start. */
+  /** Announces the served manifest. Never rejects; what cannot be announced now is announced at the next start. */
   announce(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Starts lineage of this process, and finishes that of ended chains. @throws ManifestProblems, StartProblem */
+/** Starts lineage for this process and finishes that of ended chains. @throws ManifestProblems, StartProblem */
 export async function startLineage(
   settings: Settings,
   model: () => ServedModel,
@@ -56,12 +56,12 @@ async function announced(lineage: Lineage | null, { manifest }: ServedModel): Pr
   await lineage?.announce(manifest);
 }
 
-/** Time for deliveries in progress; the outbox keeps the rest, ms. */
+/** Time in ms for deliveries in progress; the outbox keeps the rest. */
 export const LINEAGE_CLOSE_MS = 3_000;
 
 /**
- * Delivers the rest of ended chains: of former workers, or of a former single process. Empty if no receiver is
- * configured.
+ * Delivers what is left of ended chains, which belonged to former workers or a former single process. Empty if no
+ * receiver is configured.
  *
  * @throws ManifestProblems, StartProblem
  */
@@ -100,7 +100,7 @@ async function opened(
   return openLineage({ ...chain, config, tenant, version: version(), log, urlOf });
 }
 
-/** Null if a command fails temporarily: then the connector's name stands for its database. */
+/** Null if a command fails temporarily; then the connector's name is used for its database. */
 function urlNow(name: string): Promise<string | null> {
   return connectorUrl(process.env, name).catch((error: unknown) => {
     if (error instanceof CommandFailed) return null;

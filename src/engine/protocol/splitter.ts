@@ -83,10 +83,7 @@ export class BackendSplitter {
     return this.end > this.start + HEADER ? (this.buffer[this.start + HEADER] ?? 0) : 0;
   }
 
-  /**
-   * Moves to the next whole message or run of rows, which is limited to about `most` bytes. Returns false if more
-   * input is needed.
-   */
+  /** Moves to the next whole message or run of rows (about `most` bytes). Returns false if more input is needed. */
   next(most = Number.POSITIVE_INFINITY): boolean {
     if (this.#announced > 0) return false;
     if (this.#skipping > 0 && !this.#skip()) return false;

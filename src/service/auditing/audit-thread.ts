@@ -24,14 +24,14 @@ import { withChains } from './messages.js';
 interface Head {
   readonly name: string;
   readonly steps: AsyncGenerator<SearchStep, void, void>;
-  /** Newest record that was not returned yet. */
+  /** The newest record that has not been returned yet. */
   next: { readonly seq: number; readonly record: AuditRecord } | null;
-  /** Records from this seq on were returned, or do not match. */
+  /** Records with this seq or a higher one have been returned or do not match. */
   before: number;
   ended: boolean;
 }
 
-/** Newest matching records of all chains, merged by time. */
+/** Finds the newest matching records of all chains, merged by time. */
 async function newestOfChains(
   chains: readonly ChainPlace[],
   filter: AuditFilter,
@@ -63,7 +63,7 @@ async function newestOfChains(
   return { records, next: done ? null : { kind: 'chains', before } };
 }
 
-/** Advances a chain to its next match; false once the time is over. */
+/** Advances a chain to its next match; returns false once the time is up. */
 async function advance(head: Head, until: number): Promise<boolean> {
   while (!head.ended && head.next === null) {
     const step = await head.steps.next();
@@ -146,7 +146,7 @@ function proofs({ place, requestId, tenant }: ProveTask): Promise<readonly Recor
   });
 }
 
-/** Tenant of the proved record, which the proof contains. */
+/** The tenant of the proved record, which the proof contains. */
 function tenantIn(proof: string): unknown {
   const record = Buffer.from(/^extra (\S+)$/m.exec(proof)?.[1] ?? '', 'base64').toString();
   const read: unknown = JSON.parse(record);

@@ -6,10 +6,10 @@ import {
   type LogSource,
 } from '../../../audit/index.js';
 
-/** Location of the log, as plain data for a thread. */
+/** Where the log is, as plain data for a thread. */
 export type LogPlace =
   | { readonly kind: 'files'; readonly chains: readonly ChainPlace[] }
-  /** `keys`: directories with keys of this server's fingerprints; the database may also hold logs of other tenants. */
+  /** `keys`: directories of this server's fingerprint keys; the database may also hold logs of other tenants. */
   | { readonly kind: 'table'; readonly url: string; readonly keys: readonly string[] };
 
 export interface ChainPlace {
@@ -17,7 +17,7 @@ export interface ChainPlace {
   readonly dir: string;
 }
 
-/** Cursor: per chain, records before this seq; in a table, records before this one. */
+/** A cursor: for each chain, continue before this seq; in a table, continue before this record. */
 export type LogSearchCursor =
   | { readonly kind: 'chains'; readonly before: Readonly<Record<string, number>> }
   | { readonly kind: 'table'; readonly place: readonly [ts: string, writer: string, seq: string] };
@@ -29,11 +29,11 @@ export interface SearchTask {
   readonly query: AuditQuery;
   readonly from: LogSearchCursor | null;
   readonly most: number;
-  /** Time limit, ms; returns what was found until then. */
+  /** Time limit in ms, after which the search returns what it has found. */
   readonly ms: number;
 }
 
-/** Newest first; `next`: cursor if there may be more. */
+/** The records found, newest first; `next` is a cursor if there may be more. */
 export interface FoundRecords {
   readonly records: readonly AuditRecord[];
   readonly next: LogSearchCursor | null;
@@ -46,7 +46,7 @@ export interface ProveTask {
   readonly requestId: string;
 }
 
-/** Proof as written by `osl audit prove`, and the key to check it with. */
+/** A proof as written by `osl audit prove`, and the key for checking it. */
 export interface RecordProof {
   readonly seq: number;
   readonly text: string;
@@ -60,11 +60,11 @@ export type AuditReply =
   | { readonly kind: 'proofs'; readonly proofs: readonly RecordProof[] }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** Result of verifying one chain. */
+/** The result of verifying one chain. */
 export interface ChainVerdict extends AuditVerdict {
-  /** `server`, `worker-2`; for a table, the writer. */
+  /** `server` or e.g. `worker-2`; for a table, the writer. */
   readonly chain: string;
-  /** Key that was used: the one stored beside the log. */
+  /** The key that was used, which is stored beside the log. */
   readonly verifier_key: string | null;
 }
 

@@ -29,9 +29,9 @@ export interface RecordsFound {
   readonly next: string | null;
 }
 
-/** Time limit of a search, ms; then it returns a partial page. */
+/** Time limit of a search in ms, after which it returns a partial page. */
 const SEARCH_MS = 3_000;
-/** Deadline of the thread, ms: it reads whole segments between two checks of its time limit. */
+/** Deadline of the thread in ms; larger, as it reads whole segments between checks of its time limit. */
 const SEARCH_DEADLINE_MS = 30_000;
 const PROVE_DEADLINE_MS = 120_000;
 const IDLE_MS = 60_000;
@@ -41,7 +41,7 @@ type ReaderSettings = Pick<Settings, 'dataDir' | 'audit'>;
 
 /**
  * Searches all chains of this server's log in a thread, one request at a time, round robin between subjects. Each
- * access is durably recorded first. The caller checks authorization.
+ * access is durably recorded first. The caller must check authorization.
  */
 export class AuditReader {
   readonly #settings: ReaderSettings;
@@ -57,7 +57,10 @@ export class AuditReader {
     this.#log = log;
   }
 
-  /** Newest matching records. @throws QueryError E5031, E5037; AuditUnavailable if the access cannot be recorded */
+  /**
+   * Returns the newest matching records. @throws QueryError E5031, E5037; AuditUnavailable if the access cannot be
+   * recorded
+   */
   async search(asker: LogReader, query: AuditQuery, { from, most }: SearchPage): Promise<RecordsFound> {
     const cursor = from === null ? null : cursorIn(from);
     // Names are fingerprinted in the access record, as in the log itself.
@@ -71,7 +74,7 @@ export class AuditReader {
     return { records, next: next === null ? null : cursorText(next) };
   }
 
-  /** Proofs of all records of a request that the newest checkpoint covers. Throws as `search`. */
+  /** Returns proofs for all records of a request that the newest checkpoint covers. Throws as `search`. */
   async prove(asker: LogReader, requestId: string): Promise<readonly RecordProof[]> {
     await this.#note(asker, 'prove', { requestId });
     return this.#ask(asker, { kind: 'prove', requestId }, PROVE_DEADLINE_MS, (reply) =>
@@ -133,11 +136,11 @@ export class AuditReader {
 
 type TaskInput<T> = T extends AuditTask ? Omit<T, 'place' | 'tenant'> : never;
 
-/** Enough for some hundred million records, ms. */
+/** Deadline in ms, enough for several hundred million records. */
 const DEADLINE_MS = 6 * 3_600_000;
 const VERIFY_MEMORY_MB = 1_024;
 
-/** Job that verifies all chains of a server's log. */
+/** The job that verifies all chains of a server's log. */
 export function verifyJob(settings: Pick<Settings, 'dataDir' | 'audit'>, log: ServiceLog): ThreadJob {
   return new ThreadJob({
     name: 'verifying the audit log',
@@ -149,7 +152,7 @@ export function verifyJob(settings: Pick<Settings, 'dataDir' | 'audit'>, log: Se
   });
 }
 
-/** Current location of the log: a table; or the directory's own chain, those of workers and of earlier restores. */
+/** Where the log is now: a table, or the directory's own chain with those of workers and earlier restores. */
 function logPlace({ dataDir, audit: { sink } }: Pick<Settings, 'dataDir' | 'audit'>): LogPlace {
   const url = sinkUrl(sink);
   const { auditDir } = singleProcessFiles(dataDir);
@@ -163,7 +166,7 @@ function logPlace({ dataDir, audit: { sink } }: Pick<Settings, 'dataDir' | 'audi
     : { kind: 'table', url: url(), keys: chains.map(({ dir }) => dir) };
 }
 
-/** Cursor for clients. It grants nothing: it only says where to continue. */
+/** A cursor for clients. It grants no rights; it only says where to continue. */
 function cursorText(cursor: LogSearchCursor): string {
   return Buffer.from(JSON.stringify(cursor)).toString('base64url');
 }

@@ -50,26 +50,26 @@ import { reranking } from './reranking.js';
 /** Models used for content. */
 export interface ContentSettings {
   readonly embeddings: EmbedderSettings['endpoint'];
-  /** Null: decoder operators are refused. */
+  /** Chat model for decoder operators; null: they are refused. */
   readonly chat: ChatSettings | null;
   /** This process' share of concurrent model requests; default: all. */
   readonly share?: Share;
 }
 
 export interface ChatSettings extends ChatEndpoint {
-  /** Bytes of cached answers; 0: none. Default 16 MiB. */
+  /** Size of the cache of answers in bytes; 0 disables it. Default 16 MiB. */
   readonly cacheBytes?: number;
-  /** Passages that one subject may send per day, over all processes; null: unlimited. */
+  /** Number of passages that a subject may send per day, over all processes; null: unlimited. */
   readonly perDay?: number | null;
 }
 
 const DEFAULT_CHAT_CACHE_BYTES = 16_777_216;
 const DEFAULT_CHAT_CONCURRENCY = 4;
 
-/** Lifetime of a store check, ms. */
+/** How long the check of a store remains valid, in ms. */
 const TRUST_MS = 5_000;
 
-/** Longest query, in UTF-16 units, for languages with slower tokenization. */
+/** Maximum query length, in UTF-16 code units, for languages with slower tokenization. */
 const LONGEST_OF_A_LANGUAGE = 4_000;
 
 const QUERY_VECTOR_BYTES = 16_777_216;
@@ -84,7 +84,7 @@ function embedderKey({ embeddingModel, embedding }: Facet): string {
   return JSON.stringify([embeddingModel, embedding]);
 }
 
-/** Content plane over the stores in the facets' databases. */
+/** The content plane for the stores in the facets' databases. */
 export function contentPlane(
   manifest: () => Manifest,
   reads: SystemReads,
@@ -103,7 +103,7 @@ export function contentPlane(
     maxSize: QUERY_VECTOR_BYTES,
     sizeCalculation: (vector) => vector.length + 200,
   });
-  // By facet object: another manifest version checks the stores again.
+  // By facet object, so that stores are checked again under another manifest version.
   const checked = new WeakMap<Facet, Map<string, CheckedStore>>();
   const times = new IndexTimes(reads);
   const embedderOf = (facet: Facet): Promise<Embedder> => {
@@ -112,7 +112,7 @@ export function contentPlane(
       embedders.get(key) ??
       openEmbedder(facet.embeddingModel, { endpoint: settings.embeddings }, facet.embedding);
     embedders.set(key, known);
-    // A failed opening is retried by the next query.
+    // If opening fails, the next query tries again.
     known.catch(() => embedders.delete(key));
     return known;
   };
@@ -121,7 +121,7 @@ export function contentPlane(
     if (facet === null) throw queryError('unknownFacet', { facet: name });
     return facet;
   };
-  /** Checks every few seconds that a store may be read. */
+  /** Checks, at most every few seconds, that a store may be read. */
   const readyStore = async (facet: Facet, version: string): Promise<ReadyStore> => {
     const { name } = facet;
     const stores = checked.get(facet) ?? new Map<string, CheckedStore>();
@@ -249,7 +249,7 @@ function placed(value: unknown, places: readonly number[]): unknown {
   return { ...value, of: places[Number(value.of)] ?? null };
 }
 
-/** Error for the caller if a store cannot be read; the log names the variable to set. */
+/** The caller's error if a store cannot be read; the log names the variable to set. */
 function storeFault(error: unknown, facet: Facet, { connectors }: Manifest, log: ServiceLog): unknown {
   const connector = connectors.get(facet.connector);
   if (connector === undefined) return error;
@@ -379,12 +379,12 @@ async function decoderColumn(
   };
 }
 
-/** Part of a query's time reserved for its statement. */
+/** The part of a query's time that is reserved for its statement. */
 function reserveOf(timeoutMs: number): number {
   return Math.min(5_000, timeoutMs / 5);
 }
 
-/** Faults of the model rather than the index. */
+/** Errors caused by the model rather than the index. */
 const MODEL_FAULTS: ReadonlySet<ContentErrorName> = new Set([
   'endpoint',
   'malformedAnswer',

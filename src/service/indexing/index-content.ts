@@ -30,15 +30,15 @@ import {
 import { connectorUrl, withoutPassword } from '../connector-url.js';
 import type { ContentSettings } from './content.js';
 
-/** Options of an indexing run. */
+/** Options for an indexing run. */
 export interface IndexRound {
   readonly signal?: AbortSignal;
-  /** As `IndexOptions.readAt`; default: the start of the run. */
+  /** See `IndexOptions.readAt`; defaults to the start of the run. */
   readonly readAt?: Date | null;
 }
 
 /**
- * Indexes all versions of all or the named facets, incrementally.
+ * Incrementally indexes all versions of the named facets, or of all facets.
  *
  * @throws StartProblem for an unknown facet; ContentError, UpstreamFailure
  */
@@ -77,7 +77,7 @@ export async function indexContent(
 }
 
 /**
- * Index status of all versions of all or the named facets.
+ * Returns the index status of all versions of the named facets, or of all facets.
  *
  * @throws StartProblem for an unknown facet; as `indexStatus`
  */
@@ -101,7 +101,7 @@ export async function contentStanding(
   return standings;
 }
 
-/** Includes legs. @throws StartProblem */
+/** The named facets, including their legs. @throws StartProblem */
 function facetsNamed(manifest: Manifest, names: readonly string[]): readonly Facet[] {
   const unknown = names.find((n) => !manifest.facets.has(n));
   if (unknown !== undefined) {
@@ -131,7 +131,7 @@ function closed(connector: Connector | undefined): Error {
   );
 }
 
-/** Rate and remaining time, for a progress line. */
+/** The rate and the remaining time for a progress line. */
 export function paceText({ documentsPerSecond, secondsLeft }: IndexProgress): string {
   const left = secondsLeft === null ? '' : `, ${Math.ceil(secondsLeft)} s left`;
   return ` (${Math.round(documentsPerSecond)}/s${left})`;
@@ -149,14 +149,14 @@ export function wordText(facet: string, { value, label, documents, of }: Probabl
 /** Channel for text changes: `notify osl_index, 'readme'`, or without payload for all facets. */
 const INDEX_CHANNEL = 'osl_index';
 
-/** URLs of native databases with system credentials. */
+/** The URLs of native databases that have system credentials. */
 export async function signallingUrls({ connectors }: Manifest): Promise<readonly string[]> {
   const native = [...connectors.values()].filter(({ kind }) => kind === 'postgres');
   const urls = await Promise.all(native.map((one) => connectorUrl(process.env, systemUrlVariable(one))));
   return urls.filter((url) => url !== null);
 }
 
-/** Notifications of several databases. A lost connection is reopened by the next `listen`. */
+/** Notifications from several databases. A lost connection is reopened by the next `listen`. */
 export class IndexSignals {
   readonly #urls: readonly string[];
   readonly #log: ServiceLog;
@@ -181,7 +181,7 @@ export class IndexSignals {
     }
   }
 
-  /** Facets notified since the last call, waiting at most `ms`; `''` means all. */
+  /** Returns the facets notified since the last call, waiting for at most `ms`; `''` means all facets. */
   async next(ms: number, signal: AbortSignal): Promise<readonly string[]> {
     if (this.#heard.size === 0 && !signal.aborted) {
       const due = new AbortController();

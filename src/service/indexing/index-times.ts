@@ -5,12 +5,12 @@ import type { SystemReads } from '../system-reads.js';
 const TRUST_MS = 5_000;
 const PATIENCE_MS = 1_000;
 
-/** By facet and version. */
+/** Times by facet and version. */
 type Times = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 const NONE: Times = new Map();
 
-/** When the texts of facets were last read, from the databases of their stores. */
+/** When the texts of facets were last read, as stored in the databases of their stores. */
 export class IndexTimes {
   readonly #reads: Pick<SystemReads, 'readIndexTimes'>;
   readonly #known = new Map<string, { readonly until: number; readonly times: Promise<Times> }>();

@@ -9,10 +9,10 @@ import { stopError } from '../../engine/index.js';
 import type { RerankerSettings as Declared, Manifest } from '../../model/manifest/index.js';
 import { placesOf, type Share } from '../share.js';
 
-/** Attempts after the first; few, since a client waits. */
+/** Number of retries; small, because a client is waiting. */
 const RETRIES = 2;
 
-/** Rerankers of the manifest; each is opened once and reopened when its declaration changes. */
+/** The manifest's rerankers. Each is opened once and reopened when its declaration changes. */
 export function reranking(
   manifest: () => Manifest,
   share: Share,
@@ -26,7 +26,7 @@ export function reranking(
     if (known?.as === as) return known.reranker;
     const reranker = rerankerOf(declared, share, log, dataDir);
     opened.set(declared.name, { as, reranker });
-    // A failed opening is retried by the next query.
+    // If opening fails, the next query tries again.
     reranker.catch(() => opened.delete(declared.name));
     return reranker;
   };

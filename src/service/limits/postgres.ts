@@ -10,10 +10,10 @@ import { type CountStore, GONE_MS, PART, type Portion, SECOND_MS } from './share
 
 const STATEMENT_MS = 2_000;
 const CONNECTIONS = 2;
-/** Heartbeats between two clean-ups. */
+/** Number of heartbeats between two clean-ups. */
 const SWEEP_EVERY = 15;
 
-/** Restarts an ended window; by the database's clock. */
+/** Leases a batch; restarts a window that has ended by the database's clock. */
 const LEASE = sql`
 insert into osl_control.limit_count as c (key, ends_at, used, granted)
 values ($1, clock_timestamp() + $3 * interval '1 millisecond', ceil($2::numeric / ${sqlNumber(PART)}), ceil($2::numeric / ${sqlNumber(PART)}))
@@ -25,7 +25,7 @@ on conflict (key) do update set
   ends_at = case when c.ends_at <= clock_timestamp() then excluded.ends_at else c.ends_at end
 returning granted, 1000 * extract(epoch from ends_at - clock_timestamp()) as ms`;
 
-/** Ordered by key to avoid deadlocks. */
+/** Adds to counts, ordered by key to avoid deadlocks. */
 const ADD = sql`
 insert into osl_control.limit_count as c (key, ends_at, used, granted)
 select key, clock_timestamp() + ms * interval '1 millisecond', amount, 0
@@ -46,7 +46,7 @@ delete from osl_control.limit_count where key in
    limit 10000 for update skip locked)`;
 const SWEEP_PEERS = sql`delete from osl_control.limit_peer where seen_at < clock_timestamp() - interval '1 hour'`;
 
-/** Counts in tables of `osl_control`; the first heartbeat checks the schema. */
+/** Keeps counts in tables of `osl_control`; the first heartbeat checks the schema. */
 export async function openPostgresCounts(place: ControlPlace): Promise<CountStore> {
   const database = openControl(place, { connections: CONNECTIONS, statementMs: STATEMENT_MS });
   let hasSchema = false;

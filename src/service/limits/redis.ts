@@ -4,7 +4,7 @@ import { type CountStore, GONE_MS, PART, type Portion, SECOND_MS } from './share
 
 const REDIS_PACKAGE = '@redis/client';
 
-/** The part of its API in use. */
+/** The part of the Redis client's API used here. */
 interface RedisClient {
   on(event: 'error', heard: (error: unknown) => void): unknown;
   connect(): Promise<unknown>;
@@ -26,7 +26,7 @@ interface RedisPackage {
 }
 
 const CONNECT_MS = 2_000;
-/** Longer than the heartbeat interval: a silent connection is dropped. */
+/** Silence in ms after which a connection is dropped; longer than the heartbeat interval. */
 const SILENCE_MS = 5_000;
 const AGAIN_MS = 1_000;
 const PREFIX = 'osl:limit:';
@@ -57,7 +57,7 @@ redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
 redis.call('PEXPIRE', KEYS[1], 10 * ARGV[2])
 return redis.call('ZCARD', KEYS[1])`;
 
-/** Counts in Redis keys that expire with their windows; reconnects forever. @throws StartProblem */
+/** Keeps counts in Redis keys that expire with their windows; reconnects indefinitely. @throws StartProblem */
 export async function openRedisCounts(url: string): Promise<CountStore> {
   const { createClient } = await loaded();
   const client = createClient({
@@ -107,7 +107,7 @@ export async function openRedisCounts(url: string): Promise<CountStore> {
   });
 }
 
-/** Optional dependency. @throws StartProblem */
+/** Loads the Redis client, an optional dependency. @throws StartProblem */
 async function loaded(): Promise<RedisPackage> {
   try {
     const found: RedisPackage = await import(REDIS_PACKAGE);

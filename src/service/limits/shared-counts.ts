@@ -19,9 +19,9 @@ export interface SharedCountsOptions {
   readonly log: ServiceLog;
 }
 
-/** Time limit of the store for a request, ms. */
+/** Time limit in ms for the store to answer a request. */
 const PATIENCE_MS = 1_000;
-/** Pause after a failure, ms, in which requests do not wait for it. */
+/** Pause in ms after a failure, during which requests do not wait for the store. */
 const REST_MS = 5_000;
 const BEAT_MS = 2_000;
 const BEAT_PATIENCE_MS = 8_000;
@@ -29,7 +29,7 @@ const START_MS = 3_000;
 const MAX_KEYS = 100_000;
 
 /**
- * Rate limits counted in a store shared by several processes. While it does not answer, each process enforces its
+ * Rate limits counted in a store shared by several processes. While it does not answer, each process enforces its own
  * share: the limit divided by the last known number of processes.
  */
 export class SharedCounts {
@@ -53,19 +53,19 @@ export class SharedCounts {
     this.#beat = setInterval(() => void this.#sayHere(), BEAT_MS).unref();
   }
 
-  /** Resolves after the store's first answer, or a timeout: then `heard` is false until it answers. */
+  /** Resolves after the store's first answer or a timeout; after a timeout, `heard` is false until it answers. */
   static async join(store: CountStore, options: SharedCountsOptions): Promise<SharedCounts> {
     const counts = new SharedCounts(store, options);
     await within(counts.#sayHere(), START_MS).catch(() => undefined);
     return counts;
   }
 
-  /** True once the store has answered, and the number of processes is known. */
+  /** True once the store has answered, so that the number of processes is known. */
   get heard(): boolean {
     return this.#heard;
   }
 
-  /** Adapter for a limiter; `guesses` are counted elsewhere. */
+  /** An adapter for a limiter; `guesses` are counted elsewhere. */
   share(guesses: PasswordGuesses): LimitShare {
     return {
       guesses,
@@ -98,7 +98,7 @@ export class SharedCounts {
     await this.#store.close();
   }
 
-  /** Hashed, so that the store reveals no subjects. */
+  /** A hashed key, so that the store does not reveal subjects. */
   #keyOf(key: string): string {
     return createHash('sha256')
       .update(JSON.stringify([this.#tenant, key]))
@@ -170,26 +170,26 @@ export class SharedCounts {
   }
 }
 
-/** Granted uses; 0: nothing is left until the window ends. */
+/** A batch of leased quota; 0 means that nothing is left until the window ends. */
 export interface Portion {
   readonly tokens: number;
   readonly endsInMs: number;
 }
 
-/** Store of shared counts, by hashed keys. Methods reject if it does not answer in time. */
+/** A store of counts by hashed key. Methods reject if it does not answer in time. */
 export interface CountStore {
-  /** Takes a part of what is left of `most` in the one-second window of `key`, which starts with its first use. */
+  /** Leases part of what is left of `most` in the one-second window of `key`, which starts at its first use. */
   lease(key: string, most: number): Promise<Portion>;
-  /** Adds to counts; returns their new values, in order. */
+  /** Adds to counts and returns their new values in order. */
   add(charges: readonly Charge[]): Promise<readonly QuotaCount[]>;
-  /** Heartbeat of process `id`. Returns the number of live processes. */
+  /** Sends a heartbeat of process `id`. Returns the number of live processes. */
   here(id: string): Promise<number>;
   close(): Promise<void>;
 }
 
-/** Fraction of the rest that one lease takes, so that others find some too. */
+/** A lease takes one part in this many of the rest, so that some is left for others. */
 export const PART = 8;
-/** Window of leased limits, ms. */
+/** Window of leased limits in ms. */
 export const SECOND_MS = 1_000;
-/** A process without a heartbeat for so long is gone, ms. */
+/** Time in ms without a heartbeat after which a process is considered gone. */
 export const GONE_MS = 10_000;

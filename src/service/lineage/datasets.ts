@@ -34,10 +34,10 @@ interface LineageInput {
   readonly transformations: readonly Transformation[];
 }
 
-/** Name of a database in events. */
+/** How events name a database. */
 export interface DatabaseName {
   readonly namespace: string;
-  /** Prefix of `schema.table`; null: none. */
+  /** Prefix of `schema.table`; null for none. */
   readonly database: string | null;
 }
 
@@ -45,7 +45,7 @@ const IDENTITY: Transformation = { type: 'DIRECT', subtype: 'IDENTITY', masking:
 const COMPUTED: Transformation = { type: 'DIRECT', subtype: 'TRANSFORMATION', masking: false };
 const REDACTED: Transformation = { type: 'DIRECT', subtype: 'TRANSFORMATION', masking: true };
 
-/** Datasets of a manifest: entities, bridges, facets and metrics, sorted by name. */
+/** The datasets of a manifest: entities, bridges, facets and metrics, sorted by name. */
 export function datasetsOf(
   manifest: Manifest,
   namespace: string,
@@ -65,7 +65,7 @@ export function datasetsOf(
   return all.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Fingerprint of a dataset's event, apart from versions. */
+/** A fingerprint of a dataset's event that ignores versions. */
 export function datasetFingerprint(dataset: DatasetDescription): string {
   return createHash('sha256').update(JSON.stringify(dataset)).digest('base64url').slice(0, 22);
 }
@@ -162,7 +162,7 @@ function upstream(
   return { namespace, name, field, transformations: [as] };
 }
 
-/** Computed from the metric's plan with full access. */
+/** Describes a metric by its plan under full access. */
 function metricDataset(name: string, manifest: Manifest, namespace: string): DatasetDescription {
   const { description = null } = manifest.catalog.metrics.get(name) ?? {};
   const request = {
@@ -206,7 +206,9 @@ function same(a: Influence, b: Influence): boolean {
   return a.object === b.object && a.column === b.column;
 }
 
-/** Dataset name of an object in the audit log; older records say `metric:revenue` for `osl.metrics.revenue`. */
+/**
+ * The dataset name of an object in the audit log; older records contain `metric:revenue`, now `osl.metrics.revenue`.
+ */
 export function datasetName(object: string): string {
   return object.replace(/^metric:/, 'osl.metrics.');
 }

@@ -10,22 +10,22 @@ import { readSecret, signingKey } from './secret.js';
 
 export type EventKind = 'run' | 'dataset';
 
-/** A receiver of events; plain data, sent to the delivery thread. */
+/** A receiver of events, as plain data for the delivery thread. */
 export interface LineageEndpoint {
   readonly name: string;
   readonly url: string;
-  /** One or two, newest first; see `readSecret`. */
+  /** One or two secrets, newest first; see `readSecret`. */
   readonly secrets: readonly string[];
   readonly events: readonly EventKind[];
   readonly authorization: string | null;
-  /** PEM; null: the system's certificates. */
+  /** Certificate authorities in PEM; null uses the system's. */
   readonly ca: string | null;
   readonly allowAddresses: readonly string[];
   readonly timeoutMs: number;
 }
 
 export interface LineageConfig {
-  /** Null: derived from the tenant. */
+  /** Namespace of the events; null: derived from the tenant. */
   readonly namespace: string | null;
   readonly windowMs: number;
   readonly outboxBytes: number;

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Value of `env:NAME` or `file:/path`, read at each use, so that files can be replaced while the server runs. Never
- * quoted in an error.
+ * Returns the value of `env:NAME` or `file:/path`. It is read at each use, so that files can be replaced while the
+ * server runs, and never quoted in an error.
  *
  * @throws Error if it is missing
  */

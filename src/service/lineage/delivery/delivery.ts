@@ -21,13 +21,13 @@ export interface DeliveryCounts {
 }
 
 const AT_ONCE = 4;
-/** ms, unless woken earlier. */
+/** Maximum sleep in ms, unless woken earlier. */
 const LONGEST_NAP = 60_000;
 const DISK_PAUSE = 10_000;
 
 /**
- * Delivers the outbox to one endpoint, independently of others. Order is not guaranteed: a failed event waits for its
- * retry.
+ * Delivers the outbox to one endpoint, independently of others. The order is not guaranteed, since a failed event
+ * waits for its retry.
  */
 export class EndpointDelivery {
   readonly counts: DeliveryCounts = { delivered: 0, failed: 0 };
@@ -56,7 +56,7 @@ export class EndpointDelivery {
     await Promise.all(this.#underWay.values());
   }
 
-  /** Sends due events, as capacity permits; returns the ms until the next is due. */
+  /** Sends as many due events as capacity permits; returns the time in ms until the next is due. */
   #start(): number {
     const { outbox, endpoint, clock } = this.#options;
     let soonest = clock.now() + LONGEST_NAP;
@@ -74,7 +74,7 @@ export class EndpointDelivery {
     const { id } = message;
     const sending = this.#attempt(message)
       .catch(async (error: unknown) => {
-        // The result could not be stored, so it is sent again later.
+        // The result could not be stored, so the event will be sent again later.
         this.#options.warn('the lineage outbox cannot be written', { error: String(error) });
         await this.#options.clock.sleep(DISK_PAUSE, this.#options.signal);
       })
@@ -126,12 +126,12 @@ export class EndpointDelivery {
 
 /** Clock of the emitter; replaced in tests. */
 export interface LineageClock {
-  /** ms since the epoch. */
+  /** The time in ms since the epoch. */
   now(): number;
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-/** Timers are limited to about 24 days. */
+/** Longest timer in ms, since Node limits them to about 24 days. */
 const LONGEST = 2_000_000_000;
 
 export const systemClock: LineageClock = Object.freeze({

@@ -7,7 +7,7 @@ import type { LineageEndpoint } from '../config/load.js';
 import { readSecret, signingKey } from '../config/secret.js';
 import { AddressRule } from './address.js';
 
-/** Standard Webhooks headers; `keys` newest first, `seconds` since the epoch. */
+/** Creates Standard Webhooks headers. `keys` are newest first; `seconds` is the time since the epoch. */
 export function signedHeaders(
   id: string,
   seconds: number,
@@ -23,10 +23,10 @@ export function signedHeaders(
   };
 }
 
-/** Result of an attempt. Response bodies are never read. */
+/** The result of an attempt. Response bodies are never read. */
 export type SendAttempt =
   | { readonly kind: 'delivered'; readonly status: number }
-  /** Status 410. */
+  /** The endpoint answered with status 410. */
   | { readonly kind: 'gone' }
   | { readonly kind: 'failed'; readonly reason: string; readonly wishMs: number | null };
 
@@ -36,14 +36,14 @@ export interface Letter {
 }
 
 export interface EventSendOptions {
-  /** ms since the epoch. */
+  /** The current time in ms since the epoch. */
   readonly now: () => number;
   readonly agent: string;
   /** Replaces the system's resolver in tests. */
   readonly lookup?: LookupFunction;
 }
 
-/** Posts a letter once. Never rejects; bounded by the endpoint's timeout. */
+/** Posts a letter once, within the endpoint's timeout. Never rejects. */
 export async function send(
   endpoint: LineageEndpoint,
   letter: Letter,
@@ -136,7 +136,7 @@ function judged(answer: IncomingMessage, now: number): SendAttempt {
   };
 }
 
-/** Prefers system and TLS codes: messages may quote the peer. */
+/** The reason of a failure, preferably a system or TLS code, since messages may quote the peer. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'it failed';
   return 'code' in error && typeof error.code === 'string' ? error.code : error.message;
@@ -146,16 +146,16 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** Pauses after each attempt, ms; after the last attempt an event is a dead letter. */
+/** Pauses in ms after each attempt; after the last one, an event becomes a dead letter. */
 const PAUSES: readonly number[] = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR];
 
 export const ATTEMPTS: number = PAUSES.length + 1;
 
-/** Longest `Retry-After` that is honoured. */
+/** The longest `Retry-After` that is honoured. */
 const LONGEST_WISH = 24 * HOUR;
 
 /**
- * Pause before the next attempt, ms, with up to 20 % jitter; null: no more attempts.
+ * Returns the pause before the next attempt in ms, with up to 20 % jitter; null for no more attempts.
  *
  * @param attempts made so far, at least one
  * @param wish `Retry-After` of the receiver, ms
@@ -167,7 +167,7 @@ export function pauseAfter(attempts: number, wish: number | null, chance: number
   return Math.max(Math.round(pause * (1 + chance / 5)), Math.min(wish ?? 0, LONGEST_WISH));
 }
 
-/** Parses `Retry-After`, ms from `now`; null if absent or malformed. */
+/** Parses `Retry-After` to a time in ms from `now`; null if absent or malformed. */
 export function wishOf(header: string | undefined, now: number): number | null {
   if (header === undefined) return null;
   if (/^\d{1,9}$/.test(header.trim())) return Number(header.trim()) * SECOND;
