@@ -19,7 +19,7 @@ import type { Settings } from './settings.js';
 /** Reads a text file. Throws as `readManifestText`. */
 export type ReadFileText = (file: string) => Promise<string>;
 
-/** The policy to serve is unknown, e.g. while the control database does not answer. */
+/** It is unknown which policy to serve, e.g. because the control database does not answer. */
 export class PolicyUnknown extends ManifestProblems {
   readonly #why: string;
 
@@ -37,19 +37,19 @@ export class PolicyUnknown extends ManifestProblems {
     this.#why = why;
   }
 
-  /** No file is at fault, so none is named. */
+  /** No file is mentioned, since none is at fault. */
   override format(): string {
     return `error: ${this.#why}`;
   }
 }
 
-/** The policy is missing or invalid, the manifest is valid. `cause` has the problems. */
+/** The policy is missing or invalid, but the manifest is valid. `cause` lists the problems. */
 export class PolicyFault extends Error {
   override readonly cause: ManifestProblems;
-  /** Valid manifest: without a policy, all requests are refused. */
+  /** The valid manifest; without a policy, all requests are refused. */
   readonly manifest: Manifest;
   readonly file: FileLayer;
-  /** From the policy if its shape is valid, else from the manifest; null if neither has it. */
+  /** The tenant from the policy if its shape is valid, or else from the manifest; null if neither has one. */
   readonly tenant: string | null;
   readonly unknown: boolean;
 
@@ -65,7 +65,7 @@ export class PolicyFault extends Error {
 }
 
 /**
- * Loads manifest and policy, with published objects, and compiles them against each other.
+ * Loads the manifest, the policy and published objects, and compiles them together.
  *
  * @throws ManifestProblems for the manifest; PolicyFault; OverlayConflict
  */
@@ -110,17 +110,17 @@ function problems(diagnostics: readonly Diagnostic[], text: string): ManifestPro
   return new ManifestProblems(diagnostics, text);
 }
 
-/** Model found at start. */
+/** The model found at startup. */
 export interface FirstModel {
   readonly model: ServedModel;
   readonly policyFault: PolicyFault | null;
 }
 
 /**
- * Loads the first model: without a policy if that is missing or invalid, provided that the tenant is known, which
- * tokens need.
+ * Loads the first model. It has no policy if that is missing or invalid, provided that the tenant, which tokens need,
+ * is known.
  *
- * @param known result of an earlier call, returned if nothing else was published
+ * @param known result of an earlier call, returned if nothing else has been published
  * @throws PolicyFault if the tenant is unknown, and as `loadServed`
  */
 export async function loadFirst(
@@ -143,7 +143,7 @@ export async function loadFirst(
   }
 }
 
-/** Directory of published versions and drafts. */
+/** The directory of published versions and drafts. */
 export function publishedDir({ dataDir }: Pick<Settings, 'dataDir'>): string {
   return join(dataDir, 'published');
 }

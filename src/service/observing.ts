@@ -8,7 +8,7 @@ import type { Settings } from './settings.js';
 
 const CLOSE_MS = 2_000;
 
-/** Opens metrics, the slow query log, and tracing if a collector is configured. */
+/** Opens metrics, the slow query log and, if a collector is configured, tracing. */
 export function openObserving(
   { slowQuestionMs, otlp }: Pick<Settings, 'slowQuestionMs' | 'otlp'>,
   log: ServiceLog,

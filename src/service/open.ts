@@ -40,12 +40,12 @@ import type { LimitsPlace, OwnerSettings } from './settings/groups.js';
 import type { Settings } from './settings.js';
 import { startTrust } from './token-trust.js';
 
-/** Shorter than OSL_CONTROL_SILENCE_SECONDS, since publishing is exclusive, ms. */
+/** Statement timeout in ms. Publishing is exclusive, so it is shorter than OSL_CONTROL_SILENCE_SECONDS. */
 const STATEMENT_MS = 2_000;
 
 interface GatewaySharing {
   readonly publish: PublicationStore['share'];
-  /** False if the control database failed; null if there are no other gateways. */
+  /** Shares a revocation; false if the control database failed. Null if there are no other gateways. */
   readonly revoke: ((revocation: Revocation) => Promise<boolean>) | null;
   close(): Promise<void>;
 }
@@ -83,7 +83,7 @@ function sharing({ control }: Settings, seat: ProcessFiles, tenant: string, log:
 }
 
 /**
- * Rate limits of the process, or, if configured, of a store shared by all gateways. Until the store has answered once,
+ * Rate limits of the process or, if configured, of a store shared by all gateways. Until the store has answered once,
  * the number of processes is unknown, so requests are refused (E5038).
  *
  * @throws StartProblem if the store cannot be used
@@ -97,7 +97,7 @@ async function countingSeat(
   if (load.limits === null) return { seat, heard: () => true, close: async () => undefined };
   const store = await opened(load.limits);
   const counts = await SharedCounts.join(store, { tenant, log });
-  // Wrong passwords are counted per server.
+  // Wrong passwords are counted separately for each server.
   const limiter = (limits: RateLimits) =>
     createLeasedLimiter(counts.share(seat.limiter(limits).guesses), limits);
   return {
@@ -113,7 +113,7 @@ function opened(place: LimitsPlace): Promise<CountStore> {
 
 const AT_ONCE = 32;
 
-/** Posts notices as signed webhooks, once each: the caller learns if it arrived, and may retry. */
+/** Posts each notice once, as a signed webhook. The caller learns whether it arrived and may retry. */
 function ownerOf(endpoint: OwnerSettings, log: ServiceLog): Owner {
   if (endpoint === null) return Object.freeze({ tell: null });
   let underWay = 0;
@@ -140,15 +140,15 @@ function reasonOf(attempt: Exclude<SendAttempt, { kind: 'delivered' }>): string 
 /** A running service; nothing listens yet. */
 export interface OpenService extends ModelChanges {
   readonly service: Service;
-  /** With system engines, for tools only; surfaces get `service`. */
+  /** The databases including their system engines, only for tools; surfaces get `service`. */
   readonly databases: ReadonlyMap<string, OpenedEngine>;
-  /** Unsealed content of `service.means`, for tools only. */
+  /** The unsealed content of `service.means`, only for tools. */
   readonly means: RequestMeans;
   record(action: string, detail: object): Promise<void>;
   readonly keys: TenantKeys;
-  /** Why it started without a policy; null if it has one. */
+  /** Why the service started without a policy; null if it has one. */
   readonly policyFault: PolicyFault | null;
-  /** Resolves with the reason when no request can be answered any more and the process should end; else never. */
+  /** Resolves, with the reason, only when no request can be answered any more and the process should end. */
   readonly over: Promise<string>;
   close(): Promise<void>;
 }
@@ -201,7 +201,7 @@ async function openedIn(
   const keys = tenantKeys(dataDir, settings.keysDir);
 
   const { audit, over } = closing.add(await openAudit(settings, alone.auditDir, tenant, log));
-  // The log's lock protects the directory: no other process publishes from here on.
+  // The log's lock protects the directory, so no other process publishes from here on.
   const ended = alone.keeps ? await takeOver(settings, tenant, audit, log) : [];
   await joined(alone.control, keys, log);
   const { model: first, policyFault } = await loadFirst(settings, before, alone.read);

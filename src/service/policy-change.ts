@@ -15,7 +15,7 @@ import { PolicyFault, PolicyUnknown } from './model.js';
 import type { PreparedChange, ReloadResult } from './reload/reload.js';
 import type { CurrentModel } from './serving.js';
 
-/** Dependencies of applying a policy, and versions of other gateways, without a reload. */
+/** Dependencies for applying a policy, and versions of other gateways, without a reload. */
 export interface PolicyParts {
   readonly policyFile: string;
   readonly versions: VersionStore;
@@ -31,11 +31,11 @@ const NOTHING: ReloadResult = Object.freeze({ now: [], kept: [] });
 const UNCHANGED: PreparedChange = Object.freeze({ take: async () => NOTHING, drop: async () => undefined });
 
 /**
- * Prepares the newest policy and published version. An invalid policy leaves the last valid one in force for a time; a
- * published version that cannot be served here ends all answers at once.
+ * Prepares the newest policy and published version. If the policy is invalid, the last valid one stays in force for a
+ * time. If the published version cannot be served here, requests are refused immediately.
  *
- * @param same keep the current policy, if there is one: look at published versions only
- * @param brokenSince ms since the epoch; since when the policy is broken, if it is
+ * @param same keep the current policy, if there is one, and look only for published versions
+ * @param brokenSince when the policy broke, in ms since the epoch, if it is broken
  * @throws PolicyFault, once recorded
  */
 export async function preparedPolicy(
@@ -70,7 +70,7 @@ export async function preparedPolicy(
 }
 
 /**
- * Combines the manifest file as last loaded, the newest published version, and a policy.
+ * Combines the manifest file as last loaded, the newest published version and a policy.
  *
  * @param policy text; null: the current policy
  * @throws ManifestProblems, PolicyProblems, PublishedDamaged: then it cannot be served here
@@ -110,7 +110,8 @@ async function policyOf(text: string, file: string, { catalog, tenant }: Manifes
 }
 
 /**
- * Invalid or unknown policy; unknown also if it does not fit a newer published version, which may have removed rights.
+ * The policy is invalid or unknown. It also counts as unknown if it does not fit a newer published version, which may
+ * have removed rights.
  */
 function faultOf(error: unknown, { policyFile, versions, serving }: PolicyParts): PolicyFault {
   const { manifest, file, published, tenant } = serving.model;

@@ -5,33 +5,33 @@ import { readManifestText } from '../model/manifest/index.js';
 import type { Control } from './control.js';
 import { newExchangeKey } from './keys.js';
 
-/** Files and shared services of a serving process: a single process, or one of several workers. */
+/** The files and shared services of a serving process, either a single process or one of several workers. */
 export interface ProcessFiles {
   readonly auditDir: string;
   readonly lineageDir: string;
   /** True for the one process of a server that announces datasets to lineage receivers. */
   readonly announces: boolean;
-  /** Directory of marks for long texts being compiled. */
+  /** The directory of marks for long texts being compiled. */
   readonly marksDir: string;
-  /** True if this process owns the directory; workers leave that to their supervisor. */
+  /** True if this process owns the directory; for workers, their supervisor owns it. */
   readonly keeps: boolean;
   limiter(limits: RateLimits): Limiter;
-  /** Exchange key of all processes, PEM. */
+  /** Returns the exchange key of all processes, in PEM. */
   exchangeKey(): Promise<string>;
-  /** True if no process has used this token: see `UsedTokens`. */
+  /** True if no process has used this token yet; see `UsedTokens`. */
   firstUse(token: string, issuedAt: number, endsAt: number): boolean | Promise<boolean>;
-  /** Reads a file consistently over all processes. Throws as `readManifestText`. */
+  /** Reads a file, with the same result in all processes. Throws as `readManifestText`. */
   read(file: string): Promise<string>;
-  /** Null for a worker, whose supervisor follows it, and without a control database. */
+  /** The control database; null if there is none, and for workers, whose supervisor follows it. */
   readonly control: Control | null;
-  /** Activation number in the control database; null if the gateway has its own policy. */
+  /** The activation number in the control database; null if the gateway has its own policy. */
   activation(): number | null;
   /** True once the control database has answered, or if there is none. */
   heard(): boolean;
   exclusively<T>(work: () => Promise<T>): Promise<T>;
   /** Resolves once every other process serves the published version, or is gone. */
   published(): Promise<void>;
-  /** True if the server accepts requests: false while its processes crash repeatedly. */
+  /** True if the server accepts requests; false while its processes crash repeatedly. */
   steady(): boolean;
   /** Resolves once every other process has reread the draft. */
   draftChanged(id: string): Promise<void>;
@@ -45,7 +45,7 @@ export type SharedProcessFiles = Omit<
   'auditDir' | 'lineageDir' | 'announces' | 'marksDir' | 'keeps' | 'control'
 >;
 
-/** For a single process; a supervisor's audit log is there too. */
+/** The files of a single process; a supervisor's audit log is in the same place. */
 export function singleProcessFiles(dataDir: string): ProcessFiles {
   const used = new UsedTokens();
   return Object.freeze({
@@ -69,7 +69,7 @@ export function singleProcessFiles(dataDir: string): ProcessFiles {
   });
 }
 
-/** For one worker, by its number from 1; its replacement gets the same. */
+/** The files of a worker, given its number, starting at 1; its replacement has the same number. */
 export function workerFiles(dataDir: string, number: number, shared: SharedProcessFiles): ProcessFiles {
   return Object.freeze({
     auditDir: workerChain(dataDir, number),
@@ -116,7 +116,7 @@ export function workerLineage(dataDir: string, number: number): string {
   return join(lineageRoot(dataDir), `${WORKER}${number}`);
 }
 
-/** Possible outbox directories: of the single process, then of workers by number. */
+/** Possible outbox directories: that of a single process, then those of workers by number. */
 export function lineageDirs(dataDir: string): readonly string[] {
   const root = lineageRoot(dataDir);
   return [root, ...workerChains(root).map(({ dir }) => dir)];
@@ -138,7 +138,7 @@ export function workerChains(auditDir: string): readonly { readonly number: numb
     .sort((a, b) => a.number - b.number);
 }
 
-/** Restored chains below an audit log's directory, which nobody continues. */
+/** Restored chains below an audit log's directory, which are never continued. */
 export function endedChains(auditDir: string): readonly string[] {
   return names(auditDir)
     .filter(isEnded)
@@ -152,7 +152,7 @@ export function isEndedChain(dir: string): boolean {
   return isEnded(basename(dir)) || isEnded(basename(dirname(dir)));
 }
 
-/** Directory name for the chains of the next restore. */
+/** The directory name for the chains of the next restore. */
 export function endedName(auditNames: readonly string[]): string {
   const numbers = auditNames.filter(isEnded).map((name) => Number(name.slice(ENDED.length)));
   return `${ENDED}${Math.max(0, ...numbers) + 1}`;

@@ -14,10 +14,10 @@ import { Serial } from '../base/serial.js';
 import { StartProblem } from '../base/start-problem.js';
 import { messageOf } from '../base/thrown.js';
 
-/** Polling interval, ms, in case a message from another process was missed. */
+/** Polling interval in ms, in case a message from another process was missed. */
 const LOOK_MS = 1_000;
 
-/** File names in `revoked/`: `<id>.json`, or `<id>.unshared.json` until other gateways have it. */
+/** File names in `revoked/`: `<id>.json`, or `<id>.unshared.json` until it is shared with other gateways. */
 const NAME = /^([0-9a-f-]{36})(\.unshared)?\.json$/;
 const UNSHARED = '.unshared';
 
@@ -29,7 +29,7 @@ export class RevocationFiles {
     this.#dir = join(dataDir, 'revoked');
   }
 
-  /** Durable when it resolves. @param unshared true: other gateways do not have it yet */
+  /** Writes a revocation durably. @param unshared true if other gateways do not have it yet */
   async write(revocation: Revocation, unshared: boolean): Promise<void> {
     const made = await mkdir(this.#dir, { recursive: true, mode: 0o700 });
     if (made !== undefined) await syncNames(join(this.#dir, '..'));
@@ -41,12 +41,12 @@ export class RevocationFiles {
     await removeWhole(this.#file(revocation.id, true));
   }
 
-  /** Revocations whose id is not in `known`. @throws StartProblem for a damaged file */
+  /** Reads the revocations whose ids are not in `known`. @throws StartProblem for a damaged file */
   async read(known: ReadonlySet<string> = new Set()): Promise<readonly Revocation[]> {
     return this.#read((id) => !known.has(id));
   }
 
-  /** Revocations that other gateways do not have yet. Throws as `read`. */
+  /** Reads the revocations that other gateways do not have yet. Throws as `read`. */
   async unshared(): Promise<readonly Revocation[]> {
     return this.#read((_, unshared) => unshared);
   }
@@ -96,23 +96,23 @@ function membersIn(bytes: Buffer): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Dependencies of revocations. */
+/** Dependencies for handling revocations. */
 export interface RevocationParts {
   readonly files: RevocationFiles;
   readonly log: ServiceLog;
-  /** True for the one process of a directory that removes ended ones. */
+  /** True for the one process of a directory that removes expired revocations. */
   readonly sweeps: boolean;
-  /** Resolves once every other process has read them, or is gone. */
+  /** Resolves once every other process has read the revocations or is gone. */
   readonly told: () => Promise<void>;
-  /** Longest lifetime of a token issued by now, ms. */
+  /** The longest lifetime, in ms, of any token issued so far. */
   readonly lifetimeMs: () => number;
-  /** Shares it with all gateways; false on failure. Null: there are no others. */
+  /** Shares a revocation with all gateways; false on failure. Null if there are no other gateways. */
   readonly share: ((revocation: Revocation) => Promise<boolean>) | null;
 }
 
 const MOST = 10_000;
 
-/** Revocations known to one process. */
+/** The revocations known to a process. */
 export class Revocations {
   readonly revoked = new RevokedTokens();
   readonly #parts: RevocationParts;
@@ -125,7 +125,7 @@ export class Revocations {
     this.#parts = parts;
   }
 
-  /** Polls once a second. @throws Error if revocations cannot be read: then nobody may be served */
+  /** Reads revocations, then polls once a second. @throws Error if they cannot be read; nothing may be served then */
   static async open(parts: RevocationParts): Promise<Revocations> {
     const opened = new Revocations(parts);
     await opened.#take();
@@ -134,7 +134,7 @@ export class Revocations {
   }
 
   /**
-   * Revokes for all processes of all gateways; in force here, and durable, when it resolves.
+   * Revokes tokens in all processes of all gateways. When it resolves, this is durable and in force here.
    *
    * @throws QueryError E0511 if too many are in force
    */

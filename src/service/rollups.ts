@@ -7,7 +7,7 @@ import type { SystemReads } from './system-reads.js';
 export interface RollupReport {
   readonly rollup: string;
   readonly entity: string;
-  /** `changed`: built from another definition. `old`: older than `max_age`. Only `ready` ones are used. */
+  /** `changed`: built from another definition; `old`: older than `max_age`. Only `ready` rollups are used. */
   readonly state: 'ready' | 'not built' | 'changed' | 'old';
   readonly builtAt: string | null;
   readonly rows: number | null;
@@ -16,7 +16,7 @@ export interface RollupReport {
 
 type Engines = ReadonlyMap<string, OpenedEngine>;
 
-/** Builds all or the named rollups, one after another. @throws StartProblem, UpstreamFailure */
+/** Builds the named rollups, or all, one after another. @throws StartProblem, UpstreamFailure */
 export async function buildRollups(
   manifest: Manifest,
   engines: Engines,
@@ -27,7 +27,7 @@ export async function buildRollups(
     onBuilt(await withCredentials(manifest, facts, () => buildRollup(systemOf(engines, facts), facts)));
 }
 
-/** Status of all or the named rollups. @throws StartProblem, UpstreamFailure */
+/** Returns the status of the named rollups, or of all. @throws StartProblem, UpstreamFailure */
 export async function rollupReports(
   manifest: Manifest,
   { readRollupStates }: Pick<SystemReads, 'readRollupStates'>,

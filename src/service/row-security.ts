@@ -18,7 +18,7 @@ import type { TenantKeys } from './keys.js';
 
 const MOST_TOLD = 3;
 
-/** Signers of rights, per open connector. */
+/** The signers of rights for each open connector. */
 export function rowRightsOf(
   engines: ReadonlyMap<string, EngineStatus>,
   keys: TenantKeys,
@@ -54,7 +54,7 @@ export async function requireRowSecurity(model: Model, keys: TenantKeys, log: Se
     await requireRowSecurityOf(connector, model, keys, log);
 }
 
-/** Same for one connector. Without a policy nothing is required. */
+/** The same for one connector. Without a policy, nothing is required. */
 export async function requireRowSecurityOf(
   connector: Connector,
   model: Model,
@@ -76,7 +76,7 @@ export async function requireRowSecurityOf(
   );
 }
 
-/** Compares row security in the database with that required by `model`. */
+/** Compares the row security in the database with that required by `model`. */
 export async function rowSecurityStanding(
   connector: Connector,
   model: Model,
@@ -93,7 +93,7 @@ export async function rowSecurityStanding(
   }
 }
 
-/** Row security required by `model`. @throws StartProblem without a policy */
+/** The row security required by `model`. @throws StartProblem without a policy */
 export function rowSecurityDesign(
   connector: Connector,
   role: string,

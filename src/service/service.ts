@@ -18,22 +18,22 @@ import type { Settings } from './settings.js';
 import type { SystemReads } from './system-reads.js';
 import type { TokenTrust } from './token-trust.js';
 
-/** An open service, assembled once at start. */
+/** An open service, which is assembled once at startup. */
 export interface Service
   extends AnswerParts,
     PublishingParts,
     AccessRequestParts,
     Pick<SystemReads, 'readCatalog' | 'readRollupStates'> {
-  /** Null while the newest policy is in force, or none. */
+  /** The older policy kept in force; null while the newest policy is in force, or none is. */
   keptPolicy(): FallbackPolicy | null;
-  /** Fault in the newest policy, for operators: it names files. Null if it is in force. */
+  /** The fault in the newest policy, only for operators, as it names files; null if the policy is in force. */
   policyFault(): string | null;
   readonly probes: Probes;
-  /** Activation number in the control database; null if the gateway has its own policy. */
+  /** The activation number in the control database; null if the gateway has its own policy. */
   activation(): number | null;
   reached(): ServicesReached;
   steady(): boolean;
-  /** Stops or resumes accepting sessions and being ready. */
+  /** Stops accepting sessions and reporting ready, or resumes. */
   drain(on: boolean): void;
   draining(): boolean;
   readonly revocations: Revocations;
@@ -41,9 +41,9 @@ export interface Service
   readonly audit: Pick<AuditLog, 'stats'>;
   readonly verifier: TokenVerifier;
   readonly exchange: TokenExchange;
-  /** Audiences by which issuers call this service. */
+  /** The audiences by which issuers identify this service. */
   readonly resources: () => readonly string[];
-  /** Issuers of identity tokens, and the OAuth client to log in with. */
+  /** The issuers of identity tokens, each with the OAuth client for logging in. */
   readonly logins: TokenTrust['logins'];
   readonly lineage: Lineage | null;
   readonly spool: SpoolRoom | null;
@@ -54,7 +54,7 @@ export function limitedBy(means: RequestMeans, limiter: Limiter): Pick<Service, 
   return { means: new SealedValue({ ...means, limiter }) };
 }
 
-/** Log reader and freshness information of a service. */
+/** The log reader and freshness information of a service. */
 export function insightOf(
   service: Service,
   { recording }: RequestMeans,

@@ -35,7 +35,7 @@ export class CurrentModel {
     this.#followers.push(follower);
   }
 
-  /** Serves `next`, whose policy was read just now and is valid. */
+  /** Serves `next`, whose policy has just been read and is valid. */
   take(next: ServedModel): void {
     this.#policy.mended();
     this.#replace(next);
@@ -46,19 +46,19 @@ export class CurrentModel {
     this.#replace(this.#policy.missing ? next.underPolicy(null) : next);
   }
 
-  /** The newest policy is missing or invalid since then. Returns the resulting state. */
+  /** Notes that the newest policy is missing or invalid since `since`. Returns the resulting state. */
   losePolicy(trouble: PolicyTrouble, since?: number): PolicyState {
     const state = this.#policy.failed(trouble, since);
     if (state === 'missing') this.#replace(this.#model.underPolicy(null));
     return state;
   }
 
-  /** The last valid policy while it replaces an invalid newer one; else null. */
+  /** The last valid policy while it is kept because a newer one is invalid; otherwise null. */
   get keptPolicy(): FallbackPolicy | null {
     return this.#policy.kept;
   }
 
-  /** Fault in the newest policy, for operators; null if it is in force. */
+  /** The fault in the newest policy, for operators; null if that policy is in force. */
   get policyFault(): string | null {
     return this.#policy.fault;
   }
@@ -78,18 +78,18 @@ export class CurrentModel {
 }
 
 interface PolicyTrouble {
-  /** For operators, with file, line and column. */
+  /** Message for operators, with file, line and column. */
   readonly message: string;
-  /** The policy to serve is unknown: the last one may have been withdrawn. */
+  /** True if it is unknown which policy to serve, since the last one may have been withdrawn. */
   readonly unknown: boolean;
 }
 
 export type PolicyState = 'kept' | 'missing';
 
 /**
- * Decides which policy is in force while the newest is missing or invalid: the last valid one for a bounded time, then
- * none. If the newest is unknown, none at once, unless configured otherwise. Afterwards only a valid policy ends the
- * refusals.
+ * Decides which policy is in force while the newest is missing or invalid: the last valid one for a limited time, then
+ * none. If the newest is unknown, there is none immediately, unless configured otherwise. From then on, requests are
+ * refused until a valid policy arrives.
  */
 class PolicyFallback {
   readonly #settings: PolicyFailureSettings;
@@ -115,7 +115,7 @@ class PolicyFallback {
     return this.#kept;
   }
 
-  /** Fault in the newest policy; null if it is in force. */
+  /** The fault in the newest policy; null if that policy is in force. */
   get fault(): string | null {
     return this.#fault;
   }
@@ -128,7 +128,7 @@ class PolicyFallback {
     });
   }
 
-  /** The newest policy is missing or invalid since then. Returns the resulting state. */
+  /** Notes that the newest policy is missing or invalid since `brokenSince`. Returns the resulting state. */
   failed(trouble: PolicyTrouble, brokenSince = Date.now()): PolicyState {
     const cause = firstOf(trouble);
     this.#fault = cause;
@@ -166,7 +166,7 @@ class PolicyFallback {
     this.#kept = null;
   }
 
-  /** The time runs from the first fault; later ones do not extend it. */
+  /** The time starts with the first fault; later ones do not extend it. */
   #keep(since: number): FallbackPolicy {
     const { keepMs } = this.#settings;
     const kept = Object.freeze({ since, until: since + keepMs });

@@ -23,11 +23,11 @@ import { type PublicKeyFile, splitList } from './settings/types.js';
 /** Settings of a process, from environment and flags. Paths are absolute. */
 export type Settings = Readonly<ReturnType<typeof readSettings>>;
 
-/** Handling of a missing or invalid policy. */
+/** How a missing or invalid policy is handled. */
 export interface PolicyFailureSettings {
-  /** How long the last valid policy stays in force; 0: not at all. */
+  /** How long the last valid policy stays in force, in ms; 0 means not at all. */
   readonly keepMs: number;
-  /** True: also while the control database does not answer. */
+  /** True to keep the policy even while the control database does not answer. */
   readonly keepsUnknown: boolean;
 }
 
@@ -36,7 +36,7 @@ export type { PublicKeyFile };
 /**
  * Reads the settings of a process.
  *
- * @param cwd base of relative paths
+ * @param cwd base for relative paths
  * @param over values that take precedence, e.g. of flags
  * @throws StartProblem for invalid or contradictory settings
  */
@@ -52,7 +52,7 @@ function readSettings(read: ReadSetting, env: Environment, dataDir: string) {
   const issuers = read('OSL_TOKEN_ISSUERS');
   return {
     manifestFile: read('OSL_MANIFEST'),
-    // Copy of the policy in the control database, for tools.
+    // A copy of the policy in the control database, for tools.
     policyFile:
       control?.policySource === 'control' ? join(dataDir, 'control-policy.yaml') : read('OSL_POLICY'),
     dataDir,
@@ -65,7 +65,7 @@ function readSettings(read: ReadSetting, env: Environment, dataDir: string) {
     pgPort: read('OSL_PG_PORT'),
     workers: read('OSL_WORKERS'),
     publicKeyFiles: keys,
-    /** Null: a key in memory. */
+    /** If null, a key is kept in memory. */
     exchangeKeyFile: read('OSL_EXCHANGE_KEY'),
     issuersFile,
     /** True if tokens signed with the gateway's own key (`osl token`) are accepted. */
@@ -73,7 +73,7 @@ function readSettings(read: ReadSetting, env: Environment, dataDir: string) {
     issuers: issuers.length === 0 ? [DEFAULT_ISSUER] : issuers,
     audiences: read('OSL_TOKEN_AUDIENCES'),
     tls: tlsSettings(read),
-    /** Default per native connector, of all processes. */
+    /** Default pool size per native connector, for all processes together. */
     poolSize: read('OSL_POOL_SIZE'),
     systemPoolSize: read('OSL_SYSTEM_POOL_SIZE'),
     poolReserve: read('OSL_POOL_RESERVE_PERCENT'),
@@ -95,7 +95,7 @@ function readSettings(read: ReadSetting, env: Environment, dataDir: string) {
       timeoutMs: read('OSL_STATEMENT_TIMEOUT_MS'),
     },
     content: contentSettings(read, env),
-    /** Permitted passages compared one by one; above, candidates are searched first. */
+    /** Number of permitted passages up to which all are compared one by one; above, candidates are searched first. */
     exactUpTo: read('OSL_RETRIEVE_EXACT_UP_TO'),
     otlp: otlpSettings(read),
     driftMs: read('OSL_DRIFT_SECONDS'),
@@ -156,7 +156,7 @@ function mcpSettings(read: ReadSetting) {
   };
 }
 
-/** OpenAI-compatible servers. Keys are read from their variable at each use. */
+/** Settings of OpenAI-compatible servers, whose keys are read from their variables at each use. */
 function contentSettings(read: ReadSetting, env: Environment): ContentSettings {
   const url = read('OSL_EMBEDDINGS_URL');
   return {

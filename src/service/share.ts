@@ -1,18 +1,18 @@
-/** A process' number, from 1, among `count`. */
+/** The number of a process, starting at 1, among `count` processes. */
 export interface Share {
   readonly number: number;
   readonly count: number;
 }
 
-/** Share of a single process. */
+/** The share of a single process. */
 export const WHOLE: Share = Object.freeze({ number: 1, count: 1 });
 
-/** Divides `total` among processes without remainder. */
+/** This process' part of `total`; the parts of all processes add up to `total`. */
 export function sharedOut(total: number, { number, count }: Share): number {
   return Math.floor(total / count) + (number <= total % count ? 1 : 0);
 }
 
-/** Concurrent model requests of a process; at least one. */
+/** Number of concurrent model requests of a process; at least one. */
 export function placesOf(total: number, share: Share): number {
   return Math.max(1, sharedOut(total, share));
 }

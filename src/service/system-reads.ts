@@ -13,19 +13,19 @@ import type { OpenedEngine, SystemEngine } from '../engine/index.js';
 import { readUpstream, type UpstreamSchema } from '../model/discovery/index.js';
 import type { Facet } from '../model/manifest/index.js';
 
-/** The only reads with system credentials that requests can cause. Null if the connector is not open. */
+/** The only reads with system credentials that requests can cause. They return null if the connector is not open. */
 export interface SystemReads {
-  /** Tables and columns that the database declares. */
+  /** Reads the tables and columns that the database declares. */
   readCatalog(connector: string): Promise<UpstreamSchema | null>;
-  /** Greatest value of a column, as text; empty for an empty table. */
+  /** Reads the greatest value of a column as text; empty for an empty table. */
   readWatermark(connector: string, table: TableName, column: string): Promise<string | null>;
-  /** Also null until the connector is reached. */
+  /** Also returns null until the connector is reached. */
   readRollupStates(connector: string): Promise<readonly RollupState[] | null>;
-  /** The readable store of a facet version; replaces it by a successor that is ready. Throws as `openStore`. */
+  /** Opens the store of a facet version, first replacing it by a successor that is ready. Throws as `openStore`. */
   readStore(facet: Facet, version: string, embedder: Embedder): Promise<ServedStore | null>;
-  /** When the stores of a connector were read, by facet and version. */
+  /** Reads when a connector's stores were last updated from their sources, by facet and version. */
   readIndexTimes(connector: string): Promise<ReadonlyMap<string, ReadonlyMap<string, string>> | null>;
-  /** State of the data as a `pg_snapshot`; also null if anything but transactions may change `tables`. */
+  /** Reads the state as a `pg_snapshot`; also null if `tables` can change other than by transactions. */
   readSettled(connector: string, tables: readonly TableName[]): Promise<string | null>;
 }
 

@@ -34,13 +34,13 @@ export interface TokenTrust {
   readonly verifier: TokenVerifier;
   readonly exchange: TokenExchange;
   readonly issuers: () => Issuers;
-  /** Availability of issuers' keys. */
+  /** Whether the issuers' keys are available. */
   readonly reached: () => IssuerAvailability;
-  /** Audiences by which issuers call this service. */
+  /** The audiences by which issuers identify this service. */
   readonly resources: () => readonly string[];
-  /** Longest lifetime of a token issued by now, ms. */
+  /** The longest lifetime, in ms, of any token issued so far. */
   readonly lifetimeMs: () => number;
-  /** Issuers of identity tokens, and the OAuth client to log in with; null: none. */
+  /** The issuers of identity tokens, each with the OAuth client for logging in; null if there is none. */
   readonly logins: () => readonly { readonly issuer: string; readonly login: LoginConfig | null }[];
   /** Reloads keys and issuers. */
   readonly reload: ReloadPart;
@@ -48,7 +48,7 @@ export interface TokenTrust {
   close(): void;
 }
 
-/** @param snapshot policy for token exchange @throws StartProblem, ManifestProblems */
+/** @param snapshot the policy for token exchange @throws StartProblem, ManifestProblems */
 export async function startTrust(
   settings: Settings,
   tenant: string,
@@ -142,18 +142,18 @@ function lifetimeOf({ tokens, maxLifetimeSeconds, skewSeconds }: IssuerConfig): 
   };
 }
 
-/** The issuer's clock may be off in either direction. */
+/** Longest lifetime in ms, considering that the issuer's clock may be off in either direction. */
 function msOf({ maxLifetimeSeconds, skewSeconds }: Lifetime): number {
   return 1_000 * (maxLifetimeSeconds + 2 * skewSeconds);
 }
 
-/** Own keys: of `osl token`, and of the exchange (PEM). */
+/** The gateway's own keys: for `osl token` and, in PEM, for the exchange. */
 interface TrustKeys {
   readonly signing: Uint8Array;
   readonly exchangeKey: string;
 }
 
-/** Issuers of OSL_ISSUERS. @throws StartProblem, ManifestProblems */
+/** Reads the issuers from OSL_ISSUERS. @throws StartProblem, ManifestProblems */
 async function readIssuers(settings: Settings, parts: IssuersParts, before: Issuers): Promise<Issuers> {
   const { issuersFile } = settings;
   if (issuersFile === null) return NO_ISSUERS;
@@ -175,7 +175,7 @@ async function readIssuers(settings: Settings, parts: IssuersParts, before: Issu
 
 interface KeysOfSettings {
   readonly source: KeySource;
-  /** True if tokens signed with the own key are accepted. */
+  /** True if tokens signed with the gateway's own key are accepted. */
   readonly own: boolean;
   readonly ofIssuers: number;
 }
@@ -196,7 +196,7 @@ function keysOfSettings(settings: Settings, signing: Uint8Array): KeysOfSettings
   }
 }
 
-/** Summary for the log. */
+/** A summary for the log. */
 function keysText({ own, ofIssuers }: KeysOfSettings, issuers: number): string {
   const parts = [
     own ? "the gateway's own key" : null,

@@ -7,7 +7,7 @@ import type { Settings } from './settings.js';
 import { sharedOut } from './share.js';
 
 /**
- * Number of processes. `auto`: one per processor, or one if several are impossible.
+ * The number of processes. `auto`: one per processor, or a single one if several are impossible.
  *
  * @throws StartProblem if the configured number is impossible
  */
@@ -28,7 +28,7 @@ export function workersFor(settings: Settings, manifest: Manifest): number {
   return workers;
 }
 
-/** Why there can be only one process; null if there can be several. */
+/** The reason why there can be only one process; null if there can be several. */
 function obstacleTo({ connectors }: Manifest): string | null {
   const embedded = [...connectors.values()].find(({ kind }) => kind === 'pglite');
   if (embedded !== undefined)
@@ -36,7 +36,7 @@ function obstacleTo({ connectors }: Manifest): string | null {
   return null;
 }
 
-/** Settings of one worker: its share of sessions, model requests, answer memory and spool. */
+/** The settings of a worker, with its share of sessions, model requests, answer memory and spool. */
 export function shareOf(settings: Settings, number: number, count: number): Settings {
   const share = Object.freeze({ number, count });
   const { content, load, resultCache } = settings;
@@ -57,7 +57,7 @@ export function shareOf(settings: Settings, number: number, count: number): Sett
 }
 
 /**
- * Sessions per connector, of all processes: `NAME_POOL_SIZE` if NAME holds its URL, else `usual`.
+ * Number of sessions per connector for all processes together: `NAME_POOL_SIZE` if NAME holds its URL, else `usual`.
  *
  * @throws StartProblem
  */

@@ -19,25 +19,26 @@ import type { ServiceLog } from '../../base/log.js';
 import { stackOf } from '../../base/thrown.js';
 import type { Manifest } from '../../model/manifest/index.js';
 
-/** Description of a statement for receivers: declared names only, nothing that its caller wrote. */
+/** Describes a statement to receivers using only declared names, nothing that its caller wrote. */
 export interface PlanDescription {
   readonly form: string;
-  /** Names as in the audit log. */
+  /** The names of objects as in the audit log. */
   readonly objects: readonly string[];
-  /** `<entity>.<column>` of masked columns in use. */
+  /** `<entity>.<column>` for each masked column in use. */
   readonly masked: readonly string[];
-  /** Null if too long. */
+  /** The columns; null if they are too long. */
   readonly columns: {
     readonly outputs: readonly { readonly name: string; readonly inputs: readonly Influence[] }[];
     readonly rows: readonly Influence[];
   } | null;
 }
 
-/** Bytes as JSON, leaving room for the rest of an audit record. */
+/** Maximum size as JSON in bytes, which leaves room for the rest of an audit record. */
 const LONGEST = 48 * 1024;
 
 /**
- * Fingerprint of a plan without values, 22 characters of base64url: the same for queries that differ only in literals.
+ * A fingerprint of a plan without values, in 22 characters of base64url: the same for queries that differ only in
+ * literals.
  */
 function planFingerprint(plan: GovernedPlan): string {
   const parts = [plan.form, emit(plan).sql, ...plan.runtime.map(shapeOf), JSON.stringify(namesOf(plan))];
@@ -90,8 +91,8 @@ function describePlan(plan: GovernedPlan): PlanDescription {
 }
 
 /**
- * Output names. Aliases are chosen by the caller and may be sensitive, so only declared names are used, and `c3`
- * otherwise.
+ * Output names. Aliases are chosen by the caller and may be sensitive, so only declared names are used, or else names
+ * such as `c3`.
  */
 function namesOf(plan: GovernedPlan): readonly string[] {
   const taken = new Set<string>();
@@ -106,15 +107,15 @@ function namesOf(plan: GovernedPlan): readonly string[] {
 
 const PLACE = /^c\d+$/;
 
-/** Action of the audit event that describes a plan. */
+/** The action of audit events that describe a plan. */
 export const PLAN_EVENT = 'lineage.plan';
 
-/** Remembered descriptions per segment; beyond that, some are written again. */
+/** Number of descriptions remembered per segment; beyond it, some are written again. */
 const MOST_KNOWN = 2_000;
 
 /**
- * Writes plan descriptions to the audit log, once per segment, in the group of the first decision that needs it, so
- * that both are durable or neither. A reader that starts two segments before a decision finds its description.
+ * Writes plan descriptions to the audit log, once per segment, together with the first decision that needs it, so that
+ * both are durable or neither. A reader that starts two segments before a decision finds its description.
  */
 export class PlanRecorder {
   readonly #audit: AuditLog;
@@ -131,8 +132,8 @@ export class PlanRecorder {
   }
 
   /**
-   * Fingerprint of `plan`; write its decision in the same turn of the event loop. Null on failure: then receivers miss
-   * an event, but the caller is answered.
+   * Returns the fingerprint of `plan`; its decision must be written in the same turn of the event loop. Null on
+   * failure, in which case receivers miss an event but the caller is answered.
    */
   note(plan: GovernedPlan, requestId: string): string | null {
     try {
@@ -183,8 +184,8 @@ export class PlanRecorder {
 }
 
 /**
- * Access of a chain of subjects (root first) with all roles that the last can have. Only for describing policies: no
- * request is served with it.
+ * The access of a chain of subjects (root first) with all roles that the last one can have. Only for describing
+ * policies; no request is served with it.
  */
 export function accessOfChain(
   chain: readonly string[],

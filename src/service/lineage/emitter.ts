@@ -9,18 +9,18 @@ import { handleReplayRequests, type NewEvent, Outbox } from './outbox/outbox.js'
 import { journalIn, type LogPosition, type OutboxEntry } from './outbox/state.js';
 import { Windows } from './window.js';
 
-/** Plain data, sent to the emitter thread. */
+/** Settings as plain data, which are sent to the emitter thread. */
 export interface EmitterSettings {
   readonly auditDir: string;
   readonly dir: string;
-  /** End of the audit log at start: where a new outbox begins to read. */
+  /** The end of the audit log at startup, where a new outbox starts reading. */
   readonly start: LogPosition;
   readonly voice: Voice;
   readonly agent: string;
   readonly windowMs: number;
   readonly outboxBytes: number;
   readonly endpoints: readonly LineageEndpoint[];
-  /** Polling interval of the audit log and of requests, ms. */
+  /** Polling interval for the audit log and for requests, in ms. */
   readonly pollMs: number;
 }
 
@@ -40,15 +40,15 @@ export interface EmitterStats {
   readonly endpoints: Readonly<Record<string, EndpointStats>>;
 }
 
-/** Pause after a failed write of the outbox, ms. */
+/** Pause in ms after writing the outbox failed. */
 const DISK_PAUSE = 5_000;
 
-/** Segments before the cursor that may have needed descriptions: see `PlanRecorder`. */
+/** How many segments before the cursor to read for descriptions; see `PlanRecorder`. */
 const SEGMENTS_BACK = 2;
 
 /**
- * Follows the audit log, makes events of it, and delivers them. INVARIANT: the events of a window and the cursor of the
- * log are one group of the outbox, so a crash neither loses nor repeats a decision.
+ * Follows the audit log, creates events from it and delivers them. INVARIANT: the events of a window and the log
+ * cursor are written as one group of the outbox, so a crash neither loses nor repeats a decision.
  */
 export class Emitter {
   readonly #settings: EmitterSettings;
@@ -62,7 +62,7 @@ export class Emitter {
   readonly #closing = new Serial();
   /** Announcements run one after another. */
   readonly #announcing = new Serial();
-  /** Last write of the cursor, ms since the epoch. */
+  /** When the cursor was last written, in ms since the epoch. */
   #writtenAt = 0;
   #running: Promise<unknown> | null = null;
 
@@ -107,8 +107,8 @@ export class Emitter {
   }
 
   /**
-   * Makes events of datasets that changed since the last announcement; they are on disk when this resolves. Idempotent
-   * per version.
+   * Creates events for datasets that have changed since the last announcement; they are on disk when this resolves.
+   * Idempotent per version.
    */
   announce(version: string, datasets: readonly DatasetDescription[]): Promise<void> {
     return this.#announcing.run(() => this.#announce(version, datasets));
@@ -153,7 +153,7 @@ export class Emitter {
     return { read: state.cursor?.seq ?? 0, endpoints: Object.fromEntries(endpoints) };
   }
 
-  /** Flushes the window and stops; completes deliveries in progress. */
+  /** Flushes the window, completes deliveries in progress and stops. */
   async close(): Promise<void> {
     this.#stop.abort();
     await this.#running;
@@ -169,19 +169,19 @@ export class Emitter {
     for await (const stored of readFrames(auditDir, reading)) {
       this.#windows.add(stored, stored.seq >= from);
       if (stored.seq >= from) this.#cursor = { writer, seq: stored.seq + 1, segment: stored.segment };
-      // Back-pressure: if the outbox cannot be written, reading pauses.
+      // Backpressure: if the outbox cannot be written, reading pauses.
       if (this.#windows.full || this.#windows.spanMs >= windowMs) await this.#closeWindow();
       if (signal.aborted) break;
     }
   }
 
-  /** Closes windows by time, and handles requests. */
+  /** Closes windows when their time is up, and handles requests. */
   async #watch(): Promise<void> {
     const { dir, pollMs, windowMs } = this.#settings;
     const { signal } = this.#stop;
     while (!signal.aborted) {
       await this.#clock.sleep(pollMs, signal);
-      // Also saves the cursor if nothing ran.
+      // The cursor is also saved if nothing ran.
       const since = this.#windows.startedAt ?? this.#writtenAt;
       if (this.#clock.now() - since >= windowMs) await this.#closeWindow();
       await handleReplayRequests(dir, async ({ id, endpoint }) => {
@@ -198,7 +198,7 @@ export class Emitter {
     return this.#closing.run(() => this.#put(runs, cursor));
   }
 
-  /** Retries until written; at shutdown the audit log still has what is missing. */
+  /** Retries until the write succeeds; at shutdown, the audit log still contains what is missing. */
   async #put(runs: ReturnType<Windows['close']>, cursor: LogPosition): Promise<void> {
     const { voice } = this.#settings;
     const before = this.#outbox.state.cursor;
@@ -232,8 +232,8 @@ export class Emitter {
 }
 
 /**
- * Position to continue from. Another log is read from its beginning; if the log ends before the cursor, its end was
- * lost in a crash and had not been acknowledged.
+ * The position to continue from. A different log is read from its beginning. If the log ends before the cursor, its
+ * end was lost in a crash and had not been acknowledged.
  */
 function placeIn(cursor: LogPosition | null, end: LogPosition, warn: Warn): LogPosition {
   if (cursor === null) return end;

@@ -15,12 +15,12 @@ import type { LogPosition } from './outbox/state.js';
 
 /** Lineage as used by the service. */
 export interface Lineage {
-  /** Fingerprint of a plan about to run, for its audit records; null on failure. */
+  /** Returns the fingerprint of a plan about to run, for its audit records; null on failure. */
   note(plan: GovernedPlan, requestId: string): string | null;
   /** Announces the datasets of the served manifest; its events are on disk when this resolves. Never rejects. */
   announce(manifest: Manifest): Promise<void>;
   follow(served: () => Manifest): void;
-  /** About a second old; null before the thread's first report. */
+  /** Returns figures about a second old; null before the thread's first report. */
   stats(): (EmitterStats & { readonly restarts: number }) | null;
   /** Takes at most `ms`; undelivered events stay in the outbox. */
   close(ms: number): Promise<void>;
@@ -33,21 +33,21 @@ export interface LineageOptions {
   readonly auditDir: string;
   readonly dir: string;
   readonly end: LogPosition;
-  /** Log for plan descriptions; null for an ended chain. */
+  /** The log for plan descriptions; null for an ended chain. */
   readonly audit: AuditLog | null;
   /** True for the one process that announces datasets. */
   readonly announces: boolean;
   readonly log: ServiceLog;
-  /** Null for the embedded database. */
+  /** The URL of a connector's database; null if it is embedded. */
   readonly urlOf: (connector: string) => string | null;
-  /** Polling interval of the audit log, ms; default 500. */
+  /** Polling interval for the audit log in ms; default 500. */
   readonly pollMs?: number;
 }
 
 const POLL_MS = 500;
 const START_MS = 20_000;
 const ANNOUNCE_MS = 10_000;
-/** First pause before a restart, ms; doubles each time. */
+/** First pause in ms before a restart; it doubles each time. */
 const RESTART_MS = 1_000;
 const LONGEST_RESTART_MS = 60_000;
 const FOLLOW_MS = 1_000;
@@ -202,7 +202,7 @@ class LineageThread implements Lineage {
     }
   }
 
-  /** Restarts a thread that ended by itself; it continues from the outbox. */
+  /** Restarts a thread that has ended unexpectedly; it continues from the outbox. */
   #ended(): void {
     this.#worker = null;
     if (this.#closing) return;

@@ -9,7 +9,7 @@ const EVENT = 'https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs';
 const FACET = 'https://openlineage.io/spec/facets';
 
 export interface Voice {
-  /** URI of this software version. */
+  /** A URI for this software version. */
   readonly producer: string;
   readonly namespace: string;
 }
@@ -30,7 +30,7 @@ function own(voice: Voice, name: string, fields: object): object {
   return facet(voice, `urn:osl-gateway:facet:${name}:1`, fields);
 }
 
-/** Deterministic UUID (version 8 of RFC 9562). */
+/** A deterministic UUID (version 8 of RFC 9562). */
 function uuidOf(...parts: readonly (string | number)[]): string {
   const bytes = createHash('sha256').update(JSON.stringify(parts)).digest().subarray(0, 16);
   bytes.writeUInt8(((bytes[6] ?? 0) & 0x0f) | 0x80, 6);
@@ -39,7 +39,7 @@ function uuidOf(...parts: readonly (string | number)[]): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }
 
-/** RunEvent of the runs of one statement in one window; `writer`: of the audit log. */
+/** The RunEvent for the runs of a statement within a window. `writer` is that of the audit log. */
 export function runEvent(
   runs: Runs,
   writer: string,
@@ -105,7 +105,7 @@ function inputObjects({ outputs, rows }: LineageColumns): readonly string[] {
   return [...outputs.flatMap((o) => o.inputs), ...rows].map((i) => i.object);
 }
 
-/** The result as a transient dataset with column lineage. */
+/** Describes the result as a transient dataset with column lineage. */
 function answer(plan: string, { outputs, rows }: LineageColumns, voice: Voice): object {
   return {
     namespace: voice.namespace,
@@ -143,7 +143,7 @@ function transformationOf(t: Transformation): object {
   return { type: t.type, subtype: t.subtype, masking: false, ...(t.policy && { description: 'policy' }) };
 }
 
-/** DatasetEvent of an object under a manifest version. */
+/** The DatasetEvent for an object under a manifest version. */
 export function datasetEvent(
   dataset: DatasetDescription,
   manifest: string,
@@ -187,7 +187,7 @@ export function datasetEvent(
   return { id: datasetId(name, manifest, time, voice), event };
 }
 
-/** DatasetEvent of a removed object. */
+/** The DatasetEvent for a removed object. */
 export function droppedEvent(
   name: string,
   manifest: string,
@@ -212,7 +212,7 @@ function datasetEventOf(name: string, time: string, voice: Voice, facets: object
   };
 }
 
-/** Includes the time: a version served again is announced again. */
+/** Includes the time, since a version that is served again is announced again. */
 function datasetId(name: string, manifest: string, time: string, voice: Voice): string {
   return `dataset_${uuidOf(voice.namespace, name, manifest, time)}`;
 }

@@ -9,7 +9,7 @@ import {
 import type { PlanDescription } from './description.js';
 import { PLAN_EVENT } from './description.js';
 
-/** Position of an outcome in the audit log. `leaf`: its RFC 6962 leaf hash, hex. */
+/** The position of an outcome in the audit log. `leaf` is its RFC 6962 leaf hash in hex. */
 export interface AuditLeaf {
   readonly segment: number;
   readonly seq: number;
@@ -18,13 +18,13 @@ export interface AuditLeaf {
 
 type RunEnd = 'COMPLETE' | 'ABORT' | 'FAIL';
 
-/** Runs of one statement under the same versions with the same end, within a window. */
+/** Runs of a statement within a window, under the same versions and with the same kind of end. */
 export interface Runs {
   readonly end: RunEnd;
   readonly plan: string;
   readonly manifest: string | null;
   readonly policy: string | null;
-  /** Null if the log segment with it is gone. */
+  /** The plan's description; null if its log segment is gone. */
   readonly description: PlanDescription | null;
   readonly objects: readonly string[];
   readonly form: string | null;
@@ -33,7 +33,7 @@ export interface Runs {
   readonly firstTime: string;
   readonly lastTime: string;
   readonly count: number;
-  /** By outcome: `ok`, `truncated`, `error`, … */
+  /** Number of runs by outcome: `ok`, `truncated`, `error`, … */
   readonly outcomes: Readonly<Record<string, number>>;
   readonly rows: number;
   readonly surfaces: Readonly<Record<string, number>>;
@@ -44,21 +44,21 @@ type MutableRuns = { -readonly [K in keyof Runs]: Runs[K] } & {
   surfaces: Record<string, number>;
 };
 
-/** Statements per window; more close it early. */
+/** Maximum number of statements per window; when it is reached, the window closes early. */
 const MOST_STATEMENTS = 10_000;
-/** Cached descriptions: more than `PlanRecorder` writes before it repeats one. */
+/** Number of cached descriptions: more than `PlanRecorder` writes before it repeats one. */
 const MOST_DESCRIPTIONS = 5_000;
 
 const PLAN_MARK = Buffer.from('"plan":"');
 
-/** Counts runs by statement, from outcome records of the audit log: every allowed decision has one. */
+/** Counts runs by statement, using the audit log's outcome records: every allowed decision has one. */
 export class Windows {
   readonly #descriptions = new LRUCache<string, PlanDescription>({ max: MOST_DESCRIPTIONS });
   #runs = new Map<string, MutableRuns>();
   #startedAt: number | null = null;
   #lastAt = 0;
 
-  /** Time of the first run, ms since the epoch; null if there is none. */
+  /** When the first run started, in ms since the epoch; null if there is none. */
   get startedAt(): number | null {
     return this.#startedAt;
   }
@@ -71,9 +71,9 @@ export class Windows {
     return this.#runs.size >= MOST_STATEMENTS;
   }
 
-  /** @param counts false: only collect descriptions, since these runs were counted before */
+  /** @param counts false to collect only descriptions, since these runs have already been counted */
   add({ segment, seq, frame }: StoredFrame, counts: boolean): void {
-    // Cheap pre-filter: most records have no plan.
+    // A cheap pre-filter, since most records have no plan.
     if (!frame.record.includes(PLAN_MARK)) return;
     const record = recordIn(frame);
     const { plan, kind, versions } = record;
@@ -86,7 +86,7 @@ export class Windows {
     this.#ended(key, plan, record, record.outcome, { segment, seq, leaf });
   }
 
-  /** Returns the runs in order of their start, and begins a new window. */
+  /** Returns the runs in the order of their start and begins a new window. */
   close(): readonly Runs[] {
     const runs = [...this.#runs.values()];
     this.#runs = new Map();
@@ -132,7 +132,7 @@ export class Windows {
   }
 }
 
-/** `unknown`: no outcome was found at a restart. */
+/** How runs end, by outcome. `unknown`: no outcome was found after a restart. */
 const ENDS: Readonly<Record<AuditOutcome, RunEnd>> = {
   ok: 'COMPLETE',
   truncated: 'COMPLETE',

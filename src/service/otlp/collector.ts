@@ -4,11 +4,11 @@ import { messageOf } from '../../base/thrown.js';
 
 /** Collector settings from OpenTelemetry's variables. */
 export interface OtlpSettings {
-  /** Without a trailing `/`; `/v1/traces` and `/v1/metrics` are appended. */
+  /** URL without a trailing `/`, to which `/v1/traces` or `/v1/metrics` is appended. */
   readonly endpoint: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly serviceName: string;
-  /** Sampling ratio of requests without a trace, from 0 to 1; others follow their caller's decision. */
+  /** Sampling ratio, from 0 to 1, for requests without a trace; others follow their caller's decision. */
   readonly ratio: number;
   readonly metricsMs: number;
   readonly spansMs: number;
@@ -16,7 +16,7 @@ export interface OtlpSettings {
 
 const TIMEOUT_MS = 10_000;
 
-/** OpenTelemetry collector (OTLP/HTTP, JSON). Failed deliveries are dropped. */
+/** Sends to an OpenTelemetry collector (OTLP/HTTP, JSON). Data that cannot be delivered is dropped. */
 export class Collector {
   readonly #settings: OtlpSettings;
   readonly #log: ServiceLog;
@@ -39,7 +39,7 @@ export class Collector {
     return this.#resource;
   }
 
-  /** False if the delivery failed; transitions are logged. */
+  /** Returns false if delivery failed; only the first failure and the recovery are logged. */
   async send(path: '/v1/traces' | '/v1/metrics', body: object): Promise<boolean> {
     const why = await this.#post(path, body);
     if (why !== null && !this.#failing)
@@ -78,7 +78,7 @@ export function attribute(key: string, value: OtlpValue): object {
 
 export const SCOPE = Object.freeze({ name: 'osl-gateway' });
 
-/** OTLP timestamp: nanoseconds since the epoch, in digits. */
+/** An OTLP timestamp: nanoseconds since the epoch in decimal digits. */
 export function nanoseconds(ms: number): string {
   return String(BigInt(Math.round(ms * 1_000)) * 1_000n);
 }

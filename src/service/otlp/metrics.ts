@@ -13,7 +13,7 @@ interface MetricSample {
   readonly metricName?: string;
 }
 
-/** Exports metrics at an interval; the returned function stops it after a last export. */
+/** Exports metrics at an interval; the returned function stops that after a final export. */
 export function exportMetrics(
   collector: Collector,
   everyMs: number,
@@ -88,7 +88,7 @@ function attributesOf(labels: MetricSample['labels']): readonly object[] {
   return Object.entries(labels).map(([key, value]) => attribute(key, String(value)));
 }
 
-/** Prometheus buckets are cumulative, OTLP buckets are not. */
+/** Converts buckets: Prometheus' are cumulative, OTLP's are not. */
 function histogramPoints(values: readonly MetricSample[], since: string, now: string): readonly object[] {
   const series = new Map<
     string,

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { EndedRequest, RequestStage, TraceSink } from '../../ask/request/meters.js';
 import { attribute, type Collector, nanoseconds, type OtlpSettings, SCOPE } from './collector.js';
 
-/** Most requests queued; further ones are dropped. */
+/** Maximum number of requests queued; further ones are dropped. */
 const MOST_WAITING = 2_048;
 const MOST_SENT = 256;
 
@@ -10,7 +10,7 @@ const SERVER = 2;
 const INTERNAL = 1;
 const ERROR = 2;
 
-/** Exports a span per request, with child spans for its stages, in the background. */
+/** Exports a span for each request, with child spans for its stages, in the background. */
 export class SpanExporter implements TraceSink {
   dropped = 0;
   readonly #collector: Collector;
@@ -98,7 +98,7 @@ function fingerprintOf({ fingerprint }: EndedRequest): readonly object[] {
   return found === null ? [] : [attribute('osl.fingerprint', found)];
 }
 
-/** The first three stages are consecutive; `record` and `answer` start together after them. */
+/** Places the stages in time: the first three are consecutive; then `record` and `answer` start together. */
 function stagesOf(
   stages: ReadonlyMap<RequestStage, number>,
   { traceId, spanId }: Parent,
@@ -143,7 +143,7 @@ function traceOf(text: string): Trace | null {
   return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 
-/** Span id derived from the request id, so that it is the same everywhere. */
+/** A span id derived from the request id, so that it is the same everywhere. */
 function spanIdOf(requestId: string): string {
   return requestId.replaceAll('-', '').slice(-16);
 }

@@ -20,17 +20,17 @@ import type { Settings } from '../settings.js';
 import type { PreparedChange, ReloadPart, ReloadResult } from './reload.js';
 import { type EventParts, preparedReload, recordEvent } from './reload.js';
 
-/** Ways to change the served model: a reload, a policy, versions of other processes. */
+/** Ways to change the served model: a reload, a new policy, or versions from other processes. */
 export interface ModelChanges {
   /**
-   * Reloads manifest, policy, keys, credentials and `more`: all or nothing.
+   * Reloads the manifest, policy, keys, credentials and `more`, either all or none.
    *
    * @throws ManifestProblems, StartProblem and errors of `more`
    */
   reload(more?: readonly ReloadPart[]): Promise<ReloadResult>;
   /** Prepares a change that other processes of the server apply too. Throws as `reload`. */
   prepare(change: ModelChange, more?: readonly ReloadPart[]): Promise<PreparedChange>;
-  /** The policy to serve has been unknown since `since`, ms since the epoch. */
+  /** Called when it has been unknown since `since`, in ms since the epoch, which policy to serve. */
   losePolicy(why: string, since: number): Promise<void>;
   renewDraft(id: string): Promise<void>;
 }
@@ -46,7 +46,7 @@ export interface ChangingParts extends EventParts {
   announce(): Promise<void>;
 }
 
-/** Starts following changes of others; `close` stops it. */
+/** Starts following changes made by others; `close` stops it. */
 export function startChanges(
   parts: ChangingParts,
   seat: ProcessFiles,
@@ -65,7 +65,7 @@ export function startChanges(
     serving,
     log,
     read: seat.read,
-    // If row security in a database is outdated, its statements fail: nothing is leaked meanwhile.
+    // If row security in a database is outdated, its statements fail, so nothing is leaked in the meantime.
     taken: (model) =>
       void requireRowSecurity(model, parts.keys, log).catch((error: unknown) => log.error(messageOf(error))),
     record: (detail) => recordEvent(parts, 'service.policy', detail),
@@ -144,7 +144,7 @@ function enginePart(name: string, engine: OpenEngine, serving: CurrentModel, set
   };
 }
 
-/** Lineage receivers are read at start only. */
+/** Lineage receivers are read only at startup. */
 function lineagePart({ lineageFile }: Settings): readonly ReloadPart[] {
   if (lineageFile === null) return [];
   const before = readText(lineageFile, 'lineage file');
@@ -161,17 +161,17 @@ function lineagePart({ lineageFile }: Settings): readonly ReloadPart[] {
 
 /** A change applied by all processes of a server. */
 export type ModelChange =
-  /** Reload of the files. `brokenSince`: ms since the epoch, if the policy is broken. */
+  /** Reload of the files. If the policy is broken, `brokenSince` says since when, in ms since the epoch. */
   | { readonly kind: 'reload'; readonly brokenSince?: number }
   /** A version published by another process. */
   | { readonly kind: 'version' }
-  /** A policy, and versions of other gateways. `same`: keep the current policy. */
+  /** A policy, and versions from other gateways. `same` keeps the current policy. */
   | { readonly kind: 'policy'; readonly same?: boolean; readonly brokenSince?: number };
 
 const NOTHING: ReloadResult = Object.freeze({ now: [], kept: [] });
 
 /**
- * Prepares a version published by another process, which has checked that it can be served.
+ * Prepares a version from another process, which has already checked that it can be served.
  *
  * @throws PublishedDamaged
  */

@@ -8,14 +8,14 @@ import type { PolicyState } from '../serving.js';
 
 /** A part of a running server that can be reloaded. */
 export interface ReloadPart {
-  /** Reads and checks it, without side effects. */
+  /** Reads and checks the part, without side effects. */
   prepare(): ReloadStep | Promise<ReloadStep>;
 }
 
 export interface ReloadStep {
-  /** Summary of what will be in force. */
+  /** A summary of what will be in force. */
   readonly now: string | null;
-  /** Changes that need a restart, with advice. */
+  /** Changes that require a restart, with advice. */
   readonly kept: string | null;
   take(): void;
 }
@@ -36,13 +36,13 @@ async function prepareAll(parts: readonly ReloadPart[]): Promise<() => ReloadRes
   };
 }
 
-/** A prepared change, which every process of a server applies, or none. */
+/** A prepared change, which either all processes of a server apply or none. */
 export interface PreparedChange {
   take(): Promise<ReloadResult>;
   drop(): Promise<void>;
 }
 
-/** Dependencies of recording service events. */
+/** Dependencies for recording service events. */
 export interface EventParts {
   readonly audit: Pick<AuditLog, 'append'>;
   readonly tenant: string;
@@ -51,8 +51,8 @@ export interface EventParts {
 }
 
 /**
- * Records an event of the service. Never rejects: a failed log reports itself, counts what it refused in `audit.gap`,
- * and all requests are refused meanwhile.
+ * Records a service event. Never rejects: a failed log reports its failure, counts what it refused in `audit.gap`, and
+ * causes all requests to be refused.
  */
 export async function recordEvent(
   { audit, tenant, model, log }: EventParts,
@@ -77,7 +77,7 @@ export async function recordEvent(
 }
 
 /**
- * Prepares a reload; logs and records it once applied or refused.
+ * Prepares a reload, and logs and records it once it is applied or refused.
  *
  * @param withoutPolicy handles a missing or invalid policy
  */

@@ -14,7 +14,7 @@ export type LimitsPlace =
 
 const MIB = 1_048_576;
 
-/** Resource limits. @throws StartProblem */
+/** Reads resource limits. @throws StartProblem */
 export function loadSettings(read: ReadSetting) {
   const control = databasePlace(read, 'OSL_CONTROL_URL');
   return Object.freeze({
@@ -36,17 +36,17 @@ export function loadSettings(read: ReadSetting) {
 const LEAST_EMBEDDED = 256 * MIB;
 const MOST_EMBEDDED = 2_048 * MIB;
 
-/** Largest default, for processes with at least four times as much memory. */
+/** Maximum default, for processes with at least four times as much memory. */
 const MOST_ANSWERS_MIB = 1_024;
 /** One subject may use half, and some readers need two copies of a row. */
 const LEAST_ROWS = 8;
 
-/** Ensures space for some of the largest rows. */
+/** Ensures that there is room for some of the largest rows. */
 export function answersOf(bytes: number, rowBytes: number): AnswerBounds {
   return Object.freeze({ rowBytes, bytes: Math.max(bytes, LEAST_ROWS * rowBytes) });
 }
 
-/** From `OSL_LIMITS_URL`, or its file; null if neither is set. */
+/** The store from `OSL_LIMITS_URL` or its file; null if neither is set. */
 function limitsPlace(read: ReadSetting): LimitsPlace | null {
   const given = read('OSL_LIMITS_URL');
   const file = read('OSL_LIMITS_URL_FILE');
@@ -61,15 +61,15 @@ function limitsPlace(read: ReadSetting): LimitsPlace | null {
   throw new StartProblem(`OSL_LIMITS_URL must be ${SETTINGS.OSL_LIMITS_URL.type.takes}`);
 }
 
-/** Database shared by several gateways. */
+/** Settings of the database shared by several gateways. */
 export interface ControlSettings {
   readonly place: ControlPlace;
   readonly policySource: SettingValue<'OSL_POLICY_SOURCE'>;
-  /** Silence of the database after which nothing is served, unless `OSL_POLICY_FAILURE` is `keep`. */
+  /** Time in ms without an answer after which nothing is served, unless `OSL_POLICY_FAILURE` is `keep`. */
   readonly silenceMs: number;
 }
 
-/** Null for a stand-alone gateway. @throws StartProblem */
+/** Reads the settings; null for a stand-alone gateway. @throws StartProblem */
 export function controlSettings(read: ReadSetting): ControlSettings | null {
   const place = databasePlace(read, 'OSL_CONTROL_URL');
   const policySource = read('OSL_POLICY_SOURCE');
@@ -80,8 +80,8 @@ export function controlSettings(read: ReadSetting): ControlSettings | null {
 }
 
 /**
- * Database URL in `variable`, or file in `…_FILE`; null if neither is set. A URL in the environment is checked here,
- * one in a file when used.
+ * The database URL in `variable`, or the file in `…_FILE`; null if neither is set. A URL in the environment is checked
+ * here, one in a file when it is used.
  *
  * @throws StartProblem
  */
@@ -101,13 +101,13 @@ export function databasePlace(
 /** Retention of records, and witnesses of checkpoints. */
 export type AuditKeeping = ReturnType<typeof auditKeeping>;
 
-/** Storage of the audit log. Plain data, sent to workers. */
+/** Where the audit log is stored, as plain data that is sent to workers. */
 export interface AuditSink {
-  /** Null: segment files; else the database with schema `osl_audit`. */
+  /** The database with the schema `osl_audit`; null for segment files. */
   readonly table: { readonly place: ControlPlace; readonly variable: string | undefined } | null;
 }
 
-/** Reader of the database URL, whose file may change; null for files. */
+/** Returns a reader for the database URL, whose file may change; null for segment files. */
 export function sinkUrl({ table }: AuditSink): (() => string) | null {
   return table === null ? null : () => controlUrl(table.place, table.variable);
 }
@@ -145,7 +145,7 @@ export function auditSink(read: ReadSetting): AuditSink {
 /** Webhook of the policy's owner; null if not configured. */
 export type OwnerSettings = LineageEndpoint | null;
 
-/** Timeout, ms; a caller waits for it. */
+/** Timeout in ms; a caller is waiting. */
 const TIMEOUT_MS = 5_000;
 
 /** @throws StartProblem */
@@ -179,7 +179,7 @@ export function ownerSettings(read: ReadSetting): OwnerSettings {
 /** Certificates of the server and authorities of its clients. */
 export type ServerTls = ReturnType<typeof tlsSettings>;
 
-/** PEM files of one certificate, with its chain, and of its key. */
+/** The PEM files of a certificate with its chain, and of its key. */
 export interface CertificateFiles {
   readonly certFile: string;
   readonly keyFile: string;
@@ -187,11 +187,11 @@ export interface CertificateFiles {
 
 /** Authorities that sign certificates of clients. */
 export interface ClientAuthorities {
-  /** PEM with their certificates. */
+  /** The PEM file with their certificates. */
   readonly caFile: string;
-  /** PEM with their revocation lists; null: none is checked. */
+  /** The PEM file with their revocation lists; null if none are checked. */
   readonly crlFile: string | null;
-  /** True: refuse clients without a certificate. */
+  /** True if clients without a certificate are refused. */
   readonly demanded: boolean;
 }
 
@@ -232,7 +232,7 @@ function certificateFiles(
   throw new StartProblem(`${certName} and ${keyName} go together: one of them is not set`);
 }
 
-/** Memory in bytes that this process may use: the limit of its cgroup, else that of the machine. */
+/** Memory in bytes that this process may use: its cgroup's limit, or else the machine's memory. */
 function usableMemory(): number {
   const limit = process.constrainedMemory() ?? 0;
   return limit > 0 ? Math.min(limit, totalmem()) : totalmem();

@@ -270,10 +270,10 @@ export type SettingValue<N extends SettingName> =
   (typeof SETTINGS)[N] extends SettingDefinition<infer T> ? T : never;
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Reads settings by name. @throws StartProblem for a value that its type refuses */
+/** Reads settings by name. @throws StartProblem for a value that the setting's type does not accept */
 export type ReadSetting = <N extends SettingName>(name: N) => SettingValue<N>;
 
-/** @param folder base of relative paths */
+/** @param folder base for relative paths */
 export function settingsReader(env: Environment, folder: string): ReadSetting {
   // Cast: TypeScript loses the type through the index.
   return <N extends SettingName>(name: N) =>

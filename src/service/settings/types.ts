@@ -1,7 +1,7 @@
 import { isAbsolute, resolve } from 'node:path';
 import { networkOf } from '../../base/networks.js';
 
-/** Type of a setting: the texts it accepts, and the value of each. */
+/** The type of a setting: which texts it accepts, and what value each has. */
 export interface SettingType<T> {
   /** Noun phrase for messages and documents: `a whole number from 1 to 64`. */
   readonly takes: string;
@@ -9,11 +9,11 @@ export interface SettingType<T> {
   readonly isList: boolean;
   /** True if the text may hold a secret: no message quotes it. */
   readonly isSecret: boolean;
-  /** Words among which a text must be, for completion; empty for other types. */
+  /** The only words accepted, for completion; empty if the type is not a list of words. */
   readonly words: readonly string[];
   /**
-   * @param folder where relative paths begin
-   * @param refuse called with the unacceptable part of the text
+   * @param folder base for relative paths
+   * @param refuse called with the part of the text that is not acceptable
    */
   parse(text: string, folder: string, refuse: (part: string) => never): T;
 }
@@ -37,7 +37,7 @@ export function setting<T>(
   return Object.freeze({ type, default: initial, description, flag });
 }
 
-/** A setting whose value is null unless it is set. */
+/** Makes a setting optional: its value is null unless it is set. */
 export function optional<T>(
   type: SettingType<T>,
   description: string,
@@ -60,12 +60,12 @@ function typeOf<T>(
   return Object.freeze({ takes, isList: false, isSecret: false, words: [], ...traits, parse });
 }
 
-/** NaN if the text is not a number: blanks are none. */
+/** Parses a number; NaN for anything else, including blank text. */
 function parseNumber(text: string): number {
   return text.trim() === '' ? Number.NaN : Number(text);
 }
 
-/** A whole number in `unit`, times `factor`: `mib` gives bytes, `seconds` milliseconds. */
+/** A whole number in `unit`, multiplied by `factor`: `mib` yields bytes, `seconds` milliseconds. */
 function numberIn(unit: string, factor: number) {
   return (least: number, most: number): SettingType<number> =>
     typeOf(`a whole number${unit} from ${least} to ${most}`, (text, _folder, refuse) => {
@@ -104,7 +104,7 @@ export const onOff: SettingType<boolean> = typeOf(
   { words: ['on', 'off'] },
 );
 
-/** True for this word and false for any other: a wrong one may not keep a program from telling its fault. */
+/** True for this word, false for any other; never an error, so that a program can still report its own. */
 export function flag(word: string): SettingType<boolean> {
   return typeOf(`\`${word}\``, (text) => text === word);
 }
@@ -133,7 +133,7 @@ function absolute(value: string, folder: string): string {
   return isAbsolute(value) ? value : resolve(folder, value);
 }
 
-/** An http or https URL, as written. It may hold a token in its path or its query. */
+/** An http or https URL as written. Its path or query may contain a token. */
 export const webUrl: SettingType<string> = typeOf('an http or https URL', webUrlIn, { isSecret: true });
 
 /** The origin of an http or https URL, such as `https://osl.example`. */
@@ -146,14 +146,14 @@ function webUrlIn(value: string, _folder: string, refuse: (part: string) => neve
   return URL.canParse(value) && /^https?:$/.test(new URL(value).protocol) ? value : refuse(value);
 }
 
-/** Values between commas; blanks around them do not count. */
+/** Values separated by commas; surrounding whitespace is ignored. */
 function list<T>(takes: string, item: SettingType<T>['parse']): SettingType<readonly T[]> {
   const parse: SettingType<readonly T[]>['parse'] = (value, folder, refuse) =>
     splitList(value).map((part) => item(part, folder, refuse));
   return typeOf(takes, parse, { isList: true });
 }
 
-/** The values between the commas of a text; none in an empty one. */
+/** Splits a text at its commas; an empty text has no values. */
 export function splitList(value: string): readonly string[] {
   return value
     .split(',')
@@ -181,7 +181,7 @@ export const origins: SettingType<readonly string[]> = list(
 
 /** A PEM file with one key, or a JSON Web Key Set. */
 export interface PublicKeyFile {
-  /** Name by which tokens refer to the key of a PEM file; null if it has none, and for a set, which names its own. */
+  /** Name by which tokens refer to the key of a PEM file; null if there is none, and for a set with its own names. */
   readonly kid: string | null;
   readonly file: string;
 }
@@ -196,7 +196,7 @@ export const publicKeyFiles: SettingType<readonly PublicKeyFile[]> = list(
   },
 );
 
-/** Directories, made absolute, or URLs. */
+/** Directories, which are made absolute, or URLs. */
 export const places: SettingType<readonly string[]> = list('directories and URLs', (value, folder) =>
   /^[\w+.-]+:/.test(value) ? value : absolute(value, folder),
 );

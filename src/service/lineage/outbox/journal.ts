@@ -5,7 +5,7 @@ import { bytesOf, syncNames, writeWhole } from '../../../base/files.js';
 
 /**
  * File format: each line is `<first 16 hex digits of SHA-256 of the rest> <JSON>`; a line `null` ends a group. Groups
- * are atomic: an incomplete one is cut off.
+ * are atomic, so an incomplete one is cut off.
  */
 const END = lineOf(null);
 
@@ -26,14 +26,14 @@ const NOTHING = Buffer.alloc(0);
 
 export interface Journal<Entry> {
   readonly size: number;
-  /** Appends a group. If `durable`, it is on disk when this resolves. If it rejects, nothing was added. */
+  /** Appends a group, which is on disk when this resolves if `durable`. If it rejects, nothing was added. */
   append(entries: readonly Entry[], durable: boolean): Promise<void>;
   /** Replaces all entries, durably. */
   rewrite(entries: readonly Entry[]): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Entries of complete groups, and the offset of their end. */
+/** Returns the entries of complete groups, and the offset at which they end. */
 function readGroups<Entry>(bytes: Buffer): {
   readonly entries: readonly Entry[];
   readonly end: number;
@@ -59,7 +59,7 @@ function readGroups<Entry>(bytes: Buffer): {
   return { entries, end };
 }
 
-/** Entries of a journal that another process may be writing; empty if there is no file. */
+/** Reads a journal that another process may be writing; empty if the file does not exist. */
 export async function readJournal<Entry>(file: string): Promise<readonly Entry[]> {
   return readGroups<Entry>((await bytesOf(file)) ?? NOTHING).entries;
 }

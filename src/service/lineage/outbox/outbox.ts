@@ -16,18 +16,18 @@ export interface NewEvent {
 export interface OutboxOptions {
   readonly file: string;
   readonly endpoints: readonly LineageEndpoint[];
-  /** Most bytes of undelivered bodies per endpoint. */
+  /** Maximum bytes of undelivered bodies per endpoint. */
   readonly maxBytes: number;
-  /** ms since the epoch. */
+  /** The current time in ms since the epoch. */
   readonly now: () => number;
   readonly warn: (message: string, fields: Readonly<Record<string, unknown>>) => void;
 }
 
-/** Unused bytes after which the journal is compacted. */
+/** Number of unused bytes at which the journal is compacted. */
 const SLACK = 1_048_576;
 
 /**
- * Undelivered events, on disk. If an endpoint's space is full, its oldest dead letters are dropped, then new events;
+ * Undelivered events on disk. If an endpoint's space is full, its oldest dead letters are dropped, then new events;
  * both are counted and logged.
  */
 export class Outbox {
@@ -42,7 +42,7 @@ export class Outbox {
     this.#options = options;
   }
 
-  /** @param start where a new outbox begins to read the audit log */
+  /** @param start where a new outbox starts reading the audit log */
   static async open(options: OutboxOptions, start: LogPosition): Promise<Outbox> {
     const { journal, entries, cut } = await openJournal<OutboxEntry>(options.file);
     if (cut > 0) options.warn('the end of the lineage outbox was not whole and is cut off', { bytes: cut });
@@ -83,14 +83,14 @@ export class Outbox {
     return this.#write([{ t: 'done', id, to: endpoint }], false);
   }
 
-  /** @param due time of the next attempt; null: dead letter */
+  /** @param due time of the next attempt; null makes the event a dead letter */
   failed(id: string, endpoint: string, attempts: number, due: number | null, why: string): Promise<void> {
     const at = this.#options.now();
     const tried: OutboxEntry = { t: 'tried', id, to: endpoint, n: attempts, due: due ?? at, why };
     return this.#write(due === null ? [tried, { t: 'dead', id, to: endpoint, why, at }] : [tried], false);
   }
 
-  /** Disables an endpoint: its pending and future events are dead letters. */
+  /** Disables an endpoint, so that its pending and future events are dead letters. */
   turnOff(endpoint: string, url: string): Promise<void> {
     const at = this.#options.now();
     const waiting = [...this.state.queue(endpoint).pending.keys()].map(
@@ -99,7 +99,7 @@ export class Outbox {
     return this.#write([{ t: 'off', to: endpoint, url, at }, ...waiting], true);
   }
 
-  /** Makes dead letters pending, and re-enables their endpoints. Returns their number. */
+  /** Makes dead letters pending again and re-enables their endpoints. Returns the number of letters. */
   async replay(pick: (message: OutboxMessage, endpoint: string) => boolean): Promise<number> {
     const again = [...this.state.messages.values()].flatMap((m) =>
       [...m.targets]
@@ -123,7 +123,7 @@ export class Outbox {
     return this.#options.maxBytes - this.state.queue(endpoint).pendingBytes;
   }
 
-  /** Dead letters to drop for space, oldest first. */
+  /** Dead letters to drop to free space, oldest first. */
   #forgotten(events: readonly NewEvent[]): readonly OutboxEntry[] {
     return this.#options.endpoints.flatMap(({ name, events: kinds }): readonly OutboxEntry[] => {
       const coming = events
@@ -146,7 +146,7 @@ export class Outbox {
     });
   }
 
-  /** Drops events of endpoints no longer configured; re-enables endpoints whose URL changed. */
+  /** Drops events of endpoints that are no longer configured, and re-enables endpoints with a new URL. */
   async #settleEndpoints(): Promise<void> {
     const urls = new Map(this.#options.endpoints.map((e) => [e.name, e.url]));
     const on = [...this.state.off].filter(([name, { url }]) => urls.get(name) !== url);
@@ -178,7 +178,7 @@ export class Outbox {
 
 const GONE = 'the endpoint answered 410';
 
-/** Request of the command line to the process that owns the outbox: resend dead letters. */
+/** A request, made on the command line, that the process owning the outbox resend dead letters. */
 export interface ReplayRequest {
   readonly id: string | null;
   readonly endpoint: string | null;
@@ -186,7 +186,7 @@ export interface ReplayRequest {
 
 const NAME = /^[0-9a-f-]{36}\.json$/;
 
-/** Stores a request for the current or next server of this data directory. */
+/** Stores a request for the current or next server using this data directory. */
 export async function storeReplayRequest(dir: string, request: ReplayRequest): Promise<void> {
   const folder = join(dir, 'requests');
   await mkdir(folder, { recursive: true, mode: 0o700 });

@@ -3,20 +3,20 @@ import { assertNever } from 'osl-compiler';
 import type { AuditLog } from '../../../../audit/index.js';
 import type { EventKind } from '../config/load.js';
 
-/** Position in the audit log. */
+/** A position in the audit log. */
 export interface LogPosition {
   readonly writer: string;
   readonly seq: number;
-  /** Segment of the previous record. */
+  /** The segment of the previous record. */
   readonly segment: number;
 }
 
-/** File of an outbox. */
+/** The file of an outbox. */
 export function journalIn(dir: string): string {
   return join(dir, 'outbox.journal');
 }
 
-/** Current end of `audit`. */
+/** The current end of `audit`. */
 export function endOf(audit: AuditLog): LogPosition {
   const { writer, records, segment } = audit.stats();
   return { writer, seq: records, segment };
@@ -24,7 +24,7 @@ export function endOf(audit: AuditLog): LogPosition {
 
 export type OutboxEntry =
   | { readonly t: 'cursor'; readonly writer: string; readonly seq: number; readonly segment: number }
-  /** `at`: ms since the epoch; `body`: JSON; `to`: endpoints. */
+  /** A new event. `at` is in ms since the epoch, `body` is JSON, `to` lists endpoints. */
   | {
       readonly t: 'event';
       readonly id: string;
@@ -33,7 +33,7 @@ export type OutboxEntry =
       readonly body: string;
       readonly to: readonly string[];
     }
-  /** A failed attempt: number of attempts, and time of the next. */
+  /** A failed attempt, with the number of attempts and the time of the next. */
   | {
       readonly t: 'tried';
       readonly id: string;
@@ -55,7 +55,7 @@ export type OutboxEntry =
   | { readonly t: 'on'; readonly to: string }
   /** Events dropped for lack of space. */
   | { readonly t: 'dropped'; readonly to: string; readonly count: number }
-  /** Fingerprints of the last announced datasets, by name. */
+  /** Fingerprints of the datasets last announced, by name. */
   | {
       readonly t: 'announced';
       readonly version: string;
@@ -65,7 +65,7 @@ export type OutboxEntry =
 export interface DeliveryState {
   readonly state: 'pending' | 'dead';
   readonly attempts: number;
-  /** ms since the epoch. For a dead letter: when it became one. */
+  /** When the next attempt is due, in ms since the epoch; for a dead letter, when it became one. */
   readonly due: number;
   readonly why: string | null;
 }
@@ -75,16 +75,16 @@ export interface OutboxMessage {
   readonly kind: EventKind;
   readonly at: number;
   readonly body: string;
-  /** By endpoint; removed on delivery. */
+  /** Deliveries by endpoint, which are removed on success. */
   readonly targets: Map<string, DeliveryState>;
 }
 
-/** State of an outbox, replayed from its journal. */
+/** The state of an outbox, which is replayed from its journal. */
 export class OutboxState {
   cursor: LogPosition | null = null;
   announced: { readonly version: string; readonly datasets: Readonly<Record<string, string>> } | null = null;
   readonly messages = new Map<string, OutboxMessage>();
-  /** Endpoints that answered 410, with their URL. */
+  /** Endpoints that answered with status 410, and their URLs. */
   readonly off = new Map<string, { readonly url: string; readonly at: number }>();
   readonly dropped = new Map<string, number>();
   readonly #queues = new Map<string, EndpointQueue>();
@@ -198,7 +198,7 @@ export class OutboxState {
   }
 }
 
-/** Messages of one endpoint, oldest first, and the bytes of their bodies. */
+/** The messages of one endpoint, oldest first, and the total size of their bodies in bytes. */
 export interface EndpointQueue {
   readonly pending: Map<string, OutboxMessage>;
   readonly dead: Map<string, OutboxMessage>;
