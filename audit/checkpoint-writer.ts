@@ -11,7 +11,7 @@ export class CheckpointWriter {
   #newest: number;
   #last: Promise<void> = Promise.resolve();
 
-  /** @param told called with each checkpoint once it is durable */
+  /** @param told callback invoked with each checkpoint once it is durable */
   constructor(notes: NoteStore, signer: Signer, signed: SignedState, told: (note: string) => void) {
     this.#notes = notes;
     this.#signer = signer;
@@ -37,7 +37,7 @@ export class CheckpointWriter {
     return this.#enqueue('append', tree);
   }
 
-  /** Replaces the newest checkpoint. Keeping one per second would outgrow a quiet log. */
+  /** Overwrites the newest checkpoint. Keeping one for every second would take more space than a quiet log itself. */
   renew(tree: Frontier): Promise<void> {
     return this.#enqueue('replace', tree);
   }

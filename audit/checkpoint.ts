@@ -32,7 +32,7 @@ export interface Checkpoint {
   readonly origin: string;
   readonly size: number;
   readonly root: Buffer;
-  /** RFC 3339, from the extension line `time`; null if the note has none. */
+  /** Timestamp from the `time` extension line, RFC 3339; null if the note has no such line. */
   readonly time: string | null;
   /** Complete note including signatures. */
   readonly note: string;
@@ -71,7 +71,7 @@ function keyId(name: string, typedKey: Uint8Array): Buffer {
   return hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), typedKey]), 'buffer').subarray(0, 4);
 }
 
-/** Text to be signed. @param more extension lines, each with its newline */
+/** Builds the text to be signed. @param more additional extension lines, each ending in a newline */
 export function checkpointBody(origin: string, size: number, root: Buffer, time: string, more = ''): string {
   return `${origin}\n${size}\n${root.toString('base64')}\ntime ${time}\n${more}`;
 }
@@ -80,7 +80,7 @@ export function formatSignature(name: string, id: Buffer, signature: Buffer): st
   return `\u2014 ${name} ${Buffer.concat([id, signature]).toString('base64')}\n`;
 }
 
-/** Parses a note; null unless it is well formed and `trusted` signed it under its own origin. */
+/** Parses a note; returns null unless it is well formed, names `trusted` as origin, and is signed by it. */
 export function openCheckpoint(note: string, trusted: VerifierKey): Checkpoint | null {
   const groups = NOTE.exec(note)?.groups;
   if (!groups) return null;
@@ -99,12 +99,12 @@ function signs(line: string, body: string, trusted: VerifierKey): boolean {
   return verify(null, Buffer.from(body), trusted.key, blob.subarray(4));
 }
 
-/** Splits concatenated notes; `end` is the byte offset after the last complete one. */
+/** Splits concatenated notes; `end` is the byte offset after the last complete note. */
 export function splitNotes(file: Buffer): { notes: string[]; end: number } {
   const notes: string[] = [];
   let start = 0;
   for (;;) {
-    // A note is body, empty line, signatures; the second empty line ends it.
+    // A note consists of a body, an empty line and signatures; the second empty line ends it.
     const bodyEnd = file.indexOf('\n\n', start);
     const end = bodyEnd === -1 ? -1 : file.indexOf('\n\n', bodyEnd + 2);
     if (end === -1) return { notes, end: start };

@@ -16,7 +16,7 @@ import type { AuditEntry, AuditRecord, RecordTemplate } from './record.js';
 
 /** Hash chain of the writer: h = SHA-256(previous h ‖ leaf hash) for each record. */
 export class Chain {
-  /** Input of the next hash: last chain hash, then space for a leaf hash. */
+  /** Input of the next hash: the previous chain hash, followed by space for a leaf hash. */
   readonly #link = Buffer.alloc(2 * HASH_BYTES);
   #last: Digest;
 
@@ -40,27 +40,27 @@ export class Chain {
 /** Called once per record: with its seq when it is durable, or with the error if it never will be. Must not throw. */
 export type AppendDone = (error: AuditUnavailable | null, seq: number) => void;
 
-/** Queues an outcome that a disk failure refused until the log works again. */
+/** Queues an outcome rejected by a disk failure, to be recorded once the log works again. */
 export type KeepOutcome = (outcome: AuditEntry, done: AppendDone) => void;
 
 const FIRST_CAPACITY = 256 * 1024;
 
 export type AppendRefusal = 'too_long' | 'overloaded';
 
-/** Group commit: records that share one sync, encoded and chained as they arrive. Reused for the next group. */
+/** Records made durable by one sync, encoded and chained as they arrive. The object is reused for later groups. */
 export class CommitGroup {
   buffer: Buffer = Buffer.alloc(FIRST_CAPACITY);
-  /** Bytes of `buffer` in use. */
+  /** Number of bytes used in `buffer`. */
   used = 0;
   firstSeq = 0;
   /** Chain hash before the first record. */
   chainBefore: Digest = '';
-  /** True if a response waits for one of the records. */
+  /** True if a response is waiting for one of the records to become durable. */
   awaited = false;
   readonly leaves: Digest[] = [];
   readonly waiting: AppendDone[] = [];
   readonly #chain: Chain;
-  /** For each record its entry or template, if it is an outcome that survives a failure; else null. */
+  /** For each record: its entry or template if it is an outcome that must survive a disk failure, otherwise null. */
   readonly #outcomes: (AuditEntry | RecordTemplate | null)[] = [];
 
   constructor(chain: Chain) {
@@ -71,11 +71,11 @@ export class CommitGroup {
    * Adds a record as a frame.
    *
    * @param record canonical JSON
-   * @param outcome entry, if it survives a disk failure; else null
-   * @returns reason for a refusal, else null
+   * @param outcome the entry if it must survive a disk failure, otherwise null
+   * @returns the reason if the record was refused, otherwise null
    */
   add(record: string, seq: number, done: AppendDone, outcome: AuditEntry | null): AppendRefusal | null {
-    // A UTF-16 unit takes at most three bytes in UTF-8.
+    // A UTF-16 code unit takes at most three bytes in UTF-8.
     if (!this.#reserve(record.length * 3 + FRAME_HEAD + FRAME_TAIL)) return 'overloaded';
     const length = this.buffer.write(record, this.used + FRAME_HEAD);
     if (length > MAX_RECORD_BYTES) return 'too_long';
@@ -83,7 +83,7 @@ export class CommitGroup {
     return null;
   }
 
-  /** Like `add`. @param record UTF-8 bytes as latin1 characters */
+  /** Like `add`. @param record UTF-8 bytes, one per latin1 character */
   addBytes(
     record: string,
     seq: number,
@@ -121,7 +121,7 @@ export class CommitGroup {
 
   /** Rebuilds the entry of a template record from its bytes. */
   #entryOf(form: RecordTemplate, start: number, end: number): AuditEntry {
-    const record = JSON.parse(this.buffer.toString('utf8', start, end)) as AuditRecord; // encoded by the form
+    const record = JSON.parse(this.buffer.toString('utf8', start, end)) as AuditRecord; // encoded by the template
     return form.entry(record.request_id, record.statement_hmac, record.rows, record.duration_us);
   }
 

@@ -82,7 +82,7 @@ export async function createFile(
   }
 }
 
-/** Syncs the entries of a directory. */
+/** Syncs a directory, so that created and renamed files survive a crash. */
 export function syncDirectory(dir: string): void {
   const fd = openSync(dir, 'r');
   try {

@@ -14,24 +14,24 @@ export interface EpochStart {
   readonly store: LogStore;
   readonly signer: Signer;
   readonly recovered: RecoveredLog;
-  /** First records of the epoch; durable and covered by a checkpoint before any other is accepted. */
+  /** First records of the epoch; no others are accepted until a checkpoint covers these and they are durable. */
   readonly first: (place: RecordPlace) => readonly AuditEntry[];
   /**
-   * Called once when the disk fails. The failure refuses the `waiting` records, except outcomes if a callback to keep
-   * them is returned.
+   * Called once when the disk fails. The `waiting` records are refused, except that outcomes are passed to the
+   * callback if one is returned.
    */
   readonly failed: (failure: AuditUnavailable, waiting: number) => KeepOutcome | null;
   /** Called with each checkpoint once it is durable. */
   readonly signed: (note: string) => void;
-  /** Called after a new segment was begun. */
+  /** Called after a new segment has been started. */
   readonly rotated: () => void;
 }
 
 /**
- * One opening of the log, from its first record to its close or failure. A failure is final: to continue, recover the
- * log and start another epoch.
+ * One period in which the log is open, from its first record until it is closed or fails. A failure is final: to
+ * continue, the log must be recovered and a new epoch started.
  *
- * Group commit: records that arrive during a sync share the next one; there is one sync at a time.
+ * Uses group commit: only one sync runs at a time, and records that arrive meanwhile share the next one.
  */
 export class Epoch {
   readonly #segments: SegmentStore;
@@ -45,12 +45,12 @@ export class Epoch {
   #lingering = false;
   readonly #timers: readonly NodeJS.Timeout[];
   readonly #checkpointRecords: number;
-  /** Position before the current segment. */
+  /** Position in the log before the current segment. */
   #base: LogBase;
   #filling: CommitGroup;
   #syncing: CommitGroup;
   #busy = false;
-  /** Called when a write that was in progress at the failure has returned. */
+  /** Called when a write that was pending at the time of the failure has returned. */
   #returned: () => void = () => undefined;
   #scheduled = false;
   #groups = 0;
@@ -155,7 +155,7 @@ export class Epoch {
     };
   }
 
-  /** Makes all records durable, adds `last`, and writes a last checkpoint. Rejects after a failure. */
+  /** Makes all records durable, appends `last`, and writes a final checkpoint. Rejects after a failure. */
   async close(last: AuditEntry): Promise<void> {
     this.#refusal ??= new AuditUnavailable('closed', 'the audit log is closed');
     try {
@@ -177,14 +177,14 @@ export class Epoch {
     return { size: this.#tree.size, root: this.#tree.root() };
   }
 
-  /** True if the disk has not answered a write. */
+  /** True while a write is pending. */
   get busy(): boolean {
     return this.#busy;
   }
 
   /**
-   * After a failure: waits until the disk has answered every request, then closes the files. A pending write could
-   * otherwise hit a reused file descriptor or a successor's segment.
+   * After a failure: waits until all pending disk operations have returned, then closes the files. Otherwise a pending
+   * write could hit a reused file descriptor or a segment of the next writer.
    */
   async leave(): Promise<LogBase> {
     this.#stopTimers();
@@ -194,7 +194,7 @@ export class Epoch {
       });
     }
     await this.#checkpoints.settled();
-    // Errors on close add nothing: recovery decides what is valid.
+    // Errors on close do not matter: recovery decides what is valid.
     await this.#segments.abandon().catch(() => undefined);
     await this.#checkpoints.close().catch(() => undefined);
     return this.#base;
@@ -228,7 +228,7 @@ export class Epoch {
     this.#added(refused, done, !keep);
   }
 
-  /** @param awaited true if a response waits for the record */
+  /** @param awaited true if a response is waiting for the record */
   #added(refused: AppendRefusal | null, done: AppendDone, awaited: boolean): void {
     if (refused !== null) {
       process.nextTick(done, new AuditUnavailable(refused, REFUSALS[refused]), -1);
@@ -240,9 +240,9 @@ export class Epoch {
   }
 
   /**
-   * Syncs at the end of the event loop's turn, so that all records of the turn share the sync. A group of outcomes
-   * only waits for the next decision for up to `LINGER_MS`: no response depends on it, and its own sync would delay
-   * decisions.
+   * Syncs at the end of the current event loop turn, so that all records of the turn share one sync. A group that
+   * contains only outcomes waits up to `LINGER_MS` for the next decision: no response depends on it, and a separate
+   * sync would delay decisions.
    */
   #schedule(): void {
     if (this.#busy || this.#scheduled || this.#filling.used === 0) return;
@@ -322,8 +322,8 @@ export class Epoch {
   }
 
   /**
-   * The process itself may have been suspended with the answer unread, so wait a moment of running time before
-   * declaring a timeout.
+   * The process itself may have been suspended before it could read the result, so it gets a grace period before the
+   * operation is declared timed out.
    */
   #expire(deadlineMs: number): void {
     if (!this.#busy) return;
@@ -356,7 +356,7 @@ export class Epoch {
   }
 }
 
-/** Longest wait of an outcome for a decision to share its sync, ms. */
+/** Maximum time that an outcome waits for a decision to share its sync with, ms. */
 const LINGER_MS = 2;
 
 /** Grace period after the deadline, ms. */

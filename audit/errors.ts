@@ -7,8 +7,8 @@ export type UnavailableReason =
   | 'too_long'; // the record exceeds the size limit; only this record is refused
 
 /**
- * A record was not made durable, so the request that it belongs to must be refused; callers answer 503 or SQLSTATE
- * 57P03. After `disk`, `full` or `deadline` the log accepts nothing until it has reopened itself.
+ * A record could not be made durable, so the request that it belongs to must be refused; callers respond with 503 or
+ * SQLSTATE 57P03. After `disk`, `full` or `deadline`, the log accepts nothing until it has reopened itself.
  */
 export class AuditUnavailable extends Error {
   override readonly name = 'AuditUnavailable';
@@ -32,7 +32,7 @@ export function toAuditUnavailable(error: unknown): AuditUnavailable {
   return new AuditUnavailable('disk', 'the audit log could not be written', error);
 }
 
-/** The stored log differs from what its writer left; the process must not write to it. */
+/** The stored log differs from what was written to it; the process must not write to it. */
 export class AuditDamaged extends Error {
   override readonly name = 'AuditDamaged';
   readonly file: string;

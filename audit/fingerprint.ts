@@ -2,21 +2,21 @@ import { hash } from 'node:crypto';
 
 const BLOCK = 64;
 const DIGEST = 32;
-/** Longest text, in bytes, that is copied byte by byte. */
+/** Maximum length, in bytes, of a text that is copied byte by byte. */
 const SHORT = 448;
 
 /**
- * HMAC-SHA-256 with one key, as base64url. Computes two plain hashes over reused buffers, which is faster than
- * creating an Hmac per call.
+ * HMAC-SHA-256 with a fixed key, as base64url. Computes two plain hashes over reused buffers, which is faster than
+ * creating an Hmac object for each call.
  */
 export class Fingerprints {
   #inner = Buffer.allocUnsafe(1_024);
   readonly #outer = Buffer.allocUnsafe(BLOCK + DIGEST);
-  /** Buffer for short texts, and its views by length: creating a view takes as long as hashing a block. */
+  /** Buffer for short texts, with one view for each length, since creating a view takes as long as hashing a block. */
   readonly #short = Buffer.allocUnsafe(BLOCK + SHORT);
   readonly #views = new Map<number, Buffer>();
 
-  /** @param key at most one block, 64 bytes */
+  /** @param key at most one hash block long, 64 bytes */
   constructor(key: Uint8Array) {
     if (key.length > BLOCK) throw new RangeError('the key is longer than a block');
     for (let i = 0; i < BLOCK; i++) {
@@ -28,14 +28,14 @@ export class Fingerprints {
   }
 
   of(text: string): string {
-    // A UTF-16 unit takes at most three bytes in UTF-8.
+    // A UTF-16 code unit takes at most three bytes in UTF-8.
     const inner = this.#room(3 * text.length);
     if (inner === null) return this.#once(Buffer.from(text, 'utf8'));
     const length = inner.write(text, BLOCK, 'utf8');
     return this.#finished(inner.subarray(0, BLOCK + length));
   }
 
-  /** Same result as `of` for the text whose UTF-8 bytes are [start, end). */
+  /** Same result as `of`, for text given as the UTF-8 bytes in [start, end). */
   ofBytes(bytes: Uint8Array, start: number, end: number): string {
     if (end - start <= SHORT) return this.#ofShort(bytes, start, end - start);
     const part = bytes.subarray(start, end);
@@ -77,5 +77,5 @@ export class Fingerprints {
   }
 }
 
-/** Longest input, in bytes, for which the reusable buffer grows. */
+/** Maximum input, in bytes, for which the reusable buffer grows. */
 const MAX_KEPT = 262_144;

@@ -16,12 +16,12 @@ import { hash } from 'node:crypto';
  * (they read as zero) differs from one that was altered.
  */
 
-/** Longest record, UTF-8 bytes (the entry limit of C2SP tlog-tiles). */
+/** Maximum record length in UTF-8 bytes (the entry limit of C2SP tlog-tiles). */
 export const MAX_RECORD_BYTES = 65_535;
 export const HASH_BYTES = 32;
 export const FRAME_HEAD = 9;
 export const FRAME_TAIL = HASH_BYTES + 1;
-/** Largest group commit, bytes; below the 24 bits of `back`. */
+/** Maximum size of a group commit in bytes; must fit the 24 bits of `back`. */
 export const MAX_GROUP_BYTES = 8 * 1024 * 1024;
 /** Chain hash before the first record. */
 export const GENESIS: Buffer = Buffer.alloc(HASH_BYTES);
@@ -35,7 +35,7 @@ const HEADER_LINE =
 export interface SegmentHeader {
   readonly writer: string;
   readonly epoch: number;
-  /** Number of the segment, from 1, without gaps. */
+  /** Segment number; numbers start at 1 and have no gaps. */
   readonly segment: number;
   readonly firstSeq: number;
   /** Chain hash of the record before `firstSeq`. */
@@ -57,12 +57,12 @@ export function segmentName(segment: number): string {
   return `segment-${String(segment).padStart(8, '0')}.log`;
 }
 
-/** File with the HMAC key of a segment's fingerprints. */
+/** Name of the file with the HMAC key for a segment's fingerprints. */
 export function keyName(segment: number): string {
   return `segment-${String(segment).padStart(8, '0')}.key`;
 }
 
-/** Segment number in a file name; null for other files. */
+/** Segment number in a file name; null if the file is not a segment. */
 export function segmentNumber(name: string): number | null {
   const match = /^segment-(\d{8})\.log$/.exec(name);
   return match ? Number(match[1]) : null;
@@ -75,7 +75,7 @@ export function segmentNumber(name: string): number | null {
 export type Digest = string;
 
 export function digest(data: Uint8Array): Digest {
-  return hash('sha256', data, 'binary'); // the same as latin1
+  return hash('sha256', data, 'binary'); // 'binary' is an alias of latin1
 }
 
 export function putDigest(target: Buffer, at: number, value: Digest): void {
@@ -106,7 +106,7 @@ export function encodeHeader(header: SegmentHeader): Buffer {
   return Buffer.from(`${line} ${headerCheck(line)}\n`);
 }
 
-/** Header and offset of the first frame; null if there is no valid header. */
+/** Header of a segment and offset of its first frame; null if there is no valid header. */
 export function decodeHeader(segment: Buffer): { header: SegmentHeader; end: number } | null {
   const text = segment.toString('latin1', 0, 256);
   const match = HEADER_LINE.exec(text);
@@ -141,7 +141,7 @@ export function putFrameHead(target: Buffer, at: number, back: number, length: n
   target[at + 8] = 0;
 }
 
-/** Record length of the frame at `at`. */
+/** Length of the record in the frame at `at`. */
 export function frameLength(source: Buffer, at: number): number {
   return source.readUInt16BE(at + 4);
 }
@@ -180,7 +180,7 @@ export function usedEnd(segment: Buffer): number {
   return end;
 }
 
-/** Frame at `at`, checked by structure only (the caller checks the chain); null if none is complete before `end`. */
+/** Frame at `at`, checked for structure only (the caller checks the chain); null if no complete frame starts there. */
 export function frameAt(segment: Buffer, at: number, end: number): RecordFrame | null {
   const next = frameEnd(segment, at, end);
   if (next === null) return null;
@@ -195,7 +195,7 @@ export function frameAt(segment: Buffer, at: number, end: number): RecordFrame |
   };
 }
 
-/** End of the frame at `at`, without decoding it; null like `frameAt`. */
+/** End of the frame at `at`, without decoding it; null in the same cases as `frameAt`. */
 export function frameEnd(segment: Buffer, at: number, end: number): number | null {
   const length = headLength(segment, at, end);
   if (length === null) return null;
@@ -211,10 +211,10 @@ function headLength(segment: Buffer, at: number, end: number): number | null {
 }
 
 /**
- * True if the invalid frame at `at` is the torn end of an unfinished, and so never acknowledged, write. Two
- * conditions: bytes are *missing*, that is, the data ends inside the frame or a whole sector of it is zero (a lost
- * sector reads as zero, an altered one does not); and no later group exists, because a group is written only after
- * the previous one is on disk.
+ * True if the invalid frame at `at` is the torn end of a write that was never finished, and so never acknowledged. Two
+ * conditions must hold: bytes are *missing*, that is, the data ends inside the frame or a whole sector of it is zero
+ * (a lost sector reads as zero, an altered one does not); and no later group exists, because a group is written only
+ * after the previous one is on disk.
  */
 export function isTorn(segment: Buffer, at: number, end: number): boolean {
   if (hasLaterGroup(segment, at, end)) return false;
@@ -231,7 +231,7 @@ function hasLaterGroup(segment: Buffer, at: number, end: number): boolean {
   return false;
 }
 
-/** True if [from, to) contains a sector, or part of one, that is all zero. */
+/** True if any sector is all zero within [from, to). */
 function hasZeroSector(segment: Buffer, from: number, to: number): boolean {
   for (let start = from; start < to; ) {
     const stop = Math.min(to, (Math.floor(start / SECTOR) + 1) * SECTOR);

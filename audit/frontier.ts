@@ -12,8 +12,8 @@ function nodeHash(left: Digest, right: Digest): Digest {
 }
 
 /**
- * Right edge of an RFC 6962 Merkle tree: one root per complete subtree, largest first, one for each 1 bit of the
- * size. Suffices to append leaves and compute the root; O(log n) memory.
+ * Right edge of an RFC 6962 Merkle tree: the roots of its complete subtrees, largest first, one for each 1 bit of the
+ * size. This is enough to append leaves and compute the root, in O(log n) memory.
  */
 export class Frontier {
   #roots: Digest[] = [];
@@ -47,7 +47,7 @@ export class Frontier {
   push(leaf: Digest): void {
     let root = leaf;
     for (let digits = this.#size; digits % 2 === 1; digits = Math.floor(digits / 2)) {
-      // Each trailing 1 bit of the size has its subtree, so pop() returns a root.
+      // Each trailing 1 bit of the size has a subtree, so pop() returns a root.
       root = nodeHash(this.#roots.pop() ?? EMPTY_ROOT, root);
     }
     this.#roots.push(root);
@@ -61,9 +61,9 @@ export class Frontier {
   }
 }
 
-/** Position between two segments, with the state of all records before it. */
+/** Position between two segments, with the state of the log up to there. */
 export interface LogBase {
-  /** Number of the segment before, 0 if none. */
+  /** Number of the preceding segment, or 0. */
   readonly segment: number;
   readonly epoch: number;
   readonly seq: number;
@@ -82,10 +82,10 @@ export const BEGINNING: LogBase = Object.freeze({
 
 /** Checkpoints that already exist. */
 export interface SignedState {
-  /** Length of the file of permanent checkpoints, bytes. */
+  /** Length of the permanent checkpoint file in bytes. */
   readonly end: number;
-  /** Tree size of the last permanent checkpoint, -1 if none. */
+  /** Tree size of the last permanent checkpoint, or -1. */
   readonly lasting: number;
-  /** Tree size of the newest checkpoint, -1 if none. */
+  /** Tree size of the newest checkpoint, or -1. */
   readonly newest: number;
 }

@@ -1,4 +1,4 @@
-/** The audit log: durable, hash-chained, signed. `format.ts` describes its bytes. */
+/** The audit log: durable, hash-chained, signed. See `format.ts` for its binary format. */
 export {
   CHECKPOINTS_FILE,
   checkpointNotes,

@@ -8,15 +8,15 @@ import type { LogStore } from './store.js';
 export interface AuditLogOptions {
   /** Directory of the log; created with mode 0700 if absent. */
   readonly dir: string;
-  /** Tenant named in the log's own events. */
+  /** Tenant recorded in the log's own events. */
   readonly tenant?: string;
-  /** Writer id, `[\w.-]{1,64}`; default: generated at the first start. */
+  /** Writer id, `[\w.-]{1,64}`; by default it is generated on the first start. */
   readonly writer?: string;
-  /** Size at which a new segment starts, bytes; default 32 MiB. */
+  /** Size at which a new segment is started, bytes; default 32 MiB. */
   readonly segmentBytes?: number;
-  /** Time without an answer of the disk after which the log fails, ms; default 5,000. */
+  /** Time without a response from the disk after which the log fails, ms; default 5,000. */
   readonly deadlineMs?: number;
-  /** Records after which a permanent checkpoint is written; default 10,000. */
+  /** Number of records after which a permanent checkpoint is written; default 10,000. */
   readonly checkpointRecords?: number;
   /** Interval of permanent checkpoints while records are added, ms; default 60,000. */
   readonly checkpointMs?: number;
@@ -25,29 +25,29 @@ export interface AuditLogOptions {
   /** Private key that signs checkpoints, PKCS #8 PEM; default `checkpoint.key` in `dir`. */
   readonly signingKeyFile?: string;
   /**
-   * Behaviour after a disk failure. `reopen` (default): retries in a new segment and records the gap. `stay`: accepts
-   * nothing more; the process is expected to end.
+   * Behaviour after a disk failure. `reopen` (default): keep trying to continue in a new segment, and record the gap.
+   * `stay`: accept nothing more; the process is expected to exit.
    */
   readonly afterFailure?: 'reopen' | 'stay';
-  /** Delay before the first attempt to reopen, ms; later delays double up to `REOPEN_MOST_MS`. Default 250. */
+  /** Delay before the first attempt to reopen, ms, doubled for each later one up to `REOPEN_MOST_MS`. Default 250. */
   readonly reopenMs?: number;
   /**
-   * If the storage does not respond at the start, opens as a failed log that retries, instead of throwing. Default:
-   * false.
+   * If the storage does not respond at startup, the log opens in a failed state and keeps retrying, instead of
+   * throwing. Default: false.
    */
   readonly waits?: boolean;
-  /** Default: records are kept for ever. */
+  /** Omitted: records are kept forever. */
   readonly retention?: Retention;
   readonly observer?: AuditObserver;
-  /** Creates the record storage for a segment size; default: files in `dir`. Keys are always in `dir`. */
+  /** Creates the record storage for a segment size; default: files in `dir`. Keys are always stored in `dir`. */
   readonly store?: (segmentBytes: number) => LogStore;
-  /** Replaces `fs.write` for fault injection. */
+  /** Replaces `fs.write`, for fault injection in tests. */
   readonly write?: WriteAt;
 }
 
 /** Callbacks must not throw. */
 export interface AuditObserver {
-  /** The log accepts no more records. */
+  /** The log no longer accepts records. */
   failed(failure: AuditUnavailable): void;
   /** The log accepts records again. */
   reopened(gap: AuditGap): void;
@@ -61,7 +61,7 @@ export interface AuditObserver {
   closed?(): Promise<void>;
 }
 
-/** A period in which the log accepted nothing, as recorded by `audit.gap`. */
+/** A period in which the log accepted no records, as reported by the `audit.gap` event. */
 export interface AuditGap {
   /** RFC 3339. */
   readonly since: string;
@@ -70,25 +70,25 @@ export interface AuditGap {
   readonly cause: string;
   /** Number of refused decisions and events. */
   readonly refused: number;
-  /** Outcomes that waited and were recorded after the gap. */
+  /** Number of outcomes that waited and were recorded after the gap. */
   readonly outcomesKept: number;
-  /** Outcomes lost because the queue was full. */
+  /** Number of outcomes lost because the queue was full. */
   readonly outcomesLost: number;
 }
 
 export interface AuditStats {
   readonly writer: string;
   readonly epoch: number;
-  /** Records appended, durable or not, in the whole log. */
+  /** Number of records in the whole log, durable or not. */
   readonly records: number;
-  /** Records known to be on disk. */
+  /** Number of records known to be on disk. */
   readonly durable: number;
-  /** Records covered by the last checkpoint. */
+  /** Number of records covered by the last checkpoint. */
   readonly anchored: number;
-  /** Group commits since the log was opened. */
+  /** Number of group commits since the log was opened. */
   readonly groups: number;
   readonly segment: number;
-  /** Failures since opening from which the log recovered. */
+  /** Number of failures since opening from which the log recovered. */
   readonly gaps: number;
   /** Null while the log works. */
   readonly failure: AuditUnavailable | null;
@@ -96,15 +96,15 @@ export interface AuditStats {
 
 export interface AuditLog {
   /**
-   * Resolves with the record's seq once it is durable; rejects with AuditUnavailable. An outcome may be delayed by
-   * some milliseconds to share the sync of a decision.
+   * Resolves with the record's seq once it is durable; rejects with AuditUnavailable. An outcome may be delayed by a
+   * few milliseconds so that it shares the sync of a decision.
    */
   append(entry: AuditEntry): Promise<number>;
-  /** Variant without a promise per record. */
+  /** Like the above, but with a callback instead of a promise for each record. */
   append(entry: AuditEntry, done: AppendDone): void;
   /** Creates a template for records that share these fields. */
   form(common: CommonEntry): RecordTemplate;
-  /** Appends a record of a template: the same bytes as `append` at a fraction of the cost. */
+  /** Appends a record based on a template: the same bytes as `append` at a fraction of the cost. */
   appendForm(
     form: RecordTemplate,
     requestId: string,
@@ -114,16 +114,16 @@ export interface AuditLog {
     done: AppendDone,
   ): void;
   /**
-   * Keyed fingerprint of a statement or value, `<segment>.<base64url of HMAC-SHA-256>`. Equal texts give equal
-   * fingerprints within one segment's key; the key file `segment-<n>.key` can be destroyed without harm to the chain.
+   * Keyed fingerprint of a statement or value, `<segment>.<base64url of HMAC-SHA-256>`. Within a segment, which has
+   * one key, equal texts have equal fingerprints. Destroying the key file `segment-<n>.key` does not affect the chain.
    */
   fingerprint(text: string): string;
-  /** Fingerprint of the text whose UTF-8 bytes are [start, end). */
+  /** Fingerprint of text given as the UTF-8 bytes in [start, end). */
   fingerprintOf(bytes: Uint8Array, start: number, end: number): string;
   /** Resolves once the first records are durable. Never rejects. */
   readonly whenOpen: Promise<void>;
   /**
-   * Makes all appended records durable, writes a last checkpoint, releases the directory. Rejects if the log has
+   * Makes all appended records durable, writes a final checkpoint, and releases the directory. Rejects if the log has
    * failed.
    */
   close(): Promise<void>;

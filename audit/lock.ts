@@ -8,15 +8,14 @@ import { AuditLocked } from './errors.js';
 const LOCK = /^lock\.([\w-]+)\.(\d+)\.([0-9a-f]+)$/;
 
 /**
- * Ensures one writer per directory. A lock is a Unix socket on which its owner listens, so the kernel releases it
- * with the process and answers contenders from any container; a pid could not.
+ * Ensures that a directory has only one writer. A lock is a Unix socket on which its owner listens, so the kernel
+ * releases it when the process ends and answers contenders in any container; a pid file could not.
  *
- * Every contender first creates its own lock under a unique name and then probes the others. Of two simultaneous
- * contenders at least one finds the other and withdraws (perhaps both, which is safe). Locks without a listener are
- * removed, except locks of another kernel on a file system that machines may share: those cannot be probed and count
- * as held.
+ * Each contender first creates a lock under a unique name and then probes the others. If two contend at the same time,
+ * at least one finds the other and withdraws (perhaps both do, which is safe). Locks without a listener are removed,
+ * except those of another kernel on a file system that machines may share: they cannot be probed and count as held.
  *
- * @returns release function
+ * @returns a function that releases the lock
  * @throws AuditLocked
  */
 export async function lockDirectory(dir: string): Promise<() => void> {
@@ -73,8 +72,8 @@ async function createLock(dir: string, name: string): Promise<{ close(): void }>
 function listening(path: string): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer((asking) => asking.destroy());
-    server.on('error', reject); // also handles later errors of accepting connections
-    // `exclusive`: otherwise the supervisor of `node:cluster` listens and outlives the worker.
+    server.on('error', reject); // also handles later errors when accepting connections
+    // Without `exclusive`, the `node:cluster` primary would listen, and it outlives the worker.
     server.listen({ path, exclusive: true }, () => resolve(server.unref()));
   });
 }
@@ -87,13 +86,13 @@ function isHeld(dir: string, name: string): Promise<boolean> {
       resolve(true);
     });
     asking.on('error', (error: NodeJS.ErrnoException) => {
-      // ENOENT: another contender withdrew or removed the stale lock. Unknown errors count as held.
+      // ENOENT: another contender withdrew or removed the stale lock. After unknown errors the lock counts as held.
       resolve(error.code !== 'ECONNREFUSED' && error.code !== 'ENOENT' && error.code !== 'ENOTSOCK');
     });
   }).finally(() => place.close());
 }
 
-/** Short path to a file in a deep directory: socket paths are limited to about 100 bytes. */
+/** Short path to a file in a deeply nested directory, because socket paths are limited to about 100 bytes. */
 class ShortPath {
   readonly path: string;
   readonly #fd: number | null;
@@ -119,7 +118,7 @@ function remove(dir: string, name: string): void {
   }
 }
 
-/** Identifies one boot of one kernel; the same in all containers of a machine. */
+/** Identifies one boot of one kernel; the same in all containers on a machine. */
 const KERNEL = kernel();
 
 function kernel(): string {

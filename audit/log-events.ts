@@ -2,22 +2,22 @@ import type { AuditGap, AuditLogOptions } from './interface.js';
 import type { AuditEntry, AuditRecord, RecordPlace } from './record.js';
 import type { RecoveredLog } from './recover.js';
 
-/** Smallest difference that counts as a jump instead of a gradual correction, ms. */
+/** Minimum difference that counts as a jump rather than a gradual correction, ms. */
 const JUMP_MS = 1_000;
 const LOOK_MS = 1_000;
 
 /** A jump of the wall clock, measured against the monotonic clock. */
 interface ClockJump {
-  /** Expected time had the clock not jumped, RFC 3339; null if unknown because the process was not running. */
+  /** Time that the clock should have shown, RFC 3339; null if unknown because the process was not running. */
   readonly expected: string | null;
   readonly found: string;
-  /** Time of the last record, if a log was opened with a clock that is behind it. */
+  /** Time of the last record, if the clock was behind it when the log was opened. */
   readonly last: string | null;
 }
 
 /**
- * Compares the wall clock with the monotonic clock every second. Records are ordered by seq and carry the wall-clock
- * time, so each jump is recorded in the log.
+ * Compares the wall clock with the monotonic clock every second. Records are ordered by seq but carry wall-clock
+ * times, so each clock jump is recorded in the log.
  */
 export class ClockWatch {
   readonly #jumped: (jump: ClockJump) => void;
@@ -30,9 +30,7 @@ export class ClockWatch {
     this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
   }
 
-  /**
-   * True if the clock has not jumped since the log was opened. After a jump, the age of records cannot be trusted.
-   */
+  /** True if the clock has not jumped since the log was opened; after a jump, record ages are unreliable. */
   get steady(): boolean {
     return this.#steady;
   }
@@ -52,7 +50,7 @@ export class ClockWatch {
   }
 }
 
-/** Clock jump to report when a log is opened while the clock is behind its last record; null if it is not behind. */
+/** Clock jump to report if, on opening, the clock is behind the last record; otherwise null. */
 function jumpSince(last: string): ClockJump | null {
   const now = Date.now();
   if (!(Date.parse(last) > now + JUMP_MS)) return null;
@@ -60,9 +58,9 @@ function jumpSince(last: string): ClockJump | null {
 }
 
 /**
- * After an unclean stop, records that no checkpoint covers are proved only by their chain, which involves no key:
- * anyone with access to the disk could have cut or forged them. The next checkpoint will cover them, so the log first
- * records that fact permanently.
+ * After an unclean stop, records that no checkpoint covers are protected only by the hash chain, which involves no
+ * key: anyone with access to the disk could have removed or forged them. The next checkpoint will cover them, so this
+ * fact is first recorded in the log permanently.
  */
 export function openingEvents(
   place: RecordPlace,
@@ -80,8 +78,8 @@ export function openingEvents(
 }
 
 /**
- * First entries after a gap. Some records pending at the failure may have reached the disk. They stay, and allowed
- * decisions among them, which were refused to their callers, get an outcome `error`.
+ * First entries after a gap. Some records pending at the time of the failure may have reached the disk. They are kept,
+ * and since callers were told that these requests are refused, allowed decisions among them get an outcome `error`.
  */
 export function reopeningEvents(
   place: RecordPlace,
@@ -93,7 +91,7 @@ export function reopeningEvents(
   const refused = orphans.filter((decision) => decision.seq >= durable);
   return [
     gapEvent(place, options, gap),
-    // The writer vouches for the records that it acknowledged.
+    // Records that this writer acknowledged are known to be genuine.
     ...(cut !== null || seq > durable ? [recovery(place, options, cut, { from: durable, to: seq })] : []),
     ...refused.map((decision) => outcomeOf(decision, 'error', REFUSED)),
   ];
@@ -103,7 +101,7 @@ export function gapEvent(place: RecordPlace, options: AuditLogOptions, gap: Audi
   return { ...logEvent(place, options, 'audit.gap'), detail: JSON.stringify(gap) };
 }
 
-/** Event that names the records without a checkpoint, and the bytes cut off after them. */
+/** Event that reports the records without a checkpoint, and the bytes cut off after them. */
 function recovery(
   place: RecordPlace,
   options: AuditLogOptions,

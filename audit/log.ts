@@ -22,14 +22,14 @@ const REOPEN_MOST_MS = 5_000;
 const REOPEN_MS = 250;
 
 /**
- * Opens the audit log for writing: takes the lock, verifies the log, cuts a torn tail, adds an outcome `unknown` for
- * every allowed decision without outcome, and writes a checkpoint. The log's own records (`audit.open`,
+ * Opens the audit log for writing: takes the lock, verifies the log, cuts off a torn tail, adds an outcome `unknown`
+ * for every allowed decision that has none, and writes a checkpoint. The log's own records (`audit.open`,
  * `audit.recover`, `audit.gap`, `audit.close`) are events of the surface `system`.
  *
- * With `waits`, a log whose storage does not respond opens at once and does all this later.
+ * With `waits`, a log whose storage does not respond opens immediately and does all this later.
  *
- * @throws AuditLocked if another process writes to the directory
- * @throws AuditDamaged if the log differs from what its writer left, except for a torn tail
+ * @throws AuditLocked if another process has the directory open for writing
+ * @throws AuditDamaged if the log differs from what was written, except for a torn tail
  * @throws AuditUnavailable if the first records cannot be written
  */
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
@@ -72,7 +72,7 @@ async function begin(
   }
 }
 
-/** Statistics of a log that waits for its storage. */
+/** Statistics of a log that is still waiting for its storage. */
 const NOTHING_YET: Omit<AuditStats, 'writer' | 'gaps'> = Object.freeze({
   epoch: 0,
   records: 0,
@@ -83,7 +83,7 @@ const NOTHING_YET: Omit<AuditStats, 'writer' | 'gaps'> = Object.freeze({
   failure: null,
 });
 
-/** The log across its epochs: each one begins after the disk failed the previous one. */
+/** The log across epochs; whenever the disk fails, a new epoch follows. */
 class ReopeningLog implements AuditLog {
   readonly #options: AuditLogOptions;
   readonly #store: LogStore;
@@ -91,12 +91,12 @@ class ReopeningLog implements AuditLog {
   readonly #release: () => void;
   readonly whenOpen: Promise<void>;
   #opened: () => void = () => undefined;
-  /** Null until the first epoch has begun. */
+  /** Null until the first epoch has started. */
   #epoch: Epoch | null = null;
   #outage: LogOutage | null = null;
   #gaps = 0;
   #timer: NodeJS.Timeout | null = null;
-  /** Attempt to reopen in progress. */
+  /** The attempt to reopen that is in progress, or null. */
   #attempt: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
   #readings: ReadEventRecorder | null = null;
@@ -115,7 +115,7 @@ class ReopeningLog implements AuditLog {
 
   async begin(recovered: RecoveredLog, first: (place: RecordPlace) => readonly AuditEntry[]): Promise<void> {
     const options = this.#options;
-    // Failures of the first records are thrown to the caller; the log handles later ones itself.
+    // Failures while writing the first records are thrown to the caller; later ones are handled by the log itself.
     const begun = { yet: false };
     const failed = (failure: AuditUnavailable, waiting: number): KeepOutcome | null =>
       begun.yet ? this.#fail(failure, waiting) : null;
@@ -131,7 +131,7 @@ class ReopeningLog implements AuditLog {
     rotated();
   }
 
-  /** The storage does not respond at the start: continue as after a failure. */
+  /** Called if the storage does not respond at startup: continues as after a failure. */
   awaitPlace(failure: AuditUnavailable): void {
     this.#outage = new LogOutage(failure, 0, false);
     this.#options.observer?.failed(failure);
@@ -214,7 +214,7 @@ class ReopeningLog implements AuditLog {
     else this.#current().append(entry, done);
   }
 
-  /** From now on, outcomes wait until the log works again. */
+  /** Marks the log as failed: from now on, outcomes wait until it works again. */
   #fail(failure: AuditUnavailable, waiting: number): KeepOutcome {
     const lasting = this.#options.afterFailure === 'stay';
     const outage = new LogOutage(failure, waiting, lasting);
@@ -225,7 +225,7 @@ class ReopeningLog implements AuditLog {
     return (outcome, done) => outage.takeBack(outcome, done);
   }
 
-  /** Once the disk has answered all requests of `epoch`, retries until the next epoch has begun. */
+  /** Waits for all pending disk operations of `epoch`, then retries until the next epoch has started. */
   async #goOn(epoch: Epoch): Promise<void> {
     const { acknowledged } = epoch;
     const base = await epoch.leave();
@@ -245,7 +245,7 @@ class ReopeningLog implements AuditLog {
     tryIn(this.#options.reopenMs ?? REOPEN_MS);
   }
 
-  /** True if retrying should end: the log works again, or the disk content is damaged. */
+  /** Returns true if retrying should end, because the log works again or its stored content is damaged. */
   async #reopen(begin: (outage: LogOutage) => Promise<AuditGap>): Promise<boolean> {
     const outage = this.#outage;
     if (outage === null) return true;
@@ -258,14 +258,14 @@ class ReopeningLog implements AuditLog {
       this.#options.observer?.reopened(gap);
       return true;
     } catch (error) {
-      if (!(error instanceof AuditDamaged)) return false; // the disk still fails
+      if (!(error instanceof AuditDamaged)) return false; // the disk is still failing
       outage.giveUp();
       this.#options.observer?.lost(error);
       return true;
     }
   }
 
-  /** @throws AuditDamaged; other errors come from the storage */
+  /** @throws AuditDamaged; errors of other types come from the storage */
   async #beginFirst(outage: LogOutage): Promise<AuditGap> {
     const recovered = await this.#store.recover(this.#signer);
     let gap: AuditGap = outage.gap();
@@ -277,7 +277,7 @@ class ReopeningLog implements AuditLog {
     return gap;
   }
 
-  /** @throws AuditDamaged; other errors come from the storage */
+  /** @throws AuditDamaged; errors of other types come from the storage */
   async #beginAfter(outage: LogOutage, base: LogBase, acknowledged: AcknowledgedTree): Promise<AuditGap> {
     const recovered = await this.#store.recover(this.#signer, { base: { base, open: [] }, acknowledged });
     let gap: AuditGap = outage.gap();
@@ -296,7 +296,7 @@ class ReopeningLog implements AuditLog {
     await this.#readings?.close();
     if (this.#outage !== null) {
       this.#outage.giveUp();
-      // A pending write could reach a successor's log, so keep the lock until the process ends.
+      // A pending write could still hit the log of the next writer, so keep the lock until the process ends.
       await this.#store.close();
       if (this.#epoch?.busy !== true) this.#release();
       throw this.#outage.failure;

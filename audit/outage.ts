@@ -3,7 +3,7 @@ import type { AuditUnavailable } from './errors.js';
 import type { AuditGap } from './interface.js';
 import type { AuditEntry } from './record.js';
 
-/** Most outcomes that wait for the disk; more than a gateway usually has requests in progress. */
+/** Maximum number of outcomes that wait for the disk; more than the requests a gateway usually has in progress. */
 const MOST_OUTCOMES = 10_000;
 
 interface PendingRecord {
@@ -12,8 +12,8 @@ interface PendingRecord {
 }
 
 /**
- * Handles entries between a disk failure and recovery. Decisions are refused. Outcomes wait, because their decision
- * is already on disk and the request has run.
+ * Handles entries between a disk failure and recovery. Decisions are refused. Outcomes wait, because their decisions
+ * are already on disk and the requests have been executed.
  */
 export class LogOutage {
   readonly failure: AuditUnavailable;
@@ -24,8 +24,8 @@ export class LogOutage {
   #lost = 0;
 
   /**
-   * @param refused records refused by the failure itself
-   * @param lasting true if the log will not reopen: outcomes are then refused too
+   * @param refused number of records refused because of the failure itself
+   * @param lasting true if the log will not reopen, in which case outcomes are refused too
    */
   constructor(failure: AuditUnavailable, refused: number, lasting: boolean) {
     this.failure = failure;
@@ -42,7 +42,7 @@ export class LogOutage {
     process.nextTick(done, this.failure, -1);
   }
 
-  /** Requeues an outcome that the failure refused. */
+  /** Queues an outcome that was refused because of the failure. */
   takeBack(outcome: AuditEntry, done: AppendDone): void {
     this.#refused -= 1;
     this.#keep(outcome, done);
@@ -73,14 +73,14 @@ export class LogOutage {
     return this.#waiting.splice(0);
   }
 
-  /** Refuses all waiting outcomes, and later ones. */
+  /** Refuses all waiting and later outcomes. */
   giveUp(): void {
     this.#mostOutcomes = 0;
     for (const { done } of this.release()) done(this.failure, -1);
   }
 }
 
-/** Message of the underlying system error, else of the log's own error. */
+/** Message of the underlying system error, or of the log's own error if there is none. */
 export function causeOf({ cause, message }: AuditUnavailable): string {
   return cause instanceof Error ? cause.message : message;
 }

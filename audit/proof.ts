@@ -22,7 +22,7 @@ import {
 } from './source.js';
 import { type LeafRange, leafOf, pathRanges, RunningRoot, rootFromPath, subtreesOf } from './tree.js';
 
-/** Index from the files beside the segments; missing ones are created. */
+/** Index that uses the files next to the segments and creates missing ones. */
 function directoryIndex(source: LogSource, dir: string): LogIndex {
   return logIndex(source, {
     segmentsOf: async (requestId) => {
@@ -53,7 +53,7 @@ const PROOF =
 /** Inclusion proof of one record under a signed checkpoint. */
 export interface AuditProof {
   readonly seq: number;
-  /** C2SP tlog-proof; `extra` is the record, base64; ends in the checkpoint note. */
+  /** C2SP tlog-proof; its `extra` line holds the record as base64, and it ends with the checkpoint note. */
   readonly text: string;
 }
 
@@ -66,16 +66,16 @@ export type ProofVerdict =
   | { readonly ok: false; readonly reason: string };
 
 export interface ProveOptions {
-  /** Reads every record instead of using an index. */
+  /** True to read every record instead of using an index. */
   readonly everything?: boolean;
 }
 
 /**
  * Inclusion proofs for all records of a request (decision, then outcome) under the newest checkpoint, in O(log n)
- * memory. With an index it reads only the segments that may contain the request and one segment per tree level above
- * a segment. If a proof from the index does not check, it reads the whole log.
+ * memory. With an index, it reads only the segments that may contain the request, plus one segment for each tree level
+ * above segments. If a proof built from the index turns out invalid, it reads the whole log.
  *
- * @returns empty if the request has no record covered by the newest checkpoint
+ * @returns an empty list if the newest checkpoint covers no record of the request
  */
 export async function prove(
   log: string | LogSource,
@@ -100,7 +100,7 @@ function indexOf(source: LogSource): LogIndex | null {
   return source.index ?? (source.dir === null ? null : directoryIndex(source, source.dir));
 }
 
-/** TypeError: the index contradicts itself. */
+/** Returns null for a TypeError, which means that the index is inconsistent; rethrows other errors. */
 function unlessContradictory(error: unknown): null {
   if (error instanceof TypeError) return null;
   throw error;
@@ -123,7 +123,7 @@ async function proofsOf(
   return wanted.map((proof) => ({ seq: proof.seq, text: proof.text(checkpoint) }));
 }
 
-/** Merges ranges into ascending, disjoint ones. */
+/** Merges ranges into a list of disjoint ranges in ascending order. */
 function merged(ranges: readonly LeafRange[]): readonly LeafRange[] {
   const all: { start: number; end: number }[] = [];
   for (const { start, end } of ranges.toSorted((a, b) => a.start - b.start)) {
@@ -134,7 +134,7 @@ function merged(ranges: readonly LeafRange[]): readonly LeafRange[] {
   return all;
 }
 
-/** Sibling on an inclusion path: leaves before `from` are already in `running`, the others must be read. */
+/** Sibling on an inclusion path: leaves before `from` are already included in `running`, the others must be read. */
 interface Sibling extends LeafRange {
   readonly from: number;
   readonly running: RunningRoot;
@@ -142,7 +142,7 @@ interface Sibling extends LeafRange {
 
 /**
  * Starts from the boundary whose complete subtrees cover the longest prefix of the sibling. Boundaries after its end
- * do not always help: there its subtrees may be merged with earlier leaves.
+ * do not always help, because there its subtrees may have been merged with earlier leaves.
  */
 function siblingOf(range: LeafRange, places: readonly KnownSubtrees[]): Sibling {
   let best: KnownSubtrees = [];
@@ -174,7 +174,7 @@ class ProofBuilder {
     this.#siblings = pathRanges(seq, size).map((range) => siblingOf(range, places));
   }
 
-  /** Leaves that must be read. */
+  /** Ranges of leaves that must be read. */
   get unread(): readonly LeafRange[] {
     return this.#siblings.flatMap(({ from, end }) => (from < end ? [{ start: from, end }] : []));
   }
@@ -201,7 +201,7 @@ async function newestCheckpoint(source: LogSource, key: VerifierKey): Promise<Ch
 }
 
 /**
- * Checks a proof offline, with only the log's verifier key (text of `checkpoint.vkey`).
+ * Checks a proof offline, given only the log's verifier key (the text of `checkpoint.vkey`).
  *
  * @throws TypeError if the verifier key is malformed
  */
@@ -234,13 +234,13 @@ interface SegmentBoundary extends KnownBoundary {
   readonly segment: number;
 }
 
-/** Lookup of the segments that contain a request, and of known tree states between segments. */
+/** Finds the segments that contain a request, and known tree states at segment boundaries. */
 interface SegmentLookup {
   segmentsOf(requestId: string): Promise<readonly number[]>;
   places(): Promise<readonly SegmentBoundary[]>;
 }
 
-/** Reads the segments that `guide` names; all segments if it is null. */
+/** Reads the segments that `guide` points to, or all segments if it is null. */
 function logIndex(source: LogSource, guide: SegmentLookup | null): LogIndex {
   const places = async (): Promise<readonly SegmentBoundary[]> => (await guide?.places()) ?? [];
   return Object.freeze({
@@ -249,7 +249,7 @@ function logIndex(source: LogSource, guide: SegmentLookup | null): LogIndex {
       const found: StoredRecord[] = [];
       const numbers = (await guide?.segmentsOf(requestId)) ?? (await source.segments());
       for await (const { seq, frame } of framesIn(source, numbers)) {
-        // Comparing bytes first avoids parsing most records.
+        // Searching the raw bytes first avoids parsing most records.
         if (!frame.record.includes(requestId) || recordIn(frame).request_id !== requestId) continue;
         found.push({ seq, record: Buffer.from(frame.record) });
       }

@@ -5,17 +5,17 @@ import { syncDirectoryAsync, writeDurablyAsync } from './disk.js';
 import type { AuditEntry } from './record.js';
 import type { ReadingQueue } from './store.js';
 
-/** Directory of reads that the log has yet to record. */
+/** Directory of announced reads that are not yet recorded in the log. */
 const READINGS = 'readings';
 const NAME = /^[0-9a-f-]{36}\.json$/;
-/** Size limit of one event, bytes. */
+/** Maximum size of an event in bytes. */
 const MOST_BYTES = 4_096;
 const MOST_AT_ONCE = 100;
 const LOOK_MS = 1_000;
 
 /** One read access to the log. */
 export interface AuditReadEvent {
-  /** `tail`, `search`, `export`, `prove`. */
+  /** One of `tail`, `search`, `export`, `prove`. */
   readonly command: string;
   /** Operating system account of the reader; not authenticated. */
   readonly by: string;
@@ -25,10 +25,10 @@ export interface AuditReadEvent {
 }
 
 /**
- * Announces a read access before anything is read. The process that writes the log records it within a second, or at
- * its next start. Access by other means than `osl audit` is not recorded.
+ * Announces a read access before anything is read. The process that writes the log records it within a second or on
+ * its next start. Access that bypasses `osl audit` is not recorded.
  *
- * @throws if the directory is not writable; then nothing should be read
+ * @throws if the directory is not writable, in which case nothing should be read
  */
 export async function announceRead(dir: string, reading: AuditReadEvent): Promise<void> {
   const place = join(dir, READINGS);
@@ -37,7 +37,7 @@ export async function announceRead(dir: string, reading: AuditReadEvent): Promis
   await syncDirectoryAsync(place);
 }
 
-/** Announced reads in a log's directory. */
+/** Queue of announced reads in a log's directory. */
 export function readingFiles(dir: string): ReadingQueue {
   const place = join(dir, READINGS);
   return {
@@ -70,7 +70,7 @@ export class ReadEventRecorder {
     this.#look();
   }
 
-  /** Stops polling after recording the remaining events. */
+  /** Records the remaining events, then stops polling. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#taking;
@@ -83,7 +83,7 @@ export class ReadEventRecorder {
     });
   }
 
-  /** Appends queued events. Events that the log refuses stay queued; the log reports its own failure. */
+  /** Appends queued events. Events that the log refuses remain queued; the log reports its own failures. */
   async #take(): Promise<void> {
     const { queue, append } = this.#log;
     try {

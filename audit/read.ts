@@ -16,13 +16,13 @@ import { segmentNumbers } from './source.js';
 export interface ReadOptions {
   /** First seq to read; default 0. */
   readonly from?: number;
-  /** First segment to read, or the next existing one; default: the segment that contains `from`. */
+  /** First segment to read, or if it no longer exists, the next one; default: the segment that contains `from`. */
   readonly segment?: number;
   /** Wait for new records like `tail -f`; default false. */
   readonly follow?: boolean;
-  /** Ends following without an error. */
+  /** Stops following without raising an error. */
   readonly signal?: AbortSignal;
-  /** Poll interval when following, ms; default 200. */
+  /** Poll interval while following, ms; default 200. */
   readonly pollMs?: number;
 }
 
@@ -35,9 +35,9 @@ export interface StoredFrame {
 const CHUNK = 1024 * 1024;
 
 /**
- * Records in order; safe beside a writer. Checks framing only; use `verifyAuditLog` to verify.
+ * Reads records in order; safe while the log is being written. Checks framing only; to verify, use `verifyAuditLog`.
  *
- * @throws AuditDamaged if a segment before the last cannot be read to its end
+ * @throws AuditDamaged if a segment other than the last cannot be read to its end
  */
 export async function* readRecords(
   dir: string,
@@ -48,12 +48,12 @@ export async function* readRecords(
   }
 }
 
-/** @throws SyntaxError if the frame holds no JSON */
+/** @throws SyntaxError if the frame does not contain JSON */
 export function recordIn({ record }: RecordFrame): AuditRecord {
-  return JSON.parse(record.toString()) as AuditRecord; // the writer's format
+  return JSON.parse(record.toString()) as AuditRecord; // in the writer's format
 }
 
-/** Frames of a log, not parsed; a frame's bytes are valid until the next iteration. */
+/** Yields the unparsed frames of a log; the bytes of a frame are valid only until the next iteration. */
 export async function* readFrames(
   dir: string,
   options: ReadOptions = {},
@@ -87,7 +87,7 @@ async function* readSegment(
     let position = decoded.end;
     let seq = decoded.header.firstSeq;
     for (;;) {
-      // INVARIANT: checked before reading, so that nothing written before the next segment began is missed.
+      // INVARIANT: checked before reading, so that nothing is missed that was written before the next segment began.
       const isLast = !(await exists(dir, segment + 1));
       const read = await handle.read(chunk, 0, CHUNK, position);
       const bytes = chunk.subarray(0, read.bytesRead);
@@ -106,7 +106,7 @@ async function* readSegment(
       } else if (final) {
         throw new AuditDamaged(segmentName(segment), position, seq, 'no frame can be read here');
       } else {
-        // Recovery replaces a segment file to cut a torn tail, so open it again once.
+        // Recovery replaces a segment file to cut off a torn tail, so reopen it once.
         await handle.close();
         handle = await open(path, 'r');
         final = true;
@@ -117,7 +117,7 @@ async function* readSegment(
   }
 }
 
-/** First segment to read; null if there is none. */
+/** First segment to read, or null if the log has no segment. */
 async function firstSegment(dir: string, { from = 0, segment }: ReadOptions): Promise<number | null> {
   const numbers = (await segmentNumbers(dir)).toReversed();
   if (segment !== undefined) return numbers.findLast((n) => n >= segment) ?? null;
@@ -140,7 +140,7 @@ export async function readHeader(path: string): Promise<SegmentHeader | null> {
   }
 }
 
-/** Waits one poll interval when following; false if reading should end. */
+/** Waits for one poll interval if following; returns false if reading should end. */
 async function mayWait({ follow, signal, pollMs }: ReadOptions): Promise<boolean> {
   if (!follow || signal?.aborted) return false;
   try {

@@ -1,8 +1,8 @@
 import { MAX_RECORD_BYTES } from './format.js';
 
 /**
- * Records: one per decision, one per outcome, one per event of the log itself. A record never contains a literal, a
- * row or a token; a statement appears only as a keyed fingerprint.
+ * There is one record for each decision, each outcome, and each event of the log itself. A record never contains a
+ * literal, a row or a token; statements appear only as keyed fingerprints.
  */
 
 export type AuditKind = 'decision' | 'outcome' | 'event';
@@ -19,32 +19,32 @@ export interface AuditEntry {
   readonly surface: AuditSurface;
   /** Verb of the request: `query`, `explain`, `sample`, `login`, `cancel`, `http`, … */
   readonly action: string;
-  /** RFC 3339, UTC, milliseconds; default: time of the append. */
+  /** RFC 3339 in UTC, with milliseconds; default: the time of the append. */
   readonly ts?: string;
   readonly subject?: string | null;
-  /** Delegation chain, first principal first. */
+  /** Delegation chain, starting with the original principal. */
   readonly chain?: readonly string[];
-  /** OSL-SQL form: `structured`, `retrieve`, `traverse`, `joint`, `cross_modal`. */
+  /** Form of the OSL-SQL query: `structured`, `retrieve`, `traverse`, `joint`, `cross_modal`. */
   readonly form?: string | null;
   /** Fully qualified names of the objects touched. */
   readonly objects?: readonly string[];
   readonly decision?: AuditDecision | null;
-  /** E-code of a refusal or failure. */
+  /** Error code (`E…`) of a refusal or failure. */
   readonly code?: string | null;
   readonly versions?: AuditVersions | null;
   /** Result of `AuditLog.fingerprint`. */
   readonly statement_hmac?: string | null;
   readonly rows?: number | null;
-  /** Microseconds. */
+  /** In microseconds. */
   readonly duration_us?: number | null;
   readonly outcome?: AuditOutcome | null;
-  /** Fingerprint of the governed statement; absent if lineage is off. */
+  /** Fingerprint of the governed statement; absent if lineage is disabled. */
   readonly plan?: string;
-  /** Content of an event, as JSON; must fit `MAX_RECORD_BYTES` with the other fields. */
+  /** Content of an event, as JSON; together with the other fields it must fit `MAX_RECORD_BYTES`. */
   readonly detail?: string;
 }
 
-/** Versions that the decision is based on. */
+/** Versions on which the decision is based. */
 interface AuditVersions {
   readonly manifest: string | null;
   readonly policy: string | null;
@@ -55,29 +55,29 @@ export interface AuditRecord
   extends Required<Omit<AuditEntry, 'plan' | 'detail'>>,
     Pick<AuditEntry, 'plan' | 'detail'> {
   readonly writer: string;
-  /** Number of times its writer has opened the log, from 1. */
+  /** How often the writer has opened the log so far; starts at 1. */
   readonly epoch: number;
-  /** Index of the record in the log, from 0; also its leaf index in the Merkle tree. */
+  /** Index of the record in the log, starting at 0; also its leaf index in the Merkle tree. */
   readonly seq: number;
-  /** Number of trailing names dropped from `objects` so that the record fits `MAX_RECORD_BYTES`. */
+  /** Number of names dropped from the end of `objects` so that the record fits `MAX_RECORD_BYTES`. */
   readonly objects_omitted: number;
 }
 
-/** Position of a record: writer, epoch and seq are unique together. */
+/** Position of a record. The combination of writer, epoch and seq is unique. */
 export interface RecordPlace {
   readonly writer: string;
   readonly epoch: number;
   readonly seq: number;
 }
 
-/** Fields that differ between requests; the others are shared by many records (`RecordTemplate`). */
+/** Fields that differ for each request; the other fields are shared by many records (`RecordTemplate`). */
 type VaryingField = 'request_id' | 'ts' | 'rows' | 'duration_us' | 'statement_hmac';
 
 export type CommonEntry = Omit<AuditEntry, VaryingField>;
 
 /**
- * Canonical JSON (RFC 8785) of a record: sorted members, values as `JSON.stringify` writes them; a property test
- * compares with `canonicalize`. Concatenating strings is four times as fast as stringifying an object of 21 members.
+ * Canonical JSON (RFC 8785) of a record: sorted members, values as in `JSON.stringify`; a property test compares it
+ * with `canonicalize`. Concatenating strings is four times as fast as stringifying an object of 21 members.
  */
 export function encodeRecord(
   entry: AuditEntry,
@@ -92,7 +92,7 @@ export function encodeRecord(
   );
 }
 
-/** A record is encoded as four shared parts with the varying members between them. */
+/** A record is encoded as four shared parts, with the varying members between them. */
 function untilDuration(entry: CommonEntry): string {
   const detail = entry.detail === undefined ? '' : `,"detail":${quoted(entry.detail)}`;
   return (
@@ -101,7 +101,7 @@ function untilDuration(entry: CommonEntry): string {
   );
 }
 
-/** @param objects names to store: all of the entry's, or the first ones */
+/** @param objects names to store: all of the entry's objects, or only the first ones */
 function untilRequestId(entry: CommonEntry, epoch: number, objects: readonly string[]): string {
   const omitted = (entry.objects?.length ?? 0) - objects.length;
   const plan = entry.plan === undefined ? '' : `,"plan":${quoted(entry.plan)}`;
@@ -121,7 +121,7 @@ function afterTime(entry: CommonEntry, writer: string): string {
 
 const PLAIN = /^[ !#-[\]-~]*$/;
 
-/** True if a string needs no escapes and has one byte per character. */
+/** True if a string needs no escaping and each of its characters is one byte in UTF-8. */
 export function isPlain(value: string): boolean {
   return PLAIN.test(value);
 }
@@ -155,7 +155,7 @@ function versionsText(versions: AuditVersions | null | undefined): string {
 
 const clock = { ms: 0, text: '' };
 
-/** Current time, RFC 3339 in UTC. Cached, because many records share a millisecond. */
+/** Current time, RFC 3339 in UTC. Cached, because many records fall into the same millisecond. */
 function now(): string {
   const ms = Date.now();
   if (ms !== clock.ms) {
@@ -166,13 +166,13 @@ function now(): string {
 }
 
 /**
- * Shortens a record to `MAX_RECORD_BYTES` by dropping names from the end of `objects`; `objects_omitted` is their
- * number. Null if the other fields alone are too long.
+ * Shortens a record to `MAX_RECORD_BYTES` by dropping names from the end of `objects` and counting them in
+ * `objects_omitted`. Returns null if the other fields alone are too long.
  */
 export function encodeShortened(entry: AuditEntry, place: RecordPlace): string | null {
   const all = entry.objects ?? [];
   const bare = Buffer.byteLength(encodeRecord(entry, place, []));
-  // `bare` counts all names as omitted, so it reserves enough digits for objects_omitted.
+  // `bare` is encoded with all names omitted, so it reserves enough digits for objects_omitted.
   let room = MAX_RECORD_BYTES - bare;
   if (room < 0) return null;
   let kept = 0;
@@ -184,18 +184,16 @@ export function encodeShortened(entry: AuditEntry, place: RecordPlace): string |
   return encodeRecord(entry, place, all.slice(0, kept));
 }
 
-/**
- * Lone surrogates become U+FFFD: they have no UTF-8 form and RFC 8785 rejects them, but the log must accept any text.
- */
+/** Replaces lone surrogates with U+FFFD: they have no UTF-8 form and RFC 8785 rejects them, but any text is allowed. */
 function escaped(value: string): string {
   const json = JSON.stringify(value);
-  // `\ud…` after an odd number of backslashes is escaped text, not an escape.
+  // After an odd number of backslashes, `\ud…` is literal text and not an escape.
   return json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, '$1\ufffd');
 }
 
 /**
- * Record template: the fields that many records share, encoded once. The bytes equal those of `encodeRecord` for the
- * whole entry; a property test compares them.
+ * Record template: fields that many records share, encoded once. The resulting bytes equal those of `encodeRecord` for
+ * the complete entry; a property test compares them.
  */
 export class RecordTemplate {
   readonly kind: AuditKind;
@@ -213,7 +211,7 @@ export class RecordTemplate {
     this.#common = { ...common };
   }
 
-  /** Complete entry, as `append` takes it. */
+  /** Complete entry, in the form that `append` accepts. */
   entry(
     request_id: string,
     statement_hmac: string | null,
@@ -224,8 +222,8 @@ export class RecordTemplate {
   }
 
   /**
-   * Record as UTF-8 bytes in latin1 characters. Null if it is too long, or if a string needs escaping (ours never
-   * do); the caller then appends the whole entry.
+   * Record as UTF-8 bytes, one per latin1 character. Null if it is too long, or if a string needs escaping (the
+   * gateway's own strings never do); the caller then appends the complete entry.
    */
   record(
     place: RecordPlace,

@@ -27,32 +27,32 @@ import { parseRetentionNote } from './retention-note.js';
 import type { Signer } from './signer.js';
 import type { LogSource } from './source.js';
 
-/** Action of the last record of a clean shutdown. */
+/** Action of the record that ends the log after a clean shutdown. */
 export const CLOSING = 'audit.close';
 
 export interface RecoveredLog extends LogBase {
   readonly signed: SignedState;
-  /** Time of the last record read; null if none. */
+  /** Time of the last record read, or null. */
   readonly ts: string | null;
   /** True if the last record is not `audit.close`. */
   readonly unclean: boolean;
-  /** Allowed decisions without an outcome. */
+  /** Allowed decisions that have no outcome. */
   readonly orphans: readonly AuditRecord[];
-  /** Torn bytes cut off, as `<file>:<offset>+<bytes>`; null if none. */
+  /** Torn bytes that were cut off, as `<file>:<offset>+<bytes>`; null if there were none. */
   readonly cut: string | null;
 }
 
 /** Position from which recovery may start. */
 export interface RecoverBase {
   readonly base: LogBase;
-  /** Allowed decisions before it without an outcome. */
+  /** Allowed decisions before this position that have no outcome there. */
   readonly open: readonly AuditRecord[];
 }
 
 export interface RecoverOptions {
-  /** Verified prefix; default: none, so the whole log is read. */
+  /** End of a prefix that is already verified; by default the whole log is read. */
   readonly base?: RecoverBase;
-  /** Records that the writer acknowledged: if the log has fewer or different ones, it is damaged. */
+  /** Records that the writer acknowledged. If any of them is missing or different, the log is damaged. */
   readonly acknowledged?: AcknowledgedTree | null;
 }
 
@@ -61,23 +61,23 @@ export interface AcknowledgedTree {
   readonly root: Buffer;
 }
 
-/** Frames between two turns of the event loop: about a millisecond. */
+/** Number of frames processed per turn of the event loop: about a millisecond of work. */
 const FRAMES_A_TURN = 256;
 
 /** Content of the last segment. */
 export interface Tail {
   readonly segment: number;
   readonly bytes: Buffer;
-  /** Offset after its last valid frame. */
+  /** Offset after the last valid frame. */
   readonly end: number;
 }
 
 /**
- * Reads the log, or the part after `base`, and verifies it against its chain and its last checkpoint. Changes
+ * Reads the log, or the part after `base`, and verifies it against its hash chain and its last checkpoint. Changes
  * nothing.
  *
  * @returns where the writer continues, and the last segment (null if there is none after `base`)
- * @throws AuditDamaged for any fault except a torn tail, if the source can have one
+ * @throws AuditDamaged for any fault except a torn tail in a source that can have one
  */
 export async function recoverLog(
   source: LogSource,
@@ -114,12 +114,12 @@ export async function recoverLog(
   return { recovered, tail: walk.tail };
 }
 
-/** Tree size of the newest checkpoint, -1 if none. @throws AuditDamaged */
+/** Tree size of the newest checkpoint, or -1. @throws AuditDamaged */
 export async function signedSize(source: LogSource, signer: Signer): Promise<number> {
   return (await readCheckpoints(source, signer)).signed.newest;
 }
 
-/** Start of the log: its first record, or the first retained one. @throws AuditDamaged */
+/** Position before the first record, or before the first retained one. @throws AuditDamaged */
 export async function beginningOf(source: LogSource, key: VerifierKey): Promise<RecoverBase> {
   try {
     const kept = parseRetentionNote(await source.retained(), key);
@@ -137,7 +137,7 @@ export async function beginningOf(source: LogSource, key: VerifierKey): Promise<
   }
 }
 
-/** Newest checkpoint, and the end of the permanent ones. */
+/** Reads the newest checkpoint, and where the permanent ones end. */
 async function readCheckpoints(
   source: LogSource,
   signer: Signer,
@@ -159,7 +159,7 @@ function openedNote(note: string, path: string, offset: number, signer: Signer):
   return checkpoint;
 }
 
-/** Reading position in the log; everything before it is verified. */
+/** Read position in the log; everything before it has been verified. */
 class LogCursor {
   seq: number;
   epoch: number;
@@ -257,7 +257,7 @@ class LogCursor {
     }
   }
 
-  /** Records that a checkpoint covers or that were acknowledged must not be missing. */
+  /** Checks that all records covered by a checkpoint or acknowledged by the writer are present. */
   requireRecords(checkpoint: Checkpoint | null, acknowledged: AcknowledgedTree | null): void {
     const size = checkpoint?.size ?? 0;
     if (this.seq < size)

@@ -31,7 +31,7 @@ export function retentionLines(
   return `retained ${segment} ${epoch} ${chain.toString('hex')}\nfrontier ${roots}\n`;
 }
 
-/** Parses the newest retention note; null if there is none. @throws TypeError if its signature is not valid */
+/** Parses the newest retention note; null if there is none. @throws TypeError if its signature is invalid */
 export function parseRetentionNote(notes: Buffer, key: VerifierKey): RetentionCheckpoint | null {
   const note = splitNotes(notes).notes.at(-1);
   if (note === undefined) return null;

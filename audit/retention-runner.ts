@@ -67,7 +67,7 @@ export class RetentionRunner {
       await append({ ...place, action: 'audit.retain', detail: JSON.stringify(detail) });
       await store.release(old, retention.archive);
     } catch (error) {
-      // The next run repeats failed steps. A log that accepts no record reports that itself.
+      // The next run repeats failed steps. If the log accepts no records, it reports that itself.
       if (!(error instanceof AuditUnavailable))
         this.#log.refused(error instanceof Error ? error : new Error(String(error)));
     }

@@ -17,20 +17,20 @@ import { retentionLines } from './retention-note.js';
 import type { Signer } from './signer.js';
 import type { LogSource } from './source.js';
 
-/** Retention of records, and the archive of expired ones. */
+/** How long records are kept, and where expired ones go. */
 export interface Retention {
-  /** Age of its last record at which a segment expires, ms. */
+  /** Age of a segment's last record at which the segment expires, ms. */
   readonly ms: number;
-  /** Directory that receives expired segment files; null: they are deleted. */
+  /** Directory to which expired segment files are copied; null if they are only deleted. */
   readonly archive: string | null;
 }
 
-/** Segments to delete: complete segments from the first on. */
+/** Segments to delete: the oldest ones, all complete. */
 export interface RetirementPlan {
   readonly segments: readonly number[];
-  /** Position after the last of them, proved by a later signed checkpoint. */
+  /** Position after the last of these segments, proved by a later signed checkpoint. */
   readonly base: LogBase;
-  /** Latest time among their last records. */
+  /** Latest time among the last records of these segments. */
   readonly until: string;
 }
 
@@ -40,8 +40,8 @@ const FRAMES_A_TURN = 256;
  * Finds the complete segments whose records are all older than `before`. Reads them again and verifies them against
  * the checkpoints, up to the first checkpoint after them, so that the retention note covers only signed records.
  *
- * @returns null if there are none yet
- * @throws AuditDamaged if they differ from what was signed
+ * @returns null if no segment has expired yet
+ * @throws AuditDamaged if the segments differ from what was signed
  */
 export async function expiredSegments(
   source: LogSource,
@@ -70,7 +70,7 @@ export async function expiredSegments(
   return null; // no checkpoint after them yet
 }
 
-/** Signed retention note, including its trailing empty line. */
+/** Signed retention note, ending in an empty line. */
 export function retentionNote(signer: Signer, { base }: RetirementPlan): Buffer {
   const roots = base.frontier.roots.map((root) => Buffer.from(root, 'latin1'));
   const lines = retentionLines(base.segment + 1, base.epoch, base.chain, roots);
@@ -85,7 +85,7 @@ async function signedRoots(source: LogSource, key: VerifierKey): Promise<Readonl
 }
 
 class VerifyingReader {
-  /** Records covered by the last checkpoint reached. */
+  /** Number of records covered by the last checkpoint reached. */
   vouched: number;
   readonly #place: string;
   readonly #roots: ReadonlyMap<number, Buffer>;
@@ -102,7 +102,7 @@ class VerifyingReader {
     this.vouched = base.seq;
   }
 
-  /** @param briefly stop at the first checkpoint */
+  /** @param briefly true to stop at the first checkpoint */
   async read(number: number, bytes: Buffer, briefly: boolean): Promise<void> {
     const header = decodeHeader(bytes);
     const fits = header?.header.firstSeq === this.#tree.size && header.header.chain.equals(this.#chain);
@@ -154,5 +154,5 @@ function lastIn(bytes: Buffer): AuditRecord | null {
     frame = frameAt(bytes, frame.next, end)
   )
     last = frame;
-  return last === null ? null : (JSON.parse(last.record.toString()) as AuditRecord); // the writer's format
+  return last === null ? null : (JSON.parse(last.record.toString()) as AuditRecord); // in the writer's format
 }

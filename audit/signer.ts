@@ -23,21 +23,21 @@ export const PRIVATE_KEY_FILE = 'checkpoint.key';
 const ORIGIN = 'osl-audit/';
 const WRITER = /^[\w.-]{1,64}$/;
 
-/** Signs the checkpoints of one writer. The key's name is the log's origin and ends in the writer id. */
+/** Signs the checkpoints of a writer. The key's name is the origin of the log and ends in the writer id. */
 export interface Signer {
   readonly writer: string;
   readonly verifier: VerifierKey;
-  /** `verifier` as text, the content of `checkpoint.vkey`. */
+  /** `verifier` as text, which is also the content of `checkpoint.vkey`. */
   readonly verifierKey: string;
-  /** Returns a signed checkpoint note. @param more extension lines, each with its newline */
+  /** Returns a signed checkpoint note. @param more additional extension lines, each ending in a newline */
   sign(size: number, root: Buffer, time: string, more?: string): string;
 }
 
 /**
- * Loads the key pair of the log in `dir`, or creates it at the first start: the private key as PKCS #8 PEM with mode
+ * Loads the key pair of the log in `dir`, or creates it on the first start: the private key as PKCS #8 PEM with mode
  * 0600, the public key as `checkpoint.vkey` next to the segments.
  *
- * @param fresh true if the directory holds no segment yet
+ * @param fresh true if the directory contains no segment yet
  * @throws AuditDamaged if a log exists but its keys are missing or do not match
  */
 export function loadSigner(dir: string, keyFile: string, writer: string | undefined, fresh: boolean): Signer {

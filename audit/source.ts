@@ -9,7 +9,7 @@ export interface LogSource {
   readonly place: string;
   /** Directory of the segment files; null if the log is in a table. */
   readonly dir: string | null;
-  /** True if writes can be torn: possible in files, never in transactions. */
+  /** True if writes can be torn, which happens in files but never in transactions. */
   readonly mayTear: boolean;
   verifierKey(): Promise<string | null>;
   /** Permanent checkpoints, concatenated. */
@@ -17,20 +17,20 @@ export interface LogSource {
   latest(): Promise<Buffer>;
   /** Signed notes about deleted records; empty if none were deleted. */
   retained(): Promise<Buffer>;
-  /** Numbers of the segments, ascending. */
+  /** Segment numbers in ascending order. */
   segments(): Promise<readonly number[]>;
-  /** Null if the index files beside the segments are used. */
+  /** Null if the index files next to the segments are used. */
   readonly index: LogIndex | null;
-  /** Bytes of a segment. @param live true if a writer may append to it */
+  /** Content of a segment. @param live true if a writer may be appending to it */
   segment(number: number, live: boolean): Promise<Buffer>;
 }
 
-/** Index that finds the inputs of proofs. Untrusted: each proof is checked before it is returned. */
+/** Finds the data needed for proofs. Untrusted: each proof is checked before it is returned. */
 export interface LogIndex {
   recordsOf(requestId: string): Promise<readonly StoredRecord[]>;
   /** Segment boundaries with known tree states. */
   places(): Promise<readonly KnownBoundary[]>;
-  /** Leaves in the given ranges, which are ascending and disjoint. */
+  /** Leaves in the given ranges, which must be ascending and disjoint. */
   leaves(ranges: readonly LeafRange[]): AsyncIterable<LogLeaf>;
 }
 
@@ -41,15 +41,15 @@ export interface StoredRecord {
 
 /** Known state of the tree at a segment boundary. */
 export interface KnownBoundary {
-  /** Number of records before it. */
+  /** Number of records before the boundary. */
   readonly size: number;
-  /** Roots of their complete subtrees, largest first. */
+  /** Roots of the complete subtrees of these records, largest first. */
   readonly roots: readonly Buffer[];
 }
 
 export interface LogLeaf {
   readonly seq: number;
-  /** Leaf hash in the form of `leafOf`. */
+  /** Leaf hash, as computed by `leafOf`. */
   readonly hash: string;
 }
 
@@ -75,15 +75,15 @@ export function directorySource(dir: string): LogSource {
   });
 }
 
-/** Segment numbers in a directory, ascending. */
+/** Segment numbers in a directory, in ascending order. */
 export async function segmentNumbers(dir: string): Promise<readonly number[]> {
   const numbers = (await readdir(dir)).map(segmentNumber).filter((number) => number !== null);
   return numbers.sort((a, b) => a - b);
 }
 
 /**
- * Reads a segment that is being written. A single pass could see a later group but miss an earlier one. Groups are
- * written one after another, so all groups before the end seen by the first pass are complete in the second.
+ * Reads a segment that is being written. A single pass could see a later group but miss an earlier one. Since groups
+ * are written one after another, all groups before the end seen by the first pass are complete in the second.
  */
 async function readLive(path: string): Promise<Buffer> {
   const end = usedEnd(await readFile(path));

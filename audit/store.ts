@@ -17,16 +17,16 @@ export interface LogStore {
   /** @param recovered position at which writing continues */
   segments(recovered: RecoveredLog): SegmentStore;
   notes(signed: number): Promise<NoteStore>;
-  /** Announced reads of the log that are not recorded yet. */
+  /** Announced reads of the log that have not been recorded yet. */
   readonly readings: ReadingQueue;
-  /** Called after a new segment was begun, and once at the start. */
+  /** Called at startup and whenever a new segment has been started. */
   rotated(): void;
   /**
-   * Stores the signed note about expired segments; durable when it resolves. @param note including its trailing empty
+   * Stores the signed note about expired segments; durable once the promise resolves. @param note ends in an empty
    * line
    */
   retain(note: Buffer, old: RetirementPlan): Promise<void>;
-  /** Deletes the expired segments afterwards. @param archive directory that receives a copy; null: none */
+  /** Deletes the expired segments after `retain`. @param archive directory to copy them to, or null */
   release(old: RetirementPlan, archive: string | null): Promise<void>;
   /** Releases the storage after the writer has finished or failed. */
   close(): Promise<void>;
@@ -34,21 +34,21 @@ export interface LogStore {
 
 export interface SegmentStore {
   readonly number: number;
-  /** True if a group of `length` bytes belongs into the current segment. */
+  /** True if a group of `length` bytes can be added to the current segment. */
   fits(length: number): boolean;
-  /** Begins the next segment. No write may be in flight. @param before Merkle tree of all previous records */
+  /** Begins the next segment. No write may be pending. @param before Merkle tree of all previous records */
   begin(header: Omit<SegmentHeader, 'segment'>, before: Frontier): Promise<void>;
-  /** Appends the frames of one group; durable when `done` is called without an error. */
+  /** Appends the frames of one group; they are durable when `done` is called without an error. */
   append(group: Buffer, length: number, done: (error: Error | null) => void): void;
   fingerprint(text: string): string;
   fingerprintOf(bytes: Uint8Array, start: number, end: number): string;
   /** Closes the segment after the last record. */
   finish(): Promise<void>;
-  /** Closes without changing anything; recovery decides what to keep. */
+  /** Closes the files without changing anything; recovery decides what to keep. */
   abandon(): Promise<void>;
 }
 
-/** Storage of signed notes; each is durable when its promise resolves. */
+/** Storage for signed notes; each note is durable once its promise resolves. */
 export interface NoteStore {
   /** Adds a permanent checkpoint. */
   append(note: Buffer, size: number): Promise<void>;
@@ -57,7 +57,7 @@ export interface NoteStore {
   close(): Promise<void>;
 }
 
-/** Queue of announced reads that the log has yet to record. */
+/** Queue of announced reads that have not been recorded yet. */
 export interface ReadingQueue {
   /** Oldest entries, at most 100. */
   waiting(): Promise<readonly { readonly id: string; readonly bytes: Buffer }[]>;

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 
 /**
- * RFC 6962 Merkle trees for verifiers; independent of the writer's code. A tree of n leaves splits at the largest
+ * RFC 6962 Merkle trees for verifiers, independent of the writer's code. A tree with n leaves is split at the largest
  * power of two below n.
  */
 
-/** Hash bytes as latin1 characters: allocating a buffer costs more than hashing. */
+/** Hash bytes as latin1 characters, because allocating a buffer costs more than hashing. */
 type Hash = string;
 
 const HASH_BYTES = 32;
@@ -18,7 +18,7 @@ function nodeHash(left: Hash, right: Hash): Hash {
   return hash('sha256', node, 'binary');
 }
 
-/** Leaf hash. @param input zero byte and record */
+/** Leaf hash. @param input a zero byte and the record */
 export function leafOf(input: Uint8Array): Hash {
   return hash('sha256', input, 'binary');
 }
@@ -33,7 +33,7 @@ export class RunningRoot {
     this.addComplete(1, leaf);
   }
 
-  /** Adds a complete subtree. @param leaves a power of two that fits at this position */
+  /** Adds a complete subtree. @param leaves a power of two that is allowed at this position */
   addComplete(leaves: number, subtree: Hash | Uint8Array): void {
     let [count, root] = [
       leaves,
@@ -67,9 +67,9 @@ function hashChildren(left: Buffer, right: Buffer): Buffer {
 }
 
 /**
- * Complete subtrees of a tree of `size` leaves, largest first.
+ * Complete subtrees of a tree with `size` leaves, largest first.
  *
- * @throws TypeError if the number of roots does not fit
+ * @throws TypeError if the number of roots does not match
  */
 export function subtreesOf(
   size: number,
@@ -88,13 +88,13 @@ export function subtreesOf(
   return subtrees;
 }
 
-/** Leaves [start, end), such as those under one node of an inclusion path. */
+/** Leaves in [start, end), such as those below a node on an inclusion path. */
 export interface LeafRange {
   readonly start: number;
   readonly end: number;
 }
 
-/** Siblings on the path from leaf `index` to the root of `size` leaves, lowest first (PATH in RFC 6962). */
+/** Siblings on the path from leaf `index` to the root of a tree with `size` leaves, lowest first (PATH in RFC 6962). */
 export function pathRanges(index: number, size: number): LeafRange[] {
   const ranges: LeafRange[] = [];
   let start = 0;

@@ -1,15 +1,15 @@
 export type ProblemKind =
   | 'verifier_key' // missing or malformed
-  | 'checkpoint' // missing, malformed, not signed by the key, or shrinking
+  | 'checkpoint' // missing, malformed, not signed by the key, or covering fewer records than an earlier one
   | 'segment_missing'
-  | 'gap' // records before a segment are gone
-  | 'header' // a segment that does not follow the one before
-  | 'frame' // framing broken before the end
+  | 'gap' // records before a segment are missing
+  | 'header' // the segment does not follow the previous one
+  | 'frame' // invalid framing before the end of the log
   | 'sequence' // a different record is at this position: removed, inserted or moved
-  | 'chain' // wrong chain hash: altered or added
-  | 'record' // correct chain hash, but not canonical JSON of this writer
-  | 'root' // records differ from those that a checkpoint signed: the chain was recomputed
-  | 'cut'; // fewer records than a checkpoint covers
+  | 'chain' // wrong chain hash: the record was altered or added
+  | 'record' // the chain hash is correct, but the record is not this writer's canonical JSON
+  | 'root' // records differ from those a checkpoint covers: the chain was recomputed
+  | 'cut'; // there are fewer records than a checkpoint covers
 
 export interface AuditProblem {
   readonly kind: ProblemKind;
@@ -22,15 +22,15 @@ export interface AuditProblem {
 }
 
 /**
- * Integrity, completeness and anchoring are separate: a log can be intact but lack its end, or be complete but not
- * anchored for days.
+ * Integrity, completeness and anchoring are independent: a log can be intact but lack its end, or be complete although
+ * its newest checkpoint is days old.
  */
 export interface AuditVerdict {
   /** `damaged`: stored records differ from those written. */
   readonly integrity: 'intact' | 'damaged';
   /** `incomplete`: records or segments are missing; `unknown`: damage hides it. */
   readonly completeness: 'complete' | 'incomplete' | 'unknown';
-  /** Newest checkpoint, and its age in ms; later records could be forged by the owner of the disk. */
+  /** Newest checkpoint, and its age in ms; whoever controls the disk could have forged any later records. */
   readonly anchor: {
     readonly size: number;
     readonly time: string | null;
@@ -38,25 +38,25 @@ export interface AuditVerdict {
   } | null;
   /** Number of valid records. */
   readonly records: number;
-  /** Seq of the first retained record, and time of the retention note; null if nothing was deleted. */
+  /** Seq of the first retained record, and time of the retention note; null if nothing has been deleted. */
   readonly kept: { readonly from: number; readonly since: string | null } | null;
   /** Valid records that no checkpoint covers. */
   readonly unanchored: number;
-  /** Records that no checkpoint covered when a start recovered them, as recorded in the log. */
+  /** Records that no checkpoint covered when they were recovered on startup, as recorded in the log. */
   readonly recovered: readonly Recovery[];
-  /** Allowed decisions without an outcome: requests in progress, or a crash without a restart. */
+  /** Number of allowed decisions without an outcome: requests in progress, or a crash without a later restart. */
   readonly openDecisions: number;
-  /** Bytes of an unfinished last write, which was never acknowledged. */
+  /** Number of bytes of an unfinished last write, which was never acknowledged. */
   readonly tornBytes: number;
   readonly problem: AuditProblem | null;
 }
 
 /**
- * After an unclean stop, the records [from, to) were covered by no checkpoint and could have been cut or forged by
- * anyone with access to the disk. If `from` equals `to`, there are none, but some may have been cut.
+ * After an unclean stop, records [from, to) were not covered by a checkpoint, so anyone with access to the disk could
+ * have removed or forged them. If `from` equals `to`, no such records are left, but some may have been removed.
  */
 export interface Recovery {
-  /** Epoch that recorded them. */
+  /** Epoch in which the recovery was recorded. */
   readonly epoch: number;
   readonly from: number;
   readonly to: number;

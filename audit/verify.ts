@@ -27,16 +27,16 @@ import { SegmentVerifiers } from './verifying/segment-verifiers.js';
 import type { VerifiedSegment } from './verifying/verify-segment.js';
 
 export interface VerifyOptions {
-  /** Verifier key from a trusted source; default: the log's own `checkpoint.vkey`, which proves less. */
+  /** Verifier key from a trusted source; default: the log's own `checkpoint.vkey`, which gives weaker evidence. */
   readonly verifierKey?: string;
   /**
-   * Checkpoint notes stored elsewhere. They reveal a log that was truncated or rewritten together with its own
+   * Checkpoint notes stored elsewhere. They expose a log that was truncated or rewritten along with its own
    * checkpoints.
    */
   readonly anchors?: readonly string[];
   /** Called after each segment. */
   readonly progress?: (progress: VerifyProgress) => void;
-  /** Time from which the anchor's age is computed, ms since 1970; default now. */
+  /** Time at which the anchor's age is measured, ms since 1970; default: now. */
   readonly now?: number;
 }
 
@@ -47,8 +47,8 @@ export interface VerifyProgress {
 }
 
 /**
- * Verifies the whole log segment by segment and stops at the first problem. Writes nothing; safe beside a writer.
- * Shares the format with the writer, but no other code.
+ * Verifies the whole log segment by segment and stops at the first problem. Writes nothing and is safe to run while
+ * the log is being written. Shares the format definition with the writer, but no other code.
  */
 export async function verifyAuditLog(
   log: string | LogSource,
@@ -69,8 +69,8 @@ export async function verifyAuditLog(
 }
 
 /**
- * Key and checkpoints are read before the records, so that a concurrent writer cannot make them newer than the
- * records read.
+ * Reads the key and the checkpoints. This happens before records are read, so that a concurrent writer cannot make the
+ * checkpoints newer than the records.
  */
 async function loadKey(source: LogSource, given: string | undefined): Promise<VerifierKey> {
   const text = given ?? (await source.verifierKey());
@@ -126,7 +126,7 @@ async function loadCheckpoints(
   state.checkpoints.sort((a, b) => a.size - b.size);
 }
 
-/** Starts after deleted records, from their signed note. */
+/** If records were deleted, starts after them, based on their signed note. */
 async function loadRetained(source: LogSource, key: VerifierKey, state: VerificationState): Promise<void> {
   try {
     const kept = parseRetentionNote(await source.retained(), key);
@@ -170,7 +170,7 @@ async function readLog(
         );
       }
       const verified = (await verifiers?.verified(number)) ?? null;
-      // If verification of the segment alone fails, read it record by record to find the problem.
+      // If the segment fails verification on its own, read it record by record to find the problem.
       if (verified === null || !state.follow(verified, number, key)) {
         const last = number === numbers.at(-1);
         readSegment(name, await source.segment(number, last), number, last && source.mayTear, key, state);
@@ -290,7 +290,7 @@ function readRecord(name: string, frame: RecordFrame, key: VerifierKey, state: V
   if (record['kind'] === 'event' && record['action'] === 'audit.recover') readRecovery(record, state);
 }
 
-/** Range of records that a start recovered without a checkpoint; old logs do not record it. */
+/** Reads the range of records that were recovered without a checkpoint; old logs do not record it. */
 function readRecovery(record: Record<string, unknown>, state: VerificationState): void {
   const detail = typeof record['detail'] === 'string' ? parse(Buffer.from(record['detail'])) : null;
   const { from, to } = detail ?? {};
@@ -332,7 +332,7 @@ class VerificationState {
     while ((this.checkpoints[this.#next]?.size ?? this.records) < this.records) this.#next += 1;
   }
 
-  /** Appends a segment that was verified alone. Returns false, without changes, if it does not follow. */
+  /** Appends a segment that was verified on its own. Returns false, without changes, if it does not follow. */
   follow(
     { header, chain, pieces, opened, closed, closedOdd, recovered }: VerifiedSegment,
     number: number,
@@ -368,7 +368,7 @@ class VerificationState {
     return true;
   }
 
-  /** Compares the tree with every checkpoint of its size. */
+  /** Compares the tree with every checkpoint of the same size. */
   compareRoots(name: string, offset: number): void {
     for (;;) {
       const checkpoint = this.checkpoints[this.#next];

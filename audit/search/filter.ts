@@ -4,13 +4,13 @@ import { Fingerprints } from '../fingerprint.js';
 import { keyName } from '../format.js';
 import type { AuditDecision, AuditOutcome, AuditRecord, AuditSurface } from '../record.js';
 
-/** A record matches if it has all given values. */
+/** A record matches if it meets all conditions given. */
 export interface AuditFilter {
   /** Subject of the record, or a member of its delegation chain. */
   readonly subject?: string;
   /** Object name: `osl.entities.order` or `order`. */
   readonly object?: string;
-  /** Fingerprints of an undeclared name: see `fingerprintsOf`. */
+  /** Fingerprints of an undeclared name; see `fingerprintsOf`. */
   readonly fingerprints?: readonly string[];
   /** RFC 3339, UTC, inclusive. */
   readonly since?: string;
@@ -26,23 +26,23 @@ export interface AuditFilter {
 }
 
 export interface AuditQuery extends Omit<AuditFilter, 'fingerprints'> {
-  /** Undeclared name; the log contains only its fingerprints. */
+  /** An undeclared name, of which the log contains only fingerprints. */
   readonly name?: string;
 }
 
 const ENTITIES = 'osl.entities.';
 
-/** Names under which records may list an object. */
+/** Names under which records may list the object. */
 export function namesOf(object: string): readonly string[] {
   return object.startsWith(ENTITIES) ? [object] : [object, `${ENTITIES}${object}`];
 }
 
-/** Subject and delegation chain of a record. */
+/** Subject of a record and the members of its delegation chain. */
 export function partiesOf({ subject, chain }: AuditRecord): readonly string[] {
   return subject === null || chain.includes(subject) ? chain : [...chain, subject];
 }
 
-/** A record with a shortened object list matches every object, so that no access is missed. */
+/** Tests a record. One with a shortened object list matches every object, so that no access is missed. */
 export function matches(record: AuditRecord, filter: AuditFilter): boolean {
   const { subject, object, fingerprints, since, until } = filter;
   if (subject !== undefined && !partiesOf(record).includes(subject)) return false;
@@ -63,8 +63,8 @@ export function matches(record: AuditRecord, filter: AuditFilter): boolean {
 }
 
 /**
- * Decision that a record states. Outcomes count only if denied: in older versions, outcomes added by a restart repeat
- * the decision.
+ * Decision recorded by a record. Outcomes count only if denied: in older versions, the outcomes added after a restart
+ * repeat the decision.
  */
 export function decisionIn({ kind, decision }: AuditRecord): AuditDecision | null {
   return kind === 'outcome' && decision !== 'deny' ? null : decision;
@@ -91,8 +91,8 @@ export function undeclaredObject(fingerprint: string): string {
 }
 
 /**
- * Entries of `objects` that an undeclared name may have: one for each segment key in the directory. Names under
- * destroyed keys cannot be found.
+ * Entries that an undeclared name may have in `objects`: one for each segment key in the directory. Occurrences cannot
+ * be found if their key has been destroyed.
  */
 export async function fingerprintsOf(dir: string, name: string): Promise<readonly string[]> {
   const numbers = (await readdir(dir)).map(keyNumber).filter((number) => number !== null);

@@ -17,8 +17,8 @@ import {
 } from './segment-index.js';
 
 /**
- * Stored index of a complete segment; null if missing, or if it does not fit the headers of this and the next
- * segment.
+ * Stored index of a complete segment; null if it is missing or does not match the headers of this segment and the
+ * next.
  */
 export async function storedIndex(dir: string, segment: number): Promise<SegmentIndex | null> {
   const text = await readFile(join(dir, indexName(segment)), 'utf8').catch(() => null);
@@ -36,15 +36,15 @@ function isConsistent(index: SegmentIndex): boolean {
   try {
     return baseOf(index).seq === index.end;
   } catch (error) {
-    if (error instanceof RangeError) return false; // contradicts itself
+    if (error instanceof RangeError) return false; // the index contradicts itself
     throw error;
   }
 }
 
 /**
- * Indexes of all complete segments, built if missing. Ends before an invalid segment.
+ * Yields the indexes of all complete segments, building missing ones. Stops before an invalid segment.
  *
- * @param requests rebuild indexes of older versions, which lack request hashes
+ * @param requests true to rebuild indexes of older versions, which lack request hashes
  */
 export async function* segmentIndexes(
   dir: string,
@@ -85,7 +85,7 @@ export async function buildMissingIndexes(dir: string): Promise<SegmentIndex | n
   return newest;
 }
 
-/** State before the first retained segment. */
+/** Log state before the first retained segment. */
 async function startOf(dir: string): Promise<RecoverBase> {
   const source = directorySource(dir);
   const key = await source.verifierKey();
@@ -93,8 +93,8 @@ async function startOf(dir: string): Promise<RecoverBase> {
 }
 
 /**
- * State after the newest indexed segment covered by a signed tree of `size` records; null if there is none or an
- * earlier segment is missing.
+ * Log state after the newest indexed segment that a signed tree of `size` records covers; null if there is no such
+ * segment or an earlier one is missing.
  */
 export async function newestIndexedBase(
   dir: string,
@@ -116,12 +116,12 @@ async function buildAndStore(
   { base, open: unanswered }: RecoverBase,
 ): Promise<SegmentIndex | null> {
   const index = buildIndex(await readFile(join(dir, segmentName(segment))), base, unanswered);
-  // Works without storing in a read-only directory.
+  // In a read-only directory, indexes work without being stored.
   if (index !== null) await keep(dir, index).catch(() => undefined);
   return index;
 }
 
-/** Several processes may write the same index at once, so each renames a file of its own. */
+/** Several processes may write the same index at the same time, so each renames its own temporary file. */
 async function keep(dir: string, index: SegmentIndex): Promise<void> {
   const path = join(dir, indexName(index.segment));
   const making = `${path}.${randomBytes(4).toString('hex')}.new`;

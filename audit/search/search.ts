@@ -16,11 +16,11 @@ import {
 } from './segment-index.js';
 
 export interface SearchOptions {
-  /** Reads every record instead of trusting the index files. */
+  /** True to read every record instead of relying on the index files. */
   readonly everything?: boolean;
 }
 
-/** Matching records of one chain, in order. Uses indexes to skip parts of complete segments. */
+/** Matching records of one log, in order. Uses indexes to skip parts of complete segments. */
 export async function* searchRecords(
   dir: string,
   filter: AuditFilter,
@@ -34,7 +34,7 @@ export async function* searchRecords(
     }
   }
   const { requestId } = filter;
-  // Comparing bytes is cheaper than parsing; ids with escapes are not compared this way.
+  // Searching raw bytes is cheaper than parsing, but works only for ids that need no escaping.
   const needle = requestId !== undefined && isPlain(requestId) ? requestId : '';
   for await (const { frame } of readFrames(dir, { from })) {
     if (!frame.record.includes(needle)) continue;
@@ -59,18 +59,18 @@ async function* inIndexedSegment(
     }
 }
 
-/** Progress of a backward search: a match, or null with the position reached. */
+/** Progress of a backward search: a match, or null with the position reached so far. */
 export interface SearchStep {
   readonly seq: number;
   readonly record: AuditRecord | null;
 }
 
-/** Records searched between two steps without a match. */
+/** Number of records searched before progress is reported without a match. */
 const STRIDE = 2_048;
 
 /**
- * Matching records of one chain, newest first, before seq `before`. Also yields progress, so that a caller can stop
- * and continue there later.
+ * Matching records of one log, newest first, before seq `before`. Also yields progress, so that a caller can stop and
+ * continue from there later.
  *
  * @throws AuditDamaged if a complete segment cannot be read to its end
  */
@@ -95,7 +95,7 @@ export async function* searchNewest(
   }
 }
 
-/** Matches in the blocks that the index names; null if the whole segment must be read. */
+/** Matches in the blocks that the index points to; null if the whole segment must be read. */
 async function inBlocks(
   dir: string,
   index: SegmentIndex,
@@ -117,13 +117,13 @@ async function* inSegment(
 ): AsyncGenerator<SearchStep, void, void> {
   const name = segmentName(segment);
   const bytes = await readFile(join(dir, name)).catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null; // expired
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null; // the segment has expired
     throw error;
   });
   if (bytes === null) return;
   const decoded = decodeHeader(bytes);
   if (decoded === null) {
-    if (isLast) return; // the writer is creating it
+    if (isLast) return; // the writer is still creating the segment
     throw new AuditDamaged(name, 0, -1, 'the segment header is not readable');
   }
   const run = runOf(bytes, decoded.end, decoded.header.firstSeq);
@@ -134,13 +134,13 @@ async function* inSegment(
   yield* backThrough([run], filter, least, run.first);
 }
 
-/** Consecutive frames. */
+/** A run of consecutive frames. */
 interface FrameRun {
   readonly bytes: Buffer;
   readonly first: number;
   readonly starts: readonly number[];
   readonly end: number;
-  /** True if the bytes contain nothing else. */
+  /** True if the bytes consist of complete frames only. */
   readonly whole: boolean;
 }
 
@@ -155,7 +155,7 @@ function runOf(bytes: Buffer, start: number, first: number): FrameRun {
   return { bytes, first, starts, end, whole: at >= end };
 }
 
-/** Reads blocks of a segment; null if they contradict the index, or if reading the whole segment is cheaper. */
+/** Reads blocks of a segment; null if they contradict the index or if reading the whole segment is cheaper. */
 async function readBlocks(
   dir: string,
   { segment, blocks, end }: SegmentIndex,
@@ -208,7 +208,7 @@ function* backThrough(
   yield { seq: last, record: null };
 }
 
-/** Blocks that may contain a match, ascending. */
+/** Blocks that may contain a match, in ascending order. */
 export function candidates(
   index: SegmentIndex,
   { subject, object, since, until, requestId, fingerprints }: AuditFilter,
@@ -231,7 +231,7 @@ function blocksOf(postings: Postings, names: readonly string[]): ReadonlySet<num
   return new Set(postings.flatMap(([name, blocks]) => (wanted.has(name) ? blocks : [])));
 }
 
-/** Merges several chains by time; each keeps its own order. */
+/** Merges several logs by time; records of the same log keep their order. */
 export async function* byTime(
   chains: readonly AsyncGenerator<AuditRecord, void, void>[],
 ): AsyncGenerator<AuditRecord, void, void> {

@@ -6,9 +6,9 @@ import type { AuditRecord } from '../record.js';
 import { partiesOf } from './filter.js';
 
 /**
- * Index of a complete segment, in a file beside it: blocks in which subjects, objects, requests and times occur, and
- * the log state after the segment, so that a start need not read it. Derived from the records, rebuilt if missing,
- * and never trusted: records that it points at are checked, and its tree state must lead to a signed root.
+ * Index of a complete segment, in a file next to it: the blocks in which subjects, objects, requests and times occur,
+ * and the log state after the segment, so that it need not be read on startup. Derived from the records, rebuilt if
+ * missing, and never trusted: records found with it are checked, and its tree state must lead to a signed root.
  */
 export interface SegmentIndex {
   readonly format: 1;
@@ -16,37 +16,37 @@ export interface SegmentIndex {
   readonly writer: string;
   readonly epoch: number;
   readonly first: number;
-  /** Seq after the last record. */
+  /** Seq of the last record plus one. */
   readonly end: number;
   /** Chain hash after the segment, hex. */
   readonly chain: string;
   /** Roots of the complete subtrees of all records so far, hex. */
   readonly frontier: readonly string[];
-  /** Allowed decisions so far without an outcome. */
+  /** Allowed decisions up to here that have no outcome yet. */
   readonly open: readonly AuditRecord[];
   /** Blocks of `BLOCK_RECORDS` records. */
   readonly blocks: readonly IndexBlock[];
-  /** Blocks by subject or member of a delegation chain. */
+  /** Blocks in which a subject occurs, alone or in a delegation chain. */
   readonly subjects: Postings;
-  /** Blocks by object; `*`: blocks with shortened object lists. */
+  /** Blocks in which an object occurs; `*` stands for blocks with shortened object lists. */
   readonly objects: Postings;
 }
 
 export interface IndexBlock {
-  /** Byte offset in the segment. */
+  /** Byte offset of the block in the segment. */
   readonly at: number;
-  /** Seq of its first record. */
+  /** Seq of the first record. */
   readonly seq: number;
-  /** Least and greatest time; the clock may run backwards. */
+  /** Earliest and latest time; not those of the first and last record, because the clock may run backwards. */
   readonly since: string;
   readonly until: string;
-  /** First four hash bytes of each request id, base64; absent in indexes of older versions. */
+  /** First four bytes of the hash of each request id, base64; absent in indexes of older versions. */
   readonly requests?: string;
 }
 
 const REQUEST_BYTES = 4;
 
-/** True if the block may contain the request. */
+/** True if the block may contain records of the request. */
 export function mayHaveRequest({ requests }: IndexBlock, requestId: string): boolean {
   if (requests === undefined) return true;
   const known = Buffer.from(requests, 'base64');
@@ -74,10 +74,10 @@ function requestsText(hashes: ReadonlySet<number>): string {
 export type Postings = readonly (readonly [name: string, blocks: readonly number[]])[];
 
 const BLOCK_RECORDS = 512;
-/** Posting name for omitted objects. */
+/** Name under which blocks with shortened object lists are listed. */
 export const OMITTED = '*';
 
-/** Index file of a segment; may be deleted at any time. */
+/** Name of a segment's index file, which may be deleted at any time. */
 export function indexName(segment: number): string {
   return segmentName(segment).replace(/\.log$/, '.index');
 }
@@ -85,8 +85,8 @@ export function indexName(segment: number): string {
 /**
  * Builds the index of a complete segment.
  *
- * @param before state before the segment
- * @param open allowed decisions before it without an outcome
+ * @param before log state before the segment
+ * @param open allowed decisions before the segment that have no outcome there
  * @returns null if the segment is invalid or does not follow `before`
  */
 export function buildIndex(
@@ -105,7 +105,7 @@ export function buildIndex(
     if (frame === null) return null;
     const leaf = leafHash(frame.leafInput);
     if (!made.follows(chainHash(made.chain, leaf), frame.chain)) return null;
-    made.take(at, JSON.parse(frame.record.toString()) as AuditRecord, leaf); // the chain proves the format
+    made.take(at, JSON.parse(frame.record.toString()) as AuditRecord, leaf); // the chain proves its format
     at = frame.next;
   }
   const { writer, epoch, segment } = header;
@@ -117,7 +117,7 @@ interface BlockDraft {
   readonly seq: number;
   since: string;
   until: string;
-  /** Hashes of its request ids. */
+  /** Hashes of the request ids in the block. */
   readonly hashes: Set<number>;
 }
 
@@ -185,7 +185,7 @@ function post(postings: Map<string, number[]>, name: string, block: number): voi
   else if (blocks.at(-1) !== block) blocks.push(block);
 }
 
-/** State after the indexed segment. @throws RangeError if the index contradicts itself */
+/** Log state after the indexed segment. @throws RangeError if the index contradicts itself */
 export function baseOf({ segment, epoch, end, chain, frontier }: SegmentIndex): LogBase {
   const roots = frontier.map((root) => Buffer.from(root, 'hex').toString('latin1'));
   return { segment, epoch, seq: end, chain: Buffer.from(chain, 'hex'), frontier: Frontier.of(end, roots) };
@@ -195,7 +195,7 @@ export function baseOf({ segment, epoch, end, chain, frontier }: SegmentIndex): 
 export function parseIndex(text: string): SegmentIndex | null {
   try {
     const index: unknown = JSON.parse(text);
-    // Only `format` is checked; the content is verified against records on use.
+    // Only `format` is checked here; the content is verified against records when it is used.
     return typeof index === 'object' && index !== null && Reflect.get(index, 'format') === 1
       ? (index as SegmentIndex)
       : null;

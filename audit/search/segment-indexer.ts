@@ -1,11 +1,11 @@
 import { Worker } from 'node:worker_threads';
 
-/** Delay, ms, so that indexing does not compete with the load that filled the segment. */
+/** Delay in ms, so that indexing does not compete with the load that filled the segment. */
 const WAIT_MS = 1_000;
 
 /**
- * Indexes complete segments in a thread, so that the next start need not read them. Optional: without an index, a
- * start reads the segment.
+ * Indexes complete segments in a worker thread, so that the next start need not read them. Optional: without an index,
+ * a start reads the segments.
  */
 export class SegmentIndexer {
   readonly #dir: string;
@@ -41,7 +41,7 @@ export class SegmentIndexer {
     }
     thread.unref();
     this.#running = thread;
-    // If the directory is not accessible, the log itself fails and reports it.
+    // If the directory is inaccessible, the log itself fails and reports it.
     thread.on('error', () => undefined);
     thread.once('exit', () => {
       this.#running = null;

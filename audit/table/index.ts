@@ -1,4 +1,4 @@
-/** The audit log in tables of a Postgres, schema `osl_audit`. */
+/** The audit log in Postgres tables, in the schema `osl_audit`. */
 export { gatewayGrants, maintenanceGrants, readerGrants, SCHEMA } from './schema.js';
 export { announceTableRead, newestInTable, recordsAfter, searchTable, tailTable } from './search.js';
 export { connectTable, type TableSession, type TableUrl, tableSource, writersIn } from './source.js';

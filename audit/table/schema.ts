@@ -1,8 +1,8 @@
 /**
- * Tables of the log. The owner creates them; the gateway may only insert and select. `record` has a partition for
- * each day.
+ * Tables of the log. The owner creates them; the gateway may only insert and select. `record` has a partition for each
+ * day.
  *
- * INVARIANT: the database derives all search columns from the record, so they cannot contradict it.
+ * INVARIANT: all search columns are derived from the record by the database, so they cannot contradict it.
  */
 export const SCHEMA = `
 CREATE SCHEMA osl_audit;

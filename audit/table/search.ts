@@ -5,10 +5,10 @@ import { foundByRequest, text } from './source.js';
 
 const PAGE = 2_000;
 
-/** Last row seen. */
+/** The last row that was read. */
 type SearchCursor = readonly [ts: string, writer: string, seq: string];
 
-/** Matching records of all writers, earliest first. Rows found by the index are checked again. */
+/** Matching records of all writers, earliest first. Rows found through the index are checked again. */
 export async function* searchTable(
   session: TableSession,
   filter: AuditFilter,
@@ -30,7 +30,7 @@ export async function* searchTable(
   }
 }
 
-/** Newest matching records of a tenant before `from`; `next` is null if there are no more. Stops after `ms`. */
+/** Newest matching records of a tenant before `from`; `next` is null if there are no more. Gives up after `ms`. */
 export async function newestInTable(
   session: TableSession,
   filter: AuditFilter,
@@ -57,12 +57,12 @@ export async function newestInTable(
   }
 }
 
-/** Sorts after every row. */
+/** A position that sorts after every row. */
 const NEWEST: SearchCursor = ['~', '~', '9223372036854775807'];
-/** Page size; most requests want few records. */
+/** Page size; small, because most requests need few records. */
 const NEWEST_PAGE = 500;
 
-/** Newest records of all writers or one, in ascending order. */
+/** Newest records of one writer or of all, in ascending order. */
 export async function tailTable(
   session: TableSession,
   count: number,
@@ -77,7 +77,7 @@ export async function tailTable(
   return rows.map(recordIn).reverse();
 }
 
-/** Records of a writer after `seq`, at most `PAGE`. */
+/** Records of a writer after `seq`, `PAGE` at most. */
 export async function recordsAfter(
   session: TableSession,
   writer: string,
@@ -90,7 +90,7 @@ export async function recordsAfter(
   return rows.map(recordIn);
 }
 
-/** Announces a read access for a gateway to record. @throws if that fails; then nothing should be read */
+/** Announces a read access for a gateway to record. @throws if that fails; nothing should be read then */
 export async function announceTableRead(session: TableSession, reading: AuditReadEvent): Promise<void> {
   await session.query('INSERT INTO osl_audit.reading (id, reading) VALUES ($1, $2)', [
     randomUUID(),
@@ -99,10 +99,10 @@ export async function announceTableRead(session: TableSession, reading: AuditRea
 }
 
 function recordIn({ record }: ResultRow): AuditRecord {
-  return JSON.parse(text(record)) as AuditRecord; // the writer's format
+  return JSON.parse(text(record)) as AuditRecord; // in the writer's format
 }
 
-/** Conditions of a search that the table's indexes serve. */
+/** Conditions of a search that the indexes of the table support. */
 function conditionsOf({ subject, object, fingerprints, since, until, requestId }: AuditFilter): {
   readonly rows: string;
   readonly text: string;

@@ -13,7 +13,7 @@ import {
 
 const PAGE = 5_000;
 
-/** Log of one writer in tables, converted to the bytes of segment files, so that the same verifier reads both. */
+/** Log of one writer in tables, converted to the bytes of segment files so that the same verifier reads both. */
 export function tableSource(session: TableSession, writer: string): LogSource {
   const notes = async (where: string): Promise<Buffer> => {
     const rows = await session.query(`SELECT note FROM osl_audit.checkpoint WHERE writer = $1 AND ${where}`, [
@@ -44,7 +44,7 @@ export function tableSource(session: TableSession, writer: string): LogSource {
   });
 }
 
-/** Uses the table's indexes; the database hashes the leaves. */
+/** Index based on the table's own indexes; the database computes the leaf hashes. */
 function tableIndex(session: TableSession, writer: string): LogIndex {
   return Object.freeze({
     recordsOf: async (requestId: string) => {
@@ -91,7 +91,7 @@ async function* leavesIn(
     }
 }
 
-/** CTE `found`: the rows of one request, materialized so that the planner uses the index on request_id. */
+/** The CTE `found` with the rows of a request, materialized so that the planner uses the index on request_id. */
 export function foundByRequest(parameter: string): string {
   return `WITH found AS MATERIALIZED (SELECT * FROM osl_audit.record WHERE request_id = ${parameter})`;
 }
@@ -145,14 +145,14 @@ export type { ResultRow };
 /** Connection to the log's database. */
 export type TableSession = Pick<PostgresSession, 'query' | 'open' | 'cut' | 'end'>;
 
-/** Connection URL, read again for each connection because the password may change. */
+/** Connection URL, re-read for each connection because the password may change. */
 export type TableUrl = () => string;
 
 const CONNECT_MS = 5_000;
-/** Wait beyond the statement timeout for the server's own timeout error, ms. */
+/** Extra time after the statement timeout, so that the server's own timeout error can arrive, ms. */
 const GRACE_MS = 1_000;
 
-/** @throws errors of `pg` if the database does not answer or rejects the login */
+/** @throws errors of `pg` if the database does not respond or rejects the login */
 export async function connectTable(url: TableUrl, statementMs: number): Promise<TableSession> {
   return openSession({
     connectionString: url(),
@@ -160,7 +160,7 @@ export async function connectTable(url: TableUrl, statementMs: number): Promise<
     connectionTimeoutMillis: CONNECT_MS,
     statement_timeout: statementMs,
     silenceMs: statementMs + GRACE_MS,
-    // The search path excludes user-defined functions; synchronous_commit makes answered commits durable.
+    // This search path excludes user-defined functions; synchronous_commit makes acknowledged commits durable.
     options: '-c search_path=pg_catalog -c synchronous_commit=on -c client_encoding=UTF8',
   });
 }

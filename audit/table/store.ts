@@ -43,8 +43,8 @@ export interface TableOptions {
 }
 
 /**
- * Audit log in Postgres tables. The connection that inserts holds the lock, so losing the lock also ends the ability
- * to insert.
+ * Audit log in Postgres tables. The connection that inserts records also holds the lock, so a process that loses the
+ * lock can no longer insert.
  */
 export class TableStore implements LogStore {
   readonly readings: ReadingQueue = tableReadings(() => this.#connected());
@@ -83,7 +83,7 @@ export class TableStore implements LogStore {
     await this.#register(session, signer);
     const base = options.base ?? (await this.#base(session, signer));
     const { recovered } = await recoverLog(source, signer, { ...options, base }).catch((error: unknown) => {
-      // The base is not valid: recover from the first record.
+      // The base turned out invalid, so recover from the first record.
       if (options.base !== undefined || !(error instanceof AuditDamaged)) throw error;
       return recoverLog(source, signer, options);
     });
@@ -162,7 +162,7 @@ export class TableStore implements LogStore {
     }
   }
 
-  /** State before the newest segment covered by a checkpoint, as its row contains it. */
+  /** Log state before the newest segment covered by a checkpoint, as stored in that segment's row. */
   async #base(session: TableSession, signer: Signer): Promise<RecoverBase> {
     const [row] = await session.query(
       `SELECT segment, first_seq, chain, frontier, unanswered,
@@ -181,13 +181,13 @@ export class TableStore implements LogStore {
 
 /** Mutable state shared with the current segment. */
 interface LogState {
-  /** Newest epoch begun by this process. */
+  /** Newest epoch started by this process. */
   epoch: number;
-  /** Allowed decisions without an outcome. */
+  /** Allowed decisions that have no outcome yet. */
   readonly open: Map<string, AuditRecord>;
 }
 
-/** State before a segment, from its row; null if it contradicts itself. */
+/** Log state before a segment, from its row; null if the row contradicts itself. */
 function baseIn(row: ResultRow): RecoverBase | null {
   const roots = splitHashes(bytes(row['frontier'])).map((root) => root.toString('latin1'));
   const seq = Number(row['first_seq']);
@@ -205,7 +205,7 @@ function baseIn(row: ResultRow): RecoverBase | null {
   }
 }
 
-/** Inserts one group commit per statement. */
+/** Inserts each group commit in a single statement. */
 class TableSegments implements SegmentStore {
   readonly #session: TableSession;
   readonly #writer: string;
@@ -215,7 +215,7 @@ class TableSegments implements SegmentStore {
   #used = 0;
   #seq: number;
   #chain: Buffer;
-  /** Day of the partition by the database's clock; `#today` is by our clock. */
+  /** Day of the current partition according to the database's clock; `#today` uses the local clock. */
   #day = '';
   #today = '';
   #fingerprints: Fingerprints | null = null;
@@ -319,12 +319,12 @@ class TableSegments implements SegmentStore {
     return this.#fingerprints;
   }
 
-  /** Tracks allowed decisions without an outcome for the next segment's row. */
+  /** Tracks allowed decisions without an outcome, which the next segment's row will contain. */
   #follow(record: string): void {
     const [, kind, request = ''] = KIND.exec(record) ?? [];
-    if (kind === 'outcome') this.#state.open.delete(JSON.parse(`"${request}"`) as string); // JSON string
+    if (kind === 'outcome') this.#state.open.delete(JSON.parse(`"${request}"`) as string); // an escaped JSON string
     if (kind !== 'decision' || !record.includes('"decision":"allow"')) return;
-    const decision = JSON.parse(record) as AuditRecord; // written by us
+    const decision = JSON.parse(record) as AuditRecord; // written by this process
     if (decision.decision === 'allow') this.#state.open.set(decision.request_id, decision);
   }
 }
@@ -337,7 +337,7 @@ SELECT $1::date, $2, $3::bigint, $4::bigint + n - 1, $4::bigint, decode(previous
   FROM unnest(string_to_array($5, E'\\n'), string_to_array($6, E'\\n'), string_to_array($7, E'\\n'))
        WITH ORDINALITY AS u (record, previous, chain, n)`;
 
-/** Canonical JSON contains no newline. */
+/** Joins records by newlines, which canonical JSON never contains. */
 function lines(records: readonly string[]): string {
   return records.join('\n');
 }
@@ -364,7 +364,7 @@ function tableNotes(session: TableSession, writer: string): NoteStore {
   };
 }
 
-/** Reads are recorded by the one gateway that holds the advisory lock. */
+/** Announced reads, which are recorded by the one gateway that holds the advisory lock. */
 function tableReadings(connected: () => TableSession): ReadingQueue {
   const recorders = new WeakSet<TableSession>();
   const records = async (session: TableSession): Promise<boolean> => {

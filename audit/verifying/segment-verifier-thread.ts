@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { type VerifiedSegment, verifySegment } from './verify-segment.js';
 
-/** Message to a thread of segment-verifiers.ts: verify one segment. */
+/** Message from segment-verifiers.ts to a worker thread: verify one segment. */
 export interface VerifyRequest {
   readonly segment: number;
   readonly file: string;

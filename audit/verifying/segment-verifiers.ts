@@ -7,10 +7,10 @@ import type { VerifyResponse } from './segment-verifier-thread.js';
 import { type VerifiedSegment, verifySegment } from './verify-segment.js';
 
 const MOST_THREADS = 8;
-/** Threads are not worth starting for fewer segments. */
+/** Minimum number of segments for which it is worth starting threads. */
 const FEWEST = 6;
 
-/** Threads that verify segments ahead of the sequential pass, each without its predecessors. */
+/** Worker threads that verify segments ahead of the sequential pass, each independently of the previous ones. */
 export class SegmentVerifiers {
   readonly #dir: string;
   readonly #threads: readonly Worker[];
@@ -20,7 +20,7 @@ export class SegmentVerifiers {
   readonly #cuts: readonly number[];
   #turn = 0;
 
-  /** @param segments complete segments, in the order of later calls of `verified` */
+  /** @param segments complete segments, in the order in which `verified` will be called */
   constructor(dir: string, segments: readonly number[], cuts: readonly number[]) {
     this.#dir = dir;
     this.#queue = [...segments];
@@ -32,11 +32,11 @@ export class SegmentVerifiers {
     this.#threads = Array.from({ length: count }, () =>
       this.#started(new Worker(file, { workerData: data })),
     );
-    // Two per thread, which also bounds the memory in use.
+    // Queue two segments per thread, which also bounds memory use.
     for (let i = 0; i < 2 * count; i += 1) this.#askNext();
   }
 
-  /** Null if the segment could not be verified alone. */
+  /** Null if the segment could not be verified on its own. */
   async verified(segment: number): Promise<VerifiedSegment | null> {
     const asked = this.#asked.get(segment);
     if (asked === undefined) return this.#threads.length === 0 ? this.#here(segment) : null;
@@ -70,7 +70,7 @@ export class SegmentVerifiers {
       this.#waiting.get(segment)?.(verified);
       this.#waiting.delete(segment);
     });
-    // The sequential pass reads segments of a failed thread itself.
+    // If a thread fails, the sequential pass reads its segments itself.
     const gone = (): void => {
       for (const resolve of this.#waiting.values()) resolve(null);
       this.#waiting.clear();

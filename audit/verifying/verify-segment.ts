@@ -15,13 +15,13 @@ import type { Recovery } from '../verdict.js';
 export interface VerifiedSegment {
   readonly header: SegmentHeader;
   readonly chain: Uint8Array;
-  /** Its part of the Merkle tree, split at checkpoints. */
+  /** The segment's part of the Merkle tree, split at checkpoints. */
   readonly pieces: readonly SubtreeRun[];
   /** Requests whose last record in this segment is an allowed decision. */
   readonly opened: readonly string[];
-  /** Requests with an outcome in this segment, one per line: one string is cheaper to transfer between threads. */
+  /** Requests with an outcome in this segment, one per line: a single string is cheap to pass between threads. */
   readonly closed: string;
-  /** Those whose id is not plain text. */
+  /** Such requests whose id needs escaping in JSON. */
   readonly closedOdd: readonly string[];
   readonly recovered: readonly Recovery[];
 }
@@ -36,7 +36,7 @@ interface SubtreeRun {
  * Verifies a complete segment independently of its predecessors.
  *
  * @param cuts tree sizes of checkpoints, ascending
- * @returns null for any fault; the sequential pass finds out which
+ * @returns null for any fault; the sequential pass finds the reason
  */
 export function verifySegment(bytes: Buffer, cuts: ArrayLike<number>): VerifiedSegment | null {
   const decoded = decodeHeader(bytes);
@@ -72,7 +72,7 @@ const MAYBE = `(?:null|${TEXT})`;
 const WHOLE = '(?:0|[1-9]\\d{0,14})';
 const LIST = `\\[(?:${TEXT}(?:,${TEXT})*)?\\]`;
 
-/** Matches canonical records of plain strings and integers; all others are parsed. */
+/** Matches canonical records that contain only plain strings and integers; all other records are parsed. */
 const CANONICAL = new RegExp(
   `^\\{"action":${TEXT},"chain":${LIST},"code":${MAYBE},"decision":(null|${TEXT}),"duration_us":(?:null|${WHOLE}),` +
     `"epoch":(${WHOLE}),"form":${MAYBE},"kind":"(${PLAIN})","objects":${LIST},"objects_omitted":${WHOLE},` +
@@ -152,7 +152,7 @@ function objectIn(text: string): Record<string, unknown> | null {
   }
 }
 
-/** Builds complete subtrees of leaves with known positions, without the leaves before them. */
+/** Builds complete subtrees from leaves with known positions, without needing the leaves before them. */
 class SubtreeBuilder {
   readonly #cuts: ArrayLike<number>;
   readonly #pieces: SubtreeRun[] = [];

@@ -12,10 +12,10 @@ export interface ObjectStore {
 }
 
 const EMPTY = new Uint8Array();
-/** Status if the object already exists. */
+/** HTTP status if the object already exists. */
 const THERE = 412;
 
-/** Witness in an S3-compatible bucket. Protect it with object lock or a role that may put but not delete. */
+/** Witness in an S3-compatible bucket. Protect it with object lock or a role that may put but not delete objects. */
 export function objectStoreWitness(store: ObjectStore): Witness {
   const { bucket, prefix } = store;
   return {
@@ -93,12 +93,12 @@ export interface S3Request {
   readonly method: 'GET' | 'PUT';
   readonly url: URL;
   readonly region: string;
-  /** Additional headers to sign; lower-case names. */
+  /** Additional headers to sign; names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
 }
 
-/** Adds AWS Signature Version 4 to the headers of a request. */
+/** Adds an AWS Signature Version 4 to the headers of a request. */
 export function signedHeaders(
   { method, url, region, headers, body }: S3Request,
   { accessKeyId, secretAccessKey, sessionToken }: S3Credentials,

@@ -7,7 +7,7 @@ import { connectTable, type TableSession, type TableUrl } from '../table/index.j
 import { objectStoreWitness } from './object-store.js';
 import { nameOf, WITNESS_MS, type Witness, type WitnessedCheckpoint } from './witness.js';
 
-/** Sends each checkpoint to a webhook. Its operator passes stored notes to `osl audit verify --anchor`. */
+/** Sends each checkpoint to a webhook. Its operator can pass the stored notes to `osl audit verify --anchor`. */
 export function webhookWitness(url: string, secret: string | null): Witness {
   return {
     name: new URL(url).origin,
@@ -39,7 +39,7 @@ async function send(
   if (!answer.ok) throw new Error(`it answered ${answer.status}`);
 }
 
-/** Directory, for example on another machine or on write-once media. */
+/** Witness in a directory, for example on another machine or on write-once media. */
 function directoryWitness(dir: string): Witness {
   return {
     name: dir,
@@ -57,7 +57,7 @@ function directoryWitness(dir: string): Witness {
   };
 }
 
-/** Writes atomically; an existing note stays. */
+/** Writes a note atomically; an existing note stays unchanged. */
 async function keep(dir: string, checkpoint: WitnessedCheckpoint): Promise<void> {
   const path = join(dir, nameOf(checkpoint));
   await mkdir(dirname(path), { recursive: true });
@@ -81,10 +81,10 @@ async function keep(dir: string, checkpoint: WitnessedCheckpoint): Promise<void>
 type WitnessEnvironment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Creates a witness from a directory (`/mnt/witness`, `file:///mnt/witness`), `s3://bucket/prefix?endpoint=…`,
- * `postgres://…`, or a webhook `https://…`.
+ * Creates a witness from the name of a directory (`/mnt/witness`, `file:///mnt/witness`),
+ * `s3://bucket/prefix?endpoint=…`, `postgres://…`, or a webhook `https://…`.
  *
- * @param env contains the AWS credentials of an object store
+ * @param env contains the AWS credentials for an object store
  * @param secret signs webhook requests
  * @throws StartProblem
  */
@@ -127,7 +127,7 @@ function objectStore(url: URL, env: WitnessEnvironment): Witness {
   });
 }
 
-/** Schema of a witness database; the gateway may insert and select. */
+/** Schema of a witness database; the gateway may only insert and select. */
 export const WITNESS_SCHEMA = `
 CREATE SCHEMA osl_witness;
 CREATE TABLE osl_witness.checkpoint (
@@ -144,7 +144,7 @@ GRANT USAGE ON SCHEMA osl_witness TO ${role};
 GRANT SELECT, INSERT ON osl_witness.checkpoint TO ${role};`;
 }
 
-/** Witness in a table of another database. */
+/** Witness in a table of a separate database. */
 function tableWitness(url: TableUrl): Witness {
   let session: TableSession | null = null;
   const connected = async (): Promise<TableSession> => {

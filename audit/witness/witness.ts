@@ -1,6 +1,6 @@
 import type { ServiceLog } from '../../src/base/log.js';
 
-/** Stores checkpoints outside the control of whoever owns the log's disk and key. */
+/** Stores checkpoints out of reach of anyone who controls the log's disk and key. */
 export interface Witness {
   /** Name used in messages; contains no secret. */
   readonly name: string;
@@ -24,17 +24,17 @@ export function parseCheckpointNote(note: string): WitnessedCheckpoint | null {
   return size === undefined ? null : { writer, size: Number(size), note };
 }
 
-/** File name of a note; names sort by size. */
+/** File name of a note; file names sort by tree size. */
 export function nameOf({ writer, size }: WitnessedCheckpoint): string {
   return `${writer}/${String(size).padStart(16, '0')}.note`;
 }
 
-/** Timeout of a witness, ms. */
+/** Timeout for a witness, ms. */
 export const WITNESS_MS = 10_000;
 
 /**
- * Sends the newest checkpoint to each witness at intervals and on close. A failing witness delays no request: it is
- * logged once, and the next checkpoint covers all missed ones.
+ * Sends the newest checkpoint to each witness at intervals and on close. A failing witness delays no request: the
+ * failure is logged once, and the next checkpoint covers all missed ones.
  */
 export class Witnesses {
   readonly #witnesses: readonly Witness[];
@@ -51,7 +51,7 @@ export class Witnesses {
     this.#timer = setInterval(() => this.#give(), intervalMs).unref();
   }
 
-  /** Called when a checkpoint is durable. */
+  /** Called once a checkpoint is durable. */
   signed(note: string): void {
     const first = this.#newest === null;
     this.#newest = note;

@@ -2,7 +2,7 @@ import type { OpenApiSchema } from './document.js';
 
 const REF = '#/components/schemas/';
 
-/** The TypeScript type of values that `schema` admits, at this depth of indentation. */
+/** TypeScript type of the values that `schema` allows; `depth` is the indentation level. */
 export function typeOf(schema: OpenApiSchema, depth = 0): string {
   if (schema.$ref !== undefined) return referred(schema.$ref);
   const variants = exclusive(schema.oneOf ?? []) ?? schema.oneOf ?? schema.anyOf;
@@ -14,8 +14,8 @@ export function typeOf(schema: OpenApiSchema, depth = 0): string {
 }
 
 /**
- * Closed objects of which a value is exactly one: each gets the properties of the others as `never`, since TypeScript
- * would otherwise accept them in a union. Null if not every variant is closed, or there are fewer than two.
+ * Union of closed objects, of which a value matches exactly one: each gets the properties of the others as `never`,
+ * since TypeScript would otherwise accept mixtures. Null if a variant is not closed or there are fewer than two.
  */
 function exclusive(variants: readonly OpenApiSchema[]): readonly OpenApiSchema[] | null {
   if (variants.length < 2 || variants.some((v) => v.additionalProperties !== false)) return null;
@@ -47,12 +47,12 @@ function typed(type: string, schema: OpenApiSchema, depth: number): string {
   }
 }
 
-/** An object whose member names are not known. */
+/** Type of an object whose member names are not known in advance. */
 function byName({ additionalProperties: value }: OpenApiSchema, depth: number): string {
   return `Readonly<Record<string, ${typeof value === 'object' ? typeOf(value, depth) : 'unknown'}>>`;
 }
 
-/** The members of an object, in braces; on one line if they are short and without comments. */
+/** Members of an object in braces; on one line if they are short and have no comments. */
 export function members({ properties = {}, required = [] }: OpenApiSchema, depth: number): string {
   const indent = '  '.repeat(depth + 1);
   const all = Object.entries(properties).map(([name, schema]) => ({
@@ -68,7 +68,7 @@ export function members({ properties = {}, required = [] }: OpenApiSchema, depth
 
 const MAX_WIDTH = 110;
 
-/** Documentation comment on a line by itself; empty without a description. */
+/** Documentation comment on a separate line; empty if there is no description. */
 export function comment(description: string | undefined, indent: string): string {
   return description === undefined ? '' : `${indent}/** ${description.replaceAll('*/', '*\\/')} */\n`;
 }

@@ -1,6 +1,6 @@
 import { type Answer, OPERATIONS, type Operations, type Plan, type Problem, type Query } from './types.js';
 
-/** Each shape of a question, without `explain`. */
+/** Every form of a query body, without `explain`. */
 export type Question = Query extends infer Shape
   ? Shape extends unknown
     ? Omit<Shape, 'explain'>
@@ -9,25 +9,25 @@ export type Question = Query extends infer Shape
 
 export type Row = Answer['rows'][number];
 
-/** Members of an answer other than its rows. */
+/** Members of an answer except its rows. */
 export type Trailer = Omit<Answer, 'rows'>;
 
 export interface ClientOptions {
   /** Base URL, such as `https://osl.example`. */
   readonly url: string;
-  /** Actor token. Tokens live for at most 300 s, so a function is called before each request. */
+  /** Actor token. If a function, it is called before each request, because tokens live for at most 300 s. */
   readonly token: string | (() => string | Promise<string>);
-  /** Used instead of the global `fetch`. */
+  /** Replaces the global `fetch`. */
   readonly fetch?: typeof fetch;
 }
 
-/** A refusal or a failure. */
+/** A query was refused or failed. */
 export class OslError extends Error {
-  /** HTTP status of the problem; null if the answer broke off without one. */
+  /** HTTP status; null if the response broke off without one. */
   readonly status: number | null;
-  /** Problem sent by the gateway; null if something else answered, or nothing did. */
+  /** Problem reported by the gateway; null if the response came from something else, or there was none. */
   readonly problem: Problem | null;
-  /** Seconds to wait before the next try; null if the gateway names none. */
+  /** Seconds to wait before retrying; null if the gateway did not specify any. */
   readonly retryAfterSeconds: number | null;
 
   constructor(status: number | null, problem: Problem | null, retryAfter: string | null = null) {
@@ -49,7 +49,7 @@ interface CallOptions<K extends OperationName> {
   readonly signal?: AbortSignal;
 }
 
-/** Client of the REST API. Members of an answer that these types do not declare are left unchanged. */
+/** Client for the REST API. Response members that these types do not declare are passed through unchanged. */
 export class OslClient {
   readonly #options: ClientOptions;
 
@@ -57,21 +57,21 @@ export class OslClient {
     this.#options = options;
   }
 
-  /** All rows of an answer. @throws OslError */
+  /** Runs a query and returns all its rows. @throws OslError */
   async query(question: Question, signal?: AbortSignal): Promise<Answer> {
-    // Without `explain` the answer is never a plan.
+    // Without `explain`, the response is never a plan.
     return (await this.call('query', { body: question, ...signalOf(signal) })) as Answer;
   }
 
-  /** Plan of a query; no data is read. @throws OslError */
+  /** Returns the plan of a query without reading any data. @throws OslError */
   async explain(question: Question, signal?: AbortSignal): Promise<Plan> {
     const body = { ...question, explain: true };
     return (await this.call('query', { body, ...signalOf(signal) })) as Plan;
   }
 
   /**
-   * Yields rows as they arrive, however many; the generator returns the trailer at its end. Leaving the loop cancels
-   * the query. @throws OslError, also if the answer breaks off after some rows
+   * Yields rows as they arrive, so that an answer of any size can be read; returns the trailer at the end. Leaving the
+   * loop cancels the query. @throws OslError, also if the response breaks off after some rows
    */
   async *rows(question: Question, signal?: AbortSignal): AsyncGenerator<Row, Trailer> {
     const accept = 'application/x-ndjson';
@@ -81,27 +81,27 @@ export class OslClient {
       if (last !== null) yield JSON.parse(last);
       last = line;
     }
-    // The last line is always the trailer, whatever it looks like: a column may be named `trailer`.
+    // The last line is always the trailer, whatever its content, because a column may also be named `trailer`.
     const trailer = last === null ? null : trailerIn(last);
     if (trailer === null) throw new OslError(null, null);
     if (trailer.problem !== undefined) throw new OslError(trailer.problem.status, trailer.problem);
     return trailer;
   }
 
-  /** Any operation, by its `operationId`. @throws OslError */
+  /** Calls any operation by its `operationId`. @throws OslError */
   async call<K extends OperationName>(
     operation: K,
     sent: CallOptions<K> = {},
   ): Promise<Operations[K]['answer']> {
     const response = await this.send(operation, sent);
     try {
-      return (await response.json()) as Operations[K]['answer']; // declared by the OpenAPI document
+      return (await response.json()) as Operations[K]['answer']; // typed as in the OpenAPI document
     } catch {
       throw new OslError(null, null);
     }
   }
 
-  /** Like `call`, before its body is read: for an Arrow stream, `accept: 'application/vnd.apache.arrow.stream'`. */
+  /** Like `call`, but leaves the body unread: for Arrow, pass `accept: 'application/vnd.apache.arrow.stream'`. */
   async send<K extends OperationName>(operation: K, sent: CallOptions<K> = {}): Promise<Response> {
     const { method, path, token } = OPERATIONS[operation];
     const parameters = new Map<string, string>(Object.entries({ ...sent.parameters }));
@@ -118,7 +118,7 @@ export class OslClient {
     const response = await (this.#options.fetch ?? fetch)(url, {
       method,
       headers,
-      redirect: 'error', // the token is for this server only
+      redirect: 'error', // a redirect would send the token to another server
       ...(sent.body === undefined ? {} : { body: JSON.stringify(sent.body) }),
       ...signalOf(sent.signal),
     });
@@ -140,7 +140,7 @@ async function problemIn(response: Response): Promise<Problem | null> {
   try {
     const value: unknown = await response.json();
     const isProblem = typeof value === 'object' && value !== null && 'code' in value && 'detail' in value;
-    return isProblem ? (value as Problem) : null; // as the gateway writes it
+    return isProblem ? (value as Problem) : null; // written by the gateway
   } catch {
     return null;
   }

@@ -5,7 +5,7 @@ import { LanguageClient } from 'vscode-languageclient/node';
 
 let client: LanguageClient | null = null;
 
-/** Starts `osl lsp` of the workspace; if that fails, reports it and keeps syntax highlighting only. */
+/** Starts the workspace's `osl lsp`; if that fails, reports the error and provides only syntax highlighting. */
 export async function activate(): Promise<void> {
   const folder = workspace.workspaceFolders?.[0]?.uri.fsPath;
   const settings = workspace.getConfiguration('osl');
@@ -35,7 +35,7 @@ export async function deactivate(): Promise<void> {
   await client?.stop();
 }
 
-/** The words of the command: as set, else that of the workspace's own packages, else of the path. */
+/** Command line of the server: from the setting, else from the workspace's own packages, else from the PATH. */
 function commandIn(folder: string | undefined, set: readonly string[]): readonly string[] {
   if (set.length > 0) return set;
   const name = process.platform === 'win32' ? 'osl.cmd' : 'osl';

@@ -1,6 +1,6 @@
 /**
- * Builds and packs the extension: `dist/vscode/osl-gateway-<version>.vsix`, a zip with two files that the format
- * requires beside the extension's. No network, and no `vsce`, which needs a newer Node than the gateway does.
+ * Builds and packs the extension: `dist/vscode/osl-gateway-<version>.vsix`, a zip of its files and two that the format
+ * requires. Needs neither the network nor `vsce`, which requires a newer Node than the gateway does.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const HERE = join(ROOT, 'clients', 'vscode');
 /** Files of the extension that are packed unchanged. */
 const FILES = ['package.json', 'language-configuration.json', 'osql.tmLanguage.json', 'README.md'] as const;
-/** The media types of all that is in it, by ending. */
+/** Media types of the packed files, by file extension. */
 const TYPES: Readonly<Record<string, string>> = {
   '.json': 'application/json',
   '.cjs': 'application/javascript',
@@ -32,17 +32,17 @@ interface Extension {
   readonly engines: { readonly vscode: string };
 }
 
-/** A file of the archive. */
+/** A file in the archive. */
 interface ZipEntry {
-  /** With `/` between its parts. */
+  /** Path within the archive, separated by `/`. */
   readonly name: string;
   readonly bytes: Uint8Array;
 }
 
-/** Earliest date of the format, so that the same files give the same archive. */
+/** Earliest date that the format allows; a fixed date ensures that the same files produce the same archive. */
 const DAY = new Date(1980, 0, 1);
 
-/** Packs the extension into `folder`; gives the archive's path. */
+/** Packs the extension into `folder` and returns the path of the archive. */
 export async function pack(folder: string): Promise<string> {
   const extension = JSON.parse(readFileSync(join(HERE, 'package.json'), 'utf8')) as Extension; // our own file
   const own = (file: string): ZipEntry => ({
@@ -64,7 +64,7 @@ export async function pack(folder: string): Promise<string> {
   return file;
 }
 
-/** The extension in one file, and the terms of what is in it. */
+/** The extension bundled into one file, and the licenses of the packages bundled with it. */
 async function bundled(): Promise<readonly ZipEntry[]> {
   const { outputFiles, metafile } = await build({
     entryPoints: [join(HERE, 'extension.ts')],
@@ -105,7 +105,7 @@ function readText(file: string): string | null {
   try {
     return readFileSync(file, 'utf8').trim();
   } catch {
-    return null; // packages name that file in several ways
+    return null; // packages use different names for this file
   }
 }
 

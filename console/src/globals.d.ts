@@ -1,6 +1,6 @@
 declare module '*.css';
 
-/** Trusted Types, used to create the page's HTML policy; undefined in browsers without them. */
+/** Trusted Types API, used to create the page's policy; undefined in browsers that do not support it. */
 interface Window {
   readonly trustedTypes?: {
     createPolicy(
@@ -11,6 +11,6 @@ interface Window {
 }
 
 interface ImportMeta {
-  /** Provided by Vite: matching modules, each loaded on demand. */
+  /** Provided by Vite: the modules that match `pattern`, each loaded on demand. */
   glob<T>(pattern: string): Readonly<Record<string, () => Promise<T>>>;
 }

@@ -1,7 +1,7 @@
 /**
- * Trusted Types policy required by the server's Content-Security-Policy: libraries may clear an element by `innerHTML
- * = ''`; any other HTML throws, so values of an answer are always text. Workers may only be started from the
- * console's own files.
+ * Trusted Types policy required by the server's Content-Security-Policy. Libraries may clear an element with
+ * `innerHTML = ''`. Any other HTML throws, so values in answers are always shown as text. Workers can be started only
+ * from the console's own files.
  */
 export function refuseMarkup(): void {
   window.trustedTypes?.createPolicy('default', {

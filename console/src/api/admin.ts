@@ -1,14 +1,14 @@
 import type { SignedInCaller } from './caller.js';
 import { getJson, ProblemError, postJson } from './http.js';
 
-/** Requests of admins. The server limits them per second: they are sent one after another, and wait when told to. */
+/** The server limits admin requests per second: they are sent one at a time and retried after the requested delay. */
 
 const TRIES = 5;
 const PAUSE_MS = 60;
 
 let last: Promise<unknown> = Promise.resolve();
 
-/** GET with these parameters; empty ones are left out. Throws as `getJson`. */
+/** Sends a GET with these parameters, omitting empty ones. Throws like `getJson`. */
 export function adminGet<T>(
   caller: SignedInCaller,
   path: string,
@@ -21,7 +21,7 @@ export function adminGet<T>(
   return inTurn(() => getJson<T>(caller, url, signal === undefined ? {} : { signal }), signal);
 }
 
-/** POST. A request that `changes` something uses a fresh token. Throws as `getJson`. */
+/** Sends a POST, with a fresh token if it `changes` something. Throws like `getJson`. */
 export function adminPost<T>(
   caller: SignedInCaller,
   path: string,
@@ -37,7 +37,7 @@ function inTurn<T>(ask: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   return asked;
 }
 
-/** Retries a request refused by the rate limit (E4290), up to `TRIES` attempts, while each wait is at most 3 s. */
+/** Retries a request refused by the rate limit (E4290), up to `TRIES` attempts, unless a wait would exceed 3 s. */
 async function patient<T>(ask: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     signal?.throwIfAborted();

@@ -18,14 +18,14 @@ export interface AskOptions {
   readonly row: (row: AnswerRow, characters: number) => boolean;
 }
 
-/** Time in ms after which reading rows yields, so that the page stays responsive. */
+/** Time in ms after which reading rows yields to the browser, so that the page stays responsive. */
 const TURN_MS = 24;
 
 /**
  * Sends a query and passes on its rows as they arrive. Aborting `signal` closes the connection, which cancels the
  * statement in the database. Returns null if `row` returned false.
  *
- * @throws ProblemError, also if the answer fails after its first rows; UnreachedError if it breaks off; EndedError
+ * @throws ProblemError, also if the query fails after some rows; UnreachedError if the response breaks off; EndedError
  */
 export async function ask(
   caller: SignedInCaller,
@@ -42,7 +42,7 @@ export async function ask(
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   const lines = new LineSplitter();
   let since = performance.now();
-  // The last line is the trailer, whatever a row looks like: each line is held until the next one arrives.
+  // The last line is the trailer, even if a row looks the same, so each line is held back until the next one arrives.
   let held: string | null = null;
   for (;;) {
     const { done, value } = await readFrom(reader);
@@ -73,7 +73,7 @@ async function readFrom(reader: ReadableStreamDefaultReader<string>) {
 
 const BROKEN = 'the answer broke off before its end';
 
-/** Trailer from the last line. @throws ProblemError if the query failed; UnreachedError if the line is no trailer */
+/** Parses the trailer. @throws ProblemError if the query failed; UnreachedError if the line is not a trailer */
 function trailerOf(line: string | null): AnswerTrailer {
   const read = line === null ? null : (JSON.parse(line) as { readonly trailer?: object });
   const trailer = read?.trailer;
@@ -82,7 +82,7 @@ function trailerOf(line: string | null): AnswerTrailer {
   return trailer as AnswerTrailer;
 }
 
-/** Plan of a query; nothing is run. Throws as `ask`. */
+/** Returns the plan of a query without running it. Throws like `ask`. */
 export function explain(caller: SignedInCaller, body: QuestionBody, signal: AbortSignal): Promise<Plan> {
   return postJson<Plan>(caller, '/osl/query', { ...body, explain: true }, { signal });
 }
@@ -91,7 +91,7 @@ export function explain(caller: SignedInCaller, body: QuestionBody, signal: Abor
 export class LineSplitter {
   #rest = '';
 
-  /** Returns the lines that `piece` completes. */
+  /** Returns the lines completed by `piece`. */
   add(piece: string): readonly string[] {
     const lines = (this.#rest + piece).split('\n');
     this.#rest = lines.pop() ?? '';

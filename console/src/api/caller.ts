@@ -1,22 +1,22 @@
 /**
- * Signed-in caller and source of their tokens. A token lives for minutes: if the sign-in can issue another, it is
- * renewed in time; a token that a person pasted expires.
+ * A signed-in caller, and the source of their tokens. A token lives for minutes. It is renewed in time if the sign-in
+ * can issue new ones; a token that was pasted in simply expires.
  */
 export interface SignedInCaller {
   readonly identity: TokenClaims;
-  /** Key of this caller in browser storage: the members of the chain, joined by spaces. */
+  /** Key for this caller in browser storage: the members of the chain, separated by spaces. */
   readonly key: string;
-  /** A valid token; if it can be renewed, valid for at least another 30 s. @throws EndedError */
+  /** Returns a valid token; if tokens can be renewed, it is valid for at least another 30 s. @throws EndedError */
   token(): Promise<string>;
-  /** A token not used for an earlier change, for requests that change something. @throws EndedError */
+  /** Returns a token that no earlier change has used, for requests that change something. @throws EndedError */
   freshToken(): Promise<string>;
-  /** A new token, after the gateway rejected the current one. @throws EndedError */
+  /** Returns a new token after the gateway has rejected the current one. @throws EndedError */
   renewed(): Promise<string>;
   /** Expiry of the last token, in milliseconds since the epoch; null if tokens are renewed automatically. */
   expiresAt(): number | null;
 }
 
-/** The token has expired, and the sign-in cannot issue another. */
+/** The token has expired and cannot be renewed. */
 export class EndedError extends Error {
   constructor() {
     super('the token has ended: sign in again');
@@ -24,20 +24,20 @@ export class EndedError extends Error {
   }
 }
 
-/** Source of a caller's further tokens, and callbacks for changes. */
+/** Source of new tokens for a caller, and callbacks for changes. */
 export interface CallerTokens {
-  /** Issues the next token; null if a person must supply it. */
+  /** Issues the next token; null if the user must supply it. */
   readonly renew: (() => Promise<string>) | null;
-  /** Called with each renewed token, to store it. */
+  /** Called with each renewed token so that it can be stored. */
   readonly kept?: (token: string) => void;
   /** Called when no further token is available. */
   readonly ended?: () => void;
 }
 
-/** Tokens with less time left, in ms, are renewed before use. */
+/** Tokens are renewed before use if they have less time left than this, in ms. */
 const LEAST_MS = 30_000;
 
-/** Caller with this first token; null if the text is not an actor token. */
+/** Creates a caller whose first token is `token`; null if the text is not an actor token. */
 export function callerOf(token: string, { renew, kept, ended }: CallerTokens): SignedInCaller | null {
   const first = identityOf(token);
   if (first === null) return null;
@@ -68,10 +68,10 @@ export function callerOf(token: string, { renew, kept, ended }: CallerTokens): S
   };
 }
 
-/** Claims of a token, read without verification, for display: only the gateway verifies it. */
+/** Claims of a token, for display only: they are not verified here, because only the gateway can do that. */
 interface TokenClaims {
   readonly tenant: string;
-  /** Root to leaf: who asks for whom. */
+  /** Delegation chain, from the original principal to the one that sends the request. */
   readonly chain: readonly string[];
   readonly roles: readonly string[];
   readonly adminRoles: readonly string[];
@@ -105,7 +105,7 @@ function payloadOf(token: string): Readonly<Record<string, unknown>> | null {
       c.charCodeAt(0),
     );
     const read: unknown = JSON.parse(new TextDecoder().decode(bytes));
-    // A JSON object; each member is checked before it is used.
+    // Any JSON object will do, since each member is checked before use.
     return typeof read === 'object' && read !== null ? (read as Record<string, unknown>) : null;
   } catch {
     return null;

@@ -5,7 +5,7 @@ export type { Problem };
 
 export class ProblemError extends Error {
   readonly problem: Problem;
-  /** Seconds to wait before another try; null if the gateway names none. */
+  /** Seconds to wait before retrying; null if the gateway did not specify any. */
   readonly retryAfter: number | null;
 
   constructor(problem: Problem, retryAfter: number | null = null) {
@@ -16,7 +16,7 @@ export class ProblemError extends Error {
   }
 }
 
-/** The gateway could not be reached, or something else answered. */
+/** The gateway could not be reached, or something other than the gateway responded. */
 export class UnreachedError extends Error {
   constructor(message: string) {
     super(message);
@@ -24,13 +24,13 @@ export class UnreachedError extends Error {
   }
 }
 
-/** Reads the error from a response; never throws, whatever the body. */
+/** Reads the error from a response; never throws, whatever the body contains. */
 export async function faultOf(response: Response): Promise<ProblemError | UnreachedError> {
   const body: unknown = await response.json().catch(() => null);
   if (typeof body !== 'object' || body === null || !('code' in body) || !('detail' in body))
     return new UnreachedError(`something that is no gateway answered with status ${response.status}`);
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN);
-  // A body with a code and a detail is a problem of the gateway.
+  // A body with a code and a detail is a problem reported by the gateway.
   return new ProblemError(body as Problem, Number.isNaN(retryAfter) ? null : retryAfter);
 }
 
@@ -42,7 +42,7 @@ export interface HttpOptions {
   readonly changes?: boolean;
 }
 
-/** GET as `caller`. @throws ProblemError, UnreachedError, EndedError; DOMException if aborted */
+/** Sends a GET as `caller`. @throws ProblemError, UnreachedError, EndedError; DOMException if aborted */
 export async function getJson<T>(
   caller: SignedInCaller,
   path: string,
@@ -52,7 +52,7 @@ export async function getJson<T>(
   return readJson<T>(response);
 }
 
-/** POST of JSON as `caller`. Throws as `getJson`. */
+/** Sends a POST with a JSON body as `caller`. Throws like `getJson`. */
 export async function postJson<T>(
   caller: SignedInCaller,
   path: string,
@@ -62,7 +62,7 @@ export async function postJson<T>(
   return readJson<T>(await send(caller, 'POST', path, body, options));
 }
 
-/** Returns the response if its status is a success. Throws as `getJson`. */
+/** Sends a request and returns the response if it was successful. Throws like `getJson`. */
 export async function send(
   caller: SignedInCaller,
   method: 'GET' | 'POST',
@@ -89,7 +89,7 @@ export async function send(
       throw new UnreachedError('the gateway cannot be reached: is it still running?');
     });
   const response = await ask(await (changes ? caller.freshToken() : caller.token()));
-  // A restarted server may not know its earlier signatures; a caller that cannot renew learns that the token has ended.
+  // After a restart, the server may reject tokens that it signed before. If the caller cannot renew, this throws.
   const heard = response.status === 401 ? await ask(await caller.renewed()) : response;
   if (!heard.ok) throw await faultOf(heard);
   return heard;
@@ -97,7 +97,7 @@ export async function send(
 
 async function readJson<T>(response: Response): Promise<T> {
   try {
-    return (await response.json()) as T; // answer of our own gateway, of the type in its OpenAPI document
+    return (await response.json()) as T; // response of the gateway, typed as in its OpenAPI document
   } catch {
     throw new UnreachedError('the answer broke off');
   }

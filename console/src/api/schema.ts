@@ -7,7 +7,7 @@ export type { Schema };
 
 const known = new WeakMap<SignedInCaller, Promise<Schema>>();
 
-/** Schema visible to `caller`; requested once, then cached. @throws as `getJson` */
+/** Schema visible to `caller`; requested once, then cached. Throws like `getJson`. */
 export function schemaOf(caller: SignedInCaller): Promise<Schema> {
   const asked = known.get(caller) ?? getJson<Schema>(caller, '/osl/schema?governed=true');
   known.set(caller, asked);
@@ -15,7 +15,7 @@ export function schemaOf(caller: SignedInCaller): Promise<Schema> {
   return asked;
 }
 
-/** Schema of `caller`; null while it is loading, and if it could not be loaded. */
+/** Schema visible to the caller; null while it is loading and if loading failed. */
 export interface LoadedSchema {
   readonly schema: Schema | null;
   readonly error: unknown;

@@ -1,4 +1,4 @@
-/** Settings that the server sends to a page before sign-in. */
+/** Settings that the server provides before sign-in. */
 export interface ServerSettings {
   readonly version: string;
   readonly admin: boolean;
@@ -13,7 +13,7 @@ export interface DemoCaller {
   readonly about: string;
 }
 
-/** Identity provider, and the client under which people log in with it. */
+/** An identity provider, and the OIDC client used to sign in with it. */
 export interface IdentityProvider {
   readonly issuer: string;
   readonly client_id: string;
@@ -24,5 +24,5 @@ export interface IdentityProvider {
 export async function serverSettings(): Promise<ServerSettings> {
   const response = await fetch('/console/settings.json', { cache: 'no-store', credentials: 'omit' });
   if (!response.ok) throw new Error(`the gateway answered ${response.status}`);
-  return (await response.json()) as ServerSettings; // our own server's
+  return (await response.json()) as ServerSettings; // response of the gateway
 }

@@ -6,13 +6,13 @@ interface CopyTextProps {
   readonly text: string;
 }
 
-/** Text to copy; if the browser gives pages no access to the clipboard, it is selected instead. */
+/** Text with a button that copies it; if the page has no access to the clipboard, the text is selected instead. */
 export function CopyText({ label, text }: CopyTextProps) {
   const area = useRef<HTMLTextAreaElement>(null);
   const [said, setSaid] = useState('');
   const copy = (): void => {
     area.current?.select();
-    // Browsers offer no clipboard to pages loaded over plain HTTP from another machine.
+    // Browsers provide no clipboard to pages loaded over plain HTTP from another machine.
     const copied = navigator.clipboard?.writeText(text) ?? Promise.reject(new Error('no clipboard'));
     copied.then(
       () => setSaid('Copied.'),

@@ -19,7 +19,7 @@ export function Dialog({ title, open, onClose, children }: DialogProps) {
     else dialog.close();
   }, [open]);
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it, as every dialogue.
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it, like any dialog.
     <dialog
       ref={ref}
       className="dialog"

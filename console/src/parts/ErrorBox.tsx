@@ -2,17 +2,17 @@ import './parts.css';
 import { ProblemError } from '../api/http.js';
 import { caretOf } from './caret.js';
 
-/** Message of the gateway; names in backticks are shown as code. */
+/** Message from the gateway; names in backticks are displayed as code. */
 export function Words({ text }: { readonly text: string }) {
   return text.split('`').map((part, i) =>
-    // biome-ignore lint/suspicious/noArrayIndexKey: a part is its place.
+    // biome-ignore lint/suspicious/noArrayIndexKey: parts are identified by position.
     i % 2 === 1 ? <code key={i}>{part}</code> : <span key={i}>{part}</span>,
   );
 }
 
 interface ErrorBoxProps {
   readonly error: unknown;
-  /** Query text that the error's position refers to. */
+  /** Query text to which the error's position refers. */
   readonly text?: string;
   readonly fix?: { readonly label: string; readonly take: () => void } | null;
 }
@@ -56,13 +56,13 @@ export function ErrorBox({ error, text, fix }: ErrorBoxProps) {
 }
 
 /**
- * Errors of loading a part of the console, as reported by Vite: its files have other names after an upgrade, and the
- * server may be unreachable. Only reloading the page helps.
+ * Errors raised by Vite when a part of the console cannot be loaded: its files have new names after an upgrade, or the
+ * server is unreachable. Only reloading the page helps.
  */
 const faults = new WeakSet<object>();
 
 addEventListener('vite:preloadError', (event) => {
-  const { payload } = event as Event & { readonly payload?: unknown }; // as Vite makes it
+  const { payload } = event as Event & { readonly payload?: unknown }; // Vite's event has a payload
   if (typeof payload === 'object' && payload !== null) faults.add(payload);
 });
 

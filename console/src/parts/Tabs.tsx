@@ -9,7 +9,7 @@ interface TabsProps<T extends string> {
   readonly children: ReactNode;
 }
 
-/** Tabs over one panel, with the keyboard behaviour of the ARIA tabs pattern. */
+/** Tabs that share one panel, with the keyboard behaviour of the ARIA tabs pattern. */
 export function Tabs<T extends string>({ label, tabs, chosen, onChoose, children }: TabsProps<T>) {
   const id = useId();
   const list = useRef<HTMLDivElement>(null);

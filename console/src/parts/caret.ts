@@ -1,11 +1,11 @@
 export interface Caret {
   readonly line: number;
   readonly shown: string;
-  /** Spaces, then one mark for each character of the word at the place. */
+  /** Spaces, followed by one mark for each character of the word at the position. */
   readonly marks: string;
 }
 
-/** Line of `text` at a position counted from 1, with marks under the word there; null if it is outside the text. */
+/** Line of `text` at a position counted from 1, with marks under the word there; null if outside the text. */
 export function caretOf(
   text: string,
   { line, column }: { readonly line: number; readonly column: number },

@@ -1,12 +1,12 @@
 /**
- * Addresses that this page itself made in this tab. Any other may have been written by somebody else, so it runs no
- * query until the person who opened it confirms.
+ * Addresses that this page itself created in this tab. Any other address may have been written by someone else, so its
+ * query does not run until the user confirms it.
  */
 const own = new Set<string>();
 
 /**
- * Goes to an address that this page made, such as `#/metrics?…`. The browser announces the change in a later task; this
- * announces it at once, so that a box just ticked is drawn ticked and a second click starts from the new address.
+ * Navigates to an address that this page created, such as `#/metrics?…`. The browser reports the change only later.
+ * This reports it immediately, so that a ticked box is shown as ticked and a second click starts from the new address.
  */
 export function goTo(hash: string): void {
   own.add(hash);
@@ -14,7 +14,7 @@ export function goTo(hash: string): void {
   dispatchEvent(new Event('hashchange'));
 }
 
-/** Adds an address to the trusted ones: that of a link clicked within the page, or one that the user confirmed. */
+/** Adds an address to the trusted ones, because a link to it was clicked within the page or the user confirmed it. */
 export function trust(hash: string): void {
   own.add(hash);
 }

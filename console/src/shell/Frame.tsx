@@ -26,7 +26,7 @@ interface FrameProps {
   readonly signedIn: SignedInState;
 }
 
-/** Frame around every screen. An expired token closes no screen, so that typed text is kept. */
+/** Frame around every screen. When the token expires, the screen stays open, so that typed text is not lost. */
 export function Frame({ caller, settings, signedIn }: FrameProps) {
   const { screen } = usePlace();
   const [asksAgain, setAsksAgain] = useState(false);
@@ -38,7 +38,7 @@ export function Frame({ caller, settings, signedIn }: FrameProps) {
   useEndOf(caller, signedIn.end);
   const { entries } = signedIn;
   useEffect(() => {
-    // The sign-in form that had the focus has been removed.
+    // The sign-in form, which had the focus, has been removed.
     if (entries > 0) toMain();
   }, [entries]);
   return (
@@ -100,7 +100,7 @@ function NotHere({ name }: { readonly name: Parameters<typeof screenNamed>[0] })
   );
 }
 
-/** Focuses the main content without a link within the page, since the fragment of the address names the screen. */
+/** Focuses the main content. A link to it would not work, because the address fragment names the screen. */
 function toMain(): void {
   document.getElementById('main')?.focus();
 }
@@ -126,7 +126,7 @@ interface BoundaryState {
   readonly fault: string | null;
 }
 
-/** Confines an error to its screen. */
+/** Keeps an error in one screen from affecting the rest of the page. */
 class Boundary extends Component<BoundaryProps, BoundaryState> {
   override state: BoundaryState = { title: '', fault: null };
 
@@ -155,7 +155,7 @@ interface EndedBarProps {
   readonly onSignIn: () => void;
 }
 
-/** Notice that the token has expired, with a way to sign in; the screen stays unchanged. */
+/** Notice that the token has expired, with a way to sign in again; the screen stays unchanged. */
 function EndedBar({ onSignIn }: EndedBarProps) {
   return (
     <div className="ended" role="alert">

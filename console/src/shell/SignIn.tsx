@@ -9,12 +9,12 @@ import { demoToken, signedInCaller } from './sign-in.js';
 export interface SignInProps {
   readonly settings: ServerSettings;
   readonly onCaller: (caller: SignedInCaller) => void;
-  /** True if the tab keeps the sign-in across a reload; a second caller is not kept. */
+  /** True if the tab stores the sign-in, so that it survives a reload; false for a second caller. */
   readonly stored?: boolean;
   readonly ended?: () => void;
 }
 
-/** Sign-in by demo caller, identity provider, or token. */
+/** Sign-in as a demo caller, through an identity provider, or with a token. */
 export function SignIn({ settings, onCaller, stored = true, ended }: SignInProps) {
   const [fault, setFault] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);

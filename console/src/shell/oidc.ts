@@ -1,8 +1,8 @@
-/** OIDC sign-in in the browser: authorization code with PKCE (RFC 7636, RFC 9700), by oauth4webapi. */
+/** OIDC sign-in in the browser: authorization code flow with PKCE (RFC 7636, RFC 9700), using oauth4webapi. */
 import * as oauth from 'oauth4webapi';
 import type { IdentityProvider } from '../api/settings.js';
 
-/** State kept in the tab between leaving for the provider and coming back. */
+/** State stored in the tab between leaving for the provider and returning. */
 interface PendingSignIn {
   readonly issuer: IdentityProvider;
   readonly verifier: string;
@@ -18,7 +18,7 @@ function redirectUri(): string {
   return `${location.origin}/console/`;
 }
 
-/** Allows plain http for a provider on this machine only. */
+/** Request options that allow plain HTTP only for a provider on this machine. */
 function requestsOf(issuer: string) {
   const { protocol, hostname } = new URL(issuer);
   const isHere = protocol === 'http:' && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(hostname);
@@ -43,7 +43,7 @@ export async function redirectToProvider(issuer: IdentityProvider): Promise<void
     client_id: issuer.client_id,
     redirect_uri: redirectUri(),
     response_type: 'code',
-    // The page requests no token that would outlive its tab.
+    // The page does not request any token that would outlive its tab.
     scope: ['openid', ...issuer.scopes.filter((s) => s !== 'openid' && s !== 'offline_access')].join(' '),
     state,
     nonce,
@@ -64,7 +64,7 @@ export async function completeRedirect(): Promise<ProviderReturn> {
   const url = new URL(location.href);
   const kept = sessionStorage.getItem(KEY);
   sessionStorage.removeItem(KEY);
-  // Written by `leaveFor`.
+  // Written by `redirectToProvider`.
   const departure = JSON.parse(kept ?? 'null') as PendingSignIn | null;
   history.replaceState(null, '', `/console/${departure?.hash ?? ''}`);
   if (departure === null) throw new Error('this tab did not begin to sign in: try again');

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-/** Screens of the console, by the word after `#/`. */
+/** Screens of the console, named by the word after `#/`. */
 export const SCREENS = ['ask', 'map', 'metrics', 'policy', 'audit', 'operations'] as const;
 export type ScreenName = (typeof SCREENS)[number];
 
@@ -22,7 +22,7 @@ export const TITLES: Readonly<Record<ScreenName, string>> = {
 /** Screens that require an admin role. */
 export const ADMIN_SCREENS: ReadonlySet<ScreenName> = new Set(['policy', 'audit', 'operations']);
 
-/** Parses a hash; defaults to the first screen. */
+/** Parses the hash of an address; defaults to the first screen. */
 export function placeOf(hash: string): PageAddress {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?', 2);
   const screen = SCREENS.find((name) => name === path) ?? 'ask';

@@ -2,7 +2,7 @@ import { createContext, useContext } from 'react';
 import type { SignedInCaller } from '../api/caller.js';
 import type { ServerSettings } from '../api/settings.js';
 
-/** Signed-in caller, and settings of the server. */
+/** The signed-in caller, and the server's settings. */
 export interface Session {
   readonly caller: SignedInCaller;
   readonly settings: ServerSettings;
@@ -10,7 +10,7 @@ export interface Session {
 
 export const SessionContext = createContext<Session | null>(null);
 
-/** Session of the page. Screens are shown only within one. */
+/** Session of the page, which exists whenever a screen is shown. */
 export function useSession(): Session {
   const session = useContext(SessionContext);
   if (session === null) throw new Error('nobody has signed in');

@@ -2,7 +2,7 @@ import { callerOf, type SignedInCaller } from '../api/caller.js';
 import { faultOf } from '../api/http.js';
 import type { IdentityProvider } from '../api/settings.js';
 
-/** Token of one of the demo's callers; only a demo on this machine issues it. @throws ProblemError, UnreachedError */
+/** Gets a token for a demo caller; only a demo on this machine issues it. @throws ProblemError, UnreachedError */
 export async function demoToken(chain: readonly string[]): Promise<string> {
   const response = await fetch('/console/demo-token', {
     method: 'POST',
@@ -11,7 +11,7 @@ export async function demoToken(chain: readonly string[]): Promise<string> {
     body: JSON.stringify({ chain }),
   });
   if (!response.ok) throw await faultOf(response);
-  return ((await response.json()) as { readonly token: string }).token; // of our own server
+  return ((await response.json()) as { readonly token: string }).token; // response of the gateway
 }
 
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
@@ -27,10 +27,10 @@ export async function exchangedToken(idToken: string, admin: boolean): Promise<s
   });
   const response = await fetch('/oauth/token', { method: 'POST', credentials: 'omit', body });
   if (!response.ok) throw await faultOf(response);
-  return ((await response.json()) as { readonly access_token: string }).access_token; // of our own server
+  return ((await response.json()) as { readonly access_token: string }).access_token; // response of the gateway
 }
 
-/** Caller of a sign-in; null if its token is none. `stored`: true if the tab keeps the sign-in across a reload. */
+/** Caller of a sign-in; null if its token is invalid. `stored` is true if the tab keeps the sign-in across a reload. */
 export function signedInCaller(
   signedIn: SignedIn,
   options: { readonly admin: boolean; readonly stored: boolean; readonly ended?: () => void },
@@ -60,8 +60,8 @@ function renewalOf(signedIn: SignedIn, admin: boolean): (() => Promise<string>) 
 }
 
 /**
- * Sign-in of a tab, kept in session storage: it survives a reload, is readable by this origin only, and ends with the
- * tab.
+ * The sign-in of a tab. It is kept in session storage, so it survives a reload, is readable only by this origin, and
+ * ends with the tab.
  */
 export type SignedIn =
   | { readonly kind: 'pasted'; readonly token: string }

@@ -23,7 +23,7 @@ export function isDark(): boolean {
   return set === undefined ? matchMedia('(prefers-color-scheme: dark)').matches : set === 'dark';
 }
 
-/** Calls `changed` whenever `isDark` may have changed; returns the unsubscribe function. */
+/** Calls `changed` whenever `isDark` may have changed; returns a function that unsubscribes. */
 export function watchDark(changed: () => void): () => void {
   const media = matchMedia('(prefers-color-scheme: dark)');
   const observer = new MutationObserver(changed);

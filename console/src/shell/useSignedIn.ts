@@ -3,21 +3,21 @@ import type { SignedInCaller } from '../api/caller.js';
 import type { ServerSettings } from '../api/settings.js';
 import { exchangedToken, forgetTab, kept, type SignedIn, signedInCaller } from './sign-in.js';
 
-/** Sign-in of this tab: its caller, null if nobody has signed in, and whether the token has expired. */
+/** Sign-in of this tab: the caller, or null if no one has signed in, and whether the token has expired. */
 export interface SignedInState {
   readonly caller: SignedInCaller | null;
   readonly hasEnded: boolean;
   /** Error message if returning from a provider failed; null otherwise. */
   readonly fault: string | null;
   readonly isReturning: boolean;
-  /** Number of sign-ins since the page was loaded; restoring one of the tab does not count. */
+  /** Number of sign-ins since the page was loaded, not counting one restored from the tab. */
   readonly entries: number;
   enter(caller: SignedInCaller): void;
   leave(): void;
   end(): void;
 }
 
-/** Completes a return from a provider; otherwise restores the sign-in that the tab keeps. */
+/** Completes the sign-in on return from a provider; otherwise restores the sign-in stored in the tab. */
 export function useSignedIn(settings: ServerSettings | null): SignedInState {
   const [caller, setCaller] = useState<SignedInCaller | null>(null);
   const [hasEnded, setEnded] = useState(false);
@@ -56,7 +56,7 @@ export function useSignedIn(settings: ServerSettings | null): SignedInState {
   return { caller, hasEnded, fault, isReturning, entries, enter, leave, end };
 }
 
-/** True if the address is a return from a provider. */
+/** True if the user is returning from a provider. */
 function isReturn(): boolean {
   const query = new URLSearchParams(location.search);
   return query.has('state') && (query.has('code') || query.has('error'));

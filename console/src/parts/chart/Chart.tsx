@@ -7,13 +7,13 @@ import './chart.css';
 
 interface ChartProps {
   readonly spec: ChartSpec;
-  /** Name of saved files, without extension. */
+  /** File name for saved charts, without extension. */
   readonly name?: string;
 }
 
 type ChartModule = typeof import('./echarts.js');
 
-/** Chart that fills its container. The chart library is loaded with the first one. */
+/** Chart that fills its container. The chart library is loaded when the first chart is shown. */
 export function Chart({ spec, name = 'chart' }: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
   const [echarts, setEcharts] = useState<ChartModule | null>(null);
@@ -65,7 +65,7 @@ export function Chart({ spec, name = 'chart' }: ChartProps) {
 
 const SAVED = { width: 1200, height: 640 };
 
-/** Chart as SVG, rendered outside the page. */
+/** Renders the chart as SVG, outside the page. */
 function svgOf({ init }: ChartModule, spec: ChartSpec): string {
   const chart = init(null, null, { renderer: 'svg', ssr: true, ...SAVED });
   chart.setOption({ ...optionOf(spec, chartColours()), backgroundColor: chartColours().panel });
@@ -85,7 +85,7 @@ function savePng({ init }: ChartModule, spec: ChartSpec, name: string): void {
   }, 'image/png');
 }
 
-/** Current colour of a custom property, in the form that charts accept. */
+/** Current colour of a custom property, in a form that the chart library accepts. */
 function colourOf(name: string): string {
   const probe = document.createElement('span');
   probe.style.color = `var(--${name})`;
@@ -107,7 +107,7 @@ function chartColours(): ChartColours {
 
 const KINDS = { line: 'Line chart', bar: 'Bar chart', scatter: 'Scatter plot' } as const;
 
-/** Description of the chart in one sentence, for screen readers. */
+/** Describes the chart in one sentence, for screen readers. */
 function describeChart({ kind, x, y, series }: ChartSpec): string {
   const points = series.reduce((sum, one) => sum + one.points.length, 0);
   const names = series.length > 1 ? `${series.length} series` : y.name;

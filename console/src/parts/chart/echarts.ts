@@ -1,4 +1,4 @@
-/** Only the ECharts modules in use, to keep the bundle small. */
+/** Imports only the ECharts modules in use, to keep the bundle small. */
 import { BarChart, LineChart, ScatterChart } from 'echarts/charts';
 import { GridComponent, LegendScrollComponent, TooltipComponent } from 'echarts/components';
 import { init, use } from 'echarts/core';

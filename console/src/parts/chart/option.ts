@@ -11,7 +11,7 @@ export interface ChartSpec {
 
 export interface ChartSeries {
   readonly name: string;
-  /** Pairs of x and y. Times are milliseconds since the epoch; a null y is a gap. */
+  /** Pairs of x and y. Times are in milliseconds since the epoch; if y is null, the line has a gap. */
   readonly points: readonly (readonly [x: number | string, y: number | null])[];
 }
 

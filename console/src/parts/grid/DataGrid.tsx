@@ -1,5 +1,5 @@
-// biome-ignore-all lint/a11y/useSemanticElements: rows that are not drawn leave no table of HTML whole.
-// biome-ignore-all lint/a11y/useFocusableInteractive: the grid takes the keyboard as one.
+// biome-ignore-all lint/a11y/useSemanticElements: an HTML table would need all rows, but only some are rendered.
+// biome-ignore-all lint/a11y/useFocusableInteractive: the grid handles the keyboard as a whole.
 import { type KeyboardEvent, type ReactNode, useId, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import './grid.css';
 import { type GridCell, type GridData, isAmount, scrollTo, widthsOf, windowOf } from './grid-data.js';
@@ -12,20 +12,20 @@ interface DataGridProps {
   /** Called when a cell is chosen by Enter or a click; `row` is null for a column header. */
   readonly onChoose?: (row: number | null, column: number) => void;
   readonly chosen?: { readonly row: number | null; readonly column: number } | null;
-  /** Content beside the name in a column header. */
+  /** Content shown next to the name in a column header. */
   readonly headOf?: (column: number) => ReactNode;
 }
 
 const ROW = 28;
 const CHARACTER = 7.4;
 
-/** Table of any length that draws only the rows in view. Arrows, Page Up and Down, Home and End move in it. */
+/** Table of any length that renders only the rows in view. Arrow keys, Page Up, Page Down, Home and End move in it. */
 export function DataGrid({ label, data, version = 0, onChoose, chosen, headOf }: DataGridProps) {
   const id = useId();
   const scroller = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ scrollTop: 0, viewHeight: 400 });
   const [active, setActive] = useState({ row: 0, column: 0 });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: rows are added to the same data.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `data` is mutated when rows arrive.
   const widths = useMemo(() => widthsOf(data, CHARACTER), [data, version > 0]);
   useLayoutEffect(() => {
     const element = scroller.current;
@@ -87,7 +87,7 @@ export function DataGrid({ label, data, version = 0, onChoose, chosen, headOf }:
       <div className="grid-head" role="row" aria-rowindex={1} style={place}>
         {data.columns.map((column, i) => (
           <div
-            // biome-ignore lint/suspicious/noArrayIndexKey: a column is its place.
+            // biome-ignore lint/suspicious/noArrayIndexKey: columns are identified by position.
             key={i}
             role="columnheader"
             className={isAmount(column.type) ? 'grid-number' : ''}
@@ -104,7 +104,7 @@ export function DataGrid({ label, data, version = 0, onChoose, chosen, headOf }:
             <div key={row} role="row" aria-rowindex={row + 2} className="grid-row" style={place}>
               {data.columns.map((column, i) => (
                 <Cell
-                  // biome-ignore lint/suspicious/noArrayIndexKey: a column is its place.
+                  // biome-ignore lint/suspicious/noArrayIndexKey: columns are identified by position.
                   key={i}
                   id={`${id}-${row}-${i}`}
                   cell={data.cell(row, i)}

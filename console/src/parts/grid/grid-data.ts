@@ -9,9 +9,9 @@ export interface GridData {
 
 export interface GridColumn {
   readonly name: string;
-  /** Type in the model, shown beside the name. */
+  /** Type in the model, shown next to the name. */
   readonly type: string;
-  /** True if masked in at least some rows: its header and cells offer `why?`. */
+  /** True if the column is masked in at least some rows: its header and cells then offer `why?`. */
   readonly masked: boolean;
 }
 
@@ -22,7 +22,7 @@ export interface GridCell {
   readonly text: string;
 }
 
-/** True for types whose values are aligned right. */
+/** True for types whose values are right-aligned. */
 export function isAmount(type: string): boolean {
   return isNumber(type) || type === 'money';
 }
@@ -31,7 +31,7 @@ const LEAST = 64;
 const MOST = 420;
 const LOOKED_AT = 60;
 
-/** Widths of the columns in pixels, from their headers and first rows. */
+/** Column widths in pixels, estimated from the headers and first rows. */
 export function widthsOf({ columns, rows, cell }: GridData, character: number): readonly number[] {
   return columns.map((column, i) => {
     let longest = column.name.length + Math.min(column.type.length, 14) + (column.masked ? 10 : 3);
@@ -41,12 +41,12 @@ export function widthsOf({ columns, rows, cell }: GridData, character: number): 
   });
 }
 
-/** Rows of a long table to draw, and their position in pixels. */
+/** Rows of a long table to render, and their position in pixels. */
 interface RowWindow {
-  /** Index of the first drawn row, and of the one after the last. */
+  /** Index of the first rendered row, and of the row after the last one. */
   readonly first: number;
   readonly end: number;
-  /** Offset of the first drawn row from the top of the scrolled content. */
+  /** Distance of the first rendered row from the top of the scrolled content. */
   readonly top: number;
   /** Height of the scrolled content. */
   readonly height: number;
@@ -59,12 +59,12 @@ interface GridView {
   readonly scrollTop: number;
 }
 
-/** Tallest content in pixels that browsers draw; longer tables scroll by more than a pixel per pixel. */
+/** Maximum content height that browsers can render, in pixels; in longer tables, scrolling is scaled. */
 export const TALLEST = 8_000_000;
-/** Rows drawn beyond the view on each side, so that scrolling finds them ready. */
+/** Number of rows rendered beyond the view on each side, so that they are ready when scrolling. */
 const BEYOND = 8;
 
-/** Window at a scroll position. Beyond `TALLEST` the scroll bar still covers the whole table. */
+/** Window at a scroll position. Above a height of `TALLEST`, the scroll bar still covers the whole table. */
 export function windowOf({ rows, rowHeight, viewHeight, scrollTop }: GridView): RowWindow {
   const whole = rows * rowHeight;
   const height = Math.min(whole, TALLEST);
@@ -76,7 +76,7 @@ export function windowOf({ rows, rowHeight, viewHeight, scrollTop }: GridView): 
   return { first, end, top: at - (wholeTop - first * rowHeight), height };
 }
 
-/** Scroll position that brings `row` into view with the least movement. */
+/** Scroll position that brings `row` into view with as little movement as possible. */
 export function scrollTo(row: number, view: GridView): number {
   const { rows, rowHeight, viewHeight, scrollTop } = view;
   const whole = rows * rowHeight;

@@ -1,9 +1,9 @@
-/** `12,345`. */
+/** Formats a number like `12,345`. */
 export function formatCount(value: number): string {
   return value.toLocaleString('en-US');
 }
 
-/** Local time with milliseconds: `2026-01-31 14:03:05.120`. */
+/** Formats a local time with milliseconds: `2026-01-31 14:03:05.120`. */
 export function formatTime(ts: string): string {
   const at = new Date(ts);
   if (Number.isNaN(at.getTime())) return ts;
@@ -13,12 +13,12 @@ export function formatTime(ts: string): string {
   return `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.${ms}`;
 }
 
-/** Time before `now`: `3 s`, `12 min`, `5 h`, `9 d`. */
+/** Formats the time elapsed until `now`: `3 s`, `12 min`, `5 h`, `9 d`. */
 export function formatAge(ts: string, now: number): string {
   return spanOf(now - Date.parse(ts));
 }
 
-/** Time after `now`, like `formatAge`. */
+/** Formats the time remaining from `now`, like `formatAge`. */
 export function formatTimeLeft(ts: string, now: number): string {
   return spanOf(Date.parse(ts) - now);
 }
@@ -31,14 +31,14 @@ function spanOf(ms: number): string {
   return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} d`;
 }
 
-/** Microseconds as a duration: `850 µs`, `2.1 ms`, `1.5 s`. */
+/** Formats microseconds as a duration: `850 µs`, `2.1 ms`, `1.5 s`. */
 export function formatDuration(us: number): string {
   if (us < 1_000) return `${Math.round(us)} µs`;
   if (us < 1_000_000) return `${(us / 1_000).toFixed(us < 10_000 ? 1 : 0)} ms`;
   return `${(us / 1_000_000).toFixed(1)} s`;
 }
 
-/** `osl.entities.person` as `person`; any other text unchanged. */
+/** Shortens `osl.entities.person` to `person`; returns any other text unchanged. */
 export function shortName(object: string): string {
   return object.replace(/^osl\.(entities|facets|metrics)\./, '');
 }

@@ -3,14 +3,14 @@ import { adminGet, adminPost } from '../../api/admin.js';
 import type { SignedInCaller } from '../../api/caller.js';
 
 export interface LoadState<T> {
-  /** Last value; kept while it is loaded again. */
+  /** Last loaded value, kept while loading again. */
   readonly value: T | null;
   readonly error: unknown;
   readonly isLoading: boolean;
   readonly again: () => void;
 }
 
-/** Result of `load`; loaded again when `key` changes and by `again`. A null key loads nothing. */
+/** Result of `load`, repeated when `key` changes or `again` is called. With a null key, nothing is loaded. */
 export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>): LoadState<T> {
   const [state, setState] = useState<{ key: string | null; value: T | null; error: unknown }>({
     key: null,
@@ -45,7 +45,7 @@ export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Pr
   return { value: isOwn ? state.value : null, error: isOwn ? state.error : null, isLoading, again };
 }
 
-/** `value`, updated once it has not changed for `ms` milliseconds; for typed input. */
+/** Returns `value`, but updates it only after it has not changed for `ms` milliseconds; for typed input. */
 export function useDebounced<T>(value: T, ms = 250): T {
   const [later, setLater] = useState(value);
   useEffect(() => {
@@ -55,7 +55,7 @@ export function useDebounced<T>(value: T, ms = 250): T {
   return later;
 }
 
-/** Calls `look` every `everyMs` ms while the page is visible; a hidden tab sends nothing. Null: never. */
+/** Calls `look` every `everyMs` ms, but only while the page is visible. Null disables polling. */
 export function usePolling(look: () => void, everyMs: number | null): void {
   const latest = useRef(look);
   latest.current = look;
@@ -84,20 +84,20 @@ export function usePolling(look: () => void, everyMs: number | null): void {
   }, [everyMs]);
 }
 
-/** Job state, as every job endpoint returns it. */
+/** Job state, as returned by every job endpoint. */
 interface Job {
   readonly state: string;
 }
 
 interface JobState<J extends Job> {
-  /** State and last result; null before the first answer. */
+  /** State and last result; null before the first response. */
   readonly job: J | null;
   readonly error: unknown;
   readonly begin: () => void;
   readonly again: () => void;
 }
 
-/** Reads the job of the server at `path`, polls it while it runs, and starts it. */
+/** Reads the state of the server's job at `path`, polls it while it is running, and can start it. */
 export function useJob<J extends Job>(caller: SignedInCaller, path: string): JobState<J> {
   const { value, error, again } = useLoad(path, (signal) => adminGet<J>(caller, path, {}, signal));
   const [fault, setFault] = useState<unknown>(null);

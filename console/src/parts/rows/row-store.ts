@@ -1,4 +1,4 @@
-/** A value of JSON, as an answer has it. */
+/** A JSON value in an answer. */
 export type JsonValue =
   | string
   | number
@@ -10,8 +10,8 @@ export type JsonValue =
 const FIRST = 1_024;
 
 /**
- * One column of an answer. Numbers are kept in one typed array as long as there are only numbers; a NaN there
- * represents NULL, since JSON has no NaN. Equal texts near each other are stored once.
+ * One column of an answer. As long as it contains only numbers, they are kept in a typed array, in which NaN
+ * represents NULL, since JSON has no NaN. Equal texts near each other are stored only once.
  */
 class ColumnValues {
   #numbers: Float64Array | null = new Float64Array(FIRST);
@@ -65,13 +65,13 @@ class ColumnValues {
   }
 }
 
-/** The rows of one answer, column by column, in memory. */
+/** The rows of an answer, stored in memory column by column. */
 export class RowStore {
   #names: readonly string[] = [];
   #columns: readonly ColumnValues[] = [];
   #rows = 0;
 
-  /** In the order of the first row; empty before it. */
+  /** Column names, in the order of the first row; empty before it arrives. */
   get names(): readonly string[] {
     return this.#names;
   }
@@ -80,7 +80,7 @@ export class RowStore {
     return this.#rows;
   }
 
-  /** Adds a row; all have the members of the first. */
+  /** Adds a row; all rows have the same members as the first. */
   add(row: Readonly<Record<string, JsonValue>>): void {
     if (this.#rows === 0) {
       this.#names = Object.keys(row);
@@ -90,13 +90,13 @@ export class RowStore {
     this.#rows += 1;
   }
 
-  /** Null if there is no such row or column. */
+  /** Value of a cell; null if there is no such row or column. */
   at(row: number, column: number): JsonValue {
     return this.#columns[column]?.at(row) ?? null;
   }
 }
 
-/** A value as one line of text. */
+/** Formats a value as a single line of text. */
 export function textOf(value: JsonValue): string {
   if (typeof value === 'string') return value;
   return value === null ? 'NULL' : JSON.stringify(value);

@@ -4,11 +4,11 @@ import type { Sight } from '../../api/admin-types.js';
 interface VisibilityWords {
   readonly sign: string;
   readonly word: string;
-  /** Words that follow “sees it”. */
+  /** Wording that follows “sees it”. */
   readonly how: string;
 }
 
-/** Sign and words of each visibility; the signs distinguish them without colour. */
+/** Sign and wording for each visibility; the signs distinguish them without colour. */
 export const VISIBILITY_WORDS: Readonly<Record<Sight, VisibilityWords>> = {
   clear: { sign: '●', word: 'clear', how: 'in the clear' },
   partly_masked: { sign: '◐', word: 'partly masked', how: 'masked in some rows' },
@@ -17,7 +17,7 @@ export const VISIBILITY_WORDS: Readonly<Record<Sight, VisibilityWords>> = {
   nothing: { sign: '·', word: 'nothing', how: 'not at all' },
 };
 
-export const VISIBILITIES = Object.keys(VISIBILITY_WORDS) as readonly Sight[]; // exactly its own keys
+export const VISIBILITIES = Object.keys(VISIBILITY_WORDS) as readonly Sight[]; // the object has no other keys
 
 export function VisibilityPill({ sight }: { readonly sight: Sight }) {
   const { sign, word } = VISIBILITY_WORDS[sight];

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
 
-/** Requests to a worker thread by name: types of request and response. */
+/** Request and response types of a worker thread, by request name. */
 export type ThreadQuestions = Readonly<Record<string, { readonly ask: unknown; readonly answer: unknown }>>;
 
 export interface ThreadMessage<Q extends ThreadQuestions> {
@@ -18,7 +18,7 @@ interface WaitingCall {
   readonly reject: (fault: Error) => void;
 }
 
-/** Page side of a worker thread, so that long work never blocks the page. */
+/** The page's end of a worker thread, which keeps long work from blocking the page. */
 export class QueryableThread<Q extends ThreadQuestions> {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, WaitingCall>();
@@ -30,7 +30,7 @@ export class QueryableThread<Q extends ThreadQuestions> {
     worker.onerror = () => this.#fail(new Error('a thread of this page has stopped: load the page again'));
   }
 
-  /** Asks the thread. Objects in `transfer` are moved, not copied. @throws Error with the thread's message */
+  /** Sends a request. Objects in `transfer` are moved, not copied. @throws Error with the thread's message */
   ask<Name extends keyof Q>(
     name: Name,
     ask: Q[Name]['ask'],
@@ -52,7 +52,7 @@ export class QueryableThread<Q extends ThreadQuestions> {
     const waiting = this.#waiting.get(reply.number);
     this.#waiting.delete(reply.number);
     if ('fault' in reply) waiting?.reject(new Error(reply.fault));
-    // The answer has the type declared for the name of its question.
+    // The response has the type that is declared for the name of the request.
     else waiting?.resolve(reply.answer as never);
   }
 
@@ -62,7 +62,7 @@ export class QueryableThread<Q extends ThreadQuestions> {
   }
 }
 
-/** Worker thread of an open screen; null until it has started. `begin` must be the same function each time. */
+/** Worker thread of an open screen; null until it has started. `begin` must be the same function on each render. */
 export function useThread<Q extends ThreadQuestions>(begin: () => Worker): QueryableThread<Q> | null {
   const [thread, setThread] = useState<QueryableThread<Q> | null>(null);
   useEffect(() => {
@@ -73,7 +73,7 @@ export function useThread<Q extends ThreadQuestions>(begin: () => Worker): Query
   return thread;
 }
 
-/** Last answer to an asynchronous question; null before the first. Answers to superseded questions are dropped. */
+/** Last result of an asynchronous request; null before the first. Results of superseded requests are dropped. */
 export function useAnswer<T>(ask: (() => Promise<T>) | null): {
   readonly answer: T | null;
   readonly fault: unknown;

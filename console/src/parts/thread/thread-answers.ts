@@ -1,11 +1,11 @@
 import type { ThreadMessage, ThreadQuestions, ThreadReply } from './queryable-thread.js';
 
-/** Handlers of a worker thread by request name. */
+/** Request handlers of a worker thread, by request name. */
 export type ThreadAnswers<Q extends ThreadQuestions> = {
   readonly [Name in keyof Q]: (ask: Q[Name]['ask']) => Q[Name]['answer'];
 };
 
-/** Worker side of a thread: handles requests in order. */
+/** The worker's end of a thread: handles requests in order. */
 export function answerWith<Q extends ThreadQuestions>(answers: ThreadAnswers<Q>): void {
   self.onmessage = ({ data }: MessageEvent<ThreadMessage<Q>>): void => {
     const { number, name, ask } = data;

@@ -18,19 +18,19 @@ interface AnswerViewProps {
   readonly schema: Schema | null;
 }
 
-/** The rows of an answer, as a table, a chart or passages. */
+/** Rows of an answer, as a table, a chart or passages. */
 export function AnswerView({ state, schema }: AnswerViewProps) {
   const { store } = state;
   const described = state.kind === 'running' ? null : state.described;
   const [tab, setTab] = useState<AnswerTab | null>(null);
   const [chosen, setChosen] = useState<{ readonly row: number | null; readonly column: number } | null>(null);
   const columns = described?.columns ?? [];
-  // biome-ignore lint/correctness/useExhaustiveDependencies: rows are added to the same store.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the store is mutated when rows arrive.
   const data = useMemo(
     () => answerGrid(store, columns, maskedInSchema(schema)),
     [store, store.rows, described, schema],
   );
-  // biome-ignore lint/correctness/useExhaustiveDependencies: columns are those described.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `data` follows the described columns.
   const chart = useMemo(
     () =>
       described === null
@@ -87,7 +87,7 @@ export function AnswerView({ state, schema }: AnswerViewProps) {
   );
 }
 
-/** Masks of an answer's columns, taken from the caller's schema by the columns that they come from. */
+/** Determines how an answer's columns are masked, from the caller's schema and the columns they are derived from. */
 function maskedInSchema(schema: Pick<Schema, 'entities' | 'relationships'> | null): MaskedIn {
   if (schema === null) return () => null;
   const known = new Map<string, 'none' | 'some' | 'all'>();

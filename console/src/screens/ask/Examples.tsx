@@ -8,7 +8,7 @@ interface ExamplesProps {
   readonly onTake: (text: string) => void;
 }
 
-/** Shown before the first query: examples that this caller can send unchanged. */
+/** Shown before the first query: examples that this caller can run unchanged. */
 export function Examples({ known: { schema, error, again }, onTake }: ExamplesProps) {
   if (error !== null)
     return (

@@ -15,7 +15,7 @@ export function PassagesView({ store }: PassagesViewProps) {
   return (
     <ol className="passages">
       {passages.map((passage, i) =>
-        // biome-ignore lint/suspicious/noArrayIndexKey: a passage is its place.
+        // biome-ignore lint/suspicious/noArrayIndexKey: passages are identified by position.
         passage === null ? null : <PassageItem key={i} passage={passage} />,
       )}
       {store.rows > MOST && (
@@ -52,7 +52,7 @@ function PassageItem({ passage }: { readonly passage: Passage }) {
       </div>
       <blockquote>
         {stretches.map(({ text, isHighlight }, i) =>
-          // biome-ignore lint/suspicious/noArrayIndexKey: a stretch is its place.
+          // biome-ignore lint/suspicious/noArrayIndexKey: segments are identified by position.
           isHighlight ? <mark key={i}>{text}</mark> : <span key={i}>{text}</span>,
         )}
       </blockquote>

@@ -81,7 +81,7 @@ function Node({ node }: { readonly node: PlanNode }) {
       {node.below.length > 0 && (
         <ul>
           {node.below.map((below, i) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: a step is its place.
+            // biome-ignore lint/suspicious/noArrayIndexKey: steps are identified by position.
             <Node key={i} node={below} />
           ))}
         </ul>

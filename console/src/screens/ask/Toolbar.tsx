@@ -58,7 +58,7 @@ interface StatusLineProps {
   readonly state: AnswerState;
 }
 
-/** State of the answer: rows, duration, masked columns, truncation, and its request ID in the audit log. */
+/** Status of the answer: rows, duration, masked columns, truncation, and its request ID in the audit log. */
 export function StatusLine({ state }: StatusLineProps) {
   return (
     <div className="ask-status" role="status">

@@ -18,7 +18,7 @@ const SIGHTS: Readonly<Record<string, string>> = {
   aggregates: 'in figures only',
 };
 
-/** Gateway's explanation to this caller of why a cell is masked, and a way to request access. */
+/** The gateway's explanation of why a cell is masked for this caller, and a way to request access. */
 export function WhyPanel({ objects, onClose }: WhyPanelProps) {
   const { caller } = useSession();
   return (

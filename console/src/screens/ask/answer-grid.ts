@@ -3,12 +3,12 @@ import { type GridCell, type GridData, isAmount } from '../../parts/grid/grid-da
 import { type RowStore, textOf } from '../../parts/rows/row-store.js';
 import type { AnswerDescription } from './useAnswer.js';
 
-/** Text in a masked cell of type text, whatever its value. */
+/** Text shown in a masked cell of type text, whatever its value. */
 export const REDACTED = '[redacted]';
 
 /**
- * Masking state of a cell. In a column masked in all rows, every cell is masked; otherwise a cell that reads `REDACTED`
- * is, and a NULL may be either.
+ * Tells whether a cell is masked. If its column is masked in all rows, it is. Otherwise a cell that contains
+ * `REDACTED` is masked, and a NULL may or may not be.
  */
 export function maskOf(value: unknown, redacted: boolean, masked: 'none' | 'some' | 'all' | null): CellMask {
   if (!redacted) return 'none';
@@ -18,7 +18,7 @@ export function maskOf(value: unknown, redacted: boolean, masked: 'none' | 'some
 
 export type CellMask = 'none' | 'masked' | 'perhaps';
 
-/** Masking of a column for the caller, from the governed schema; null if the schema does not tell. */
+/** Tells how a column is masked for the caller, according to the governed schema; null if the schema does not say. */
 export type MaskedIn = (column: AnswerColumn) => 'none' | 'some' | 'all' | null;
 
 /** Rows of an answer as a grid. `columns` is empty until the answer has ended. */
@@ -47,8 +47,8 @@ export function answerGrid(store: RowStore, columns: readonly AnswerColumn[], ma
 }
 
 /**
- * Full names of the columns that a masked column depends on: its source, or for a computed column every column masked
- * in the answer. Null if the column is not masked.
+ * Full names of the columns that explain a masked column: its source, or for a computed column every masked column of
+ * the answer. Null if the column is not masked.
  */
 export function whyObjects(
   column: AnswerColumn | undefined,

@@ -1,21 +1,21 @@
 import { isMoment, isNumber } from 'osl-compiler/types';
 import type { ChartSeries, ChartSpec } from '../../parts/chart/option.js';
 
-/** A column as the choice of a chart sees it, and the values to draw. */
+/** The columns from which to choose a chart, and the values to draw. */
 export interface ChartInput {
   readonly columns: readonly { readonly name: string; readonly type: string }[];
   readonly rows: number;
   at(row: number, column: number): unknown;
 }
 
-/** Bars, series and points beyond these limits are left out, with a note in the chart. */
+/** Bars, series and points beyond these limits are omitted, with a note in the chart. */
 const MOST_BARS = 40;
 const MOST_SERIES = 8;
 const MOST_POINTS = 20_000;
 
 /**
- * Chart for the shape of an answer: lines for time and figures, bars for a category and figures, a scatter plot for two
- * figures alone. Null if no shape fits, or there is nothing to draw.
+ * Chooses a chart by the types of columns: lines for a time and figures, bars for a category and figures, a scatter
+ * plot for two figures alone. Null if none fits or there is nothing to draw.
  */
 export function chartFor(input: ChartInput): ChartSpec | null {
   const { columns, rows } = input;
@@ -46,7 +46,7 @@ function figureAt(input: ChartInput, row: number, column: number): number | null
   return Number.isFinite(number) ? number : null;
 }
 
-/** Milliseconds since the epoch; null if the value is not a calendar time. Times without a zone are read as UTC. */
+/** Converts a calendar time to milliseconds since the epoch, in UTC if it has no zone; null for other values. */
 export function timeAt(value: unknown): number | null {
   if (typeof value !== 'string') return null;
   const text = /^\d{4}-\d\d-\d\dT[\d:.]+$/.test(value) ? `${value}Z` : value;
@@ -101,7 +101,7 @@ function bars(input: ChartInput, category: number, figures: readonly number[]): 
       (most, value) => Math.max(most, value),
       0,
     );
-  // Beside a figure many times as large, the bars of another would have no visible length.
+  // Next to a figure many times as large, the bars of another would be too short to see.
   const alike = figures.filter((figure) => isAlike(largest(figure), largest(first)));
   const shown = alike.slice(0, 4);
   const labels = labelsOf(input, category, rows);
@@ -126,7 +126,7 @@ function isAlike(a: number, b: number): boolean {
   return a === b || (a > 0 && b > 0 && a / b < ALIKE && b / a < ALIKE);
 }
 
-/** Labels of the bars; equal texts of several rows are numbered to keep the rows apart. */
+/** Labels for the bars; rows with equal labels are numbered to tell them apart. */
 function labelsOf(input: ChartInput, category: number, rows: number): readonly string[] {
   const seen = new Map<string, number>();
   return Array.from({ length: rows }, (_, row) => {

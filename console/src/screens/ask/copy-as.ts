@@ -1,4 +1,4 @@
-/** Tools for which a query can be copied. */
+/** Formats in which a query can be copied. */
 export const WAYS = ['curl', 'psql', 'python', 'mcp'] as const;
 export type CopyTarget = (typeof WAYS)[number];
 
@@ -15,13 +15,13 @@ export interface QuestionToCopy {
   /** Origin of the gateway: `https://osl.example`. */
   readonly origin: string;
   readonly wire: { readonly port: number; readonly tls: boolean };
-  /** Root to leaf. */
+  /** Delegation chain, from root to leaf. */
   readonly chain: readonly string[];
-  /** True if the gateway accepts tokens that `osl token` creates. */
+  /** True if the gateway accepts tokens created by `osl token`. */
   readonly localTokens: boolean;
 }
 
-/** Query as input for a tool; never contains the token. */
+/** Formats a query as input for a tool; never includes the token. */
 export function copyAs(way: CopyTarget, copied: QuestionToCopy): string {
   const { text, kind, origin } = copied;
   const body = JSON.stringify({ [kind]: text });
@@ -85,12 +85,12 @@ function hostOf(origin: string): string {
   return new URL(origin).hostname.replace(/^\[|\]$/g, '');
 }
 
-/** Quotes any text as one word of a POSIX shell. */
+/** Quotes a text as a single word for a POSIX shell. */
 export function shellQuoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** Python string literal; JSON strings are valid ones for all purposes here. */
+/** Formats a Python string literal; for these texts, JSON strings are valid Python. */
 function pythonText(text: string): string {
   return text.includes('\n') && !text.includes('"""') && !text.includes('\\') && !text.endsWith('"')
     ? `"""${text}"""`

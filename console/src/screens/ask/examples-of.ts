@@ -8,7 +8,7 @@ export interface ExampleQuestion {
 
 const MOST = 6;
 
-/** Example queries from the schema, one of each kind first. */
+/** Example queries from the schema, starting with one of each kind. */
 export function examplesOf({
   entities,
   facets,

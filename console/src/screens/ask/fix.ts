@@ -1,6 +1,6 @@
 import type { Problem } from '../../api/http.js';
 
-/** Text change that would fix an error. Offsets are UTF-16 units. */
+/** Text change that would fix an error. Offsets are in UTF-16 code units. */
 export interface Fix {
   readonly from: number;
   readonly to: number;
@@ -9,7 +9,7 @@ export interface Fix {
 
 const PATH = /^(?:[\p{L}\p{N}_$]+|"(?:[^"]|"")*")(?:\.(?:[\p{L}\p{N}_$]+|"(?:[^"]|"")*"))*/u;
 
-/** Range of the text that an error refers to; null if it has no position in it. */
+/** Range of the text to which an error refers; null if the error has no position in it. */
 export function placeOf(
   text: string,
   position: Problem['position'],
@@ -21,8 +21,8 @@ export function placeOf(
 }
 
 /**
- * Fix that replaces an undeclared name by the gateway's suggestion: the wrong part of a path, or all of it if the
- * suggestion is somewhere else. Null if the hint suggests no name.
+ * Fix that replaces an undeclared name with the gateway's suggestion: only the wrong part of a path, or the whole path
+ * if the suggestion has a different one. Null if the hint suggests no name.
  */
 export function fixOf(
   text: string,
@@ -41,9 +41,9 @@ export function fixOf(
 }
 
 interface Word {
-  /** Normalized name: without quotes, in lower case if unquoted. */
+  /** Normalized name: without quotes; in lower case if it was not quoted. */
   readonly name: string;
-  /** Offsets in the text; those of a literal exclude its quotes. */
+  /** Offsets in the text; for a literal they exclude the quotes. */
   readonly from: number;
   readonly to: number;
 }

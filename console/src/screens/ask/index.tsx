@@ -108,7 +108,7 @@ export function Screen() {
   );
 }
 
-/** Mark of an error in its text; null if the error has no position there. */
+/** Marks an error in its text; null if the error has no position there. */
 function markOf(text: string, { position, code, detail, hint }: Problem): ErrorMark | null {
   const place = placeOf(text, position);
   if (place === null) return null;

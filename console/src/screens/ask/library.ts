@@ -1,6 +1,6 @@
 import { useCallback, useState } from 'react';
 
-/** Query that was run or saved, stored in the browser for one server and one caller. */
+/** A query that was run or saved, stored in the browser for one server and one caller. */
 export interface LibraryEntry {
   readonly text: string;
   readonly kind: 'osql' | 'sql';
@@ -15,18 +15,18 @@ export interface SavedQuery extends LibraryEntry {
 export interface Library {
   /** Newest first. */
   readonly history: readonly LibraryEntry[];
-  /** By name. */
+  /** Sorted by name. */
   readonly saved: readonly SavedQuery[];
 }
 
-/** Storage of the library: the browser's `Storage`, or a substitute. */
+/** Where the library is stored: the browser's `Storage`, or a substitute. */
 export type LibraryStorage = Pick<Storage, 'getItem' | 'setItem'>;
 
 const MOST_HISTORY = 100;
 const MOST_SAVED = 500;
 const EMPTY: Library = { history: [], saved: [] };
 
-/** Storage key of a caller; storage is already separate per origin of a server. */
+/** Storage key for a caller; browsers already keep storage separate for each server. */
 export function shelfKey(caller: string): string {
   return `osl.questions ${caller}`;
 }
@@ -53,7 +53,7 @@ function keptIn(list: unknown): readonly LibraryEntry[] {
   );
 }
 
-/** Returns false if the browser cannot store it, or has no more room. */
+/** Stores the library; returns false if the browser cannot store it or has run out of space. */
 export function writeLibrary(shelf: LibraryStorage, caller: string, library: Library): boolean {
   try {
     shelf.setItem(shelfKey(caller), JSON.stringify(library));
@@ -68,7 +68,7 @@ export function withAsked(library: Library, asked: LibraryEntry): Library {
   return { ...library, history: [asked, ...others].slice(0, MOST_HISTORY) };
 }
 
-/** Adds a saved query; replaces the one of the same name. */
+/** Adds a saved query, replacing any with the same name. */
 export function withSaved(library: Library, saved: SavedQuery): Library {
   const others = library.saved.filter(({ name }) => name !== saved.name);
   const all = [...others, saved].toSorted((a, b) => a.name.localeCompare(b.name));
@@ -87,12 +87,12 @@ export interface LibraryState {
   forgetHistory(): void;
 }
 
-/** Stored queries of one caller in this browser. */
+/** Queries of a caller that are stored in this browser. */
 export function useLibrary(caller: string): LibraryState {
   const [library, setLibrary] = useState(() => readLibrary(localStorage, caller));
   const change = useCallback(
     (make: (now: Library) => Library): boolean => {
-      // Another tab may have changed it meanwhile.
+      // Another tab may have changed it in the meantime.
       const next = make(readLibrary(localStorage, caller));
       setLibrary(next);
       return writeLibrary(localStorage, caller, next);

@@ -1,4 +1,4 @@
-/** Passage of an answer: its text in stretches, and its source. */
+/** A passage of an answer: its text, split at highlights, and its source. */
 export interface Passage {
   readonly stretches: readonly Stretch[];
   readonly cite: Cite | null;
@@ -15,12 +15,12 @@ export interface Cite {
   readonly document: string;
   readonly facet: string;
   readonly version: string;
-  /** Code points of the document. */
+  /** Offsets in the document, in code points. */
   readonly start: number;
   readonly end: number;
 }
 
-/** Passage of a row, from the columns that RETRIEVE returns; null if it has no text. */
+/** Passage in a row, from the columns that RETRIEVE returns; null if it has no text. */
 export function passageOf(row: Readonly<Record<string, unknown>>): Passage | null {
   const { text, cite, score, highlights, redacted_fields: redacted } = row;
   if (typeof text !== 'string') return null;
@@ -40,7 +40,7 @@ function spansOf(highlights: unknown): readonly (readonly [number, number])[] {
   });
 }
 
-/** Splits `text` at spans, which are ascending, disjoint, and in code points. */
+/** Splits `text` at spans, which must be ascending, disjoint and given in code points. */
 export function stretchesOf(text: string, spans: readonly (readonly [number, number])[]): readonly Stretch[] {
   const points = [...text];
   const out: Stretch[] = [];
@@ -61,7 +61,7 @@ export function stretchesOf(text: string, spans: readonly (readonly [number, num
 
 function citeOf(cite: unknown): Cite | null {
   if (typeof cite !== 'object' || cite === null) return null;
-  // JSON of the gateway; each member is checked.
+  // JSON from the gateway; each member is checked.
   const { doc_id: document, facet, version, start, end } = cite as Readonly<Record<string, unknown>>;
   if (typeof document !== 'string' || typeof start !== 'number' || typeof end !== 'number') return null;
   return {

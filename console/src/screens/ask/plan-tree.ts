@@ -1,4 +1,4 @@
-/** Step of a plan for display: a title, facts in words, and the steps below. */
+/** A step of a plan for display: a title, facts in words, and the steps below it. */
 export interface PlanNode {
   readonly title: string;
   readonly facts: readonly PlanFact[];
@@ -16,7 +16,7 @@ interface ExplainStep {
   readonly inputs?: unknown;
 }
 
-/** Plan of `explain: true` as a tree of words. Unknown members are shown unchanged. */
+/** Converts the plan from `explain: true` to a tree of words. Unknown members are shown unchanged. */
 export function planTree(plan: ExplainStep): PlanNode {
   const detail = isRecord(plan.detail) ? plan.detail : {};
   const inputs = Array.isArray(plan.inputs) ? plan.inputs.filter(isRecord) : [];

@@ -3,9 +3,9 @@ import { type AnswerColumn, type AnswerTrailer, ask, explain, type QuestionBody 
 import type { SignedInCaller } from '../../api/caller.js';
 import { RowStore } from '../../parts/rows/row-store.js';
 
-/** Maximum number of rows kept in the page; the rest of an answer is not requested. */
+/** Maximum number of rows kept in the page; further rows are not requested. */
 export const MOST_ROWS = 1_000_000;
-/** Maximum size of all rows together, in characters of JSON. */
+/** Maximum total size of the rows, in characters of JSON. */
 export const MOST_CHARACTERS = 300_000_000;
 
 export type AnswerState =
@@ -15,7 +15,7 @@ export type AnswerState =
       readonly kind: 'answered';
       readonly text: string;
       readonly store: RowStore;
-      /** Null if the page's own limit ended the answer. */
+      /** Null if the page stopped reading at its own limit. */
       readonly trailer: AnswerTrailer | null;
       readonly described: AnswerDescription;
       readonly ms: number;
@@ -28,7 +28,7 @@ export type AnswerState =
     }
   | { readonly kind: 'failed'; readonly text: string; readonly error: unknown };
 
-/** Columns of an answer, and the masked columns that it depends on. */
+/** Columns of an answer, and the masked columns on which it depends. */
 export interface AnswerDescription {
   readonly columns: readonly AnswerColumn[];
   readonly redacted_columns: readonly string[];
@@ -44,7 +44,7 @@ export interface QuestionRun {
   clear(): void;
 }
 
-/** Interval in ms at which received rows are shown. */
+/** Interval in ms at which newly received rows are shown. */
 const SHOWN_MS = 120;
 
 /** Runs one query at a time and shows its rows as they arrive. */
@@ -106,7 +106,7 @@ async function answer(
   }
 }
 
-/** Description of an answer without a trailer, from the plan of its query, which reads no data; empty on error. */
+/** Describes an answer that has no trailer, using the plan of its query, which reads no data; empty on error. */
 function planned(caller: SignedInCaller, body: QuestionBody): Promise<AnswerDescription> {
   return explain(caller, body, AbortSignal.timeout(10_000)).catch(() => UNDESCRIBED);
 }

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useState } from 'react';
 import { usePlace } from '../../shell/routes.js';
 
-/** True if a text is OSL-SQL, or SQL over tables. */
+/** Language of a query: OSL-SQL, or SQL over tables. */
 export type QuestionLanguage = 'osql' | 'sql';
 
 export interface QuestionDraft {
@@ -23,8 +23,8 @@ function stored(): QuestionDraft {
 }
 
 /**
- * Query being written. The tab keeps it across a reload and a sign-in. A link (`#/ask?q=…`) replaces it, but runs
- * nothing.
+ * The query being edited. It is stored in the tab, so it survives a reload and a sign-in. A link (`#/ask?q=…`)
+ * replaces it but does not run it.
  */
 export function useDraft(taken: (text: string) => void) {
   const [draft, setDraft] = useState<QuestionDraft>(() => linked(location.hash) ?? stored());
@@ -38,7 +38,7 @@ export function useDraft(taken: (text: string) => void) {
     if (next === null) return;
     setDraft(next);
     taken(next.text);
-    // So that a reload brings back what was written since.
+    // Removes the link, so that a reload restores what was typed since.
     history.replaceState(null, '', '#/ask');
   }, [query, taken]);
   return { draft, change };
@@ -51,7 +51,7 @@ export function linked(hash: string): QuestionDraft | null {
   return text === null ? null : { text, kind: parameters.get('kind') === 'sql' ? 'sql' : 'osql' };
 }
 
-/** Link to a query, which follows `#` and is therefore not sent to any server. */
+/** Link to a query. The query follows `#`, so it is not sent to any server. */
 export function linkTo({ text, kind }: QuestionDraft, origin: string): string {
   const parameters = new URLSearchParams({ q: text, ...(kind === 'sql' && { kind }) });
   return `${origin}/console/#/ask?${parameters}`;

@@ -8,10 +8,10 @@ interface ProofFile {
   readonly text: string;
 }
 
-/** Maximum size in bytes of a file with proofs; a proof of one record has some kilobytes. */
+/** Maximum size of a file with proofs in bytes; the proof of one record has a few kilobytes. */
 const MOST_BYTES = 4_000_000;
 
-/** Checks a proof from a file with a key that was kept elsewhere. Nothing is sent anywhere. */
+/** Checks a proof from a file with a key obtained from elsewhere. Nothing is sent over the network. */
 export function ProofFileCheck() {
   const id = useId();
   const [keys, setKeys] = useState('');
@@ -61,7 +61,7 @@ export function ProofFileCheck() {
           void check(given, event.target.value);
         }}
       />
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: the field within takes the keyboard. */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the input inside handles the keyboard. */}
       <div className="drop" onDragOver={(event) => event.preventDefault()} onDrop={drop}>
         <label htmlFor={`${id}-file`} className="button">
           Choose a proof
@@ -79,7 +79,7 @@ export function ProofFileCheck() {
         <p role="status">Now the key: without it nothing is proved.</p>
       )}
       {verdicts.map((verdict, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a proof is its place in the file.
+        // biome-ignore lint/suspicious/noArrayIndexKey: proofs are identified by position.
         <Verdict key={i} verdict={verdict} />
       ))}
       {given === null && (

@@ -1,5 +1,5 @@
-// biome-ignore-all lint/a11y/useSemanticElements: rows that are not drawn leave no table of HTML whole.
-// biome-ignore-all lint/a11y/useFocusableInteractive: the grid takes the keyboard as one.
+// biome-ignore-all lint/a11y/useSemanticElements: an HTML table would need all rows, but only some are rendered.
+// biome-ignore-all lint/a11y/useFocusableInteractive: the grid handles the keyboard as a whole.
 import { type KeyboardEvent, useId, useLayoutEffect, useRef, useState } from 'react';
 import type { AuditRecord } from '../../api/admin-types.js';
 import { scrollTo, windowOf } from '../../parts/grid/grid-data.js';
@@ -7,7 +7,7 @@ import { formatCount, formatDuration, formatTime, shortName } from '../../parts/
 
 interface RecordListProps {
   readonly records: readonly AuditRecord[];
-  /** Request whose records are shown beside the list. */
+  /** Request whose records are shown next to the list. */
   readonly chosen: string | null;
   readonly onChoose: (record: AuditRecord) => void;
   /** Called near the end of the list, to load older records. */
@@ -19,7 +19,7 @@ const HEAD = 32;
 const NEAR = 20;
 const COLUMNS = ['time', 'who', 'what', 'about', 'result'] as const;
 
-/** List that draws only the records in view. Arrows move, Enter shows all records of a request. */
+/** List that renders only the records in view. Arrow keys move, Enter shows all records of a request. */
 export function RecordList({ records, chosen, onChoose, onEnd }: RecordListProps) {
   const id = useId();
   const scroller = useRef<HTMLDivElement>(null);
@@ -154,13 +154,13 @@ function Row({ id, record, index, isActive, isChosen, onClick }: RowProps) {
 /** Colour of a record's result badge. */
 type Tone = 'good' | 'bad' | 'quiet';
 
-/** Caller of a record: its chain, else its subject, else a text for an unproved one. */
+/** Caller in a record: its chain, else its subject, else a text for an unauthenticated caller. */
 export function whoOf({ subject, chain }: AuditRecord): string {
   if (chain.length > 0) return chain.join(' → ');
   return subject ?? 'nobody proved who';
 }
 
-/** First objects of a record by short name, and the number of others. */
+/** First objects of a record by short name, and the number of the remaining ones. */
 function aboutOf({ objects, objects_omitted }: AuditRecord): string {
   const first = objects.slice(0, 3).map(shortName).join(', ');
   const more = objects.length - 3 + objects_omitted;
@@ -176,7 +176,7 @@ export function resultOf({ kind, decision, outcome, code }: AuditRecord): {
   return { text: code === null ? text : `${text} ${code}`, tone };
 }
 
-/** One sentence about a record. */
+/** Describes a record in one sentence. */
 export function sentenceOf(record: AuditRecord): string {
   const { kind, action, surface, form, decision, outcome, rows, duration_us, code } = record;
   switch (kind) {
@@ -202,7 +202,7 @@ export function sentenceOf(record: AuditRecord): string {
   }
 }
 
-/** Members of a record that its sentence leaves out, in reading order. */
+/** Members of a record that its sentence omits, in reading order. */
 export function particularsOf(record: AuditRecord): readonly (readonly [name: string, value: string])[] {
   const { versions, objects, statement_hmac, detail, writer, epoch, seq } = record;
   const all: readonly (readonly [string, string | null])[] = [

@@ -12,7 +12,7 @@ import { particularsOf, resultOf, sentenceOf, whoOf } from './RecordList.js';
 
 export interface ChosenRequest {
   readonly id: string;
-  /** Time of one of its records. */
+  /** Time of any record of the request. */
   readonly near: string;
 }
 
@@ -86,7 +86,7 @@ interface CheckedProofs {
   readonly verdicts: readonly ProofCheck[];
 }
 
-/** Proofs of the records of a request: loaded, checked here, and saved. */
+/** Loads the proofs of a request's records, checks them in the browser, and saves them. */
 function Proofs({ requestId }: { readonly requestId: string }) {
   const { caller } = useSession();
   const [checked, setChecked] = useState<CheckedProofs | null>(null);

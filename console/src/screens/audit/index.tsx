@@ -22,7 +22,7 @@ const TABS = [
 ] as const;
 type AuditTab = (typeof TABS)[number]['name'];
 
-/** Search of the audit log, its verification, and the check of a proof. */
+/** Audit screen: search, verification of the log, and checking of proofs. */
 export function Screen() {
   const [tab, setTab] = useState<AuditTab>('search');
   return (
@@ -183,14 +183,14 @@ interface LoadedRecords {
   readonly next: string | null;
 }
 
-/** Records under a filter, newest first, loaded a page at a time. */
+/** Records that match a filter, newest first, loaded one page at a time. */
 function useSearch(caller: SignedInCaller, filter: RecordFilter): SearchState {
   const [held, setHeld] = useState<LoadedRecords>({ records: [], next: null });
   const [isLoading, setLoading] = useState(true);
   const [error, setError] = useState<unknown>(null);
   const [turn, setTurn] = useState(0);
   const stop = useRef(new AbortController());
-  /** Parameters of the first page; later pages use the same. */
+  /** Parameters of the first page, which later pages reuse. */
   const parameters = useRef<Readonly<Record<string, string>>>({});
   const key = JSON.stringify(filter);
   const load = useCallback(
@@ -221,7 +221,7 @@ function useSearch(caller: SignedInCaller, filter: RecordFilter): SearchState {
     void turn;
     const own = new AbortController();
     stop.current = own;
-    parameters.current = searchParameters(JSON.parse(key) as RecordFilter, Date.now()); // what was just written
+    parameters.current = searchParameters(JSON.parse(key) as RecordFilter, Date.now()); // serialized above
     setHeld({ records: [], next: null });
     load(null, [], own.signal);
     return () => own.abort();

@@ -1,6 +1,6 @@
 /**
- * Checks a proof that a record is in the log that a signed checkpoint covers: C2SP tlog-proof, tlog-checkpoint and
- * signed-note with Ed25519, over WebCrypto. It is written from docs/audit.md and shares no code with the server, so
+ * Checks a proof that a record is in the log covered by a signed checkpoint: C2SP tlog-proof, tlog-checkpoint and
+ * signed-note with Ed25519, using WebCrypto. It is written from docs/audit.md and shares no code with the server, so
  * that a server that forges its log does not also supply the code that checks it.
  */
 
@@ -24,7 +24,7 @@ export interface ProofCheckpoint {
   readonly time: string | null;
 }
 
-/** Thrown for a text that is not a proof or not a key, with the reason. */
+/** Thrown, with the reason, if a text is not a proof or not a key. */
 export class NotAProof extends Error {
   constructor(message: string) {
     super(message);
@@ -42,14 +42,14 @@ interface Proof {
 }
 
 interface Note {
-  /** Signed text. */
+  /** The text that is signed. */
   readonly body: string;
   readonly checkpoint: ProofCheckpoint;
   readonly root: Bytes;
   readonly signatures: readonly { readonly name: string; readonly blob: Bytes }[];
 }
 
-/** `name+hash+base64`. */
+/** A verifier key, `name+hash+base64`. */
 interface LogKey {
   readonly name: string;
   readonly id: Bytes;
@@ -58,7 +58,7 @@ interface LogKey {
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** Proofs in a file, one after another. */
+/** Splits a file into the proofs that it contains. */
 export function proofsIn(text: string): readonly string[] {
   return text
     .replaceAll('\r\n', '\n')
@@ -66,7 +66,7 @@ export function proofsIn(text: string): readonly string[] {
     .filter((part) => part.trim() !== '');
 }
 
-/** @param keys verifier keys, one per line; the one of the proof's log is used */
+/** @param keys verifier keys, one per line; the key of the log named in the proof is used */
 export async function checkProof(text: string, keys: string): Promise<ProofCheck> {
   const steps: ProofStep[] = [];
   const verdict = (ok: boolean, proof: Proof | null): ProofCheck => ({
@@ -173,7 +173,7 @@ async function isSigned({ body, signatures }: Note, { name, id, key }: LogKey): 
   return false;
 }
 
-/** Root hash computed from a leaf and its path (RFC 9162, 2.1.3.2); null if the path does not fit its index. */
+/** Computes the root hash from a leaf and its path (RFC 9162, 2.1.3.2); null if the path does not match its index. */
 async function rootOf(
   leaf: Bytes,
   index: number,
@@ -206,7 +206,7 @@ function node(left: Bytes, right: Bytes): Promise<Bytes> {
 function recordOf(bytes: Bytes): Readonly<Record<string, unknown>> {
   const read: unknown = JSON.parse(new TextDecoder().decode(bytes));
   if (typeof read !== 'object' || read === null) throw new NotAProof('the record is no object');
-  return read as Readonly<Record<string, unknown>>; // each member is checked where it is shown
+  return read as Readonly<Record<string, unknown>>; // each member is checked before it is shown
 }
 
 /** @throws NotAProof if the page is not in a secure context, where browsers provide no WebCrypto */
@@ -226,7 +226,7 @@ function hashOf(text: string): Bytes {
   return bytes;
 }
 
-/** Bytes of canonical base64; other encodings of the same bytes are rejected. */
+/** Decodes canonical base64; other encodings of the same bytes are rejected. */
 function bytesOf(text: string): Bytes {
   let binary: string;
   try {

@@ -14,7 +14,7 @@ export interface RecordFilter {
   readonly request: string;
   readonly decision: '' | 'allow' | 'deny' | 'error';
   readonly kind: '' | 'decision' | 'outcome' | 'event';
-  /** Name of a time in `SINCE`; empty for any time. */
+  /** Name of a time span in `SINCE`; empty for any time. */
   readonly since: string;
 }
 
@@ -29,7 +29,7 @@ export const ALL: RecordFilter = {
   since: '',
 };
 
-/** Parameters of the search at `now`, in ms since the epoch. */
+/** Search parameters at the time `now`, in ms since the epoch. */
 export function searchParameters(filter: RecordFilter, now: number): Readonly<Record<string, string>> {
   const { since, request, ...rest } = filter;
   if (request.trim() !== '') return { request: request.trim() };

@@ -37,7 +37,7 @@ export function MapView({ thread, loaded, caller, second, other, onSecond }: Map
   const input = useRef<HTMLInputElement>(null);
   useSlash(input);
   const both = other.kind === 'ready' ? other.loaded : null;
-  // Questions to the thread are repeated when another map was loaded into it.
+  // Requests to the thread are repeated when it has loaded another map.
   const version = `${loaded.version} ${both?.version ?? ''}`;
   const total = KINDS.reduce((sum, kind) => sum + loaded.counts[kind], 0);
   const scope = scopeOf(
@@ -176,7 +176,7 @@ export function MapView({ thread, loaded, caller, second, other, onSecond }: Map
   );
 }
 
-/** Makes an answer depend on `version`, so that the question is repeated for another one. */
+/** Makes a result depend on `version`, so that the request is repeated if the version changes. */
 function ofVersion<T>(version: string, answer: Promise<T>): Promise<T> {
   void version;
   return answer;
@@ -186,7 +186,7 @@ function nameOf(caller: SignedInCaller): string {
   return caller.identity.chain.join(' → ');
 }
 
-/** Description of the node at the keyboard position, for screen readers; empty if it is not drawn. */
+/** Describes the node at the keyboard position, for screen readers; empty if the node is not drawn. */
 function hereWords(
   here: string,
   {
@@ -203,7 +203,7 @@ function hereWords(
   return `${node.kind} ${node.label}, ${ties} ${ties === 1 ? 'edge' : 'edges'}`;
 }
 
-/** `/` moves the focus to the search, unless a field or an open dialog has it. */
+/** Lets `/` move the focus to the search, unless a field or an open dialog has it. */
 function useSlash(input: RefObject<HTMLInputElement | null>): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
@@ -222,7 +222,7 @@ const TYPED = 'input, textarea, select, [contenteditable], dialog[open]';
 
 interface CrumbsProps {
   readonly drawn: DrawnPicture;
-  /** Cluster or thing whose surroundings are shown. */
+  /** Cluster or thing whose neighbourhood is shown. */
   readonly within: string | null;
   readonly onAll: () => void;
 }

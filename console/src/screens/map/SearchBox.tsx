@@ -11,7 +11,7 @@ export interface SearchBoxProps {
 
 const NONE: MapSearchResult = { found: [], total: 0 };
 
-/** Search for things and columns by name, synonym or description: a combobox that can be used by keyboard alone. */
+/** Searches things and columns by name, synonym or description, in a combobox that works with the keyboard alone. */
 export function SearchBox({ search, onPick, input }: SearchBoxProps) {
   const id = useId();
   const [term, setTerm] = useState('');
@@ -105,7 +105,7 @@ interface FoundRowProps {
 function FoundRow({ id, found, isAt, onPick }: FoundRowProps) {
   const { kind, name, column, via } = found;
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents lint/a11y/useFocusableInteractive: the combobox has the focus and takes the keys for its options
+    // biome-ignore lint/a11y/useKeyWithClickEvents lint/a11y/useFocusableInteractive: the combobox keeps the focus and handles keys for its options
     <div id={id} role="option" aria-selected={isAt} className="map-found-row" onClick={onPick}>
       <Shape kind={kind} />
       <span className="map-found-name">{column === null ? name : `${name}.${column}`}</span>

@@ -8,7 +8,7 @@ export interface ThingListProps {
   readonly nodes: readonly PictureNode[];
   readonly open: string | null;
   readonly onOpen: (id: string) => void;
-  /** Names of the two callers; null if there is one. */
+  /** Names of the two callers compared; null if there is only one. */
   readonly callers: readonly [first: string, second: string] | null;
 }
 

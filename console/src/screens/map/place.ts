@@ -1,12 +1,12 @@
 import { MOST_DRAWN, type PictureScope } from './graph/picture.js';
 
-/** Part of the map shown; stored in the address so that links work. */
+/** The part of the map that is shown; stored in the address so that links work. */
 export interface MapPlace {
-  /** Thing in the panel. */
+  /** The thing shown in the panel. */
   readonly at: string | null;
-  /** Column found by the search. */
+  /** The column that was found by a search. */
   readonly column: string | null;
-  /** Cluster, or thing whose surroundings are drawn; null for all. */
+  /** Cluster, or thing whose neighbourhood is drawn; null for the whole map. */
   readonly within: string | null;
 }
 
@@ -22,7 +22,7 @@ export function parametersOf({ at, column, within }: MapPlace): Readonly<Record<
   };
 }
 
-/** Scope to draw for a place on a map of `total` things. On a large map a thing is drawn with its surroundings only. */
+/** Scope to draw for a place on a map of `total` things; on a large map, a thing with its neighbourhood only. */
 export function scopeOf({ at, within }: MapPlace, total: number): PictureScope {
   if (within?.startsWith('cluster:') === true) return { kind: 'cluster', id: within };
   if (within !== null) return { kind: 'around', id: within };

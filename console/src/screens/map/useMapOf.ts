@@ -10,7 +10,7 @@ export type MapState =
   | { readonly kind: 'failed'; readonly error: unknown; readonly again: () => void }
   | { readonly kind: 'ready'; readonly loaded: LoadedMap };
 
-/** Loads the caller's graph into the worker thread, so that the page never parses it. */
+/** Loads the caller's graph into the worker thread, so that parsing it never blocks the page. */
 export function useMapOf(thread: MapThread | null, caller: SignedInCaller | null, side: MapSide): MapState {
   const [state, setState] = useState<MapState>({ kind: 'none' });
   const [tries, setTries] = useState(0);
@@ -34,7 +34,7 @@ export function useMapOf(thread: MapThread | null, caller: SignedInCaller | null
     );
     return () => {
       leaving.abort();
-      // A stopped thread has already forgotten it.
+      // If the thread has been stopped, it has already forgotten the second caller.
       if (side === 'second') thread.ask('forget', null).catch(() => undefined);
     };
   }, [thread, caller, side, tries]);

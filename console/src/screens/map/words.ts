@@ -2,7 +2,7 @@ import { identifier } from 'osl-compiler/sql-text';
 import type { ViewerMark } from './graph/difference.js';
 import type { Thing, ThingKind, Visibility } from './graph/model.js';
 
-/** Names of kinds in list, picture and panel. */
+/** Names of the kinds in list, picture and panel. */
 
 export const KIND_WORDS: Readonly<Record<ThingKind, { readonly one: string; readonly many: string }>> = {
   entity: { one: 'entity', many: 'entities' },
@@ -22,7 +22,7 @@ export function sightWord(sight: Visibility | null): string {
   return sight === null ? 'not at all' : SIGHT_WORDS[sight];
 }
 
-/** Signs before a name in the picture and the lists, so that a difference never depends on colour alone. */
+/** Signs shown before names in the picture and the lists, so that differences never depend on colour alone. */
 export const MARK_SIGNS: Readonly<Record<ViewerMark, string>> = {
   same: '',
   differs: '≠',
@@ -51,10 +51,10 @@ export function counted(count: number, kind: ThingKind): string {
   return `${count.toLocaleString('en')} ${count === 1 ? KIND_WORDS[kind].one : KIND_WORDS[kind].many}`;
 }
 
-/** Maximum number of columns named in a generated query, to fit a screen. */
+/** Maximum number of columns named in a generated query, so that it fits on a screen. */
 const MOST_COLUMNS = 8;
 
-/** Example query for a thing; null if the schema has none that this caller can send. */
+/** Example query for a thing; null if the schema has none that this caller can run. */
 export function questionFor({ kind, name, columns, examples }: Thing): string | null {
   const rows = columns.filter((c) => c.sight !== 'aggregates');
   if (kind !== 'entity' || rows.length === 0) return examples[0] ?? null;

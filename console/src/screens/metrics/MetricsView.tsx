@@ -32,7 +32,7 @@ export function MetricsView({ caller, thread }: MetricsViewProps) {
   const names = mayAsk ? choice.metrics.join('\n') : '';
   const find = useMemo(() => {
     const asked = names === '' ? [] : names.split('\n');
-    // Superseded requests need no abort: `useAnswer` takes only the last one's answer.
+    // Superseded requests need not be aborted: `useAnswer` uses only the result of the last one.
     return () => findCommonGroups(caller, thread, asked, new AbortController().signal);
   }, [caller, thread, names]);
   const { answer: ground } = useAnswer(find);
@@ -94,7 +94,7 @@ interface LinkedQuestionProps {
   readonly onAsk: () => void;
 }
 
-/** Question from a link: it runs only when its reader confirms. */
+/** A query from a link, which runs only after the user confirms it. */
 function LinkedQuestion({ choice, onAsk }: LinkedQuestionProps) {
   const groups = choice.groups.map(keyOf);
   return (

@@ -80,7 +80,7 @@ export function FreshnessPanel() {
 
 const COLUMNS = ['pending', 'delivered', 'failed', 'dead', 'dropped'] as const;
 
-/** Delivery of events to each receiver of lineage, and those still waiting. */
+/** Delivery of lineage events to each receiver, and the events still waiting. */
 export function LineagePanel({ figures: { lineage, lineage_lag } }: { readonly figures: Figures }) {
   if (lineage.length === 0)
     return (

@@ -7,11 +7,11 @@ import { formatCount } from '../../parts/load/format.js';
 import { type LatencyLine, latencyLines, msText } from './figures.js';
 import { Scroll } from './Processes.js';
 
-/** Durations of requests by form, and refusals, since the start, from the metrics that `/metrics` exports. */
+/** Durations of requests by form, and refusals, since the server started, from the metrics that `/metrics` exports. */
 export function Latency({ figures: { latency, refusals } }: { readonly figures: Figures }) {
   const lines = useMemo(() => latencyLines(latency), [latency]);
   const shape = JSON.stringify(lines.slice(0, MOST_BARS));
-  const spec = useMemo(() => specOf(JSON.parse(shape) as readonly LatencyLine[]), [shape]); // what was just written
+  const spec = useMemo(() => specOf(JSON.parse(shape) as readonly LatencyLine[]), [shape]); // serialized above
   if (lines.length === 0)
     return <Empty title="No requests yet" text="Request durations appear here, by query form." />;
   return (
@@ -36,7 +36,7 @@ export function Latency({ figures: { latency, refusals } }: { readonly figures: 
                 <td>{surface}</td>
                 <td className="number">{formatCount(count)}</td>
                 {[mean, p50, p95, p99].map((ms, i) => (
-                  // biome-ignore lint/suspicious/noArrayIndexKey: a column is its place.
+                  // biome-ignore lint/suspicious/noArrayIndexKey: columns are identified by position.
                   <td key={i} className="number">
                     {msText(ms)}
                   </td>

@@ -12,7 +12,7 @@ interface LimitsPanelProps {
   readonly figures: Figures;
 }
 
-/** Limits of the policy and their use, by all or by one subject. */
+/** Limits in the policy and how much of them is used, by all subjects or by one. */
 export function LimitsPanel({ sessions, figures }: LimitsPanelProps) {
   const { caller } = useSession();
   const [subject, setSubject] = useState('');

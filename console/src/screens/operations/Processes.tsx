@@ -7,7 +7,7 @@ interface ProcessesProps {
   readonly workers: Figures['workers'];
 }
 
-/** Processes of the server: start time, what each serves, and the state of its audit log. */
+/** The server's processes: start time, what each one serves, and the state of its audit log. */
 export function Processes({ processes, workers }: ProcessesProps) {
   const now = Date.now();
   return (
@@ -61,7 +61,7 @@ export function Processes({ processes, workers }: ProcessesProps) {
   );
 }
 
-/** Error of the newest policy, and how long the last valid one still serves. */
+/** Error in the newest policy, and how much longer the last valid one is served. */
 function PolicyWarning({ processes, now }: Pick<ProcessesProps, 'processes'> & { readonly now: number }) {
   const one = processes.find(({ policy_fault }) => policy_fault !== null);
   if (one === undefined) return null;
@@ -89,10 +89,10 @@ interface ScrollProps {
   readonly children: ReactNode;
 }
 
-/** Container for wide content that scrolls by itself, also by keyboard. */
+/** Container for wide content that scrolls on its own, also by keyboard. */
 export function Scroll({ label, children }: ScrollProps) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: arrows scroll it.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys scroll it.
     <section className="scroll" aria-label={label} tabIndex={0}>
       {children}
     </section>

@@ -16,7 +16,7 @@ interface SessionsProps {
 
 type SessionAction = 'cancel' | 'end';
 
-/** Sessions of the Postgres port and running requests, with actions. */
+/** Sessions on the Postgres port and running requests, with actions. */
 export function Sessions({ sessions, onDone }: SessionsProps) {
   const [asked, setAsked] = useState<{ readonly session: SessionView; readonly what: SessionAction } | null>(
     null,

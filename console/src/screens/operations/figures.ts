@@ -1,7 +1,7 @@
 import type { FormLatency, QuotaView } from '../../api/admin-types.js';
 import { formatCount } from '../../parts/load/format.js';
 
-/** Durations of requests of one form and surface, in milliseconds. */
+/** Durations of requests with the same form and surface, in milliseconds. */
 export interface LatencyLine {
   readonly form: string;
   readonly surface: string;
@@ -12,7 +12,7 @@ export interface LatencyLine {
   readonly p99: number;
 }
 
-/** Durations by form and surface, in the server's order: the most frequent first. */
+/** Durations by form and surface, in the server's order, which is most frequent first. */
 export function latencyLines(latency: readonly FormLatency[]): readonly LatencyLine[] {
   return latency.map((one) => ({
     form: one.form,
@@ -25,7 +25,7 @@ export function latencyLines(latency: readonly FormLatency[]): readonly LatencyL
   }));
 }
 
-/** Quantile of a histogram with cumulative buckets, interpolated linearly within a bucket. */
+/** Quantile of a histogram with cumulative buckets, interpolated linearly within each bucket. */
 export function quantileOf(buckets: FormLatency['buckets'], q: number): number {
   const all = buckets.at(-1)?.count ?? 0;
   if (all === 0) return 0;
@@ -42,7 +42,7 @@ export function quantileOf(buckets: FormLatency['buckets'], q: number): number {
   return from;
 }
 
-/** Milliseconds as text: `850 µs`, `2.1 ms`, `1.5 s`. */
+/** Formats milliseconds: `850 µs`, `2.1 ms`, `1.5 s`. */
 export function msText(ms: number): string {
   if (ms < 1) return `${Math.round(ms * 1_000)} µs`;
   if (ms < 1_000) return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
@@ -56,7 +56,7 @@ const WINDOWS: ReadonlyMap<number, string> = new Map([
   [86_400, 'day'],
 ]);
 
-/** Name of a limit, in words. */
+/** Describes a limit in words. */
 export function quotaName({ unit, bucket, window_seconds, role, each }: QuotaView): string {
   const what = unit === 'ms' ? 'seconds of the database' : unit;
   const whose =
@@ -65,7 +65,7 @@ export function quotaName({ unit, bucket, window_seconds, role, each }: QuotaVie
   return `${what}${of} a ${WINDOWS.get(window_seconds) ?? `${window_seconds} s`}, ${whose}`;
 }
 
-/** Amount in the unit of a limit. */
+/** Formats an amount in the unit of a limit. */
 export function amountText(unit: QuotaView['unit'], amount: number): string {
   if (unit === 'bytes' && amount >= 1_048_576) return `${formatCount(Math.round(amount / 1_048_576))} MiB`;
   if (unit === 'ms') return `${formatCount(Math.round(amount / 1_000))} s`;

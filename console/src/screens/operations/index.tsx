@@ -43,7 +43,7 @@ export function Screen() {
     const figures = await adminGet<Figures>(caller, '/admin/figures', {}, signal);
     return { processes, sessions, pools, figures };
   });
-  // Sequential, so that a slow server gets no second request before it has answered.
+  // Requests are sequential, so that a slow server does not get a second one before it has responded.
   usePolling(() => {
     if (!isLoading) again();
   }, EVERY_MS);
@@ -126,7 +126,7 @@ function Figure({ title, value, bad = false }: FigureProps) {
   );
 }
 
-/** Connections to the databases: maximum, open, running, waited for. */
+/** Database connections: maximum, open, in use, and requests waiting for one. */
 function Pools({ pools }: { readonly pools: readonly PoolView[] }) {
   return (
     <Scroll label="Pools">

@@ -14,7 +14,7 @@ interface AccessRequestPage {
   readonly next: string | null;
 }
 
-/** Requests for access, each with the grant that would allow it. Read only: the policy must be edited. */
+/** Access requests, each with the grant that would allow it. Read only: the policy is changed in its files. */
 export function AccessRequests() {
   const { caller } = useSession();
   const [from, setFrom] = useState<readonly string[]>([]);

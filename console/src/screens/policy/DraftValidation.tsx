@@ -16,7 +16,7 @@ interface DraftValidationProps {
   readonly name: string;
 }
 
-/** Validation of a draft: its diagnostics, its source, and who gains and loses access. */
+/** Result of validating a draft: its diagnostics, its source, and who gains and loses access. */
 export function DraftValidation({ draft, name }: DraftValidationProps) {
   const { caller } = useSession();
   const text = useLoad(`text ${draft.id}`, (signal) =>
@@ -117,7 +117,7 @@ function Change({ change: { object, effect, before, after } }: { readonly change
   );
 }
 
-/** Drafts of the manifest, and who would gain and lose access by each. */
+/** Drafts of the manifest, and who would gain or lose access through each. */
 export function Drafts() {
   const { caller } = useSession();
   const [chosen, setChosen] = useState<string | null>(null);

@@ -16,12 +16,12 @@ interface ExplainProps {
   readonly onClose: () => void;
 }
 
-/** Explanation of a subject's visibility of a column, also for one of its rows. */
+/** Explains what a subject can see of a column, also for a particular row. */
 export function Explain({ cell, onClose }: ExplainProps) {
   const { caller } = useSession();
   const [row, setRow] = useState<readonly string[] | null>(null);
   const key = JSON.stringify([cell, row]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another cell is asked about without a row.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new cell starts without a row.
   useEffect(() => setRow(null), [cell.object, cell.chain]);
   const { value, error, isLoading } = useLoad(key, () =>
     adminPost<AccessExplanation>(caller, '/osl/access/explain', {
@@ -142,7 +142,7 @@ interface RowQuestionProps {
   readonly onAsk: (row: readonly string[] | null) => void;
 }
 
-/** Form that asks whether a row, given by primary key, is visible to the subject. */
+/** Form for asking whether the subject can see a row, which is given by primary key. */
 function RowQuestion({ row, onAsk }: RowQuestionProps) {
   const [text, setText] = useState('');
   return (

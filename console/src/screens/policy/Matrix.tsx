@@ -9,11 +9,11 @@ import { Explain, type ExplainedCell } from './Explain.js';
 import { MatrixGrid } from './MatrixGrid.js';
 import { type MatrixFilter, NO_FILTER, useMatrix } from './matrix-filter.js';
 
-/** Matrix of columns and subjects; choosing a cell explains it. */
+/** Matrix of columns and subjects; selecting a cell explains it. */
 export function Matrix() {
   const { caller } = useSession();
   const [filter, setFilter] = useState<MatrixFilter>(NO_FILTER);
-  /** Starts of the pages of subjects, the current one last. */
+  /** Where each page of subjects visited so far starts; the current page is last. */
   const [starts, setStarts] = useState<readonly string[]>([]);
   const [cell, setCell] = useState<ExplainedCell | null>(null);
   const settled = useDebounced(filter);

@@ -1,5 +1,5 @@
-// biome-ignore-all lint/a11y/useSemanticElements: rows that are not drawn leave no table of HTML whole.
-// biome-ignore-all lint/a11y/useFocusableInteractive: the grid takes the keyboard as one.
+// biome-ignore-all lint/a11y/useSemanticElements: an HTML table would need all rows, but only some are rendered.
+// biome-ignore-all lint/a11y/useFocusableInteractive: the grid handles the keyboard as a whole.
 import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef, useState } from 'react';
 import type { MatrixPage, Sight } from '../../api/admin-types.js';
 import { scrollTo, windowOf } from '../../parts/grid/grid-data.js';
@@ -18,11 +18,11 @@ interface MatrixGridProps {
 }
 
 const ROW = 30;
-/** Sizes in pixels. Narrow cells show only a sign, under vertical names; wide cells also a word. */
+/** Sizes in pixels. Narrow cells show only a sign, below vertical names; wide cells also show a word. */
 const NARROW = { cell: 46, head: 118 } as const;
 const ROOMY = { least: 112, most: 180, head: 38 } as const;
 
-/** Matrix that draws only the rows in view. Arrows move, Enter explains a cell. */
+/** Matrix that renders only the rows in view. Arrow keys move, Enter explains a cell. */
 export function MatrixGrid({ state, first, chosen, onChoose }: MatrixGridProps) {
   const { pages, want } = state;
   const id = useId();
@@ -164,7 +164,7 @@ export function MatrixGrid({ state, first, chosen, onChoose }: MatrixGridProps) 
   );
 }
 
-/** Width in pixels of the column with the names. */
+/** Width of the name column in pixels. */
 function nameWidthFor(width: number): number {
   return Math.round(Math.min(340, Math.max(150, width * 0.28)));
 }

@@ -7,7 +7,7 @@ import { formatCount, formatTime } from '../../parts/load/format.js';
 import { useJob, useLoad } from '../../parts/load/useLoad.js';
 import { useSession } from '../../shell/session.js';
 
-/** Results of the policy tests, and rules that no test covers. */
+/** Results of the policy tests, and the rules that no test covers. */
 export function PolicyTestsPanel() {
   const { caller } = useSession();
   const { job, error, begin } = useJob<PolicyTestsJob>(caller, '/admin/policy/tests');

@@ -1,4 +1,4 @@
-/** Grant as in a policy file, on one line. */
+/** Formats a grant as in a policy file, on one line. */
 export function grantText(grant: Readonly<Record<string, unknown>>): string {
   const members = Object.entries(grant).map(([name, value]) => `${name}: ${valueText(value)}`);
   return `- { ${members.join(', ')} }`;

@@ -14,7 +14,7 @@ const TABS = [
 ] as const;
 type PolicyTab = (typeof TABS)[number]['name'];
 
-/** Policy screen: matrix of visibility, drafts, policy tests and access requests. */
+/** Policy screen: visibility matrix, drafts, policy tests and access requests. */
 export function Screen() {
   const [tab, setTab] = useState<PolicyTab>('matrix');
   return (

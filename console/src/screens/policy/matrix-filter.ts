@@ -7,13 +7,13 @@ export interface MatrixFilter {
   readonly object: string;
   readonly subject: string;
   readonly sees: Sight | '' | 'anything';
-  /** Chain of subjects separated by commas, root first: a delegated caller. */
+  /** Chain of subjects, separated by commas, root first, for a delegated caller. */
   readonly chain: string;
 }
 
 export const NO_FILTER: MatrixFilter = { object: '', subject: '', sees: '', chain: '' };
 
-/** Parameters of the request, without paging. */
+/** Request parameters without paging. */
 export function parametersOf({
   object,
   subject,
@@ -28,7 +28,7 @@ export function parametersOf({
   };
 }
 
-/** Members of a chain: `user:a > agent:b`, or separated by commas. */
+/** Splits a chain into its members: `user:a > agent:b`, or separated by commas. */
 export function membersOf(chain: string): readonly string[] {
   return chain
     .split(/[,>→]/)
@@ -36,13 +36,13 @@ export function membersOf(chain: string): readonly string[] {
     .filter((one) => one !== '');
 }
 
-/** Rows of a page of the matrix. */
+/** Number of rows on a page of the matrix. */
 export const PAGE_ROWS = 100;
 
-/** Loaded pages of rows, by number, for one filter and one page of subjects. */
+/** Loaded pages of rows by page number, for one filter and one page of subjects. */
 export type Pages = ReadonlyMap<number, MatrixPage>;
 
-/** Pages not loaded yet that contain rows from `first` to before `end`. */
+/** Pages that are not loaded yet and contain rows from `first` up to, but excluding, `end`. */
 export function missingPages(pages: Pages, first: number, end: number, rows: number): readonly number[] {
   const last = Math.max(0, Math.min(end, rows) - 1);
   const from = Math.floor(first / PAGE_ROWS);
@@ -52,7 +52,7 @@ export function missingPages(pages: Pages, first: number, end: number, rows: num
   return rows === 0 ? [] : wanted;
 }
 
-/** Row at an index; null while its page is not loaded. */
+/** Row at an index; null until its page has loaded. */
 export function rowAt(pages: Pages, index: number): MatrixRow | null {
   return pages.get(Math.floor(index / PAGE_ROWS))?.rows[index % PAGE_ROWS] ?? null;
 }
@@ -62,12 +62,12 @@ export interface MatrixState {
   readonly pages: Pages;
   readonly error: unknown;
   readonly isLoading: boolean;
-  /** Loads the rows of a window. */
+  /** Loads the given range of rows. */
   readonly want: (first: number, end: number) => void;
   readonly again: () => void;
 }
 
-/** Matrix under a filter, loaded a page of rows at a time; `after` is the page of subjects. */
+/** Matrix for a filter, loaded one page of rows at a time; `after` selects the page of subjects. */
 export function useMatrix(caller: SignedInCaller, filter: MatrixFilter, after: string | null): MatrixState {
   const [pages, setPages] = useState<Pages>(new Map());
   const [error, setError] = useState<unknown>(null);
@@ -78,7 +78,7 @@ export function useMatrix(caller: SignedInCaller, filter: MatrixFilter, after: s
   const key = JSON.stringify([parametersOf(filter), after]);
   const load = useCallback(
     (page: number, signal: AbortSignal): void => {
-      const [parameters, from] = JSON.parse(key) as [Record<string, string>, string | null]; // what was just written
+      const [parameters, from] = JSON.parse(key) as [Record<string, string>, string | null]; // serialized above
       asked.current.add(page);
       adminGet<MatrixPage>(
         caller,

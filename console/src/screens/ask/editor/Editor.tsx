@@ -24,7 +24,7 @@ import type { Schema } from '../../../../../clients/typescript/types.js';
 import { type CompletionOffer, completionsAt } from './completions-at.js';
 import { KEYWORDS } from './keywords.js';
 
-/** Colours are custom properties, which also apply inside the editor's shadow root. */
+/** Colours are custom properties, because these also apply inside the editor's shadow root. */
 const HIGHLIGHTING = syntaxHighlighting(
   HighlightStyle.define([
     { tag: tags.keyword, color: 'var(--code-keyword)', fontWeight: '600' },
@@ -47,7 +47,7 @@ const THEME = EditorView.theme({
     backgroundColor: 'var(--accent-soft) !important',
   },
   '.cm-placeholder': { color: 'var(--quiet)' },
-  // The library's own marks are `data:` images, which the page's content security policy refuses.
+  // The library's default marks are `data:` images, which the page's content security policy blocks.
   '.cm-lintRange-error': {
     backgroundImage: 'none',
     textDecoration: 'underline wavy var(--danger)',
@@ -83,7 +83,7 @@ const THEME = EditorView.theme({
   '.cm-diagnostic-error': { borderLeftColor: 'var(--danger)' },
 });
 
-/** Range of an error in the text, and its message with the hint. */
+/** Range of an error in the text, and its message including the hint. */
 export interface ErrorMark {
   readonly from: number;
   readonly to: number;
@@ -101,15 +101,15 @@ interface EditorProps {
   readonly schema: Schema | null;
   readonly mark: ErrorMark | null;
   readonly onChange: (text: string) => void;
-  /** Called with the current text, which the page may not have received yet. */
+  /** Called with the current text, of which the page may not have been notified yet. */
   readonly onRun: (text: string) => void;
   readonly ref?: React.Ref<EditorHandle>;
 }
 
 /**
- * Editor of OSL-SQL, in a shadow root: there it adopts a style sheet, while in the page itself it would add a style
- * element, which the page's content security policy refuses. Tab leaves it, or accepts a completion while some are
- * shown.
+ * Editor for OSL-SQL, in a shadow root, where it can adopt a style sheet. In the page itself it would add a style
+ * element, which the page's content security policy blocks. Tab moves the focus away, or accepts a completion if any
+ * are shown.
  */
 export function Editor({ initial, schema, mark, onChange, onRun, ref }: EditorProps) {
   const host = useRef<HTMLDivElement>(null);
@@ -123,7 +123,7 @@ export function Editor({ initial, schema, mark, onChange, onRun, ref }: EditorPr
     },
     focus: () => view.current?.focus(),
   }));
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the text belongs to the editor once it is there.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once created, the editor owns the text.
   useEffect(() => {
     const element = host.current;
     if (element === null) return;
@@ -153,8 +153,8 @@ function diagnosticsOf(mark: ErrorMark | null, length: number): readonly Diagnos
 }
 
 /**
- * Types over a selection. By default Chromium keeps the look of the replaced text in a style attribute, which the
- * page's content security policy refuses.
+ * Replaces a selection with typed text. By default, Chromium preserves the style of the replaced text in a style
+ * attribute, which the page's content security policy blocks.
  */
 function typeOver(event: InputEvent, view: EditorView): boolean {
   const { from, to, empty } = view.state.selection.main;
@@ -224,7 +224,7 @@ const TYPES: Readonly<Record<CompletionOffer['kind'], string>> = {
   keyword: 'keyword',
   alias: 'variable',
 };
-/** Rank of each kind of completion: the highest is offered first. */
+/** Rank of each kind of completion; higher ranks are listed first. */
 const BOOST: Readonly<Record<CompletionOffer['kind'], number>> = {
   column: 40,
   alias: 35,
@@ -236,7 +236,7 @@ const BOOST: Readonly<Record<CompletionOffer['kind'], number>> = {
   function: -20,
 };
 
-/** Offers names from the caller's own schema; none until it has loaded. */
+/** Offers names from the caller's own schema, and none before it has loaded. */
 function completionSource(schema: () => Schema | null) {
   return (context: CompletionContext): CompletionResult | null => {
     const known = schema();
@@ -276,7 +276,7 @@ interface ScannerState {
 const WORDS: ReadonlySet<string> = new Set(KEYWORDS);
 const OPERATORS: ReadonlySet<string> = new Set(['retrieve', 'traverse', 'measure', 'evidence']);
 
-/** Only for colours: the gateway determines what a text means. */
+/** Used only for highlighting; only the gateway determines what a query means. */
 const PARSER: StreamParser<ScannerState> = {
   name: 'osl-sql',
   startState: () => ({ comment: 0 }),

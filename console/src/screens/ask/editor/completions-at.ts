@@ -5,28 +5,28 @@ import { KEYWORDS } from './keywords.js';
 export interface CompletionOffer {
   readonly label: string;
   readonly kind: 'entity' | 'column' | 'facet' | 'metric' | 'function' | 'form' | 'keyword' | 'alias';
-  /** Short text beside the label: a type, or its mask. */
+  /** Short text next to the label: a type, or how it is masked. */
   readonly detail: string;
   readonly info: string | null;
-  /** Text to insert, if not the label. */
+  /** Text to insert if it differs from the label. */
   readonly text?: string;
 }
 
 export interface CompletionOffers {
-  /** Offset at which the completed word begins. */
+  /** Offset at which the word to complete begins. */
   readonly from: number;
   readonly offers: readonly CompletionOffer[];
 }
 
 type CompletionSchema = Pick<Schema, 'entities' | 'facets' | 'metrics' | 'relationships' | 'functions'>;
 
-/** Completions at offset `at` of `text`, from the caller's own schema. Null if nothing is offered. */
+/** Completions at offset `at` of `text`, from the caller's own schema. Null if there are none. */
 export function completionsAt(text: string, at: number, schema: CompletionSchema): CompletionOffers | null {
   const before = text.slice(0, at);
   const facet = /\bfacet\s*=>\s*'([^']*)$/i.exec(before);
   if (facet !== null) return { from: at - (facet[1] ?? '').length, offers: facetOffers(schema) };
   const code = codeOf(before);
-  if (!codeOf(`${before}x`).endsWith('x')) return null; // in a string or a comment
+  if (!codeOf(`${before}x`).endsWith('x')) return null; // inside a string or a comment
   const word = /[\p{L}_][\p{L}\p{N}_$]*$/u.exec(code)?.[0] ?? '';
   const from = at - word.length;
   const lead = code.slice(0, from);
@@ -178,7 +178,7 @@ function anywhere(text: string, schema: CompletionSchema): readonly CompletionOf
   return [...columns, ...aliases, ...metricOffers(near, 'measure'), ...functions, ...words];
 }
 
-/** Entities in the FROM clause of a text, by alias, or by name if there is no alias. */
+/** Entities in the FROM clause of a text, by alias, or by name if they have no alias. */
 type EntityAliases = ReadonlyMap<string, string>;
 
 const NAME = String.raw`"(?:[^"]|"")+"|[\p{L}_][\p{L}\p{N}_$]*`;
@@ -189,19 +189,19 @@ const ITEM = new RegExp(
 const NO_ALIAS =
   /^(?:where|on|using|join|inner|left|right|full|cross|natural|group|order|having|limit|offset|union|intersect|except|window|fetch)$/i;
 
-/** Text without the content of strings and comments; offsets do not change. */
+/** Blanks out strings and comments; offsets do not change. */
 function codeOf(text: string): string {
   return text.replace(/--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|'(?:[^']|'')*(?:'|$)/g, (part) =>
     part.replace(/[^\n]/g, ' '),
   );
 }
 
-/** Name in the form used for comparison: folded, without quotes. */
+/** Normalizes a name for comparison: folds its case and removes quotes. */
 function plain(name: string): string {
   return name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name.toLowerCase();
 }
 
-/** Entities by alias from a rough parse, good enough to offer names: only the gateway knows what a text means. */
+/** Entities by alias, from a parse that is only good enough for completion: the gateway decides what a text means. */
 export function scopeOf(text: string): EntityAliases {
   const scope = new Map<string, string>();
   for (const [, entity = '', alias] of codeOf(text).matchAll(ITEM)) {

@@ -68,7 +68,7 @@ interface SecondCallerProps {
 
 /**
  * Dialog to choose a second caller, whose token is required. The comparison shows only what the gateway returns for
- * one of the two tokens; the second one is kept by this screen only, until the user leaves it.
+ * either token. This screen alone keeps the second token, until the user leaves it.
  */
 export function SecondCaller({ open, onClose, onCaller }: SecondCallerProps) {
   const { settings } = useSession();

@@ -1,23 +1,23 @@
 import { type Graph, otherEnd, type Thing } from './model.js';
 
-/** Group of related things, for a map that is too large to draw whole. */
+/** A group of related things, for maps that are too large to draw as a whole. */
 export interface Cluster {
   /** `cluster:0`, … */
   readonly id: string;
-  /** Name of the member with the most ties. */
+  /** Name of the member that has the most ties. */
   readonly label: string;
-  /** Ids by number of ties, most first. */
+  /** Ids of the members, those with the most ties first. */
   readonly members: readonly string[];
 }
 
 const ROUNDS = 6;
-/** Approximate number of clusters, which determines their size. */
+/** Approximate number of clusters, from which their size is derived. */
 const ABOUT = 60;
 
 /**
- * Label propagation: each thing repeatedly takes the most frequent label of its neighbours, things with the fewest
- * ties first, so that dependents join what they depend on, while the cluster fits in a picture. Linear in the ties,
- * and deterministic. Small clusters are merged by name, so there are never more than about twice `ABOUT`.
+ * Label propagation: each thing repeatedly takes the most frequent label among its neighbours while that cluster fits
+ * in a picture. Things with the fewest ties go first, so that dependents join what they depend on. Linear in the ties,
+ * and deterministic. Small clusters are merged by name, so there are at most about twice `ABOUT`.
  */
 export function clustersOf(graph: Graph): readonly Cluster[] {
   const ids = [...graph.things.keys()];
@@ -48,7 +48,7 @@ function labelsOf(ids: readonly string[], graph: Graph, room: number): ReadonlyM
   return labels;
 }
 
-/** Most frequent label of the neighbours with room; ties are broken by the current label, then the most connected. */
+/** Most frequent label among neighbours with room; in a tie, the current label, then the most connected one. */
 function mostAround(
   id: string,
   now: string,
@@ -87,7 +87,7 @@ function groupsBy(
   return [...groups.values()];
 }
 
-/** Merges small groups in the order of their names, as many per group as have room. */
+/** Merges small groups in order of their names, as many into each as there is room for. */
 function mergeSmall(
   groups: readonly (readonly string[])[],
   room: number,
@@ -113,7 +113,7 @@ function labelOf(members: readonly string[], graph: Graph): string {
   return graph.things.get(first ?? '')?.name ?? '';
 }
 
-/** Ids sorted by number of ties, most first; of equally many, entities first, then by id. */
+/** Sorts ids by number of ties, most first; in case of a tie, entities come first, then ids decide. */
 export function byTies(ids: readonly string[], graph: Graph): readonly string[] {
   const weight = (id: string): number => {
     const thing: Thing | undefined = graph.things.get(id);

@@ -1,9 +1,9 @@
 import { type Graph, graphOf, type Thing, type ThingColumn, type Tie, type Visibility } from './model.js';
 
-/** Visibility to two callers: the same to both, different, or visible to one of them only. */
+/** Visibility for two callers: the same for both, different, or visible to one of them only. */
 export type ViewerMark = 'same' | 'differs' | 'first' | 'second';
 
-/** Visibility of a column to each of the two callers; null if it is not visible. */
+/** Visibility of a column for each of the two callers; null if it is hidden. */
 export interface ColumnChange {
   readonly name: string;
   readonly first: Visibility | null;
@@ -15,18 +15,16 @@ export interface MapChange {
   readonly name: string;
   readonly kind: Thing['kind'];
   readonly mark: Exclude<ViewerMark, 'same'>;
-  /** Columns that the two callers see differently, if both see the thing. */
+  /** Columns that the two callers see differently, if both can see the thing. */
   readonly columns: readonly ColumnChange[];
 }
 
-/** Maps of two callers merged into one, with their differences. */
+/** The maps of two callers merged into one, with their differences. */
 export interface MapDifference {
   readonly union: Graph;
-  /** Marks, by id, of things and ties that are not the same for both callers. */
+  /** Marks of things and ties that differ between the callers, by id. */
   readonly marks: ReadonlyMap<string, Exclude<ViewerMark, 'same'>>;
-  /**
-   * In map order: things of the first map that differ or are missing in the second, then those only in the second.
-   */
+  /** Things in the first map that differ or are missing in the second, then those only in the second. */
   readonly changes: readonly MapChange[];
 }
 
@@ -36,7 +34,7 @@ export function differenceOf(first: Graph, second: Graph): MapDifference {
   const all = [...changes, ...added.map((other) => only(other, 'second'))];
   const marks = new Map<string, Exclude<ViewerMark, 'same'>>(all.map((change) => [change.id, change.mark]));
   const [ours, theirs] = [tiesById(first), tiesById(second)];
-  // The tie of a metric has the metric's id, and shares its mark.
+  // The tie of a metric has the same id as the metric and shares its mark.
   for (const id of ours.keys()) if (!theirs.has(id) && !marks.has(id)) marks.set(id, 'first');
   for (const id of theirs.keys()) if (!ours.has(id) && !marks.has(id)) marks.set(id, 'second');
   const ties = [...ours.values(), ...[...theirs.values()].filter((tie) => !ours.has(tie.id))];
@@ -81,7 +79,7 @@ function columnChanges(
     .filter(({ first, second }) => first !== second);
 }
 
-/** A thing with the columns that either caller sees. */
+/** Merges a thing, with the columns that either caller sees. */
 function mergedThing(one: Thing, other: Thing | undefined): Thing {
   if (other === undefined) return one;
   const known = new Set(one.columns.map((c) => c.name));

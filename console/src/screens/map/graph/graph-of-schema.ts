@@ -15,10 +15,10 @@ type FacetOfSchema = Schema['facets'][number];
 type MetricOfSchema = Schema['metrics'][number];
 type RelationshipOfSchema = Schema['relationships'][number];
 type BridgeOfSchema = NonNullable<RelationshipOfSchema['bridge']>;
-/** `from_columns` and some other members are in the response but not in the generated type. */
+/** The response contains `from_columns` and some other members that the generated type lacks. */
 type ColumnOfSchema = EntityOfSchema['columns'][number];
 
-/** Graph of a governed schema, which contains only what its caller may see. */
+/** Graph of a governed schema, which contains only what the caller may see. */
 export function graphOfSchema(schema: Schema): Graph {
   const bridges = new Map(
     schema.relationships.flatMap((r) =>

@@ -2,7 +2,7 @@
 export const KINDS = ['entity', 'bridge', 'facet', 'metric'] as const;
 export type ThingKind = (typeof KINDS)[number];
 
-/** Visibility of a column to a caller: in the clear, masked in some rows or in all, or in aggregates only. */
+/** Visibility of a column for a caller: in the clear, masked in some rows or in all, or in aggregates only. */
 export type Visibility = 'clear' | 'partly_masked' | 'masked' | 'aggregates';
 
 export interface ThingColumn {
@@ -10,15 +10,15 @@ export interface ThingColumn {
   readonly type: string;
   readonly description: string | null;
   readonly sight: Visibility;
-  /** True if part of the primary key. */
+  /** True if the column is part of the primary key. */
   readonly isKey: boolean;
-  /** True if joins may use it. */
+  /** True if joins may use the column. */
   readonly joins: boolean;
   readonly nullable: boolean;
   readonly synonyms: readonly string[];
 }
 
-/** Attribute extracted from text. */
+/** An attribute extracted from text. */
 export interface DerivedField {
   readonly name: string;
   readonly type: string;
@@ -46,12 +46,12 @@ export interface Thing {
   readonly columns: readonly ThingColumn[];
   readonly derived: readonly DerivedField[];
   readonly synonyms: readonly string[];
-  /** Queries that this caller can send unchanged. */
+  /** Queries that this caller can run unchanged. */
   readonly examples: readonly string[];
   readonly facts: readonly Fact[];
 }
 
-/** `to_one`: along a foreign key, from source to target; `across`: to a bridge; `text`, `figure`: of an entity. */
+/** `to_one` follows a foreign key, `across` leads to a bridge, `text` and `figure` belong to an entity. */
 export type TieKind = 'to_one' | 'one_to_one' | 'across' | 'text' | 'figure';
 
 export interface Tie {
@@ -62,16 +62,16 @@ export interface Tie {
   readonly label: string;
   readonly description: string | null;
   readonly deprecated: string | null;
-  /** Join condition, `customer_id = id`; empty if its columns are not known. */
+  /** Join condition, `customer_id = id`; empty if its columns are unknown. */
   readonly on: string;
 }
 
 export interface Graph {
-  /** Version of the caller's schema; equal for callers with the same rights. */
+  /** Version of the caller's schema; the same for callers with the same rights. */
   readonly version: string;
   readonly things: ReadonlyMap<string, Thing>;
   readonly ties: readonly Tie[];
-  /** Ties of each thing that has any. */
+  /** Ties of each thing that has at least one. */
   readonly around: ReadonlyMap<string, readonly Tie[]>;
 }
 
@@ -97,7 +97,7 @@ export function graphOf(version: string, things: Iterable<Thing>, all: readonly 
   return { version, things: byId, ties, around };
 }
 
-/** Part of a picture without edges to the rest. */
+/** A part of a picture that has no edges to the rest. */
 interface Box {
   readonly width: number;
   readonly height: number;
@@ -106,8 +106,8 @@ interface Box {
 const GAP = 60;
 
 /**
- * Arranges boxes in rows, the highest first, so that the whole is about `ratio` times as wide as high. Returns the
- * upper left corner of each, in the order of `boxes`.
+ * Arranges boxes in rows, the tallest first, so that the result is about `ratio` times as wide as high. Returns the
+ * top left corner of each box, in the order of `boxes`.
  */
 export function packBoxes(
   boxes: readonly Box[],

@@ -2,10 +2,10 @@ import { byTies, type Cluster } from './clusters.js';
 import type { ViewerMark } from './difference.js';
 import { type Graph, otherEnd, type Thing, type ThingKind, type Tie, type TieKind } from './model.js';
 
-/** Maximum number of nodes drawn at once: readable, and laid out without a noticeable pause. */
+/** Maximum number of nodes drawn at a time, so that they are readable and laid out without a noticeable pause. */
 export const MOST_DRAWN = 140;
 
-/** Part of the graph to show: all of it, one cluster, or the surroundings of a thing. */
+/** Part of the graph to show: everything, one cluster, or the neighbourhood of a thing. */
 export type PictureScope =
   | { readonly kind: 'all' }
   | { readonly kind: 'cluster'; readonly id: string }
@@ -34,7 +34,7 @@ export interface PictureEdge {
 export interface Picture {
   readonly nodes: readonly PictureNode[];
   readonly edges: readonly PictureEdge[];
-  /** Things in the scope, of the selected kinds; of all kinds in the overview of clusters. */
+  /** Number of things in scope, of the selected kinds; in the overview of clusters, of all kinds. */
   readonly inScope: number;
   readonly total: number;
 }
@@ -79,10 +79,10 @@ function ofKinds(ids: Iterable<string>, graph: Graph, kinds: ReadonlySet<ThingKi
   });
 }
 
-/** Number of drawn things up to which neighbours of the neighbours are added. */
+/** The neighbours' own neighbours are added only while fewer things than this are drawn. */
 const FURTHER = 40;
 
-/** A thing, its neighbours, and theirs while there is room. */
+/** A thing and its neighbours, and their neighbours while there is room. */
 function neighbourhood(
   start: string,
   graph: Graph,
@@ -140,7 +140,7 @@ function pictureOfThings(
   };
 }
 
-/** Many-to-many edges drawn as one line, if bridges are hidden. */
+/** Many-to-many edges, each drawn as a single line if bridges are hidden. */
 function overBridges(
   ids: readonly string[],
   drawn: ReadonlySet<string>,
@@ -158,7 +158,7 @@ function overBridges(
   });
 }
 
-/** Clusters, and the number of ties between them. */
+/** The clusters, and the number of ties between them. */
 function overview({ graph, clusters, marks }: MapToDraw): Pick<Picture, 'nodes' | 'edges'> {
   const shown = clusters.slice(0, MOST_DRAWN);
   const home = new Map(shown.flatMap(({ id, members }) => members.map((member) => [member, id] as const)));
@@ -197,7 +197,7 @@ function clusterSize(members: number): { readonly width: number; readonly height
   return { width: across, height: across };
 }
 
-/** Maximum length of a drawn name; the list beside the picture shows it in full. */
+/** Maximum length of a drawn name; the list next to the picture shows it in full. */
 const LONGEST_LABEL = 26;
 
 function nodeOf({ id, kind, name, deprecated }: Thing, mark: ViewerMark): PictureNode {
@@ -206,7 +206,7 @@ function nodeOf({ id, kind, name, deprecated }: Thing, mark: ViewerMark): Pictur
   return { id, kind, label, ...sizeOf(kind, `${sign}${label}`), mark, deprecated: deprecated !== null };
 }
 
-/** Size for a label at 13 pixels. */
+/** Size of a node whose label is set at 13 pixels. */
 function sizeOf(kind: ThingKind, label: string): { readonly width: number; readonly height: number } {
   const text = label.length * 7.4;
   switch (kind) {

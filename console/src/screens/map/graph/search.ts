@@ -1,19 +1,19 @@
 import type { Graph, Thing, ThingKind } from './model.js';
 
-/** Match of a search: a thing, or a column of it. */
+/** A search match: a thing, or one of its columns. */
 export interface SearchHit {
   readonly id: string;
   readonly kind: ThingKind;
   readonly name: string;
-  /** Column that matched; null if the thing itself did. */
+  /** The column that matched; null if the thing itself did. */
   readonly column: string | null;
-  /** Synonym that matched, or `description`; null if the name matched. */
+  /** The synonym that matched, or `description`; null if the name matched. */
   readonly via: string | null;
 }
 
 export interface MapSearchResult {
   readonly found: readonly SearchHit[];
-  /** Number of all matches. */
+  /** Total number of matches. */
   readonly total: number;
 }
 

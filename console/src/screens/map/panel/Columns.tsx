@@ -11,14 +11,14 @@ export interface ColumnsProps {
   /** Differences between two compared callers. */
   readonly changes: readonly ColumnChange[];
   readonly callers: readonly [first: string, second: string] | null;
-  /** Column found by the search. */
+  /** The column that was found by a search. */
   readonly wanted: string | null;
 }
 
-/** Columns listed at first. */
+/** Number of columns listed initially. */
 const FIRST = 100;
 
-/** Columns of a thing: types, keys, and the caller's visibility of each, with the reason if it is not in the clear. */
+/** Columns of a thing, with types, keys, and visibility for the caller, with the reason if it is restricted. */
 export function Columns({ thing, changes, callers, wanted }: ColumnsProps) {
   const [most, setMost] = useState(FIRST);
   const at = thing.columns.findIndex((c) => c.name === wanted);
@@ -119,7 +119,7 @@ function Seen({
   );
 }
 
-/** The answer of `GET /osl/why`. */
+/** Response of `GET /osl/why`. */
 interface WhyAnswer {
   readonly masked_as: string | null;
   readonly because: readonly string[];
@@ -152,7 +152,7 @@ function Why({ object }: { readonly object: string }) {
   );
 }
 
-/** Removes backticks around names. */
+/** Removes the backticks around names. */
 function plain(text: string): string {
   return text.replaceAll('`', '');
 }

@@ -12,7 +12,7 @@ export interface PanelProps {
   readonly wanted: string | null;
   readonly callers: readonly [first: string, second: string] | null;
   readonly onOpen: (id: string) => void;
-  /** Draws the surroundings of the thing; null if already drawn. */
+  /** Draws the neighbourhood of the thing; null if it is already drawn. */
   readonly onAround: (() => void) | null;
   readonly onClose: () => void;
 }
@@ -22,7 +22,7 @@ export function Panel({ details, wanted, callers, onOpen, onAround, onClose }: P
   const { id, kind, name, description, deprecated, facts, derived, examples, synonyms } = thing;
   const title = useRef<HTMLHeadingElement>(null);
   // Focuses the title, so that keyboard users continue reading there.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another thing is another panel
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each thing has its own panel
   useEffect(() => title.current?.focus({ preventScroll: true }), [id]);
   const question = questionFor(thing);
   return (
@@ -126,7 +126,7 @@ interface TiesProps {
 
 const FIRST = 50;
 
-/** Things connected with this one, grouped by kind of tie. */
+/** Things connected to this one, grouped by kind of tie. */
 function Ties({ id, neighbours, onOpen }: TiesProps) {
   const groups: readonly (readonly [title: string, of: readonly Neighbour[]])[] = [
     ['Edges', neighbours.filter(({ tie }) => tie.kind !== 'text' && tie.kind !== 'figure')],
@@ -176,7 +176,7 @@ function TieGroup({ id, title, of, onOpen }: TieGroupProps) {
   );
 }
 
-/** Description of a tie as seen from the thing `id`; empty for text and metrics. */
+/** Describes a tie as seen from the thing `id`; empty for text and metrics. */
 function wordsOf({ kind, label, source, on }: Tie, id: string): string {
   switch (kind) {
     case 'to_one':

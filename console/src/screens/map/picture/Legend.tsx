@@ -8,7 +8,7 @@ export interface LegendProps {
   readonly onKinds: (kinds: ReadonlySet<ThingKind>) => void;
 }
 
-/** Legend of the shapes; each is a switch that shows or hides its kind. */
+/** Legend of the shapes; each entry is a switch that shows or hides its kind. */
 export function Legend({ counts, kinds, onKinds }: LegendProps) {
   const toggle = (kind: ThingKind): void => {
     const next = new Set(kinds);
@@ -52,7 +52,7 @@ export function Shape({ kind }: { readonly kind: ThingKind }) {
   );
 }
 
-/** Legend of the signs in a comparison. */
+/** Legend of the signs used in a comparison. */
 export function MarkLegend({ first, second }: { readonly first: string; readonly second: string }) {
   return (
     <ul className="map-marks">

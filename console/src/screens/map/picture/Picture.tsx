@@ -9,24 +9,24 @@ import { MapCanvas } from './canvas.js';
 
 export interface PictureProps {
   readonly drawn: DrawnPicture;
-  /** Caller whose picture this is, of two; null if there is one caller. */
+  /** Which of the two callers' pictures this is; null if there is only one caller. */
   readonly side: MapSide | null;
   readonly title: string;
-  /** Node at the keyboard position. */
+  /** The node at the keyboard position. */
   readonly here: string | null;
-  /** Thing open in the panel. */
+  /** The thing that is open in the panel. */
   readonly open: string | null;
   readonly onHere: (id: string | null) => void;
   readonly onOpen: (id: string) => void;
   /** Goes one step back: closes the panel, or leaves a cluster. */
   readonly onBack: () => void;
   readonly onSearch: () => void;
-  /** Canvas, for buttons placed elsewhere and for the other picture of a comparison. */
+  /** Gives access to the canvas for buttons elsewhere and for the other picture of a comparison. */
   readonly canvas: RefObject<MapCanvas | null>;
   readonly onMoved?: (() => void) | undefined;
 }
 
-/** Map as a picture: a canvas for mouse and touch, with keyboard control and texts for screen readers. */
+/** Map as a picture: a canvas for mouse and touch, with keyboard control and descriptions for screen readers. */
 export function Picture(props: PictureProps) {
   const { drawn, side, title, here, open, canvas } = props;
   const frame = useRef<HTMLDivElement>(null);
@@ -53,8 +53,8 @@ export function Picture(props: PictureProps) {
     };
   }, [canvas]);
   useEffect(() => canvas.current?.draw(elementsOf(drawn, side)), [canvas, drawn, side]);
-  // A redrawn picture has lost its marks.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `drawn` is when, not what
+  // Redrawing a picture removes its marks.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `drawn` only triggers the effect
   useEffect(() => canvas.current?.goTo(here), [canvas, here, drawn]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: as above
   useEffect(() => canvas.current?.open(open), [canvas, open, drawn]);
@@ -68,7 +68,7 @@ export function Picture(props: PictureProps) {
         ref={frame}
         className="map-canvas"
         role="application"
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: it takes keys, as its description says
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it handles keys, as its description says
         tabIndex={0}
         aria-label={title}
         aria-describedby={help}
@@ -93,10 +93,10 @@ function onKey(event: KeyboardEvent, { here, canvas, onHere, onOpen, onBack, onS
   event.preventDefault();
 }
 
-/** Maximum number of nodes at which all edges show names; beyond it, only the edges of the current node do. */
+/** Up to this number of nodes, all edges show names; above it, only those of the current node do. */
 const MOST_NAMED = 30;
 
-/** Elements that cytoscape draws, for one caller or for one of two. */
+/** Elements for cytoscape to draw, for a single caller or for one of two. */
 function elementsOf(drawn: DrawnPicture, side: MapSide | null): cytoscape.ElementDefinition[] {
   const seen = new Set(side === null ? drawn.nodes.map((n) => n.id) : drawn.seen[side]);
   const areNamed = drawn.nodes.length <= MOST_NAMED || drawn.edges.some((e) => e.kind === 'between');

@@ -5,7 +5,7 @@ import { Picture, type PictureProps } from './Picture.js';
 export interface PicturesProps
   extends Pick<PictureProps, 'drawn' | 'here' | 'open' | 'onHere' | 'onOpen' | 'onBack' | 'onSearch'> {
   readonly first: string;
-  /** Second caller; null if there is one caller only. */
+  /** Name of the second caller; null if there is only one. */
   readonly second: string | null;
 }
 

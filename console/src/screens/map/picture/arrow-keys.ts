@@ -1,6 +1,6 @@
 export interface NodePosition {
   readonly id: string;
-  /** x to the right, y downwards. */
+  /** Position; x grows to the right and y downwards. */
   readonly x: number;
   readonly y: number;
 }
@@ -16,8 +16,8 @@ const VECTORS: Readonly<Record<Direction, readonly [number, number]>> = {
 };
 
 /**
- * Node that an arrow key leads to: the best of `others` in its direction, preferring near ones. Null if there is none
- * on that side.
+ * The node to which an arrow key leads: the best of `others` in that direction, preferring near ones. Null if there is
+ * none on that side.
  */
 export function towards(
   direction: Direction,

@@ -2,22 +2,22 @@ import cytoscape from 'cytoscape';
 import { type Direction, towards } from './arrow-keys.js';
 import { paletteOf, styleOf } from './style.js';
 
-/** Maximum zoom when the whole picture is fitted: more on a wall, less on a desk. */
+/** Maximum zoom when fitting the whole picture: higher on a wall display than on a desk. */
 const MOST_FITTED = { desk: 1.3, wall: 2.2 };
 const STEP = 1.25;
 
 /**
- * Id of the style element that cytoscape would add to the page, which the page's content security policy refuses. It
- * adds none if one exists already; its only rule is in map.css.
+ * Id of the style element that cytoscape would add to the page, which the page's content security policy blocks. It
+ * adds none if an element with this id exists; the only rule it would contain is in map.css.
  */
 const OWN_STYLE = '__________cytoscape_stylesheet';
 
-/** Picture on a canvas, with the operations for keys and buttons. */
+/** A picture on a canvas, with the operations for keys and buttons. */
 export class MapCanvas {
   readonly cy: cytoscape.Core;
   readonly #frame: HTMLElement;
   #here: string | null = null;
-  /** True if the user has moved the picture: it is then no longer fitted automatically. */
+  /** True if the user has moved the picture, which is then no longer fitted automatically. */
   #isMoved = false;
 
   constructor(frame: HTMLElement) {
@@ -37,7 +37,7 @@ export class MapCanvas {
     });
   }
 
-  /** Draws `elements` at their own positions, and fits all of them. */
+  /** Draws `elements` at their given positions and fits all of them into view. */
   draw(elements: readonly cytoscape.ElementDefinition[]): void {
     this.cy.batch(() => {
       this.cy.elements().remove();
@@ -69,7 +69,7 @@ export class MapCanvas {
     this.cy.zoom({ level, renderedPosition: { x: this.cy.width() / 2, y: this.cy.height() / 2 } });
   }
 
-  /** Marks the node at the keyboard position, and centres it if it is out of sight. */
+  /** Marks the node at the keyboard position and centres it if it is out of view. */
   goTo(id: string | null): void {
     this.#here = id;
     this.cy.batch(() => {
@@ -83,7 +83,7 @@ export class MapCanvas {
     if (node.nonempty() && !this.#isInSight(node)) this.cy.center(node);
   }
 
-  /** Marks the thing open in the panel. */
+  /** Marks the thing that is open in the panel. */
   open(id: string | null): void {
     this.cy.batch(() => {
       this.cy.nodes().removeClass('open');
@@ -91,7 +91,7 @@ export class MapCanvas {
     });
   }
 
-  /** Next node in `direction`: along an edge if one goes that way, otherwise the nearest. */
+  /** Next node in `direction`: along an edge if one leads that way, otherwise the nearest. */
   next(direction: Direction): string | null {
     const here = this.cy.getElementById(this.#here ?? '');
     if (here.empty()) return this.#middle();
@@ -105,7 +105,7 @@ export class MapCanvas {
     this.cy.destroy();
   }
 
-  /** Node nearest to the middle of the view, where arrow keys start. */
+  /** The node nearest to the centre of the view, where arrow keys start. */
   #middle(): string | null {
     const { x1, x2, y1, y2 } = this.cy.extent();
     const distance = (node: cytoscape.NodeSingular): number =>

@@ -10,7 +10,7 @@ export interface Palette {
   readonly masked: string;
 }
 
-/** Current page colours, read from a probe element in `frame`, because a canvas cannot use custom properties. */
+/** Current page colours, read from a probe element in `frame` because a canvas cannot use custom properties. */
 export function paletteOf(frame: Element): Palette {
   const probe = frame.appendChild(document.createElement('span'));
   const read = (name: string): string => {
@@ -30,10 +30,10 @@ export function paletteOf(frame: Element): Palette {
   return palette;
 }
 
-/** A sheet of paper with a folded corner. */
+/** Outline of a sheet of paper with a folded corner. */
 const SHEET = '-1 -1 0.82 -1 1 -0.45 1 1 -1 1 -1 -1';
 
-/** Shapes distinguish the kinds, lines and signs the differences; colour only repeats it. */
+/** Shapes distinguish kinds, lines and signs distinguish differences; colour only reinforces them. */
 export function styleOf(palette: Palette): cytoscape.StylesheetJson {
   const { ground, panel, text, quiet, line, accent, masked } = palette;
   return [

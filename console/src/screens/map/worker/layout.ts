@@ -7,7 +7,7 @@ cytoscape.use(fcose);
 
 type NodePositions = Readonly<Record<string, readonly [x: number, y: number]>>;
 
-/** Options of fcose that cytoscape's types of layouts do not declare. */
+/** Options of fcose that cytoscape's layout types do not declare. */
 interface FcoseOptions extends cytoscape.BaseLayoutOptions {
   readonly name: 'fcose';
   readonly [option: string]: unknown;
@@ -25,9 +25,9 @@ const OPTIONS: FcoseOptions = {
 };
 
 /**
- * Positions of the nodes of a picture: each connected part is laid out separately, then the parts are placed side by
- * side. The same picture always has the same layout: a seeded generator replaces this thread's `Math.random` while
- * fcose runs.
+ * Positions of the nodes in a picture: each connected part is laid out separately, then the parts are placed side by
+ * side. The same picture always has the same layout, because `Math.random` of this thread is replaced with a seeded
+ * generator while fcose runs.
  *
  * @param ratio width of the frame divided by its height
  */
@@ -40,7 +40,7 @@ export function placesOf({ nodes, edges }: Picture, ratio: number): NodePosition
     styleEnabled: true,
     style: [{ selector: 'node', style: { width: 'data(width)', height: 'data(height)' } }],
     elements: {
-      // The name below a shape takes space too.
+      // The name below a shape also takes up space.
       nodes: nodes.map(({ id, width, height, kind }) => ({
         data: { id, width: kind === 'bridge' ? 70 : width, height: kind === 'bridge' ? 54 : height },
       })),
@@ -49,7 +49,7 @@ export function placesOf({ nodes, edges }: Picture, ratio: number): NodePosition
           id: `edge ${id}`,
           source,
           target,
-          // A node with many neighbours needs room around it for all of them.
+          // A node with many neighbours needs space around it for all of them.
           room: (kind === 'across' ? 90 : 80 + label.length * 5) + 7 * Math.max(ties(source), ties(target)),
         },
       })),
@@ -81,7 +81,7 @@ export function placesOf({ nodes, edges }: Picture, ratio: number): NodePosition
   return Object.fromEntries(places);
 }
 
-/** Lays out one part, rotated by 90° if that fits the shape of the frame better. */
+/** Lays out one part, rotated by 90° if it then fits the shape of the frame better. */
 function layOut(part: cytoscape.CollectionReturnValue, wide: boolean): void {
   if (part.nodes().length === 1) return;
   part.layout(OPTIONS).run();

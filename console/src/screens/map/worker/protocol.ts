@@ -15,13 +15,13 @@ export interface LoadedMap {
 
 /** Picture with the positions of its nodes. */
 export interface DrawnPicture extends Picture {
-  /** Centre of each node, by its id. */
+  /** Centre of each node, by node id. */
   readonly places: Readonly<Record<string, readonly [x: number, y: number]>>;
-  /** Nodes that each of the two callers sees; all of them if there is one caller. */
+  /** Nodes that each of the two callers sees; all nodes if there is only one caller. */
   readonly seen: Readonly<Record<MapSide, readonly string[]>>;
 }
 
-/** Other end of a tie, for a list. */
+/** The other end of a tie, for a list. */
 export interface Neighbour {
   readonly tie: Tie;
   readonly id: string;
@@ -44,7 +44,7 @@ export interface MapChanges {
 
 /** Requests to the worker thread, by name. */
 export type MapQuestions = {
-  /** Loads a governed schema, as received. */
+  /** Loads a governed schema, exactly as received. */
   readonly load: {
     readonly ask: { readonly side: MapSide; readonly body: ArrayBuffer };
     readonly answer: LoadedMap;

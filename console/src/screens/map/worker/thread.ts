@@ -9,7 +9,7 @@ import type { DrawnPicture, MapQuestions } from './protocol.js';
 const keeper = new MapStore();
 
 answerWith<MapQuestions>({
-  // Answer of our own gateway, of the type in its OpenAPI document.
+  // Response of the gateway, which has the type in its OpenAPI document.
   load: ({ side, body }) => keeper.load(side, JSON.parse(new TextDecoder().decode(body)) as Schema),
   forget: () => keeper.forget(),
   draw: drawn,

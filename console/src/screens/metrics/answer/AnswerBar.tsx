@@ -16,7 +16,7 @@ const WORDS: Readonly<Record<Comparison, string>> = {
   previous_year: 'previous year',
 };
 
-/** Comparison, order and number of rows of the answer, and its export. */
+/** Controls for comparison, order, number of rows and export of the answer. */
 export function AnswerBar({ choice, onChoice }: AnswerBarProps) {
   const [copied, setCopied] = useState<{ readonly title: string; readonly text: string } | null>(null);
   const names = [...choice.metrics, ...choice.groups.map(keyOf)];

@@ -11,11 +11,11 @@ import type { MetricsAnswer } from './useMetricsAnswer.js';
 
 export interface MetricsAnswerViewProps {
   readonly asked: MetricsAnswer;
-  /** True if a newer question is being answered. */
+  /** True while a newer query is running. */
   readonly isOld: boolean;
 }
 
-/** Answer drawn in the form that suits its shape, and as a table. */
+/** Shows an answer in a form that suits its columns, and as a table. */
 export function AnswerView({ asked, isOld }: MetricsAnswerViewProps) {
   const { choice, answer, reading, compared, uncompared } = asked;
   const pairs = compared?.pairs ?? null;
@@ -46,7 +46,7 @@ export function AnswerView({ asked, isOld }: MetricsAnswerViewProps) {
   );
 }
 
-/** Name of saved files, from the metrics. */
+/** Name for saved files, derived from the metrics. */
 function nameOf({ metrics }: Choice): string {
   return metrics
     .join('-')

@@ -2,7 +2,7 @@ import type { Answer } from '../../../../../clients/typescript/types.js';
 import { type Choice, keyOf, type TimeGrain } from '../choice/choice.js';
 import type { FigureFormat } from './figure.js';
 
-/** Column of an answer, as described by the server. */
+/** A column of an answer, as described by the server. */
 export interface MetricsColumn {
   readonly name: string;
   readonly type: string;
@@ -12,16 +12,16 @@ export interface MetricsColumn {
 
 export type MetricsRow = Readonly<Record<string, unknown>>;
 
-/** Roles of the columns of an answer: time, categories and figures. */
+/** Roles of the columns in an answer: time, categories and figures. */
 export interface MetricsReading {
-  /** First group that is a time. */
+  /** The first group that is a time. */
   readonly time: { readonly column: MetricsColumn; readonly grain: TimeGrain } | null;
   readonly categories: readonly MetricsColumn[];
   readonly figures: readonly MetricsColumn[];
   readonly rows: readonly MetricsRow[];
 }
 
-/** Assigns roles to the columns of an answer, which are named as declared, whatever the case used in the request. */
+/** Assigns roles to the columns of an answer. They are named as declared, even if the request used a different case. */
 export function readingOf(
   choice: Choice,
   columns: readonly MetricsColumn[],
@@ -42,7 +42,7 @@ export function readingOf(
   return { time, categories, figures: choice.metrics.flatMap(find), rows };
 }
 
-/** Value of a category as a word; missing values have a word too. */
+/** Value of a category as text; missing values are labelled too. */
 export function wordOf(value: unknown): string {
   if (value === null || value === undefined) return '(none)';
   if (value === '') return '(empty)';

@@ -6,7 +6,7 @@ export interface FigureFormat {
   readonly decimals?: number | undefined;
 }
 
-/** Figure of an answer as a number; null if it is none. Numbers beyond a double's precision arrive as text. */
+/** Converts a figure to a number; null if it is not one. Numbers too precise for a double arrive as text. */
 export function numberOf(value: unknown): number | null {
   if (typeof value === 'number') return Number.isFinite(value) ? value : null;
   if (typeof value !== 'string' || value.trim() === '') return null;
@@ -14,7 +14,7 @@ export function numberOf(value: unknown): number | null {
   return Number.isFinite(number) ? number : null;
 }
 
-/** Figure formatted for display; other values unchanged. */
+/** Formats a figure for display; returns other values unchanged. */
 export function shownFigure(value: unknown, format: FigureFormat | null | undefined): string {
   if (value === null || value === undefined) return '';
   const number = numberOf(value);
@@ -25,7 +25,7 @@ export function shownFigure(value: unknown, format: FigureFormat | null | undefi
   );
 }
 
-/** Numbers with more digits than a double arrive as text, and are shown with every digit. */
+/** Numbers with more digits than a double can hold arrive as text and are shown with all digits. */
 function exact(value: unknown, number: number): number | Intl.StringNumericLiteral {
   return typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value)
     ? (value as Intl.StringNumericLiteral)
@@ -59,12 +59,12 @@ function formatter(format: FigureFormat | null): Intl.NumberFormat {
   }
 }
 
-/** Currency style if the manifest's code has the three letters of ISO 4217, otherwise none. */
+/** Currency style if the manifest's code has three letters as in ISO 4217, otherwise none. */
 function currencyOf({ currency = '' }: FigureFormat): Intl.NumberFormatOptions {
   return /^[A-Z]{3}$/.test(currency) ? { style: 'currency', currency } : {};
 }
 
-/** Relative change of a figure, 0.1 for 10 % more; null if either is no number, or `before` is 0. */
+/** Relative change of a figure, such as 0.1 for 10 % more; null if either is not a number or `before` is 0. */
 export function changeOf(now: unknown, before: unknown): number | null {
   const [a, b] = [numberOf(now), numberOf(before)];
   return a === null || b === null || b === 0 ? null : (a - b) / Math.abs(b);

@@ -5,28 +5,28 @@ import { type MetricsColumn, type MetricsReading, type MetricsRow, wordOf } from
 import { numberOf } from './figure.js';
 import type { RowAndEarlier } from './table.js';
 
-/** Maximum number of lines that can be distinguished, and of bars that can be read. */
+/** Maximum number of lines that can be told apart, and of bars that can be read. */
 export const MOST_LINES = 8;
 export const MOST_BARS = 30;
 
-/** Figure shown on its own, with its earlier value; null if nothing is compared. */
+/** A figure shown on its own, and its earlier value if two periods are compared. */
 export interface Tile {
   readonly figure: MetricsColumn;
   readonly now: unknown;
   readonly before: { readonly value: unknown } | null;
 }
 
-/** Form in which an answer is drawn: tiles, charts, or nothing, with the reason. */
+/** How an answer is drawn: as tiles, as charts, or not at all, with the reason. */
 export type AnswerDrawing =
   | { readonly kind: 'tiles'; readonly tiles: readonly Tile[] }
   | { readonly kind: 'charts'; readonly charts: readonly ChartSpec[] }
   | { readonly kind: 'none'; readonly why: string };
 
 /**
- * Draws lines for times, bars for categories, and a tile for a figure alone. Answers grouped in three ways are only
- * shown as a table.
+ * Chooses lines for times, bars for categories, and a tile for a single figure. Answers with three groups are shown
+ * only as a table.
  *
- * @param pairs the same rows, each with that of the other period; null if nothing is compared
+ * @param pairs the same rows, each with its counterpart in the other period; null if there is no comparison
  */
 export function drawingOf(reading: MetricsReading, pairs: readonly RowAndEarlier[] | null): AnswerDrawing {
   const { time, categories, figures, rows } = reading;
@@ -65,10 +65,10 @@ function tilesOf(
   }));
 }
 
-/** Maximum ratio of two figures on one axis; beyond it the smaller one could not be read. */
+/** Maximum ratio of two figures on one axis; above it, the smaller one would be unreadable. */
 const MOST_APART = 20;
 
-/** Groups figures that can share an axis: of one format and of similar size. */
+/** Groups figures that can share an axis, because they have the same format and a similar size. */
 function byUnit(
   figures: readonly MetricsColumn[],
   rows: readonly MetricsRow[],
@@ -109,7 +109,7 @@ function pointOf(
   return [isTime ? timeOf(String(at)) : wordOf(at), numberOf(value)];
 }
 
-/** Rows with a place on the axis; a row without a time has none. */
+/** Rows with their position on the axis, excluding rows without a time. */
 function placed(axis: PlotAxis, rows: readonly MetricsRow[]): readonly MetricsRow[] {
   return axis.isTime
     ? rows.filter((row) => Number.isFinite(timeOf(String(row[axis.column.name]))))
@@ -179,7 +179,7 @@ function splitChart(
   };
 }
 
-/** Note on what is not drawn; null if everything is. */
+/** Note on what is not drawn; null if everything is drawn. */
 function noteOf(left: readonly (readonly [all: number, shown: number, name: string])[]): string | null {
   const notes = left.flatMap(([all, shown, name]) =>
     all <= shown

@@ -4,12 +4,12 @@ import { type Days, lastDayOf, periodOf, placeIn } from '../choice/period.js';
 import type { MetricsColumn, MetricsReading, MetricsRow } from './columns.js';
 import { changeOf, numberOf, shownFigure } from './figure.js';
 
-/** Column of the table, with its cell for a pair of rows. */
+/** A column of the table, with a function that returns its cell for a pair of rows. */
 interface PairColumn extends GridColumn {
   readonly cellOf: (pair: RowAndEarlier) => GridCell;
 }
 
-/** Answer as a table; if two periods are compared, each figure has its current value, earlier value and change. */
+/** Formats an answer as a table; in a comparison, each figure has its current and earlier value and the change. */
 export function tableOf(reading: MetricsReading, pairs: readonly RowAndEarlier[] | null): GridData {
   const { time, categories, figures, rows } = reading;
   const groups = [...(time === null ? [] : [time.column]), ...categories];
@@ -92,7 +92,7 @@ export function jsonOf(body: MetricsQuestion): string {
   return JSON.stringify(body, null, 2);
 }
 
-/** Command line for the same query. It refers to the token by a shell variable and does not contain it. */
+/** Command line for the same query. It refers to the token through a shell variable and does not contain it. */
 export function curlOf(body: MetricsQuestion, origin: string): string {
   const quoted = `'${jsonOf(body).replaceAll("'", `'\\''`)}'`;
   return [
@@ -103,13 +103,13 @@ export function curlOf(body: MetricsQuestion, origin: string): string {
   ].join('\n');
 }
 
-/** A row and its counterpart in the other period; null on a side without one. */
+/** A row and its counterpart in the other period; null if one of them is missing. */
 export interface RowAndEarlier {
   readonly now: MetricsRow | null;
   readonly before: MetricsRow | null;
 }
 
-/** Answers to one question for two periods. */
+/** Results of the same query for two periods. */
 export interface PeriodComparison {
   readonly pairs: readonly RowAndEarlier[];
   /** The other period. */
@@ -117,8 +117,8 @@ export interface PeriodComparison {
 }
 
 /**
- * Pairs the rows of two answers that have the same categories and the same index of their period in its range.
- * Nothing is computed that is not in the answers.
+ * Pairs the rows of two answers that have the same categories and are in corresponding periods, that is, periods with
+ * the same index in their ranges. Shows no values other than those of the answers.
  */
 export function compareAnswers(
   now: MetricsReading,
@@ -146,7 +146,7 @@ function placeOf(row: MetricsRow, { time, categories }: MetricsReading, { start 
   return JSON.stringify([...words, typeof period === 'string' ? placeIn(period, start, time.grain) : null]);
 }
 
-/** Range that an answer covers, from its first period to its last; null if it has no times. */
+/** Range that an answer covers, from its first to its last period; null if it has no times. */
 export function daysOf({ time, rows }: MetricsReading): Days | null {
   if (time === null) return null;
   const periods = rows.map((row) => row[time.column.name]).filter((p) => typeof p === 'string');

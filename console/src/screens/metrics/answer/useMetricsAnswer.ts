@@ -8,13 +8,13 @@ import { type Days, earlier, isClosed, shiftOf, stepOf } from '../choice/period.
 import { type MetricsReading, readingOf } from './columns.js';
 import { compareAnswers, daysOf, type PeriodComparison } from './table.js';
 
-/** Answer to a choice, and to the same choice for the other period if two are compared. */
+/** Answer for a choice, and for the same choice in the other period if two are compared. */
 export interface MetricsAnswer {
   readonly choice: Choice;
   readonly answer: Answer;
   readonly reading: MetricsReading;
   readonly compared: PeriodComparison | null;
-  /** Reason why there is no other period although one was requested; null otherwise. */
+  /** Why the requested comparison is missing; null if it is present or was not requested. */
   readonly uncompared: string | null;
 }
 
@@ -24,10 +24,10 @@ export type MetricsAnswerState =
   | { readonly kind: 'failed'; readonly error: unknown }
   | { readonly kind: 'answered'; readonly asked: MetricsAnswer };
 
-/** Sends the question whenever the choice changes. A superseded question is cancelled. */
+/** Runs the query whenever the choice changes, cancelling a superseded one. */
 export function useMetricsAnswer(caller: SignedInCaller, choice: Choice, link: string): MetricsAnswerState {
   const [state, setState] = useState<MetricsAnswerState>({ kind: 'nothing' });
-  // The link identifies a choice, which is a new object on each render.
+  // `link` identifies the choice, which is a new object on each render.
   // biome-ignore lint/correctness/useExhaustiveDependencies: as above
   useEffect(() => {
     if (choice.metrics.length === 0) {
@@ -49,7 +49,7 @@ export function useMetricsAnswer(caller: SignedInCaller, choice: Choice, link: s
   return state;
 }
 
-/** Maximum number of rows read of the other period, so that each row finds its counterpart in any order. */
+/** Maximum number of rows read for the other period; high, so that each row finds its counterpart in any order. */
 const MOST_BEFORE = 10_000;
 
 async function ask(caller: SignedInCaller, choice: Choice, signal: AbortSignal): Promise<MetricsAnswer> {
@@ -67,7 +67,7 @@ async function ask(caller: SignedInCaller, choice: Choice, signal: AbortSignal):
   return { ...plain, compared };
 }
 
-/** Days to compare, and the distance to the other period; or the reason why there is none. */
+/** Days to compare and the distance to the other period, or the reason why they cannot be compared. */
 function spanOf(
   { range, compare }: Choice,
   reading: MetricsReading,

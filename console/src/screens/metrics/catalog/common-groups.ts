@@ -4,20 +4,20 @@ import { ProblemError, postJson } from '../../../api/http.js';
 import { entitiesIn } from './dimensions.js';
 import type { CatalogMetric, CatalogThread } from './protocol.js';
 
-/** Common basis of the picked metrics, which determines what they can be grouped by together. */
+/** What the selected metrics have in common, which determines how they can be grouped together. */
 export interface CommonGroups {
   readonly metrics: readonly CatalogMetric[];
-  /** Entities whose rows the metrics use. */
+  /** Entities whose rows the metrics are computed from. */
   readonly entities: readonly string[];
-  /** True if all of the metrics have a time to group by. */
+  /** True if all metrics have a time to group by. */
   readonly hasTime: boolean;
 }
 
 /**
- * Determines what the picked metrics have in common. What the schema does not tell (whether there is a time, and the
- * entities of a metric that uses several) is taken from plans of the server, so that the two never disagree.
+ * Determines what the selected metrics have in common. What the schema does not say (whether there is a time, and the
+ * entities of a metric that uses several) is taken from plans of the server, so that the two always agree.
  *
- * @throws ProblemError and as `postJson`, except for refusals of a plan
+ * @throws ProblemError and like `postJson`, except if a plan is refused
  */
 export async function findCommonGroups(
   caller: SignedInCaller,
@@ -49,7 +49,7 @@ async function entitiesOf(
   return entitiesIn(plan?.objects ?? []);
 }
 
-/** Plan of some metrics, by month or ungrouped; null if the server refuses it. */
+/** Plan for some metrics, by month or ungrouped; null if the server refuses it. */
 async function planOf(
   caller: SignedInCaller,
   metrics: readonly string[],

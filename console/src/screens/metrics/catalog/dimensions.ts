@@ -1,25 +1,25 @@
 import { isMoment } from 'osl-compiler/types';
 import type { Schema } from '../../../../../clients/typescript/types.js';
 
-/** Dimension that all picked metrics can be grouped by, according to the schema. The server decides. */
+/** A dimension by which all selected metrics can be grouped according to the schema; the server has the final say. */
 export interface DimensionChoice {
-  /** Name in a metrics body: `customer__region`. */
+  /** Name in the body of a metrics query: `customer__region`. */
   readonly name: string;
-  /** Entity, or the path to it. */
+  /** The entity, or the path to it. */
   readonly from: string;
   readonly column: string;
   readonly type: string;
   readonly description: string | null;
   readonly masked: 'none' | 'some' | 'all';
-  /** True for a date or a time, which is grouped by periods. */
+  /** True for a date or time, which is grouped into periods. */
   readonly isTime: boolean;
-  /** True if a predicate can name it. Source: `NAME` of compiler/src/bind/metrics/conditions.ts. */
+  /** True if a predicate can refer to it. Source: `NAME` of compiler/src/bind/metrics/conditions.ts. */
   readonly filterable: boolean;
-  /** True for key columns of the entity, which joins use. */
+  /** True for the entity's key columns, which joins use. */
   readonly isKey: boolean;
 }
 
-/** Columns reachable from rows of all these entities, nearest first, keys last; none without entities. */
+/** Columns reachable from rows of all these entities, nearest first and keys last; empty if there are no entities. */
 export function dimensionsFor(entities: readonly string[], schema: Schema): readonly DimensionChoice[] {
   const steps = stepsOf(schema);
   const [first, ...more] = entities.map((entity) => reachedFrom(entity, steps));
@@ -33,7 +33,7 @@ export function dimensionsFor(entities: readonly string[], schema: Schema): read
       isKey: owner?.entity_key_columns.includes(column.name) === true,
     }));
   });
-  // Keys identify single rows and are rarely grouped by, so they come last.
+  // Keys identify individual rows and are rarely used for grouping, so they come last.
   return [...all.filter((o) => !o.isKey), ...all.filter((o) => o.isKey)];
 }
 
@@ -54,20 +54,20 @@ function offeredOf(
   };
 }
 
-/** Entities whose rows a plan uses, from the full names of its objects: `osl.entities.order`. */
+/** Entities whose rows a plan uses, extracted from the full names of its objects: `osl.entities.order`. */
 export function entitiesIn(objects: readonly string[]): readonly string[] {
   const prefix = 'osl.entities.';
   return objects.filter((o) => o.startsWith(prefix)).map((o) => o.slice(prefix.length).replaceAll('"', ''));
 }
 
-/** Relationship, followed from the many side to the one side. */
+/** A relationship, followed from the many side to the one side. */
 interface RelationshipStep {
   readonly relationship: string;
   readonly from: string;
   readonly to: string;
 }
 
-/** Steps out of each entity that lead to at most one row, so that grouping by them does not multiply a figure. */
+/** Steps from each entity that lead to at most one row, so that grouping by them does not inflate figures. */
 function stepsOf(schema: Schema): ReadonlyMap<string, readonly RelationshipStep[]> {
   const keys = new Map(schema.entities.map((e) => [e.name, e.primary_key]));
   const steps = new Map<string, RelationshipStep[]>();
@@ -89,7 +89,7 @@ function isKey(key: readonly string[] | undefined, columns: readonly string[]): 
   return key !== undefined && key.length > 0 && key.every((name) => columns.includes(name));
 }
 
-/** Entity reachable from another, with the prefix that names the path in a dimension: `customer`, `sent_by`, `a__b`. */
+/** Entity reachable from another, with the prefix for its path in dimension names: `customer`, `sent_by`, `a__b`. */
 interface ReachableEntity {
   readonly entity: string;
   readonly prefix: string;
@@ -97,12 +97,12 @@ interface ReachableEntity {
   readonly steps: number;
 }
 
-/** Maximum number of entities found, so that a graph of any size is searched quickly. */
+/** Maximum number of entities found, so that the search is fast for graphs of any size. */
 const MOST_REACHED = 500;
 
 /**
- * Entities reachable from `start`. If one shortest path leads to an entity, the entity's own name is used; if several
- * do, each is named by its relationships, since the server would refuse the ambiguous name.
+ * Entities reachable from `start`. If only one shortest path leads to an entity, the entity's own name is used. If
+ * there are several, each is named by its relationships, since the server would refuse the ambiguous name.
  */
 function reachedFrom(
   start: string,

@@ -2,12 +2,12 @@ import type { QueryableThread } from '../../../parts/thread/queryable-thread.js'
 import type { FigureFormat } from '../answer/figure.js';
 import type { DimensionChoice } from './dimensions.js';
 
-/** Metric as the schema describes it. */
+/** A metric, as described by the schema. */
 export interface CatalogMetric {
   readonly name: string;
   readonly description: string | null;
   readonly deprecated: string | null;
-  /** Null if it uses rows of several entities. */
+  /** Null if the metric uses rows of several entities. */
   readonly entity: string | null;
   readonly kind: string;
   readonly type: string;
@@ -30,12 +30,12 @@ export type CatalogQuestions = {
     readonly ask: { readonly term: string; readonly most: number };
     readonly answer: PartialList<CatalogMetric>;
   };
-  /** Those of the names that exist. */
+  /** Which of the given metrics exist. */
   readonly known: {
     readonly ask: { readonly names: readonly string[] };
     readonly answer: readonly CatalogMetric[];
   };
-  /** Dimensions that rows of all these entities can be grouped by. */
+  /** Dimensions by which rows of all these entities can be grouped. */
   readonly offered: {
     readonly ask: { readonly entities: readonly string[]; readonly term: string; readonly most: number };
     readonly answer: PartialList<DimensionChoice>;

@@ -3,7 +3,7 @@ import { answerWith } from '../../../parts/thread/thread-answers.js';
 import { dimensionsFor } from './dimensions.js';
 import type { CatalogMetric, CatalogQuestions, PartialList } from './protocol.js';
 
-// Worker thread of the metrics screen: parses schemas of any size and finds what can be picked.
+// Worker thread of the metrics screen: parses schemas of any size and finds what can be selected.
 
 let schema: Schema | null = null;
 
@@ -14,7 +14,7 @@ function loaded(): Schema {
 
 answerWith<CatalogQuestions>({
   load: ({ body }) => {
-    // Answer of our own gateway, of the type in its OpenAPI document.
+    // Response of the gateway, which has the type in its OpenAPI document.
     schema = JSON.parse(new TextDecoder().decode(body)) as Schema;
     return { metrics: schema.metrics.length, version: schema.version };
   },
@@ -28,7 +28,7 @@ answerWith<CatalogQuestions>({
     someFound(dimensionsFor(entities, loaded()), term, most, (o) => [o.name, o.description ?? '']),
 });
 
-/** Metrics of a schema, deprecated ones last. */
+/** Metrics in a schema, deprecated ones last. */
 function metricsOf(schema: Schema): readonly CatalogMetric[] {
   const all = schema.metrics.map(
     ({ name, description, deprecated, entity, kind, type, format }): CatalogMetric => {
@@ -38,7 +38,7 @@ function metricsOf(schema: Schema): readonly CatalogMetric[] {
   return [...all.filter((m) => m.deprecated === null), ...all.filter((m) => m.deprecated !== null)];
 }
 
-/** First `most` of those in `all` with a word that contains `term`, in the same order; an empty term matches all. */
+/** The first `most` elements of `all` that have a word containing `term`; an empty term matches all. */
 function someFound<T>(
   all: readonly T[],
   term: string,

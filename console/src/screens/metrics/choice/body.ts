@@ -1,6 +1,6 @@
 import { type Choice, type DayRange, type Filter, type FilterValue, keyOf } from './choice.js';
 
-/** A metrics body of `POST /osl/query`. */
+/** Body of a metrics query for `POST /osl/query`. */
 export interface MetricsQuestion {
   readonly metrics: readonly string[];
   readonly group_by?: readonly (string | { readonly name: string; readonly grain: string })[];
@@ -31,7 +31,7 @@ function groupOf({ name, grain }: Choice['groups'][number]): string | { name: st
   return grain === null ? name : { name, grain };
 }
 
-/** Order that was picked; by default times ascending, otherwise the first metric descending. */
+/** The selected order; by default times ascending, or without a time the first metric descending. */
 function orderOf({ order, groups, metrics }: Choice): Pick<MetricsQuestion, 'order_by'> {
   const time = groups.find((g) => g.grain !== null);
   if (order !== null) {
@@ -50,7 +50,7 @@ function constraintOf({ start, end }: DayRange): Pick<MetricsQuestion, 'time_con
   return { time_constraint: { ...(start === null ? {} : { start }), ...(end === null ? {} : { end }) } };
 }
 
-/** Picked condition as a predicate in the grammar of docs/metrics.md, in which every value is a literal. */
+/** Formats a selected condition as a predicate in the grammar of docs/metrics.md; values are written as literals. */
 export function conditionOf({ name, operator, values }: Filter): string {
   const dimension = `{{ Dimension('${name}') }}`;
   switch (operator) {
@@ -61,7 +61,7 @@ export function conditionOf({ name, operator, values }: Filter): string {
     case 'is':
       return oneOf(dimension, values);
     case 'is_not':
-      // Rows without a value are not among the picked values either.
+      // Rows without a value do not have any of the selected values either.
       return `(${dimension} is null or not (${oneOf(dimension, values)}))`;
     default: {
       const unknown: never = operator;
@@ -76,7 +76,7 @@ function oneOf(dimension: string, values: readonly FilterValue[]): string {
   return more.length === 0 ? `${dimension} = ${first}` : `${dimension} in (${[first, ...more].join(', ')})`;
 }
 
-/** Value as an SQL literal. Two braces would begin a name in a predicate, so they are concatenated from single ones. */
+/** Formats an SQL literal. Two braces would start a name in a predicate, so they are concatenated from single ones. */
 export function literalOf(value: FilterValue): string {
   if (typeof value !== 'string') return String(value);
   const parts = value.split(/(?<=\{)(?=\{)/).map((part) => `'${part.replaceAll("'", "''")}'`);

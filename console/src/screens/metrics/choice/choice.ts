@@ -7,35 +7,35 @@ export type Comparison = (typeof COMPARISONS)[number];
 export const OPERATORS = ['is', 'is_not', 'empty', 'not_empty'] as const;
 export type Operator = (typeof OPERATORS)[number];
 
-/** Dimension to group by: `customer__region`, or a time at a grain. */
+/** A dimension to group by: `customer__region`, or a time with a grain. */
 export interface Group {
   readonly name: string;
   readonly grain: TimeGrain | null;
 }
 
-/** Value in the form that answers use. */
+/** A value in the form used by answers. */
 export type FilterValue = string | number | boolean;
 
-/** Picked condition. `empty` and `not_empty` take no values. */
+/** A selected condition. `empty` and `not_empty` take no values. */
 export interface Filter {
   readonly name: string;
   readonly operator: Operator;
   readonly values: readonly FilterValue[];
 }
 
-/** Days, both inclusive; null for an open end. */
+/** Range of days, both inclusive; null if that end is open. */
 export interface DayRange {
   readonly start: string | null;
   readonly end: string | null;
 }
 
 export interface Order {
-  /** Metric or group, as `order_by` names it. */
+  /** Metric or group, as named in `order_by`. */
   readonly name: string;
   readonly descending: boolean;
 }
 
-/** State of the screen: the query, and the period to compare with. */
+/** State of the screen: the query, and the period to compare it with. */
 export interface Choice {
   readonly metrics: readonly string[];
   readonly groups: readonly Group[];
@@ -58,12 +58,12 @@ export const NOTHING: Choice = {
   compare: 'none',
 };
 
-/** Name of a group's column in the answer, except for the case of its letters. */
+/** Name of a group's column in the answer, except that upper and lower case may differ. */
 export function keyOf({ name, grain }: Group): string {
   return grain === null ? name : `${name}__${grain}`;
 }
 
-/** Replaces the metrics, and removes an order that no longer applies. */
+/** Replaces the metrics and removes an order that no longer applies. */
 export function withMetrics(choice: Choice, metrics: readonly string[]): Choice {
   return kept({ ...choice, metrics });
 }

@@ -9,7 +9,7 @@ import {
   OPERATORS,
 } from './choice.js';
 
-/** Encodes a choice for the part of a link after `?`: names and picked values only. */
+/** Encodes a choice for the part of a link after `?`; contains only names and selected values. */
 export function linkOf(choice: Choice): string {
   const params = new URLSearchParams();
   for (const metric of choice.metrics) params.append('metric', metric);
@@ -25,7 +25,7 @@ export function linkOf(choice: Choice): string {
   return params.toString();
 }
 
-/** Parses a link, which may come from anybody: unknown parts are ignored. */
+/** Parses a link, which may come from anyone, so unknown parts are ignored. */
 export function choiceOf(link: string): Choice {
   const params = new URLSearchParams(link);
   const order = params.get('order') ?? '';

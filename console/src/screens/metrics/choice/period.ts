@@ -1,12 +1,12 @@
 import type { Comparison, DayRange, TimeGrain } from './choice.js';
 
-/** Range of days with two ends: `2026-01-31`. */
+/** Range of days with both ends given, in the form `2026-01-31`. */
 export interface Days {
   readonly start: string;
   readonly end: string;
 }
 
-/** Distance back to the other period, in calendar months and days. */
+/** How far back the other period is, in calendar months and days. */
 export interface Shift {
   readonly months: number;
   readonly days: number;
@@ -14,7 +14,7 @@ export interface Shift {
 
 const DAY = 86_400_000;
 
-/** Day as milliseconds since the epoch in UTC, the time zone of metrics. */
+/** Converts a day to milliseconds since the epoch in UTC, the time zone of metrics. */
 function at(day: string): number {
   return Date.parse(`${day.slice(0, 10)}T00:00:00Z`);
 }
@@ -27,7 +27,7 @@ export function isClosed({ start, end }: DayRange): boolean {
   return start !== null && end !== null && start <= end;
 }
 
-/** `day`, so many months later or earlier; a day that the month lacks becomes its last one. */
+/** Adds a number of months to `day`; a day that does not exist in that month becomes its last day. */
 export function addMonths(day: string, months: number): string {
   const date = new Date(at(day));
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth() + months];
@@ -48,7 +48,7 @@ function monthsIn({ start, end }: Days): number {
   return (to.getUTCFullYear() - from.getUTCFullYear()) * 12 + to.getUTCMonth() - from.getUTCMonth() + 1;
 }
 
-/** Distance to the earlier period: a year, or the length of the range in whole months, otherwise in days. */
+/** Distance to the earlier period: a year, or the length of the range, in whole months if possible, else in days. */
 export function shiftOf(days: Days, compare: Exclude<Comparison, 'none'>): Shift {
   switch (compare) {
     case 'previous_year':
@@ -63,7 +63,7 @@ export function shiftOf(days: Days, compare: Exclude<Comparison, 'none'>): Shift
   }
 }
 
-/** Length of one period of a grain: the distance if no range was picked; null for hours. */
+/** Length of one period of a grain, which is the distance if no range was selected; null for hours. */
 export function stepOf(grain: TimeGrain): Shift | null {
   switch (grain) {
     case 'hour':
@@ -85,7 +85,7 @@ export function stepOf(grain: TimeGrain): Shift | null {
   }
 }
 
-/** Other period. Whole months end with their month, however long it is. */
+/** The earlier period. A range of whole months ends at the end of a month, however long that month is. */
 export function earlier(days: Days, shift: Shift): Days {
   if (shift.months === 0)
     return { start: addDays(days.start, -shift.days), end: addDays(days.end, -shift.days) };
@@ -95,7 +95,7 @@ export function earlier(days: Days, shift: Shift): Days {
   return { start: addMonths(days.start, -shift.months), end };
 }
 
-/** First day of the period of a grain that contains a day. Weeks begin on Monday. */
+/** First day of the period that contains a day. Weeks begin on Monday. */
 export function periodOf(day: string, grain: TimeGrain): string {
   const date = new Date(at(day));
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
@@ -118,7 +118,7 @@ export function periodOf(day: string, grain: TimeGrain): string {
   }
 }
 
-/** Last day of the period of a grain that begins with `day`. */
+/** Last day of the period that begins with `day`. */
 export function lastDayOf(day: string, grain: TimeGrain): string {
   switch (grain) {
     case 'hour':
@@ -140,10 +140,10 @@ export function lastDayOf(day: string, grain: TimeGrain): string {
 }
 
 /**
- * Index of a period within a range: 0 for the one in which the range begins. Periods of two ranges correspond if their
- * indexes are equal.
+ * Index of a period within a range: 0 for the period in which the range begins. Periods of two ranges correspond if
+ * they have the same index.
  *
- * @param period as answers write it: a day, or a time of day with its hour
+ * @param period as written in answers: a day, or a day with a time for hours
  */
 export function placeIn(period: string, start: string, grain: TimeGrain): number {
   const first = periodOf(start, grain);
@@ -173,7 +173,7 @@ function monthIndex(day: string): number {
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
 
-/** Start of a period of an answer, in milliseconds since the epoch; NaN if it is not a time. */
+/** Start of a period in an answer, in milliseconds since the epoch; NaN if it is not a time. */
 export function timeOf(period: string): number {
   if (!/^\d{4}-\d{2}-\d{2}/.test(period)) return Number.NaN;
   const iso = period.replace(' ', 'T').replace(/\+00$/, 'Z');

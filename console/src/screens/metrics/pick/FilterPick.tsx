@@ -16,7 +16,7 @@ export interface FilterPickProps {
 
 const MOST = 200;
 
-/** Conditions, each picked from the existing values. */
+/** Conditions, each selected from existing values. */
 export function FilterPick({ thread, ground, filters, onFilters }: FilterPickProps) {
   const id = useId();
   const [open, setOpen] = useState<string | null>(null);
@@ -89,7 +89,7 @@ interface RangePickProps {
   readonly onRange: (range: DayRange) => void;
 }
 
-/** Range of days: a named one, or two days from a calendar. */
+/** Selects a range of days: a predefined one, or two days from a calendar. */
 export function RangePick({ range, today, onRange }: RangePickProps) {
   const id = useId();
   const named = namedRanges(today);
@@ -134,7 +134,7 @@ export function RangePick({ range, today, onRange }: RangePickProps) {
   );
 }
 
-/** Values listed by name; the others are only counted. */
+/** Maximum number of values listed by name; the others are only counted. */
 const NAMED = 3;
 
 /** A condition in words: `customer__region is eu, us`. */

@@ -9,7 +9,7 @@ import { type Filter, type FilterValue, OPERATORS, type Operator } from '../choi
 
 export interface FilterValuesProps {
   readonly name: string;
-  /** The metric by which the most frequent values come first. */
+  /** Metric by which the values are sorted, largest first. */
   readonly metric: string;
   readonly filter: Filter | null;
   readonly onFilter: (filter: Filter | null) => void;
@@ -18,7 +18,7 @@ export interface FilterValuesProps {
 
 const MOST = 200;
 
-/** Values of a dimension, from a governed query: users can only pick values that they may see. */
+/** Values of a dimension, from a governed query, so that users can select only values that they may see. */
 export function FilterValues({ name, metric, filter, onFilter, onClose }: FilterValuesProps) {
   const { caller } = useSession();
   const [values, setValues] = useState<readonly unknown[] | null>(null);

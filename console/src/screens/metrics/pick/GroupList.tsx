@@ -14,7 +14,7 @@ export interface GroupListProps {
 
 const MOST = 80;
 
-/** `metric_time` as a dimension, in addition to those of the schema. */
+/** `metric_time` as a dimension, in addition to those in the schema. */
 const TIME: DimensionChoice = {
   name: 'metric_time',
   from: 'time',
@@ -29,7 +29,7 @@ const TIME: DimensionChoice = {
 
 export const FIRST_GRAIN: TimeGrain = 'month';
 
-/** Dimensions that the picked metrics have in common. Times have a grain beside them. */
+/** Dimensions that the selected metrics have in common. Each time has a control for its grain. */
 export function GroupList({ thread, ground, groups, onGroups }: GroupListProps) {
   const [term, setTerm] = useState('');
   const { entities, hasTime } = ground;
@@ -42,7 +42,7 @@ export function GroupList({ thread, ground, groups, onGroups }: GroupListProps) 
   const picked = new Map(groups.map((g) => [g.name, g]));
   const offered = [...time, ...(answer?.first ?? [])];
   const names = new Set(offered.map((o) => o.name));
-  // Picked groups are listed so that they can be removed, even if these metrics do not offer them.
+  // Selected groups are listed so that they can be removed, even if these metrics do not offer them.
   const others = answer === null || term !== '' ? [] : groups.filter((g) => !names.has(g.name)).map(unshared);
   const toggle = ({ name, isTime }: DimensionChoice): void => {
     if (picked.has(name)) onGroups(groups.filter((g) => g.name !== name));
@@ -84,7 +84,7 @@ export function GroupList({ thread, ground, groups, onGroups }: GroupListProps) 
   );
 }
 
-/** Group that the schema does not offer these metrics: from a link, or from metrics picked before. */
+/** A group that the schema does not offer for these metrics: from a link, or selected for other metrics. */
 function unshared({ name, grain }: Group): DimensionChoice {
   const at = name.lastIndexOf('__');
   const [from, column] = at < 0 ? ['', name] : [name.slice(0, at), name.slice(at + 2)];
