@@ -5,7 +5,7 @@ import { messageOf } from '../../src/base/thrown.js';
 import { type IssuerConfig, loadIssuers } from '../../src/model/identity/issuers.js';
 import { fetchDocument, fetchKeySet } from '../../src/model/identity/remote-keys.js';
 import { archiveFault } from '../../src/service/audit.js';
-import { issuerKeys } from '../../src/service/keys.js';
+import { issuerKeys } from '../../src/service/issuer-keys.js';
 import type { Settings } from '../../src/service/settings.js';
 import { fetchHttp, localServerUrl } from '../client.js';
 import { counted } from '../output.js';

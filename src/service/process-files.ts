@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { createLimiter, type Limiter, type RateLimits, UsedTokens } from '../../policy/index.js';
 import { readManifestText } from '../model/manifest/index.js';
 import type { Control } from './control.js';
-import { newExchangeKey } from './keys.js';
+import { newExchangeKey } from './issuer-keys.js';
 
 /** The files and shared services of a serving process, either a single process or one of several workers. */
 export interface ProcessFiles {
