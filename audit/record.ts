@@ -55,7 +55,7 @@ export interface AuditRecord
   extends Required<Omit<AuditEntry, 'plan' | 'detail'>>,
     Pick<AuditEntry, 'plan' | 'detail'> {
   readonly writer: string;
-  /** How often the writer has opened the log so far; starts at 1. */
+  /** Number of times the writer has opened the log so far; starts at 1. */
   readonly epoch: number;
   /** Index of the record in the log, starting at 0; also its leaf index in the Merkle tree. */
   readonly seq: number;

@@ -17,7 +17,7 @@ import { retentionLines } from './retention-note.js';
 import type { Signer } from './signer.js';
 import type { LogSource } from './source.js';
 
-/** How long records are kept, and where expired ones go. */
+/** Retention period of records, and the destination of expired ones. */
 export interface Retention {
   /** Age of a segment's last record at which the segment expires, ms. */
   readonly ms: number;

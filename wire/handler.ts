@@ -142,8 +142,8 @@ export interface FastLane {
   /** A series of Bind, complete Execute and Sync for a prepared statement. */
   execute(statement: WireStatement, bind: Bind): boolean;
   /**
-   * A series of Parse for the text in bytes [start, end), Bind, complete Execute and Sync. `bindTo` fits the values to
-   * the described statement and throws `WireError` if they do not match.
+   * Handles a Parse, Bind, Execute and Sync sequence. The text is in bytes [start, end), and Execute has no row limit.
+   * `bindTo` matches the values to the described statement and throws `WireError` if they do not fit.
    */
   parse(
     bytes: Buffer,

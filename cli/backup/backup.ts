@@ -29,7 +29,7 @@ import { BackupWriter, ChangedDuringCopy } from './archive.js';
 export interface BackupFlags {
   readonly dataDir?: string;
   readonly withKeys?: true;
-  /** How long to retry while files keep changing, in seconds. */
+  /** Longest time to retry while files keep changing, in seconds. */
   readonly wait?: number;
   readonly json?: true;
 }

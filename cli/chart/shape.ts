@@ -11,7 +11,10 @@ type ChartColumn = AnswerBody['columns'][number];
 export interface MeasureColumn {
   readonly name: string;
   readonly format: MetricFormat | null;
-  /** True if some values are hidden from the caller; they appear as NULL, as other values may too. */
+  /**
+   * True if some values are hidden from the caller. Hidden values appear as NULL, but not every NULL is a hidden
+   * value.
+   */
   readonly masked: boolean;
   /** Values as numbers; null if a value is not a finite number. */
   readonly values: readonly (number | null)[];

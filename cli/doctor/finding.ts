@@ -5,11 +5,11 @@ import { oneLine, toFailure } from '../exit.js';
  * or not work.
  */
 export interface DoctorFinding {
-  /** What was checked, such as `database db` or `ports`. */
+  /** Subject of the check, such as `database db` or `ports`. */
   readonly about: string;
   readonly state: 'ok' | 'warn' | 'fail' | 'skipped';
   readonly message: string;
-  /** What to do about it. */
+  /** Suggested fix. */
   readonly hint: string | null;
 }
 

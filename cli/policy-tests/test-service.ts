@@ -16,7 +16,7 @@ import { copyOf, tablesSql, UnfitRows } from './tables.js';
 /** A service on embedded copies of a manifest's tables, which contain only the rows of the tests. */
 export interface TestService {
   readonly service: Service;
-  /** What `service` uses to record and to count requests. */
+  /** The audit log and limiter behind `service`. */
   readonly means: OpenService['means'];
   close(): Promise<void>;
 }

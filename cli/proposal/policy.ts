@@ -21,7 +21,7 @@ export interface RowRule {
   readonly value: string;
   /** Target of a foreign key on the column, as `schema.table` and column; null if there is none. */
   readonly refers: { readonly table: string; readonly column: string } | null;
-  /** How to treat tables that lack the column. */
+  /** Treatment of tables that lack the column. */
   readonly others: 'whole' | 'hidden';
 }
 

@@ -79,7 +79,7 @@ export interface SharedAcrossProcesses {
   gather(): Promise<readonly MetricsJson[]>;
 }
 
-/** What the demo adds to a server; null for `osl serve`. */
+/** Additions of the demo to a server; null for `osl serve`. */
 export interface Demo {
   load(open: OpenService, settings: Settings, progress: Progress): Promise<void>;
   /** Returns null if sign-in without a password would be unsafe. */

@@ -22,7 +22,7 @@ export interface CompileOptions {
   readonly joins?: Joins;
   /** False if no model serves decoder operators, which then fail with E0521. Default: true. */
   readonly hasDecoder?: boolean;
-  /** Whether names refer to entities or to tables. Default: entities. */
+  /** Kind of objects that names refer to. Default: entities. */
   readonly world?: RequestedWorld;
   /** The parse result of the text, if the caller already has it. */
   readonly parsed?: ParsedStatement;

@@ -17,7 +17,10 @@ interface QueuedItem<T> {
 export class FairShare<T> {
   readonly #reserve: number;
   readonly #held = new Map<FairShareParty, number>();
-  /** Waiting parties by number of places held; each set is in the order in which parties reached that number. */
+  /**
+   * Waiting parties, indexed by the number of places they hold. Each set is ordered by when a party reached that
+   * number.
+   */
   readonly #levels: (Set<FairShareParty> | undefined)[] = [];
   readonly #items = new Map<FairShareParty, Set<T>>();
   #waiting = 0;

@@ -53,8 +53,9 @@ export class GovernedEngine {
   }
 
   /**
-   * Returns a snapshot for one subject's statements, which the caller must end; null if the engine has none. It uses
-   * no session before its first statement, which fails with `overloaded` if too many snapshots are open.
+   * Opens a snapshot for one subject's statements, or returns null if the engine does not support snapshots. The
+   * caller must end it. No session is used before the first statement, which fails with `overloaded` if too many
+   * snapshots are open.
    */
   snapshot(level: IsolationLevel, subject: string | null): TransactionSnapshot | null {
     return this.#parts.snapshot(level, subject);

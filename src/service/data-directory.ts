@@ -72,8 +72,8 @@ export interface SupervisorDirectory {
 }
 
 /**
- * Locks the data directory, creates missing keys, and does everything else reserved to one process, before the first
- * worker starts. Throws as `openService`.
+ * Locks the data directory, creates missing keys, and does any other work that only one process may do, before the
+ * first worker starts. Throws the same errors as `openService`.
  */
 export async function openSupervisorDirectory(
   settings: Settings,

@@ -5,7 +5,7 @@ import { depthOf, flowPlace, siblingsAfter } from './flow.js';
 export interface YamlPlace {
   /** Path from the root to a value or to the mapping of a key: keys, and `[]` for list elements. */
   readonly steps: readonly string[];
-  /** Whether the position is a key of the mapping at `steps`, the value at `steps`, or either. */
+  /** Kind of the position: a key of the mapping at `steps`, the value at `steps`, or either. */
   readonly role: 'key' | 'value' | 'either';
   readonly word: string;
   readonly start: number;

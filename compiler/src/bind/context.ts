@@ -21,7 +21,10 @@ import { type CarriedLiterals, ClientParameters, LiteralSlots, WrittenLiteral } 
 import type { RuntimeDraft } from './runtime/runtime-draft.js';
 import { sqlSizeOf } from './size-limits.js';
 
-/** Whether names in a statement refer to entities or to tables. Policy applies to the same entities in both cases. */
+/**
+ * Kind of objects that names in a statement refer to: entities or tables. Policy applies to the same entities in both
+ * cases.
+ */
 export type World = 'semantic' | 'physical';
 
 interface NamedFromItem {

@@ -173,7 +173,9 @@ const ORDERS: ReadonlyMap<string, ValueOrder> = new Map([
   ['timestamptz', 'timestamptz'],
 ] as const);
 
-/** Numbers as multiples of the last digit compared, timestamps as texts of equal length. */
+/**
+ * A value in comparable form: numbers as integers scaled by 10^FRACTION_DIGITS, timestamps as texts of equal length.
+ */
 type Comparable = bigint | string;
 
 const FRACTION_DIGITS = 30;

@@ -30,10 +30,10 @@ import { canBeBounded, canBeSummed } from './bounds.js';
 import { minimumOf, type ScanAccess, ScanAccesses, showersOf } from './scan-access.js';
 
 /**
- * Decides which grants apply to each scan. A grant without row output adds to what aggregates see and never takes
- * anything away: a block that may not use it gets the other grants.
+ * Decides which grants apply to each scan. A grant for aggregates alone only widens what aggregates see: a block that
+ * may not use it gets the other grants.
  *
- * @throws QueryError E2103 if a block needs data that only such a grant shows, and may not use it
+ * @throws QueryError E2103 if a block needs data that only such a grant shows and may not use it
  */
 export function scanAccesses(root: Query, access: Access, plan: BoundPlan): ScanAccesses {
   const scans = new Map<SourceId, ScanAccess>();

@@ -534,7 +534,7 @@ export interface RowSource {
   readonly definition: FunctionDefinition;
   readonly args: readonly Expr[];
   readonly columns: readonly TypeName[];
-  /** The keys to read from each row, a JSON object: one for each column. Null if the row itself is the value. */
+  /** Keys to read from each row (a JSON object), one per column. Null if the row itself is the value. */
   readonly fields: readonly Expr[] | null;
   /** True if there is an additional `int8` column with the row number, from 1. */
   readonly numbered: boolean;

@@ -15,7 +15,7 @@ export class SealedKeys {
   readonly #isKeyOf: IsKeyOf;
   readonly #leaves = new Map<SourceId, FromLeaf>();
   readonly #tables = new Map<number, { readonly query: Query; readonly recursive: boolean }>();
-  /** Whether each column of a common table is sealed, by table number and position. */
+  /** True for each sealed column of a common table, by table number and position. */
   readonly #ofTables = new Map<number, readonly boolean[]>();
   /** The same for recursive tables still being computed: columns that no step so far has lost. */
   readonly #assumed = new Map<number, readonly boolean[]>();
@@ -60,7 +60,7 @@ export class SealedKeys {
     return expr?.kind === 'column' && this.has(expr);
   }
 
-  /** Whether each column of a common table is sealed; for a recursive one, also that no step loses it. */
+  /** True for each sealed column of a common table; for a recursive one, if no step loses the seal. */
   table(id: number): readonly boolean[] {
     const known = this.#ofTables.get(id);
     if (known !== undefined) return known;

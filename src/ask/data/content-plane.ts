@@ -23,7 +23,7 @@ export interface StoredPassage {
 /** The terms of a lexical query, identified by their ids in the store. */
 export interface LexicalQuery {
   readonly terms: readonly number[];
-  /** Each term as the query first writes it, with its number of occurrences, in query order. */
+  /** Each term as it first appears in the query, with its number of occurrences, in query order. */
   written(): Promise<ReadonlyMap<number, { readonly term: string; readonly times: number }>>;
   /**
    * Ranges of `text` that contain query terms, in code points with the end excluded, in ascending order without

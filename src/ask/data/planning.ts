@@ -227,7 +227,7 @@ function statementOf(body: Exclude<QuestionBody, { kind: 'metrics' }>): {
   }
 }
 
-/** Adds to a value error its position in the query text, unless the text was parsed in another thread. */
+/** Adds the position in the query text to a value error, unless the text was parsed in another thread. */
 export function placedError(
   error: unknown,
   { body, parameterOids }: Pick<DataQuestion, 'body' | 'parameterOids'>,

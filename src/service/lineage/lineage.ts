@@ -20,7 +20,7 @@ export interface Lineage {
   /** Announces the datasets of the served manifest; its events are on disk when this resolves. Never rejects. */
   announce(manifest: Manifest): Promise<void>;
   follow(served: () => Manifest): void;
-  /** Returns figures about a second old; null before the thread's first report. */
+  /** Returns the latest figures, which may be a second out of date; null before the thread's first report. */
   stats(): (EmitterStats & { readonly restarts: number }) | null;
   /** Takes at most `ms`; undelivered events stay in the outbox. */
   close(ms: number): Promise<void>;

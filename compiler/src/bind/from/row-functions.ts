@@ -168,7 +168,7 @@ function refuseAround(node: RangeFunction, call: FuncCall, ctx: BindContext): vo
   throw ctx.unsupported(`${construct} at a function in FROM`, call.location);
 }
 
-/** Whether a call uses a construct, and the construct's name in messages. */
+/** Test for a construct in a call, and the construct's name in messages. */
 export type CallModifier = readonly [is: boolean, construct: string];
 
 /** Lists the call modifiers that no function in FROM supports. */

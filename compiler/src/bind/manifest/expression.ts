@@ -10,7 +10,7 @@ import { elementOf, isArray, type ScalarType, type TypeName } from '../../types/
 import type { BindContext } from '../context.js';
 import { isSettingsFree, WrittenLiteral, withOffset } from '../literals.js';
 
-/** How literals are read and created: inline in policy, in slots of the statement in metrics. */
+/** Reading and creation of literals: inline in policy, in slots of the statement in metrics. */
 export interface LiteralForm {
   valueOf(expr: Expr): LiteralValue | null;
   make(value: LiteralValue, type: TypeName): Expr;

@@ -69,7 +69,7 @@ class GuardPass {
   readonly #statingScans = new Set<SourceId>();
   /** The scans whose visibility a query reports in its last columns, in this order; `all`: one column for all. */
   readonly #carried = new Map<Query, Set<SourceId> | 'all'>();
-  /** Whether a query reads the rows of a scan; key null: of any scan with a row filter. */
+  /** True if a query reads the rows of a scan; key null: of any scan with a row filter. */
   readonly #within = new Map<Query, Map<SourceId | null, boolean>>();
 
   constructor(root: Query, guards: Guards, slots: GovernedSlots) {

@@ -259,7 +259,7 @@ function isHarmlessOperation({ definition, left, right }: Operation, literals: L
   const { name } = definition;
   if (COMPARISONS.has(name)) return left !== null;
   const key = `${definition.left ?? ''} ${name} ${definition.right}`;
-  // The recursion depth of a search depends only on its own text.
+  // The recursion depth of evaluating a tsquery depends only on the tsquery, not on the text searched.
   if (key === 'tsvector @@ tsquery') return right.kind === 'call' && isSearch(right, literals);
   const test = PATTERNS.has(key) ? isSoundPattern : key === CONTAINMENT ? isSoundContained : null;
   if (test === null) return OPERATORS.has(key);

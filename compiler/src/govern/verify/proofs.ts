@@ -299,8 +299,8 @@ function isShortSearch(
 }
 
 /**
- * True if a timestamp, number or text is computed from literals or the clock in a way that cannot fail whatever their
- * values. A literal by itself is not computed, and cannot fail anyway.
+ * True if a timestamp, number or text is computed from literals or the clock alone, by operations that cannot fail for
+ * any value. False for a bare literal, which needs no proof.
  */
 export function isFixed(e: Expr, slots: readonly Slot[], rely: (r: ProofDependency) => void): boolean {
   if ((e.kind !== 'call' && e.kind !== 'operation' && e.kind !== 'cast') || e.type === 'bool') return false;

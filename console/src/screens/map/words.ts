@@ -22,7 +22,7 @@ export function sightWord(sight: Visibility | null): string {
   return sight === null ? 'not at all' : SIGHT_WORDS[sight];
 }
 
-/** Signs shown before names in the picture and the lists, so that differences never depend on colour alone. */
+/** Symbols shown before names in the picture and the lists, so that differences never depend on colour alone. */
 export const MARK_SIGNS: Readonly<Record<ViewerMark, string>> = {
   same: '',
   differs: '≠',
