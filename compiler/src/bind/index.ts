@@ -4,7 +4,7 @@ export type { BoundPlan } from './bind.js';
 export { bind } from './bind.js';
 export type { World } from './context.js';
 export { couldBe } from './expressions/coerce.js';
-export { fanOutOf } from './from/fan-out.js';
+export { fanOutOf, mayBeMissing } from './from/fan-out.js';
 export {
   type CarriedLiterals,
   carriedText,

@@ -539,6 +539,8 @@ export function queryError<N extends ErrorName>(
   });
 }
 
+/** Rejects a value that the type system rules out. Of an object only `kind` is named: it may hold policy or literals. */
 export function assertNever(value: never): never {
-  throw new InternalError(`unexpected ${JSON.stringify(value)}`);
+  const { kind } = Object(value) as { readonly kind?: unknown }; // anything may arrive here at run time
+  throw new InternalError(`unexpected ${typeof value === 'object' ? String(kind) : JSON.stringify(value)}`);
 }

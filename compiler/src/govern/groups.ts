@@ -7,7 +7,7 @@ import {
   showsRows,
 } from '../access/access.js';
 import { GROUPS_ONLY, type GroupsOnlyReason, inPlaceOfMetric } from '../access/groups-only.js';
-import { type BoundPlan, fanOutOf, type LiteralSlots } from '../bind/index.js';
+import { type BoundPlan, fanOutOf, type LiteralSlots, mayBeMissing } from '../bind/index.js';
 import type { Relation } from '../catalog/catalog.js';
 import { type QueryError, queryError } from '../errors/errors.js';
 import { isKeyEquality } from '../plan/key-equality.js';
@@ -241,7 +241,7 @@ function groupFault(
   // Any other join would repeat a row depending on its values, which a count of pairs reveals.
   if (!joinsOnKeys(block.from)) return { why: 'joined' };
   if (exprsOf(block).some(callsVolatile)) return { why: 'drawn' };
-  if (mayBeMissing(scan.id, block.from)) return { why: 'optional' };
+  if (mayBeMissing(block.from ?? undefined, scan.id)) return { why: 'optional' };
   // Each outer row would have a separate figure, and two of these may differ by one row.
   if (looksOutward(block)) return { why: 'around' };
   if (block.outputs.some((o) => someExpr(o.expr, (e) => e.kind === 'call' && e.definition.kind === 'rows')))
@@ -348,14 +348,6 @@ function readsKeys(condition: Expr): boolean {
 function isPlain(arg: Expr, context: HarmlessContext): boolean {
   if (arg.kind === 'cast') return isHarmless(arg, context) && isPlain(arg.arg, context);
   return arg.kind === 'column' || arg.kind === 'parameter';
-}
-
-/** True if an outer join may replace rows of the source with NULLs. */
-function mayBeMissing(source: SourceId, item: FromItem | null): boolean {
-  if (item === null || item.kind !== 'join') return false;
-  const inRight = leavesOf(item.right).some((l) => l.id === source);
-  if (item.type === 'full' || (inRight && item.type === 'left')) return true;
-  return mayBeMissing(source, inRight ? item.right : item.left);
 }
 
 function aggregatesOf(block: Select): readonly Aggregate[] {

@@ -288,22 +288,21 @@ export const PREFIX = 'select ';
 
 /** Caches syntax trees of manifest and policy texts, which repeat. The trees are never modified. */
 const NODES = new Map<string, Node>();
+/** A manifest has few texts; those of replaced manifests are dropped at some point. */
 const MOST_NODES = 10_000;
-/** Maximum length of a cached text in UTF-16 code units. */
-const LONGEST_KEPT = 2_048;
 
-/** Parses `text` as a single value expression. Used for metrics and policy predicates. */
+/** Parses a text of manifest or policy as a single value expression, once. Callers' texts go to `parseExpression`. */
 export function expressionNode(text: string): Node {
   const known = NODES.get(text);
   if (known !== undefined) return known;
-  const node = parsedExpression(text);
-  if (text.length > LONGEST_KEPT) return node;
+  const node = parseExpression(text);
   if (NODES.size >= MOST_NODES) NODES.clear();
   NODES.set(text, node);
   return node;
 }
 
-function parsedExpression(text: string): Node {
+/** Parses `text` as a single value expression. @throws QueryError E0511 */
+export function parseExpression(text: string): Node {
   const { node } = parse(`${PREFIX}${text}`);
   const select = 'SelectStmt' in node ? node.SelectStmt : {};
   const target = select.targetList?.[0];

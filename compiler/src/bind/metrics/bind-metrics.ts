@@ -3,12 +3,12 @@ import type { Catalog, Metric, MetricFormat } from '../../catalog/catalog.js';
 import { NO_FEATURES } from '../../catalog/features.js';
 import type { MetricsRequest } from '../../catalog/grain.js';
 import { InternalError, queryError } from '../../errors/errors.js';
-import { FALSE, selectOf, TRUE } from '../../plan/nodes.js';
+import { FALSE, nullOf, selectOf, TRUE } from '../../plan/nodes.js';
 import type { Expr, Query, SortKey } from '../../plan/plan.js';
 import type { BoundPlan } from '../bind.js';
 import { BindContext } from '../context.js';
 import { withUsedColumns } from '../runtime/finish-runtime.js';
-import { allRowsOf, derivedRows, materialized, nullOf, tableRows, unnamedOutputs } from './build.js';
+import { allRowsOf, derivedRows, materialized, tableRows, unnamedOutputs } from './build.js';
 import { type Condition, conditionsOf, predicateOf } from './conditions.js';
 import { baseEvents, conversionTable } from './conversion-events.js';
 import { attributeEvents } from './conversion-rows.js';
@@ -239,7 +239,7 @@ function conversionPart(leaf: LeafFigure, asked: SharedMetricParts, ctx: BindCon
   );
   const found = attributeEvents(metric, bases, later, ctx);
   const known = tableRows(bases, ctx);
-  const nothing = found.inputs.map(nullOf);
+  const nothing = found.inputs.map((e) => nullOf(e.type));
   const groups = selectOf({
     from: known.item,
     distinct: true,

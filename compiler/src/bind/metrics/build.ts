@@ -65,10 +65,6 @@ export function allRowsOf(queries: readonly [Query, ...Query[]]): Query {
   );
 }
 
-export function nullOf({ type }: Pick<Expr, 'type'>): Expr {
-  return Object.freeze({ kind: 'null', type });
-}
-
 function overload(name: string, args: readonly Expr[], ctx: BindContext) {
   const types = args.map((a) => a.type);
   const { definition, argumentTypes, result } = requireFunction(name, types);

@@ -6,7 +6,7 @@ import { queryOf, someExpr } from '../../plan/walk.js';
 import { conjunctsOf } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { bindPredicateNode } from '../expressions/expression.js';
-import { expressionNode } from '../manifest/expression.js';
+import { parseExpression } from '../manifest/expression.js';
 import { innerScope, plainEnvironment } from '../scope.js';
 import { type DimensionKey, dimensionNamed, keyOf } from './dimensions.js';
 import { namesIn } from './metric-value.js';
@@ -42,7 +42,7 @@ export function conditionsOf(
 /** Parses the template. Errors have no position because the parsed text is not the caller's. */
 function parsedTemplate({ sql }: Template): Node {
   try {
-    return expressionNode(sql);
+    return parseExpression(sql);
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;
     throw new QueryError(error.entry, error.message, { ...error, position: null });

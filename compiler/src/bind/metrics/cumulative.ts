@@ -1,6 +1,6 @@
 import type { CumulativeMetric } from '../../catalog/catalog.js';
 import type { Grain, PeriodSpan } from '../../catalog/grain.js';
-import { columnRef, FALSE, selectOf, TRUE } from '../../plan/nodes.js';
+import { columnRef, FALSE, nullOf, selectOf, TRUE } from '../../plan/nodes.js';
 import type { CommonTable, Expr, FromItem, Query } from '../../plan/plan.js';
 import type { BindContext } from '../context.js';
 import { type DeferredAggregates, deferAggregates } from './aggregates.js';
@@ -11,7 +11,6 @@ import {
   derivedRows,
   joinedOn,
   materialized,
-  nullOf,
   type QueryRows,
   tableRows,
   unnamedOutputs,
@@ -189,7 +188,7 @@ function everyPeriod(
     outputs: unnamedOutputs(known.columns.slice(1, 1 + others)),
   });
   const keys: QueryRows | null = others === 0 ? null : derivedRows(combinations, ctx);
-  const nothing = inputs.map(nullOf);
+  const nothing = inputs.map((e) => nullOf(e.type));
   return selectOf({
     from: keys === null ? period.item : joinedOn(period.item, keys.item, []),
     outputs: unnamedOutputs([...period.columns, ...(keys?.columns ?? []), ...nothing, FALSE]),

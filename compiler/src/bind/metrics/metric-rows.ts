@@ -1,7 +1,7 @@
 import type { Relation } from '../../catalog/catalog.js';
 import { InternalError } from '../../errors/errors.js';
 import { fingerprint } from '../../plan/fingerprint.js';
-import { allOf, columnRef, FALSE, isNotNull, selectOf, TRUE } from '../../plan/nodes.js';
+import { allOf, columnRef, FALSE, isNotNull, nullOf, selectOf, TRUE } from '../../plan/nodes.js';
 import type {
   Aggregate,
   ColumnRef,
@@ -19,7 +19,7 @@ import type { BindContext } from '../context.js';
 import { infix } from '../expressions/infix.js';
 import { itemsMetOnce, mayBeMissing } from '../from/fan-out.js';
 import { filterAggregates } from './aggregates.js';
-import { aggregate, allRowsOf, materialized, nullOf, rowNumber, tableRows, unnamedOutputs } from './build.js';
+import { aggregate, allRowsOf, materialized, rowNumber, tableRows, unnamedOutputs } from './build.js';
 import { type ConversionUse, conversionBranch, conversionValue } from './conversion-rows.js';
 import { type Branch, JoinedRows } from './joined-rows.js';
 import { type PeriodMetricUse, periodBranch } from './other-periods.js';
@@ -221,7 +221,7 @@ function unionOf(
 ): Query {
   const all = materialized(inner, ctx);
   const own = tableRows(all, ctx);
-  const nothing = branches.flatMap((b) => [FALSE, ...b.inputs.map(nullOf)]);
+  const nothing = branches.flatMap((b) => [FALSE, ...b.inputs.map((e) => nullOf(e.type))]);
   const main = selectOf({ from: own.item, outputs: unnamedOutputs([...own.columns, TRUE, ...nothing]) });
   const keys = new Set(
     select.groupBy.flatMap((k) => {
@@ -246,9 +246,11 @@ function branchQuery(
 ): { readonly query: Query; readonly tables: readonly CommonTable[] } {
   const made = branch.rows(all, keys);
   const outputs = [
-    ...inner.outputs.map(({ expr }, i): Expr => made.keys.get(`c${i + 1}`) ?? nullOf(expr)),
+    ...inner.outputs.map(({ expr }, i): Expr => made.keys.get(`c${i + 1}`) ?? nullOf(expr.type)),
     FALSE,
-    ...branches.flatMap((b, i) => (i === index ? [TRUE, ...made.inputs] : [FALSE, ...b.inputs.map(nullOf)])),
+    ...branches.flatMap((b, i) =>
+      i === index ? [TRUE, ...made.inputs] : [FALSE, ...b.inputs.map((e) => nullOf(e.type))],
+    ),
   ];
   const where = Object.freeze([...made.where]);
   return {

@@ -1,11 +1,11 @@
 import type { MetricsRequest } from '../../catalog/grain.js';
 import { InternalError, QueryError } from '../../errors/errors.js';
 import { resolveFunction } from '../../functions/index.js';
-import { inType, isNotNull, selectOf } from '../../plan/nodes.js';
+import { inType, isNotNull, nullOf, selectOf } from '../../plan/nodes.js';
 import type { Expr, Query, Select } from '../../plan/plan.js';
 import { isArray } from '../../types/types.js';
 import type { BindContext } from '../context.js';
-import { aggregate, allRowsOf, derivedRows, nullOf, unnamedOutputs } from './build.js';
+import { aggregate, allRowsOf, derivedRows, unnamedOutputs } from './build.js';
 import { type Condition, predicateOf } from './conditions.js';
 import { type DimensionKey, timeOf, valueOfKey } from './dimensions.js';
 import { EntityRows } from './entity-rows.js';
@@ -119,7 +119,7 @@ export function combineParts(parts: readonly [FigureQuery, ...FigureQuery[]], ct
   if (rest.length === 0) return first;
   const leaves = parts.flatMap((p) => [...p.values].map(([key, { type }]) => ({ key, type })));
   const queries = parts.map((part) => {
-    const values = leaves.map(({ key, type }) => part.values.get(key) ?? nullOf({ type }));
+    const values = leaves.map(({ key, type }) => part.values.get(key) ?? nullOf(type));
     return part.query({ outputs: unnamedOutputs([...part.keys, ...values]) });
   });
   const [query, ...others] = queries;

@@ -200,8 +200,9 @@ export class RowReach {
     const note = (ref: ColumnRef): void => {
       if (!this.#levels.holds(whole, ref.source)) found.set(keyOf(ref), ref);
     };
-    nodesIn(exprsOf(part), 'column').forEach(note);
-    for (const inner of [...queriesIn(exprsOf(part)), ...partsOf(part)]) this.outerRefs(inner).forEach(note);
+    const exprs = exprsOf(part);
+    nodesIn(exprs, 'column').forEach(note);
+    for (const inner of [...queriesIn(exprs), ...partsOf(part)]) this.outerRefs(inner).forEach(note);
     return [...found.values()];
   }
 }
