@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { RecordBatch } from 'apache-arrow';
-import { ARROW_STREAM } from '../src/surfaces/rest/answer-stream.js';
+import { ARROW_STREAM } from '../src/surfaces/rest/answer-layout.js';
 import { type AnswerNotes, answerNotes } from './answer.js';
 import { openQuery, type QueryBody, replyOf } from './client.js';
 import { EXIT, Failure, usage } from './exit.js';

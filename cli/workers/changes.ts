@@ -2,7 +2,7 @@ import type { ServiceLog } from '../../src/base/log.js';
 import { Serial } from '../../src/base/serial.js';
 import { messageOf } from '../../src/base/thrown.js';
 import type { ReloadResult } from '../../src/service/reload/reload.js';
-import type { ChangeRefusal, ChangeRequest, SupervisorProtocol, Texts } from './messages.js';
+import type { ChangeRefusal, SupervisorProtocol, Texts, WorkerChangeRequest } from './messages.js';
 import { type Handlers, PeerGone } from './peer.js';
 import type { WorkerSlot } from './slot.js';
 
@@ -112,7 +112,7 @@ export class WorkerChanges {
   }
 
   async #admit(slot: WorkerSlot, given: Texts): Promise<void> {
-    const steps: ChangeRequest[] = [];
+    const steps: WorkerChangeRequest[] = [];
     if (given !== this.#texts) steps.push({ kind: 'reload', texts: this.#texts, brokenSince: null });
     steps.push({ kind: 'version', texts: this.#texts, brokenSince: null });
     for (const change of steps) {
@@ -162,7 +162,7 @@ export class WorkerChanges {
   }
 
   async #byAll(
-    change: ChangeRequest,
+    change: WorkerChangeRequest,
     all: readonly WorkerSlot[],
     prepareMs = PREPARE_MS,
   ): Promise<ReloadResult | ChangeRefusal> {

@@ -59,7 +59,7 @@ const ports = record({
  */
 const change = record({ kind: oneOf('reload', 'version', 'policy'), texts, brokenSince: nullOr(number) });
 
-export type ChangeRequest = GuardedBy<typeof change>;
+export type WorkerChangeRequest = GuardedBy<typeof change>;
 
 /**
  * Why a change cannot be applied. `policy`: the newest policy is missing or invalid; `keptUntil`: when the last valid

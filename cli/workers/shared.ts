@@ -19,7 +19,13 @@ import { RemoteCatalogs } from '../../src/surfaces/catalog/index.js';
 import { countedBy, type SessionCaps } from '../../src/surfaces/pg/index.js';
 import { toFailure } from '../exit.js';
 import type { OpenServer, SharedAcrossProcesses } from '../serve/server.js';
-import type { ChangeRefusal, ChangeRequest, SupervisorProtocol, Texts, WorkerProtocol } from './messages.js';
+import type {
+  ChangeRefusal,
+  SupervisorProtocol,
+  Texts,
+  WorkerChangeRequest,
+  WorkerProtocol,
+} from './messages.js';
 import type { Handlers, Peer } from './peer.js';
 import type { WorkerChannel } from './slot.js';
 
@@ -177,7 +183,7 @@ export class SharedParts implements SharedProcessFiles {
     };
   }
 
-  async #prepare({ kind, texts, brokenSince }: ChangeRequest): Promise<ChangeRefusal | null> {
+  async #prepare({ kind, texts, brokenSince }: WorkerChangeRequest): Promise<ChangeRefusal | null> {
     const open = this.#open;
     if (open === null)
       return { exit: 1, message: 'error: this worker is not open yet', policy: false, keptUntil: null };

@@ -34,8 +34,11 @@ export function repeat(everyMs: number, work: (isStopped: () => boolean) => Prom
   const tick = async (): Promise<void> => {
     if (running) return;
     running = true;
-    await work(() => stopped);
-    running = false;
+    try {
+      await work(() => stopped);
+    } finally {
+      running = false;
+    }
   };
   const timer = setInterval(() => void tick(), everyMs).unref();
   return () => {

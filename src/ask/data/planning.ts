@@ -18,7 +18,7 @@ import {
 } from 'osl-compiler';
 import { isEmpty } from '../../../policy/index.js';
 import { inTurns } from '../../base/in-turns.js';
-import { stopAfter, TimeLimitError } from '../../base/threads/thread.js';
+import { stopAfter, TimeLimitError } from '../../base/threads/time-limit.js';
 import { ValueError } from '../../engine/index.js';
 import { isShort } from '../parsing/index.js';
 import type { Caller } from '../request/caller.js';

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { assertNever } from 'osl-compiler';
+import { assertNever } from 'osl-compiler/errors';
 import {
   type AuditFilter,
   type AuditRecord,

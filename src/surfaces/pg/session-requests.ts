@@ -129,7 +129,7 @@ export function tokenExpired(): WireError {
  * not executed, and protocol errors.
  */
 export class SessionRecords {
-  readonly pending = new PendingRecord();
+  readonly pending = new PreparedRecordSlot();
   readonly #service: RequestParts;
   readonly #newCall: () => RequestCall;
   readonly #recorded = new WeakSet<WireError>();
@@ -230,7 +230,7 @@ interface PreparedRecord {
  * yields a single audit record, for the run. A statement that has not run by the end of its series of messages, or by
  * the time the next one is prepared, gets a record of its preparation.
  */
-class PendingRecord {
+class PreparedRecordSlot {
   #last: PreparedRecord | null = null;
 
   get isHeld(): boolean {

@@ -2,8 +2,6 @@ import { MANIFEST_SCHEMA, POLICY_SCHEMA } from '../../model/manifest/index.js';
 import { buildShapeCheck } from '../../model/manifest/schema/check.js';
 import { buildReaders } from './bodies/reader.js';
 import './bodies/authoring.js';
-import './bodies/authoring.js';
-import './bodies/query.js';
 import './bodies/query.js';
 
 /** Run by `npm run build`: precompiles the validators for the manifest, the policy and request bodies. */

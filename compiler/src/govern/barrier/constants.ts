@@ -8,7 +8,7 @@ import { isMoment } from '../../types/types.js';
  */
 export function cannotFail(expr: Expr, literals: LiteralSlots): boolean {
   return (
-    isNearMoment(expr, literals, { nodes: MAX_NODES, steps: MAX_STEPS }) ||
+    isNearMomentExpr(expr, literals, { nodes: MAX_NODES, steps: MAX_STEPS }) ||
     isShortText(expr, literals, { nodes: MAX_NODES, steps: 0 }) ||
     isSmallNumber(expr, literals, { nodes: MAX_NODES, steps: MAX_STEPS })
   );
@@ -90,9 +90,9 @@ const MAX_NODES = 16;
 /** A timestamp near the present stays in range after a few shifts, but might not after many. */
 const MAX_STEPS = 2;
 
-function isNearMoment(expr: Expr, literals: LiteralSlots, budget: FoldBudget): boolean {
+function isNearMomentExpr(expr: Expr, literals: LiteralSlots, budget: FoldBudget): boolean {
   if (budget.nodes-- <= 0) return false;
-  const isSound = (e: Expr): boolean => isNearMoment(e, literals, budget);
+  const isSound = (e: Expr): boolean => isNearMomentExpr(e, literals, budget);
   switch (expr.kind) {
     case 'parameter':
       return literals.literalIn(expr.slot)?.holds(isBounded) === true;

@@ -31,6 +31,7 @@ export class Problems {
 
   /** Reports each of `names` that is not in `known`; `path` is the path of the list. */
   unknownIn(path: Path, what: string, names: readonly string[] = [], known: Iterable<string>): void {
+    if (names.length === 0) return;
     const all = new Set(known);
     for (const [i, name] of names.entries()) if (!all.has(name)) this.unknown([...path, i], what, name, all);
   }

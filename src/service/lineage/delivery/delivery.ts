@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { assertNever } from 'osl-compiler';
+import { assertNever } from 'osl-compiler/errors';
 import type { LineageEndpoint } from '../config/load.js';
 import type { Outbox } from '../outbox/outbox.js';
 import type { OutboxMessage } from '../outbox/state.js';

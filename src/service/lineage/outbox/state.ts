@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { assertNever } from 'osl-compiler';
 import type { AuditLog } from '../../../../audit/index.js';
 import type { EventKind } from '../config/load.js';
 
@@ -148,7 +147,7 @@ export class OutboxState {
         this.dropped.set(entry.to, (this.dropped.get(entry.to) ?? 0) + entry.count);
         break;
       default:
-        assertNever(entry);
+        throw new Error(`unknown entry ${JSON.stringify(entry satisfies never)}`); // another version's journal
     }
   }
 

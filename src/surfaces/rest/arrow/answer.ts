@@ -10,8 +10,9 @@ import {
 import type { GovernedPlan } from 'osl-compiler';
 import type { QueryAnswer } from '../../../ask/index.js';
 import { DataRowReader } from '../../../engine/index.js';
+import { ARROW_STREAM } from '../answer-layout.js';
 import { type AnswerHead, columnsOf, trailerOf } from '../answer-members.js';
-import { ARROW_STREAM, type RowEncoding } from '../answer-stream.js';
+import type { RowEncoding } from '../answer-stream.js';
 import { PORTION_BYTES } from '../json-bytes.js';
 import type { ProblemDocument } from '../problem.js';
 import type { ArrowColumn } from './buffers.js';
