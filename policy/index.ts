@@ -89,7 +89,7 @@ export {
   type RevocationResult,
   RevokedTokens,
 } from './tokens/revocation.js';
-export { type JsonTextFault, jsonTextFault } from './tokens/strict-json.js';
+export { endOfString, type JsonTextFault, jsonTextFault } from './tokens/strict-json.js';
 export { createVerifier, type TokenVerifier, type TrustedIssuer } from './tokens/token.js';
 export {
   CLOCK_SKEW_SECONDS,

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { error, fatal, internalError, WireError } from './errors.js';
 import { ExtendedQuery } from './extended-query.js';
 import { FastSeries } from './fast-series.js';
@@ -87,10 +88,14 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     this.#speak(this.#handler.parameters.get(ENCODING));
     try {
       await this.#endSeries();
+      let turnEnd = performance.now() + TURN_MS;
       while (this.#state !== 'Ended' && !this.#input.ended) {
         const frame = this.#input.decoder.next(limit);
         if (frame === null) await this.#wait();
         else await this.#serve(frame);
+        if (this.#input.decoder.buffered === 0 || performance.now() < turnEnd) continue;
+        await nextTurn();
+        turnEnd = performance.now() + TURN_MS;
       }
     } catch (cause) {
       this.#failForGood(this.#presentable(cause, 'FATAL'));
@@ -373,6 +378,9 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     }
   }
 }
+
+/** Milliseconds for which a session answers buffered messages before other sessions have a turn: refusals await nothing. */
+const TURN_MS = 5;
 
 /** The session parameter with the text encoding. */
 const ENCODING = 'client_encoding';

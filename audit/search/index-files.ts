@@ -25,11 +25,17 @@ export async function storedIndex(dir: string, segment: number): Promise<Segment
   const index = text === null ? null : parseIndex(text);
   if (index === null || index.segment !== segment) return null;
   const [own, next] = await Promise.all(
-    [segment, segment + 1].map((number) => readHeader(join(dir, segmentName(number))).catch(() => null)),
+    [segment, segment + 1].map((number) => readHeader(join(dir, segmentName(number))).catch(nullIfNotOpened)),
   );
   if (!own || !next) return null;
   const fits = own.writer === index.writer && own.firstSeq === index.first && next.firstSeq === index.end;
   return fits && next.chain.toString('hex') === index.chain && isConsistent(index) ? index : null;
+}
+
+/** A segment that cannot be opened has no header; one that cannot be read is a fault. */
+function nullIfNotOpened(error: unknown): null {
+  if (error instanceof Error && 'syscall' in error && error.syscall === 'open') return null;
+  throw error;
 }
 
 function isConsistent(index: SegmentIndex): boolean {

@@ -50,13 +50,24 @@ async function* inIndexedSegment(
 ): AsyncGenerator<AuditRecord, void, void> {
   const blocks = candidates(index, filter);
   if (blocks.length === 0) return;
-  const runs = (await readBlocks(dir, index, blocks)) ?? [await readComplete(dir, index)];
-  for (const { bytes, starts, end } of runs)
-    for (const start of starts) {
-      const frame = frameAt(bytes, start, end);
-      const record = frame === null ? null : recordIn(frame);
-      if (record !== null && matches(record, filter)) yield record;
-    }
+  const found: AuditRecord[] = [];
+  // Only matches are kept of a block: a segment may be large, and several logs are searched at a time.
+  const complete = await readBlocks(dir, index, blocks, (run) => {
+    const records = recordsOf(run);
+    if (records[0]?.seq !== run.first || records.at(-1)?.seq !== run.first + run.starts.length - 1)
+      return false;
+    found.push(...records.filter((record) => matches(record, filter)));
+    return true;
+  });
+  if (complete) yield* found;
+  else yield* recordsOf(await readComplete(dir, index)).filter((record) => matches(record, filter));
+}
+
+function recordsOf({ bytes, starts, end }: FrameRun): readonly AuditRecord[] {
+  return starts.flatMap((start) => {
+    const frame = frameAt(bytes, start, end);
+    return frame === null ? [] : [recordIn(frame)];
+  });
 }
 
 /** Progress of a backward search: a match, or null with the position reached so far. */
@@ -104,8 +115,9 @@ async function inBlocks(
 ): Promise<Iterable<SearchStep> | null> {
   const blocks = candidates(index, filter).filter((n) => (index.blocks[n]?.seq ?? 0) < least);
   if (blocks.length === 0) return [{ seq: index.first, record: null }];
-  const runs = await readBlocks(dir, index, blocks);
-  return runs === null ? null : backThrough(runs, filter, least, index.first);
+  const runs: FrameRun[] = [];
+  const complete = await readBlocks(dir, index, blocks, (run) => runs.push(run) > 0);
+  return complete ? backThrough(runs, filter, least, index.first) : null;
 }
 
 async function* inSegment(
@@ -155,32 +167,33 @@ function runOf(bytes: Buffer, start: number, first: number): FrameRun {
   return { bytes, first, starts, end, whole: at >= end };
 }
 
-/** Reads blocks of a segment; null if they contradict the index or if reading the whole segment is cheaper. */
+/**
+ * Passes blocks of a segment to `take`, one after another. False if `take` refuses one, if one contradicts the index,
+ * or if reading the whole segment is cheaper.
+ */
 async function readBlocks(
   dir: string,
   { segment, blocks, end }: SegmentIndex,
   numbers: readonly number[],
-): Promise<readonly FrameRun[] | null> {
-  if (numbers.length > blocks.length / 2) return null;
-  const runs: FrameRun[] = [];
+  take: (run: FrameRun) => boolean,
+): Promise<boolean> {
+  if (numbers.length > blocks.length / 2) return false;
   const handle = await open(join(dir, segmentName(segment)), 'r');
   try {
     const { size } = await handle.stat();
     for (const number of numbers) {
       const [block, next] = [blocks[number], blocks[number + 1]];
-      if (block === undefined || block.at > size) return null;
+      if (block === undefined || block.at > size) return false;
       const bytes = Buffer.alloc(Math.max(0, Math.min(size, next?.at ?? size) - block.at));
       await handle.read(bytes, 0, bytes.length, block.at);
       const run = runOf(bytes, 0, block.seq);
-      const first = frameAt(bytes, 0, run.end);
-      if (!run.whole || first === null || recordIn(first).seq !== block.seq) return null;
-      if (run.first + run.starts.length !== (next?.seq ?? end)) return null;
-      runs.push(run);
+      if (!run.whole || run.first + run.starts.length !== (next?.seq ?? end)) return false;
+      if (!take(run)) return false;
     }
   } finally {
     await handle.close();
   }
-  return runs;
+  return true;
 }
 
 async function readComplete(dir: string, { segment, first }: SegmentIndex): Promise<FrameRun> {

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { IndexStatus, IndexSummary, OnIndexProgress } from '../../src/content/index.js';
 import type { OpenedEngine } from '../../src/engine/index.js';
 import type { Manifest } from '../../src/model/manifest/index.js';
-import { wordText } from '../../src/service/indexing/index-content.js';
+import { wordText } from '../../src/service/indexing/word-text.js';
 import { dataDirOption, manifestOption, policyOption, type ServerFlags, wholeNumber } from '../flags.js';
 import { print, printJson, visible } from '../output.js';
 import { createProgress } from '../progress.js';
@@ -44,19 +44,26 @@ export function addIndex(program: Command): void {
 }
 
 async function runIndex(names: readonly string[], flags: IndexFlags): Promise<void> {
-  const { indexContent, paceText } = await import('../../src/service/indexing/index-content.js');
   await withEngines(flags, async ({ settings, manifest, databases, log }) => {
+    const content = await import('../../src/service/indexing/index-content.js');
     if (flags.status) return printStatus(manifest, databases, names, flags.json === true);
     const progress = await createProgress();
     const stop = new AbortController();
     const { signal } = stop;
     const show: OnIndexProgress = (p) =>
-      progress.step(`indexing ${p.facet} ${p.version}`, p.done, p.total, paceText(p));
+      progress.step(`indexing ${p.facet} ${p.version}`, p.done, p.total, content.paceText(p));
     const round = async (some: readonly string[], readAt: Date | null): Promise<void> => {
       const wanted = some.length > 0 ? some : names;
       try {
         const options = { signal, readAt };
-        const summaries = await indexContent(manifest, databases, settings.content, wanted, show, options);
+        const summaries = await content.indexContent(
+          manifest,
+          databases,
+          settings.content,
+          wanted,
+          show,
+          options,
+        );
         progress.end();
         if (flags.json) printJson(summaries);
         else for (const summary of summaries) for (const line of summaryLines(summary)) print(line);
@@ -65,13 +72,12 @@ async function runIndex(names: readonly string[], flags: IndexFlags): Promise<vo
       }
     };
     if (!flags.watch) return round([], new Date());
-    const { signallingUrls } = await import('../../src/service/indexing/index-content.js');
     const { watchIndex } = await import('./index-watch.js');
     for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort());
     await watchIndex({
       round,
       names: names.length > 0 ? names : [...manifest.facets.keys()],
-      urls: await signallingUrls(manifest),
+      urls: await content.signallingUrls(manifest),
       everySeconds: flags.every,
       signal,
       log,

@@ -41,17 +41,16 @@ export function addLogin(program: Command): void {
 
 async function runLogin(flags: LoginFlags): Promise<void> {
   const server = serverUrl(flags.server, settingsOf(flags));
-  const [{ offerOf }, provider, { writeLogin }, { loginToken }] = await Promise.all([
-    import('../login/provider.js'),
+  const [provider, { writeLogin }, { loginToken }] = await Promise.all([
     import('../login/provider.js'),
     import('../login/store.js'),
-    import('../login/store.js'),
+    import('../login/actor-token.js'),
   ]);
   if ((flags.issuer === undefined) !== (flags.clientId === undefined))
     throw usage('--issuer and --client-id go together');
   const offer: LoginOffer =
     flags.issuer === undefined || flags.clientId === undefined
-      ? await offerOf(server)
+      ? await provider.offerOf(server)
       : { issuer: flags.issuer, clientId: flags.clientId, scopes: ['openid', 'offline_access'] };
   const show = (url: string, code: string | null): void => {
     print(code === null ? `Log in at ${url}` : `Log in at ${url} and confirm the code ${code}`);

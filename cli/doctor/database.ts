@@ -205,7 +205,7 @@ async function settingFindings(
 }
 
 function clockFinding(about: string, skew: number): readonly DoctorFinding[] {
-  if (skew <= SKEW_WARN_S) return [];
+  if (!(skew > SKEW_WARN_S)) return []; // NaN: the database gave no time
   const message = `the clocks of the database and of this machine differ by ${skew.toFixed(1)} s`;
   return [
     skew > SKEW_FAIL_S

@@ -21,7 +21,7 @@ import {
   urlHost,
 } from '../server-file.js';
 import type { RunningWorkers } from '../workers/run.js';
-import { DEMO_EXAMPLES, genericExamples, type ShellExample, tour } from './examples.js';
+import { DEMO_EXAMPLES, genericExamples, type ShellExample } from './examples.js';
 import { commandName, dataDirFlag, quoted, shellText, singleQuoted } from './invocation.js';
 import { type Demo, type RunningServer, startServer } from './server.js';
 
@@ -142,7 +142,7 @@ async function announce(server: RunningServer, dataDir: string, json: boolean): 
   }
   const model = server.open.service.model();
   print(banner(server.record, dataDir, model, server.settings.console !== 'off'));
-  if (server.record.demo && server.record.localTokens) print(await tour(server));
+  if (server.record.demo && server.record.localTokens) print(await (await import('./tour.js')).tour(server));
   print('Ctrl-C stops the server.');
 }
 

@@ -161,10 +161,13 @@ export class Supervisor {
           (await this.#askAll((peer) => peer.ask('ownSessions', { owner }))).flat(),
         signal: async (signal) =>
           (await this.#askAll((peer) => peer.ask('signalled', signal))).includes(true),
-        gather: async () => [
-          await this.#figures(),
-          ...(await this.#askAll((peer) => peer.ask('figures', null))),
-        ],
+        gather: async () => {
+          const [own, others] = await Promise.all([
+            this.#figures(),
+            this.#askAll((peer) => peer.ask('figures', null)),
+          ]);
+          return [own, ...others];
+        },
         views: () => this.#askAll((peer) => peer.ask('view', null)),
         command: async (asked) => (await this.#askAll((peer) => peer.ask('obey', asked))).includes(true),
         drain: async ({ on }) => {

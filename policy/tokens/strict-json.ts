@@ -36,8 +36,8 @@ function decodeUtf8(bytes: Uint8Array): string | null {
   }
 }
 
-const LONE_SURROGATE = /\p{Cs}/u;
 const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
 const COLON = 0x3a;
 const OPEN = 0x7b;
 const CLOSE = 0x7d;
@@ -62,11 +62,18 @@ export function jsonTextFault(json: string): JsonTextFault | null {
   return null;
 }
 
-/** The offset of the closing quote of the string at `start`. */
-function endOfString(json: string, start: number): number {
-  let i = start + 1;
-  while (json.charCodeAt(i) !== QUOTE) i += json[i] === '\\' ? 2 : 1;
-  return i;
+/** The offset of the quote that closes the string at `start`; the length of `json` if none does. */
+export function endOfString(json: string, start: number): number {
+  let end = json.indexOf('"', start + 1);
+  while (end !== -1 && isEscaped(json, end)) end = json.indexOf('"', end + 1);
+  return end === -1 ? json.length : end;
+}
+
+/** True if an odd number of backslashes precedes `at`. Only strings hold any, so they cannot be those of another one. */
+function isEscaped(json: string, at: number): boolean {
+  let first = at;
+  while (json.charCodeAt(first - 1) === BACKSLASH) first--;
+  return (at - first) % 2 === 1;
 }
 
 function stringFault(
@@ -79,7 +86,7 @@ function stringFault(
   const token = json.slice(start, end + 1);
   if (!isKey && !token.includes('\\u')) return null;
   const text = String(JSON.parse(token));
-  if (LONE_SURROGATE.test(text)) return 'lone surrogate';
+  if (!text.isWellFormed()) return 'lone surrogate';
   if (!isKey || keys === undefined) return null;
   if (keys.has(text)) return 'duplicate key';
   keys.add(text);

@@ -132,7 +132,7 @@ if (SKIP !== false || postgres === null) {
     await accessible(t, page, 'a draft');
     await visit.click('tab', 'Tests');
     await visit.click('button', 'Run the tests');
-    await page.getByText('1 failed', { exact: true }).waitFor();
+    await page.getByText('1 failed', { exact: true }).waitFor({ timeout: 60_000 });
     t.match(await page.getByRole('list', { name: 'Tests' }).textContent(), /<img src=x onerror=/);
     await accessible(t, page, 'tests');
     await visit.click('tab', 'Access requests');
@@ -186,7 +186,7 @@ if (SKIP !== false || postgres === null) {
 
     await visit.click('tab', 'Verify');
     await visit.click('button', 'Verify the log');
-    await page.getByText('Every chain holds.').waitFor();
+    await page.getByText('Every chain holds.').waitFor({ timeout: 60_000 });
     t.equal(visit.clicks(), 2, 'verify the log: two clicks');
     await accessible(t, page, 'a verified log');
 

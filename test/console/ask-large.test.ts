@@ -20,7 +20,7 @@ test('a million rows, a question that is cancelled, and screens of any size', { 
 
   await t.test('a million rows are there, from the first to the last', async (t) => {
     await ask(page, "select g as n, g || ' of many' as words from generate_series(1, 1000000) g");
-    await page.getByText(/^1,000,000 rows in/).waitFor();
+    await page.getByText(/^1,000,000 rows in/).waitFor({ timeout: 120_000 });
     await page.getByRole('grid').focus();
     await page.keyboard.press('Control+End');
     await page.getByRole('gridcell', { name: '1000000 of many' }).waitFor();
@@ -36,7 +36,9 @@ test('a million rows, a question that is cancelled, and screens of any size', { 
       page,
       'select c.email, g as n from osl.entities.customer c cross join generate_series(1, 600000) g',
     );
-    await page.getByText(/Cut here: the page keeps 1,000,000 rows.*There are more/).waitFor();
+    await page
+      .getByText(/Cut here: the page keeps 1,000,000 rows.*There are more/)
+      .waitFor({ timeout: 120_000 });
     await page.getByRole('button', { name: 'Why is email masked?' }).waitFor();
     await page
       .getByRole('gridcell', { name: /^masked: / })

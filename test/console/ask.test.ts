@@ -198,7 +198,7 @@ test('Ask, task by task', { skip: SKIP }, async (t) => {
       .fill(await rest.test.token('user:ann', { issuedAt }));
     await visit.click('button', 'Sign in');
     await write(page, 'select 42 as answer');
-    await page.getByText('Your token has expired. What you typed is kept.').waitFor();
+    await page.getByText('Your token has expired. What you typed is kept.').waitFor({ timeout: 60_000 });
     t.equal(await written(page), 'select 42 as answer');
     await accessible(t, page, 'a token that has ended');
     await page.reload();

@@ -61,7 +61,7 @@ test('a map of ten thousand entities, through a real server', { skip: SKIP, time
   await page.addInitScript(WATCH);
   await page.goto(`${origin}/console/#/map`);
   await visit.click('button', /^user:all/);
-  await page.getByText(/11,33\d things in \d+ clusters/).waitFor();
+  await page.getByText(/11,33\d things in \d+ clusters/).waitFor({ timeout: 120_000 });
   const list = page.getByRole('navigation', { name: 'Things in the picture' });
   const drawn = (): Promise<number> => list.getByRole('button').count();
 
@@ -97,7 +97,7 @@ test('a map of ten thousand entities, through a real server', { skip: SKIP, time
     await visit.click('button', 'Compare …');
     await visit.click('button', /^user:half as/);
     const differences = page.getByRole('navigation', { name: 'Differences' });
-    await differences.waitFor();
+    await differences.waitFor({ timeout: 120_000 });
     t.match(await differences.getByRole('heading').textContent(), /Differences 5,\d{3}|Differences 6,\d{3}/);
     t.ok((await differences.getByRole('button').count()) <= 110, 'and not all of them are in the page');
     visit.clean(t);
@@ -105,7 +105,7 @@ test('a map of ten thousand entities, through a real server', { skip: SKIP, time
 
   await t.test('a thousand metrics can be picked from', async (t) => {
     await page.goto(`${origin}/console/#/metrics`);
-    await page.getByText('90 of 1,000: search for the others').waitFor();
+    await page.getByText('90 of 1,000: search for the others').waitFor({ timeout: 120_000 });
     await page.getByRole('searchbox', { name: 'Search metrics' }).fill('total_9993');
     await page.getByRole('button', { name: /^total_9993/ }).waitFor();
     t.equal(await page.getByRole('main').getByRole('button').count(), 1);

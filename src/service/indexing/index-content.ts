@@ -10,7 +10,6 @@ import {
   indexStatus,
   type OnIndexProgress,
   openEmbedder,
-  type ProbableWord,
 } from '../../content/index.js';
 import {
   listenOn,
@@ -135,15 +134,6 @@ function closed(connector: Connector | undefined): Error {
 export function paceText({ documentsPerSecond, secondsLeft }: IndexProgress): string {
   const left = secondsLeft === null ? '' : `, ${Math.ceil(secondsLeft)} s left`;
   return ` (${Math.round(documentsPerSecond)}/s${left})`;
-}
-
-/** Warning about a redacted value that is probably an ordinary word. */
-export function wordText(facet: string, { value, label, documents, of }: ProbableWord): string {
-  const share = Math.round((100 * documents) / of);
-  return (
-    `\`${value}\` (${label}) stands in ${share} % of ${of} documents and is replaced there: ` +
-    `probably a word; if so, \`exceptions: [${JSON.stringify(value)}]\` of facet \`${facet}\` leaves it`
-  );
 }
 
 /** Channel for text changes: `notify osl_index, 'readme'`, or without payload for all facets. */

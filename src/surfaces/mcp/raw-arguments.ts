@@ -1,6 +1,7 @@
 import { type Readable, Transform } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
-import { afterBlanks, endOfString, mayRound } from '../rest/bodies/json-numbers.js';
+import { endOfString } from '../../../policy/index.js';
+import { afterBlanks, mayRound } from '../rest/bodies/json-numbers.js';
 
 /**
  * Returns a tool call's arguments exactly as written in the message; null if it has none, or if parsing them cannot
@@ -18,7 +19,7 @@ function memberOf(json: string, name: string): string | null {
   if (json[at] !== '{') return null;
   at = afterBlanks(json, at + 1);
   while (json[at] === '"') {
-    const end = endOfString(json, at);
+    const end = endOfString(json, at) + 1;
     const key = String(JSON.parse(json.slice(at, end)));
     const start = afterBlanks(json, afterBlanks(json, end) + 1);
     const behind = endOfValue(json, start);
@@ -32,7 +33,7 @@ function endOfValue(json: string, start: number): number {
   let depth = 0;
   for (let at = start; at < json.length; at++) {
     const char = json[at];
-    if (char === '"') at = endOfString(json, at) - 1;
+    if (char === '"') at = endOfString(json, at);
     else if (char === '{' || char === '[') depth++;
     else if (char === '}' || char === ']') depth--;
     const ends = char === ',' || char === '}' || char === ']';

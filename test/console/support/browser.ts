@@ -25,9 +25,6 @@ export async function startBrowser(t: Pick<Test, 'teardown'>): Promise<Browser> 
   return browser;
 }
 
-/** A page on a busy machine takes its time: the test's own limit is what ends a wait. */
-const PATIENCE_MS = 240_000;
-
 export interface VisitOptions {
   readonly width?: number;
   readonly height?: number;
@@ -59,7 +56,6 @@ export class Visit {
       colorScheme: options.dark === true ? 'dark' : 'light',
       reducedMotion: 'reduce',
     });
-    context.setDefaultTimeout(PATIENCE_MS);
     const page = await context.newPage();
     const visit = new Visit(page, context, options.expects ?? /^$/);
     await visit.#watch([origin, ...(options.also ?? [])]);

@@ -11,7 +11,7 @@ export type Work = ReadonlyMap<string, number>;
 
 /** By the beginning of a file's path below `compiler/dist` or `src`; the first that fits. */
 const PASSES: readonly (readonly [string, string])[] = [
-  ['compiler/dist/bind/expanded', 'expand'],
+  ['compiler/dist/bind/size-limits', 'expand'],
   ['compiler/dist/bind/', 'bind'],
   ['compiler/dist/functions/', 'bind'],
   ['compiler/dist/plan/fingerprint', 'bind'],

@@ -42,7 +42,7 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'the best are taken before a filter holds',
-    edit('@bind/runtime/retrieve', 'draft.filters.push(conjunct);\n        return false;', 'return true;'),
+    edit('@bind/runtime/store-filters', 'draft.filters.push(conjunct);\n        return false;', 'return true;'),
   ),
   mutant(
     'the best are taken before IN (SELECT …) holds',
@@ -50,7 +50,7 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'nobody is told that rows filter after',
-    edit('@bind/runtime/key-filters', 'looksElsewhere(conjunct, draft.source)', 'false'),
+    edit('@bind/runtime/store-filters', 'readsOtherItems(conjunct, draft.source)', 'false'),
   ),
   mutant(
     'words are weighed by what was counted of all passages',
@@ -60,48 +60,48 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'words counted for one caller are those of another',
-    edit('statistics', 'keyOf(counts.whole, NO_WORDS, input)', '0'),
+    edit('permitted-counts', 'keyOf(counts.whole, NO_WORDS, input)', '0'),
   ),
   mutant(
     'a page of words begins one further down',
-    edit('lexical-lane', 'String(this.#page.skip)', 'String(this.#page.skip + 1)'),
+    edit('lexical-search', 'String(this.#page.skip)', 'String(this.#page.skip + 1)'),
   ),
   mutant(
     'a page of meaning begins one further down',
-    edit('nearest', 'String(this.#page.skip)', 'String(this.#page.skip + 1)'),
+    edit('vector-search', 'String(this.#page.skip)', 'String(this.#page.skip + 1)'),
   ),
   mutant(
     'a fused page begins one further down',
-    edit('hybrid', PAGE, 'page.skip + 1, page.skip + 1 + page.topK'),
+    edit('search', PAGE, 'page.skip + 1, page.skip + 1 + page.topK'),
   ),
   mutant(
     'a diverse page begins at the first',
     edit('retrieve', `${DIVERSE}.slice(${PAGE})`, `${DIVERSE}.slice(0, page.topK)`),
   ),
-  mutant('the weights are swapped', edit('hybrid', 'return [a, b];', 'return [b, a];')),
-  mutant('ranks begin at 0', edit('hybrid', 'RANK_CONSTANT + i + 1', 'RANK_CONSTANT + i')),
+  mutant('the weights are swapped', edit('search', 'return [a, b];', 'return [b, a];')),
+  mutant('ranks begin at 0', edit('search', 'RANK_CONSTANT + i + 1', 'RANK_CONSTANT + i')),
   mutant(
     'the last of a leg counts as its best',
-    edit('hybrid', '(score - last) / (best - last)', 'score / best'),
+    edit('search', '(score - last) / (best - last)', 'score / best'),
   ),
   mutant(
     'legs are as long as the page',
-    edit('hybrid', 'Math.max(LEAST_DEPTH, 2 * (page.skip + page.topK))', 'page.skip + page.topK'),
+    edit('search', 'Math.max(LEAST_DEPTH, 2 * (page.skip + page.topK))', 'page.skip + page.topK'),
   ),
   mutant(
     'a fused document shows the passage of the leg that counts less',
-    edit('hybrid', 'b.share - a.share', 'a.share - b.share'),
+    edit('search', 'b.share - a.share', 'a.share - b.share'),
   ),
   mutant(
     'fused passages are keyed by themselves',
-    edit('hybrid', 'page.ofDocuments ? p.docId : p.chunkId', 'p.chunkId'),
+    edit('search', 'page.ofDocuments ? p.docId : p.chunkId', 'p.chunkId'),
   ),
   mutant(
     'equal scores go by the other end',
-    edit('hybrid', 'a.chunkId < b.chunkId', 'a.chunkId > b.chunkId'),
+    edit('search', 'a.chunkId < b.chunkId', 'a.chunkId > b.chunkId'),
   ),
-  mutant('what one leg alone has does not come', edit('hybrid', '!known.has(p.chunkId)', 'false')),
-  mutant('a query without words fails in both legs', edit('hybrid', 'words.terms.length > 0', 'true')),
+  mutant('what one leg alone has does not come', edit('search', '!known.has(p.chunkId)', 'false')),
+  mutant('a query without words fails in both legs', edit('search', 'words.terms.length > 0', 'true')),
   mutant('each passage of a document counts', edit(`${STORE}/passages`, "page?.per === 'document'", 'false')),
   mutant(
     'a document counts with its worst passage',
@@ -117,13 +117,13 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'the floor is forgotten where legs are fused',
-    edit('hybrid', 'goodEnough(fused(found, legs, keyOf), page)', 'fused(found, legs, keyOf)'),
+    edit('search', 'aboveMinScore(fused(found, legs, keyOf), page)', 'fused(found, legs, keyOf)'),
   ),
   mutant(
     'the floor is forgotten in one leg',
     edit(
       'retrieve',
-      'goodEnough(await best(store, query, from, input), from)',
+      'aboveMinScore(await best(store, query, from, input), from)',
       'await best(store, query, from, input)',
     ),
   ),
@@ -132,5 +132,5 @@ export const MUTANTS: readonly Mutant[] = [
     edit('retrieve', 'Math.max(POOL.least, POOL.each * wanted)', 'wanted'),
   ),
   mutant('diversity is likeness', edit('retrieve', '1 - page.diversity', 'page.diversity')),
-  mutant('passages without a word of the query are found', edit('lexical-lane', 'score > 0', 'true')),
+  mutant('passages without a word of the query are found', edit('lexical-search', 'score > 0', 'true')),
 ];

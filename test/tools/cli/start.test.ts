@@ -28,7 +28,13 @@ type Tap = typeof t;
 t.test('a question to a server loads no library but that of the command line', async (t) => {
   const token = await rest.test.token('user:ann');
   for (const who of [['--token', token], minting]) {
-    for (const command of [['query'], ['query', '--json'], ['query', '--format', 'csv'], ['explain']]) {
+    for (const command of [
+      ['query'],
+      ['query', '--json'],
+      ['query', '--format', 'csv'],
+      ['query', '--format', 'ndjson'],
+      ['explain'],
+    ]) {
       const loaded = await loadedBy(t as Tap, [...command, ...server, ...who, 'select 1 as one']);
       t.strictSame([...packagesIn(loaded)], ['commander']);
       t.ok(loaded.length > 10 && loaded.length < 70, `${loaded.length} modules`);

@@ -1,14 +1,10 @@
 import { positionOfIndex, queryError } from 'osl-compiler';
-
-/** Matches texts containing a number that a parser might round: 16 digits or an exponent. */
-const MAY_ROUND = /\d[\d.]{15}|\d[eE]/;
+import { endOfString } from '../../../../policy/index.js';
 
 /** True if `json` may contain numbers that a double cannot represent exactly. */
 export function mayRound(json: string): boolean {
-  return MAY_ROUND.test(json);
+  return longNumberFrom(json, 0) !== null;
 }
-
-const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
 /**
  * Refuses numbers that JSON parsers would round: integers beyond 2⁵³ − 1, and decimals with more digits or larger
@@ -17,25 +13,41 @@ const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
  * @throws QueryError E0511, with position and JSON pointer
  */
 export function requireExactNumbers(json: string): void {
-  if (!mayRound(json)) return;
-  let quoted = false;
-  for (let at = 0; at < json.length; at++) {
-    const char = json[at];
-    if (char === '"') quoted = !quoted;
-    else if (char === '\\' && quoted) at++;
-    else if (!quoted && (char === '-' || isDigit(char))) {
-      NUMBER.lastIndex = at;
-      const [token = ''] = NUMBER.exec(json) ?? [];
-      if (!isExact(token))
-        throw queryError('inexactNumber', { pointer: pointerTo(json, at) }, positionOfIndex(json, at));
-      at += Math.max(0, token.length - 1);
-    }
+  for (let found = longNumberFrom(json, 0); found !== null; found = longNumberFrom(json, found.end)) {
+    const { start, end } = found;
+    if (!isExact(json.slice(start, end)))
+      throw queryError('inexactNumber', { pointer: pointerTo(json, start) }, positionOfIndex(json, start));
   }
 }
 
-function isDigit(char: string | undefined): boolean {
-  return char !== undefined && char >= '0' && char <= '9';
+/** Minimum length of a number without exponent that a double may round. */
+const LONG_NUMBER = 16;
+
+/** The first number after `from`, which is outside strings, that is long or has an exponent. */
+function longNumberFrom(json: string, from: number): { readonly start: number; readonly end: number } | null {
+  for (let at = from; at < json.length; at++) {
+    const code = json.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(json, at);
+    else if (code === MINUS || isDigit(code)) {
+      const start = at;
+      let hasExponent = false;
+      while (isOfNumber(json.charCodeAt(at))) hasExponent = isExponent(json.charCodeAt(at++)) || hasExponent;
+      if (hasExponent || at - start >= LONG_NUMBER) return { start, end: at };
+      at--;
+    }
+  }
+  return null;
 }
+
+const QUOTE = 0x22;
+const PLUS = 0x2b;
+const MINUS = 0x2d;
+const POINT = 0x2e;
+
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
+const isExponent = (code: number): boolean => code === 0x65 || code === 0x45;
+const isOfNumber = (code: number): boolean =>
+  isDigit(code) || isExponent(code) || code === POINT || code === MINUS || code === PLUS;
 
 function isExact(token: string): boolean {
   const value = Number(token);
@@ -63,9 +75,9 @@ function pointerTo(json: string, offset: number): string {
     else if (char === ',' && top?.list === true) top.step = Number(top.step) + 1;
     else if (char === '"') {
       const end = endOfString(json, at);
-      if (top?.list === false && json[afterBlanks(json, end)] === ':')
-        top.step = String(JSON.parse(json.slice(at, end)));
-      at = end - 1;
+      if (top?.list === false && json[afterBlanks(json, end + 1)] === ':')
+        top.step = String(JSON.parse(json.slice(at, end + 1)));
+      at = end;
     }
   }
   return path.map(({ step }) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
@@ -75,10 +87,4 @@ export function afterBlanks(json: string, from: number): number {
   let at = from;
   while (/\s/.test(json[at] ?? '')) at++;
   return at;
-}
-
-export function endOfString(json: string, start: number): number {
-  let at = start + 1;
-  while (at < json.length && json[at] !== '"') at += json[at] === '\\' ? 2 : 1;
-  return at + 1;
 }

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyRequest } from 'fastify';
 import { type Position, positionOfIndex, type QueryError, queryError } from 'osl-compiler';
-import { type JsonTextFault, jsonTextFault } from '../../../../policy/index.js';
+import { endOfString, type JsonTextFault, jsonTextFault } from '../../../../policy/index.js';
 import { queryParameters } from '../parameters.js';
 import { malformed } from '../request-errors.js';
 import { requireExactNumbers } from './json-numbers.js';
@@ -87,24 +87,18 @@ export function requirePlain(text: string): void {
 
 type Limit = readonly [what: string, limit: number];
 
+/** Counts `separator` and levels outside strings, which are skipped: a body may be one long text. */
 function requireWithin(text: string, separator: number, [what, most]: Limit, [level, deepest]: Limit): void {
   let count = 0;
   let depth = 0;
-  for (const mark of marksOf(text, new Set([separator, ...BRACKETS]))) {
-    if (mark === separator) count++;
-    else depth += mark === OPEN_LIST || mark === OPEN_OBJECT ? 1 : -1;
-    if (count > most) throw queryError('tooLarge', { what, limit: most });
-    if (depth > deepest) throw queryError('tooLarge', { what: level, limit: deepest });
-  }
-}
-
-function* marksOf(text: string, marks: ReadonlySet<number>): Generator<number> {
-  let quoted = false;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    if (code === QUOTE) quoted = !quoted;
-    else if (code === BACKSLASH && quoted) at++;
-    else if (!quoted && marks.has(code)) yield code;
+    if (code === QUOTE) at = endOfString(text, at);
+    else if (code === separator) count++;
+    else if (code === OPEN_LIST || code === OPEN_OBJECT) depth++;
+    else if (code === CLOSE_LIST || code === CLOSE_OBJECT) depth--;
+    if (count > most) throw queryError('tooLarge', { what, limit: most });
+    if (depth > deepest) throw queryError('tooLarge', { what: level, limit: deepest });
   }
 }
 
@@ -112,11 +106,9 @@ const QUOTE = 0x22;
 const COMMA = 0x2c;
 const COLON = 0x3a;
 const OPEN_LIST = 0x5b;
-const BACKSLASH = 0x5c;
 const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
-const BRACKETS = [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT];
 
 /** Returns an error if different parsers could interpret valid JSON differently; otherwise null. */
 export function ambiguityOf(json: string): QueryError | null {

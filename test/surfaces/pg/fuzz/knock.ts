@@ -2,11 +2,12 @@ import { setTimeout } from 'node:timers/promises';
 import { startup } from '../../../wire/support/bytes.js';
 import { ScramClient } from '../../../wire/support/scram.js';
 import { cut, type Message, reportOf } from './conversation.js';
-import { Line, outline, PATIENCE_MS } from './player.js';
+import { Line, outline } from './player.js';
 import { hiddenIn, PASSWORD } from './world.js';
 
 /** So long a silence means that the server waits for more; where it was only slow, less is tried. */
 export const SILENCE_MS = 30;
+const PATIENCE_MS = 30_000;
 const ENCRYPTION_REQUESTS = [80877103, 80877104];
 
 /**
