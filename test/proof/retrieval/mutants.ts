@@ -42,7 +42,11 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'the best are taken before a filter holds',
-    edit('@bind/runtime/store-filters', 'draft.filters.push(conjunct);\n        return false;', 'return true;'),
+    edit(
+      '@bind/runtime/store-filters',
+      'draft.filters.push(conjunct);\n        return false;',
+      'return true;',
+    ),
   ),
   mutant(
     'the best are taken before IN (SELECT …) holds',

@@ -222,7 +222,8 @@ export async function surroundings(t: Pick<Test, 'teardown'>): Promise<Surroundi
     STORE_URL: proxies.data.by(house.postgres.readerUrl),
     OSL_POLICY_SOURCE: 'control',
     OSL_CONTROL_URL: proxies.control.by(house.gateway),
-    OSL_CONTROL_SILENCE_SECONDS: '2',
+    // On a busy machine its poll and a new connection after a fault together take more than two seconds.
+    OSL_CONTROL_SILENCE_SECONDS: '4',
     OSL_LIMITS_URL: proxies.limits.by(house.gateway),
     OSL_AUDIT_SINK: 'postgres',
     OSL_AUDIT_URL: proxies.audit.by(table.gatewayUrl),

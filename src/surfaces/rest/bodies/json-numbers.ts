@@ -1,6 +1,8 @@
 import { positionOfIndex, queryError } from 'osl-compiler';
 import { endOfString } from '../../../../policy/index.js';
 
+export { endOfString };
+
 /** True if `json` may contain numbers that a double cannot represent exactly. */
 export function mayRound(json: string): boolean {
   return longNumberFrom(json, 0) !== null;
