@@ -11,8 +11,8 @@ export interface Gateway {
   readonly child: Child;
   readonly pgPort: number;
   readonly httpPort: number;
-  /** A new token, good for 300 s: of `user:bench` unless told, with one data role. */
-  token(subject?: string, role?: string): Promise<string>;
+  /** A new token, good for 300 s: of `user:bench` unless told, with one data role. @param admin roles of an administrator */
+  token(subject?: string, role?: string, admin?: readonly string[]): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -62,9 +62,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     child,
     pgPort: portOf(ports, 'pgPort'),
     httpPort: portOf(ports, 'httpPort'),
-    token: (subject = SUBJECT, role = ROLE) =>
+    token: (subject = SUBJECT, role = ROLE, roles = []) =>
       mintToken(
-        { tenant: TENANT, chain: [subject], aclRoles: [role] },
+        { tenant: TENANT, chain: [subject], aclRoles: [role], ...(roles.length === 0 ? {} : { roles }) },
         { algorithm: 'HS256', secret: tenantKeys(dataDir).signing },
       ),
     stop: async () => {

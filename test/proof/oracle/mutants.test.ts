@@ -266,7 +266,7 @@ const MUTANTS: readonly Mutant[] = [
   mutant('sums of intervals', 'groups', 'if (!canBeSummed(call))', 'if (false)'),
   mutant('grouped where they are read', 'groups', 'if (!block.grouped)', 'if (false)'),
   mutant('rows are judged', 'groups', 'if (!isSound || ', 'if (false && '),
-  mutant('the optional side', 'groups', 'if (mayBeMissing(scan.id, block.from))', 'if (false)'),
+  mutant('the optional side', 'groups', 'if (mayBeMissing(block.from ?? undefined, scan.id))', 'if (false)'),
   mutant('passages of hidden entities are hidden', 'store/scan', '[visible, ...where]', 'where'),
   mutant(
     'a facet has a row filter',
