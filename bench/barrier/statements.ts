@@ -48,8 +48,12 @@ export async function scansOf(client: Client, { text, values }: Prepared): Promi
     text: `explain (costs off) ${text}`,
     values: [...(values[0] ?? [])],
   });
-  const scans = rows.flatMap((r) => SCAN.exec(r['QUERY PLAN']) ?? []).filter((part) => part !== undefined);
-  return [...new Set(scans)].join(', ');
+  return scansIn(rows.map((r) => r['QUERY PLAN']));
+}
+
+/** The scans in the lines of a plan, each once. */
+export function scansIn(lines: readonly string[]): string {
+  return [...new Set(lines.flatMap((line) => SCAN.exec(line) ?? []))].join(', ');
 }
 
 const SCAN =

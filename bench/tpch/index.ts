@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import type { NativePostgres } from '../../test/support/native-postgres.js';
+import { scansIn } from '../barrier/statements.js';
 import { type Findings, type Measure, measure, median, type Table } from '../report.js';
 import { connected } from '../support/client.js';
 import { type Gateway, startGateway } from '../support/gateway.js';
@@ -259,8 +260,6 @@ async function planOf(question: Question, policy: PolicyName, gateway: Gateway):
   });
   const body = await response.text();
   if (response.status !== 200) throw new Error(`${question.id}: ${body}`);
-  const scans = body.matchAll(
-    /"Node Type":"([^"]*Scan)"(?:[^{}[\]]*?"(Index Name|Relation Name)":"([^"]+)")?/g,
-  );
-  return [...new Set([...scans].map(([, kind, , name]) => `${kind} ${name ?? ''}`.trim()))].join(', ');
+  const { upstream }: { readonly upstream: { readonly plan: string } } = JSON.parse(body); // as its schema says
+  return scansIn(upstream.plan.split('\n'));
 }
