@@ -6,7 +6,7 @@ const NAMES = (description: string) => list({ type: 'string', minLength: 1, maxL
 
 const VALUE = {
   type: ['string', 'number', 'boolean', 'null', 'array', 'object'],
-  description: 'As REST writes it.',
+  description: 'A value as in a REST answer.',
 } as const;
 
 const ROWS = (description: string) =>
@@ -24,61 +24,64 @@ const expectation = closed(
       pattern: '^(allow|E[0-9]{4})$',
       description: '`allow`, or the code of the refusal. Default: allow.',
     },
-    columns: NAMES('The columns of the answer, in their order.'),
-    masked: NAMES('The columns of the answer that something masked is in, all of them; [] for none.'),
-    rows: ROWS('The rows of the answer over `data`, in any order.'),
-    in_order: { type: 'boolean', description: 'Whether `rows` are in the order of the answer.' },
-    row_count: { type: 'integer', minimum: 0, description: 'How many rows the answer has over `data`.' },
+    columns: NAMES('Columns of the answer, in order.'),
+    masked: NAMES('All columns of the answer that may contain masked values; [] for none.'),
+    rows: ROWS('Rows of the answer over `data`; in any order, unless `in_order` is true.'),
+    in_order: {
+      type: 'boolean',
+      description: 'True if `rows` must be in the order of the answer. Default: false.',
+    },
+    row_count: { type: 'integer', minimum: 0, description: 'Number of rows of the answer over `data`.' },
     sql: {
       type: 'string',
       minLength: 1,
-      description: 'The statement that goes to the database; white space counts as one blank.',
+      description: 'SQL sent to the database; any white space counts as one blank.',
     },
     sees: {
       enum: VISIBILITIES,
-      description: 'Of `object`: how the caller sees the column; an entity is seen where a column of it is.',
+      description: 'Visibility of `object` for the caller; an entity has that of its most visible column.',
     },
   },
   [],
-  'What is to come of it. Without `decision` it is allowed.',
+  'Expected result. Without `decision`, the request must be allowed.',
 );
 
 const test = closed(
   {
-    name: { ...TEXT, description: 'What the test says, in a sentence.' },
-    as: { ...SUBJECT, description: 'Who asks.' },
-    chain: some(SUBJECT, 'Who asks for whom: root first, the asker last. In the place of `as`.'),
-    roles: NAMES('Data roles that the token claims. Absent: all that the asker can have.'),
+    name: { ...TEXT, description: 'Name of the test: the intention, as a sentence.' },
+    as: { ...SUBJECT, description: 'Subject of the caller.' },
+    chain: some(SUBJECT, 'Delegation chain, root first, the caller last; instead of `as`.'),
+    roles: NAMES('Data roles that the token claims. Default: all that the caller may have.'),
     from: closed(
       {
         surface: { enum: ['rest', 'wire', 'mcp'], description: 'Default: rest.' },
-        address: { ...TEXT, description: 'Of the peer.' },
-        purpose: { ...TEXT, description: 'What the caller says that it is for.' },
+        address: { ...TEXT, description: 'IP address of the client.' },
+        purpose: { ...TEXT, description: 'Purpose that the request states.' },
         claims: named(
           { type: 'string', minLength: 1 },
-          NAMES('Its values.'),
-          'What else the token says, each claim with its values.',
+          NAMES('Values of the claim.'),
+          'Other claims of the token, each with its values.',
         ),
         at: {
           ...TEXT,
-          description: 'A moment by RFC 3339, of a test of an `object` alone. Default: now.',
+          description: 'Time of the request, RFC 3339; only in a test of an `object`. Default: now.',
         },
       },
       [],
-      'In what circumstances, for grants with conditions.',
+      'Circumstances of the request, for grants with conditions.',
     ),
-    ask: { type: 'string', minLength: 1, description: 'A question in OSL-SQL.' },
-    sql: { type: 'string', minLength: 1, description: 'A question in raw SQL.' },
-    metrics: { type: 'object', description: 'A metrics body, as `POST /osl/query` takes it.' },
+    ask: { type: 'string', minLength: 1, description: 'A query in OSL-SQL.' },
+    sql: { type: 'string', minLength: 1, description: 'A query in raw SQL.' },
+    metrics: { type: 'object', description: 'A metrics query, as in the body of `POST /osl/query`.' },
     object: {
       ...TEXT,
       description:
-        'An entity or a column, `osl.entities.customer.email`: how it is seen, without a question.',
+        'An entity or a column, such as `osl.entities.customer.email`, whose visibility is tested without a query.',
     },
     expect: expectation,
   },
   ['name', 'expect'],
-  'One expectation. It has `as` or `chain`, and one of `ask`, `sql`, `metrics` and `object`.',
+  'One test. It has `as` or `chain`, and one of `ask`, `sql`, `metrics` and `object`.',
 );
 
 export const POLICY_TESTS_SCHEMA = {
@@ -87,26 +90,29 @@ export const POLICY_TESTS_SCHEMA = {
   ...closed(
     {
       version: { const: 1, description: 'Version of this format: 1.' },
-      manifest: { ...TEXT, description: 'The manifest; relative to this file. Default: manifest.yaml.' },
-      policy: { ...TEXT, description: 'The policy; relative to this file. Default: policy.yaml.' },
+      manifest: {
+        ...TEXT,
+        description: 'Path of the manifest, relative to this file. Default: manifest.yaml.',
+      },
+      policy: { ...TEXT, description: 'Path of the policy, relative to this file. Default: policy.yaml.' },
       data: named(
         {
           type: 'string',
           pattern: '^[^.]+\\..+$',
-          description: 'A table as sources name it: `db.shop.customers`.',
+          description: 'A table, named as in `source` of the manifest: `db.shop.customers`.',
         },
-        ROWS('Rows by the names of the table’s columns; a column that is left out is NULL.'),
-        'Rows of tables of the manifest, for `rows` and `row_count`.',
+        ROWS('Rows, with values by column of the table; omitted columns are NULL.'),
+        'Rows of the manifest’s tables, for `rows` and `row_count`.',
       ),
       tests: {
         type: 'array',
         items: test,
         minItems: 1,
         maxItems: 10_000,
-        description: 'The tests, each by itself.',
+        description: 'Tests, independent of each other.',
       },
     },
     ['version', 'tests'],
-    'What callers are to see under a policy.',
+    'Tests of what callers may see under a policy.',
   ),
 } as const;

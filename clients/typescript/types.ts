@@ -11,19 +11,19 @@ export interface Problem {
   readonly detail: string;
   readonly hint: string | null;
   readonly position: null | { readonly offset: number; readonly line: number; readonly column: number; };
-  /** The call in the audit log. */
+  /** ID of this request, also in the audit log. */
   readonly request_id: string;
 }
 
-/** Exactly one of three shapes; a body of several is E0513. */
+/** Exactly one of `osql`, `sql` and `metrics`; a body with several is refused with E0513. */
 export type Query = {
   /** One SELECT in OSL-SQL. */
   readonly osql: string;
-  /** Values of `$1 …`. Numbers that JSON does not carry exactly are sent as strings. */
+  /** Values of `$1`, `$2` and so on. Numbers that a double cannot represent exactly must be sent as strings. */
   readonly parameters?: readonly (string | number | boolean | null)[];
   /** Validate and plan only; no rows. */
   readonly explain?: boolean | null;
-  /** With `explain`, for admins: the statement that goes upstream, or also its plan; E2101 for others. */
+  /** With `explain`, for callers with an admin role: also return the database statement (`statement`), or the statement and its plan (`plan`). Refused with E2101 for others. */
   readonly upstream?: "statement" | "plan";
   readonly sql?: never;
   readonly metrics?: never;
@@ -39,11 +39,11 @@ export type Query = {
 } | {
   /** One SELECT over the tables that the manifest allows. */
   readonly sql: string;
-  /** Values of `$1 …`. Numbers that JSON does not carry exactly are sent as strings. */
+  /** Values of `$1`, `$2` and so on. Numbers that a double cannot represent exactly must be sent as strings. */
   readonly parameters?: readonly (string | number | boolean | null)[];
   /** Validate and plan only; no rows. */
   readonly explain?: boolean | null;
-  /** With `explain`, for admins: the statement that goes upstream, or also its plan; E2101 for others. */
+  /** With `explain`, for callers with an admin role: also return the database statement (`statement`), or the statement and its plan (`plan`). Refused with E2101 for others. */
   readonly upstream?: "statement" | "plan";
   readonly osql?: never;
   readonly metrics?: never;
@@ -59,108 +59,108 @@ export type Query = {
 } | {
   readonly metrics: readonly (string | { readonly name: string; readonly alias?: string | null; })[];
   readonly group_by?: readonly (string | {
-    /** `entity__column`, an entity, `metric_time` or `relationship__column`, each with `__grain` or without. */
+    /** `entity__column`, an entity, `metric_time` or `relationship__column`, each optionally followed by `__grain`. */
     readonly name: string;
     readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
     readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
   })[] | null;
   readonly groupBy?: readonly (string | {
-    /** `entity__column`, an entity, `metric_time` or `relationship__column`, each with `__grain` or without. */
+    /** `entity__column`, an entity, `metric_time` or `relationship__column`, each optionally followed by `__grain`. */
     readonly name: string;
     readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
     readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
   })[] | null;
   readonly where?: string | { readonly sql: string; } | readonly (string | { readonly sql: string; })[] | null;
   readonly order_by?: readonly (string | {
-    /** `entity__column`, an entity, `metric_time` or `relationship__column`, each with `__grain` or without. */
+    /** `entity__column`, an entity, `metric_time` or `relationship__column`, each optionally followed by `__grain`. */
     readonly name: string;
     readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
     readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
     readonly descending?: boolean;
   })[] | null;
   readonly orderBy?: readonly (string | {
-    /** `entity__column`, an entity, `metric_time` or `relationship__column`, each with `__grain` or without. */
+    /** `entity__column`, an entity, `metric_time` or `relationship__column`, each optionally followed by `__grain`. */
     readonly name: string;
     readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
     readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
     readonly descending?: boolean;
   })[] | null;
   readonly limit?: number | null;
-  /** Both included. */
+  /** Time range; both ends are inclusive. */
   readonly time_constraint?: {
-    /** A day, or an ISO 8601 time; UTC where it has no offset. */
+    /** Date, or ISO 8601 time; UTC if it has no offset. */
     readonly start?: string | null;
-    /** A day, or an ISO 8601 time; UTC where it has no offset. */
+    /** Date, or ISO 8601 time; UTC if it has no offset. */
     readonly end?: string | null;
   } | null;
   readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
   readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
   /** Validate and plan only; no rows. */
   readonly explain?: boolean | null;
-  /** With `explain`, for admins: the statement that goes upstream, or also its plan; E2101 for others. */
+  /** With `explain`, for callers with an admin role: also return the database statement (`statement`), or the statement and its plan (`plan`). Refused with E2101 for others. */
   readonly upstream?: "statement" | "plan";
   readonly osql?: never;
   readonly parameters?: never;
   readonly sql?: never;
 };
 
-/** Rows. */
+/** Result of a query. */
 export interface Answer {
-  /** The call in the audit log. */
+  /** ID of this request, also in the audit log. */
   readonly request_id: string;
   readonly form: "structured" | "retrieve" | "traverse" | "joint" | "cross_modal" | "sql" | "metrics";
   readonly columns: readonly ({
     readonly name: string;
-    /** A type of the model, such as `int4` or `text[]`. The key that a passage carries is `text` in JSON, whatever its type. */
+    /** Type in the model, such as `int4` or `text[]`. The entity key of a passage is `text` in JSON, whatever its type. */
     readonly type: string;
-    /** The column of an entity that it is, unchanged. */
+    /** Full name of the entity column that is returned unchanged; null for other values. */
     readonly source: string | null;
-    /** Something in it is masked for this caller, in some rows at least. Of passages and evidence their rows decide; in a plan (`explain`) it says what may be. */
+    /** True if the policy masks values of the column for this caller, in some rows at least. For passages and evidence: true if a returned value is redacted; in a plan (`explain`), if one may be. */
     readonly redacted: boolean;
-    /** How a figure is meant to be shown; the value itself is as it was computed: 0.25 for 25 percent. */
+    /** Display format; does not affect the value: 0.25 for 25 percent. */
     readonly format?: {
       readonly kind: "number" | "percent" | "currency";
-      /** Its code by ISO 4217. */
+      /** ISO 4217 code of the currency. */
       readonly currency?: string;
-      /** What is counted or measured. */
+      /** Unit of the number, such as `kg`. */
       readonly unit?: string;
       readonly decimals?: number;
     };
   })[];
   readonly rows: readonly (Readonly<Record<string, unknown>>)[];
   readonly row_count: number;
-  /** A cap held rows back. */
+  /** True if rows were left out because of a limit. */
   readonly truncated: boolean;
-  /** Columns of entities that are in the answer and masked for this caller, in some rows at least: `<entity>.<column>`. */
+  /** Entity columns in the answer that are masked for this caller, in some rows at least: `<entity>.<column>`. */
   readonly redacted_columns: readonly string[];
-  /** Fields in the answer that are redacted in a passage that it rests on. */
+  /** Passage fields in the answer that are redacted in at least one of the passages used for it. */
   readonly redacted_fields: readonly string[];
-  /** Masked columns that are not in the answer, but in what decides of it: a filter, a group, an order. */
+  /** Masked columns that are not in the answer but influence it, such as in a filter, a grouping or an order: `<entity>.<column>`. */
   readonly redacted_conditions?: readonly string[];
-  /** Aggregates over columns that are masked in some rows. */
+  /** Columns of the answer that aggregate values masked in some rows. */
   readonly partial_columns?: readonly string[];
-  /** What the question should know of its answer, whatever the data. */
+  /** Notes on how to read the answer; they depend on the query, not on the data. */
   readonly notices?: readonly string[];
-  /** The indexes that the answer rests on, by facet. */
+  /** Text indexes that the answer is based on, one per facet. */
   readonly indexes?: readonly {
     readonly facet: string;
-    /** When the text was last read in turn, by RFC 3339; the index has what was written before. Null where that is not known. */
+    /** Start of the last regular indexing run, RFC 3339 in UTC; text written before it is in the index. Null if unknown. */
     readonly indexed_at: string | null;
   }[];
-  /** Passages for which a decoder failed. */
+  /** Passages for which a decoder operator failed, with the reason. */
   readonly errors?: readonly { readonly chunk_id: string; readonly reason: string; }[];
-  /** How old the answer is, where the manifest lets it be older than the question; without it, it is of now. */
+  /** Source and age of the answer, if the manifest allows cached or precomputed answers. Absent: the answer is current. */
   readonly freshness?: {
     readonly from: "live" | "cache" | "rollup";
-    /** By RFC 3339: what was there then is in the answer, and what came later need not be. */
+    /** Time, RFC 3339 in UTC: the answer includes all changes made before it; later ones may be missing. */
     readonly as_of: string;
   };
   readonly versions: { readonly manifest: string; readonly policy: string; };
 }
 
-/** A plan; nothing was run. */
+/** Plan of a query that was not run. */
 export interface Plan {
-  /** The call in the audit log. */
+  /** ID of this request, also in the audit log. */
   readonly request_id: string;
   readonly form: "structured" | "retrieve" | "traverse" | "joint" | "cross_modal" | "sql" | "metrics";
   readonly plan: {
@@ -168,58 +168,58 @@ export interface Plan {
     readonly detail: Readonly<Record<string, unknown>>;
     readonly inputs: readonly (Readonly<Record<string, unknown>>)[];
   };
-  /** Full names of what would be read. */
+  /** Full names of the objects that would be read. */
   readonly objects: readonly string[];
-  /** Opaque ids of the grants that decide. */
+  /** Opaque IDs of the grants that apply. */
   readonly grants: readonly string[];
   readonly columns: readonly ({
     readonly name: string;
-    /** A type of the model, such as `int4` or `text[]`. The key that a passage carries is `text` in JSON, whatever its type. */
+    /** Type in the model, such as `int4` or `text[]`. The entity key of a passage is `text` in JSON, whatever its type. */
     readonly type: string;
-    /** The column of an entity that it is, unchanged. */
+    /** Full name of the entity column that is returned unchanged; null for other values. */
     readonly source: string | null;
-    /** Something in it is masked for this caller, in some rows at least. Of passages and evidence their rows decide; in a plan (`explain`) it says what may be. */
+    /** True if the policy masks values of the column for this caller, in some rows at least. For passages and evidence: true if a returned value is redacted; in a plan (`explain`), if one may be. */
     readonly redacted: boolean;
-    /** How a figure is meant to be shown; the value itself is as it was computed: 0.25 for 25 percent. */
+    /** Display format; does not affect the value: 0.25 for 25 percent. */
     readonly format?: {
       readonly kind: "number" | "percent" | "currency";
-      /** Its code by ISO 4217. */
+      /** ISO 4217 code of the currency. */
       readonly currency?: string;
-      /** What is counted or measured. */
+      /** Unit of the number, such as `kg`. */
       readonly unit?: string;
       readonly decimals?: number;
     };
   })[];
-  /** Columns of entities that are in the answer and masked for this caller, in some rows at least: `<entity>.<column>`. */
+  /** Entity columns in the answer that are masked for this caller, in some rows at least: `<entity>.<column>`. */
   readonly redacted_columns: readonly string[];
-  /** Masked columns that are not in the answer, but in what decides of it: a filter, a group, an order. */
+  /** Masked columns that are not in the answer but influence it, such as in a filter, a grouping or an order: `<entity>.<column>`. */
   readonly redacted_conditions?: readonly string[];
-  /** Aggregates over columns that are masked in some rows. */
+  /** Columns of the answer that aggregate values masked in some rows. */
   readonly partial_columns?: readonly string[];
-  /** What the question should know of its answer, whatever the data. */
+  /** Notes on how to read the answer; they depend on the query, not on the data. */
   readonly notices?: readonly string[];
-  /** Objects that should not be used any more. */
+  /** Deprecated objects in the query, with the reason. */
   readonly deprecated?: readonly { readonly object: string; readonly reason: string; }[];
-  /** What the database would get; for admins. */
+  /** SQL that would be sent to the database; only for callers with an admin role. */
   readonly sql?: string;
-  /** What was asked for by `upstream`. */
+  /** Database statement, and its plan if requested; present if the request has `upstream`. */
   readonly upstream?: {
-    /** The statement. */
+    /** SQL statement for the database. */
     readonly sql: string;
-    /** In the order of `$1 …`. */
+    /** Parameters of the statement, in the order of `$1`, `$2` and so on. */
     readonly parameters: readonly {
-      /** A type of Postgres. */
+      /** Postgres type of the parameter. */
       readonly type: string;
-      /** A literal of the text, `$n` of the asker, policy or a metric, an attribute, a step, a key. */
+      /** Origin of the value: a literal of the query text (`literal`), the caller’s `$n` (`parameter`), the policy, a metric or the compiler (`gateway`), an attribute of the caller (`attribute`), an earlier step (`step`), or the key of masks (`mask_key`). */
       readonly from: "literal" | "parameter" | "gateway" | "attribute" | "step" | "mask_key";
-      /** Of a literal of the text, as Postgres reads it. */
+      /** Value of a `literal`, in Postgres’ text format; absent for other origins. */
       readonly value?: string;
-      /** `n` of the asker's `$n`. */
+      /** Number `n` of the caller’s `$n`; absent for other origins. */
       readonly number?: number;
     }[];
-    /** How the database would run it whatever the values: EXPLAIN, without ANALYZE. */
+    /** Generic plan of the database, independent of parameter values: the text of EXPLAIN without ANALYZE. */
     readonly plan?: string;
-    /** A cap held back the end of the plan. */
+    /** True if the end of the plan was cut off by a limit. */
     readonly truncated?: boolean;
   };
   readonly versions: { readonly manifest: string; readonly policy: string; };
@@ -228,50 +228,50 @@ export interface Plan {
 export interface SampleRequest {
   readonly kind: "table" | "facet";
   readonly name: string;
-  /** Default: 8 rows, 5 chunks. */
+  /** Maximum number of rows or chunks. Default: 8 rows, 5 chunks. */
   readonly limit?: number | null;
 }
 
 export interface Sample {
-  /** The call in the audit log. */
+  /** ID of this request, also in the audit log. */
   readonly request_id: string;
   readonly kind: "table" | "facet";
   readonly name: string;
   readonly rows: readonly (Readonly<Record<string, unknown>>)[];
-  /** Columns of entities that are in the answer and masked for this caller, in some rows at least: `<entity>.<column>`. */
+  /** Entity columns in the answer that are masked for this caller, in some rows at least: `<entity>.<column>`. */
   readonly redacted_columns: readonly string[];
-  /** Fields in the answer that are redacted in a passage that it rests on. */
+  /** Passage fields in the answer that are redacted in at least one of the passages used for it. */
   readonly redacted_fields: readonly string[];
 }
 
 export interface Schema {
-  /** Of what is shown: unchanged while that is. */
+  /** Version of the schema. Full view: that of the manifest. Governed view: changes only if the visible schema changes. */
   readonly version: string;
   readonly etag: string;
   readonly entities: readonly ({
     readonly name: string;
     readonly description: string | null;
-    /** Why it should not be used any more; null where it may. */
+    /** Reason for deprecation; null if not deprecated. */
     readonly deprecated: string | null;
     readonly fqn: string;
     readonly composition: "structured" | "structured+content" | "content";
     readonly primary_key: readonly string[];
-    /** The columns that joins may use. */
+    /** Columns that joins may use. */
     readonly entity_key_columns: readonly string[];
     readonly columns: readonly {
       readonly name: string;
       readonly type: string;
       readonly description: string | null;
       readonly nullable: boolean;
-      /** In which rows the caller sees, or may see, a mask. */
+      /** Rows in which the caller sees, or may see, masked values. */
       readonly masked: "none" | "some" | "all";
-      /** Whether rows show it, or aggregates only may use it. */
+      /** `rows`: the column can be selected. `aggregates`: only aggregates may use it. */
       readonly use: "rows" | "aggregates";
       readonly synonyms: readonly string[];
-      /** In the full view only. */
+      /** Sensitivity label; null if there is none. Only in the full view. */
       readonly sensitivity?: string | null;
     }[];
-    /** Taken from its text; selected by key. */
+    /** Attributes computed from text; they can be selected if WHERE names the keys. */
     readonly derived: readonly {
       readonly name: string;
       readonly description: string | null;
@@ -279,30 +279,30 @@ export interface Schema {
       readonly facet: string;
       readonly synonyms: readonly string[];
     }[];
-    /** For columns of `aggregates`. */
+    /** Minimum number of entities in a group, for columns whose `use` is `aggregates`; null if there is no minimum. */
     readonly minimum_group_size: number | null;
     readonly facets: readonly string[];
     readonly metrics: readonly string[];
     readonly synonyms: readonly string[];
-    /** Questions that this caller can send. */
+    /** Example queries that this caller can run. */
     readonly examples: readonly string[];
   })[];
   readonly facets: readonly ({
     readonly name: string;
     readonly description: string | null;
-    /** Why it should not be used any more; null where it may. */
+    /** Reason for deprecation; null if not deprecated. */
     readonly deprecated: string | null;
     readonly fqn: string;
     readonly entity: string;
     readonly entity_key: string;
     readonly embedding_model: string;
-    /** When the text was last read in turn, by RFC 3339; the index has what was written before. Null where that is not known. */
+    /** Start of the last regular indexing run, RFC 3339 in UTC; text written before it is in the index. Null if unknown. */
     readonly indexed_at: string | null;
     readonly retrieval: {
       readonly max_top_k: number;
-      /** What RETRIEVE takes as `mode`; the first one unless told. */
+      /** Values of `mode` in RETRIEVE; the first is the default. */
       readonly modes: readonly string[];
-      /** What RETRIEVE takes as `rerank`; true means the first one. */
+      /** Values of `rerank` in RETRIEVE; `true` stands for the first. */
       readonly rerankers: readonly string[];
     };
     readonly labels: readonly string[];
@@ -311,48 +311,48 @@ export interface Schema {
       readonly type: string;
       readonly description: string | null;
       readonly nullable: boolean;
-      /** In which rows the caller sees, or may see, a mask. */
+      /** Rows in which the caller sees, or may see, masked values. */
       readonly masked: "none" | "some" | "all";
-      /** Whether rows show it, or aggregates only may use it. */
+      /** `rows`: the column can be selected. `aggregates`: only aggregates may use it. */
       readonly use: "rows" | "aggregates";
       readonly synonyms: readonly string[];
-      /** In the full view only. */
+      /** Sensitivity label; null if there is none. Only in the full view. */
       readonly sensitivity?: string | null;
     }[];
     /** Columns that WHERE and joins may use. */
     readonly scalar_indexed: readonly string[];
     readonly synonyms: readonly string[];
-    /** Questions that this caller can send. */
+    /** Example queries that this caller can run. */
     readonly examples: readonly string[];
   })[];
   readonly metrics: readonly ({
     readonly name: string;
     readonly description: string | null;
-    /** Why it should not be used any more; null where it may. */
+    /** Reason for deprecation; null if not deprecated. */
     readonly deprecated: string | null;
     readonly fqn: string;
-    /** Null where it takes rows of several. */
+    /** Entity whose rows are aggregated; null if the metric uses rows of several. */
     readonly entity: string | null;
     readonly kind: "simple" | "ratio" | "derived" | "cumulative" | "offset" | "conversion";
     readonly type: string;
     readonly format: null | {
       readonly kind: "number" | "percent" | "currency";
-      /** Its code by ISO 4217. */
+      /** ISO 4217 code of the currency. */
       readonly currency?: string;
-      /** What is counted or measured. */
+      /** Unit of the number, such as `kg`. */
       readonly unit?: string;
       readonly decimals?: number;
     };
-    /** Whether MEASURE over its entity alone has it; a metrics body has them all. */
+    /** True if MEASURE over its entity alone can compute it; a metrics query accepts every metric. */
     readonly measurable: boolean;
     readonly synonyms: readonly string[];
-    /** Questions that this caller can send. */
+    /** Example queries that this caller can run. */
     readonly examples: readonly string[];
   })[];
   readonly relationships: readonly ({
     readonly name: string;
     readonly description: string | null;
-    /** Why it should not be used any more; null where it may. */
+    /** Reason for deprecation; null if not deprecated. */
     readonly deprecated: string | null;
     readonly kind: "many_to_one" | "one_to_one" | "many_to_many";
     readonly from: { readonly entity: string; readonly columns: readonly string[]; };
@@ -364,12 +364,12 @@ export interface Schema {
         readonly type: string;
         readonly description: string | null;
         readonly nullable: boolean;
-        /** In which rows the caller sees, or may see, a mask. */
+        /** Rows in which the caller sees, or may see, masked values. */
         readonly masked: "none" | "some" | "all";
-        /** Whether rows show it, or aggregates only may use it. */
+        /** `rows`: the column can be selected. `aggregates`: only aggregates may use it. */
         readonly use: "rows" | "aggregates";
         readonly synonyms: readonly string[];
-        /** In the full view only. */
+        /** Sensitivity label; null if there is none. Only in the full view. */
         readonly sensitivity?: string | null;
       }[];
     };
@@ -416,32 +416,32 @@ export interface DomainMap {
       readonly type: string | null;
       readonly description: string | null;
     }[];
-    /** Of an entity `pk`, `model`, `legs`; of a candidate `pk`, `source`, `proposal`, `confidence`. */
+    /** Entity: `pk`, `model`, `legs`. Candidate: `pk`, `source`, `proposal`, `confidence`. Metric: empty. */
     readonly meta: Readonly<Record<string, unknown>>;
   })[];
   readonly edges: readonly {
-    /** `<bridge>~<a>:<b>` */
+    /** `<bridge>~<a>:<b>`; without a bridge `<link>~<a>:<b>`. */
     readonly id: string;
     readonly source: string;
     readonly target: string;
-    /** Through a bridge, or along a foreign key. */
+    /** `nn`: through a bridge. `n1`, `11`: along a foreign key, from source to target. */
     readonly kind: "nn" | "n1" | "11";
     readonly label: string;
-    /** False for what was only discovered. */
+    /** True if the manifest declares the link; false if it was only found in a database. */
     readonly declared: boolean;
     readonly source_attr: string;
     readonly target_attr: string;
   }[];
   readonly bridges: readonly string[];
-  /** In the full view: connectors whose candidates could not be read. */
+  /** Connectors whose candidates could not be read, with the reason. Only in the full view. */
   readonly unread?: readonly { readonly connector: string; readonly reason: string; }[];
-  /** Some database has more relations than are read. */
+  /** True if a database has more relations than the gateway reads. */
   readonly truncated?: boolean;
 }
 
 export interface Resolution {
   readonly term: string;
-  /** Best first, at most 20. */
+  /** Matches, best first; at most 20. */
   readonly matches: readonly {
     readonly fqn: string;
     readonly kind: "entity" | "column" | "derived" | "metric" | "facet" | "bridge";
@@ -451,7 +451,7 @@ export interface Resolution {
 }
 
 export interface Candidates {
-  /** The call in the audit log. */
+  /** ID of this request, also in the audit log. */
   readonly request_id: string;
   readonly candidates: readonly ({
     /** `connector.schema.table` */
@@ -461,54 +461,54 @@ export interface Candidates {
     readonly table: string;
     readonly kind: "table" | "view" | "materialized_view" | "foreign_table";
     readonly comment: string | null;
-    /** A bridge links two and says no more; an association says more of each link. */
+    /** `bridge`: the table only links two others. `association`: it links tables and has further columns, or links more than two. `entity`: any other table. */
     readonly proposal: "entity" | "bridge" | "association";
-    /** Free in the manifest. */
+    /** Proposed name, not used in the manifest yet. */
     readonly name: string;
     readonly columns: readonly {
       readonly name: string;
       readonly upstream_type: string;
-      /** Null where the model has no such type. */
+      /** Type of the column in the model; null if the model has no type for it, so that it cannot be exposed. */
       readonly type: string | null;
-      /** `type` as a manifest spells it for this column: `varchar(20)`. */
+      /** Value of `type` in a manifest: `varchar(20)`; null if the column cannot be exposed. */
       readonly declared: string | null;
-      /** What a manifest says of a type that is read as text. */
+      /** Value of `stored` in a manifest, for a type that is read as text; otherwise null. */
       readonly stored: string | null;
-      /** Of an enum, in its order. */
+      /** Labels of an enum, in its order; otherwise null. */
       readonly labels: readonly string[] | null;
       readonly nullable: boolean;
-      /** The role that governed statements run as may read it. */
+      /** True if the database role that runs queries may read the column. */
       readonly readable: boolean;
       readonly comment: string | null;
     }[];
-    /** Empty where none is declared. */
+    /** Columns of the primary key, or of a unique key without NULLs; empty if the database declares neither. */
     readonly key: readonly string[];
     readonly unique_keys: readonly (readonly string[])[];
     readonly foreign_keys: readonly ({
       readonly name: string;
-      /** The constraint's. */
+      /** Comment on the constraint in the database. */
       readonly comment: string | null;
       readonly columns: readonly string[];
       readonly references: {
         readonly schema: string;
         readonly table: string;
         readonly columns: readonly string[];
-        /** The entity that rests on it. */
+        /** Entity whose source is the referenced table; null if there is none. */
         readonly entity: string | null;
       };
     })[];
-    /** The planner's. */
+    /** Number of rows estimated by the database’s planner; null if it has no estimate. */
     readonly row_estimate: number | null;
     readonly confidence: number;
     readonly evidence: readonly string[];
   })[];
-  /** Connectors that could not be read. */
+  /** Connectors whose database could not be read, with the reason. */
   readonly unread: readonly { readonly connector: string; readonly reason: string; }[];
-  /** Some database has more relations than are read. */
+  /** True if a database has more relations than the gateway reads. */
   readonly truncated: boolean;
 }
 
-/** One of three. */
+/** Exactly one of `candidate`, `table` and `term`. */
 export type SuggestRequest = {
   /** `connector.schema.table` */
   readonly candidate: string;
@@ -520,23 +520,23 @@ export type SuggestRequest = {
   readonly candidate?: never;
   readonly term?: never;
 } | {
-  /** A business word. */
+  /** Business term for which to draft a lexicon entry. */
   readonly term: string;
   readonly candidate?: never;
   readonly table?: never;
 };
 
 export interface Suggestion {
-  /** The call in the audit log. */
+  /** ID of this request, also in the audit log. */
   readonly request_id: string;
   readonly fragment: { readonly yaml: string; readonly json: Readonly<Record<string, unknown>>; };
-  /** What stands against the draft as it is. */
+  /** Faults of the draft; empty if it compiles. */
   readonly diagnostics: readonly ({
-    /** M… of a manifest, P… of a policy. */
+    /** Code of the finding: `M…` for the manifest, `P…` for the policy. */
     readonly code: string;
     readonly severity: "error" | "warning";
     readonly document: "manifest" | "policy";
-    /** JSON Pointer. */
+    /** JSON Pointer (RFC 6901) into the document. */
     readonly path: string;
     readonly range: null | {
       readonly start: { readonly line: number; readonly column: number; };
@@ -545,41 +545,41 @@ export interface Suggestion {
     readonly message: string;
     readonly hint: string | null;
   })[];
-  /** What a person has to know or decide. */
+  /** Notes for the author: facts to know and decisions to make. */
   readonly notes: readonly string[];
-  /** What was served when this was judged. */
+  /** Versions of the manifest and policy on which the answer is based. */
   readonly versions: { readonly manifest: string; readonly policy: string; };
 }
 
-/** Members of a manifest, which replace those of their names; or all of one; or a draft. */
+/** Exactly one of `fragment` (members that are added to the served manifest or replace those of the same name), `manifest` (a whole one) and `draft`. */
 export type ValidateRequest = {
-  /** YAML text, or JSON. */
+  /** YAML as a string, or a JSON object. */
   readonly fragment: string | Readonly<Record<string, unknown>>;
   readonly manifest?: never;
   readonly draft?: never;
 } | {
-  /** YAML text, or JSON. */
+  /** YAML as a string, or a JSON object. */
   readonly manifest: string | Readonly<Record<string, unknown>>;
   readonly fragment?: never;
   readonly draft?: never;
 } | {
-  /** Its id. */
+  /** ID of a stored draft. */
   readonly draft: string;
   readonly fragment?: never;
   readonly manifest?: never;
 };
 
 export interface Judgement {
-  /** The call in the audit log. */
+  /** ID of this request, also in the audit log. */
   readonly request_id: string;
-  /** It could be served. */
+  /** True if the manifest with the change could be served. */
   readonly ok: boolean;
   readonly diagnostics: readonly ({
-    /** M… of a manifest, P… of a policy. */
+    /** Code of the finding: `M…` for the manifest, `P…` for the policy. */
     readonly code: string;
     readonly severity: "error" | "warning";
     readonly document: "manifest" | "policy";
-    /** JSON Pointer. */
+    /** JSON Pointer (RFC 6901) into the document. */
     readonly path: string;
     readonly range: null | {
       readonly start: { readonly line: number; readonly column: number; };
@@ -589,49 +589,49 @@ export interface Judgement {
     readonly hint: string | null;
   })[];
   readonly diff: null | {
-    /** Of the manifest that would be served. */
+    /** Version of the manifest with the change applied. */
     readonly version: string;
     readonly changes: readonly {
       readonly change: "added" | "removed" | "changed";
-      /** `entity`, `column`, `metric`, … */
+      /** Kind of the part: `entity`, `column`, `metric`, … */
       readonly kind: string;
       readonly name: string;
       readonly what: readonly string[];
     }[];
-    /** Who gains or loses access under the policy of now. */
+    /** Changes in access by role, under the current policy. */
     readonly access: readonly ({
       readonly role: string;
-      /** Whose ceiling has the role. */
+      /** Subjects with the role in their ceiling; `first` lists some of them. */
       readonly subjects: { readonly count: number; readonly first: readonly string[]; };
       readonly changes: readonly ({
         readonly object: string;
         readonly effect: "gains" | "loses" | "differs";
         readonly before: null | {
           readonly access: "aggregates" | "masked" | "partly_masked" | "clear" | "served";
-          /** What that is upstream. */
+          /** Source of the data: a table column, the text of a facet, or the definition of a metric. */
           readonly reads: string;
         };
         readonly after: null | {
           readonly access: "aggregates" | "masked" | "partly_masked" | "clear" | "served";
-          /** What that is upstream. */
+          /** Source of the data: a table column, the text of a facet, or the definition of a metric. */
           readonly reads: string;
         };
       })[];
     })[];
-    /** Connectors change. */
+    /** True if connectors change, which takes a restart. */
     readonly needs_restart: boolean;
   };
-  /** What was served when this was judged. */
+  /** Versions of the manifest and policy on which the answer is based. */
   readonly versions: { readonly manifest: string; readonly policy: string; };
 }
 
-/** One change. All but drafts need the version that they were made for. */
+/** One change. Unless a draft is stored or deleted, it needs the manifest version on which it is based. */
 export type ObjectsRequest = {
-  /** Members of a manifest: YAML text, or JSON. */
+  /** Members of a manifest: YAML as a string, or a JSON object. */
   readonly fragment: string | Readonly<Record<string, unknown>>;
-  /** `draft`: keep it only. Default: published. */
+  /** `draft`: store the fragment without publishing it. Default: `published`. */
   readonly state?: "draft" | "published" | null;
-  /** The manifest version that the change was made for: `versions.manifest` of `/osl/validate`. Or `If-Match`. */
+  /** Manifest version on which the change is based: `versions.manifest` of `/osl/validate`. Can be sent as `If-Match` instead. */
   readonly base_version?: string;
   readonly draft?: never;
   readonly deprecate?: never;
@@ -639,9 +639,9 @@ export type ObjectsRequest = {
   readonly rollback?: never;
   readonly discard?: never;
 } | {
-  /** A draft that was validated. */
+  /** ID of a validated draft to publish. */
   readonly draft: string;
-  /** The manifest version that the change was made for: `versions.manifest` of `/osl/validate`. Or `If-Match`. */
+  /** Manifest version on which the change is based: `versions.manifest` of `/osl/validate`. Can be sent as `If-Match` instead. */
   readonly base_version?: string;
   readonly fragment?: never;
   readonly state?: never;
@@ -650,9 +650,9 @@ export type ObjectsRequest = {
   readonly rollback?: never;
   readonly discard?: never;
 } | {
-  /** Objects by name, with the reason of each. */
+  /** Reasons for deprecation by object (`section.name`); null removes the deprecation. */
   readonly deprecate: Readonly<Record<string, string | null>>;
-  /** The manifest version that the change was made for: `versions.manifest` of `/osl/validate`. Or `If-Match`. */
+  /** Manifest version on which the change is based: `versions.manifest` of `/osl/validate`. Can be sent as `If-Match` instead. */
   readonly base_version?: string;
   readonly fragment?: never;
   readonly state?: never;
@@ -662,7 +662,7 @@ export type ObjectsRequest = {
   readonly discard?: never;
 } | {
   readonly withdraw: readonly string[];
-  /** The manifest version that the change was made for: `versions.manifest` of `/osl/validate`. Or `If-Match`. */
+  /** Manifest version on which the change is based: `versions.manifest` of `/osl/validate`. Can be sent as `If-Match` instead. */
   readonly base_version?: string;
   readonly fragment?: never;
   readonly state?: never;
@@ -671,9 +671,9 @@ export type ObjectsRequest = {
   readonly rollback?: never;
   readonly discard?: never;
 } | {
-  /** A version, by number or id; 0 is the manifest file alone. */
+  /** Version to restore, by number or ID; 0 stands for the manifest file alone. */
   readonly rollback: number | string;
-  /** The manifest version that the change was made for: `versions.manifest` of `/osl/validate`. Or `If-Match`. */
+  /** Manifest version on which the change is based: `versions.manifest` of `/osl/validate`. Can be sent as `If-Match` instead. */
   readonly base_version?: string;
   readonly fragment?: never;
   readonly state?: never;
@@ -682,9 +682,9 @@ export type ObjectsRequest = {
   readonly withdraw?: never;
   readonly discard?: never;
 } | {
-  /** A draft. */
+  /** ID of a draft to delete. */
   readonly discard: string;
-  /** The manifest version that the change was made for: `versions.manifest` of `/osl/validate`. Or `If-Match`. */
+  /** Manifest version on which the change is based: `versions.manifest` of `/osl/validate`. Can be sent as `If-Match` instead. */
   readonly base_version?: string;
   readonly fragment?: never;
   readonly state?: never;
@@ -695,190 +695,190 @@ export type ObjectsRequest = {
 };
 
 export type Publication = {
-  /** The call in the audit log. */
+  /** ID of this request, also in the audit log. */
   readonly request_id: string;
   readonly state: "published";
-  /** False where all of it was published already; then there is no new version. */
+  /** False if everything was already published, so that there is no new version. */
   readonly changed: boolean;
   readonly version: null | {
-    /** SHA-256 of its file. */
+    /** SHA-256 of the version’s file, in hexadecimal. */
     readonly id: string;
-    /** From 1. */
+    /** Sequence number, starting at 1. */
     readonly number: number;
-    /** The version before it. */
+    /** ID of the previous version; null for the first. */
     readonly parent: string | null;
-    /** RFC 3339. */
+    /** Time of publication, RFC 3339 in UTC. */
     readonly at: string;
     readonly author: { readonly subject: string; readonly chain: readonly string[]; };
     readonly request_id: string;
     readonly action: "publish" | "deprecate" | "withdraw" | "rollback";
-    /** The draft that it was made of. */
+    /** ID of the draft that was published; null if there was none. */
     readonly draft: string | null;
-    /** Of a rollback: the number that it restores. */
+    /** Number of the version that a rollback restores, 0 for the manifest file alone; null for other actions. */
     readonly restores: number | null;
-    /** Of the manifest file alone. */
+    /** Version of the manifest file, without published objects. */
     readonly base: string;
-    /** Of the manifest that served with it. */
+    /** Version of the manifest that resulted from the change. */
     readonly manifest: string;
     readonly policy: string;
   };
   readonly diff: {
-    /** Of the manifest that would be served. */
+    /** Version of the manifest with the change applied. */
     readonly version: string;
     readonly changes: readonly {
       readonly change: "added" | "removed" | "changed";
-      /** `entity`, `column`, `metric`, … */
+      /** Kind of the part: `entity`, `column`, `metric`, … */
       readonly kind: string;
       readonly name: string;
       readonly what: readonly string[];
     }[];
-    /** Who gains or loses access under the policy of now. */
+    /** Changes in access by role, under the current policy. */
     readonly access: readonly ({
       readonly role: string;
-      /** Whose ceiling has the role. */
+      /** Subjects with the role in their ceiling; `first` lists some of them. */
       readonly subjects: { readonly count: number; readonly first: readonly string[]; };
       readonly changes: readonly ({
         readonly object: string;
         readonly effect: "gains" | "loses" | "differs";
         readonly before: null | {
           readonly access: "aggregates" | "masked" | "partly_masked" | "clear" | "served";
-          /** What that is upstream. */
+          /** Source of the data: a table column, the text of a facet, or the definition of a metric. */
           readonly reads: string;
         };
         readonly after: null | {
           readonly access: "aggregates" | "masked" | "partly_masked" | "clear" | "served";
-          /** What that is upstream. */
+          /** Source of the data: a table column, the text of a facet, or the definition of a metric. */
           readonly reads: string;
         };
       })[];
     })[];
-    /** Connectors change. */
+    /** True if connectors change, which takes a restart. */
     readonly needs_restart: boolean;
   };
-  /** What an author should know: objects that nobody has a grant on. */
+  /** Notes for the author: added objects on which no role has a grant. */
   readonly notes: readonly string[];
-  /** What was served when this was judged. */
+  /** Versions of the manifest and policy being served now. */
   readonly versions: { readonly manifest: string; readonly policy: string; };
 } | {
-  /** The call in the audit log. */
+  /** ID of this request, also in the audit log. */
   readonly request_id: string;
   readonly state: "draft" | "validated" | "published" | "discarded";
   readonly draft: {
-    /** Of its text. */
+    /** ID, derived from the text: drafts with the same text are the same draft. */
     readonly id: string;
     readonly at: string;
     readonly author: { readonly subject: string; readonly chain: readonly string[]; };
     readonly state: "draft" | "validated" | "published";
     readonly validated: null | { readonly at: string; readonly by: string; readonly manifest: string; readonly policy: string; };
-    /** The version that was made of it. */
+    /** ID of the version published from the draft; null if it was not published. */
     readonly published_as: string | null;
   };
 };
 
 export interface Publications {
-  /** The call in the audit log. */
+  /** ID of this request, also in the audit log. */
   readonly request_id: string;
-  /** Of the manifest that is served; the ETag too. */
+  /** Version of the manifest being served; also the ETag. */
   readonly version: string;
-  /** Of the manifest file alone. */
+  /** Version of the manifest file, without published objects. */
   readonly base: string;
   readonly objects: readonly {
-    /** `section.name`, as in a manifest. */
+    /** Path in a manifest: `section.name`, such as `entities.order`. */
     readonly name: string;
     readonly state: "published" | "deprecated";
-    /** It stands in the place of what the manifest file declares. */
+    /** True if it replaces an object of the same name in the manifest file. */
     readonly over_file: boolean;
   }[];
-  /** Newest first, at most 200. */
+  /** Published versions, newest first; at most 200. */
   readonly history: readonly ({
-    /** SHA-256 of its file. */
+    /** SHA-256 of the version’s file, in hexadecimal. */
     readonly id: string;
-    /** From 1. */
+    /** Sequence number, starting at 1. */
     readonly number: number;
-    /** The version before it. */
+    /** ID of the previous version; null for the first. */
     readonly parent: string | null;
-    /** RFC 3339. */
+    /** Time of publication, RFC 3339 in UTC. */
     readonly at: string;
     readonly author: { readonly subject: string; readonly chain: readonly string[]; };
     readonly request_id: string;
     readonly action: "publish" | "deprecate" | "withdraw" | "rollback";
-    /** The draft that it was made of. */
+    /** ID of the draft that was published; null if there was none. */
     readonly draft: string | null;
-    /** Of a rollback: the number that it restores. */
+    /** Number of the version that a rollback restores, 0 for the manifest file alone; null for other actions. */
     readonly restores: number | null;
-    /** Of the manifest file alone. */
+    /** Version of the manifest file, without published objects. */
     readonly base: string;
-    /** Of the manifest that served with it. */
+    /** Version of the manifest that resulted from the change. */
     readonly manifest: string;
     readonly policy: string;
   })[];
   readonly drafts: readonly ({
-    /** Of its text. */
+    /** ID, derived from the text: drafts with the same text are the same draft. */
     readonly id: string;
     readonly at: string;
     readonly author: { readonly subject: string; readonly chain: readonly string[]; };
     readonly state: "draft" | "validated" | "published";
     readonly validated: null | { readonly at: string; readonly by: string; readonly manifest: string; readonly policy: string; };
-    /** The version that was made of it. */
+    /** ID of the version published from the draft; null if it was not published. */
     readonly published_as: string | null;
   })[];
-  /** There are older versions. */
+  /** True if there are older versions than those listed. */
   readonly truncated: boolean;
 }
 
 /** A version with its `objects`, `changes` and `access`; or a draft with its `text`. */
 export type Published = {
-  /** The call in the audit log. */
+  /** ID of this request, also in the audit log. */
   readonly request_id: string;
   readonly kind: "version";
   readonly version: {
-    /** SHA-256 of its file. */
+    /** SHA-256 of the version’s file, in hexadecimal. */
     readonly id: string;
-    /** From 1. */
+    /** Sequence number, starting at 1. */
     readonly number: number;
-    /** The version before it. */
+    /** ID of the previous version; null for the first. */
     readonly parent: string | null;
-    /** RFC 3339. */
+    /** Time of publication, RFC 3339 in UTC. */
     readonly at: string;
     readonly author: { readonly subject: string; readonly chain: readonly string[]; };
     readonly request_id: string;
     readonly action: "publish" | "deprecate" | "withdraw" | "rollback";
-    /** The draft that it was made of. */
+    /** ID of the draft that was published; null if there was none. */
     readonly draft: string | null;
-    /** Of a rollback: the number that it restores. */
+    /** Number of the version that a rollback restores, 0 for the manifest file alone; null for other actions. */
     readonly restores: number | null;
-    /** Of the manifest file alone. */
+    /** Version of the manifest file, without published objects. */
     readonly base: string;
-    /** Of the manifest that served with it. */
+    /** Version of the manifest that resulted from the change. */
     readonly manifest: string;
     readonly policy: string;
   };
 } | {
-  /** The call in the audit log. */
+  /** ID of this request, also in the audit log. */
   readonly request_id: string;
   readonly kind: "draft";
   readonly draft: {
-    /** Of its text. */
+    /** ID, derived from the text: drafts with the same text are the same draft. */
     readonly id: string;
     readonly at: string;
     readonly author: { readonly subject: string; readonly chain: readonly string[]; };
     readonly state: "draft" | "validated" | "published";
     readonly validated: null | { readonly at: string; readonly by: string; readonly manifest: string; readonly policy: string; };
-    /** The version that was made of it. */
+    /** ID of the version published from the draft; null if it was not published. */
     readonly published_as: string | null;
   };
 };
 
-/** A problem, with what is wrong. */
+/** An error, with the faults that prevent the manifest from being served. */
 export interface Unservable {
   readonly code: string;
   readonly detail: string;
   readonly diagnostics: readonly ({
-    /** M… of a manifest, P… of a policy. */
+    /** Code of the finding: `M…` for the manifest, `P…` for the policy. */
     readonly code: string;
     readonly severity: "error" | "warning";
     readonly document: "manifest" | "policy";
-    /** JSON Pointer. */
+    /** JSON Pointer (RFC 6901) into the document. */
     readonly path: string;
     readonly range: null | {
       readonly start: { readonly line: number; readonly column: number; };
@@ -892,111 +892,111 @@ export interface Unservable {
 export interface AccessQuestion {
   /** An entity, bridge or facet, or a column of one: `osl.entities.customer.email`. */
   readonly object: string;
-  /** Who is supposed to ask. Or `chain`. */
+  /** Subject of the hypothetical caller, instead of `chain`; if both are given, the chain must end with it. */
   readonly as?: string | null;
-  /** For whom whom: root first. */
+  /** Delegation chain, root first; the last subject is the caller. */
   readonly chain?: readonly string[] | null;
-  /** Data roles that the token claims. Absent: all that the asker can have. */
+  /** Data roles that the token claims. Default: the ceiling of the caller. */
   readonly roles?: readonly string[] | null;
-  /** A moment by RFC 3339. Absent: now. */
+  /** Time of the hypothetical request, RFC 3339. Default: now. */
   readonly at?: string | null;
   readonly surface?: "rest" | "wire" | "mcp" | null;
-  /** Of the peer. */
+  /** IP address of the client. Default: none, so that conditions on networks do not hold. */
   readonly address?: string | null;
-  /** What it is for. */
+  /** Purpose that the request states. Default: none. */
   readonly purpose?: string | null;
-  /** What else the token says, each claim with its values. */
+  /** Other claims of the token, each with its values. */
   readonly claims?: Readonly<Record<string, readonly string[]>> | null;
   /** The primary key of one row, each value as text. */
   readonly row?: readonly string[] | null;
 }
 
-/** How somebody sees an object, and each rule that bears on it. */
+/** Visibility of an object for a hypothetical caller, with every rule that concerns it. */
 export interface AccessExplanation {
-  /** The call in the audit log. */
+  /** ID of this request, also in the audit log. */
   readonly request_id: string;
   readonly object: string;
-  /** Who asks for whom: root first. */
+  /** Delegation chain of the hypothetical caller, root first. */
   readonly chain: readonly string[];
-  /** In the clear, masked in some rows or in all, in figures over groups only, or not at all. */
+  /** Visibility: `clear` (unmasked), `partly_masked` (masked in some rows), `masked` (masked in all rows), `aggregates` (usable only in aggregates over groups) or `nothing`. A relation has that of its most visible column. */
   readonly sees: "clear" | "partly_masked" | "masked" | "aggregates" | "nothing";
-  /** Of a column. */
+  /** Sensitivity label of the column; null if it has none, or if the object is a relation. */
   readonly label: string | null;
-  /** How the label is shown to those who may not see it. */
+  /** Mask that the policy defines for the label, applied unless a grant unmasks it; null without a label. */
   readonly mask: string | null;
-  /** Of a relation, all that are seen. */
+  /** Visible columns of a relation; empty if the object is a column. */
   readonly columns: readonly {
     readonly name: string;
-    /** In the clear, masked in some rows or in all, in figures over groups only, or not at all. */
+    /** Visibility: `clear` (unmasked), `partly_masked` (masked in some rows), `masked` (masked in all rows), `aggregates` (usable only in aggregates over groups) or `nothing`. A relation has that of its most visible column. */
     readonly sees: "clear" | "partly_masked" | "masked" | "aggregates" | "nothing";
   }[];
-  /** Subjects without whom alone more would be seen. */
+  /** Subjects each of which restricts the visibility: without that subject, the rest of the chain would see more. */
   readonly taken_away_by: readonly {
     readonly subject: string;
-    /** In the clear, masked in some rows or in all, in figures over groups only, or not at all. */
+    /** Visibility: `clear` (unmasked), `partly_masked` (masked in some rows), `masked` (masked in all rows), `aggregates` (usable only in aggregates over groups) or `nothing`. A relation has that of its most visible column. */
     readonly would_see: "clear" | "partly_masked" | "masked" | "aggregates" | "nothing";
   }[];
-  /** What decides, in words. */
+  /** Reasons in plain text, one per rule or subject. */
   readonly because: readonly string[];
   readonly roles: readonly {
     readonly role: string;
     readonly counts: boolean;
-    /** Whether the policy has it. */
+    /** True if the policy declares the role. */
     readonly declared: boolean;
-    /** Subjects of the chain whose ceiling does not have it. */
+    /** Subjects of the chain that do not have the role in their ceiling; if there are any, the role has no effect. */
     readonly beyond: readonly string[];
   }[];
   readonly grants: readonly ({
-    /** As the policy file has it: `roles.sales.grants[0]`. */
+    /** Path of the grant in the policy file: `roles.sales.grants[0]`. */
     readonly rule: string;
-    /** Opaque; the same that plans and callers are shown. */
+    /** Opaque ID of the grant, as in a plan and in the answer of `/osl/why`. */
     readonly id: string;
     readonly role: string;
-    /** A list, or `*`. */
+    /** List of column names, or `*` for all columns. */
     readonly columns: string | readonly string[];
-    /** Which rows; null for all. */
+    /** Row filter as written in the policy file; null if the grant shows all rows. */
     readonly rows: string | null;
     readonly unmask: readonly string[];
     readonly min_group_size: number | null;
-    /** When it counts: `starts`, `ends`, `when`, `for`, `break_glass`; null: always. */
+    /** Conditions of the grant as written in the policy file: `starts`, `ends`, `when`, `for`, `break_glass`; null if it always applies. */
     readonly conditions: Readonly<Record<string, unknown>> | null;
-    /** Whether it is part of the rights now. */
+    /** True if the grant is in effect under the circumstances of the question. */
     readonly counts: boolean;
-    /** Attributes that its filter names and a subject of the chain lacks: it shows no row then. */
+    /** Attributes that the row filter reads but a subject of the chain does not have; the grant then shows no rows. */
     readonly lacking: readonly { readonly subject: string; readonly attribute: string; }[];
   })[];
   readonly denials: readonly {
     readonly rule: string;
     readonly role: string;
-    /** Null: all of it. */
+    /** Denied columns; null if the whole relation is denied. */
     readonly columns: readonly string[] | null;
-    /** Subjects of the chain who can have the role. */
+    /** Subjects of the chain with the role in their ceiling; one is enough for the rule to apply. */
     readonly held_by: readonly string[];
   }[];
   readonly row: {
     readonly key: readonly string[];
-    /** False too where there is no such row. */
+    /** True if the caller sees the row; false also if the row does not exist. */
     readonly visible: boolean;
-    /** Grants that show it. */
+    /** Paths of the grants that show the row. */
     readonly shown_by: readonly string[];
-    /** Subjects without whom alone it would be seen. */
+    /** Subjects each of which hides the row: without that subject, the rest of the chain would see it. Empty if the row is visible. */
     readonly taken_away_by: readonly string[];
   } | null;
   readonly versions: { readonly manifest: string; readonly policy: string; };
 }
 
-/** How the caller sees an object. */
+/** Visibility of an object for the caller, with the reasons. */
 export interface Why {
-  /** The call in the audit log. */
+  /** ID of this request, also in the audit log. */
   readonly request_id: string;
   readonly object: string;
-  /** In the clear, masked in some rows or in all, in figures over groups only, or not at all. */
+  /** Visibility: `clear` (unmasked), `partly_masked` (masked in some rows), `masked` (masked in all rows), `aggregates` (usable only in aggregates over groups) or `nothing`. A relation has that of its most visible column. */
   readonly sees: "clear" | "partly_masked" | "masked" | "aggregates" | "nothing";
-  /** What a masked cell is shown as. */
+  /** Form of a masked value, in words; null if nothing is masked, or if the object has no label of its own. */
   readonly masked_as: string | null;
-  /** In words, from the caller’s own rights alone. */
+  /** Reasons in plain text, derived only from the caller’s own rights. */
   readonly because: readonly string[];
-  /** Opaque ids of the caller’s grants on it. */
+  /** Opaque IDs of the caller’s grants on the object. */
   readonly grants: readonly string[];
   readonly versions: { readonly manifest: string; readonly policy: string; };
 }
@@ -1004,198 +1004,198 @@ export interface Why {
 export interface AccessRequest {
   /** An entity, bridge or facet, or a column of one: `osl.entities.customer.email`. */
   readonly object: string;
-  /** What it is wanted for. */
+  /** Reason for the request, recorded and sent to the owner of the policy. */
   readonly reason: string;
 }
 
-/** The same whether or not there is such an object. */
+/** Confirmation of an access request; the same for objects that do not exist. */
 export interface AccessRequested {
-  /** The call in the audit log. */
+  /** ID of this request, also in the audit log. */
   readonly request_id: string;
-  /** Whether the owner’s receiver has it; else it is in the audit log alone. */
+  /** True if the request was delivered to the owner’s webhook; false if none is configured, so that it is only in the audit log. */
   readonly delivered: boolean;
 }
 
 /** Parameters, body and answer of each operation, by its `operationId`. */
 export interface Operations {
-  /** Ask a question */
+  /** Run a query */
   readonly query: {
     readonly parameters: Readonly<Record<string, never>>;
     readonly body: Query;
     readonly answer: Answer | Plan;
   };
-  /** A few rows of an entity, or chunks of a facet */
+  /** Return sample rows of an entity, or sample chunks of a facet */
   readonly sample: {
     readonly parameters: Readonly<Record<string, never>>;
     readonly body: SampleRequest;
     readonly answer: Sample;
   };
-  /** All that is needed to write OSL-SQL */
+  /** Schema for writing OSL-SQL: objects, functions, operators and examples */
   readonly schema: {
     readonly parameters: {
-      /** `true`: what the grants show. Otherwise all of it, which takes an admin role. */
+      /** `true`: only objects that the caller’s grants show. Default: `false`, everything, which requires an admin role. */
       readonly governed?: "true" | "false";
-      /** Only what has one of these names, with commas; of what is usual nothing is said. */
+      /** Return only objects with these names, separated by commas; members that are null, empty or have their default value are left out. */
       readonly names?: string;
-      /** Only these lists, with commas: entities, facets, metrics, relationships, functions, operators, forms. */
+      /** Return only these lists, separated by commas: entities, facets, metrics, relationships, functions, operators, forms. */
       readonly parts?: string;
-      /** A page of what there is, a line of each. */
+      /** `true`: return a page of an index that has a short entry for each object. */
       readonly index?: "true" | "false";
-      /** Of the index: `next` of the page before. */
+      /** Start of a page of the index: `next` of the previous page. */
       readonly from?: string;
     };
     readonly body: undefined;
     readonly answer: Schema;
   };
-  /** The domain graph */
+  /** Domain graph: entities, metrics and the links between them */
   readonly domainMap: {
     readonly parameters: {
-      /** `true`: what the grants show. Otherwise all of it, which takes an admin role. */
+      /** `true`: only objects that the caller’s grants show. Default: `false`, everything, which requires an admin role. */
       readonly governed?: "true" | "false";
     };
     readonly body: undefined;
     readonly answer: DomainMap;
   };
-  /** What a business word may mean */
+  /** Find the objects that a business term may refer to */
   readonly resolve: {
     readonly parameters: { readonly term: string; };
     readonly body: undefined;
     readonly answer: Resolution;
   };
-  /** Why the caller sees an object as it does */
+  /** Explain how the caller sees an object */
   readonly why: {
     readonly parameters: {
-      /** An entity or facet, or a column of one: `osl.entities.customer.email`. */
+      /** An entity, bridge or facet, or a column of one: `osl.entities.customer.email`. */
       readonly object: string;
     };
     readonly body: undefined;
     readonly answer: Why;
   };
-  /** Ask the owner of the policy for access */
+  /** Request access from the owner of the policy */
   readonly requestAccess: {
     readonly parameters: Readonly<Record<string, never>>;
     readonly body: AccessRequest;
     readonly answer: AccessRequested;
   };
-  /** Who sees what, and why */
+  /** Explain how a hypothetical caller sees an object */
   readonly explainAccess: {
     readonly parameters: Readonly<Record<string, never>>;
     readonly body: AccessQuestion;
     readonly answer: AccessExplanation;
   };
-  /** What the databases hold beyond the manifest */
+  /** List database relations that the manifest does not use */
   readonly candidates: {
     readonly parameters: Readonly<Record<string, never>>;
     readonly body: undefined;
     readonly answer: Candidates;
   };
-  /** A draft of a manifest fragment */
+  /** Draft a manifest fragment */
   readonly suggest: {
     readonly parameters: Readonly<Record<string, never>>;
     readonly body: SuggestRequest;
     readonly answer: Suggestion;
   };
-  /** What a fragment or a manifest would change */
+  /** Validate a fragment or a manifest, and show what it would change */
   readonly validate: {
     readonly parameters: Readonly<Record<string, never>>;
     readonly body: ValidateRequest;
     readonly answer: Judgement;
   };
-  /** Publish, deprecate, withdraw or roll back */
+  /** Publish, deprecate, withdraw or roll back objects */
   readonly publish: {
     readonly parameters: Readonly<Record<string, never>>;
     readonly body: ObjectsRequest;
     readonly answer: Publication;
   };
-  /** What is published, its history, and drafts */
+  /** Published objects, their history, and drafts */
   readonly publications: {
     readonly parameters: Readonly<Record<string, never>>;
     readonly body: undefined;
     readonly answer: Publications;
   };
-  /** One version, or one draft */
+  /** A published version, or a draft */
   readonly publication: {
     readonly parameters: {
-      /** Number or id of a version, or id of a draft. */
+      /** Number or ID of a version, or ID of a draft. */
       readonly id: string;
     };
     readonly body: undefined;
     readonly answer: Published;
   };
-  /** The declared conformance levels */
+  /** Declared conformance levels */
   readonly conformance: {
     readonly parameters: Readonly<Record<string, never>>;
     readonly body: undefined;
     readonly answer: readonly string[];
   };
-  /** The process answers, and can record what it answers */
+  /** Liveness: the process responds and can write its audit log */
   readonly health: {
     readonly parameters: Readonly<Record<string, never>>;
     readonly body: undefined;
     readonly answer: {
       readonly status: "ok" | "degraded";
       readonly waiting_for?: readonly ("engines" | "policy" | "control" | "limits" | "issuers")[];
-      /** The newest policy is missing or invalid, and the last valid one serves until then. */
+      /** Present if the newest policy is missing or invalid: the last valid one stays in force until `until`. */
       readonly kept_policy?: {
         readonly since: string;
         readonly until: string;
-        /** Until then. */
+        /** Seconds left until `until`, rounded up. */
         readonly seconds_left: number;
       };
     };
   };
-  /** The process answers, and can record what it answers */
+  /** Liveness: the process responds and can write its audit log */
   readonly healthz: {
     readonly parameters: Readonly<Record<string, never>>;
     readonly body: undefined;
     readonly answer: {
       readonly status: "ok" | "degraded";
       readonly waiting_for?: readonly ("engines" | "policy" | "control" | "limits" | "issuers")[];
-      /** The newest policy is missing or invalid, and the last valid one serves until then. */
+      /** Present if the newest policy is missing or invalid: the last valid one stays in force until `until`. */
       readonly kept_policy?: {
         readonly since: string;
         readonly until: string;
-        /** Until then. */
+        /** Seconds left until `until`, rounded up. */
         readonly seconds_left: number;
       };
     };
   };
-  /** The service can answer questions */
+  /** Readiness: the service can answer queries */
   readonly ready: {
     readonly parameters: Readonly<Record<string, never>>;
     readonly body: undefined;
     readonly answer: {
       readonly status: "ready" | "not_ready";
       readonly checks: Readonly<Record<string, unknown>>;
-      /** Entities and bridges whose table or column is gone from the database. */
+      /** Number of entities and bridges with a table or column that is missing in the database. */
       readonly objects_out_of_service?: number;
-      /** Servers behind the databases, as of foreign tables, that do not answer. */
+      /** Number of servers behind the databases, such as those of foreign tables, that do not respond. */
       readonly data_nodes_unreachable?: number;
-      /** The newest policy is missing or invalid, and the last valid one serves until then. */
+      /** Present if the newest policy is missing or invalid: the last valid one stays in force until `until`. */
       readonly kept_policy?: {
         readonly since: string;
         readonly until: string;
-        /** Until then. */
+        /** Seconds left until `until`, rounded up. */
         readonly seconds_left: number;
       };
     };
   };
-  /** The service can answer questions */
+  /** Readiness: the service can answer queries */
   readonly readyz: {
     readonly parameters: Readonly<Record<string, never>>;
     readonly body: undefined;
     readonly answer: {
       readonly status: "ready" | "not_ready";
       readonly checks: Readonly<Record<string, unknown>>;
-      /** Entities and bridges whose table or column is gone from the database. */
+      /** Number of entities and bridges with a table or column that is missing in the database. */
       readonly objects_out_of_service?: number;
-      /** Servers behind the databases, as of foreign tables, that do not answer. */
+      /** Number of servers behind the databases, such as those of foreign tables, that do not respond. */
       readonly data_nodes_unreachable?: number;
-      /** The newest policy is missing or invalid, and the last valid one serves until then. */
+      /** Present if the newest policy is missing or invalid: the last valid one stays in force until `until`. */
       readonly kept_policy?: {
         readonly since: string;
         readonly until: string;
-        /** Until then. */
+        /** Seconds left until `until`, rounded up. */
         readonly seconds_left: number;
       };
     };

@@ -19,8 +19,7 @@ export const FEATURES = Object.freeze({
   subqueries: {
     construct: 'a subquery as a value',
     hint: 'join on a sealed key, or ask for the inner query by itself',
-    description:
-      'Subqueries inside a value: scalar ones, IN and EXISTS. Derived tables and WITH are none of them.',
+    description: 'Subqueries in expressions: scalar subqueries, IN and EXISTS; not derived tables or WITH.',
   },
   derived_tables: {
     construct: 'a derived or common table',
@@ -30,13 +29,13 @@ export const FEATURES = Object.freeze({
   window_functions: {
     construct: 'a window function',
     hint: 'group, or order and limit',
-    description: 'Calls with OVER.',
+    description: 'Window functions: calls with OVER.',
   },
   row_functions: {
     construct: 'a function that makes rows',
     hint: 'ask for the value itself',
     description:
-      'Functions that make rows, in FROM and in the select list: generate_series, unnest, jsonb_each.',
+      'Set-returning functions, in FROM and in the select list: generate_series, unnest, jsonb_each.',
   },
   several_searches: {
     construct: 'more than one RETRIEVE',
@@ -46,7 +45,7 @@ export const FEATURES = Object.freeze({
   operators_over_rows: {
     construct: 'an operator over rows of entities',
     hint: 'use it over passages, of RETRIEVE',
-    description: 'Operators over a text of the rows of an entity, such as CLASSIFY(body).',
+    description: 'Operators over a text column of an entity, such as CLASSIFY(body).',
   },
 } satisfies Readonly<Record<string, Switch>>);
 

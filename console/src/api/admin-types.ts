@@ -10,16 +10,16 @@ export interface MatrixRow {
 }
 
 export interface MatrixPage {
-  /** The call in the audit log. */
+  /** ID of this request, also in the audit log. */
   readonly request_id: string;
-  /** Chains, root first; most subjects stand alone in theirs. */
+  /** Delegation chains, root first; usually of a single subject. */
   readonly subjects: readonly (readonly string[])[];
-  /** `after` of the next page; null at the end. */
+  /** Value of `after` for the next page; null on the last page. */
   readonly next_subject: string | null;
-  /** Subjects whose name matches. */
+  /** Number of subjects whose name matches. */
   readonly subject_count: number;
   readonly rows: readonly MatrixRow[];
-  /** Columns whose name matches. */
+  /** Number of columns whose name matches. */
   readonly row_count: number;
   readonly versions: { readonly manifest: string; readonly policy: string; };
 }
@@ -40,7 +40,7 @@ export interface AccessRequestView {
   readonly at: string;
   readonly subject: string | null;
   readonly chain: readonly string[];
-  /** Null: no object has the requested name. */
+  /** Requested object; null if no object had that name. */
   readonly object: string | null;
   readonly offer: Offer | null;
 }
@@ -73,17 +73,17 @@ export interface AuditRecord {
 }
 
 export interface RecordPage {
-  /** The call in the audit log. */
+  /** ID of this request, also in the audit log. */
   readonly request_id: string;
   readonly records: readonly AuditRecord[];
-  /** `from` of the next page; null at the end. */
+  /** Value of `from` for the next page; null on the last page. */
   readonly next: string | null;
 }
 
 export interface RecordProof {
   readonly seq: number;
   readonly text: string;
-  /** The key that lies beside the log. */
+  /** Public key that verifies the proof, as stored beside the log. */
   readonly verifier_key: string;
 }
 
@@ -109,29 +109,29 @@ export interface ChainVerdict {
 }
 
 export interface VerificationJob {
-  /** The call in the audit log. */
+  /** ID of this request, also in the audit log. */
   readonly request_id: string;
   readonly state: "none" | "never" | "running" | "done" | "failed";
   readonly began_at: string | null;
   readonly ended_at: string | null;
-  /** The subject that started it. */
+  /** Subject that started the job; null if it never ran. */
   readonly by: string | null;
   readonly progress: Readonly<Record<string, number>> | null;
-  /** The reason of a failure, or why there is nothing to do. */
+  /** Reason why the job failed (`failed`) or cannot run (`none`); otherwise null. */
   readonly why: string | null;
   readonly result: { readonly ok: boolean; readonly chains: readonly ChainVerdict[]; } | null;
 }
 
 export interface PolicyTestsJob {
-  /** The call in the audit log. */
+  /** ID of this request, also in the audit log. */
   readonly request_id: string;
   readonly state: "none" | "never" | "running" | "done" | "failed";
   readonly began_at: string | null;
   readonly ended_at: string | null;
-  /** The subject that started it. */
+  /** Subject that started the job; null if it never ran. */
   readonly by: string | null;
   readonly progress: Readonly<Record<string, number>> | null;
-  /** The reason of a failure, or why there is nothing to do. */
+  /** Reason why the job failed (`failed`) or cannot run (`none`); otherwise null. */
   readonly why: string | null;
   readonly result: {
     readonly ok: boolean;
@@ -154,9 +154,9 @@ export interface FormLatency {
 }
 
 export interface Figures {
-  /** The call in the audit log. */
+  /** ID of this request, also in the audit log. */
   readonly request_id: string;
-  /** Seconds of answered requests. */
+  /** Latency of allowed requests in seconds, as histograms by form and surface. */
   readonly latency: readonly FormLatency[];
   readonly stages: readonly { readonly stage: string; readonly count: number; readonly sum: number; }[];
   readonly requests: readonly { readonly decision: string; readonly outcome: string; readonly count: number; }[];
@@ -181,14 +181,14 @@ export interface QuotaView {
   readonly most: number;
   readonly window_seconds: number;
   readonly role: string | null;
-  /** Each subject has its own. */
+  /** True if each subject is counted separately. */
   readonly each: boolean;
   readonly used: number | null;
   readonly ends_in_seconds: number | null;
 }
 
 export interface Limits {
-  /** The call in the audit log. */
+  /** ID of this request, also in the audit log. */
   readonly request_id: string;
   readonly per_second: readonly { readonly bucket: string; readonly most: number; }[];
   readonly quotas: readonly QuotaView[];
@@ -196,7 +196,7 @@ export interface Limits {
 }
 
 export interface Freshness {
-  /** The call in the audit log. */
+  /** ID of this request, also in the audit log. */
   readonly request_id: string;
   readonly indexes: readonly { readonly facet: string; readonly indexed_at: string | null; }[];
   readonly rollups: readonly {
@@ -213,24 +213,24 @@ export interface Freshness {
 }
 
 export interface ProcessView {
-  /** `server`, or `worker 2`. */
+  /** Name of the process, such as `server` or `worker 2`. */
   readonly process: string;
   readonly pid: number;
   readonly since: string;
-  /** It takes no new sessions, and is not ready. */
+  /** True while the process accepts no new sessions and is not ready. */
   readonly draining: boolean;
   readonly manifest: string;
-  /** Null: no policy is served. */
+  /** Version of the policy in force; null if there is none. */
   readonly policy: string | null;
-  /** The newest policy is missing or invalid; the last valid one is served until then. */
+  /** Time, RFC 3339 in UTC, until which the last valid policy stays in force because the newest is missing or invalid; otherwise null. */
   readonly policy_kept_until: string | null;
-  /** Error in the newest policy, with its position; null while it is served. */
+  /** Error in the newest policy, with its position; null if that policy is in force. */
   readonly policy_fault: string | null;
   readonly audit: {
     readonly records: number;
-    /** Not on the disk yet. */
+    /** Records not yet durable. */
     readonly waiting: number;
-    /** Not under a signed checkpoint yet. */
+    /** Records not yet covered by a signed checkpoint. */
     readonly unanchored: number;
     readonly failing: string | null;
   };
@@ -239,33 +239,33 @@ export interface ProcessView {
 }
 
 export interface SessionView {
-  /** By which it is cancelled or ended. */
+  /** ID by which to cancel or end it: process ID of a Postgres session, or request ID. */
   readonly id: string;
-  /** `server`, or `worker 2`. */
+  /** Name of the process, such as `server` or `worker 2`. */
   readonly process: string;
   readonly surface: "wire" | "rest" | "mcp";
-  /** The login of the wire. */
+  /** Postgres user; null for HTTP. */
   readonly user: string | null;
-  /** Who asks; null before authentication. */
+  /** Subject of the caller; null before authentication. */
   readonly subject: string | null;
   readonly chain: readonly string[];
-  /** The id by which its current token is revoked. */
+  /** ID by which to revoke its current token; null before authentication. */
   readonly token_id: string | null;
   readonly application: string | null;
-  /** RFC 3339. */
+  /** Start of the session or request, RFC 3339 in UTC. */
   readonly since: string;
-  /** As `pg_stat_activity` has it. */
+  /** State, with the values of `pg_stat_activity`. */
   readonly state: string;
   readonly state_since: string;
-  /** The running statement, without literals and undeclared names. */
+  /** Running statement, without literals and undeclared names; null if there is none. */
   readonly shape: string | null;
-  /** Of the shape. */
+  /** Fingerprint of the shape; null if there is none. */
   readonly fingerprint: string | null;
   readonly objects: readonly string[];
 }
 
 export interface PoolView {
-  /** `server`, or `worker 2`. */
+  /** Name of the process, such as `server` or `worker 2`. */
   readonly process: string;
   readonly connector: string;
   readonly purpose: "questions" | "short" | "system";
@@ -277,7 +277,7 @@ export interface PoolView {
 }
 
 export interface CacheView {
-  /** `server`, or `worker 2`. */
+  /** Name of the process, such as `server` or `worker 2`. */
   readonly process: string;
   readonly cache: string;
   readonly entries: number;

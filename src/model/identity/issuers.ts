@@ -144,66 +144,71 @@ const NAME = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[^\\s\\u
 
 const login = closed(
   {
-    client_id: { ...NAME, description: 'The public client that people log in with.' },
-    scopes: some(NAME, 'What it asks for. Default: openid, offline_access.'),
+    client_id: { ...NAME, description: 'ID of the public client with which people log in.' },
+    scopes: some(NAME, 'Scopes that `osl login` requests. Default: openid, offline_access.'),
   },
   ['client_id'],
-  'What `osl login` is told.',
+  'Settings for `osl login`.',
 );
 
 const issuer = closed(
   {
     issuer: {
       ...NAME,
-      description: 'What its tokens say in `iss`; an OIDC provider is asked there for its keys.',
+      description:
+        'Value of `iss` in its tokens. Without `keys` and `jwks_url`, it is also the URL of an OpenID Connect provider whose discovery document names the key set.',
     },
-    aliases: some(NAME, 'What else they may say in `iss`.'),
+    aliases: some(NAME, 'Other accepted values of `iss`.'),
     tokens: choice(
       ['actor', 'identity'],
-      'actor: it signs actor tokens. identity: its tokens are exchanged by the rules of the policy.',
+      'actor: the issuer signs actor tokens. identity: it signs identity tokens, which are exchanged by the rules of the policy.',
     ),
     keys: some(
       { type: 'string', minLength: 1 },
-      'Files with its public keys, PEM or JWKS, beside this file.',
+      'Files with its public keys (PEM or JWKS); paths are relative to this file.',
     ),
     jwks_url: {
       type: 'string',
       minLength: 1,
-      description: 'Its key set. Default: where its discovery document says.',
+      description: 'URL of its key set. Default: the one in its discovery document.',
     },
-    refresh_seconds: integer(1, 86_400, 'Its key set is fetched again after so long. Default: 300.'),
+    refresh_seconds: integer(
+      1,
+      86_400,
+      'Interval at which the key set is fetched again, in seconds. Default: 300.',
+    ),
     cool_down_seconds: integer(
       1,
       3_600,
-      'Between two attempts, also for a key id that nobody knows. Default: 30.',
+      'Minimum time between two fetches of the key set, in seconds, even for an unknown key ID. Default: 30.',
     ),
     stale_seconds: integer(
       0,
       2_592_000,
-      'For so long its last keys stay good while it does not answer. Default: 86400.',
+      'Time for which the last keys stay valid while the issuer does not answer, in seconds. Default: 86400.',
     ),
     audiences: some(
       NAME,
-      'The `aud` of which each token must name one: this gateway, as the issuer knows it.',
+      'Accepted values of `aud`, which identify this gateway at the issuer; each token except ID tokens must have one of them.',
     ),
-    clients: some(NAME, 'Clients whose ID tokens are taken, by their ids.'),
+    clients: some(NAME, 'IDs of clients whose ID tokens are accepted; their `aud` must have one of them.'),
     algorithms: {
       type: 'array',
       items: { enum: ['RS256', 'ES256', 'EdDSA'] },
       minItems: 1,
       uniqueItems: true,
-      description: 'What it signs with. Default: any of the three; each key has one.',
+      description: 'Accepted signature algorithms. Default: all three.',
     },
-    clock_skew_seconds: integer(0, 300, 'How far its clock may be off. Default: 30.'),
+    clock_skew_seconds: integer(0, 300, 'Tolerated difference of its clock, in seconds. Default: 30.'),
     max_lifetime_seconds: integer(
       1,
       2_592_000,
-      'How long an identity token may live. Default: 86400. Actor tokens live 300 s at most.',
+      'Maximum lifetime of an identity token, in seconds. Default: 86400. Actor tokens may live 300 seconds at most.',
     ),
     login,
   },
   ['issuer', 'tokens', 'audiences'],
-  'Somebody who signs tokens.',
+  'An issuer of tokens.',
 );
 
 const ISSUERS_SCHEMA = {
@@ -215,11 +220,11 @@ const ISSUERS_SCHEMA = {
         type: 'array',
         items: issuer,
         minItems: 1,
-        description: 'Who signs tokens that are believed.',
+        description: 'Trusted issuers.',
       },
     },
     ['issuers'],
-    'Whose tokens are taken.',
+    'Issuers whose tokens are accepted.',
   ),
 } as const;
 

@@ -69,10 +69,10 @@ const tls = {
   OSL_TLS_CERT: optional(pem, 'Certificate, with its chain, of the Postgres protocol, REST and MCP. [More](operations.md#tls).'),
   OSL_TLS_KEY: optional(pem, 'Private key of OSL_TLS_CERT.'),
   OSL_HTTP_TLS: setting(onOff, 'on', '`off`: REST and MCP stay plain HTTP, for a proxy that terminates TLS.'),
-  OSL_HTTP_TLS_CERT: optional(pem, 'Another certificate for REST and MCP.'),
+  OSL_HTTP_TLS_CERT: optional(pem, 'Certificate for REST and MCP, if not OSL_TLS_CERT.'),
   OSL_HTTP_TLS_KEY: optional(pem, 'Private key of OSL_HTTP_TLS_CERT.'),
   OSL_TLS_CLIENT_CA: optional(pem, 'Authorities that sign [client certificates](operations.md#client-certificates). If set, clients are asked for one.'),
-  OSL_TLS_CLIENT_CRL: optional(pem, 'Revocation lists of these authorities, one of each.'),
+  OSL_TLS_CLIENT_CRL: optional(pem, 'Revocation lists of these authorities, one per authority.'),
   OSL_TLS_CLIENTS: setting(oneOf('ask', 'require'), 'ask', '`require`: refuse clients without a certificate.'),
   OSL_TLS_WATCH_SECONDS: setting(seconds(0, 86_400), '10', 'Interval at which to look for new certificate files. 0: only at SIGHUP.'),
 };
@@ -90,21 +90,21 @@ const tokens = {
 // biome-ignore format: one setting a line
 const policy = {
   OSL_POLICY_WATCH: setting(oneOf('off', 'on'), 'off', '`on`: load the policy file when it changes, without a signal.'),
-  OSL_POLICY_KEEP_SECONDS: setting(seconds(0, 604_800), '3600', 'How long the last valid policy stays in force while the newest is missing or invalid. Afterwards every request is refused (503 E2001). 0: refuse at once.'),
+  OSL_POLICY_KEEP_SECONDS: setting(seconds(0, 604_800), '3600', 'Time for which the last valid policy stays in force while the newest is missing or invalid. Afterwards every request is refused (503 E2001). 0: refuse at once.'),
   OSL_POLICY_FAILURE: optional(oneOf('refuse', 'keep'), 'When the control database has not answered for OSL_CONTROL_SILENCE_SECONDS: `refuse` every request (503 E2001), or `keep` the last valid policy for OSL_POLICY_KEEP_SECONDS. Unset: refuse; `refuse` written out also means OSL_POLICY_KEEP_SECONDS=0. [More](operations.md#the-policy-is-missing-or-invalid).'),
 };
 
 // biome-ignore format: one setting a line
 const limits = {
-  OSL_MAX_ROWS: setting(integer(1, Number.MAX_SAFE_INTEGER), '1000000', 'Most rows of one answer.'),
+  OSL_MAX_ROWS: setting(integer(1, Number.MAX_SAFE_INTEGER), '1000000', 'Maximum number of rows in one answer.'),
   OSL_MAX_RESULT_MIB: setting(mib(1, 1_048_576), '1024', 'Largest answer, in MiB as the database sends it.'),
   OSL_MAX_ROW_MIB: setting(mib(1, 1_024), '16', 'Largest row, in MiB as the database sends it; a larger one fails its statement (E0530, 54000).'),
-  OSL_MAX_EVIDENCE: setting(integer(1, 1_000_000), '10000', 'Most passages of `evidence` in one answer.'),
-  OSL_SUBJECT_SESSIONS: setting(integer(1, 1_000_000), '1000', 'Most Postgres sessions of one subject.'),
-  OSL_ADDRESS_SESSIONS: setting(integer(1, 1_000_000), '5000', 'Most Postgres sessions of one client address (IPv6: of its /64).'),
+  OSL_MAX_EVIDENCE: setting(integer(1, 1_000_000), '10000', 'Maximum number of `evidence` passages in one answer.'),
+  OSL_SUBJECT_SESSIONS: setting(integer(1, 1_000_000), '1000', 'Maximum number of Postgres sessions of one subject.'),
+  OSL_ADDRESS_SESSIONS: setting(integer(1, 1_000_000), '5000', 'Maximum number of Postgres sessions of one client address (IPv6: of its /64).'),
   OSL_ANSWER_MEMORY_MIB: optional(mib(1, 1_048_576), 'Memory for the [large rows](operations.md#large-values) of all answers in progress: half of it for one subject, and room for eight rows in any case. Unset: a quarter of what the process may use, at most 1024.'),
   OSL_SPOOL_MIB: setting(mib(0, 1_048_576), '1024', 'Disk space for rows that [slow readers](operations.md#slow-clients) have not taken yet; half of it for one subject. 0: none.'),
-  OSL_LIMITS_URL: optional(secret('a redis://, rediss:// or postgres:// URL'), 'Where several gateways [count limits together](operations.md#limits). Redis needs the package `@redis/client`. Unset: OSL_CONTROL_URL; without that, each gateway counts alone.'),
+  OSL_LIMITS_URL: optional(secret('a redis://, rediss:// or postgres:// URL'), 'Redis or Postgres in which several gateways [count limits together](operations.md#limits). Redis needs the package `@redis/client`. Unset: OSL_CONTROL_URL; without that, each gateway counts alone.'),
   OSL_LIMITS_URL_FILE: optional(file, 'File that holds OSL_LIMITS_URL. Read at start for Redis, for each connection for Postgres.'),
 };
 
@@ -112,16 +112,16 @@ const limits = {
 const caches = {
   OSL_PLAN_CACHE_MIB: setting(mib(0, 65_536), '64', 'Memory for compiled plans. 0: none.'),
   OSL_RESULT_CACHE_MIB: setting(mib(0, 65_536), '64', 'Memory for [cached answers](caching.md), of all workers together. 0: no cache.'),
-  OSL_RESULT_CACHE_ENTRIES: setting(integer(1, 10_000_000), '10000', 'Most cached answers.'),
+  OSL_RESULT_CACHE_ENTRIES: setting(integer(1, 10_000_000), '10000', 'Maximum number of cached answers.'),
   OSL_RESULT_CACHE_ANSWER_KIB: setting(kib(1, 1_048_576), '1024', 'Largest answer that is cached.'),
-  OSL_CATALOG_ENGINES: setting(integer(1, 1_000), '8', 'Most [catalog](operations.md#memory) engines at a time, one for each set of rights that asks; [more](scale.md#the-catalog) for thousands of entities.'),
+  OSL_CATALOG_ENGINES: setting(integer(1, 1_000), '8', 'Maximum number of [catalog](operations.md#memory) engines at a time, one for each set of rights in use; [more](scale.md#the-catalog) for thousands of entities.'),
   OSL_CATALOG_TIMEOUT_MS: setting(milliseconds(1, 600_000), '5000', 'Longest time for a statement about the catalog; then it is canceled (57014).'),
 };
 
 // biome-ignore format: one setting a line
 const audit = {
   OSL_AUDIT_FAILURE: setting(oneOf('reopen', 'exit'), 'reopen', 'When the disk of the log fails: `reopen` the log once it can be written, or `exit` with status 7. Every request is refused until then.'),
-  OSL_AUDIT_SINK: setting(oneOf('files', 'postgres'), 'files', 'Where records go: segment files in the data directory, or [tables of a Postgres](audit.md#store-the-log-in-postgres).'),
+  OSL_AUDIT_SINK: setting(oneOf('files', 'postgres'), 'files', 'Storage of records: segment files in the data directory, or [tables of a Postgres](audit.md#store-the-log-in-postgres).'),
   OSL_AUDIT_URL: optional(postgresUrl, 'Database of these tables (schema `osl_audit`). Unset: OSL_CONTROL_URL.'),
   OSL_AUDIT_URL_FILE: optional(file, 'File that holds OSL_AUDIT_URL.'),
   OSL_AUDIT_RETENTION_DAYS: setting(days(0, 36_500), '0', 'Remove segments whose records are all older, and [sign for it](audit.md#delete-old-records). 0: keep everything.'),
@@ -135,23 +135,23 @@ const audit = {
 
 // biome-ignore format: one setting a line
 const observing = {
-  OSL_LOG_LEVEL: setting(oneOf('error', 'warn', 'info'), 'warn', 'Least severity of what is written to standard error.'),
+  OSL_LOG_LEVEL: setting(oneOf('error', 'warn', 'info'), 'warn', 'Minimum severity of the messages written to standard error.'),
   OSL_LOG_LEVEL_FILE: optional(file, 'File that holds the level instead; SIGHUP reads it again.'),
   OSL_LOG_FORMAT: setting(oneOf('auto', 'json', 'text'), 'auto', '`json`: one object for each line; `text`: for people; `auto`: `text` on a terminal, `json` otherwise.'),
   OSL_SLOW_QUESTION_MS: setting(milliseconds(0, 86_400_000), '0', 'Log queries that take longer, [without their literals](operations.md#server-log). 0: none.'),
   OSL_DEBUG: setting(flag('1'), '', '`1`: show where an error was raised, in commands and in the log.'),
-  OSL_METRICS_FROM: setting(networks, '', 'Addresses, beside this machine, that may read [`/metrics`](operations.md#metrics).'),
-  OSL_ALARM_URL: optional(webUrl, 'URL that receives a JSON POST each time [break-glass access](policy.md#roles) is used. Unset: the log alone has it.'),
-  OSL_OWNER_WEBHOOK: optional(webUrl, 'URL that receives [requests for access](access.md#requesting-access). Needs OSL_OWNER_WEBHOOK_SECRET. Unset: they are in the audit log alone.'),
+  OSL_METRICS_FROM: setting(networks, '', 'Networks, besides this machine, that may read [`/metrics`](operations.md#metrics).'),
+  OSL_ALARM_URL: optional(webUrl, 'URL that receives a JSON POST each time [break-glass access](policy.md#roles) is used. Unset: it is only logged.'),
+  OSL_OWNER_WEBHOOK: optional(webUrl, 'URL that receives [requests for access](access.md#requesting-access). Needs OSL_OWNER_WEBHOOK_SECRET. Unset: they are only in the audit log.'),
   OSL_OWNER_WEBHOOK_SECRET: optional(secret('a secret'), 'Signs these requests as [Standard Webhooks](lineage.md): `whsec_` and the base64 of 24 to 64 bytes.'),
   OSL_OWNER_WEBHOOK_SECRET_FILE: optional(file, 'File that holds OSL_OWNER_WEBHOOK_SECRET.'),
   OSL_OWNER_WEBHOOK_NETWORKS: setting(names('networks'), '', 'Networks in which the receiver may be although they are private or without TLS.'),
   OSL_LINEAGE: optional(file, 'File of the [receivers of lineage events](lineage.md).'),
   OTEL_EXPORTER_OTLP_ENDPOINT: optional(webUrl, 'Collector of OpenTelemetry, such as `http://127.0.0.1:4318`, for [traces and metrics](operations.md#traces).'),
-  OTEL_EXPORTER_OTLP_HEADERS: setting(secret('`name=value`, separated by commas, values as in a URL'), '', 'Headers sent to it.'),
+  OTEL_EXPORTER_OTLP_HEADERS: setting(secret('`name=value`, separated by commas, values as in a URL'), '', 'Headers sent to the collector.'),
   OTEL_EXPORTER_OTLP_PROTOCOL: setting(oneOf('http/json'), 'http/json', 'Protocol of the collector.'),
   OTEL_SERVICE_NAME: setting(text('a name'), 'osl-gateway', 'Name of this gateway in traces and metrics.'),
-  OTEL_TRACES_SAMPLER_ARG: setting(decimal(0, 1), '1', 'Share of the requests without a trace of their own that start one.'),
+  OTEL_TRACES_SAMPLER_ARG: setting(decimal(0, 1), '1', 'Fraction of the requests without an incoming trace for which one is started.'),
   OTEL_METRIC_EXPORT_INTERVAL: setting(milliseconds(100, 86_400_000), '60000', 'Interval at which metrics are sent.'),
   OTEL_BSP_SCHEDULE_DELAY: setting(milliseconds(10, 3_600_000), '5000', 'Interval at which spans are sent.'),
   OTEL_SDK_DISABLED: setting(flag('true'), '', '`true`: send neither traces nor metrics.'),
@@ -160,7 +160,7 @@ const observing = {
 // biome-ignore format: one setting a line
 const administration = {
   OSL_ADMIN_PORT: optional(port, 'Port of the [admin listener](operations.md#the-admin-listener) over HTTP, such as 8643. 0: any free port. Unset: no listener.'),
-  OSL_ADMIN_PG_PORT: optional(port, 'Port of the same as a Postgres database, `osl_admin`, such as 15433. Unset: none.'),
+  OSL_ADMIN_PG_PORT: optional(port, 'Port of the admin listener over the Postgres protocol (database `osl_admin`), such as 15433. Unset: none.'),
   OSL_ADMIN_HOST: setting(text('an address'), '127.0.0.1', 'Address of the admin listener. Other machines need OSL_TLS_CERT; HTTP then becomes HTTPS.'),
 };
 
@@ -168,41 +168,41 @@ const administration = {
 const sharing = {
   OSL_CONTROL_URL: optional(postgresUrl, 'Database that gateways share (schema `osl_control`): policies, published versions.'),
   OSL_CONTROL_URL_FILE: optional(file, 'File that holds OSL_CONTROL_URL.'),
-  OSL_CONTROL_SILENCE_SECONDS: setting(seconds(2, 86_400), '10', 'How long a gateway serves without an answer of this database; then OSL_POLICY_FAILURE applies.'),
-  OSL_POLICY_SOURCE: setting(oneOf('file', 'control'), 'file', 'Where the policy is: the file of OSL_POLICY, or the control database, where `osl policy` stores it.'),
+  OSL_CONTROL_SILENCE_SECONDS: setting(seconds(2, 86_400), '10', 'Time for which a gateway keeps serving while this database does not answer; then OSL_POLICY_FAILURE applies.'),
+  OSL_POLICY_SOURCE: setting(oneOf('file', 'control'), 'file', 'Location of the policy: the file of OSL_POLICY, or the control database, where `osl policy` stores it.'),
   OSL_KEYS_DIR: optional(directory, 'Keys shared by all gateways, as made by `osl keys make`. Unset: each gateway makes its own in its data directory.'),
 };
 
 // biome-ignore format: one setting a line
 const models = {
   OSL_EMBEDDINGS_URL: optional(webUrl, 'OpenAI-compatible server of the embedding models named by facets.'),
-  OSL_EMBEDDINGS_KEY: optional(secret('a secret'), 'Key of this server.'),
+  OSL_EMBEDDINGS_KEY: optional(secret('a secret'), 'API key for this server.'),
   OSL_CHAT_URL: optional(webUrl, 'OpenAI-compatible server for decoder operators. Needs OSL_CHAT_MODEL. Unset: these operators are E0521.'),
   OSL_CHAT_MODEL: optional(text('a name'), 'Model of this server.'),
-  OSL_CHAT_KEY: optional(secret('a secret'), 'Key of this server.'),
-  OSL_CHAT_CONCURRENCY: setting(integer(1, 256), '4', 'Most requests to this server at a time. Workers share them; each has at least one.'),
+  OSL_CHAT_KEY: optional(secret('a secret'), 'API key for this server.'),
+  OSL_CHAT_CONCURRENCY: setting(integer(1, 256), '4', 'Maximum number of concurrent requests to this server. Workers share them; each has at least one.'),
   OSL_CHAT_TIMEOUT_MS: setting(milliseconds(1, 3_600_000), '30000', 'Longest time for one request to this server.'),
-  OSL_CHAT_MAX_TOKENS: setting(integer(1, 1_000_000), '1024', 'Most tokens of one of its answers.'),
-  OSL_CHAT_PASSAGES_PER_DAY: setting(integer(0, 1_000_000_000), '0', 'Most passages that one subject may send to it in a day (UTC). 0: no limit. [More](content.md#operators).'),
+  OSL_CHAT_MAX_TOKENS: setting(integer(1, 1_000_000), '1024', 'Maximum number of tokens in one of its answers.'),
+  OSL_CHAT_PASSAGES_PER_DAY: setting(integer(0, 1_000_000_000), '0', 'Maximum number of passages that one subject may send to it per day (UTC). 0: no limit. [More](content.md#operators).'),
   OSL_CHAT_CACHE_MIB: setting(mib(0, 65_536), '16', 'Memory for its answers. 0: none.'),
-  OSL_RETRIEVE_EXACT_UP_TO: setting(integer(0, 1_000_000_000), '30000', 'Most permitted passages that are compared one by one. Above it, candidates are selected first.'),
+  OSL_RETRIEVE_EXACT_UP_TO: setting(integer(0, 1_000_000_000), '30000', 'Maximum number of permitted passages that are compared one by one. Above it, candidates are selected first.'),
 };
 
 // biome-ignore format: one setting a line
 const clients = {
   OSL_CORS_ORIGINS: setting(origins, '', 'Origins of [pages](rest.md#cors-calls-from-a-web-page) that may call REST from a browser.'),
   OSL_PUBLIC_URL: optional(webOrigin, 'URL by which clients reach this server.'),
-  OSL_MCP_HOSTS: setting(names('host names'), '', 'Names, beside that of OSL_PUBLIC_URL, by which `/mcp` may be called.'),
+  OSL_MCP_HOSTS: setting(names('host names'), '', 'Host names, besides that of OSL_PUBLIC_URL, under which `/mcp` may be called.'),
   OSL_MCP_ORIGINS: setting(names('origins'), '', 'Origins of pages that may call `/mcp`.'),
-  OSL_AUTHORIZATION_SERVERS: setting(names('URLs'), '', 'Where an MCP client without a token is sent.'),
+  OSL_AUTHORIZATION_SERVERS: setting(names('URLs'), '', 'Authorization servers to which MCP clients without a token are referred.'),
 };
 
 // biome-ignore format: one setting a line
 const commands = {
-  OSL_SERVER: optional(webUrl, 'Address of another server than that of the data directory.', '--server <url>'),
+  OSL_SERVER: optional(webUrl, 'Address of the server, if not that of the data directory.', '--server <url>'),
   OSL_SERVER_CA: optional(pem, 'Authorities that may sign the certificate of that server. Unset: those known to Node.'),
-  OSL_ADMIN_URL: optional(webUrl, 'Address of another admin listener than that of the data directory, for `osl ps`, `kill` and `top`.', '--admin <url>'),
-  OSL_TOKEN: optional(secret('a token'), 'Token to ask with.', '--token <token>'),
+  OSL_ADMIN_URL: optional(webUrl, 'Address of the admin listener, if not that of the data directory, for `osl ps`, `kill` and `top`.', '--admin <url>'),
+  OSL_TOKEN: optional(secret('a token'), 'Token to send with requests.', '--token <token>'),
   OSL_SUBJECT: optional(text('a subject of the policy'), "Create a token for this subject, with the data directory's key.", '--subject <name>'),
 };
 
@@ -217,18 +217,18 @@ export const SECTIONS = Object.freeze([
   { title: 'TLS', text: '', settings: tls },
   {
     title: 'Tokens',
-    text: 'Whose tokens are accepted: [operations.md](operations.md#which-tokens-are-accepted).',
+    text: 'Accepted tokens: [operations.md](operations.md#which-tokens-are-accepted).',
     settings: tokens,
   },
   { title: 'Policy changes', text: '', settings: policy },
   { title: 'Limits', text: '', settings: limits },
   { title: 'Caches', text: '', settings: caches },
-  { title: 'Audit log', text: 'What it holds and how to verify it: [audit.md](audit.md).', settings: audit },
+  { title: 'Audit log', text: 'Content and verification: [audit.md](audit.md).', settings: audit },
   { title: 'Logs, metrics, traces and webhooks', text: '', settings: observing },
   { title: 'Admin listener', text: '', settings: administration },
   {
     title: 'Several gateways',
-    text: 'What gateways share, and how to set them up: [operations.md](operations.md#several-gateways).',
+    text: 'Shared state and setup: [operations.md](operations.md#several-gateways).',
     settings: sharing,
   },
   {
@@ -243,7 +243,7 @@ export const SECTIONS = Object.freeze([
   },
   {
     title: 'Commands',
-    text: 'For `osl query` and the other commands that ask a server. Flags override them.',
+    text: 'For `osl query` and the other commands that call a server. Flags override them.',
     settings: commands,
   },
 ]);

@@ -16,29 +16,29 @@ import { DECISIONS, KINDS, OUTCOMES, SURFACES } from './requests.js';
 
 /** JSON schemas of the admin listener's responses. `npm run client` generates the console's types from them. */
 
-export const REQUEST_ID = text('The call in the audit log.');
+export const REQUEST_ID = text('ID of this request, also in the audit log.');
 const VERSIONS = object({ manifest: text(), policy: text() });
 const NUMBER: JsonShape<number> = { type: 'number' };
 const VISIBILITY = ref('Sight');
-const NEXT = textOrNull('`from` of the next page; null at the end.');
-const PROCESS = text('`server`, or `worker 2`.');
+const NEXT = textOrNull('Value of `from` for the next page; null on the last page.');
+const PROCESS = text('Name of the process, such as `server` or `worker 2`.');
 const ANY_OBJECT: JsonShape<object> = { type: 'object' };
 const NUMBERS_BY_NAME: JsonShape<object> = { type: 'object', additionalProperties: NUMBER };
 
 const SESSION_VIEW = object({
-  id: text('By which it is cancelled or ended.'),
+  id: text('ID by which to cancel or end it: process ID of a Postgres session, or request ID.'),
   process: PROCESS,
   surface: oneOf('wire', 'rest', 'mcp'),
-  user: textOrNull('The login of the wire.'),
-  subject: textOrNull('Who asks; null before authentication.'),
+  user: textOrNull('Postgres user; null for HTTP.'),
+  subject: textOrNull('Subject of the caller; null before authentication.'),
   chain: list(text()),
-  token_id: textOrNull('The id by which its current token is revoked.'),
+  token_id: textOrNull('ID by which to revoke its current token; null before authentication.'),
   application: textOrNull(),
-  since: text('RFC 3339.'),
-  state: text('As `pg_stat_activity` has it.'),
+  since: text('Start of the session or request, RFC 3339 in UTC.'),
+  state: text('State, with the values of `pg_stat_activity`.'),
   state_since: text(),
-  shape: textOrNull('The running statement, without literals and undeclared names.'),
-  fingerprint: textOrNull('Of the shape.'),
+  shape: textOrNull('Running statement, without literals and undeclared names; null if there is none.'),
+  fingerprint: textOrNull('Fingerprint of the shape; null if there is none.'),
   objects: list(text()),
 });
 
@@ -66,17 +66,17 @@ const PROCESS_VIEW = object({
   process: PROCESS,
   pid: count(),
   since: text(),
-  draining: flag('It takes no new sessions, and is not ready.'),
+  draining: flag('True while the process accepts no new sessions and is not ready.'),
   manifest: text(),
-  policy: textOrNull('Null: no policy is served.'),
+  policy: textOrNull('Version of the policy in force; null if there is none.'),
   policy_kept_until: textOrNull(
-    'The newest policy is missing or invalid; the last valid one is served until then.',
+    'Time, RFC 3339 in UTC, until which the last valid policy stays in force because the newest is missing or invalid; otherwise null.',
   ),
-  policy_fault: textOrNull('Error in the newest policy, with its position; null while it is served.'),
+  policy_fault: textOrNull('Error in the newest policy, with its position; null if that policy is in force.'),
   audit: object({
     records: count(),
-    waiting: count('Not on the disk yet.'),
-    unanchored: count('Not under a signed checkpoint yet.'),
+    waiting: count('Records not yet durable.'),
+    unanchored: count('Records not yet covered by a signed checkpoint.'),
     failing: textOrNull(),
   }),
   sessions: count(),
@@ -86,20 +86,20 @@ const PROCESS_VIEW = object({
 export const REVOCATION = {
   id: text(),
   kind: oneOf('token', 'subject'),
-  name: text('The id of a token, or a subject.'),
-  at: text('RFC 3339. Of a subject: tokens issued by then.'),
-  until: text('By then all of them have expired.'),
+  name: text('ID of the token, or name of the subject.'),
+  at: text('Time of the revocation, RFC 3339 in UTC. For a subject, tokens issued up to then are revoked.'),
+  until: text('Time, RFC 3339 in UTC, by which all revoked tokens have expired.'),
 };
 
 const MATRIX_ROW = object({ object: text(), column: text(), label: textOrNull(), sees: list(VISIBILITY) });
 
 const MATRIX_PAGE = object({
   request_id: REQUEST_ID,
-  subjects: list(list(text()), 'Chains, root first; most subjects stand alone in theirs.'),
-  next_subject: textOrNull('`after` of the next page; null at the end.'),
-  subject_count: count('Subjects whose name matches.'),
+  subjects: list(list(text()), 'Delegation chains, root first; usually of a single subject.'),
+  next_subject: textOrNull('Value of `after` for the next page; null on the last page.'),
+  subject_count: count('Number of subjects whose name matches.'),
   rows: list(ref('MatrixRow')),
-  row_count: count('Columns whose name matches.'),
+  row_count: count('Number of columns whose name matches.'),
   versions: VERSIONS,
 });
 
@@ -117,7 +117,7 @@ const ACCESS_REQUEST_VIEW = object({
   at: text(),
   subject: textOrNull(),
   chain: list(text()),
-  object: textOrNull('Null: no object has the requested name.'),
+  object: textOrNull('Requested object; null if no object had that name.'),
   offer: { anyOf: [ref('Offer'), { type: 'null' }] },
 });
 
@@ -153,7 +153,7 @@ const AUDIT_RECORD = object(
 const RECORD_PROOF = object({
   seq: count(),
   text: text(),
-  verifier_key: text('The key that lies beside the log.'),
+  verifier_key: text('Public key that verifies the proof, as stored beside the log.'),
 });
 
 const JOB = {
@@ -161,9 +161,9 @@ const JOB = {
   state: oneOf('none', 'never', 'running', 'done', 'failed'),
   began_at: textOrNull(),
   ended_at: textOrNull(),
-  by: textOrNull('The subject that started it.'),
+  by: textOrNull('Subject that started the job; null if it never ran.'),
   progress: orNull(NUMBERS_BY_NAME),
-  why: textOrNull('The reason of a failure, or why there is nothing to do.'),
+  why: textOrNull('Reason why the job failed (`failed`) or cannot run (`none`); otherwise null.'),
 };
 
 const CHAIN_VERDICT = object({
@@ -214,7 +214,10 @@ const FORM_LATENCY = object({
 
 const FIGURES = object({
   request_id: REQUEST_ID,
-  latency: list(ref('FormLatency'), 'Seconds of answered requests.'),
+  latency: list(
+    ref('FormLatency'),
+    'Latency of allowed requests in seconds, as histograms by form and surface.',
+  ),
   stages: list(object({ stage: text(), count: count(), sum: NUMBER })),
   requests: list(object({ decision: text(), outcome: text(), count: count() })),
   refusals: list(object({ code: text(), count: count() })),
@@ -240,7 +243,7 @@ const QUOTA_VIEW = object({
   most: count(),
   window_seconds: NUMBER,
   role: textOrNull(),
-  each: flag('Each subject has its own.'),
+  each: flag('True if each subject is counted separately.'),
   used: orNull(count()),
   ends_in_seconds: orNull(NUMBER),
 });

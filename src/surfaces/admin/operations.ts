@@ -40,18 +40,18 @@ export const OPERATIONS = Object.freeze({
   standing: listOperation('standing', 'State of each process of the server', 'processes', ref('ProcessView')),
   sessions: listOperation(
     'sessions',
-    'Sessions of the wire, and requests that are being answered',
+    'Open Postgres sessions and running HTTP requests',
     'sessions',
     ref('SessionView'),
   ),
-  pools: listOperation('pools', 'Sessions with the databases', 'pools', ref('PoolView')),
-  caches: listOperation('caches', 'Caches of plans, schemas and answers', 'caches', ref('CacheView')),
+  pools: listOperation('pools', 'Connection pools of the databases', 'pools', ref('PoolView')),
+  caches: listOperation('caches', 'Use of the plan cache and of the fast path', 'caches', ref('CacheView')),
   cancel: commandOperation('cancelSession', 'Cancel the running statement of a session or a request', [
     'noSession',
   ]),
-  end: commandOperation('endSession', 'End a session, or a request', ['noSession']),
-  drain: commandOperation('drain', 'Take no new sessions, and be not ready'),
-  resume: commandOperation('resume', 'Take sessions again'),
+  end: commandOperation('endSession', 'End a session or a request', ['noSession']),
+  drain: commandOperation('drain', 'Stop accepting new sessions, and report not ready'),
+  resume: commandOperation('resume', 'Accept new sessions again'),
   reload: adminOperation('reload', 'Reload manifest, policy, keys and credentials, as SIGHUP does', {
     oneOf: [
       object({
@@ -65,11 +65,11 @@ export const OPERATIONS = Object.freeze({
   }),
   revoke: adminOperation(
     'revokeToken',
-    'Revoke a token, that of a session, or all of a subject',
+    'Revoke a token, the token of a session, or all tokens of a subject',
     object({
       request_id: REQUEST_ID,
       ...REVOCATION,
-      shared: orNull(flag('Other gateways know it; null where there are none.')),
+      shared: orNull(flag('False if other gateways have not been notified yet; null if there are none.')),
     }),
     {},
     ['body', 'noSession'],
@@ -81,25 +81,27 @@ export const OPERATIONS = Object.freeze({
     'revoked',
     object(REVOCATION),
   ),
-  shutdown: commandOperation('shutdown', 'End the server, as SIGTERM does'),
+  shutdown: commandOperation('shutdown', 'Shut down the server, as SIGTERM does'),
 });
 
-const FROM = text('`next` of the page before.');
+const FROM = text('Value of `next` of the previous page.');
 
 export const INSIGHT_OPERATIONS = Object.freeze({
   matrix: adminOperation('matrix', 'Access of each subject of the policy to each column', ref('MatrixPage'), {
-    subject: text('A part of its name.'),
-    object: text('A part of the full name of a column.'),
-    sees: text('Only subjects who see one of the rows in one of these ways, separated by commas.'),
-    after: text('Subjects after this one.'),
-    subjects: text(`How many, ${MOST_SUBJECTS} at most.`),
-    from: text('The first row, from 0.'),
-    rows: text(`How many, ${MOST_ROWS} at most.`),
-    chain: text('One more chain: subjects separated by commas, root first.'),
+    subject: text('Part of the name of subjects, ignoring case.'),
+    object: text('Part of the full name of columns, ignoring case.'),
+    sees: text(
+      'Visibilities, separated by commas: only subjects that see one of the columns in one of these ways.',
+    ),
+    after: text('Only subjects after this one, in the order of their names.'),
+    subjects: text(`Maximum number of subjects, from 1 to ${MOST_SUBJECTS}. Default: ${MOST_SUBJECTS}.`),
+    from: text('Index of the first row, starting at 0.'),
+    rows: text(`Maximum number of rows, from 1 to ${MOST_ROWS}. Default: ${MOST_ROWS}.`),
+    chain: text('Additional delegation chain, listed first: subjects separated by commas, root first.'),
   }),
   accessRequests: adminOperation(
     'accessRequests',
-    'Requests for access, and what could be granted now',
+    'Requests for access, with the roles and the grant that would give it now',
     ACCESS_REQUESTS,
     { from: FROM },
     ['auditUnreadable'],
@@ -109,28 +111,32 @@ export const INSIGHT_OPERATIONS = Object.freeze({
     'Records of the audit log, newest first',
     ref('RecordPage'),
     {
-      subject: text('The subject of a record, or one in its chain.'),
-      object: text('An object that was touched: `osl.entities.order`, or `order`.'),
-      name: text('A requested name that is declared nowhere.'),
-      since: text('A time: records from here …'),
-      until: text('… to before here.'),
+      subject: text('Subject of the record, or a member of its chain.'),
+      object: text('Object of the request: `osl.entities.order`, or `order`.'),
+      name: text('Name that was requested but is not declared.'),
+      since: text('Only records of this time or later, RFC 3339.'),
+      until: text('Only records before this time, RFC 3339.'),
       kind: oneOf(...KINDS),
       action: text(),
       surface: oneOf(...SURFACES),
       decision: oneOf(...DECISIONS),
       outcome: oneOf(...OUTCOMES),
       code: text(),
-      request: text('The id of a request.'),
+      request: text('ID of a request.'),
       from: FROM,
-      most: text('How many; 50 by default, 200 at most.'),
+      most: text('Maximum number of records, from 1 to 200. Default: 50.'),
     },
     ['auditUnreadable'],
   ),
   auditRequest: adminOperation(
     'auditRequest',
-    'All records of one request, in their order',
+    'All records of one request, oldest first',
     ref('RecordPage'),
-    { near: text('A time: only the two days around it are read, which is quicker.') },
+    {
+      near: text(
+        'Time, RFC 3339: only records within two days before or after it are searched, which is faster.',
+      ),
+    },
     ['auditUnreadable', 'notFound'],
   ),
   auditProofs: adminOperation(
@@ -138,7 +144,7 @@ export const INSIGHT_OPERATIONS = Object.freeze({
     'Proofs of the records of one request, as `osl audit prove` writes them',
     object({
       request_id: REQUEST_ID,
-      proofs: list(ref('RecordProof'), 'Of those that the newest signed checkpoint covers.'),
+      proofs: list(ref('RecordProof'), 'Proofs of the records that the newest signed checkpoint covers.'),
     }),
     {},
     ['auditUnreadable', 'notFound'],
@@ -150,7 +156,7 @@ export const INSIGHT_OPERATIONS = Object.freeze({
   ),
   verify: adminOperation(
     'verifyAudit',
-    'Verify the audit log, unless that is running',
+    'Start a verification of the audit log, unless one is running',
     ref('VerificationJob'),
   ),
   policyTests: adminOperation(
@@ -160,26 +166,26 @@ export const INSIGHT_OPERATIONS = Object.freeze({
   ),
   testPolicy: adminOperation(
     'testPolicy',
-    'Run the tests that lie beside the policy, unless they are running',
+    'Start the policy tests stored beside the policy, unless they are running',
     ref('PolicyTestsJob'),
   ),
   figures: adminOperation(
     'figures',
-    'Figures of all processes since the start, as `/metrics` counts them',
+    'Statistics of all processes since the start, from the metrics in `/metrics`',
     ref('Figures'),
   ),
-  limits: adminOperation('limits', 'The limits of the policy, and how much of them is used', ref('Limits'), {
+  limits: adminOperation('limits', 'Limits of the policy, and their use', ref('Limits'), {
     subject: text('Also report the limits of this subject.'),
   }),
   freshness: adminOperation(
     'freshness',
-    'Age of indexes and rollups, and the versions that are served',
+    'Age of indexes and rollups, and the versions being served',
     ref('Freshness'),
   ),
 });
 
 export const ADMIN_DOCUMENT: DocumentInfo = {
-  title: 'OSL Gateway, for who runs it',
-  description: 'Sessions, pools, caches, and the state of the server. It takes an admin role.',
+  title: 'OSL Gateway administration',
+  description: 'Sessions, pools, caches and state of the server. Requires an admin role.',
   components: ADMIN_COMPONENTS,
 };

@@ -150,9 +150,13 @@ function isVisibility(text: string): text is Visibility {
 }
 
 export const REVOCATIONS = {
-  token_id: exactly({ token_id: text('The `jti` of a token, or `token_id` of a session.') }),
-  subject: exactly({ subject: text('All tokens with it in their chain that were issued by now.') }),
-  session: exactly({ session: text('The token of a session, or a request, by its id.') }),
+  token_id: exactly({ token_id: text('`jti` of the token to revoke, or `token_id` of a session.') }),
+  subject: exactly({
+    subject: text(
+      'Subject whose tokens are revoked: all tokens issued until now that have it in their chain.',
+    ),
+  }),
+  session: exactly({ session: text('ID of a session or request whose token is revoked.') }),
 };
 
 const read = readerOfOne(REVOCATIONS);

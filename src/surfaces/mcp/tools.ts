@@ -78,9 +78,9 @@ export function createSemanticServer(engine: Engine, options: ToolOptions): McpS
   server.registerTool(
     'semantic_query',
     {
-      title: 'Ask the semantic layer',
+      title: 'Query the semantic layer',
       description:
-        'Runs one question as the caller: `osql` (structured, RETRIEVE, TRAVERSE, Joint or cross-modal join), `sql`, or `metrics` with what goes with it.',
+        'Runs one query as the caller: `osql` (structured, RETRIEVE, TRAVERSE, Joint or cross-modal join), `sql`, or `metrics` with the arguments that belong to it.',
       inputSchema: QUESTION,
       outputSchema: ROWS,
       annotations: READ_ONLY,
@@ -93,8 +93,8 @@ export function createSemanticServer(engine: Engine, options: ToolOptions): McpS
   server.registerTool(
     'semantic_explain',
     {
-      title: 'Check a question',
-      description: 'Validates and plans one question without running it. Reads no data.',
+      title: 'Check a query',
+      description: 'Validates and plans one query without running it. Reads no data.',
       inputSchema: QUESTION,
       outputSchema: PLAN,
       annotations: READ_ONLY,
@@ -107,9 +107,9 @@ export function createSemanticServer(engine: Engine, options: ToolOptions): McpS
   server.registerTool(
     'semantic_schema',
     {
-      title: 'What there is to ask about',
+      title: 'List what can be queried',
       description:
-        'Without arguments an index of the entities, text facets, metrics and relationships that the caller may use, in pages; with `names` all of some of them, with examples; with `parts` whole lists, such as the functions.',
+        'Without arguments: an index, in pages, of the entities, text facets, metrics and relationships that the caller may use. With `names`: the full descriptions of these objects, with examples. With `parts`: whole lists, such as the functions.',
       inputSchema: SCHEMA_WISH,
       outputSchema: SCHEMA,
       annotations: READ_ONLY,
@@ -252,14 +252,19 @@ const { metrics, group_by, where, order_by, limit, time_constraint } = METRICS_M
 
 const QUESTION_ARGUMENTS: Properties = {
   osql: text('One SELECT in OSL-SQL.'),
-  sql: text('Instead of `osql`: one SELECT over the tables that the manifest allows, by their own names.'),
+  sql: text(
+    'Instead of `osql`: one SELECT over the tables that the manifest allows, under their original names.',
+  ),
   parameters: {
     type: 'array',
     items: { type: ['string', 'number', 'boolean', 'null'] },
     description:
-      'Values of $1, $2, …, for `osql` and `sql`. Numbers of more than 15 digits are sent as strings.',
+      'Values of $1, $2 and so on, for `osql` and `sql`. Numbers with more than 15 digits must be sent as strings.',
   },
-  metrics: { ...metrics, description: 'Instead of `osql`: metrics by name. The members below go with it.' },
+  metrics: {
+    ...metrics,
+    description: 'Instead of `osql`: names of metrics. The arguments below belong to it.',
+  },
   group_by,
   where,
   order_by,
@@ -275,18 +280,20 @@ const NAMES: JsonShape = { type: 'array', items: { type: 'string' }, maxItems: M
 const SCHEMA_ARGUMENTS: Properties = {
   names: {
     ...NAMES,
-    description: 'Only what has these names: entities, facets, metrics, relationships, functions, operators.',
+    description:
+      'Return only the entities, facets, metrics, relationships, functions and operators with these names.',
   },
   parts: {
     ...NAMES,
     items: { type: 'string', enum: [...SCHEMA_PARTS] },
     description:
-      'Only these lists. `functions` and `operators` are long; `forms` has the shapes of questions.',
+      'Return only these lists. `functions` and `operators` are long; `forms` describes the forms of queries.',
   },
   from: {
     type: 'integer',
     minimum: 0,
-    description: 'Without the others: the next page of the index, its `next`.',
+    description:
+      'Start of a page of the index: `next` of the previous page. Only without the other arguments.',
   },
 };
 
@@ -296,9 +303,12 @@ const QUESTION_NAMES: readonly string[] = Object.keys(QUESTION_ARGUMENTS);
 const SCHEMA_NAMES: readonly string[] = Object.keys(SCHEMA_ARGUMENTS);
 
 const HEAD = {
-  request_id: { type: ['string', 'null'], description: 'The call in the audit log.' },
+  request_id: { type: ['string', 'null'], description: 'ID of this request, also in the audit log.' },
   row_count: { type: 'integer' },
-  truncated: { type: 'boolean', description: 'Something was left out; `hint` says how to ask for less.' },
+  truncated: {
+    type: 'boolean',
+    description: 'True if something was left out; `hint` says how to request less.',
+  },
   hint: { type: 'string' },
 } as const;
 
@@ -316,7 +326,7 @@ const ROWS = output({
   rows: { type: 'array', items: { type: 'object' } },
   available_rows: {
     type: 'integer',
-    description: 'Rows that the engine answered, of which `rows` has what fits.',
+    description: 'Number of rows that the engine returned, if not all of them fit into `rows`.',
   },
 });
 const PLAN = output({

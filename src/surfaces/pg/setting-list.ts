@@ -81,7 +81,7 @@ const REPORTED: readonly SessionSetting[] = [
   {
     name: 'application_name',
     initial: '',
-    description: 'what the client calls itself',
+    description: 'name of the client application',
     kind: { accept: (v) => v.slice(0, NAME_LENGTH), text: true },
     reported: true,
     atStart: true,
@@ -89,7 +89,7 @@ const REPORTED: readonly SessionSetting[] = [
   {
     name: 'client_encoding',
     initial: 'UTF8',
-    description: 'the encoding of all texts, both ways',
+    description: 'encoding of all text sent and received',
     kind: encoding,
     reported: true,
     atStart: true,
@@ -97,7 +97,7 @@ const REPORTED: readonly SessionSetting[] = [
   {
     name: 'DateStyle',
     initial: 'ISO, MDY',
-    description: 'how dates are written, and read where they are ambiguous',
+    description: 'format of dates in output, and order of day and month in ambiguous input',
     kind: { accept: (v, before) => dateStyle(v, before, 'ISO, MDY'), text: true },
     reported: true,
     atStart: true,
@@ -105,7 +105,7 @@ const REPORTED: readonly SessionSetting[] = [
   {
     name: 'IntervalStyle',
     initial: 'postgres',
-    description: 'how intervals are written',
+    description: 'format of intervals in output',
     kind: oneOf(...INTERVAL_STYLES),
     reported: true,
     atStart: true,
@@ -113,7 +113,7 @@ const REPORTED: readonly SessionSetting[] = [
   {
     name: 'TimeZone',
     initial: 'UTC',
-    description: 'the time zone in which moments are written and read',
+    description: 'time zone for displaying and interpreting timestamps',
     kind: anything, // checked by the database, see `withResolvedZones`
     reported: true,
     atStart: true,
@@ -121,7 +121,7 @@ const REPORTED: readonly SessionSetting[] = [
   {
     name: 'standard_conforming_strings',
     initial: 'on',
-    description: 'backslashes in plain quotes are backslashes',
+    description: 'backslashes in ordinary string literals have no special meaning',
     kind: only(bool, 'on'),
     reported: true,
   },
@@ -131,28 +131,28 @@ const TIMEOUTS: readonly SessionSetting[] = [
   {
     name: 'statement_timeout',
     initial: '0',
-    description: 'how long a statement may run; 0 leaves it to the server',
+    description: 'maximum duration of a statement; 0: only the limit of the server applies',
     kind: milliseconds,
     atStart: true,
   },
   {
     name: 'lock_timeout',
     initial: '0',
-    description: 'how long a statement may wait for a lock; 0 leaves it to the server',
+    description: 'maximum time that a statement waits for a lock; 0: only the limit of the server applies',
     kind: milliseconds,
     atStart: true,
   },
   {
     name: 'idle_in_transaction_session_timeout',
     initial: '0',
-    description: 'how long a session may rest in a transaction before it is ended; 0 is for ever',
+    description: 'maximum idle time in a transaction before the session is ended; 0: no limit',
     kind: milliseconds,
     atStart: true,
   },
   {
     name: 'idle_session_timeout',
     initial: '0',
-    description: 'how long a session may rest outside of a transaction before it is ended; 0 is for ever',
+    description: 'maximum idle time outside a transaction before the session is ended; 0: no limit',
     kind: milliseconds,
     atStart: true,
   },
@@ -182,67 +182,67 @@ const SESSION: readonly SessionSetting[] = [
   {
     name: PURPOSE,
     initial: '',
-    description: 'Sets what the questions of the session are for, among the purposes that policy allows.',
+    description: 'purpose of the queries of this session, one of those that the policy allows',
     kind: purpose,
     atStart: true,
   },
   {
     name: 'client_min_messages',
     initial: 'notice',
-    description: 'the least important messages that are sent',
+    description: 'lowest level of messages that are sent',
     kind: oneOf(...MESSAGE_LEVELS),
     atStart: true,
   },
   {
     name: 'default_transaction_read_only',
     initial: 'on',
-    description: 'every transaction only reads; it may be set to off and stays on',
+    description: 'new transactions are read-only; off is accepted without effect',
     kind: readOnly,
   },
   {
     name: 'transaction_read_only',
     initial: 'on',
-    description: 'this transaction only reads; it may be set to off and stays on',
+    description: 'the current transaction is read-only; off is accepted without effect',
     kind: readOnly,
   },
   {
     name: 'default_transaction_isolation',
     initial: 'read committed',
-    description: 'which state of the data a new transaction sees',
+    description: 'isolation level of new transactions',
     kind: oneOf(...LEVELS),
   },
   {
     name: 'transaction_isolation',
     initial: 'read committed',
-    description: 'which state of the data this transaction sees',
+    description: 'isolation level of the current transaction',
     kind: oneOf(...LEVELS),
     ofTransaction: true,
   },
   {
     name: 'plan_cache_mode',
     initial: 'auto',
-    description: 'whether plans are made for the values of each run; auto: but for look-ups by a whole key',
+    description: 'use of generic or custom plans; auto: custom plans, except for look-ups by a whole key',
     kind: oneOf('auto', 'force_generic_plan', 'force_custom_plan'),
     atStart: true,
   },
   {
     name: 'extra_float_digits',
     initial: '1',
-    description: 'above 0 floats are written exactly; else with as many digits fewer',
+    description: 'digits of floats in output; above 0: exact, otherwise reduced by this number',
     kind: integer({ min: -15, max: 3 }),
     atStart: true,
   },
   {
     name: 'bytea_output',
     initial: 'hex',
-    description: 'how bytea is written',
+    description: 'output format of bytea',
     kind: oneOf('escape', 'hex'),
     atStart: true,
   },
   {
     name: 'search_path',
     initial: 'entities',
-    description: 'the schema of names that are given without one',
+    description: 'schema of unqualified names',
     kind: searchPath,
     atStart: true,
   },
@@ -255,17 +255,22 @@ const CACHE_SETTINGS: readonly SessionSetting[] = [
   {
     name: CACHE,
     initial: 'on',
-    description: 'whether an answer that was given before will do, where the model says so',
+    description: 'use of cached answers, if the manifest allows it',
     kind: bool,
     atStart: true,
   },
-  { name: FRESHNESS, initial: 'live', description: 'how old the last answer is', kind: null },
+  {
+    name: FRESHNESS,
+    initial: 'live',
+    description: 'source of the last answer, and its time if not live',
+    kind: null,
+  },
 ];
 
 /** Settings that would change answers in Postgres, so only their current value is accepted. */
 const FIXED_VALUE: readonly SessionSetting[] = (
   [
-    ['array_nulls', 'on', bool, ['on'], 'NULL in the text of an array is NULL'],
+    ['array_nulls', 'on', bool, ['on'], 'NULL in array input is a null element'],
     [
       'backslash_quote',
       'safe_encoding',
@@ -273,16 +278,28 @@ const FIXED_VALUE: readonly SessionSetting[] = (
       ['safe_encoding'],
       String.raw`\' in escape strings`,
     ],
-    ['transform_null_equals', 'off', bool, ['off'], '`= NULL` is NULL'],
+    ['transform_null_equals', 'off', bool, ['off'], '`= NULL` is not treated as IS NULL'],
     ['row_security', 'on', bool, ['on'], 'row filters are in force'],
-    ['quote_all_identifiers', 'off', bool, ['off'], 'names are quoted where they must be'],
-    ['xmlbinary', 'base64', oneOf('base64', 'hex'), ['base64'], 'how bytea is written in XML'],
-    ['xmloption', 'content', oneOf('content', 'document'), ['content'], 'how XML is read'],
-    ['lc_monetary', 'C', anything, ['C'], 'how amounts of money are written'],
-    ['lc_numeric', 'C', anything, ['C'], 'how numbers are written by to_char'],
-    ['lc_time', 'C', anything, ['C'], 'the names of days and months in to_char'],
-    ['default_transaction_deferrable', 'off', bool, ['off'], 'no transaction waits for a safe snapshot'],
-    ['transaction_deferrable', 'off', bool, ['off'], 'this transaction waits for no safe snapshot'],
+    ['quote_all_identifiers', 'off', bool, ['off'], 'identifiers are quoted only where necessary'],
+    ['xmlbinary', 'base64', oneOf('base64', 'hex'), ['base64'], 'encoding of bytea in XML'],
+    ['xmloption', 'content', oneOf('content', 'document'), ['content'], 'interpretation of XML input'],
+    ['lc_monetary', 'C', anything, ['C'], 'format of monetary amounts'],
+    ['lc_numeric', 'C', anything, ['C'], 'format of numbers in to_char'],
+    ['lc_time', 'C', anything, ['C'], 'names of days and months in to_char'],
+    [
+      'default_transaction_deferrable',
+      'off',
+      bool,
+      ['off'],
+      'new transactions do not wait for a safe snapshot',
+    ],
+    [
+      'transaction_deferrable',
+      'off',
+      bool,
+      ['off'],
+      'the current transaction does not wait for a safe snapshot',
+    ],
   ] as const
 ).map(([name, initial, kind, values, description]) => {
   return { name, initial, description, kind: only(kind, ...values) };
@@ -290,15 +307,15 @@ const FIXED_VALUE: readonly SessionSetting[] = (
 
 const FIXED: readonly SessionSetting[] = (
   [
-    ['server_version', CATALOG_VERSION, 'the version whose catalog is shown', true],
-    ['server_version_num', versionNumber(CATALOG_VERSION), 'the same as a number', false],
-    ['server_encoding', 'UTF8', 'the encoding of the data', true],
-    ['lc_collate', 'C', 'the collation of the catalog', false],
-    ['lc_ctype', 'C.UTF-8', 'the classes of characters of the catalog', false],
-    ['integer_datetimes', 'on', 'moments are integers', true],
-    ['in_hot_standby', 'off', 'this is no standby', true],
-    ['is_superuser', 'off', 'the session is no superuser', true],
-    ['max_identifier_length', String(NAME_LENGTH), 'bytes of a name', false],
+    ['server_version', CATALOG_VERSION, 'Postgres version whose catalog is shown', true],
+    ['server_version_num', versionNumber(CATALOG_VERSION), 'server_version as a number', false],
+    ['server_encoding', 'UTF8', 'encoding of the data', true],
+    ['lc_collate', 'C', 'collation of the catalog', false],
+    ['lc_ctype', 'C.UTF-8', 'character classes of the catalog', false],
+    ['integer_datetimes', 'on', 'timestamps are integers', true],
+    ['in_hot_standby', 'off', 'the server is not a standby', true],
+    ['is_superuser', 'off', 'the session user is not a superuser', true],
+    ['max_identifier_length', String(NAME_LENGTH), 'maximum length of a name, in bytes', false],
   ] as const
 ).map(([name, initial, description, reported]) => {
   return { name, initial, description, kind: null, ...(reported ? { reported: true as const } : {}) };
@@ -308,7 +325,7 @@ const IDENTITY: readonly SessionSetting[] = [
   {
     name: 'session_authorization',
     initial: '',
-    description: 'who logged in',
+    description: 'user who logged in',
     kind: {
       accept: (text, before) => {
         if (text === before) return before;
@@ -321,7 +338,7 @@ const IDENTITY: readonly SessionSetting[] = [
   {
     name: 'role',
     initial: 'none',
-    description: 'there is none but that of who logged in',
+    description: 'current role, always that of the session user',
     kind: {
       accept: (text) => {
         if (text === 'none') return text;
@@ -351,7 +368,7 @@ export const SETTINGS: readonly SessionSetting[] = [
       name,
       kind,
       initial,
-      description: 'taken for clients that set it; has no effect here',
+      description: 'accepted for clients that set it; has no effect here',
       atStart: true as const,
     };
   }),

@@ -351,7 +351,7 @@ const facet = closed(
       {
         by: choice(
           ['structure', 'heading', 'page', 'sentence', 'fixed'],
-          'Where documents are cut. `structure`: preferably at headings, then paragraphs, sentences, words. `heading`: the same, and each heading begins a passage. `page`: the same, and each page begins a passage. `sentence`: at sentences. `fixed`: at words, with passages as long as allowed. Default: `heading` for Markdown and HTML, `page` for PDF, otherwise `structure`.',
+          'Boundaries at which documents are cut. `structure`: preferably at headings, then paragraphs, sentences, words. `heading`: the same, and each heading begins a passage. `page`: the same, and each page begins a passage. `sentence`: at sentences. `fixed`: at words, with passages as long as allowed. Default: `heading` for Markdown and HTML, `page` for PDF, otherwise `structure`.',
         ),
         max_chars: integer(100, 20_000, 'Default: 1200.'),
         overlap_chars: integer(0, 5000, 'Default: 150.'),

@@ -8,7 +8,7 @@ export const TEXT = { type: 'string', minLength: 1, maxLength: 4000 } as const;
 
 export const DEPRECATED = {
   ...TEXT,
-  description: 'Why it should no longer be used, and what to use instead. It can still be queried.',
+  description: 'Reason for deprecation, and what to use instead. The object can still be queried.',
 } as const;
 
 export const NAME_RULE = {

@@ -382,6 +382,6 @@ export const POLICY_SCHEMA = {
       exchange: exchangeRules,
     },
     ['version', 'tenant', 'subjects', 'roles', 'masks'],
-    'Who may see which data.',
+    'Access rules: the data that each subject may see.',
   ),
 } as const;

@@ -124,7 +124,7 @@ const NAME = {
 const SECRET = {
   type: 'string',
   pattern: '^(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)$',
-  description: 'Where a secret is, never the secret: `env:NAME` or `file:/path`.',
+  description: 'Reference to a secret, never the secret itself: `env:NAME` or `file:/path`.',
 } as const;
 
 const URI = {
@@ -139,7 +139,7 @@ const endpoint = closed(
       type: 'string',
       pattern: '^https?://',
       maxLength: 2000,
-      description: 'Where events are posted to.',
+      description: 'URL to which events are posted.',
     },
     secrets: {
       ...some(SECRET, 'Signing secrets (`whsec_…`), newest first; two while one replaces the other.'),
@@ -148,7 +148,7 @@ const endpoint = closed(
     events: some({ enum: ['run', 'dataset'] }, 'Kinds of events. Absent: both.'),
     authorization: {
       ...SECRET,
-      description: 'A value for the Authorization header: `env:NAME` or `file:/path`.',
+      description: 'Reference to the value of the Authorization header: `env:NAME` or `file:/path`.',
     },
     ca_file: {
       type: 'string',
@@ -157,13 +157,13 @@ const endpoint = closed(
     },
     allow_addresses: some(
       { type: 'string', pattern: '^[0-9A-Fa-f.:]+/\\d{1,3}$' },
-      'Networks (CIDR) that may be reached though they are private, or without TLS.',
+      'Networks (CIDR) that may be reached although they are private or without TLS.',
     ),
     timeout_ms: {
       type: 'integer',
       minimum: 100,
       maximum: 120_000,
-      description: 'Of one attempt. Default: 15000.',
+      description: 'Timeout of one attempt, in milliseconds. Default: 15000.',
     },
   },
   ['url', 'secrets'],
@@ -176,40 +176,47 @@ const LINEAGE_SCHEMA = {
   ...closed(
     {
       version: { const: 1 },
-      namespace: { ...URI, description: 'Of the semantic graph’s datasets. Default: osl-gateway://TENANT.' },
+      namespace: {
+        ...URI,
+        description: 'Namespace of the semantic graph’s datasets. Default: osl-gateway://TENANT.',
+      },
       window_seconds: {
         type: 'integer',
         minimum: 1,
         maximum: 86_400,
-        description: 'Runs of one statement within it are one event. Default: 60.',
+        description:
+          'Length of the window, in seconds; runs of one statement within it become one event. Default: 60.',
       },
       outbox_mib: {
         type: 'integer',
         minimum: 1,
         maximum: 65_536,
-        description: 'What one endpoint’s undelivered events may take. Default: 64.',
+        description: 'Maximum size of the undelivered events of one endpoint, in MiB. Default: 64.',
       },
       connectors: named(
         NAME,
         closed(
           {
-            namespace: { ...URI, description: 'e.g. postgres://db.example:5432' },
+            namespace: {
+              ...URI,
+              description: 'Namespace of the database, such as postgres://db.example:5432.',
+            },
             database: {
               type: 'string',
               minLength: 1,
               maxLength: 200,
-              description: 'Put in front of schema.table.',
+              description: 'Prefix of `schema.table` in the names of datasets.',
             },
           },
           ['namespace'],
-          'How other producers of lineage call this database.',
+          'Name of this database as used by other producers of lineage.',
         ),
         'Names of databases in events, by connector. Default: host, port and database of its URL.',
       ),
       endpoints: { ...named(NAME, endpoint, 'Receivers, by name.'), minProperties: 1, maxProperties: 16 },
     },
     ['version', 'endpoints'],
-    'Who is told of lineage.',
+    'Receivers of lineage events.',
   ),
 } as const;
 

@@ -16,24 +16,36 @@ const CLAIMS: JsonShape<Readonly<Record<string, readonly string[]>>> = {
   type: 'object',
   maxProperties: 32,
   additionalProperties: { type: 'array', items: { type: 'string', maxLength: 200 }, maxItems: 32 },
-  description: 'What else the token says, each claim with its values.',
+  description: 'Other claims of the token, each with its values.',
 };
 
 export const ACCESS_QUESTION = exactly({
   object: OBJECT,
-  'as?': orNull(text('Who is supposed to ask. Or `chain`.', SUBJECT)),
+  'as?': orNull(
+    text(
+      'Subject of the hypothetical caller, instead of `chain`; if both are given, the chain must end with it.',
+      SUBJECT,
+    ),
+  ),
   'chain?': orNull(
-    list(text(undefined, SUBJECT), 'For whom whom: root first.', { minItems: 1, maxItems: 16 }),
+    list(text(undefined, SUBJECT), 'Delegation chain, root first; the last subject is the caller.', {
+      minItems: 1,
+      maxItems: 16,
+    }),
   ),
   'roles?': orNull(
-    list(text(undefined, SUBJECT), 'Data roles that the token claims. Absent: all that the asker can have.', {
+    list(text(undefined, SUBJECT), 'Data roles that the token claims. Default: the ceiling of the caller.', {
       maxItems: 256,
     }),
   ),
-  'at?': orNull(text('A moment by RFC 3339. Absent: now.', { maxLength: 40 })),
+  'at?': orNull(text('Time of the hypothetical request, RFC 3339. Default: now.', { maxLength: 40 })),
   'surface?': orNull(oneOf('rest', 'wire', 'mcp')),
-  'address?': orNull(text('Of the peer.', { maxLength: 45 })),
-  'purpose?': orNull(text('What it is for.', SUBJECT)),
+  'address?': orNull(
+    text('IP address of the client. Default: none, so that conditions on networks do not hold.', {
+      maxLength: 45,
+    }),
+  ),
+  'purpose?': orNull(text('Purpose that the request states. Default: none.', SUBJECT)),
   'claims?': orNull(CLAIMS),
   'row?': orNull(
     list(text(undefined, { maxLength: 1_000 }), 'The primary key of one row, each value as text.', {
@@ -45,7 +57,10 @@ export const ACCESS_QUESTION = exactly({
 
 export const ACCESS_REQUEST = exactly({
   object: OBJECT,
-  reason: text('What it is wanted for.', { minLength: 1, maxLength: 500 }),
+  reason: text('Reason for the request, recorded and sent to the owner of the policy.', {
+    minLength: 1,
+    maxLength: 500,
+  }),
 });
 
 const readQuestion = readerOf(ACCESS_QUESTION);

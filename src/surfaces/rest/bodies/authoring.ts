@@ -12,9 +12,17 @@ const DOTTED = text('`connector.schema.table`', { minLength: 1, maxLength: LONGE
 const SUGGESTIONS = {
   candidate: exactly({ candidate: DOTTED }),
   table: exactly({ table: DOTTED }),
-  term: exactly({ term: text('A business word.', { minLength: 1, maxLength: LONGEST_TERM }) }),
+  term: exactly({
+    term: text('Business term for which to draft a lexicon entry.', {
+      minLength: 1,
+      maxLength: LONGEST_TERM,
+    }),
+  }),
 };
-export const SUGGEST_REQUEST = { oneOf: Object.values(SUGGESTIONS), description: 'One of three.' };
+export const SUGGEST_REQUEST = {
+  oneOf: Object.values(SUGGESTIONS),
+  description: 'Exactly one of `candidate`, `table` and `term`.',
+};
 const readSuggestion = readerOfOne(SUGGESTIONS);
 
 export function readSuggestRequest(request: FastifyRequest): SuggestionTarget {
@@ -24,16 +32,20 @@ export function readSuggestRequest(request: FastifyRequest): SuggestionTarget {
 }
 
 type YamlOrJson = string | Readonly<Record<string, unknown>>;
-const WRITTEN: JsonShape<YamlOrJson> = { type: ['string', 'object'], description: 'YAML text, or JSON.' };
+const WRITTEN: JsonShape<YamlOrJson> = {
+  type: ['string', 'object'],
+  description: 'YAML as a string, or a JSON object.',
+};
 
 const PROPOSALS = {
   fragment: exactly({ fragment: WRITTEN }),
   manifest: exactly({ manifest: WRITTEN }),
-  draft: exactly({ draft: text('Its id.', { minLength: 1, maxLength: LONGEST_TERM }) }),
+  draft: exactly({ draft: text('ID of a stored draft.', { minLength: 1, maxLength: LONGEST_TERM }) }),
 };
 export const VALIDATE_REQUEST = {
   oneOf: Object.values(PROPOSALS),
-  description: 'Members of a manifest, which replace those of their names; or all of one; or a draft.',
+  description:
+    'Exactly one of `fragment` (members that are added to the served manifest or replace those of the same name), `manifest` (a whole one) and `draft`.',
 };
 const readOneProposal = readerOfOne(PROPOSALS);
 
@@ -71,34 +83,34 @@ export type ObjectsRequest =
 const NAMED = { minLength: 1, maxLength: 300 } as const;
 const BASE = {
   'base_version?': text(
-    'The manifest version that the change was made for: `versions.manifest` of `/osl/validate`. Or `If-Match`.',
+    'Manifest version on which the change is based: `versions.manifest` of `/osl/validate`. Can be sent as `If-Match` instead.',
     NAMED,
   ),
 } as const;
 const FRAGMENT: JsonShape<YamlOrJson> = {
   type: ['string', 'object'],
-  description: 'Members of a manifest: YAML text, or JSON.',
+  description: 'Members of a manifest: YAML as a string, or a JSON object.',
 };
 const REASONS: JsonShape<Readonly<Record<string, string | null>>> = {
   type: 'object',
   minProperties: 1,
   propertyNames: NAMED,
   additionalProperties: orNull(
-    text('Why; null takes the mark away.', {
+    text('Reason for deprecation; null removes the deprecation.', {
       title: 'reason',
       minLength: 1,
       maxLength: 4_000,
       pattern: '\\S',
     }),
   ),
-  description: 'Objects by name, with the reason of each.',
+  description: 'Reasons for deprecation by object (`section.name`); null removes the deprecation.',
 };
 const VERSION: JsonShape<number | string> = {
   type: ['integer', 'string'],
   ...NAMED,
   minimum: 0,
   maximum: Number.MAX_SAFE_INTEGER,
-  description: 'A version, by number or id; 0 is the manifest file alone.',
+  description: 'Version to restore, by number or ID; 0 stands for the manifest file alone.',
 };
 
 const CHANGES = {
@@ -106,23 +118,26 @@ const CHANGES = {
     fragment: FRAGMENT,
     'state?': {
       ...orNull(oneOf('draft', 'published')),
-      description: '`draft`: keep it only. Default: published.',
+      description: '`draft`: store the fragment without publishing it. Default: `published`.',
     },
     ...BASE,
   }),
-  draft: exactly({ draft: text('A draft that was validated.', NAMED), ...BASE }),
+  draft: exactly({ draft: text('ID of a validated draft to publish.', NAMED), ...BASE }),
   deprecate: exactly({ deprecate: REASONS, ...BASE }),
   withdraw: exactly({
-    withdraw: list(text('`section.name`, as in a manifest.', NAMED), undefined, { minItems: 1 }),
+    withdraw: list(text('Path in a manifest: `section.name`, such as `entities.order`.', NAMED), undefined, {
+      minItems: 1,
+    }),
     ...BASE,
   }),
   rollback: exactly({ rollback: VERSION, ...BASE }),
-  discard: exactly({ discard: text('A draft.', NAMED), ...BASE }),
+  discard: exactly({ discard: text('ID of a draft to delete.', NAMED), ...BASE }),
 };
 
 export const OBJECTS_REQUEST = {
   oneOf: Object.values(CHANGES),
-  description: 'One change. All but drafts need the version that they were made for.',
+  description:
+    'One change. Unless a draft is stored or deleted, it needs the manifest version on which it is based.',
   examples: [{ fragment: { lexicon: {} }, state: 'draft' }, { fragment: 'metrics: {}\n' }, { rollback: 0 }],
 };
 

@@ -29,16 +29,16 @@ const LONGEST_WHERE = 100_000;
 const WORD = '(?:osl\\.metrics\\.)?[\\p{L}_][\\p{L}\\p{M}\\p{N}_ ]{0,199}';
 const NAMED = { title: 'name', pattern: `^${WORD}$` } as const;
 const KEY = text(
-  '`entity__column`, an entity, `metric_time` or `relationship__column`, each with `__grain` or without.',
+  '`entity__column`, an entity, `metric_time` or `relationship__column`, each optionally followed by `__grain`.',
   NAMED,
 );
 const GRAIN: JsonShape<Grain> = inAnyCase(oneOf(...GRAINS));
 /** Both spellings are in use by MetricFlow's clients. */
 const GRAIN_MEMBERS = { 'grain?': orNull(GRAIN), 'timeGranularity?': orNull(GRAIN) } as const;
-const MOMENT = textOrNull('A day, or an ISO 8601 time; UTC where it has no offset.');
+const MOMENT = textOrNull('Date, or ISO 8601 time; UTC if it has no offset.');
 const CONDITION = either(
   text(
-    'A predicate whose names are `{{ Dimension() }}`, `{{ TimeDimension() }}`, `{{ Entity() }}` or `{{ Metric() }}`.',
+    'SQL predicate that names columns and metrics by `{{ Dimension() }}`, `{{ TimeDimension() }}`, `{{ Entity() }}` or `{{ Metric() }}`.',
   ),
   exactly({ sql: text() }),
 );
@@ -57,7 +57,7 @@ const GROUPS = orNull(
 const ORDER = orNull(
   list(
     either(
-      text('A name of what is asked; `-` before it is descending.', {
+      text('Name of a requested metric or group; a leading `-` means descending.', {
         title: 'name',
         pattern: `^-?${WORD}$`,
       }),
@@ -69,12 +69,14 @@ const ORDER = orNull(
 );
 const WHERE = orNull(either(CONDITION, list(CONDITION, undefined, { maxItems: 50 })));
 const LIMIT: JsonShape<number | null> = orNull({ type: 'integer', minimum: 0, maximum: 2_147_483_647 });
-const TIME_CONSTRAINT = orNull(exactly({ 'start?': MOMENT, 'end?': MOMENT }, 'Both included.'));
+const TIME_CONSTRAINT = orNull(
+  exactly({ 'start?': MOMENT, 'end?': MOMENT }, 'Time range; both ends are inclusive.'),
+);
 
 const UPSTREAM: JsonShape<UpstreamDetail> = {
   ...oneOf('statement', 'plan'),
   description:
-    'With `explain`, for admins: the statement that goes upstream, or also its plan; E2101 for others.',
+    'With `explain`, for callers with an admin role: also return the database statement (`statement`), or the statement and its plan (`plan`). Refused with E2101 for others.',
 };
 
 export const PLANNING = {

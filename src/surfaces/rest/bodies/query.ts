@@ -15,7 +15,7 @@ const SCALAR: JsonShape<string | number | boolean | null> = { type: ['string', '
 /** Limited to the number of parameters that the Postgres protocol can bind. */
 const PARAMETERS = list(
   SCALAR,
-  'Values of `$1 …`. Numbers that JSON does not carry exactly are sent as strings.',
+  'Values of `$1`, `$2` and so on. Numbers that a double cannot represent exactly must be sent as strings.',
   { maxItems: 65_535 },
 );
 
@@ -55,7 +55,7 @@ const QUERIES = {
 
 export const QUERY = {
   oneOf: Object.values(QUERIES),
-  description: 'Exactly one of three shapes; a body of several is E0513.',
+  description: 'Exactly one of `osql`, `sql` and `metrics`; a body with several is refused with E0513.',
   // The examples reference no tenant's objects, so they run on any server.
   examples: [
     { osql: 'select 1 as one' },
@@ -87,7 +87,7 @@ const LIMIT: JsonShape<number> = {
   type: 'integer',
   minimum: 1,
   maximum: 100,
-  description: 'Default: 8 rows, 5 chunks.',
+  description: 'Maximum number of rows or chunks. Default: 8 rows, 5 chunks.',
 };
 
 export const SAMPLE_REQUEST = exactly({

@@ -4,77 +4,92 @@ import { count, flag, type JsonShape, list, object, oneOf, orNull, text, textOrN
 
 const SEES = {
   ...oneOf(...VISIBILITIES),
-  description: 'In the clear, masked in some rows or in all, in figures over groups only, or not at all.',
+  description:
+    'Visibility: `clear` (unmasked), `partly_masked` (masked in some rows), `masked` (masked in all rows), `aggregates` (usable only in aggregates over groups) or `nothing`. A relation has that of its most visible column.',
 };
 const VERSIONS = object({ manifest: text(), policy: text() });
-const REQUEST_ID = text('The call in the audit log.');
+const REQUEST_ID = text('ID of this request, also in the audit log.');
 const NAMES = (description?: string) => list(text(), description);
 
 const ROLE_REASON = object({
   role: text(),
   counts: flag(),
-  declared: flag('Whether the policy has it.'),
-  beyond: NAMES('Subjects of the chain whose ceiling does not have it.'),
+  declared: flag('True if the policy declares the role.'),
+  beyond: NAMES(
+    'Subjects of the chain that do not have the role in their ceiling; if there are any, the role has no effect.',
+  ),
 });
 
 const GRANT_REASON = object({
-  rule: text('As the policy file has it: `roles.sales.grants[0]`.'),
-  id: text('Opaque; the same that plans and callers are shown.'),
+  rule: text('Path of the grant in the policy file: `roles.sales.grants[0]`.'),
+  id: text('Opaque ID of the grant, as in a plan and in the answer of `/osl/why`.'),
   role: text(),
   columns: {
     type: ['string', 'array'],
     items: { type: 'string' },
-    description: 'A list, or `*`.',
+    description: 'List of column names, or `*` for all columns.',
   } as JsonShape,
-  rows: textOrNull('Which rows; null for all.'),
+  rows: textOrNull('Row filter as written in the policy file; null if the grant shows all rows.'),
   unmask: NAMES(),
   min_group_size: orNull(count()),
   conditions: orNull({
     type: 'object',
-    description: 'When it counts: `starts`, `ends`, `when`, `for`, `break_glass`; null: always.',
+    description:
+      'Conditions of the grant as written in the policy file: `starts`, `ends`, `when`, `for`, `break_glass`; null if it always applies.',
   } as JsonShape),
-  counts: flag('Whether it is part of the rights now.'),
+  counts: flag('True if the grant is in effect under the circumstances of the question.'),
   lacking: list(
     object({ subject: text(), attribute: text() }),
-    'Attributes that its filter names and a subject of the chain lacks: it shows no row then.',
+    'Attributes that the row filter reads but a subject of the chain does not have; the grant then shows no rows.',
   ),
 });
 
 const DENY_REASON = object({
   rule: text(),
   role: text(),
-  columns: orNull(NAMES('Null: all of it.')),
-  held_by: NAMES('Subjects of the chain who can have the role.'),
+  columns: orNull(NAMES('Denied columns; null if the whole relation is denied.')),
+  held_by: NAMES(
+    'Subjects of the chain with the role in their ceiling; one is enough for the rule to apply.',
+  ),
 });
 
 const ROW_REASON = object({
   key: NAMES(),
-  visible: flag('False too where there is no such row.'),
-  shown_by: NAMES('Grants that show it.'),
-  taken_away_by: NAMES('Subjects without whom alone it would be seen.'),
+  visible: flag('True if the caller sees the row; false also if the row does not exist.'),
+  shown_by: NAMES('Paths of the grants that show the row.'),
+  taken_away_by: NAMES(
+    'Subjects each of which hides the row: without that subject, the rest of the chain would see it. Empty if the row is visible.',
+  ),
 });
 
 const EXPLANATION = object(
   {
     request_id: REQUEST_ID,
     object: text(),
-    chain: NAMES('Who asks for whom: root first.'),
+    chain: NAMES('Delegation chain of the hypothetical caller, root first.'),
     sees: SEES,
-    label: textOrNull('Of a column.'),
-    mask: textOrNull('How the label is shown to those who may not see it.'),
-    columns: list(object({ name: text(), sees: SEES }), 'Of a relation, all that are seen.'),
+    label: textOrNull(
+      'Sensitivity label of the column; null if it has none, or if the object is a relation.',
+    ),
+    mask: textOrNull(
+      'Mask that the policy defines for the label, applied unless a grant unmasks it; null without a label.',
+    ),
+    columns: list(
+      object({ name: text(), sees: SEES }),
+      'Visible columns of a relation; empty if the object is a column.',
+    ),
     taken_away_by: list(
       object({ subject: text(), would_see: SEES }),
-      'Subjects without whom alone more would be seen.',
+      'Subjects each of which restricts the visibility: without that subject, the rest of the chain would see more.',
     ),
-    because: NAMES('What decides, in words.'),
+    because: NAMES('Reasons in plain text, one per rule or subject.'),
     roles: list(ROLE_REASON),
     grants: list(GRANT_REASON),
     denials: list(DENY_REASON),
     row: orNull(ROW_REASON),
     versions: VERSIONS,
   },
-  'How somebody sees an object, and each rule that bears on it.',
+  'Visibility of an object for a hypothetical caller, with every rule that concerns it.',
 );
 
 const WHY = object(
@@ -82,20 +97,24 @@ const WHY = object(
     request_id: REQUEST_ID,
     object: text(),
     sees: SEES,
-    masked_as: textOrNull('What a masked cell is shown as.'),
-    because: NAMES('In words, from the caller’s own rights alone.'),
-    grants: NAMES('Opaque ids of the caller’s grants on it.'),
+    masked_as: textOrNull(
+      'Form of a masked value, in words; null if nothing is masked, or if the object has no label of its own.',
+    ),
+    because: NAMES('Reasons in plain text, derived only from the caller’s own rights.'),
+    grants: NAMES('Opaque IDs of the caller’s grants on the object.'),
     versions: VERSIONS,
   },
-  'How the caller sees an object.',
+  'Visibility of an object for the caller, with the reasons.',
 );
 
 const REQUESTED = object(
   {
     request_id: REQUEST_ID,
-    delivered: flag('Whether the owner’s receiver has it; else it is in the audit log alone.'),
+    delivered: flag(
+      'True if the request was delivered to the owner’s webhook; false if none is configured, so that it is only in the audit log.',
+    ),
   },
-  'The same whether or not there is such an object.',
+  'Confirmation of an access request; the same for objects that do not exist.',
 );
 
 export const ACCESS: readonly (readonly [string, JsonShape])[] = [

@@ -1,8 +1,15 @@
 import { OBJECTS_REQUEST, SUGGEST_REQUEST, VALIDATE_REQUEST } from '../bodies/authoring.js';
 import { count, flag, type JsonShape, list, object, oneOf, text, textOrNull } from '../shape.js';
 
-const VERSIONS = object({ manifest: text(), policy: text() }, 'What was served when this was judged.');
-const REQUEST_ID = text('The call in the audit log.');
+const VERSIONS = object(
+  { manifest: text(), policy: text() },
+  'Versions of the manifest and policy on which the answer is based.',
+);
+const NOW_SERVED = object(
+  { manifest: text(), policy: text() },
+  'Versions of the manifest and policy being served now.',
+);
+const REQUEST_ID = text('ID of this request, also in the audit log.');
 
 const CANDIDATE = object({
   id: text('`connector.schema.table`'),
@@ -13,38 +20,53 @@ const CANDIDATE = object({
   comment: textOrNull(),
   proposal: {
     ...oneOf('entity', 'bridge', 'association'),
-    description: 'A bridge links two and says no more; an association says more of each link.',
+    description:
+      '`bridge`: the table only links two others. `association`: it links tables and has further columns, or links more than two. `entity`: any other table.',
   },
-  name: text('Free in the manifest.'),
+  name: text('Proposed name, not used in the manifest yet.'),
   columns: list(
     object({
       name: text(),
       upstream_type: text(),
-      type: textOrNull('Null where the model has no such type.'),
-      declared: textOrNull('`type` as a manifest spells it for this column: `varchar(20)`.'),
-      stored: textOrNull('What a manifest says of a type that is read as text.'),
-      labels: { type: ['array', 'null'], items: text(), description: 'Of an enum, in its order.' },
+      type: textOrNull(
+        'Type of the column in the model; null if the model has no type for it, so that it cannot be exposed.',
+      ),
+      declared: textOrNull(
+        'Value of `type` in a manifest: `varchar(20)`; null if the column cannot be exposed.',
+      ),
+      stored: textOrNull('Value of `stored` in a manifest, for a type that is read as text; otherwise null.'),
+      labels: {
+        type: ['array', 'null'],
+        items: text(),
+        description: 'Labels of an enum, in its order; otherwise null.',
+      },
       nullable: flag(),
-      readable: flag('The role that governed statements run as may read it.'),
+      readable: flag('True if the database role that runs queries may read the column.'),
       comment: textOrNull(),
     }),
   ),
-  key: list(text(), 'Empty where none is declared.'),
+  key: list(
+    text(),
+    'Columns of the primary key, or of a unique key without NULLs; empty if the database declares neither.',
+  ),
   unique_keys: list(list(text())),
   foreign_keys: list(
     object({
       name: text(),
-      comment: textOrNull("The constraint's."),
+      comment: textOrNull('Comment on the constraint in the database.'),
       columns: list(text()),
       references: object({
         schema: text(),
         table: text(),
         columns: list(text()),
-        entity: textOrNull('The entity that rests on it.'),
+        entity: textOrNull('Entity whose source is the referenced table; null if there is none.'),
       }),
     }),
   ),
-  row_estimate: { type: ['integer', 'null'], description: "The planner's." },
+  row_estimate: {
+    type: ['integer', 'null'],
+    description: 'Number of rows estimated by the database’s planner; null if it has no estimate.',
+  },
   confidence: { type: 'number', minimum: 0, maximum: 1 },
   evidence: list(text()),
 });
@@ -52,21 +74,27 @@ const CANDIDATE = object({
 const CANDIDATES = object({
   request_id: REQUEST_ID,
   candidates: list(CANDIDATE),
-  unread: list(object({ connector: text(), reason: text() }), 'Connectors that could not be read.'),
-  truncated: flag('Some database has more relations than are read.'),
+  unread: list(
+    object({ connector: text(), reason: text() }),
+    'Connectors whose database could not be read, with the reason.',
+  ),
+  truncated: flag('True if a database has more relations than the gateway reads.'),
 });
 
 const POSITION = object({ line: count(), column: count() });
 
 const FINDING = object({
-  code: text('M… of a manifest, P… of a policy.'),
+  code: text('Code of the finding: `M…` for the manifest, `P…` for the policy.'),
   severity: oneOf('error', 'warning'),
   document: oneOf('manifest', 'policy'),
-  path: text('JSON Pointer.'),
+  path: text('JSON Pointer (RFC 6901) into the document.'),
   range: {
     anyOf: [
       { type: 'null' },
-      object({ start: POSITION, end: POSITION }, 'Lines and columns from 1, half open.'),
+      object(
+        { start: POSITION, end: POSITION },
+        'Range in the text that was sent. Lines and columns start at 1; the end is exclusive.',
+      ),
     ],
   },
   message: text(),
@@ -76,8 +104,8 @@ const FINDING = object({
 const SUGGESTION = object({
   request_id: REQUEST_ID,
   fragment: object({ yaml: text(), json: { type: 'object' } }),
-  diagnostics: list(FINDING, 'What stands against the draft as it is.'),
-  notes: list(text(), 'What a person has to know or decide.'),
+  diagnostics: list(FINDING, 'Faults of the draft; empty if it compiles.'),
+  notes: list(text(), 'Notes for the author: facts to know and decisions to make.'),
   versions: VERSIONS,
 });
 
@@ -86,14 +114,17 @@ const VISIBILITY = {
     { type: 'null' },
     object({
       access: oneOf('aggregates', 'masked', 'partly_masked', 'clear', 'served'),
-      reads: text('What that is upstream.'),
+      reads: text('Source of the data: a table column, the text of a facet, or the definition of a metric.'),
     }),
   ],
 } as const;
 
 const ROLE_CHANGE = object({
   role: text(),
-  subjects: object({ count: count(), first: list(text()) }, 'Whose ceiling has the role.'),
+  subjects: object(
+    { count: count(), first: list(text()) },
+    'Subjects with the role in their ceiling; `first` lists some of them.',
+  ),
   changes: list(
     object({
       object: text(),
@@ -105,22 +136,22 @@ const ROLE_CHANGE = object({
 });
 
 const DIFFERENCE = object({
-  version: text('Of the manifest that would be served.'),
+  version: text('Version of the manifest with the change applied.'),
   changes: list(
     object({
       change: oneOf('added', 'removed', 'changed'),
-      kind: text('`entity`, `column`, `metric`, …'),
+      kind: text('Kind of the part: `entity`, `column`, `metric`, …'),
       name: text(),
       what: list(text()),
     }),
   ),
-  access: list(ROLE_CHANGE, 'Who gains or loses access under the policy of now.'),
-  needs_restart: flag('Connectors change.'),
+  access: list(ROLE_CHANGE, 'Changes in access by role, under the current policy.'),
+  needs_restart: flag('True if connectors change, which takes a restart.'),
 });
 
 const JUDGEMENT = object({
   request_id: REQUEST_ID,
-  ok: flag('It could be served.'),
+  ok: flag('True if the manifest with the change could be served.'),
   diagnostics: list(FINDING),
   diff: { anyOf: [{ type: 'null' }, DIFFERENCE] },
   versions: VERSIONS,
@@ -135,46 +166,50 @@ export const AUTHORING: readonly (readonly [string, JsonShape])[] = [
 ];
 
 const AUTHOR = object({ subject: text(), chain: list(text()) });
-const NAME = text('`section.name`, as in a manifest.');
+const NAME = text('Path in a manifest: `section.name`, such as `entities.order`.');
 
 const VERSION_SUMMARY = object({
-  id: text('SHA-256 of its file.'),
-  number: count('From 1.'),
-  parent: textOrNull('The version before it.'),
-  at: text('RFC 3339.'),
+  id: text('SHA-256 of the version’s file, in hexadecimal.'),
+  number: count('Sequence number, starting at 1.'),
+  parent: textOrNull('ID of the previous version; null for the first.'),
+  at: text('Time of publication, RFC 3339 in UTC.'),
   author: AUTHOR,
   request_id: text(),
   action: oneOf('publish', 'deprecate', 'withdraw', 'rollback'),
-  draft: textOrNull('The draft that it was made of.'),
-  restores: { type: ['integer', 'null'], description: 'Of a rollback: the number that it restores.' },
-  base: text('Of the manifest file alone.'),
-  manifest: text('Of the manifest that served with it.'),
+  draft: textOrNull('ID of the draft that was published; null if there was none.'),
+  restores: {
+    type: ['integer', 'null'],
+    description:
+      'Number of the version that a rollback restores, 0 for the manifest file alone; null for other actions.',
+  },
+  base: text('Version of the manifest file, without published objects.'),
+  manifest: text('Version of the manifest that resulted from the change.'),
   policy: text(),
 });
 
 const DRAFT = object({
-  id: text('Of its text.'),
+  id: text('ID, derived from the text: drafts with the same text are the same draft.'),
   at: text(),
   author: AUTHOR,
   state: oneOf('draft', 'validated', 'published'),
   validated: {
     anyOf: [{ type: 'null' }, object({ at: text(), by: text(), manifest: text(), policy: text() })],
   },
-  published_as: textOrNull('The version that was made of it.'),
+  published_as: textOrNull('ID of the version published from the draft; null if it was not published.'),
 });
 
-const NOTES = list(text(), 'What an author should know: objects that nobody has a grant on.');
+const NOTES = list(text(), 'Notes for the author: added objects on which no role has a grant.');
 
 const PUBLICATION = {
   oneOf: [
     object({
       request_id: REQUEST_ID,
       state: oneOf('published'),
-      changed: flag('False where all of it was published already; then there is no new version.'),
+      changed: flag('False if everything was already published, so that there is no new version.'),
       version: { anyOf: [{ type: 'null' }, VERSION_SUMMARY] },
       diff: DIFFERENCE,
       notes: NOTES,
-      versions: VERSIONS,
+      versions: NOW_SERVED,
     }),
     object({
       request_id: REQUEST_ID,
@@ -186,18 +221,18 @@ const PUBLICATION = {
 
 const PUBLICATIONS = object({
   request_id: REQUEST_ID,
-  version: text('Of the manifest that is served; the ETag too.'),
-  base: text('Of the manifest file alone.'),
+  version: text('Version of the manifest being served; also the ETag.'),
+  base: text('Version of the manifest file, without published objects.'),
   objects: list(
     object({
       name: NAME,
       state: oneOf('published', 'deprecated'),
-      over_file: flag('It stands in the place of what the manifest file declares.'),
+      over_file: flag('True if it replaces an object of the same name in the manifest file.'),
     }),
   ),
-  history: list(VERSION_SUMMARY, 'Newest first, at most 200.'),
+  history: list(VERSION_SUMMARY, 'Published versions, newest first; at most 200.'),
   drafts: list(DRAFT),
-  truncated: flag('There are older versions.'),
+  truncated: flag('True if there are older versions than those listed.'),
 });
 
 const PUBLISHED = {
@@ -215,6 +250,9 @@ export const PUBLISHING: readonly (readonly [string, JsonShape])[] = [
   ['Published', PUBLISHED],
   [
     'Unservable',
-    object({ code: text(), detail: text(), diagnostics: list(FINDING) }, 'A problem, with what is wrong.'),
+    object(
+      { code: text(), detail: text(), diagnostics: list(FINDING) },
+      'An error, with the faults that prevent the manifest from being served.',
+    ),
   ],
 ];

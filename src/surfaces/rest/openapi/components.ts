@@ -13,123 +13,140 @@ const VERSIONS = object({ manifest: text(), policy: text() });
 const FORMAT = object(
   {
     kind: oneOf('number', 'percent', 'currency'),
-    'currency?': text('Its code by ISO 4217.'),
-    'unit?': text('What is counted or measured.'),
+    'currency?': text('ISO 4217 code of the currency.'),
+    'unit?': text('Unit of the number, such as `kg`.'),
     'decimals?': count(),
   },
-  'How a figure is meant to be shown; the value itself is as it was computed: 0.25 for 25 percent.',
+  'Display format; does not affect the value: 0.25 for 25 percent.',
 );
 
 const COLUMN = object({
   name: text(),
   type: text(
-    'A type of the model, such as `int4` or `text[]`. The key that a passage carries is `text` in JSON, whatever its type.',
+    'Type in the model, such as `int4` or `text[]`. The entity key of a passage is `text` in JSON, whatever its type.',
   ),
-  source: textOrNull('The column of an entity that it is, unchanged.'),
+  source: textOrNull('Full name of the entity column that is returned unchanged; null for other values.'),
   redacted: flag(
-    'Something in it is masked for this caller, in some rows at least. Of passages and evidence their rows decide; in a plan (`explain`) it says what may be.',
+    'True if the policy masks values of the column for this caller, in some rows at least. For passages and evidence: true if a returned value is redacted; in a plan (`explain`), if one may be.',
   ),
   'format?': FORMAT,
 });
 
 const REDACTED_COLUMNS = list(
   text(),
-  'Columns of entities that are in the answer and masked for this caller, in some rows at least: `<entity>.<column>`.',
+  'Entity columns in the answer that are masked for this caller, in some rows at least: `<entity>.<column>`.',
 );
-const REDACTED_FIELDS = list(text(), 'Fields in the answer that are redacted in a passage that it rests on.');
+const REDACTED_FIELDS = list(
+  text(),
+  'Passage fields in the answer that are redacted in at least one of the passages used for it.',
+);
 const NOTICE_MEMBERS = {
   'redacted_conditions?': list(
     text(),
-    'Masked columns that are not in the answer, but in what decides of it: a filter, a group, an order.',
+    'Masked columns that are not in the answer but influence it, such as in a filter, a grouping or an order: `<entity>.<column>`.',
   ),
-  'partial_columns?': list(text(), 'Aggregates over columns that are masked in some rows.'),
-  'notices?': list(text(), 'What the question should know of its answer, whatever the data.'),
+  'partial_columns?': list(text(), 'Columns of the answer that aggregate values masked in some rows.'),
+  'notices?': list(text(), 'Notes on how to read the answer; they depend on the query, not on the data.'),
 } as const;
 
 const INDEXED_AT = textOrNull(
-  'When the text was last read in turn, by RFC 3339; the index has what was written before. Null where that is not known.',
+  'Start of the last regular indexing run, RFC 3339 in UTC; text written before it is in the index. Null if unknown.',
 );
 
 const FRESHNESS = object(
   {
     from: oneOf('live', 'cache', 'rollup'),
-    as_of: text('By RFC 3339: what was there then is in the answer, and what came later need not be.'),
+    as_of: text(
+      'Time, RFC 3339 in UTC: the answer includes all changes made before it; later ones may be missing.',
+    ),
   },
-  'How old the answer is, where the manifest lets it be older than the question; without it, it is of now.',
+  'Source and age of the answer, if the manifest allows cached or precomputed answers. Absent: the answer is current.',
 );
 
 const ANSWER = object(
   {
-    request_id: text('The call in the audit log.'),
+    request_id: text('ID of this request, also in the audit log.'),
     form: FORMS,
     columns: list(COLUMN),
     rows: list({
       type: 'object',
       description:
-        'int8 and numeric are strings, timestamps RFC 3339, bytea base64, NaN and infinities strings.',
+        'Values by column name. int8 and numeric are strings, timestamps are in RFC 3339, bytea is in base64, NaN and infinities are strings.',
     }),
     row_count: count(),
-    truncated: flag('A cap held rows back.'),
+    truncated: flag('True if rows were left out because of a limit.'),
     redacted_columns: REDACTED_COLUMNS,
     redacted_fields: REDACTED_FIELDS,
     ...NOTICE_MEMBERS,
     'indexes?': list(
       object({ facet: text(), indexed_at: INDEXED_AT }),
-      'The indexes that the answer rests on, by facet.',
+      'Text indexes that the answer is based on, one per facet.',
     ),
-    'errors?': list(object({ chunk_id: text(), reason: text() }), 'Passages for which a decoder failed.'),
+    'errors?': list(
+      object({ chunk_id: text(), reason: text() }),
+      'Passages for which a decoder operator failed, with the reason.',
+    ),
     'freshness?': FRESHNESS,
     versions: VERSIONS,
   },
-  'Rows.',
+  'Result of a query.',
 );
 
 const PLAN = object(
   {
-    request_id: text('The call in the audit log.'),
+    request_id: text('ID of this request, also in the audit log.'),
     form: FORMS,
     plan: object({ step: text(), detail: { type: 'object' }, inputs: list({ type: 'object' }) }),
-    objects: list(text(), 'Full names of what would be read.'),
-    grants: list(text(), 'Opaque ids of the grants that decide.'),
+    objects: list(text(), 'Full names of the objects that would be read.'),
+    grants: list(text(), 'Opaque IDs of the grants that apply.'),
     columns: list(COLUMN),
     redacted_columns: REDACTED_COLUMNS,
     ...NOTICE_MEMBERS,
     'deprecated?': list(
       object({ object: text(), reason: text() }),
-      'Objects that should not be used any more.',
+      'Deprecated objects in the query, with the reason.',
     ),
-    'sql?': text('What the database would get; for admins.'),
+    'sql?': text('SQL that would be sent to the database; only for callers with an admin role.'),
     'upstream?': object(
       {
-        sql: text('The statement.'),
+        sql: text('SQL statement for the database.'),
         parameters: list(
           object({
-            type: text('A type of Postgres.'),
+            type: text('Postgres type of the parameter.'),
             from: {
               ...oneOf(...ORIGINS),
               description:
-                'A literal of the text, `$n` of the asker, policy or a metric, an attribute, a step, a key.',
+                'Origin of the value: a literal of the query text (`literal`), the caller’s `$n` (`parameter`), the policy, a metric or the compiler (`gateway`), an attribute of the caller (`attribute`), an earlier step (`step`), or the key of masks (`mask_key`).',
             },
-            'value?': text('Of a literal of the text, as Postgres reads it.'),
-            'number?': { type: 'integer', minimum: 1, description: "`n` of the asker's `$n`." },
+            'value?': text('Value of a `literal`, in Postgres’ text format; absent for other origins.'),
+            'number?': {
+              type: 'integer',
+              minimum: 1,
+              description: 'Number `n` of the caller’s `$n`; absent for other origins.',
+            },
           }),
-          'In the order of `$1 …`.',
+          'Parameters of the statement, in the order of `$1`, `$2` and so on.',
         ),
-        'plan?': text('How the database would run it whatever the values: EXPLAIN, without ANALYZE.'),
-        'truncated?': flag('A cap held back the end of the plan.'),
+        'plan?': text(
+          'Generic plan of the database, independent of parameter values: the text of EXPLAIN without ANALYZE.',
+        ),
+        'truncated?': flag('True if the end of the plan was cut off by a limit.'),
       },
-      'What was asked for by `upstream`.',
+      'Database statement, and its plan if requested; present if the request has `upstream`.',
     ),
     versions: VERSIONS,
   },
-  'A plan; nothing was run.',
+  'Plan of a query that was not run.',
 );
 
 const SAMPLE = object({
-  request_id: text('The call in the audit log.'),
+  request_id: text('ID of this request, also in the audit log.'),
   kind: oneOf('table', 'facet'),
   name: text(),
-  rows: list({ type: 'object', description: 'A masked cell of any type is `[redacted]`.' }),
+  rows: list({
+    type: 'object',
+    description: 'Values by column name; a masked value of any type is the string `[redacted]`.',
+  }),
   redacted_columns: REDACTED_COLUMNS,
   redacted_fields: REDACTED_FIELDS,
 });
@@ -141,28 +158,30 @@ const SCHEMA_COLUMN = object({
   nullable: flag(),
   masked: {
     ...oneOf('none', 'some', 'all'),
-    description: 'In which rows the caller sees, or may see, a mask.',
+    description: 'Rows in which the caller sees, or may see, masked values.',
   },
   use: {
     ...oneOf('rows', 'aggregates'),
-    description: 'Whether rows show it, or aggregates only may use it.',
+    description: '`rows`: the column can be selected. `aggregates`: only aggregates may use it.',
   },
   synonyms: list(text()),
-  'sensitivity?': textOrNull('In the full view only.'),
+  'sensitivity?': textOrNull('Sensitivity label; null if there is none. Only in the full view.'),
 });
 const END = object({ entity: text(), columns: list(text()) });
 const DESCRIBED = { name: text(), description: textOrNull() } as const;
 const DEPRECATABLE = {
   ...DESCRIBED,
-  deprecated: textOrNull('Why it should not be used any more; null where it may.'),
+  deprecated: textOrNull('Reason for deprecation; null if not deprecated.'),
 } as const;
 const SHOWN = {
   synonyms: list(text()),
-  examples: list(text(), 'Questions that this caller can send.'),
+  examples: list(text(), 'Example queries that this caller can run.'),
 } as const;
 
 const SCHEMA = object({
-  version: text('Of what is shown: unchanged while that is.'),
+  version: text(
+    'Version of the schema. Full view: that of the manifest. Governed view: changes only if the visible schema changes.',
+  ),
   etag: text(),
   entities: list(
     object({
@@ -170,13 +189,17 @@ const SCHEMA = object({
       fqn: text(),
       composition: oneOf('structured', 'structured+content', 'content'),
       primary_key: list(text()),
-      entity_key_columns: list(text(), 'The columns that joins may use.'),
+      entity_key_columns: list(text(), 'Columns that joins may use.'),
       columns: list(SCHEMA_COLUMN),
       derived: list(
         object({ ...DESCRIBED, type: text(), facet: text(), synonyms: list(text()) }),
-        'Taken from its text; selected by key.',
+        'Attributes computed from text; they can be selected if WHERE names the keys.',
       ),
-      minimum_group_size: { type: ['integer', 'null'], description: 'For columns of `aggregates`.' },
+      minimum_group_size: {
+        type: ['integer', 'null'],
+        description:
+          'Minimum number of entities in a group, for columns whose `use` is `aggregates`; null if there is no minimum.',
+      },
       facets: list(text()),
       metrics: list(text()),
       ...SHOWN,
@@ -192,8 +215,8 @@ const SCHEMA = object({
       indexed_at: INDEXED_AT,
       retrieval: object({
         max_top_k: count(),
-        modes: list(text(), 'What RETRIEVE takes as `mode`; the first one unless told.'),
-        rerankers: list(text(), 'What RETRIEVE takes as `rerank`; true means the first one.'),
+        modes: list(text(), 'Values of `mode` in RETRIEVE; the first is the default.'),
+        rerankers: list(text(), 'Values of `rerank` in RETRIEVE; `true` stands for the first.'),
       }),
       labels: list(text()),
       columns: list(SCHEMA_COLUMN),
@@ -205,11 +228,13 @@ const SCHEMA = object({
     object({
       ...DEPRECATABLE,
       fqn: text(),
-      entity: textOrNull('Null where it takes rows of several.'),
+      entity: textOrNull('Entity whose rows are aggregated; null if the metric uses rows of several.'),
       kind: oneOf('simple', 'ratio', 'derived', 'cumulative', 'offset', 'conversion'),
       type: text(),
       format: { anyOf: [{ type: 'null' }, FORMAT] },
-      measurable: flag('Whether MEASURE over its entity alone has it; a metrics body has them all.'),
+      measurable: flag(
+        'True if MEASURE over its entity alone can compute it; a metrics query accepts every metric.',
+      ),
       ...SHOWN,
     }),
   ),
@@ -253,17 +278,20 @@ const NODE = object({
   meta: {
     type: 'object',
     description:
-      'Of an entity `pk`, `model`, `legs`; of a candidate `pk`, `source`, `proposal`, `confidence`.',
+      'Entity: `pk`, `model`, `legs`. Candidate: `pk`, `source`, `proposal`, `confidence`. Metric: empty.',
   },
 });
 
 const EDGE = object({
-  id: text('`<bridge>~<a>:<b>`'),
+  id: text('`<bridge>~<a>:<b>`; without a bridge `<link>~<a>:<b>`.'),
   source: text(),
   target: text(),
-  kind: { ...oneOf('nn', 'n1', '11'), description: 'Through a bridge, or along a foreign key.' },
+  kind: {
+    ...oneOf('nn', 'n1', '11'),
+    description: '`nn`: through a bridge. `n1`, `11`: along a foreign key, from source to target.',
+  },
   label: text(),
-  declared: flag('False for what was only discovered.'),
+  declared: flag('True if the manifest declares the link; false if it was only found in a database.'),
   source_attr: text(),
   target_attr: text(),
 });
@@ -274,9 +302,9 @@ const DOMAIN_MAP = object({
   bridges: list(text()),
   'unread?': list(
     object({ connector: text(), reason: text() }),
-    'In the full view: connectors whose candidates could not be read.',
+    'Connectors whose candidates could not be read, with the reason. Only in the full view.',
   ),
-  'truncated?': flag('Some database has more relations than are read.'),
+  'truncated?': flag('True if a database has more relations than the gateway reads.'),
 });
 
 const RESOLUTION = object({
@@ -288,7 +316,7 @@ const RESOLUTION = object({
       score: { type: 'number', exclusiveMinimum: 0, maximum: 1 },
       via: oneOf('name', 'lexicon', 'description'),
     }),
-    'Best first, at most 20.',
+    'Matches, best first; at most 20.',
   ),
 });
 

@@ -42,7 +42,7 @@ export interface DocumentInfo {
 
 const REST: DocumentInfo = {
   title: 'OSL Gateway',
-  description: 'Governed questions about a semantic graph. `/osl/` is the root of v1.',
+  description: 'Governed queries over a semantic graph. `/osl/` is the root of v1.',
   components: COMPONENTS,
 };
 
@@ -74,7 +74,7 @@ export async function documentRoutes(
             type: 'http',
             scheme: 'bearer',
             bearerFormat: 'JWT',
-            description: 'An actor token, version 2.',
+            description: 'Actor token, version 2.',
           },
         },
       },

@@ -11,13 +11,14 @@ export function json(schema: JsonShape, description: string, more: Readonly<Reco
 }
 
 export const BEARER = [{ bearer: [] }] as const;
-const NOT_MODIFIED = { description: 'What the client has is still so.', type: 'null' } as const;
+const NOT_MODIFIED = { description: 'The client’s copy is current.', type: 'null' } as const;
 const GOVERNED = {
   type: 'object',
   properties: {
     governed: {
       ...oneOf('true', 'false'),
-      description: '`true`: what the grants show. Otherwise all of it, which takes an admin role.',
+      description:
+        '`true`: only objects that the caller’s grants show. Default: `false`, everything, which requires an admin role.',
       examples: ['true'],
     },
   },
@@ -26,24 +27,31 @@ const PART_OF_SCHEMA = {
   type: 'object',
   properties: {
     ...GOVERNED.properties,
-    names: text('Only what has one of these names, with commas; of what is usual nothing is said.'),
-    parts: text(`Only these lists, with commas: ${SCHEMA_PARTS.join(', ')}.`),
-    index: { ...oneOf('true', 'false'), description: 'A page of what there is, a line of each.' },
-    from: text('Of the index: `next` of the page before.'),
+    names: text(
+      'Return only objects with these names, separated by commas; members that are null, empty or have their default value are left out.',
+    ),
+    parts: text(`Return only these lists, separated by commas: ${SCHEMA_PARTS.join(', ')}.`),
+    index: {
+      ...oneOf('true', 'false'),
+      description: '`true`: return a page of an index that has a short entry for each object.',
+    },
+    from: text('Start of a page of the index: `next` of the previous page.'),
   },
 } as const;
 const QUERY_HEADERS = {
   type: 'object',
   properties: {
-    'osl-purpose': text('What the question is for, percent-encoded, among the purposes that policy allows.'),
+    'osl-purpose': text(
+      'Purpose of the request, percent-encoded; one of those that the policy allows for the caller.',
+    ),
     'osl-break-glass': text(
-      'Why the caller breaks the glass, percent-encoded: on record, alarmed, and for a while.',
+      'Reason for break-glass access, percent-encoded. It is recorded, raises an alarm, and activates the access for a limited time.',
     ),
   },
 } as const;
 const ETAG_HEADER = {
   type: 'object',
-  properties: { 'if-none-match': text('An ETag that the client has.') },
+  properties: { 'if-none-match': text('ETag of the client’s copy.') },
 } as const;
 
 export function operation(schema: Readonly<Record<string, unknown>>): FastifySchema {
@@ -53,21 +61,22 @@ export function operation(schema: Readonly<Record<string, unknown>>): FastifySch
 const ARROW = {
   type: 'string',
   format: 'binary',
-  description: 'Record batches, then one without rows with `osl.trailer` in its metadata.',
+  description:
+    'Arrow IPC stream: record batches, then one without rows that has `osl.trailer` in its metadata.',
 } as const;
 
 export const QUERY_OPERATION = operation({
   operationId: 'query',
-  summary: 'Ask a question',
+  summary: 'Run a query',
   description:
-    'Rows, or with `explain: true` the plan. `Accept: application/x-ndjson` streams a row a line, `application/vnd.apache.arrow.stream` record batches.',
+    'Returns rows, or the plan if `explain` is true. With `Accept: application/x-ndjson`, streams one row per line; with `application/vnd.apache.arrow.stream`, Arrow record batches.',
   tags: ['questions'],
   security: BEARER,
   headers: QUERY_HEADERS,
   body: { content: { 'application/json': { schema: ref('Query') } } },
   response: {
     200: json({ oneOf: [ref('Answer'), ref('Plan')] }, 'Rows, or a plan.', {
-      'application/x-ndjson': text('A row a line, then `{"trailer": …}` with the other members.'),
+      'application/x-ndjson': text('One row per line, then a line `{"trailer": …}` with the other members.'),
       'application/vnd.apache.arrow.stream': ARROW,
     }),
     ...refusals(...ANY_CALL, 'body', ...QUESTION, 'encoding', 'upstream'),
@@ -76,20 +85,20 @@ export const QUERY_OPERATION = operation({
 
 export const SAMPLE_OPERATION = operation({
   operationId: 'sample',
-  summary: 'A few rows of an entity, or chunks of a facet',
+  summary: 'Return sample rows of an entity, or sample chunks of a facet',
   tags: ['questions'],
   security: BEARER,
   headers: QUERY_HEADERS,
   body: { content: { 'application/json': { schema: ref('SampleRequest') } } },
   response: {
-    200: json(ref('Sample'), 'Rows.'),
+    200: json(ref('Sample'), 'Sample rows or chunks.'),
     ...refusals(...ANY_CALL, 'body', 'sample', 'unknownFacet', 'denied', 'groupsOnly', 'running'),
   },
 });
 
 export const SCHEMA_OPERATION = operation({
   operationId: 'schema',
-  summary: 'All that is needed to write OSL-SQL',
+  summary: 'Schema for writing OSL-SQL: objects, functions, operators and examples',
   tags: ['graph'],
   security: BEARER,
   querystring: PART_OF_SCHEMA,
@@ -97,7 +106,7 @@ export const SCHEMA_OPERATION = operation({
   response: {
     200: json(
       ref('Schema'),
-      'The schema, with an ETag. With `names` or `parts` the lists that have something of what was asked for, without members that are null, empty or usual, and `not_found`; with `index` a page of `objects`, `next`, and how many there are.',
+      'The schema, with an ETag. With `names` or `parts`: the lists with the requested objects, without members that are null, empty or have their default value, and `not_found`. With `index`: a page of `objects`, `next`, and the number of objects of each kind.',
     ),
     304: NOT_MODIFIED,
     ...refusals(...ANY_CALL, 'whole graph', 'unknownRelation'),
@@ -106,7 +115,7 @@ export const SCHEMA_OPERATION = operation({
 
 export const MAP_OPERATION = operation({
   operationId: 'domainMap',
-  summary: 'The domain graph',
+  summary: 'Domain graph: entities, metrics and the links between them',
   tags: ['graph'],
   security: BEARER,
   querystring: GOVERNED,
@@ -120,7 +129,7 @@ export const MAP_OPERATION = operation({
 
 export const RESOLVE_OPERATION = operation({
   operationId: 'resolve',
-  summary: 'What a business word may mean',
+  summary: 'Find the objects that a business term may refer to',
   tags: ['graph'],
   security: BEARER,
   querystring: {
@@ -133,62 +142,62 @@ export const RESOLVE_OPERATION = operation({
 
 export const CANDIDATES_OPERATION = operation({
   operationId: 'candidates',
-  summary: 'What the databases hold beyond the manifest',
-  description: 'For admins. Declarations only: no row is read.',
+  summary: 'List database relations that the manifest does not use',
+  description: 'Requires an admin role. Reads the databases’ catalogs, but no rows.',
   tags: ['authoring'],
   security: BEARER,
   response: {
-    200: json(ref('Candidates'), 'Relations that nothing rests on yet.'),
+    200: json(ref('Candidates'), 'Relations that no entity, bridge or facet uses.'),
     ...refusals(...ANY_CALL, 'authoring'),
   },
 });
 
 export const SUGGEST_OPERATION = operation({
   operationId: 'suggest',
-  summary: 'A draft of a manifest fragment',
-  description: 'For admins. Nothing is stored, and nothing is guessed to be sensitive.',
+  summary: 'Draft a manifest fragment',
+  description: 'Requires an admin role. Nothing is stored. Sensitivity labels are never guessed.',
   tags: ['authoring'],
   security: BEARER,
   body: { content: { 'application/json': { schema: ref('SuggestRequest') } } },
   response: {
-    200: json(ref('Suggestion'), 'The draft, and what stands against it.'),
+    200: json(ref('Suggestion'), 'The draft, and its faults.'),
     ...refusals(...ANY_CALL, 'body', 'authoring', 'unresolvable'),
   },
 });
 
 export const VALIDATE_OPERATION = operation({
   operationId: 'validate',
-  summary: 'What a fragment or a manifest would change',
+  summary: 'Validate a fragment or a manifest, and show what it would change',
   description:
-    'For admins. What is wrong with it is an answer, not an error; nothing is stored but the state of a draft.',
+    'Requires an admin role. Faults of the fragment or manifest are part of the answer, not an error. Nothing is stored except the state of a draft.',
   tags: ['authoring'],
   security: BEARER,
   body: { content: { 'application/json': { schema: ref('ValidateRequest') } } },
   response: {
-    200: json(ref('Judgement'), 'Diagnostics, or what would change.'),
+    200: json(ref('Judgement'), 'The faults, or what would change.'),
     ...refusals(...ANY_CALL, 'body', 'authoring', 'draft', 'notFound', 'unresolvable'),
   },
 });
 
 export const CONFORMANCE_OPERATION = operation({
   operationId: 'conformance',
-  summary: 'The declared conformance levels',
+  summary: 'Declared conformance levels',
   tags: ['service'],
   security: BEARER,
   response: {
-    200: json(list(text()), 'Groups of the contract’s rules that are met in full.'),
+    200: json(list(text()), 'Conformance levels of the contract that are fully met.'),
     ...refusals(...ANY_CALL),
   },
 });
 
 const KEPT_POLICY = object(
-  { since: text(), until: text(), seconds_left: count('Until then.') },
-  'The newest policy is missing or invalid, and the last valid one serves until then.',
+  { since: text(), until: text(), seconds_left: count('Seconds left until `until`, rounded up.') },
+  'Present if the newest policy is missing or invalid: the last valid one stays in force until `until`.',
 );
 
 export const HEALTH_OPERATION = operation({
   operationId: 'health',
-  summary: 'The process answers, and can record what it answers',
+  summary: 'Liveness: the process responds and can write its audit log',
   tags: ['service'],
   response: {
     200: json(
@@ -197,11 +206,11 @@ export const HEALTH_OPERATION = operation({
         'waiting_for?': list(oneOf('engines', 'policy', 'control', 'limits', 'issuers')),
         'kept_policy?': KEPT_POLICY,
       }),
-      'It does. Degraded: questions that need what it waits for are refused, or the last valid policy serves.',
+      'Alive. `degraded`: requests that need a service in `waiting_for` are refused, or the last valid policy is in force instead of the newest.',
     ),
     503: json(
       object({ status: oneOf('failing'), audit: oneOf('disk', 'full', 'deadline', 'closed') }),
-      'It answers, and refuses everything: why its audit log takes nothing.',
+      'The audit log cannot be written, for the reason in `audit`; all other requests are refused.',
     ),
   },
 });
@@ -209,16 +218,23 @@ export const HEALTH_OPERATION = operation({
 const READINESS = object({
   status: oneOf('ready', 'not_ready'),
   checks: { type: 'object' },
-  'objects_out_of_service?': count('Entities and bridges whose table or column is gone from the database.'),
-  'data_nodes_unreachable?': count('Servers behind the databases, as of foreign tables, that do not answer.'),
+  'objects_out_of_service?': count(
+    'Number of entities and bridges with a table or column that is missing in the database.',
+  ),
+  'data_nodes_unreachable?': count(
+    'Number of servers behind the databases, such as those of foreign tables, that do not respond.',
+  ),
   'kept_policy?': KEPT_POLICY,
 });
 
 export const READY_OPERATION = operation({
   operationId: 'ready',
-  summary: 'The service can answer questions',
+  summary: 'Readiness: the service can answer queries',
   tags: ['service'],
-  response: { 200: json(READINESS, 'It can.'), 503: json(READINESS, 'It cannot.') },
+  response: {
+    200: json(READINESS, 'Ready.'),
+    503: json(READINESS, 'Not ready: at least one check is false.'),
+  },
 });
 
 /** Aliases at the paths that Kubernetes uses by convention. */
@@ -229,64 +245,66 @@ export const HIDDEN_OPERATION = operation({ hide: true });
 
 export const WHY_OPERATION = operation({
   operationId: 'why',
-  summary: 'Why the caller sees an object as it does',
+  summary: 'Explain how the caller sees an object',
   tags: ['graph'],
   security: BEARER,
   querystring: {
     type: 'object',
-    properties: { object: text('An entity or facet, or a column of one: `osl.entities.customer.email`.') },
+    properties: {
+      object: text('An entity, bridge or facet, or a column of one: `osl.entities.customer.email`.'),
+    },
     required: ['object'],
   },
-  response: { 200: json(ref('Why'), 'It.'), ...refusals(...ANY_CALL, ...QUESTION) },
+  response: { 200: json(ref('Why'), 'The explanation.'), ...refusals(...ANY_CALL, ...QUESTION) },
 });
 
 export const REQUEST_ACCESS_OPERATION = operation({
   operationId: 'requestAccess',
-  summary: 'Ask the owner of the policy for access',
+  summary: 'Request access from the owner of the policy',
   description:
-    'On record, and where `OSL_OWNER_WEBHOOK` names a receiver, sent to it with what could be granted. The answer does not tell whether there is such an object.',
+    'The request is recorded and, if `OSL_OWNER_WEBHOOK` is set, sent there with the roles and the grant that would give access. The answer does not reveal if the object exists.',
   tags: ['graph'],
   security: BEARER,
   body: { content: { 'application/json': { schema: ref('AccessRequest') } } },
   response: {
-    200: json(ref('AccessRequested'), 'It is on record.'),
+    200: json(ref('AccessRequested'), 'The request is recorded.'),
     ...refusals(...ANY_CALL, 'body', 'asking the owner'),
   },
 });
 
 export const EXPLAIN_ACCESS_OPERATION = operation({
   operationId: 'explainAccess',
-  summary: 'Who sees what, and why',
+  summary: 'Explain how a hypothetical caller sees an object',
   description:
-    'For admins. Nothing of the data is read, but whether the row that `row` names is there for the subject.',
+    'Requires an admin role. No data is read, except to check if the row in `row` is visible to the hypothetical caller.',
   tags: ['authoring'],
   security: BEARER,
   body: { content: { 'application/json': { schema: ref('AccessQuestion') } } },
   response: {
-    200: json(ref('AccessExplanation'), 'It.'),
+    200: json(ref('AccessExplanation'), 'The explanation.'),
     ...refusals(...ANY_CALL, 'body', 'authoring', ...QUESTION),
   },
 });
 
 export const PUBLISH_OPERATION = operation({
   operationId: 'publish',
-  summary: 'Publish, deprecate, withdraw or roll back',
+  summary: 'Publish, deprecate, withdraw or roll back objects',
   description:
-    'For admins. Validated again, then a new version that cannot be changed, served whole or not at all. It cannot change connectors, policy, endpoints or allowlists.',
+    'Requires an admin role. The change is validated again and becomes a new, immutable version, which is served completely or not at all. It cannot change connectors, policy, endpoints or allowlists.',
   tags: ['authoring'],
   security: BEARER,
   headers: {
     type: 'object',
-    properties: { 'if-match': text('The version that the change was made for, in quotes.') },
+    properties: { 'if-match': text('Manifest version on which the change is based, in quotes.') },
   },
   body: { content: { 'application/json': { schema: ref('ObjectsRequest') } } },
   response: {
-    200: json(ref('Publication'), 'A draft was kept or discarded; or all of it was published already.'),
+    200: json(ref('Publication'), 'A draft was stored or deleted, or everything was already published.'),
     201: json(ref('Publication'), 'A new version is served.'),
     ...refusals(...ANY_CALL, 'body', 'authoring', 'draft', 'publishing', 'notFound'),
     422: {
       description:
-        'It could not be served: E1002, with `diagnostics`; or there is nothing of that name: E1001.',
+        'The result could not be served (E1002, with `diagnostics`), or there is no such object, draft or version (E1001).',
       content: { 'application/problem+json': { schema: ref('Unservable') } },
     },
   },
@@ -294,24 +312,27 @@ export const PUBLISH_OPERATION = operation({
 
 export const OBJECTS_OPERATION = operation({
   operationId: 'publications',
-  summary: 'What is published, its history, and drafts',
+  summary: 'Published objects, their history, and drafts',
   tags: ['authoring'],
   security: BEARER,
   response: {
-    200: json(ref('Publications'), 'The ETag is the version that is served.'),
+    200: json(ref('Publications'), 'The published objects. The ETag is the manifest version being served.'),
     ...refusals(...ANY_CALL, 'authoring'),
   },
 });
 
 export const OBJECT_OPERATION = operation({
   operationId: 'publication',
-  summary: 'One version, or one draft',
+  summary: 'A published version, or a draft',
   tags: ['authoring'],
   security: BEARER,
   params: {
     type: 'object',
-    properties: { id: text('Number or id of a version, or id of a draft.') },
+    properties: { id: text('Number or ID of a version, or ID of a draft.') },
     required: ['id'],
   },
-  response: { 200: json(ref('Published'), 'It.'), ...refusals(...ANY_CALL, 'authoring', 'notFound') },
+  response: {
+    200: json(ref('Published'), 'The version or draft.'),
+    ...refusals(...ANY_CALL, 'authoring', 'notFound'),
+  },
 });

@@ -2,23 +2,23 @@ import { ERRORS, type ErrorName } from 'osl-compiler';
 import { PROBLEM_REF } from './components.js';
 
 const MEANINGS: ReadonlyMap<number, string> = new Map([
-  [400, 'Not a request that can be answered'],
+  [400, 'Invalid request or query'],
   [401, 'The token is not valid'],
   [403, 'No token, no access, or denied'],
-  [404, 'There is none'],
-  [406, 'A value that Arrow does not have, such as an infinite date'],
-  [409, 'Not in the state that this takes, or ended by a change of rights'],
-  [412, 'Another version is served'],
+  [404, 'Not found'],
+  [406, 'A value that Arrow cannot represent, such as an infinite date'],
+  [409, 'Wrong state for this request, or ended by a change of rights'],
+  [412, 'A different version is being served'],
   [413, 'The body is too large'],
   [415, 'The body is not JSON'],
   [422, 'Valid, but not resolvable'],
-  [428, 'No version is named'],
-  [429, 'Over the limit, with `Retry-After`'],
+  [428, 'No base version given'],
+  [429, 'Limit exceeded (see `Retry-After`)'],
   [499, 'Cancelled'],
-  [500, 'A fault of the service, told by its request id alone'],
-  [502, 'The database could not run it'],
-  [503, 'It cannot be answered now, or not here'],
-  [504, 'It ran too long'],
+  [500, 'Internal error, shown only as a request ID'],
+  [502, 'The database did not run the query'],
+  [503, 'Temporarily unavailable, or not available on this server'],
+  [504, 'Timed out'],
 ]);
 
 type RefusalStage =

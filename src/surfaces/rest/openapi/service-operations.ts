@@ -16,8 +16,8 @@ const OAUTH_FAULT = object(
       'server_error',
     ),
     error_description: text(),
-    code: text('As in `Problem`, whose other members are here too.'),
-    request_id: text('The call in the audit log.'),
+    code: text('Error code, as in `Problem`; its other members are included as well.'),
+    request_id: text('ID of this request, also in the audit log.'),
   },
   'An error (RFC 6749, 5.2).',
 );
@@ -25,7 +25,7 @@ const OAUTH_FAULT = object(
 export const TOKEN_OPERATION = operation({
   operationId: 'exchangeToken',
   summary: "Exchange an issuer's token for an actor token",
-  description: 'RFC 8693, by the rules of the policy.',
+  description: 'Token exchange (RFC 8693) according to the rules of the policy.',
   tags: ['protocols'],
   body: {
     content: {
@@ -39,7 +39,7 @@ export const TOKEN_OPERATION = operation({
           'requested_token_type?': text(),
           'resource?': text(),
           'audience?': text(),
-          'scope?': text('`admin`, or nothing.'),
+          'scope?': text('`admin`, or empty.'),
         }),
       },
     },
@@ -56,45 +56,43 @@ export const TOKEN_OPERATION = operation({
       }),
       'The token.',
     ),
-    400: json(OAUTH_FAULT, 'Not exchanged: also where a token is not valid, or nothing is granted.'),
-    429: json(OAUTH_FAULT, 'Over the limit, with `Retry-After`.'),
-    503: json(OAUTH_FAULT, 'It cannot be exchanged now.'),
+    400: json(OAUTH_FAULT, 'Not exchanged, also if a token is invalid or gives no access.'),
+    429: json(OAUTH_FAULT, 'Limit exceeded (see `Retry-After`).'),
+    503: json(OAUTH_FAULT, 'Temporarily unavailable.'),
   },
 });
 
 export const MCP_OPERATION = operation({
   operationId: 'mcp',
-  summary: 'A message of the Model Context Protocol',
+  summary: 'Handle a message of the Model Context Protocol',
   description:
-    'Streamable HTTP without sessions. What a tool refuses is a result with status 200 that carries the problem.',
+    'Streamable HTTP without sessions. If a tool call is refused, the response has status 200 and its result contains the problem.',
   tags: ['protocols'],
   security: BEARER,
   body: {
     content: {
-      'application/json': { schema: { type: 'object', description: 'A message of JSON-RPC 2.0.' } },
+      'application/json': { schema: { type: 'object', description: 'JSON-RPC 2.0 message.' } },
     },
   },
   response: {
     ...refusals(...ANY_CALL, 'mcp', 'bodyTooLarge'),
-    200: json({ type: 'object' }, 'The answer, of JSON-RPC 2.0.', {
-      'text/event-stream': text('The same as an event.'),
+    200: json({ type: 'object' }, 'JSON-RPC 2.0 response.', {
+      'text/event-stream': text('The same response as a server-sent event.'),
     }),
-    202: { description: 'A notification was taken.', type: 'null' },
-    400: problem('Not a message that can be answered: E0511, or an error of JSON-RPC.'),
-    401: problem(
-      'No token, or one that is not valid: E2102, E3001. The protocol asks for 401 in both cases.',
-    ),
-    406: json({ type: 'object' }, 'The client takes no answer of the protocol: an error of JSON-RPC.'),
-    415: json({ type: 'object' }, 'The body is not JSON: an error of JSON-RPC.'),
+    202: { description: 'A notification was accepted.', type: 'null' },
+    400: problem('Invalid message: E0511, or a JSON-RPC error.'),
+    401: problem('No token, or an invalid one: E2102, E3001. The protocol requires 401 in both cases.'),
+    406: json({ type: 'object' }, 'The client accepts no response format of the protocol: a JSON-RPC error.'),
+    415: json({ type: 'object' }, 'The body is not JSON: a JSON-RPC error.'),
   },
 });
 
 export const MCP_METADATA_OPERATION = operation({
   operationId: 'mcpMetadata',
-  summary: 'Who issues tokens for `/mcp` (RFC 9728)',
+  summary: 'Authorization servers for `/mcp` (RFC 9728)',
   tags: ['protocols'],
   response: {
-    200: json(object({ resource: text(), authorization_servers: { type: 'array' } }), 'It.'),
+    200: json(object({ resource: text(), authorization_servers: { type: 'array' } }), 'The metadata.'),
     ...refusals(...UNSIGNED),
   },
 });
@@ -102,8 +100,7 @@ export const MCP_METADATA_OPERATION = operation({
 export const METRICS_OPERATION = operation({
   operationId: 'metrics',
   summary: 'Metrics for Prometheus',
-  description:
-    'For this machine and the networks of `OSL_METRICS_FROM`; for everybody else there is nothing here.',
+  description: 'Only for this machine and the networks in `OSL_METRICS_FROM`; others get 404.',
   tags: ['protocols'],
   response: {
     200: { description: 'Prometheus text format.', content: { 'text/plain': { schema: text() } } },
@@ -113,10 +110,10 @@ export const METRICS_OPERATION = operation({
 
 export const DOCUMENT_OPERATION = operation({
   operationId: 'openapi',
-  summary: 'This document',
+  summary: 'This OpenAPI document',
   tags: ['protocols'],
   response: {
-    200: json({ type: 'object', description: 'OpenAPI 3.1.' }, 'It.'),
+    200: json({ type: 'object', description: 'OpenAPI 3.1.' }, 'The document.'),
     ...refusals(...UNSIGNED),
   },
 });
