@@ -2,7 +2,7 @@ import { createContext, Script } from 'node:vm';
 
 /** Synchronous work exceeded its time limit and was stopped. */
 export class TimeLimitError extends Error {
-  override readonly name = 'Stopped';
+  override readonly name = 'TimeLimitError';
 
   constructor(ms: number) {
     super(`it took more than ${ms} ms`);

@@ -16,7 +16,7 @@ export interface OpenSession {
   endIfInvalid(): void;
 }
 
-/** A session as seen by operators. `query` is the caller's text: redact it with `toldShape` before showing it. */
+/** A session as seen by operators. `query` is the caller's text: redact it with `redactStatement` before showing it. */
 export interface MonitoredSession extends CatalogSession {
   readonly user: string;
   readonly chain: readonly string[];
