@@ -16,25 +16,34 @@ export interface FoldedText {
  * that may compose stay together.
  */
 const CLUSTER =
-  /[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]+\p{M}*|[\s\S](?:[\p{M}\uff9e\uff9f]|\p{Default_Ignorable_Code_Point})*/gu;
+  /[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]+\p{M}*|[\s\S](?:[\p{M}\uff9e\uff9f]|\p{Default_Ignorable_Code_Point})*/uy;
 /**
  * Default-ignorable characters, which can hide a word from a search: soft hyphens, zero-width characters and direction
  * marks.
  */
 const INVISIBLE = /\p{Default_Ignorable_Code_Point}/gu;
-const ASCII = /^[\x01-\x7f]*$/;
 
 export function fold(text: string): FoldedText {
   const out = new FoldedTextBuilder(text.length);
-  if (ASCII.test(text)) {
-    for (let i = 0; i < text.length; i++) out.add(lowerAscii(text.charCodeAt(i)), i, i + 1);
-    return out.done();
-  }
-  for (const { 0: cluster, index } of text.matchAll(CLUSTER)) {
+  for (let at = 0; at < text.length; ) {
+    const unit = text.charCodeAt(at);
+    // A mark follows no ASCII character that another one follows.
+    if (isAscii(unit) && (at + 1 === text.length || isAscii(text.charCodeAt(at + 1)))) {
+      out.add(lowerAscii(unit), at, at + 1);
+      at++;
+      continue;
+    }
+    CLUSTER.lastIndex = at;
+    const [cluster = text.charAt(at)] = CLUSTER.exec(text) ?? [];
     const folded = foldCluster(cluster);
-    for (let i = 0; i < folded.length; i++) out.add(folded.charCodeAt(i), index, index + cluster.length);
+    for (let i = 0; i < folded.length; i++) out.add(folded.charCodeAt(i), at, at + cluster.length);
+    at += cluster.length;
   }
   return out.done();
+}
+
+function isAscii(unit: number): boolean {
+  return unit > 0 && unit < 0x80;
 }
 
 function lowerAscii(unit: number): number {
