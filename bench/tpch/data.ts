@@ -9,7 +9,7 @@ export const SCHEMA = 'tpch';
 /** The same tables under row security. */
 export const GUARDED = 'tpch_guarded';
 
-export const TENANTS = 10;
+const TENANTS = 10;
 
 export type TableName =
   | 'region'

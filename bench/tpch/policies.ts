@@ -69,7 +69,7 @@ export function byHand(policy: PolicyName): ByHand {
 /** Policies under which row security of Postgres shows the same rows; it has no masks. */
 export const GUARDED_POLICIES: readonly PolicyName[] = ['tenant', 'failing'];
 
-export const guardedRole = (policy: PolicyName): string => `osl_tpch_${policy}`;
+const guardedRole = (policy: PolicyName): string => `osl_tpch_${policy}`;
 
 /** Row security of Postgres, a role for each policy. */
 export function guardedScript(): string {
