@@ -86,7 +86,7 @@ function assumedSubject(subjects: readonly string[], settings: Settings): string
   if (demo && subjects.includes(DEMO_SUBJECT)) return DEMO_SUBJECT;
   const known = subjects.slice(0, 10).join(', ');
   throw usage(
-    `say who asks, with --subject or --token (or OSL_SUBJECT, OSL_TOKEN): the policy knows ${known}`,
+    `name the caller with --subject or --token (or OSL_SUBJECT, OSL_TOKEN); the policy has ${known}`,
   );
 }
 

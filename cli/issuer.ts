@@ -103,7 +103,7 @@ function policyOf(settings: Settings): string {
 function chainOf({ subject, chain }: TokenRequest): readonly string[] {
   const members = chain ?? (subject === undefined ? [] : [subject]);
   const leaf = members.at(-1);
-  if (leaf === undefined) throw usage('say who the token is for: --subject user:analyst');
+  if (leaf === undefined) throw usage('name the subject of the token: --subject user:analyst');
   if (subject !== undefined && leaf !== subject) {
     throw usage(`the chain ends in \`${leaf}\`, not in the subject \`${subject}\`: root first, subject last`);
   }

@@ -18,7 +18,7 @@ interface ShowFlags extends ServerFlags {
 
 export async function runShow(argument: string | undefined, flags: ShowFlags): Promise<void> {
   const chain = flags.chain ?? (flags.subject === undefined ? [] : [flags.subject]);
-  if (chain.length === 0) throw usage('say who would ask: --subject user:analyst');
+  if (chain.length === 0) throw usage('name the caller: --subject user:analyst');
   const text = await queryText(argument);
   const settings = settingsOfModel(flags);
   await ready();

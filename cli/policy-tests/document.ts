@@ -91,9 +91,10 @@ export async function loadPolicyTests(file: string): Promise<PolicyTests> {
 
 function testOf({ name, as, chain, roles, from = {}, expect, ...questions }: TestDocument): PolicyTest {
   const fault = (message: string): UnclearTest => new UnclearTest(`test \`${name}\`: ${message}`);
-  if ((as === undefined) === (chain === undefined)) throw fault('say who asks, by `as` or by `chain`');
+  if ((as === undefined) === (chain === undefined))
+    throw fault('name the caller, either in `as` or in `chain`');
   const asked = askedBy(questions);
-  if (asked === null) throw fault('it has one of `ask`, `sql`, `metrics` and `object`');
+  if (asked === null) throw fault('it needs exactly one of `ask`, `sql`, `metrics` and `object`');
   if ((asked.kind === 'object') !== (expect.sees !== undefined))
     throw fault('`sees` is expected of an `object`, and of nothing else');
   if (asked.kind === 'object' && Object.keys(expect).length > 1)

@@ -19,8 +19,7 @@ interface ExplainAccessFlags extends ClientFlags {
 
 export async function runExplainAccess(flags: ExplainAccessFlags): Promise<void> {
   const { object, as, asChain, asRoles, row } = flags;
-  if (as === undefined && asChain === undefined)
-    throw usage('say who is supposed to ask, with --as or --as-chain');
+  if (as === undefined && asChain === undefined) throw usage('name the caller with --as or --as-chain');
   const { url, token } = await serverAccess(flags, 'admin');
   const question = {
     object,

@@ -11,7 +11,7 @@ import { PermittedSets, PermittedWords } from './data/runtime/permitted-counts.j
 import { maskKeys } from './data/runtime/slot-values.js';
 import { createParsing } from './parsing/index.js';
 import { startMarks } from './parsing/marks.js';
-import { createProbes, createStrangers, type Probes, type Strangers } from './request/probes.js';
+import { createProbes, createRefusalThrottle, type Probes, type RefusalThrottle } from './request/probes.js';
 
 export interface AskFoundation {
   readonly tenant: string;
@@ -47,7 +47,7 @@ type AskPartName =
 
 /** Query services, except engines, content and authentication. */
 export interface AskingParts extends Pick<AnswerParts, AskPartName> {
-  readonly strangers: Strangers;
+  readonly refusals: RefusalThrottle;
   readonly probes: Probes;
 }
 
@@ -60,7 +60,7 @@ export async function startAsk(
   const parsing = createParsing({ log });
   const answers = new AnswerCache(resultCache, memory);
   const underway = new RunningQueries(revoked);
-  const strangers = createStrangers({ tenant, audit, log });
+  const refusals = createRefusalThrottle({ tenant, audit, log });
   const probes = createProbes({ tenant, audit, log, windowMs });
   follow((model) => {
     underway.changed(model);
@@ -72,7 +72,7 @@ export async function startAsk(
     parsing,
     answers,
     underway,
-    strangers,
+    refusals,
     probes,
     caps,
     maskKeys: maskKeys(masking, tenant),
@@ -81,7 +81,7 @@ export async function startAsk(
     words: new PermittedWords(),
   };
   const close = async (): Promise<void> => {
-    strangers.settle();
+    refusals.settle();
     probes.settle();
     await parsing.close();
   };

@@ -12,9 +12,9 @@ export interface ChunkSizes {
 }
 
 /**
- * Where documents are cut. `structure`: at headings, paragraphs, sentences, then words. `heading`: the same, but every
- * heading starts a new passage. `page`: the same, but every form feed starts a new passage. `sentence`: at sentences,
- * then words. `fixed`: at words, with passages as long as allowed.
+ * Positions at which documents are split. `structure`: at headings, paragraphs, sentences, then words. `heading`: the
+ * same, but every heading starts a new passage. `page`: the same, but every form feed starts a new passage. `sentence`:
+ * at sentences, then words. `fixed`: at words, with passages as long as allowed.
  */
 export type ChunkedBy = 'structure' | 'heading' | 'page' | 'sentence' | 'fixed';
 

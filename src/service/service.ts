@@ -3,7 +3,7 @@ import type { Limiter, TokenVerifier } from '../../policy/index.js';
 import type { PublishingParts } from '../ask/authoring/publish.js';
 import type { AnswerParts } from '../ask/index.js';
 import type { RequestMeans } from '../ask/request/parts.js';
-import type { Probes, Strangers } from '../ask/request/probes.js';
+import type { Probes, RefusalThrottle } from '../ask/request/probes.js';
 import { SealedValue } from '../ask/request/sealed.js';
 import type { TokenExchange } from '../ask/request/token-exchange.js';
 import type { AccessRequestParts } from '../ask/why/request-access.js';
@@ -37,7 +37,7 @@ export interface Service
   drain(on: boolean): void;
   draining(): boolean;
   readonly revocations: Revocations;
-  readonly strangers: Strangers;
+  readonly refusals: RefusalThrottle;
   readonly audit: Pick<AuditLog, 'stats'>;
   readonly verifier: TokenVerifier;
   readonly exchange: TokenExchange;

@@ -15,7 +15,7 @@ import {
 } from '../../src/ask/index.js';
 import { callerAs } from '../../src/ask/request/caller.js';
 import { RequestObserver } from '../../src/ask/request/meters.js';
-import { createStrangers } from '../../src/ask/request/probes.js';
+import { createRefusalThrottle } from '../../src/ask/request/probes.js';
 import { SealedValue } from '../../src/ask/request/sealed.js';
 import { parseManifest, parsePolicyDocument } from '../../src/model/manifest/index.js';
 import { ServedModel } from '../../src/model/served-model.js';
@@ -142,7 +142,7 @@ async function startParts(t: Test, model = served) {
       recording: { tenant, audit, lineage: null, log, observing },
       limiter: createLimiter({ limits: { ...DEFAULT_LIMITS, sample: 2 } }),
     }),
-    strangers: createStrangers({ tenant, audit, log }),
+    refusals: createRefusalThrottle({ tenant, audit, log }),
     log,
     observing,
   };

@@ -99,5 +99,5 @@ test('the same refusal on the wire and on a terminal', async (t) => {
     request_id: null,
     position: null,
   };
-  t.match(formatProblem(problem, ''), 'hint: say who asks, with --subject or --token');
+  t.match(formatProblem(problem, ''), 'hint: name the caller with --subject or --token');
 });

@@ -8,7 +8,7 @@ export const SURFACE_PHRASES = Object.freeze({
   token: {
     rest: 'send `Authorization: Bearer <token>`',
     wire: 'send the token as the password',
-    cli: 'say who asks, with --subject or --token',
+    cli: 'name the caller with --subject or --token',
   },
   governed: {
     rest: 'ask with `?governed=true` for what your grants show',

@@ -15,11 +15,11 @@ export interface DecidingParts {
   readonly verifier: Pick<TokenVerifier, 'verify' | 'known'>;
   /** Checked for every request. */
   readonly revoked: RevocationCheck;
-  readonly strangers: StrangerCounts;
+  readonly refusals: FirstRefusals;
 }
 
 /** Limits how many refused unauthenticated calls are recorded. */
-export interface StrangerCounts {
+export interface FirstRefusals {
   /** Counts a refused call. Returns true for the first in a window, which must be recorded. */
   isFirst(call: RequestCall, address: string): boolean;
 }

@@ -2,18 +2,18 @@ import type { AuditLog, AuditSurface } from '../../../audit/index.js';
 import { addressGroup } from '../../../policy/index.js';
 import type { ServiceLog } from '../../base/log.js';
 import type { RequestCall } from './call.js';
-import type { RecordingParts, StrangerCounts } from './parts.js';
+import type { FirstRefusals, RecordingParts } from './parts.js';
 
 /**
  * Limits the audit records of unauthenticated callers, in addition to the rate limit of their address. Once per
  * second, the first refusal is recorded, and a single event counts the rest under its request id.
  */
-export interface Strangers extends StrangerCounts {
+export interface RefusalThrottle extends FirstRefusals {
   /** Flushes the open windows. */
   settle(): void;
 }
 
-type StrangersParts = Pick<RecordingParts, 'tenant' | 'audit' | 'log'>;
+type RefusalThrottleParts = Pick<RecordingParts, 'tenant' | 'audit' | 'log'>;
 
 interface RejectedCallWindow {
   readonly call: RequestCall;
@@ -27,7 +27,7 @@ const WINDOW_MS = 1_000;
 const MAX_WINDOWS = 1_024;
 const SURPLUS = 'surplus';
 
-export function createStrangers(parts: StrangersParts): Strangers {
+export function createRefusalThrottle(parts: RefusalThrottleParts): RefusalThrottle {
   const windows = new Map<string, RejectedCallWindow>();
   const end = (key: string): void => {
     const window = windows.get(key);
@@ -55,7 +55,10 @@ export function createStrangers(parts: StrangersParts): Strangers {
   });
 }
 
-function record({ audit, log, tenant }: StrangersParts, { call, address, others }: RejectedCallWindow): void {
+function record(
+  { audit, log, tenant }: RefusalThrottleParts,
+  { call, address, others }: RejectedCallWindow,
+): void {
   log.warn('refusals without a valid token were only counted', { address, count: others });
   const entry = {
     kind: 'event',

@@ -11,7 +11,7 @@ export interface RedactedStatement {
 
 /** How much of the text is read and how much of the shape is returned, in UTF-16 code units. */
 const MOST_READ = 8_192;
-const MOST_TOLD = 1_024;
+const MOST_SHOWN = 1_024;
 
 /**
  * Redacts `text` for operators, keeping only keywords, punctuation and declared names, since anything else may be a
@@ -19,7 +19,7 @@ const MOST_TOLD = 1_024;
  */
 export function redactStatement(text: string, catalog: Catalog): RedactedStatement {
   const known = knownNames(catalog);
-  const strangers = new Map<string, string>();
+  const placeholders = new Map<string, string>();
   const parts: string[] = [];
   const read = text.slice(0, MOST_READ);
   TOKEN.lastIndex = 0;
@@ -34,15 +34,15 @@ export function redactStatement(text: string, catalog: Catalog): RedactedStateme
     const plain = quoted === undefined && (WORDS.has(name) || FUNCTION_NAMES.has(name));
     if (plain || known.has(name)) parts.push(name);
     else {
-      const told = strangers.get(name) ?? `_${strangers.size + 1}`;
-      strangers.set(name, told);
-      parts.push(told);
+      const placeholder = placeholders.get(name) ?? `_${placeholders.size + 1}`;
+      placeholders.set(name, placeholder);
+      parts.push(placeholder);
     }
   }
   const whole = joined(parts);
   const fingerprint = createHash('sha256').update(whole).digest('hex').slice(0, 16);
-  const cut = whole.length > MOST_TOLD || text.length > MOST_READ;
-  return { shape: cut ? `${whole.slice(0, MOST_TOLD)} …` : whole, fingerprint };
+  const cut = whole.length > MOST_SHOWN || text.length > MOST_READ;
+  return { shape: cut ? `${whole.slice(0, MOST_SHOWN)} …` : whole, fingerprint };
 }
 
 /** Unclosed literals, comments and quotes extend to the end, so that half a literal is redacted too. */

@@ -239,7 +239,7 @@ async function recordRefusal<T extends PublicError>(
     const taken = await SealedValue.open(parts.means).limiter.takeAddress(address);
     if (!taken.ok) {
       const limited = queryError('addressLimited', { retryAfterSeconds: taken.retryAfterSeconds });
-      if (parts.strangers.isFirst(call, address)) await ledger.refuse(limited);
+      if (parts.refusals.isFirst(call, address)) await ledger.refuse(limited);
       return limited;
     }
   }
@@ -267,7 +267,7 @@ export async function recordBrokenConnection(
   if (call.credentials.kind !== 'bearer') return;
   const { address } = call.credentials;
   const taken = await SealedValue.open(parts.means).limiter.takeAddress(address);
-  if (!taken.ok && !parts.strangers.isFirst(call, address)) return;
+  if (!taken.ok && !parts.refusals.isFirst(call, address)) return;
   try {
     await begin(parts, call, action).ledger.refuse(fault);
   } catch (error) {

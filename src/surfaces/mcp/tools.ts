@@ -58,10 +58,11 @@ export interface ToolOptions {
 
 const DEFAULT_MAX_BYTES = 131_072;
 
-const INSTRUCTIONS = `A governed semantic layer. Call semantic_schema first, without arguments: it lists what this caller may
-ask about. Call it with \`names\` for columns, keys and examples that run as they are, with \`parts\` for forms, functions and operators. Write OSL-SQL (PostgreSQL's SELECT over osl.entities.<name>, RETRIEVE and TRAVERSE),
-check it with semantic_explain, run it with semantic_query, which takes a metrics body too. A value that reads [redacted] is masked for this caller;
-asking in another way does not unmask it. Where a result says truncated, aggregate, filter or add LIMIT.`;
+const INSTRUCTIONS = `A governed semantic layer: each answer contains only what this caller may see. Call semantic_schema first, without
+arguments, for a list of what can be queried; call it with \`names\` for columns, keys and examples that run unchanged, and with \`parts\` for
+forms, functions and operators. Write OSL-SQL (PostgreSQL's SELECT over osl.entities.<name>, RETRIEVE and TRAVERSE), check it with
+semantic_explain, and run it with semantic_query, which also accepts a metrics body. A value that reads [redacted] is masked for this caller;
+no other query unmasks it. If a result says truncated, aggregate, filter or add LIMIT.`;
 
 const READ_ONLY = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
 

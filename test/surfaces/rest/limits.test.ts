@@ -90,7 +90,7 @@ test('limits', async (t) => {
     await many(30, () => short.send('/nope', { from }));
     const dir = short.test;
     await short.server.close(100);
-    dir.service.strangers.settle();
+    dir.service.refusals.settle();
     const events = (await dir.records()).filter((r) => r.kind === 'event' && r.action === 'suppressed');
     t.match(events, [{ rows: 9 }]);
     await dir.close();

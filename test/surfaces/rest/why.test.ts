@@ -155,8 +155,8 @@ test('why somebody sees what it sees', async (t) => {
 
   await t.test('what says too little, or too much, is told', async (t) => {
     for (const [body, detail] of [
-      [{ object: 'customer' }, /say who asks/],
-      [{ object: 'customer', as: 'user:eu', chain: ['user:us'] }, /say who asks/],
+      [{ object: 'customer' }, /name the caller/],
+      [{ object: 'customer', as: 'user:eu', chain: ['user:us'] }, /name the caller/],
       [{ object: 'customer', chain: ['user:us', 'user:us'] }, /names a subject twice/],
       [{ object: 'custmer', as: 'user:eu' }, /object `custmer` is not declared/],
       [{ object: 'customer.mail', as: 'user:eu' }, /column `mail` is not declared/],

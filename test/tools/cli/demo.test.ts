@@ -354,7 +354,7 @@ t.test('serve: SIGHUP takes a new policy, and one with a fault leaves the last o
   t.match(await ask(), { code: 0, stdout: /\[redacted\]/ });
   t.match(await osl(['query', ...at, PEOPLE]), {
     code: 2,
-    stderr: /say who asks.*user:analyst, user:auditor/,
+    stderr: /name the caller.*user:analyst, user:auditor/,
   });
 
   writeFileSync(policy, before.replace('roles:\n', 'rolls:\n'));

@@ -124,7 +124,7 @@ test('a file that is wrong says where, or in which test', async (t) => {
     ],
     [
       (tests) => tests.replace('    as: user:analyst\n', ''),
-      /test `an analyst sees who wrote a package.*`: say who asks/,
+      /test `an analyst sees who wrote a package.*`: name the caller/,
     ],
     [
       (tests) => tests.replace('demo.supply.credit:', 'demo.supply.credits:'),

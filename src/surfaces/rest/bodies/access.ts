@@ -70,7 +70,7 @@ export function readAccessQuestion(request: FastifyRequest): AccessQuestion {
   const { object, as, chain, roles, row, ...given } = readQuestion(jsonFields(request));
   const members = chain ?? (typeof as === 'string' ? [as] : []);
   if (members.length === 0 || (typeof as === 'string' && members.at(-1) !== as))
-    throw malformed('say who asks, by `as`, or by a `chain` that ends in it');
+    throw malformed('name the caller in `as`, or in a `chain` that ends with it');
   if (new Set(members).size < members.length) throw malformed('`chain` names a subject twice');
   const { at, surface, address, purpose, claims } = given;
   const now = typeof at === 'string' ? Date.parse(at) : Date.now();
