@@ -65,7 +65,7 @@ export function compileMetrics(
 
 export interface CompiledStatement {
   readonly plan: GovernedPlan;
-  /** The plan for all texts of the same shape; null if it is only valid for this text. */
+  /** Template for all texts of the same shape; null if the plan is only valid for this text. */
   readonly template: PlanTemplate | null;
 }
 

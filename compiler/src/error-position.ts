@@ -38,7 +38,7 @@ export function withErrorPosition(
   return isZoneOf(suspect, error.sqlstate, bound) ? queryError('unknownZone', {}, place) : error.at(place);
 }
 
-/** The only expression that can have raised `sqlstate`; null if there are several, or if it is in the manifest. */
+/** Returns the only expression that can have raised `sqlstate`; null if there are several or the manifest wrote it. */
 function suspectOf(bound: BoundPlan, sqlstate: string): Expr | null {
   const offsetOf = (e: Expr): number | undefined => bound.positionOf(e)?.offset;
   // A cast without a position was added by type inference.

@@ -19,14 +19,14 @@ import {
 import { EVIDENCE, type PassagePage } from './plan/runtime.js';
 import { columnsOf, leavesOf } from './plan/walk.js';
 
-/** A step of a logical plan, safe to show to the caller: no columns of filters, no role names, no values. */
+/** A step of a logical plan, safe to show to the caller: without filter columns, role names or values. */
 export interface PlanExplanation {
   readonly step: string;
   readonly detail: Readonly<Record<string, unknown>>;
   readonly inputs: readonly PlanExplanation[];
 }
 
-/** The logical plan of a governed query, outermost step first. */
+/** Returns the logical plan of a governed query, outermost step first. */
 export function explain(plan: GovernedPlan): PlanExplanation {
   const explained = explainQuery(plan.query, plan);
   const passed = plan.passedRollups;
@@ -200,8 +200,8 @@ function retrieval(
 }
 
 /**
- * The search lanes for few and for many permitted passages. Which one runs depends on the data, which explain does not
- * read.
+ * Returns the search lanes for few and for many permitted passages. The data, which explain does not read, decides
+ * which of them runs.
  */
 function laneOf({ facet, legs }: GovernedRetrieval['relation'], store: GovernedStore | null): unknown {
   if (legs.mode === 'lexical') return 'exact';
@@ -239,7 +239,7 @@ function isFiltered(query: Query): boolean {
   );
 }
 
-/** The notices to send with every result of `plan`. */
+/** Returns the notices to send with every result of `plan`. */
 export function noticesOf({ runtime }: GovernedPlan): readonly string[] {
   if (runtime.length === 0) return [];
   return [...new Set(runtime.flatMap((r) => (r.kind === 'retrieval' ? r.notices : [])))];

@@ -41,15 +41,15 @@ export interface RelationAccess {
   /** Columns that a deny rule names. Deny rules override every grant. */
   readonly denied: ReadonlySet<string>;
   /**
-   * Set if answers that read its rows need a total order, completed by key, so that statistics and storage order,
-   * which depend on hidden rows, have no influence. Absent: the order of the engine.
+   * Set if results that read its rows need a total order, with ties broken by key: statistics and storage order depend
+   * on hidden rows and must have no influence. Absent: the engine's order.
    */
   readonly order?: 'by_key';
 }
 
 /**
- * The rights on the rows of a bound relation, without grants that give no row output: only `scanAccesses` applies
- * those.
+ * Returns the rights on the rows of a bound relation, without grants that give no row output, which only `scanAccesses`
+ * applies.
  *
  * @throws QueryError E2103 if there are no other grants
  */
@@ -59,7 +59,7 @@ export function accessTo(relation: Relation, access: Access): RelationAccess {
   throw queryError('groupsOnly', { relation: relation.name, ...GROUPS_ONLY.rows(relation.name) });
 }
 
-/** All rights on a bound relation, including grants without row output. */
+/** Returns all rights on a bound relation, including grants without row output. */
 export function grantsOn(relation: Relation, access: Access): RelationAccess {
   const found = access.relations.get(relation.name);
   if (found === undefined || found.grants.length === 0) {
@@ -102,7 +102,7 @@ export function showsRows(grant: RelationGrant): boolean {
 
 const rowAccesses = new WeakMap<RelationAccess, RelationAccess | null>();
 
-/** Null if no grant shows rows. */
+/** Returns the rights on rows; null if no grant shows rows. */
 function rowsOf(all: RelationAccess): RelationAccess | null {
   if (all.grants.every(showsRows)) return all;
   const known = rowAccesses.get(all);
@@ -113,7 +113,7 @@ function rowsOf(all: RelationAccess): RelationAccess | null {
   return rows;
 }
 
-/** The rights that `access` gives on the rows of relation `name`; undefined if it shows none. */
+/** Returns the row rights on relation `name`; undefined if no grant shows its rows. */
 export function rowAccess(name: string, access: Access): RelationAccess | undefined {
   const found = access.relations.get(name);
   return found === undefined ? undefined : (rowsOf(found) ?? undefined);
@@ -121,7 +121,7 @@ export function rowAccess(name: string, access: Access): RelationAccess | undefi
 
 const metricAccesses = new WeakMap<RelationAccess, Map<string, RelationAccess>>();
 
-/** `access` for the expression of a metric: grants that allow the metric also cover the columns that it reads. */
+/** Returns `access` for the expression of a metric: grants that allow the metric also cover the columns it reads. */
 export function forMetric(access: RelationAccess, metric: string): RelationAccess {
   if (access.grants.every((g) => g.groups?.metrics?.has(metric) !== true)) return access;
   const known = metricAccesses.get(access) ?? new Map<string, RelationAccess>();
@@ -139,7 +139,7 @@ function withMetric(access: RelationAccess, metric: string): RelationAccess {
   return Object.freeze({ ...access, grants: Object.freeze(grants) });
 }
 
-/** The distinct filters of `grants`; null if one of the grants includes every row. */
+/** Returns the distinct filters of `grants`; null if one of the grants includes every row. */
 export function filtersOf(grants: readonly RelationGrant[]): readonly Expr[] | null {
   const distinct = new Map<string, Expr>();
   for (const { filter } of grants) {
@@ -149,7 +149,7 @@ export function filtersOf(grants: readonly RelationGrant[]): readonly Expr[] | n
   return [...distinct.values()];
 }
 
-/** True if some of `grants` accepts every row that any of `all` does, judged by the text of their filters. */
+/** True if `grants` accept every row that `all` accept, as proved by equal filters. */
 export function sameRows(grants: readonly RelationGrant[], all: readonly RelationGrant[]): boolean {
   if (grants.length === 0) return false;
   const mine = filtersOf(grants);

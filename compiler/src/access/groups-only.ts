@@ -1,4 +1,4 @@
-/** Why rows that may only be aggregated are refused, and what to do instead. */
+/** Message and hint of the error for rows that may only be aggregated. */
 interface Reason {
   readonly detail: string;
   readonly hint: string;
@@ -94,7 +94,7 @@ export const GROUPS_ONLY = {
 
 export type GroupsOnlyReason = keyof typeof GROUPS_ONLY;
 
-/** The hint for a metric that needs more than aggregates over groups. */
+/** Returns the hint for a metric that needs more than aggregates over groups. */
 export function inPlaceOfMetric(relation: string): string {
   return `use another metric, or write count, sum or avg of columns in a SELECT that reads \`${relation}\``;
 }

@@ -177,17 +177,17 @@ export class BindContext {
     return this.error('syntax', { detail }, at);
   }
 
-  /** Returns error E0511, 42803. */
+  /** Returns a grouping error (E0511, SQLSTATE 42803). */
   grouping(detail: string, at: Location, hint?: string): QueryError {
     return this.error('grouping', hint === undefined ? { detail } : { detail, hint }, at);
   }
 
-  /** Returns error E0511, 42P20. */
+  /** Returns a window function error (E0511, SQLSTATE 42P20). */
   windowing(detail: string, at: Location, hint?: string): QueryError {
     return this.error('windowing', hint === undefined ? { detail } : { detail, hint }, at);
   }
 
-  /** Returns error E1001. */
+  /** Returns error E1001 for a request that cannot be resolved. */
   unresolvable(detail: string, at: Location, hint: string | null = null): QueryError {
     return this.error('unresolvable', { detail, hint }, at);
   }

@@ -21,7 +21,7 @@ export interface ScopeColumn {
   readonly denied: boolean;
   /** True if `*` includes the column. */
   readonly starred: boolean;
-  /** The FROM item that provides the value, if it is a different one. */
+  /** Id of the FROM item that provides the value, if it is not this item. */
   readonly source?: number;
   /** Set for a computed column, which is expanded to an expression. */
   readonly computed?: ComputedColumn;
@@ -54,7 +54,7 @@ export interface ScopeItem {
   readonly relation: Relation | null;
   /** Set for a RETRIEVE. Operators and filters are added to it. */
   readonly retrieval?: RetrievalDraft;
-  /** Set for an entity with content. Using its `evidence` makes the query a Joint one. */
+  /** Set for an entity with content. A query that uses its `evidence` has the Joint form. */
   readonly hydration?: HydrationDraft;
   /** Parents joined so far for computed columns; absent if no parents can be joined. */
   readonly parents?: ParentItem[];

@@ -21,8 +21,8 @@ interface SqlSize {
 const SIZES = new WeakMap<Query, SqlSize>();
 
 /**
- * The size of `query` as SQL text. A query that appears in several places is measured once but counted for each place.
- * Huge sums lose precision but remain huge.
+ * Returns the size of `query` as SQL text. A query that appears in several places is measured once but counted for each
+ * place. Very large sums are inexact but still exceed any limit.
  */
 function sqlSize(query: Query): SqlSize {
   const known = SIZES.get(query);
@@ -42,7 +42,7 @@ function sqlSize(query: Query): SqlSize {
   return size;
 }
 
-/** The size of `expr` as SQL text. */
+/** Returns the size of `expr` as SQL text. */
 export function sqlSizeOf(expr: Expr): SqlSize {
   let [values, items] = [0, 0];
   visitExpr(expr, (e) => {

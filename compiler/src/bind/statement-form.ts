@@ -6,7 +6,7 @@ import type { BindContext } from './context.js';
 type OslForm = Exclude<Form, 'sql' | 'metrics'>;
 
 /**
- * Returns which of the five forms a statement has. Parts of different forms may be combined only by equality of sealed
+ * Returns the form of a statement, one of five. Parts of different forms may be combined only by equality of sealed
  * keys, not by set operations or uncorrelated subqueries.
  *
  * Source: contract, OSL-SQL rules 3; decision 113.

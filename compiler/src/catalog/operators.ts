@@ -28,7 +28,7 @@ export interface OperatorSignature {
   /** A different result type that applies if this argument is given. */
   readonly resultWith: { readonly argument: string; readonly type: TypeName } | null;
   readonly nullable: boolean;
-  /** When the query of RETRIEVE is used: never, or unless this argument is given. */
+  /** Use of the RETRIEVE query: never, or unless this argument is given. */
   readonly query: 'never' | { readonly unless: string };
 }
 

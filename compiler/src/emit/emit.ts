@@ -28,7 +28,7 @@ export interface EmittedSql {
   readonly slots: readonly Slot[];
 }
 
-/** The SQL shared by plans that differ only in values. */
+/** SQL text shared by plans that differ only in literal values. */
 interface Text {
   readonly sql: string;
   /** Indices of slots in the order in which the text uses them. */
@@ -37,14 +37,14 @@ interface Text {
 
 const texts = new WeakMap<Query, Text>();
 
-/** The SQL of a governed plan, always the same for the same plan. It contains nothing that a caller wrote. */
+/** Emits the SQL of a governed plan; equal plans yield equal SQL. The SQL contains no text that a caller wrote. */
 export function emit(plan: GovernedPlan): EmittedSql {
   if (!GovernedPlan.is(plan)) throw new InternalError('only a GovernedPlan can be emitted');
   const { sql, order } = sqlOf(plan);
   return { sql, slots: order.map((i) => slotAt(plan, i)) };
 }
 
-/** Plans that share a query differ only in the values of literals, which are not part of the text. */
+/** Cached by query: plans with the same query differ only in literal values, which are not part of the text. */
 function sqlOf({ query, slots }: GovernedPlan): Text {
   const before = texts.get(query);
   if (before !== undefined) return before;
@@ -92,8 +92,8 @@ function emitWith(tables: readonly CommonTable[], w: Writer): void {
 }
 
 /**
- * The column list after the name of a common or derived table. The columns of a SELECT are already called `c1`, …;
- * those of VALUES are not, and a set operation takes the names of its left operand.
+ * Returns the column list after the name of a common or derived table. The columns of a SELECT are already named `c1`,
+ * …; those of VALUES are not, and a set operation takes the names of its left operand.
  */
 function columnList(query: Query): string {
   switch (query.kind) {
@@ -157,7 +157,7 @@ function emitGroupBy(query: Select, w: Writer): void {
   w.write(')');
 }
 
-/** Postgres reads a bare constant in GROUP BY as a position, so the position of the constant is written. */
+/** Emits a constant as its output position, because Postgres interprets a bare constant in GROUP BY as a position. */
 function emitGroupKey(expr: Expr, query: Select, w: Writer): void {
   const constant =
     expr.kind === 'parameter' ||
@@ -264,7 +264,7 @@ function emitRuntime(item: RuntimeScan, w: Writer): void {
   w.write(`pg_catalog.jsonb_to_recordset(${w.parameter(item.slot)}::jsonb) as r${item.id}(${columns})`);
 }
 
-/** Quarters and years are steps of several months. */
+/** Length of each grain as a multiple of an interval unit. */
 const STEPS: Readonly<Record<Grain, { readonly count: number; readonly unit: string }>> = {
   second: { count: 1, unit: 'seconds' },
   minute: { count: 1, unit: 'minutes' },
@@ -276,7 +276,7 @@ const STEPS: Readonly<Record<Grain, { readonly count: number; readonly unit: str
   year: { count: 12, unit: 'months' },
 };
 
-/** Too many periods push the last one out of the timestamp range, so the query fails before making any. */
+/** With too many periods, the end of the series is out of the timestamp range, so the query fails immediately. */
 function emitSpine(item: Spine, w: Writer): void {
   const { count, unit } = STEPS[item.grain];
   w.write('(select g as c1 from (');
@@ -300,7 +300,7 @@ function emitSample({ method, percent, seed }: TableSample, w: Writer): void {
   w.write(')');
 }
 
-/** The row filter and masked projection; `offset 0` keeps the planner from moving predicates below them. */
+/** Emits the row filter and masked projection. `offset 0` keeps the planner from moving predicates below them. */
 function emitScan(scan: GovernedScan, w: Writer): void {
   w.write('(select ');
   w.list(scan.columns, ', ', (c) => {

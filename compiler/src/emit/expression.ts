@@ -164,7 +164,7 @@ export function emitExpr(expr: Expr, w: Writer): void {
   }
 }
 
-/** The type's own text form. For inet, a cast would append `/32` to a host address. */
+/** Emits a base column, cast to text if it is read as text. For inet, a cast would append `/32` to a host address. */
 function emitBase({ column, stored, type }: BaseColumn, w: Writer): void {
   if (stored === undefined) {
     w.base(column);
@@ -176,9 +176,8 @@ function emitBase({ column, stored, type }: BaseColumn, w: Writer): void {
 }
 
 /**
- * Adds an equality of enum labels to that of the texts, since an index on the column can serve it. The label is looked
- * up among the existing ones, so that nothing fails, and is NULL if it does not exist: the result stays true, false or
- * NULL as before.
+ * Adds a comparison of enum labels to the comparison of texts, so that an index on the column can be used. The label is
+ * looked up among the existing ones and is NULL if it does not exist, so it neither fails nor changes the result.
  */
 function emitEnumEquality({ base, sql, value }: EnumEquality, w: Writer): void {
   const labels = `pg_catalog.unnest(pg_catalog.enum_range(null::${sql})) as e`;
@@ -215,7 +214,7 @@ function collationName({ collation }: Collate): string {
   return collation;
 }
 
-/** Schema-qualified and quoted: `extract` and `overlay` are keywords of the grammar. */
+/** Returns the schema-qualified, quoted name: `extract` and `overlay` are keywords of the grammar. */
 function functionName(name: string): string {
   return `pg_catalog.${identifier(name)}`;
 }
@@ -233,7 +232,7 @@ function emitCall(call: FunctionCall, w: Writer): void {
   w.write(')');
 }
 
-/** The arguments of a text search function; a structural first argument is a `pg_catalog` configuration. */
+/** Emits the arguments of a text search function; a structural first argument is a `pg_catalog` configuration. */
 function emitConfigured(args: readonly Expr[], w: Writer): void {
   w.list([...args.entries()], ', ', ([i, e]) => {
     if (i > 0 || e.kind !== 'structural') emitExpr(e, w);
@@ -241,7 +240,7 @@ function emitConfigured(args: readonly Expr[], w: Writer): void {
   });
 }
 
-/** The arguments of a JSON path function: the document, the path as jsonpath, and any others. */
+/** Emits the arguments of a JSON path function: the document, the path as jsonpath, and any others. */
 export function emitWithPath(args: readonly Expr[], w: Writer): void {
   w.list([...args.entries()], ', ', ([i, e]) => {
     if (i !== 1) {
@@ -281,7 +280,7 @@ function emitCast(arg: Expr, type: string, modifiers: readonly number[], w: Writ
   w.write(` as ${type}${modifiers.length === 0 ? '' : `(${modifiers.join(', ')})`})`);
 }
 
-/** A single comparison of two rows, so that an index on several columns can serve it. */
+/** Emits a single comparison of two rows, so that a multi-column index can be used. */
 function emitRowComparison({ operator, pairs }: RowComparison, w: Writer): void {
   writeParenthesised(w, () => {
     w.write('row(');
@@ -317,8 +316,8 @@ function emitMembership(expr: Extract<Expr, { kind: 'membership' }>, w: Writer):
 }
 
 /**
- * pgvector lives in schema public, which is not in the search path. The subquery makes Postgres parse the text once:
- * in a generic plan, a bare cast of a parameter is evaluated for every row.
+ * Qualifies pgvector with schema public, which is not in the search path. The subquery makes Postgres parse the text
+ * once: in a generic plan, a bare cast of a parameter is evaluated for every row.
  */
 function emitDistance(expr: Distance, w: Writer): void {
   const signs = expr.vector === 'bit';

@@ -18,7 +18,7 @@ export interface MatchedAttribute {
 }
 
 /**
- * A policy predicate as standalone SQL, for a row security policy in the database: columns by their bare names,
+ * Returns a policy predicate as standalone SQL, for a row security policy in the database: columns by their bare names,
  * literals in the text. `match` writes comparisons with attributes. Names of functions and operators refer to
  * `pg_catalog`, which must come first in the search path when the text is parsed.
  */
@@ -58,14 +58,14 @@ function literalSql({ value, type }: Literal): string {
   return `${quoteLiteral(literalText(value))}::${type}`;
 }
 
-/** A statement that reads no rows, and fails or has other columns if a table is not as the manifest declares it. */
+/** Statement that reads no rows. It fails, or has columns of other types, if a table does not match the manifest. */
 export interface SourceProbe {
   readonly sql: string;
   /** The types of its columns if the table is as declared. */
   readonly columnOids: readonly number[];
 }
 
-/** One probe for each table that `query` scans, with the columns that it reads. */
+/** Returns one probe for each table that `query` scans, with the columns that it reads. */
 export function sourceProbes(query: Query): readonly SourceProbe[] {
   const tables = new Map<string, Map<string, BaseColumn>>();
   for (const leaf of allLeaves(query)) {

@@ -5,7 +5,7 @@ import { identifier } from '../text/sql-text.js';
 import { emitExpr, emitWithPath } from './expression.js';
 import type { Writer } from './writer.js';
 
-/** A function in FROM, with the plan's column names. From JSON objects, each field is read in its type. */
+/** Emits a function in FROM with the plan's column names. Fields of JSON objects are cast to their column's type. */
 export function emitRowSource(source: RowSource, w: Writer): void {
   const { id, columns, fields, numbered } = source;
   if (fields === null) {
@@ -27,7 +27,7 @@ export function emitRowSource(source: RowSource, w: Writer): void {
   w.write(`${numbered ? ' with ordinality as e(v, n)' : ' as e(v)'}) as r${id}`);
 }
 
-/** `unnest` of several arrays is syntax and needs the bare name; the search path has no other function of it. */
+/** Emits `unnest` of several arrays by its bare name, as its syntax requires; the search path has no other `unnest`. */
 function emitRows({ definition, args }: RowSource, w: Writer): void {
   if (definition.name !== 'unnest' || args.length === 1) {
     emitRowsCall(definition, args, w);
@@ -38,7 +38,7 @@ function emitRows({ definition, args }: RowSource, w: Writer): void {
   w.write(')');
 }
 
-/** A member of a JSON object, cast to a type; NULL if it is absent or a JSON null. */
+/** Emits a member of a JSON object, cast to a type; NULL if it is absent or a JSON null. */
 function emitField(key: Expr, type: string, w: Writer): void {
   if (type === 'jsonb' || type === 'json') {
     w.write('case when (e.v ->> ');
@@ -54,8 +54,8 @@ function emitField(key: Expr, type: string, w: Writer): void {
 }
 
 /**
- * A recursive table, whose rows Postgres computes only as far as they are read: reading more than the maximum fails
- * with 54000. The fence keeps the reader's conditions out, since rows that they skip would not be counted.
+ * Emits a recursive table. Postgres computes its rows only as they are read; reading more than the maximum fails with
+ * 54000. The fence keeps the reader's conditions out, because rows that they drop would not be counted.
  */
 export function emitRecursive(table: number, width: number, id: number, w: Writer): void {
   const names = Array.from({ length: width }, (_, i) => `c${i + 1}`);
@@ -70,7 +70,7 @@ export function emitRecursive(table: number, width: number, id: number, w: Write
 /** Maximum number of rows of one call of `generate_series`, and of a recursive table. */
 const MOST_ROWS = 1_000_000;
 
-/** A call of a row function; a series that is too long fails with 54000 before it makes any rows. */
+/** Emits a call of a row function. A series that is too long fails with 54000 before any row is generated. */
 export function emitRowsCall(definition: FunctionDefinition, args: readonly Expr[], w: Writer): void {
   const [start, stop, step] = args;
   w.write(`pg_catalog.${identifier(definition.name)}(`);
@@ -90,9 +90,8 @@ export function emitRowsCall(definition: FunctionDefinition, args: readonly Expr
 }
 
 /**
- * The last value of a series, or an error if there are too many values before it. The failing branch reads all that
- * the test reads, and `concat` is not evaluated before the statement runs, so the branch is evaluated only if the test
- * is true.
+ * Emits the last value of a series, or an error if there are too many values before it. The failing branch reads all
+ * that the test reads, and `concat` is not evaluated at plan time, so the branch is evaluated only if the test is true.
  */
 function emitBounded(start: Expr, stop: Expr, step: Expr | null, w: Writer): void {
   const moments = stop.type === 'timestamp' || stop.type === 'timestamptz';

@@ -20,7 +20,7 @@ export class Writer {
       throw queryError('tooLarge', { what: 'the SQL that the statement becomes', limit: LIMITS.sql });
   }
 
-  /** The `$n` of slot `index`, cast to the type that the client declared, if any. */
+  /** Returns the `$n` of slot `index`, cast to the type that the client declared, if any. */
   parameter(index: number): string {
     const number = this.#used.get(index) ?? this.#used.size + 1;
     this.#used.set(index, number);
@@ -29,7 +29,7 @@ export class Writer {
     return declared === null ? `$${number}` : `$${number}::${declared.sql}`;
   }
 
-  /** A base column of a scan. */
+  /** Writes a base column of a scan. */
   base(column: string): void {
     this.write(`t.${identifier(column)}`);
   }
@@ -52,13 +52,13 @@ export class Writer {
     return this.#text;
   }
 
-  /** The indices of slots in the order of their parameter numbers. */
+  /** Returns the indices of slots in the order of their parameter numbers. */
   slotsUsed(): readonly number[] {
     return Object.freeze([...this.#used.keys()]);
   }
 }
 
-/** A quoted literal, used only for texts from closed sets and masks. */
+/** Returns a quoted literal. Use it only for texts from closed sets and masks. */
 export function quoteStructural(text: string): string {
   if (!/^[\w \-:.+/[\]*,]*$/.test(text))
     throw new InternalError('a structural literal has an unexpected character');

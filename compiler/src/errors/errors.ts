@@ -62,13 +62,13 @@ function row<P = NoParameters>(
   } satisfies ErrorEntry<P>);
 }
 
-/** A hint with the name that the caller may have meant, quoted if necessary: see `nearestIdentifier`. */
+/** Returns a hint with the name that the caller may have meant, quoted if necessary: see `nearestIdentifier`. */
 function perhaps(near: string | null): string | null {
   return near === null ? null : `perhaps you meant \`${near}\``;
 }
 
 export const ERRORS = Object.freeze({
-  // ---- out of grammar
+  // ---- syntax and unsupported SQL
   syntax: row('E0511', '42601', 400, (p: { detail: string }) => [p.detail]),
   unsupported: row('E0511', '0A000', 400, (p: { construct: string; hint: string | null }) => [
     `${p.construct} is not part of OSL-SQL`,
@@ -332,15 +332,15 @@ export const ERRORS = Object.freeze({
     'it renews at midnight UTC; without `rerank` the query can run now',
   ]),
 
-  // ---- running it
-  /** `sqlstate` comes from the database, whose own message could contain values of rows. */
+  // ---- execution
+  /** `sqlstate` comes from the database, whose own message could contain row values. */
   execution: row('E0510', 'XX000', 502, (_: { sqlstate: string }) => [
     'the database could not run the query',
   ]),
   evaluation: row('E0529', '22000', 400, ({ sqlstate }: { sqlstate: string }) => {
     return EVALUATION_FAULTS.get(sqlstate) ?? ['the query cannot be computed with one of its values'];
   }),
-  /** `databaseDown`, `sourceDenied`, `sourceGone` and `sourceChanged` name only what the caller named; the operator's log has the tables. */
+  /** `databaseDown` and the `source…` errors mention no names that the caller did not use; the operator's log does. */
   databaseDown: row('E0523', '08006', 502, () => [
     'the database of this query does not respond',
     "try again later; the server's log has the cause",
@@ -502,7 +502,7 @@ export class QueryError extends Error {
     this.retryAfterSeconds = fields.retryAfterSeconds;
   }
 
-  /** The same error at `position`, unless it already has one. */
+  /** Returns the same error at `position`, unless it already has one. */
   at(position: Position | null): QueryError {
     if (position === null || this.position !== null) return this;
     return new QueryError(this.entry, this.message, { ...this, position });
@@ -519,7 +519,7 @@ export interface QueryErrorFields {
   readonly retryAfterSeconds: number | null;
 }
 
-/** The error of catalogue entry `name` with its typed parameters. */
+/** Creates the error of catalogue entry `name` with its typed parameters. */
 export function queryError<N extends ErrorName>(
   name: N,
   parameters: ErrorParameters<N>,
@@ -539,7 +539,7 @@ export function queryError<N extends ErrorName>(
   });
 }
 
-/** Rejects a value that the type system rules out. Of an object only `kind` is named: it may hold policy or literals. */
+/** Throws for a value that the types rule out. An object is shown by `kind` only: it may contain policy or literals. */
 export function assertNever(value: never): never {
   const { kind } = Object(value) as { readonly kind?: unknown }; // anything may arrive here at run time
   throw new InternalError(`unexpected ${typeof value === 'object' ? String(kind) : JSON.stringify(value)}`);

@@ -52,7 +52,7 @@ export const SURFACE_PHRASES = Object.freeze({
   },
 } satisfies Readonly<Record<string, SurfacePhrase>>);
 
-/** The hint in the wording of `surface`. */
+/** Returns the hint in the wording of `surface`. */
 export function hintOn(surface: Surface, hint: string | null): string | null {
   if (hint === null || surface === 'rest') return hint;
   return Object.values<SurfacePhrase>(SURFACE_PHRASES).reduce(

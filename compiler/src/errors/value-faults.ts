@@ -1,6 +1,6 @@
 import { SCALAR_TYPES, typeRow } from '../types/types.js';
 
-/** A hint with an example of a literal of `type`; null if there is no example for the type. */
+/** Returns a hint with an example of a literal of `type`; null if there is no example for the type. */
 export function literalHint(type: string): string | null {
   const [element = type] = type.split('[]');
   const scalar = SCALAR_TYPES.find((known) => known === element);

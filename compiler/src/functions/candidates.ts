@@ -15,7 +15,7 @@ export interface OverloadCandidate<Definition> {
   readonly definition: Definition;
   readonly arguments: readonly ArgumentType[];
   readonly polymorphic: boolean;
-  /** What the call resolves to with this overload, if that does not depend on its arguments; otherwise null. */
+  /** Result of resolving the call to this overload, if it does not depend on the arguments; otherwise null. */
   readonly concrete: ResolvedOverload<Definition> | null;
 }
 

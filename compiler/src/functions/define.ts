@@ -12,7 +12,7 @@ export function groupBy<K, T>(items: Iterable<T>, key: (item: T) => K): Map<K, T
   return groups;
 }
 
-/** How an overload differs from the default: immutable, not leakproof, not variadic, no structural literal. */
+/** Deviations of an overload from the defaults: immutable, not leakproof, not variadic, no structural literal. */
 export interface Traits {
   readonly stable?: boolean;
   readonly volatile?: boolean;
@@ -154,7 +154,7 @@ export interface OperatorDefinition {
 export interface CastDefinition {
   readonly from: TypeName;
   readonly to: TypeName;
-  /** Where the cast applies without CAST or `::`, as in `pg_cast.castcontext`. */
+  /** Contexts in which the cast applies without CAST or `::`, as in `pg_cast.castcontext`. */
   readonly context: 'implicit' | 'assignment' | 'explicit';
   readonly leakproof: boolean;
 }

@@ -25,7 +25,7 @@ import {
 } from '../scope.js';
 import { bindItem } from './from.js';
 
-/** Binds JOIN with ON, USING or NATURAL, and CROSS JOIN. Whether it joins on the required keys is checked later. */
+/** Binds JOIN with ON, USING or NATURAL, and CROSS JOIN. `requireSealedJoins` checks the join keys later. */
 export function bindJoin(
   node: JoinExpr,
   ctx: BindContext,
@@ -50,7 +50,7 @@ export function bindJoin(
   return joined(left, right, type, on);
 }
 
-/** Cached because every enclosing join asks for it again. */
+/** Cached because every enclosing join needs it. */
 const GENERATED = new WeakMap<Join, boolean>();
 
 /** True if `item` reads nothing but set-returning functions. */

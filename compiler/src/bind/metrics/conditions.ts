@@ -15,7 +15,7 @@ type ResolvedBuilder =
   | { readonly kind: 'key'; readonly key: DimensionKey }
   | { readonly kind: 'metric'; readonly name: string };
 
-/** One conjunct of a `where`. `terms[n]` is what `"{{n}}"` refers to; `terms` only has the names in this conjunct. */
+/** One conjunct of a `where`. `terms[n]` is the meaning of `"{{n}}"`, for the names that occur in this conjunct. */
 export interface Condition {
   readonly node: Node;
   readonly template: Template;

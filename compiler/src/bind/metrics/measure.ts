@@ -123,7 +123,7 @@ function bindMeasured(name: string, node: FuncCall, env: BindEnvironment): Expr 
   return ctx.withFormat(ctx.at(figure, node.location), metric.format);
 }
 
-/** The number of values that a metric counts as, because several passes rewrite it. */
+/** Number of values that each use of a metric adds to the statement's count, because several passes rewrite it. */
 const METRIC_NODES = 20;
 
 /** Removes the metric's name from an aggregate with the caller's FILTER, which grants of the metric do not cover. */

@@ -12,8 +12,8 @@ import type { ScopeColumn, ScopeItem } from '../scope.js';
 import { draftScan, type HydrationDraft } from './runtime-draft.js';
 
 /**
- * Adds the content columns of an entity that this caller may see: `evidence` and derived attributes. Using any of them
- * makes the query a Joint one.
+ * Adds the content columns of an entity that this caller may see: `evidence` and derived attributes. A query that uses
+ * any of them has the Joint form.
  */
 export function withEvidence(
   scan: EntityScan,

@@ -60,7 +60,7 @@ export function finishRelation(draft: RuntimeDraft, query: Query, ctx: BindConte
 
 const DEFAULT_PER_HOP = 1_000;
 
-/** Returns the default of `per_hop`: a readable number of rows, or the maximum if a capped result is refused. */
+/** Returns the default of `per_hop`: a moderate number, or the maximum if the query is refused when rows are capped. */
 function defaultPerHop(clipping: CapHandling, catalog: Catalog): number {
   return clipping === 'refused' ? mostPerHop(catalog) : Math.min(DEFAULT_PER_HOP, mostPerHop(catalog));
 }

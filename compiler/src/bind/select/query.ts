@@ -92,12 +92,12 @@ function refuseClauses(stmt: SelectStmt, ctx: BindContext): void {
     const command = `SELECT ${LOCKS.get(strength ?? '') ?? 'FOR UPDATE'}`;
     throw ctx.error('readOnly', { command }, ctx.wordNear('for', 'before', undefined));
   }
-  // It would depend on storage order which of the tied rows OFFSET skips.
+  // Storage order would decide which of the tied rows OFFSET skips.
   if (stmt.limitOption === 'LIMIT_OPTION_WITH_TIES' && stmt.limitOffset !== undefined) {
     const at = ctx.wordNear('ties', 'after', firstLocation(stmt.limitCount));
     throw ctx.unsupported('WITH TIES beside OFFSET', at, 'use rank() in a derived table');
   }
-  // It is undefined which tied row DISTINCT ON keeps, and a tie-breaker in ORDER BY would drop ties.
+  // DISTINCT ON keeps an arbitrary tied row, and a tie-breaker in ORDER BY would drop ties.
   if (stmt.limitOption === 'LIMIT_OPTION_WITH_TIES' && isDistinctOn(stmt)) {
     const at = ctx.wordNear('ties', 'after', firstLocation(stmt.limitCount));
     throw ctx.unsupported('WITH TIES beside DISTINCT ON', at, 'put DISTINCT ON in a derived table');

@@ -7,7 +7,7 @@ import { commonType } from '../expressions/coerce.js';
 import { type BoundColumn, type CommonTableEntry, innerScope, type Scope } from '../scope.js';
 import { bindQuery, retypeOutputs } from './query.js';
 
-/** True if a common table of WITH RECURSIVE refers to itself, going by the syntax tree. */
+/** True if a common table of WITH RECURSIVE refers to itself, according to the syntax tree. */
 export function namesItself(node: CommonTableExpr): boolean {
   const names = NAMES.get(node) ?? new TableNames(node);
   return names.isRead(node, node.ctename ?? '');
