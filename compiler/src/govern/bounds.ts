@@ -75,7 +75,7 @@ export function boundedExpr(expr: Expr, slots: GovernedSlots): Expr {
     : below;
 }
 
-/** The argument whose size decides whether the node fails; null for other nodes. */
+/** Returns the argument whose size decides whether the node fails; null for other nodes. */
 function argumentOf(e: Expr, nodes: ReadonlyMap<string, number>): Expr | null {
   if (e.kind === 'cast')
     return e.modifiers.length === 0 && nodes.has(`${e.arg.type} ${e.type}`) ? e.arg : null;
@@ -84,7 +84,7 @@ function argumentOf(e: Expr, nodes: ReadonlyMap<string, number>): Expr | null {
   return index === undefined ? null : (e.args[index] ?? null);
 }
 
-/** The only column that decides whether `e` and the nodes nested in it fail; null if they depend on more. */
+/** Returns the only column that decides whether `e` and the nodes nested in it fail; null if they depend on more. */
 function decisiveColumn(e: Expr): ColumnRef | null {
   let inner: Expr | null = e;
   let fails = false;
@@ -123,7 +123,7 @@ function moment(text: string, type: TypeName): string {
 
 // ---------------------------------------------------------------- numbers
 
-/** The number, or NaN if it is so large that a sum of such numbers could overflow its type. */
+/** Returns the number, or NaN if it is so large that a sum of such numbers could overflow its type. */
 function sized(value: Expr, slots: GovernedSlots): Expr {
   const largest = LARGEST.get(value.type);
   if (largest === undefined) return value;
@@ -153,7 +153,7 @@ function isArithmetic({ definition, left, right, type }: Operation): boolean {
 
 const FACTORS = new WeakMap<Expr, { readonly count: number | null }>();
 
-/** The number of columns and constants that are multiplied or added; null if there is anything else. */
+/** Returns the number of columns and constants that are multiplied or added; null if there is anything else. */
 function factorsOf(e: Expr): number | null {
   const known = FACTORS.get(e);
   if (known !== undefined) return known.count;

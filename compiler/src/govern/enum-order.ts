@@ -23,8 +23,8 @@ import type { GovernedSlots } from './slots.js';
 
 /**
  * Sorts and compares enum values by the declared order of their labels. Values are read as text: ordering uses the
- * position of the label in the manifest, equality compares the texts. A literal that is not a label is refused as in
- * Postgres, judged by the manifest and never by a row.
+ * position of the label in the manifest, equality compares the texts. A literal that is not a label is refused, as in
+ * Postgres; this depends on the manifest only, never on a row.
  *
  * A value is treated as an enum only if this caller sees its column in the clear in every row. Otherwise it is plain
  * text, and no label is revealed.
@@ -222,7 +222,7 @@ class EnumOrder {
     return selectOf({ with: tables, from, outputs, orderBy: Object.freeze(keys), limit, offset, withTies });
   }
 
-  /** The enum that all `exprs` belong to, or null. Literals among them must be labels. */
+  /** Returns the enum that all `exprs` belong to, or null. Literals among them must be labels. */
   #compared(exprs: readonly Expr[]): LabelledEnum | null {
     const of = this.#values.enumOfAll(exprs);
     if (of === null) return null;
@@ -237,13 +237,13 @@ class EnumOrder {
     throw queryError('unknownLabel', { type, label: literal.read() }, this.#plan.positionOf(at));
   }
 
-  /** The position of label `e` in its enum, from 1; NULL for NULL. */
+  /** Returns the position of label `e` in its enum, from 1; NULL for NULL. */
   #rank(e: Expr, of: LabelledEnum): Expr {
     const { definition } = requireFunction('array_position', ['text[]', 'text']);
     return callNode(definition, [this.#labels(of), e], 'int4');
   }
 
-  /** The label at position `rank`. */
+  /** Returns the label at position `rank`. */
   #labelAt(rank: Expr, of: LabelledEnum): Expr {
     const label: Expr = Object.freeze({
       kind: 'subscript',
@@ -255,7 +255,7 @@ class EnumOrder {
     return label;
   }
 
-  /** @throws QueryError E0511 beyond the limit, since every use writes out the whole list */
+  /** @throws QueryError E0511 beyond the limit, since every use repeats the whole list in the SQL */
   #labels({ labels }: LabelledEnum): Expr {
     this.#written += labels.length;
     if (this.#written > LIMITS.labels)

@@ -50,7 +50,7 @@ export class EnumValues {
     this.#made.set(expr, of);
   }
 
-  /** The enum that `expr` is a label of; null if none. */
+  /** Returns the enum that `expr` is a label of; null if there is none. */
   enumOf(expr: Expr): LabelledEnum | null {
     if (expr.kind === 'column') {
       const key = `${expr.source} ${expr.name}`;
@@ -86,7 +86,7 @@ export class EnumValues {
     }
   }
 
-  /** The enum of the output of `query` at `index`, counted from 0. */
+  /** Returns the enum of the output of `query` at `index`, counted from 0. */
   enumOfOutput(query: Query, index: number): LabelledEnum | null {
     if (query.kind === 'values') return null;
     if (query.kind === 'select') {
@@ -97,7 +97,7 @@ export class EnumValues {
     return left !== null && right !== null && isSame(left, right) ? left : null;
   }
 
-  /** The common enum of `exprs`, ignoring constants; null if they differ, or if one is not a label. */
+  /** Returns the common enum of `exprs`, ignoring constants; null if they differ, or if one is not a label. */
   enumOfAll(exprs: readonly Expr[]): LabelledEnum | null {
     let found: LabelledEnum | null = null;
     for (const e of exprs) {
@@ -113,7 +113,7 @@ export class EnumValues {
     return expr.kind === 'parameter' ? this.#literals.literalIn(expr.slot) : null;
   }
 
-  /** The literals of a list written in the statement. */
+  /** Returns the literals of a list written in the statement. */
   itemsOf(list: Expr): readonly WrittenLiteral[] {
     if (list.kind === 'array') return list.items.flatMap((i) => this.literalIn(i) ?? []);
     return list.kind === 'parameter' ? this.#literals.itemsIn(list.slot) : [];
@@ -177,7 +177,7 @@ function isSame(one: LabelledEnum, other: LabelledEnum): boolean {
   );
 }
 
-/** The position of column `c1`, `c2`, …, counted from 0. */
+/** Returns the position of column `c1`, `c2`, …, counted from 0. */
 function positionOf(name: string): number {
   return Number(name.slice(1)) - 1;
 }

@@ -8,14 +8,14 @@ import { servedAccess, servedVersion } from './facet-version.js';
 import { columnRule, type MaskExtent } from './mask.js';
 
 /**
- * How many passages show a caller a mask instead of a field's value. `searched`: those in which the served version
- * found something to redact, which no plan can know.
+ * Share of a caller's passages that show a mask instead of the field's value. `searched`: those in which the served
+ * version redacted something, which cannot be known from the plan.
  */
 export type FieldMask = MaskExtent | 'searched';
 
 /**
- * The mask of field `name`, the entity key or metadata, in the passages of `facet`: policy masks, and values that the
- * caller's version does not contain. A caller without a grant has no passages, and no mask.
+ * Returns the mask of field `name`, the entity key or metadata, in the passages of `facet`: policy masks, and values
+ * that the caller's version does not contain. A caller without a grant sees no passages, so nothing is masked.
  */
 export function fieldMask(facet: FacetStore, name: string, catalog: Catalog, access: Access): FieldMask {
   const relation = catalog.relations.get(facet.name);
@@ -51,7 +51,7 @@ export class PassageFields {
     this.#access = access;
   }
 
-  /** The field that `ref` names; null for anything else, and for columns of every passage. */
+  /** Returns the field that `ref` refers to; null for anything else, including the columns of every passage. */
   of({ source, name }: ColumnRef): PassageField | null {
     const retrieval = this.#retrievals.get(source);
     if (retrieval === undefined || isOfPassage(name, retrieval.asked)) return null;

@@ -4,8 +4,8 @@ import { InternalError } from '../errors/errors.js';
 import { columnRule } from './mask.js';
 
 /**
- * The version of `facet` that this caller is served. Null if the caller gets no passage: there is no grant, the
- * entity's key may not be read in the clear, or no version hides what the caller may not read.
+ * Returns the version of `facet` that this caller is served. Null if the caller sees no passages: there is no grant,
+ * the entity's key may not be read in the clear, or no version hides all that the caller may not read.
  */
 export function servedVersion(facet: FacetStore, catalog: Catalog, access: Access): FacetVersion | null {
   const relation = catalog.relations.get(facet.name);
@@ -41,11 +41,11 @@ function keyIsClear(
 }
 
 /**
- * The version for the rights `allowed`: among those without any label that the caller may not read, the one with the
- * fewest redactions; null if there is none.
+ * Returns the version for the rights `allowed`: among those that redact every label the caller may not read, the one
+ * with the fewest redactions; null if there is none.
  *
- * A label is readable if the grants together show every visible passage with it in the clear, so that another grant
- * never shows less.
+ * A label is readable if the grants together show every visible passage with it in the clear, so that an additional
+ * grant never shows less.
  */
 export function versionFor(
   { versions }: Pick<FacetStore, 'versions'>,
@@ -67,8 +67,8 @@ export function versionFor(
 const servedAccesses = new WeakMap<RelationAccess, Map<FacetVersion, RelationAccess>>();
 
 /**
- * The rights of `allowed` on the passages of `version`. No grant unmasks what the version redacts: the value is not in
- * the store, and a mask that computes on it would compute on the replacement word.
+ * Returns the rights of `allowed` on the passages of `version`. No grant unmasks what the version redacts: the value is
+ * not in the store, and a mask that computes on it would see the replacement word instead.
  */
 export function servedAccess(allowed: RelationAccess, version: FacetVersion): RelationAccess {
   if (version.redacts.size === 0) return allowed;

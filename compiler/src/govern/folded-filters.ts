@@ -7,9 +7,9 @@ import { storedType } from '../types/column-form.js';
 import { arrayOf, elementOf, isArray, type ScalarType } from '../types/types.js';
 
 /**
- * The disjunction of `filters`. Filters that equate the same column with values are merged into one list, and ranges
- * of the same column into disjoint ranges in order; others stay unchanged. Postgres looks up a list by hash, but tries
- * the arms of an OR one by one for each row.
+ * Returns the disjunction of `filters`. Filters that equate the same column with values are merged into one list, and
+ * ranges of the same column into disjoint ranges in order; others stay unchanged. Postgres looks up a list by hash, but
+ * tries the arms of an OR one by one for each row.
  */
 export function anyRow(filters: readonly Expr[]): Expr {
   const [only] = filters;
@@ -82,7 +82,7 @@ function oneOf({ column, equality, type }: ColumnInList, values: readonly string
   return equalsAny(equality, column, Object.freeze(array));
 }
 
-/** The values that a filter equates a column with; null for any other kind of filter. */
+/** Returns the values that a filter equates a column with; null for any other kind of filter. */
 function valuesIn(filter: Expr): ColumnInList | null {
   if (filter.kind === 'operation') {
     const { definition, left, right } = filter;
@@ -100,7 +100,7 @@ function valuesIn(filter: Expr): ColumnInList | null {
   return valuesOf(arg, definition, elementOf(array.type), values);
 }
 
-/** Null for an enum: an index finds its label with `=` but not with a list. */
+/** Returns null for an enum: an index finds its label with `=` but not with a list. */
 function valuesOf(
   column: BaseColumn,
   equality: OperatorDefinition,
@@ -112,7 +112,7 @@ function valuesOf(
   return { kind: 'values', key, column, equality, type, values };
 }
 
-/** The range that a filter restricts a column to; null for any other filter, or for incomparable bounds. */
+/** Returns the range that a filter restricts a column to; null for any other filter, or for incomparable bounds. */
 function rangeIn(filter: Expr): ColumnRange | null {
   const conditions = filter.kind === 'and' ? filter.args : [filter];
   let found: ColumnRange | null = null;
@@ -182,7 +182,7 @@ const FRACTION_DIGITS = 30;
 const NUMBER = /^([+-]?)(\d{1,100})(?:\.(\d{0,30}))?$/;
 const OFFSET = /:\d{2}(?:\.\d+)?\s*(?:z|[+-]\d{2}(?::?\d{2})?)$/i;
 
-/** Null for a text that Postgres may read differently. */
+/** Returns null for a text that Postgres may interpret differently. */
 function comparable({ value }: Literal, order: ValueOrder): Comparable | null {
   if (typeof value !== 'string') return null;
   if (order === 'number') {

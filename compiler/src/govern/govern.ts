@@ -31,7 +31,7 @@ import { GovernedSlots } from './slots.js';
 
 /**
  * Applies policy to a bound plan: each scan becomes a row filter, then a masked projection, before anything else reads
- * it. Only `store/` makes governed plans too: those that read the store of a facet.
+ * it. Governed plans that read the store of a facet come from `store/` instead.
  *
  * @param compileHop compiles the steps of a traversal, which are OSL-SQL, under the same access
  * @param usable rollups that are built and fresh enough
@@ -59,8 +59,8 @@ const NO_ROLLUP: RollupChoice = Object.freeze({ rolled: null, passed: Object.fre
 /**
  * Like `govern`, for a plan with its own slots or with scans that are governed in another way.
  *
- * @param proof what the plan is proved against; for a rollup, its access differs from the one that the plan is made
- * with
+ * @param proof catalog and rights to prove the plan against; for a rollup, its access is not the one used to make the
+ * plan
  */
 export function governWith(
   plan: BoundPlan,
@@ -167,7 +167,7 @@ function grantsUsed(
   return Object.freeze([...ids].sort());
 }
 
-/** The grants behind a runtime relation: for a passage, those of its facet and entity; for a walk, of its hops. */
+/** Returns the grants behind a runtime relation: those of a passage's facet and entity, or of a traversal's hops. */
 function grantsOfSteps(runtime: GovernedRuntime, access: Access): readonly string[] {
   const ofStore = ({ facet }: GovernedStore): readonly string[] =>
     [facet.name, facet.entity].flatMap((n) => rowAccess(n, access)?.grants.map((g) => g.id) ?? []);

@@ -19,7 +19,7 @@ export interface OutputColumn {
   readonly source: string | null;
   /** True if policy masks its value in some or all rows. */
   readonly redacted: boolean;
-  /** Columns of runtime relations in it that may also be redacted; their rows say whether they are. */
+  /** Columns of runtime relations in it that may also be redacted; each row states whether they are. */
   readonly redactable: readonly RedactableColumn[];
   /** True if it is the entity key that a passage carries. */
   readonly passageKey: boolean;
@@ -34,7 +34,7 @@ export interface RedactableColumn {
   readonly column: string;
 }
 
-/** True if a column may hold something redacted, even if only the rows can tell. */
+/** True if a column may contain redacted values, even if that depends on the row. */
 export function mayBeRedacted({ redacted, redactable }: OutputColumn): boolean {
   return redacted || redactable.length > 0;
 }
@@ -91,15 +91,15 @@ export type GovernedRuntime =
   | {
       readonly kind: 'traversal';
       readonly relation: Traversal;
-      /** The plan that yields the keys to start from; null if the relation has them. */
+      /** The plan that yields the keys to start from; null if `relation` contains them. */
       readonly start: GovernedPlan | null;
       readonly hops: readonly GovernedPlan[];
     }
   | { readonly kind: 'hydration'; readonly relation: Hydration; readonly stores: readonly GovernedStore[] }
-  /** `rows`: the query whose rows operators work on. */
+  /** `rows`: the query of the rows that operators process. */
   | { readonly kind: 'operated'; readonly relation: OperatedRows; readonly rows: GovernedPlan };
 
-/** The steps of a walk, in order. */
+/** Returns the steps of a traversal, in order. */
 export function stepsOfWalk({
   start,
   hops,
@@ -258,7 +258,7 @@ export function mint(
   });
 }
 
-/** `plan` with other literals from its caller, which `PlanTemplate` has checked. */
+/** Returns `plan` with other literals from its caller, which `PlanTemplate` has checked. */
 export function withValues(plan: GovernedPlan, slots: readonly Slot[]): GovernedPlan {
   return new GovernedPlan(MINT, { ...plan, slots: Object.freeze(slots) });
 }

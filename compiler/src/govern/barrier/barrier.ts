@@ -18,19 +18,19 @@ import { type Guards, guarded } from './guard.js';
 import { RowReach } from './row-reach.js';
 
 /**
- * Rewrites a statement so that nothing in it can raise an error on a row before the row filter has hidden that row,
- * whatever order the planner chooses. Harmless conditions stay unchanged and may use an index; every other condition
- * first tests whether the rows are shown (`guard.ts`); if such a test is impossible, all scans are fenced.
+ * Rewrites a statement so that it cannot raise an error on a row that the row filter hides, whatever evaluation order
+ * the planner chooses. Harmless conditions stay unchanged and may use an index. Every other condition first tests
+ * whether its rows are shown (`guard.ts`); if such a test is impossible, all scans are fenced.
  *
  * Only conditions matter: select lists are computed on rows that have passed the filter. A condition on a derived
- * column is treated as one on the expression behind it, since the planner merges levels.
+ * column is treated as a condition on its definition, since the planner merges levels.
  */
 export function withBarrier(root: Query, literals: LiteralSlots, slots: GovernedSlots): Query {
   const reach = new RowReach(root, literals);
   if (reach.filtered.length === 0) return root;
   const found = new GuardCollector(reach);
   for (const query of allQueries(root)) found.look(query);
-  // If hidden rows also draw random numbers, their number is revealed to anyone who knows the generator's state.
+  // If random numbers are also drawn for hidden rows, anyone who knows the generator's state learns their number.
   if (isVolatile(root)) found.fenced = true;
   const query = found.isEmpty ? root : guarded(root, found, slots);
   if (!found.fenced) return query;
@@ -61,7 +61,7 @@ class GuardCollector implements Guards {
     if (query.from?.kind === 'join') this.#lookAtJoins(query.from, links, 0);
   }
 
-  /** IN turns its query's output into a condition on the rows inside, so output that can fail needs a fence. */
+  /** IN turns the output of its query into a condition on that query's rows, so output that can fail needs a fence. */
   #lookAtOutput(expr: Expr): void {
     if (expr.kind !== 'in_query') return;
     if (!outputsAt(expr.query, 0).every((e) => this.reach.isHarmless(e))) this.sealed.add(expr.query);
@@ -74,7 +74,7 @@ class GuardCollector implements Guards {
   #lookAtJoins(item: FromItem, links: JoinedItems, first: number): number {
     if (item.kind !== 'join') return first + 1;
     const next = this.#lookAtJoins(item.right, links, this.#lookAtJoins(item.left, links, first));
-    // True if ON depends, through a LATERAL item, on rows outside the join; it cannot test whether they are shown.
+    // True if ON depends, through a LATERAL item, on rows outside the join, whose visibility it cannot test.
     const reachesBeside = (condition: Expr): boolean =>
       this.reach.reached(condition).some(({ source }) => {
         const place = links.places.get(source);
@@ -101,8 +101,8 @@ class GuardCollector implements Guards {
 
   /**
    * True if a condition equates values of two FROM items, or of one item without a row filter. Joins need the equality
-   * unchanged, and the planner may substitute either side for anything equal to it, in any scan. Items that a harmless
-   * equality already joins do not need it.
+   * unchanged, and the planner may replace either side by anything equal to it, in any scan. Items that are already
+   * joined by a harmless equality do not need it.
    */
   #equates(condition: Expr, links: JoinedItems): boolean {
     if (condition.kind !== 'operation' || condition.definition.name !== '=' || condition.left === null)

@@ -14,7 +14,7 @@ export function cannotFail(expr: Expr, literals: LiteralSlots): boolean {
   );
 }
 
-/** Literals of the statement, possibly case-folded, trimmed or joined. Very long ones may exhaust memory. */
+/** True for short literals, also case-folded, trimmed or concatenated. Very long ones may exhaust memory. */
 function isShortText(expr: Expr, literals: LiteralSlots, budget: FoldBudget): boolean {
   if (budget.nodes-- <= 0) return false;
   if (expr.kind === 'parameter')
@@ -23,7 +23,7 @@ function isShortText(expr: Expr, literals: LiteralSlots, budget: FoldBudget): bo
   return parts.length > 0 && parts.every((e) => e !== null && isShortText(e, literals, budget));
 }
 
-/** The operands of a harmless text function; empty for any other expression. */
+/** Returns the operands of a harmless text function; empty for any other expression. */
 function textsIn(expr: Expr): readonly (Expr | null)[] {
   if (expr.kind === 'call' && CASES.has(expr.definition.name)) return expr.args;
   return expr.kind === 'operation' && expr.definition.name === '||' ? [expr.left, expr.right] : [];
@@ -32,7 +32,7 @@ function textsIn(expr: Expr): readonly (Expr | null)[] {
 const CASES: ReadonlySet<string> = new Set(['lower', 'upper', 'btrim', 'ltrim', 'rtrim']);
 const isShort = (text: string): boolean => text.length <= 1_000;
 
-/** A few small numbers, added, subtracted or, if the type has room for the digits, multiplied. */
+/** True for small numbers, added, subtracted or, if the type has room for the digits, multiplied a few times. */
 function isSmallNumber(expr: Expr, literals: LiteralSlots, budget: FoldBudget): boolean {
   if (budget.nodes-- <= 0 || !NUMBERS.has(expr.type)) return false;
   const isSmall = (e: Expr): boolean => isSmallNumber(e, literals, budget);
@@ -80,7 +80,7 @@ export const ROUNDED: ReadonlySet<string> = new Set([
 const ADDED: ReadonlySet<string> = new Set(['+', '-']);
 const isFewDigits = (text: string): boolean => /^-?\d{1,5}(\.\d{1,5})?$/.test(text);
 
-/** How many more nodes may be inspected, and how many more times a timestamp may be shifted. */
+/** Remaining number of nodes to inspect, and of times that a timestamp may be shifted or numbers combined. */
 interface FoldBudget {
   nodes: number;
   steps: number;
@@ -99,7 +99,7 @@ function isNearMomentExpr(expr: Expr, literals: LiteralSlots, budget: FoldBudget
     case 'structural':
       return true;
     case 'cast':
-      // A text may be an invalid timestamp, whatever it looks like.
+      // A text may be an invalid timestamp, even if it looks like a timestamp.
       return (
         isMoment(expr.type) && isMoment(expr.arg.type) && expr.modifiers.length === 0 && isSound(expr.arg)
       );

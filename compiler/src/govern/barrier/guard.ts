@@ -33,7 +33,7 @@ export interface Guards {
   readonly reach: RowReach;
   /** Conditions that must first test whether the rows that reach them are shown. */
   readonly conditions: ReadonlySet<Expr>;
-  /** Queries whose output is computed before anything is compared with it. */
+  /** Queries whose output must be complete before anything is compared with it. */
   readonly sealed: ReadonlySet<Query>;
   /** True if every scan with a row filter is fenced. */
   readonly fenced: boolean;
@@ -116,7 +116,7 @@ class GuardPass {
     }
   }
 
-  /** The FROM items of a level that pass on rows of `scan`; none if it is sealed or aggregates all rows into one. */
+  /** Returns the FROM items that pass on rows of `scan`; none if sealed, or if all rows are aggregated into one. */
   #leavesWith(query: Select, scan: SourceId | null): readonly SourceId[] {
     if (isSealedLevel(query) || (query.grouped && query.groupBy.length === 0)) return [];
     return leavesOf(query.from)
@@ -172,7 +172,7 @@ class GuardPass {
 
   readonly #deep = (e: Expr): Expr => mapChildren(e, this.#deep, (q) => this.#inner(q));
 
-  /** A query inside an expression; fenced if its output must be complete before it is compared. */
+  /** Rewrites a query inside an expression; fences it if its output must be complete before it is compared. */
   #inner(query: Query): Query {
     const after = this.rewritten(query);
     if (!this.#guards.sealed.has(query) || after.kind === 'values') return after;
@@ -194,7 +194,7 @@ class GuardPass {
       : this.#parts(condition, when);
   }
 
-  /** The number of parts of a condition that get a guard. */
+  /** Counts the parts of a condition that get a guard. */
   #guardedParts(condition: Expr): number {
     if (condition.kind === 'and' || condition.kind === 'or') {
       const mixed = condition.args.filter((c) => this.#isMixed(c));
@@ -205,9 +205,9 @@ class GuardPass {
   }
 
   /**
-   * Guards the parts of a condition that can fail by first testing all rows that reach it; other parts stay unguarded,
-   * so an arm of OR can still use its index. The result for a hidden row does not matter, since the row filter in its
-   * scan drops it.
+   * Guards the parts of a condition that can fail by first testing all rows that reach it. Other parts stay unguarded,
+   * so an arm of OR can still use its index. The result for a hidden row does not matter, since its scan's row filter
+   * drops it.
    */
   #parts(condition: Expr, when: Expr): Expr {
     if (condition.kind === 'and' || condition.kind === 'or') return this.#list(condition, when);
@@ -247,7 +247,7 @@ class GuardPass {
     return caseNode(when, condition, FALSE);
   }
 
-  /** The column that says whether rows of `scan` in `source` are shown; an outer join's NULL row counts as shown. */
+  /** Returns the column that reports whether rows of `scan` are shown; NULL rows of outer joins count as shown. */
   #shown(source: SourceId, scan: SourceId | null): { readonly name: string; readonly expr: Expr } {
     const item = this.#items.get(source);
     const behind = this.#behind(item);
@@ -371,7 +371,7 @@ function shownColumn(filter: Expr): GovernedColumn {
   return Object.freeze({ name: SHOWN, type: 'bool', expr: truthTest(filter, 'true', false), masked: 'none' });
 }
 
-/** Always true, but contains aggregates, which keep a guarded condition above the groups, whose rows are all shown. */
+/** Always true, but contains an aggregate, so a guarded condition stays above the groups, whose rows are all shown. */
 const TRUE_PER_GROUP: Expr = comparison('>=', count([], false, null), count([], false, null));
 
 function hasOuterJoin(item: FromItem | null): boolean {

@@ -28,9 +28,9 @@ export interface HarmlessContext {
 }
 
 /**
- * True if an expression can be computed for any stored row and any parameter without an error, so that no error
- * reveals what a row holds, or that it exists. Decided by a list of operations proved not to fail, each with its
- * reason; `test/proof/oracle/harmless.test.ts` tries the extremes of every type on each.
+ * True if an expression can be computed for any stored row and any parameter without an error, so that no error reveals
+ * a value or the existence of a row. Uses a list of operations proved not to fail, each with its reason;
+ * `test/proof/oracle/harmless.test.ts` tests each with the extreme values of every type.
  */
 export function isHarmless(expr: Expr, context: HarmlessContext): boolean {
   return isListed(expr, context) || cannotFail(expr, context.literals);
@@ -59,7 +59,7 @@ export function isHarmlessQuery(query: Query, context: HarmlessContext): boolean
   return found;
 }
 
-/** The queries that `query` reads from; null for sources that generate rows and may generate too many. */
+/** Returns the queries that `query` reads from; null for sources that generate rows and may generate too many. */
 function operandsOf(query: Query): readonly (Query | null)[] {
   switch (query.kind) {
     case 'values':
@@ -160,7 +160,7 @@ const CALLS: ReadonlyMap<string, string> = new Map([
   ['statement_timestamp', 'reads the clock'],
 ]);
 
-/** Casts whose target holds every value of the source. A date may lie beyond the last timestamp. */
+/** Casts whose target can represent every source value. Not from date to timestamp, whose range is smaller. */
 const CASTS: ReadonlySet<string> = new Set([
   'int2 int4',
   'int2 int8',
@@ -259,7 +259,7 @@ function isHarmlessOperation({ definition, left, right }: Operation, literals: L
   const { name } = definition;
   if (COMPARISONS.has(name)) return left !== null;
   const key = `${definition.left ?? ''} ${name} ${definition.right}`;
-  // The recursion depth of evaluating a tsquery depends only on the tsquery, not on the text searched.
+  // The recursion depth depends only on the tsquery, not on the text searched.
   if (key === 'tsvector @@ tsquery') return right.kind === 'call' && isSearch(right, literals);
   const test = PATTERNS.has(key) ? isSoundPattern : key === CONTAINMENT ? isSoundContained : null;
   if (test === null) return OPERATORS.has(key);
@@ -270,7 +270,7 @@ function isHarmlessCast({ arg, type, modifiers }: Cast): boolean {
   return modifiers.length === 0 && CASTS.has(`${arg.type} ${type}`);
 }
 
-/** True for `array_position` of a text in a one-dimensional list such as `array[…]`; other arrays can fail. */
+/** True for `array_position` of a text in a one-dimensional list such as `array[…]`. It can fail on other arrays. */
 function isPlaceInList({ definition, args: [list, text, ...more] }: FunctionCall): boolean {
   return (
     definition.name === 'array_position' &&
@@ -297,7 +297,7 @@ const SEARCHES: ReadonlySet<string> = new Set([
 /** Each minus sign nests the search one level deeper, and Postgres supports about thirty levels. */
 export const isFewWords = (text: string): boolean => text.length <= 1_000 && text.split('-').length <= 20;
 
-/** Uses the argument types, not those of the definition, since no listed function is polymorphic. */
+/** Returns the key of a call from its argument types. No listed function is polymorphic. */
 function callKey({ definition, args }: FunctionCall): string {
   return [definition.name, ...args.map((a) => a.type)].join(' ');
 }

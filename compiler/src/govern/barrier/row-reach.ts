@@ -17,7 +17,7 @@ import { outputsAt } from '../lineage.js';
 import { isOneRow } from './constants.js';
 import { type HarmlessContext, isHarmless, isHarmlessQuery } from './harmless.js';
 
-/** A scan whose rows reach an expression, and the FROM item in the expression's scope that passes them on. */
+/** A scan whose rows reach an expression, through FROM item `source` of the expression's scope. */
 export interface ReachingScan {
   readonly source: SourceId;
   /** Null stands for any scan that the item reads, if there are too many to track. */
@@ -38,7 +38,7 @@ export class RowReach {
   readonly #harmless = new Map<string, boolean>();
   readonly #reached = new Map<string, readonly ReachingScan[]>();
   readonly #levels: Levels;
-  /** Conditions of queries that are evaluated after GROUP BY, with the grouped levels around them. */
+  /** Conditions of queries that are evaluated after GROUP BY, with the enclosing grouped levels. */
   readonly #settled = new Map<Expr, GroupedLevels>();
   readonly #outer = new WeakMap<Query, readonly ColumnRef[]>();
   readonly #context: HarmlessContext;
@@ -106,8 +106,8 @@ export class RowReach {
   }
 
   /**
-   * The filtered scans whose rows reach `condition`, with the FROM items that pass them on: items that it names, and
-   * items that a LATERAL item it names depends on.
+   * Returns the filtered scans whose rows reach `condition`, with the FROM items that pass them on: the items it
+   * references, and the items that a referenced LATERAL item depends on.
    */
   reached(condition: Expr): readonly ReachingScan[] {
     const settled = this.#settled.get(condition) ?? null;
@@ -118,7 +118,7 @@ export class RowReach {
   }
 
   /**
-   * Records the conditions above the groups of a level: they run on groups of shown rows, so these need no guard.
+   * Records the conditions that run above the groups of a level: they see groups of shown rows only and need no guard.
    *
    * @param around the levels around `level` that are grouped before it runs
    */
@@ -139,7 +139,7 @@ export class RowReach {
     return false;
   }
 
-  /** The FROM items that a condition names, in its own level and around it. */
+  /** Returns the FROM items that a condition references, in its own level and in outer ones. */
   sources(condition: Expr): ReadonlySet<SourceId> {
     return new Set(this.#refsIn(condition).map((r) => r.source));
   }
@@ -170,7 +170,7 @@ export class RowReach {
     return query === undefined ? [] : outputsAt(query, Number(ref.name.slice(1)) - 1);
   }
 
-  /** The columns of this level and outer ones that `expr` reads, also through queries in it. */
+  /** Returns the columns of this level and outer ones that `expr` reads, also through queries in it. */
   #refsIn(expr: Expr): readonly ColumnRef[] {
     const found: ColumnRef[] = [];
     const visit = (e: Expr): void => {
@@ -184,7 +184,7 @@ export class RowReach {
     return found;
   }
 
-  /** The columns of outer levels that a query reads. */
+  /** Returns the columns of outer levels that a query reads. */
   outerRefs(query: Query): readonly ColumnRef[] {
     let known = this.#outer.get(query);
     if (known === undefined) {
@@ -194,7 +194,7 @@ export class RowReach {
     return known;
   }
 
-  /** The columns outside `whole` that `part` reads; `part` is `whole` without some of its expressions. */
+  /** Returns the columns outside `whole` that `part` reads; `part` is `whole` without some of its expressions. */
   outerRefsOf(part: Query, whole: Query): readonly ColumnRef[] {
     const found = new Map<string, ColumnRef>();
     const note = (ref: ColumnRef): void => {
@@ -207,13 +207,13 @@ export class RowReach {
   }
 }
 
-/** The grouped levels around a condition that are grouped before it runs, nearest first. */
+/** The enclosing levels that are grouped before a condition runs, nearest first. */
 export interface GroupedLevels {
   readonly level: Select;
   readonly around: GroupedLevels | null;
 }
 
-/** The queries inside expressions that are evaluated after the level's GROUP BY. */
+/** Returns the queries inside expressions that are evaluated after the level's GROUP BY. */
 function queriesAboveGroups(level: Query): ReadonlySet<Query> {
   if (level.kind !== 'select' || !level.grouped) return new Set();
   // A query among the keys runs on rows that have passed the filter, and is also above the groups.
