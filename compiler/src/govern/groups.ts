@@ -48,7 +48,7 @@ export function scanAccesses(root: Query, access: Access, plan: BoundPlan): Scan
   return new ScanAccesses(scans);
 }
 
-/** Blocks whose groups are added up over periods: the difference of two totals may be one small group. */
+/** Returns blocks whose groups are summed over periods: the difference of two totals may be a single small group. */
 function runningTotals(root: Query): ReadonlySet<Query> {
   const found = new Set<Query>();
   const levels = allQueries(root);
@@ -100,8 +100,8 @@ function scanAccess(
 }
 
 /**
- * The error for rows that may only be aggregated. It suggests a metric if the grants name one, and the caller's own
- * aggregates if a metric is at fault.
+ * Returns the error for rows that may only be aggregated. It suggests a metric if the grants name one, and the caller's
+ * own aggregates if a metric is at fault.
  */
 function groupsOnly(
   { name: relation }: Relation,
@@ -123,7 +123,7 @@ function groupsOnly(
 /** Faults that a metric can cause in a query whose author did not write the metric. */
 const BY_METRICS: ReadonlySet<GroupsOnlyReason> = new Set(['rows', 'optional', 'fails', 'running']);
 
-/** The reason why one row's share of a figure cannot be bounded; null if it can be, or if no rule requires it. */
+/** Returns the reason why a row's share of a figure cannot be bounded; null if it can be or no rule requires it. */
 function shareFault(scan: EntityScan, block: Select, grants: readonly RelationGrant[]): GroupFault | null {
   if (grants.every((g) => g.groups?.dominance === undefined)) return null;
   for (const { definition, args } of aggregatesOf(block)) {
@@ -146,14 +146,14 @@ function coversAll(scan: EntityScan, grants: readonly RelationGrant[]): boolean 
 
 // ---------------------------------------------------------------- metrics
 
-/** The metrics that the aggregates of a block come from; null stands for aggregates that the caller wrote. */
+/** Returns the metrics that the aggregates of a block come from; null stands for aggregates that the caller wrote. */
 function metricsIn(block: Select): ReadonlySet<string | null> {
   return new Set(aggregatesOf(block).map((a) => a.metric));
 }
 
 /**
- * `grant` as it applies to the scan, including the columns of the metrics that the block uses. Empty if the block uses
- * an aggregate that the grant does not allow, or names a column that only metrics may read.
+ * Returns `grant` as it applies to the scan, including the columns of the metrics that the block uses. Empty if the
+ * block uses an aggregate that the grant does not allow, or reads a column that only metrics may read.
  */
 function applicableGrants(
   grant: RelationGrant,
@@ -176,7 +176,7 @@ function applicableGrants(
   return [Object.freeze({ ...grant, columns: new Set([...grant.columns, ...within]) })];
 }
 
-/** The columns of a source that the block names outside metrics, at any depth. */
+/** Returns the columns of a source that the block reads outside metrics, at any depth. */
 function namedColumns(source: SourceId, block: Select): ReadonlySet<string> {
   const names = new Set<string>();
   const visit = (e: Expr): void => {
@@ -207,8 +207,8 @@ function showsAll(
 }
 
 /**
- * Aggregates whose value depends on the whole group. None of them returns the value of one row, or weighs rows by
- * another column: weights of one 1 and otherwise 0 would amount to the same.
+ * Aggregates whose value depends on the whole group. None of them returns the value of one row or weights rows by
+ * another column: weights of 1 for one row and 0 for all others would return that row's value.
  */
 const SUMMARIES: ReadonlySet<string> = new Set([
   'count',
@@ -229,7 +229,7 @@ interface GroupFault {
   readonly call?: Aggregate;
 }
 
-/** The reason why a block may not aggregate rows that it may not show; null if it may. */
+/** Returns the reason why a block may not aggregate rows that it may not show; null if it may. */
 function groupFault(
   scan: EntityScan,
   block: Select,
@@ -292,8 +292,8 @@ function harmlessContext(literals: LiteralSlots): HarmlessContext {
 }
 
 /**
- * The reason why an aggregate of the block gives rows of the scan different weights by values that the caller sees, so
- * that one figure over a large group would reveal readable parts; null if none does.
+ * Returns the reason if an aggregate gives rows of the scan different weights by values that the caller sees, in which
+ * case one figure over a large group would reveal values of single rows; null if none does.
  */
 function weightOf(
   scan: EntityScan,
@@ -317,9 +317,9 @@ function weightOf(
 }
 
 /**
- * True if an argument reads a column of `from` that is visible in some row while rows of `scan` are counted. In
- * another scan, any such column counts; in the scan itself, only one that is visible in a row where something else
- * that the block reads is not.
+ * True if an argument reads a column of `from` that is visible in some row while rows of `scan` are counted. In another
+ * scan, any visible column counts; in the scan itself, only a column of a grant that does not cover all columns that
+ * the block reads.
  */
 function readsKnown(arg: Expr, from: EntityScan, scan: EntityScan, access: Access): boolean {
   const showing = grantsOn(from.relation, access).grants.filter(showsRows);

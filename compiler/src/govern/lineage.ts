@@ -60,8 +60,8 @@ export class StatementLineage {
   }
 
   /**
-   * The expressions that define a derived column: one, or one for each operand of a set operation. Empty for a column
-   * of a runtime relation, whose rows hold only what the caller may see.
+   * Returns the expressions that define a derived column: one, or one for each operand of a set operation. Empty for a
+   * column of a runtime relation, whose rows contain only what the caller may see.
    */
   definitionsOf(ref: ColumnRef): readonly Expr[] {
     if (this.#runtime.has(ref.source)) return [];
@@ -83,7 +83,9 @@ export class StatementLineage {
       : outputsAt(step.query, Number(ref.name.slice(1)) - 1);
   }
 
-  /** Every column of a runtime relation that `expr` is computed from, through derived tables and scalar subqueries. */
+  /**
+   * Returns the columns of runtime relations that `expr` is computed from, also through derived tables and subqueries.
+   */
   runtimeColumnsUnder(expr: Expr): readonly ColumnRef[] {
     const found: ColumnRef[] = [];
     if (this.#runtime.size === 0) return found;
@@ -99,12 +101,12 @@ export class StatementLineage {
     return found;
   }
 
-  /** The expressions of a query's first output. */
+  /** Returns the expressions of a query's first output. */
   outputsOf(query: Query): readonly Expr[] {
     return outputsAt(query, 0);
   }
 
-  /** Every scanned column that `expr` is computed from, each once; filters of subqueries do not count. */
+  /** Returns each scanned column that `expr` is computed from, once; filters of subqueries do not count. */
   columnsUnder(expr: Expr): readonly ScannedColumn[] {
     return [...this.#under(expr).values()];
   }
@@ -140,7 +142,7 @@ export class StatementLineage {
   }
 }
 
-/** A column of a row function is computed from all its arguments. */
+/** Returns the call of a row function. Each of its columns is computed from all arguments. */
 function callOf({ definition, args, columns }: RowSource): Expr {
   return callNode(definition, args, columns[0] ?? 'text');
 }
@@ -155,7 +157,7 @@ type ScannedColumns = ReadonlyMap<string, ScannedColumn>;
 
 const NOTHING: ScannedColumns = new Map();
 
-/** The union of `parts`, without a copy if the first already contains the others. */
+/** Returns the union of `parts`, without a copy if the first already contains the others. */
 function union(parts: readonly ScannedColumns[]): ScannedColumns {
   let whole = NOTHING;
   let own: Map<string, ScannedColumn> | null = null;
@@ -184,7 +186,7 @@ function isKnown(seen: Set<string>, ref: ColumnRef): boolean {
   return seen.add(idOf(ref)).size === size;
 }
 
-/** The expressions of output `index`: one, or one for each operand or VALUES row. */
+/** Returns the expressions of output `index`: one, or one for each operand or VALUES row. */
 export function outputsAt(query: Query, index: number): readonly Expr[] {
   const found: Expr[] = [];
   collectOutputs(query, index, found, true);

@@ -13,7 +13,7 @@ import type { GovernedSlots } from './slots.js';
 /** The text shown for every masked text value. */
 export const REDACTED = '[redacted]';
 
-/** How far a column of a relation is masked for a caller, over all rows. */
+/** Extent to which a column is masked for a caller: in no, some or all rows. */
 export type MaskExtent = GovernedColumn['masked'];
 
 /** Suffix of the governed column that joins read: it is NULL if the value may not be read. */
@@ -26,13 +26,13 @@ export function keyColumnName(name: string): string {
 /** The maximum length of a name in Postgres, in bytes; longer ones are silently truncated. */
 const LONGEST_NAME = 63;
 
-/** The name of an auxiliary column for `name`; no name in a model contains `#`. */
+/** Returns the name of an auxiliary column for `name`; no name in a model contains `#`. */
 function besides(name: string, suffix: string): string {
   const whole = `${name}${suffix}`;
   return bytesOf(whole) <= LONGEST_NAME ? whole : `${hashOf(name)}${suffix}`;
 }
 
-/** Length in UTF-8 bytes. Each half of a surrogate pair counts as 2 of the 4 bytes. */
+/** Returns the length in UTF-8 bytes. Each half of a surrogate pair counts as 2 of the 4 bytes. */
 function bytesOf(text: string): number {
   let bytes = 0;
   for (let i = 0; i < text.length; i++) {
@@ -42,7 +42,7 @@ function bytesOf(text: string): number {
   return bytes;
 }
 
-/** A 64-bit hash of a name. If two names collided, Postgres would refuse the columns as ambiguous. */
+/** Returns a 64-bit hash of a name. If two names collided, Postgres would refuse the columns as ambiguous. */
 function hashOf(name: string): string {
   let [high, low] = [0x811c9dc5, 0x01000193];
   for (let i = 0; i < name.length; i++) {
@@ -63,7 +63,7 @@ export interface ColumnRule {
   readonly covered: Expr | null;
 }
 
-/** The predicate that visible rows satisfy; null if every row is visible. */
+/** Returns the predicate that visible rows satisfy; null if every row is visible. */
 export function rowFilter(access: RelationAccess, slots: GovernedSlots): Expr | null {
   let filter = FILTERS.get(access);
   if (filter === undefined) {
@@ -95,8 +95,7 @@ function ruleOf(relation: Relation, name: string, access: RelationAccess): Colum
   const label = column.sensitivity;
   const clearing = covering.filter((g) => label === null || g.unmask.has(label));
   const declared = label === null ? 'redact' : (access.masks.get(label) ?? 'deny');
-  // The binder refuses a column that is denied in every row; one that some grant shows in the clear is redacted in the
-  // others.
+  // The binder refuses a column that is denied in every row. If some grant shows it in the clear, other rows redact it.
   const mask = declared === 'deny' && clearing.length > 0 ? 'redact' : maskFor(declared, column);
   const coversEveryRow = sameRows(covering, access.grants);
   const covered = coversEveryRow ? null : filtersOf(covering);
@@ -106,7 +105,7 @@ function ruleOf(relation: Relation, name: string, access: RelationAccess): Colum
   return { ...rule, masked: clearing.length === 0 ? 'all' : 'some', clear };
 }
 
-/** The mask for a column of this type: values that cannot be hashed, cut or truncated are redacted. */
+/** Returns the mask for a column of this type. Values that cannot be hashed, cut or truncated are redacted. */
 function maskFor(kind: MaskKind, column: Column): MaskKind {
   if (kind === 'hash' || kind === 'partial') return isTextual(column) ? kind : 'redact';
   return kind === 'year' && !DATED.has(column.type) ? 'redact' : kind;
@@ -127,12 +126,12 @@ export function maskComputes(rule: ColumnRule): boolean {
   return rule.masked !== 'none' && (rule.mask === 'hash' || rule.mask === 'partial' || rule.mask === 'year');
 }
 
-/** The column as the caller sees it. */
+/** Returns the column as the caller sees it. */
 export function maskedColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColumn {
   return governedColumn(rule, rule.column.name, masking(rule, redact(rule.column), slots), slots);
 }
 
-/** The column as joins see it: NULL instead of a mask, except a keyed hash, which equals itself. */
+/** Returns the column as joins see it: NULL instead of a mask, except a keyed hash, which equals itself. */
 export function keyColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColumn {
   const nothing = nullOf(rule.column.type);
   const hidden = rule.mask === 'hash' ? masking(rule, nothing, slots) : nothing;
@@ -141,7 +140,7 @@ export function keyColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColum
 
 const VISIBLE_SUFFIX = '#visible';
 
-/** The name of the flag that says for each row whether column `name` may be read in the clear. */
+/** Returns the name of the flag that tells for each row whether column `name` may be read in the clear. */
 export function visibleColumnName(name: string): string {
   return besides(name, VISIBLE_SUFFIX);
 }
@@ -151,12 +150,12 @@ export function isVisibleFlag(output: string): boolean {
   return output.endsWith(VISIBLE_SUFFIX);
 }
 
-/** The cell if it may be read in the clear, otherwise NULL: never a mask that reveals something about the value. */
+/** Returns the cell if it may be read in the clear, otherwise NULL: never a mask that reveals part of the value. */
 export function clearColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColumn {
   return governedColumn(rule, rule.column.name, nullOf(rule.column.type), slots);
 }
 
-/** A flag that is true if the cell may be read in the clear, whatever its value, even NULL. */
+/** Returns a flag that is true if the cell may be read in the clear, whatever its value, even NULL. */
 export function visibleColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColumn {
   const expr =
     rule.masked === 'none'
@@ -176,8 +175,8 @@ function governedColumn(rule: ColumnRule, name: string, hidden: Expr, slots: Gov
 }
 
 /**
- * The mask. If it reveals something about the value (hash, partial, year), it applies only to rows of grants that
- * cover the column; other rows show `plain`.
+ * Returns the mask. If it reveals something about the value (hash, partial, year), it applies only to rows of grants
+ * that cover the column; other rows show `plain`.
  */
 function masking(rule: ColumnRule, plain: Expr, slots: GovernedSlots): Expr {
   const shown = maskOf(rule.mask, rule.column, slots);
@@ -208,12 +207,12 @@ function redact(column: Column): Expr {
   return isTextual(column) ? inTypeOf(column, structuralText(REDACTED)) : nullOf(column.type);
 }
 
-/** The value as text, without the trailing blanks of a `char(n)`. */
+/** Returns the value as text, without the trailing blanks of a `char(n)`. */
 function asText(column: Column): Expr {
   return inType(baseOf(column), 'text');
 }
 
-/** HMAC-SHA-256 of the text in hex, with pads sent as parameters: core Postgres has no hmac(). */
+/** Computes HMAC-SHA-256 of the text in hex, with pads sent as parameters: core Postgres has no hmac(). */
 function hash(column: Column, slots: GovernedSlots): Expr {
   const domain = column.keyDomain ?? column.sensitivity ?? column.name;
   const bytes = maskCall('convert_to', [asText(column), structuralText('UTF8')]);
@@ -222,7 +221,7 @@ function hash(column: Column, slots: GovernedSlots): Expr {
   return inTypeOf(column, maskCall('encode', [outer, structuralText('hex')]));
 }
 
-/** The first character and three stars. */
+/** Returns the first character and three stars. */
 function partial(column: Column, slots: GovernedSlots): Expr {
   const first = maskCall('left', [asText(column), slots.literal('1', 'int4')]);
   return inTypeOf(column, textConcat('text', first, structuralText('***')));
@@ -270,7 +269,7 @@ const PRIVATE: ReadonlyMap<string, FunctionDefinition> = new Map(
   ]),
 );
 
-/** A call that a mask makes; `name` must take exactly these types. */
+/** Creates a call that a mask makes; `name` must take exactly these types. */
 function maskCall(name: string, args: readonly Expr[]): Expr {
   const own = PRIVATE.get(name);
   if (own !== undefined) return callNode(own, args, own.result as TypeName); // no private function is polymorphic

@@ -34,7 +34,7 @@ import { baseOf } from './mask.js';
 import type { Minimum } from './scan-access.js';
 import type { GovernedSlots } from './slots.js';
 
-/** The columns by which rows that may only be aggregated are counted; see `GROUP_KEY`. */
+/** Returns the columns by which rows that may only be aggregated are counted; see `GROUP_KEY`. */
 export function groupColumns(
   relation: Relation,
   minimum: Minimum,
@@ -50,7 +50,7 @@ export function groupColumns(
   ];
 }
 
-/** `value` if the row may only be aggregated; NULL if other grants show the row. */
+/** Returns `value` if the row may only be aggregated; NULL if other grants show the row. */
 function unlessShown(value: Expr, { plain }: Minimum, slots: GovernedSlots): Expr {
   if (plain === null) return value;
   const when = allOf(plain.map((filters) => slots.ground(anyRow(filters))));
@@ -98,8 +98,8 @@ function neededColumn(relation: Relation, name: string): Column {
 }
 
 /**
- * Makes every block count rows that may only be aggregated only if there are enough of them in their group, and in the
- * part of it that each aggregate covers. Otherwise the group looks as if these rows did not exist.
+ * Lets rows that may only be aggregated count only if there are enough of them in their group, and in the part of it
+ * that each aggregate covers. Otherwise the result is the same as without these rows.
  */
 export function enforceMinima(root: Query, slots: GovernedSlots): Query {
   if (!allQueries(root).some(counts)) return root;
@@ -112,7 +112,7 @@ function counts(query: Query): query is Select {
   return query.kind === 'select' && countedScans(query).length > 0;
 }
 
-/** Bounds the values of a block that counts such rows, so that none fails on one of them. */
+/** Bounds the values of a block that counts such rows, so that no value raises an error on one of them. */
 function withBounds(block: Select, slots: GovernedSlots): Select {
   const all = (list: readonly Expr[]): readonly Expr[] => mapped(list, (e) => boundedExpr(e, slots));
   return changed(block, {
@@ -127,7 +127,7 @@ function withBounds(block: Select, slots: GovernedSlots): Select {
 
 export type CountedScan = GovernedScan & { readonly minimum: GroupMinimum };
 
-/** The scans of a block that have rows which may only be aggregated. */
+/** Returns the scans of a block that contain rows which may only be aggregated. */
 export function countedScans(block: Select): readonly CountedScan[] {
   return leavesOf(block.from).filter(isCounted);
 }
@@ -164,7 +164,7 @@ class Block {
     });
   }
 
-  /** An aggregate over the rows that count: all of them, or those that other grants show. */
+  /** Returns an aggregate over the rows that count: all of them, or those that other grants show. */
   #value(call: Aggregate): Expr {
     const given = call.args.filter((a) => a.kind !== 'parameter').map(isNotNull);
     const taken = [...optional(call.filter), ...given];
@@ -175,7 +175,7 @@ class Block {
     return caseNode(when, call, otherwise);
   }
 
-  /** The condition under which the group is shown. */
+  /** Returns the condition under which the group is shown. */
   #isPresent(): Expr {
     const enough = this.#isEnough(null);
     if (!this.#hasPlainRows) return enough;
@@ -195,8 +195,8 @@ class Block {
   }
 
   /**
-   * Conditions under which no row that may only be aggregated contributes more than its share of a figure: neither the
-   * greatest nor the least value exceeds that percentage of the sum of absolute values.
+   * Returns conditions under which no row that may only be aggregated contributes more than its share of a figure:
+   * neither the greatest nor the least value exceeds that percentage of the sum of absolute values.
    */
   #isShared(call: Aggregate, taken: readonly Expr[]): readonly Expr[] {
     const [value] = call.args;
@@ -215,7 +215,7 @@ class Block {
     });
   }
 
-  /** The aggregate as `numeric`, which cannot overflow; 0 for no rows. */
+  /** Returns the aggregate as `numeric`, which cannot overflow; 0 for no rows. */
   #figure(name: 'sum' | 'max' | 'min', value: Expr, distinct: boolean, filter: readonly Expr[]): Expr {
     const { definition, result } = requireFunction(name, [value.type]);
     const call: Aggregate = Object.freeze({
@@ -279,7 +279,7 @@ function optional(expr: Expr | null): readonly Expr[] {
   return expr === null ? [] : [expr];
 }
 
-/** The conjunction; null if empty. */
+/** Returns the conjunction; null if empty. */
 function conjunction(args: readonly Expr[]): Expr | null {
   return args.length === 0 ? null : allOf(args);
 }

@@ -97,8 +97,8 @@ export function breakTies(root: Query, accesses: ScanAccesses, whole: Query = ro
 }
 
 /**
- * Puts the answer in a total order. WITH TIES cannot have one: another key would drop ties, and without one they come
- * in storage order.
+ * Puts the result in a total order. Refuses WITH TIES, which cannot have one: another sort key would drop ties, and
+ * without one they come in storage order.
  */
 function inWholeOrder(root: Query, keysOf: KeysOf): Query {
   if (root.kind === 'values' || !root.withTies) return completedQuery(root, keysOf, true);
@@ -112,7 +112,7 @@ function asksForOrder(root: Query, accesses: ScanAccesses): boolean {
   return allLeaves(root).some((i) => i.kind === 'entity' && accesses.of(i).access.order === 'by_key');
 }
 
-/** The primary key, if the caller may read all of it in the clear. */
+/** Returns the primary key, if the caller may read all of it in the clear. */
 export function clearKey(relation: Relation, allowed: RelationAccess): readonly string[] | null {
   const isClear = (name: string): boolean =>
     !allowed.denied.has(name) &&
@@ -160,7 +160,7 @@ function tieBreakers(query: Select, keysOf: KeysOf): readonly (Expr | number)[] 
   return query.grouped ? groupKeys(query) : leavesOf(query.from).flatMap(keysOf);
 }
 
-/** The values that distinguish the groups; for several grouping sets also whether a key is NULL or left out. */
+/** Returns values that distinguish the groups; for several grouping sets also whether a key is NULL or left out. */
 function groupKeys({ groupBy, groupingSets }: Select): readonly Expr[] {
   return groupingSets === null ? groupBy : [...groupBy, ...groupingOf(groupBy)];
 }
@@ -169,7 +169,7 @@ function ordinals(query: Query): readonly number[] {
   return columnsOf(query).map((_, i) => i + 1);
 }
 
-/** `orderBy`, extended by the keys from `more` that it lacks. */
+/** Returns `orderBy`, extended by the keys from `more` that it lacks. */
 function completeOrder(orderBy: readonly SortKey[], more: readonly (Expr | number)[]): readonly SortKey[] {
   const text = (by: Expr | number): string | number => (typeof by === 'number' ? by : fingerprint(by));
   const known = new Set(orderBy.map((k) => text(k.by)));
@@ -221,7 +221,7 @@ function withOrderedCalls(query: Select, keysOf: KeysOf): Select {
   });
 }
 
-/** The FROM of a level that collects a derived table's rows in their order, completed; null for other levels. */
+/** Returns FROM with a complete order if the level collects a derived table's rows in order; otherwise null. */
 function orderedRows(query: Select, keysOf: KeysOf): FromItem | null {
   const { from } = query;
   if (from?.kind !== 'derived' || from.query.kind === 'values' || from.query.orderBy.length === 0)

@@ -55,7 +55,7 @@ function sortedSet(names: readonly string[]): readonly string[] {
   return Object.freeze(names.length < 2 ? [...names] : [...new Set(names)].sort());
 }
 
-/** The full names of the objects that the steps of a runtime relation read. */
+/** Returns the full names of the objects that the steps of a runtime relation read. */
 function objectsOf(runtime: GovernedRuntime): readonly string[] {
   switch (runtime.kind) {
     case 'retrieval':
@@ -108,8 +108,8 @@ function describe(
 }
 
 /**
- * The columns of scans, passages and walks that `exprs`, the arms of one output, pass through unchanged, derived
- * tables included; empty if an arm is computed.
+ * Returns the columns of scans, passages and traversals that `exprs`, the arms of one output, pass through unchanged,
+ * derived tables included; empty if an arm is computed.
  */
 function originsOf(exprs: readonly Expr[], lineage: StatementLineage): readonly ColumnRef[] {
   const found: ColumnRef[] = [];
@@ -127,7 +127,7 @@ function originsOf(exprs: readonly Expr[], lineage: StatementLineage): readonly 
   return found;
 }
 
-/** The full name of the entity column that every origin refers to; null if they differ, or if there are none. */
+/** Returns the full name of the entity column that all origins refer to; null if they differ or there are none. */
 function sourceOf(origins: readonly ColumnRef[], lineage: StatementLineage): string | null {
   const names = new Set(
     origins.map(({ source, name }) => {
@@ -147,7 +147,7 @@ function inAll<T, U>(list: readonly T[], of: (item: T) => readonly U[]): readonl
   return found;
 }
 
-/** Column `name` of `scan` if it is masked in any row; `column` is null if the entity does not declare it. */
+/** Returns column `name` of `scan` if it is masked in any row; `column` is null if the entity does not declare it. */
 function maskedUnder(scan: EntityScan | GovernedScan, name: string) {
   const masked = scan.kind === 'governed' ? scan.columns.find((c) => c.name === name)?.masked : undefined;
   if (masked === undefined || masked === 'none') return [];
@@ -173,7 +173,7 @@ function redactableOf(
   return Object.freeze([...found.values()]);
 }
 
-/** The column that tells whether `ref` is redacted: `text` for values derived from it. Null if there is none. */
+/** Returns the column that states whether `ref` is redacted: `text` for values derived from it; null if none does. */
 function redactableColumn(
   ref: ColumnRef,
   passages: PassageFields,
@@ -193,7 +193,7 @@ function redactableColumn(
 /** The types of operator results that repeat no part of a text. */
 const MEASURES: ReadonlySet<TypeName> = new Set<TypeName>(['bool', 'int4', 'int8', 'float8']);
 
-/** The names of `columns`, all from passages; null if the list of redacted fields is among them. */
+/** Returns the names of `columns`, all from passages; null if the list of redacted fields is among them. */
 function passageFieldsIn(columns: readonly ColumnRef[]): ReadonlySet<string> | null {
   const names = new Set(columns.map((c) => c.name));
   return names.has(REDACTED_FIELDS) ? null : names;
@@ -227,7 +227,7 @@ class OutputForms {
     this.#lineage = lineage;
   }
 
-  /** The common form of `exprs`; null if they differ, or have no form. */
+  /** Returns the common form of `exprs`; null if they differ, or have no form. */
   common(exprs: readonly Expr[]): ColumnForm | null {
     const [first, ...more] = exprs;
     const form = first === undefined ? null : this.#of(first);
@@ -265,7 +265,7 @@ class OutputForms {
     }
   }
 
-  /** Null for a column that may show a mask. */
+  /** Returns null for a column that may show a mask. */
   #ofColumn(ref: ColumnRef): ColumnForm | null {
     const scan = this.#lineage.scanOf(ref.source);
     if (scan !== null) {

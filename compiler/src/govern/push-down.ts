@@ -5,7 +5,7 @@ import { mapChildren, mapQuery, visitExpr } from '../plan/walk.js';
 
 /**
  * Moves harmless conjuncts over one fenced scan inside its fence, next to the filter, where they can use an index. A
- * conjunct over the nullable side of an outer join stays where it is: inside the scan it would mean something else.
+ * conjunct over the nullable side of an outer join is not moved, since inside the scan it would have another meaning.
  */
 export function pushPredicates(root: Query, isHarmless: (condition: Expr) => boolean): Query {
   return mapQuery(root, {
@@ -68,7 +68,7 @@ function pushed(
   });
 }
 
-/** The governed scans in FROM that WHERE filters directly: not those whose rows an outer join may replace by NULLs. */
+/** Returns the scans in FROM that WHERE filters directly: not those whose rows an outer join may replace by NULLs. */
 function strictScans(item: FromItem | null): readonly GovernedScan[] {
   if (item === null) return [];
   if (item.kind === 'join') {
@@ -89,7 +89,7 @@ function soleScan(expr: Expr, scans: ReadonlyMap<SourceId, GovernedScan>): Gover
   return plain && sources.size === 1 && only !== undefined ? (scans.get(only) ?? null) : null;
 }
 
-/** `expr` rewritten over the scan's base columns, each as this caller sees it. */
+/** Returns `expr` rewritten over the scan's base columns, each as this caller sees it. */
 function overBase(expr: Expr, scan: GovernedScan): Expr {
   if (expr.kind !== 'column')
     return mapChildren(

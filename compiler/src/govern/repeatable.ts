@@ -40,7 +40,7 @@ function isKnown({ name, volatility }: { readonly name: string; readonly volatil
 }
 
 function mayDiffer(e: Expr): boolean {
-  // The UTC offset of a named zone is that of today.
+  // The UTC offset of a named time zone depends on the current date.
   if (scalarOf(e.type) === 'timetz') return true;
   switch (e.kind) {
     case 'call':
@@ -48,7 +48,7 @@ function mayDiffer(e: Expr): boolean {
     case 'window':
       return !isKnown(e.definition);
     case 'cast':
-      // A text that is parsed as a time may be `now` or `today`.
+      // A text that is cast to a time may be `now` or `today`.
       return isTimed(e.type) && !isTimed(e.arg.type);
     default:
       return false;

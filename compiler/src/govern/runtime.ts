@@ -23,7 +23,7 @@ interface RuntimeCompilers {
   readonly query: (query: Query, slots: GovernedSlots) => Query;
 }
 
-/** The runtime relations of a plan, with the governed plans of their steps. */
+/** Governs the runtime relations of a plan and their steps. */
 export function governRuntime(
   relations: readonly RuntimeRelation[],
   slots: GovernedSlots,
@@ -77,7 +77,7 @@ export function governRuntime(
   );
 }
 
-/** The store that a search reads; with two legs, the one that passages are taken from. */
+/** Returns the store that a search reads; with two legs, the one that passages are taken from. */
 function legOf(relation: Retrieval): FacetStore {
   return relation.legs.mode === 'lexical' ? lexicalLeg(relation) : relation.facet;
 }
@@ -126,12 +126,14 @@ function retrievalStore(
   );
 }
 
-/** A field that is masked in some passage cannot be filtered in the store: the check of keys must see that passage. */
+/**
+ * True for a field without masks. Any other cannot be filtered in the store: the key check must see masked passages.
+ */
 function isHeldFirst({ arg }: InQuery, { facet }: Retrieval, catalog: Catalog, access: Access): boolean {
   return arg.kind === 'column' && fieldMask(facet, arg.name, catalog, access) === 'none';
 }
 
-/** Notices about conditions that apply only after the best passages are taken. They do not depend on the data. */
+/** Returns notices about conditions that apply after the best passages are taken. They do not depend on the data. */
 function noticesOfRetrieval(relation: Retrieval, catalog: Catalog, access: Access): readonly string[] {
   const { filteredAfter, keyFilters, facet } = relation;
   const isLate = !keyFilters.every((f) => isHeldFirst(f, relation, catalog, access));
@@ -162,8 +164,8 @@ export function governedRows(runtime: readonly GovernedRuntime[]): OperatedQueri
 }
 
 /**
- * `root` with the rows that operators work on as a derived table, and each result replaced by the text that it is
- * computed from. Used to trace where values come from; never run.
+ * Returns `root` with the rows that operators process as a derived table, and each result replaced by the text that it
+ * is computed from. Used to trace the origin of values; never executed.
  */
 export function withRowsInPlace(root: Query, operated: OperatedQueries): Query {
   if (operated.size === 0) return root;

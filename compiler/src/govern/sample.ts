@@ -44,11 +44,11 @@ export interface GovernedSample {
 }
 
 /**
- * A sample of the entity or facet `name`, ordered by the keys that the caller may read, so that the same caller always
- * sees the same rows.
+ * Returns a sample of the entity or facet `name`, ordered by the keys that the caller may read, so that the same caller
+ * always sees the same rows.
  *
- * @throws QueryError E0254 for an entity that is not declared, or not visible to this caller; E0241 for a facet that
- * is not declared; E2101 if every column is denied; E2103 if no grant shows rows
+ * @throws QueryError E0254 for an entity that is not declared, or not visible to this caller; E0241 for a facet that is
+ * not declared; E2101 if every column is denied; E2103 if no grant shows rows
  */
 export function governSample(
   kind: SampleKind,
@@ -87,7 +87,7 @@ function sampleTable(name: string, catalog: Catalog, access: Access): GovernedSa
   });
 }
 
-/** `access` without grants that give no row output. */
+/** Returns `access` without grants that give no row output. */
 function inRows(access: Access): Access {
   const shown = [...access.relations].map(([name, all]) => [name, all, rowAccess(name, access)] as const);
   if (shown.every(([, all, rows]) => all === rows)) return access;
@@ -103,7 +103,7 @@ interface SampledCell {
   readonly flag: Expr | null;
 }
 
-/** A cell is readable if everything it is computed from is. A missing parent hides nothing. */
+/** Returns the cell. It is readable if all values it is computed from are; a missing parent hides nothing. */
 function cellOf(value: SampledValue, access: Access): SampledCell {
   const flags = value.reads.flatMap(({ relation, ref, ofParent }): readonly Expr[] => {
     if (columnRule(relation, ref.name, accessTo(relation, access)).masked === 'none') return [];
@@ -117,7 +117,7 @@ function sampledColumn({ value: { name, expr }, flag }: SampledCell): SampledCol
   return Object.freeze({ name, type: expr.type, visible: flag === null ? null : visibleColumnName(name) });
 }
 
-/** Sort keys: the key if the caller may read it, else every stored cell and its flag. */
+/** Returns the sort keys: the key if the caller may read it, else every stored cell and its flag. */
 function orderOf(cells: readonly SampledCell[], key: readonly string[] | null): readonly Expr[] {
   const stored = cells.filter(({ value }) => value.stored);
   if (key !== null)
@@ -126,7 +126,7 @@ function orderOf(cells: readonly SampledCell[], key: readonly string[] | null): 
   return [...values, ...stored.flatMap(({ flag }) => flag ?? [])];
 }
 
-/** `plan` with the cells as its outputs, followed by their flags, and a slot for the limit. */
+/** Returns `plan` with the cells as its outputs, followed by their flags, and a slot for the limit. */
 function sampledRows(
   plan: BoundPlan,
   cells: readonly SampledCell[],
@@ -149,7 +149,7 @@ function sampledRows(
   return Object.freeze({ ...plan, query, columns });
 }
 
-/** The scan with NULL instead of masks, and an additional flag for each masked column. */
+/** Returns the scan with NULL instead of masks, and an additional flag for each masked column. */
 function sampleScan(
   scan: EntityScan,
   { access }: ScanAccess,
@@ -172,12 +172,12 @@ function sampleScan(
   });
 }
 
-/** The names that may be suggested: those that this caller may see. */
+/** Returns the names that may be suggested: those that this caller may see. */
 function entitiesOf(catalog: Catalog, access: Access): readonly string[] {
   return [...access.relations.keys()].filter((n) => catalog.relations.get(n)?.kind === 'entity');
 }
 
-/** The fields of a facet that `*` yields for this caller. */
+/** Returns the fields of a facet that `*` yields for this caller. */
 function readable(relation: Relation, access: Access): readonly string[] {
   return [...columnsFor(relation, accessTo(relation, access)).values()]
     .filter((c) => c.starred)

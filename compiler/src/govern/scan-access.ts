@@ -48,7 +48,7 @@ export class ScanAccesses {
   }
 }
 
-/** The minimum of a scan that reads `columns` under the grants `all`; null if all of them show rows. */
+/** Returns the minimum of a scan that reads `columns` under the grants `all`; null if all of them show rows. */
 export function minimumOf(
   relation: Relation,
   columns: readonly string[],
@@ -76,7 +76,7 @@ function strictestOf(rules: readonly GroupRule[]): Omit<Minimum, 'plain'> {
   };
 }
 
-/** The conditions under which `showing` shows every cell of a row in `columns` just as `all` do. */
+/** Returns the conditions under which `showing` shows every cell of a row in `columns` just as `all` do. */
 function plainConditions(
   relation: Relation,
   columns: readonly string[],
@@ -96,7 +96,7 @@ function plainConditions(
   return [...conditions.values()];
 }
 
-/** The grants that show a column, masked or not, and those that show it in the clear. */
+/** Returns the grants that show a column, masked or not, and those that show it in the clear. */
 export function showersOf(relation: Relation, name: string, grants: readonly RelationGrant[]) {
   const covering = grants.filter((g) => g.columns.has(name));
   const label = columnOf(relation, name)?.sensitivity ?? null;

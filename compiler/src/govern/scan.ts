@@ -8,7 +8,7 @@ import type { ScanAccess } from './scan-access.js';
 import type { GovernedSlots } from './slots.js';
 
 /**
- * The scan as this caller may see it: row filter, then masked projection.
+ * Returns the scan as this caller may see it: row filter, then masked projection.
  *
  * @param keys the columns that joins compare, which need a variant that is NULL instead of masked
  */

@@ -22,7 +22,7 @@ export class GovernedSlots {
     });
   }
 
-  /** The value of an attribute of a chain subject, or the array of its values. */
+  /** Returns the value of an attribute of a chain subject, or the array of its values. */
   #attribute({ index, values }: ChainSubject, name: string, element: TypeName): Parameter {
     if (isArray(element)) throw new InternalError('an attribute has elements that are arrays');
     const type = values === 'one' ? element : arrayOf(element);
@@ -34,12 +34,12 @@ export class GovernedSlots {
     });
   }
 
-  /** A value provided by an earlier step of a runtime relation. */
+  /** Returns a value provided by an earlier step of a runtime relation. */
   given(name: string, type: TypeName): Parameter {
     return this.#parameter(`given ${type} ${name}`, { kind: 'given', type, name });
   }
 
-  /** The values of one column of the rows in slot `rows`. */
+  /** Returns the values of one column of the rows in slot `rows`. */
   keys(rows: number, column: string, element: TypeName): Parameter {
     const slot = this.#slots[rows];
     if (slot?.kind !== 'runtime' || isArray(element)) throw new InternalError(`slot ${rows} brings no keys`);
@@ -62,7 +62,7 @@ export class GovernedSlots {
     return Object.freeze({ kind: 'parameter', slot: index, type: slot.type });
   }
 
-  /** A policy predicate with its literals and attributes turned into parameters. */
+  /** Turns the literals and attributes of a policy predicate into parameters. */
   ground(expr: Expr): Expr {
     if (expr.kind === 'literal') return this.literal(expr.value, expr.type);
     if (expr.kind === 'attribute_match') return this.#groundMatch(expr);

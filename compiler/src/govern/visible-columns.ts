@@ -15,7 +15,7 @@ import { columnRule, type MaskExtent, maskComputes } from './mask.js';
 /** The properties of a usable column that a caller may see. */
 export interface VisibleColumn {
   readonly column: Column;
-  /** How far the value is masked, over the rows that the caller sees. */
+  /** Extent to which the value is masked over the rows that the caller sees. */
   readonly masked: MaskExtent;
   /** True if it is shown in rows; otherwise only aggregates over large enough groups may use it. */
   readonly rows: boolean;
@@ -25,7 +25,7 @@ export interface VisibleColumn {
   readonly computed?: ComputedColumn;
 }
 
-/** The columns of `relation` that this caller may use, in declared order; empty without access to it. */
+/** Returns the columns of `relation` that this caller may use, in declared order; empty without access to it. */
 export function visibleColumns(
   relation: Relation,
   catalog: Catalog,
@@ -59,7 +59,7 @@ function field(relation: Relation, name: string, sealed: boolean, mask: FieldMas
   });
 }
 
-/** A computed column is shown in rows if everything that it reads is, and masked if any of that is masked. */
+/** Returns a computed column: shown in rows if everything it reads is, and masked if any of that is masked. */
 function computedColumn(computed: ComputedColumn, catalog: Catalog, access: Access): VisibleColumn {
   const { name, type, description, reads, sensitivity } = computed;
   let rows = true;
@@ -110,9 +110,9 @@ function visible(
 }
 
 /**
- * The physical columns whose values statements under `access` may read: those shown, wholly or partly; those in row
- * filters; and the primary key, which breaks ties and distinguishes groups. A column masked by a constant in every row
- * is not included.
+ * Returns the physical columns whose values statements under `access` may read: those shown, wholly or partly; those in
+ * row filters; and the primary key, which breaks ties and distinguishes groups. A column masked by a constant in every
+ * row is not included.
  */
 export function columnsRead(relation: Relation, access: RelationAccess): ReadonlySet<string> {
   const metrics = new Set(access.grants.flatMap((g) => [...(g.groups?.metrics?.keys() ?? [])]));

@@ -138,7 +138,7 @@ export class RolledBlock {
 
   // -------------------------------------------------------------- time
 
-  /** `date_trunc(unit, <time in UTC>)` over the rollup's period, if the unit is a multiple of it; else null. */
+  /** Rewrites `date_trunc(unit, <time in UTC>)` to the rollup's period if the unit is a multiple of it; else null. */
   #period(e: Extract<Expr, { kind: 'call' }>): Expr | null {
     const [unit, time] = e.args;
     const { time: kept } = this.#rollup;

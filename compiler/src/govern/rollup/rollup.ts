@@ -68,7 +68,7 @@ export function chooseRollup(
   return Object.freeze({ rolled, passed: Object.freeze(passed) });
 }
 
-/** The block that aggregates the rows of `scan` and reads nothing else; null if there is no such block. */
+/** Returns the block that aggregates the rows of `scan` and reads nothing else; null if there is no such block. */
 function blockOf(root: Query, scan: EntityScan): Select | null {
   const block = allQueries(root).find((q) => q.kind === 'select' && q.from === scan);
   const isSole = block?.kind === 'select' && block.grouped && nestingIn(block).length === 0;
@@ -112,7 +112,7 @@ function readsBeyond({ grants }: RelationAccess, physical: ReadonlySet<string>):
   return nodesIn(filters, 'base').some((e) => !physical.has(e.column));
 }
 
-/** The rollup's table as a relation: the entity's dimensions and the rollup's own columns. */
+/** Returns the rollup's table as a relation: the entity's dimensions and the rollup's own columns. */
 function rollupRelation(rollup: Rollup, relation: Relation, dimensions: readonly Column[]): Relation {
   const own = ownColumns(rollup).map(
     ({ name, type }): Column =>
