@@ -53,7 +53,7 @@ export interface JoinKeys {
 }
 
 /**
- * The keys that `root` joins on, under policy.
+ * Returns the keys that `root` joins on, under policy.
  *
  * @throws QueryError E0515 for a key that policy never shows in the clear or, in a join with passages, one that is
  * masked in any row; decided from the plan, never from data
@@ -105,7 +105,7 @@ function addTo<T>(map: Map<SourceId, T>, source: SourceId, empty: T): T {
   return found;
 }
 
-/** The passage fields that `ref` derives from. */
+/** Returns the passage fields that `ref` derives from. */
 function fieldsUnder(
   ref: ColumnRef,
   lineage: StatementLineage,
@@ -115,8 +115,8 @@ function fieldsUnder(
 }
 
 /**
- * A key that comes through a derived table can no longer be replaced by NULL, so it must be clear everywhere. The same
- * goes for a key that passages are joined on, where a hash would match no clear value.
+ * Refuses a masked key that comes through a derived table, where it can no longer be replaced by NULL. The same applies
+ * to a key that passages are joined on, where a hash would match no clear value.
  */
 function refuseMasked(
   ref: ColumnRef,
@@ -132,7 +132,7 @@ function refuseMasked(
   }
 }
 
-/** In raw SQL, callers know a column by its physical name. */
+/** Returns the error for a masked key. In raw SQL, callers know the column by its physical name. */
 function keyNotClear(relation: Relation, ref: ColumnRef, name: string, context: RefusalContext): QueryError {
   const column = context.form === 'sql' ? columnOf(relation, name)?.physical : name;
   return queryError('keyNotClear', { column: column ?? name }, context.positionOf(ref));
@@ -144,8 +144,8 @@ function isHashed(rule: ColumnRule): boolean {
 }
 
 /**
- * The keys that NULL cannot replace, because their shown value matters elsewhere at their level: the output of an IN
- * query that groups or picks rows, and keys that are joined above GROUP BY.
+ * Returns the keys that NULL cannot replace, because their shown value matters elsewhere at their level: the output of
+ * an IN query that groups or picks rows, and keys that are joined above GROUP BY.
  */
 function fixedKeys(root: Query): ReadonlySet<Expr> {
   const levels = new Levels(root);
@@ -174,7 +174,7 @@ function isOfGroups({ source }: ColumnRef, around: GroupedLevels | null, levels:
   return false;
 }
 
-/** The queries inside expressions that are evaluated after GROUP BY. */
+/** Returns the queries inside expressions that are evaluated after GROUP BY. */
 function queriesAboveGroups(query: Query): ReadonlySet<Query> {
   if (query.kind !== 'select' || !query.grouped || nestingIn(query).length === 0) return new Set();
   return new Set(
@@ -191,7 +191,7 @@ interface KeyPair {
   readonly nullSafe: boolean;
 }
 
-/** The equalities in ON, in WHERE (including the correlation of a subquery), and of IN over a subquery. */
+/** Returns the equalities in ON, in WHERE (including the correlation of a subquery), and of IN over a subquery. */
 function keyPairs(root: Query): readonly KeyPair[] {
   return allQueries(root).flatMap(keyPairsIn);
 }
@@ -253,7 +253,7 @@ function joinsFreely(item: FromItem | null): boolean {
   return item?.kind === 'join' && (!item.sealed || joinsFreely(item.left) || joinsFreely(item.right));
 }
 
-/** `expr` with the columns that it joins on replaced by their key variants. */
+/** Returns `expr` with the columns that it joins on replaced by their key variants. */
 export function toKeyVariant(expr: Expr, keys: ReadonlyMap<SourceId, ReadonlySet<string>>): Expr {
   if (expr.kind !== 'column' || keys.get(expr.source)?.has(expr.name) !== true) return expr;
   return Object.freeze({ ...expr, name: keyColumnName(expr.name) });
@@ -310,8 +310,7 @@ function restrictionsBy(
   const [given, key] = rows.has(left.source) ? [left, right] : [right, left];
   const found = rows.get(given.source);
   const { type } = given;
-  // An index over several columns cannot be searched by a list for each, which would mean all pairs; the join itself
-  // uses it.
+  // An index over several columns cannot serve one list per column, which would mean all pairs; the join uses it.
   if (isPartOfKey(given.name)) return [];
   if (found === undefined || rows.has(key.source) || type !== key.type || isArray(type)) return [];
   const array = slots.keys(found.slot, given.name, type);

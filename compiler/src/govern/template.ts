@@ -20,7 +20,7 @@ interface Hole {
   readonly negated: boolean;
 }
 
-/** How the value of one slot is made: from a literal, a constant, or the items of an IN list. */
+/** Source of the value of one slot: a literal, a constant, or the items of an IN list. */
 type Recipe = Hole | string | readonly (Hole | string | null)[];
 
 interface SlotFilling {
@@ -67,8 +67,8 @@ export class PlanTemplate {
   }
 
   /**
-   * The template of `plan`, which was bound as `bound` from a text with `literals`; null if it has values outside its
-   * own slots: runtime relations have separate plans.
+   * Returns the template of `plan`, which was bound as `bound` from a text with `literals`; null if it has values
+   * outside its own slots: runtime relations have separate plans.
    */
   static of(plan: GovernedPlan, bound: BoundPlan, literals: readonly PlainLiteral[]): PlanTemplate | null {
     if (plan.runtime.length > 0) return null;
@@ -77,7 +77,7 @@ export class PlanTemplate {
     return new PlanTemplate(plan, bound, literals);
   }
 
-  /** The plan with the values of `literals`, which have the template's shape; null if they need a different plan. */
+  /** Returns the plan with the values of `literals`, which have the template's shape; null if the plan would differ. */
   fill(literals: readonly PlainLiteral[]): GovernedPlan | null {
     return this.fillWith(literals.map((l) => l.value));
   }
@@ -88,7 +88,7 @@ export class PlanTemplate {
     return slots === null ? null : withValues(this.plan, slots);
   }
 
-  /** The slots of the plan for literals with these `values`; null if they need a different plan. */
+  /** Returns the slots of the plan for literals with these `values`; null if they need a different plan. */
   slotsWith(values: readonly string[]): readonly Slot[] | null {
     for (const { literal, value } of this.#fixed) if (values[literal] !== value) return null;
     for (const { hole, holds, outcome } of this.#tests) {
@@ -104,7 +104,7 @@ export class PlanTemplate {
     return this.#relied.every((r) => upholds(r, slots)) ? slots : null;
   }
 
-  /** Slot `index` with its new value; null if a fresh compilation would share or split slots differently. */
+  /** Returns slot `index` with its new value; null if a fresh compilation would share or split slots differently. */
   #fill(
     index: number,
     recipes: readonly Recipe[],
@@ -158,12 +158,12 @@ function holeText(hole: Hole, values: readonly string[]): string {
   return hole.negated ? negate(value) : value;
 }
 
-/** The text of a number, negated as in the grammar: integers have no minus zero. */
+/** Returns the text of a number, negated as in the grammar: integers have no minus zero. */
 function negate(value: string): string {
   return value === '0' ? '0' : `-${value}`;
 }
 
-/** The literals that fill a slot, found by position and value. */
+/** Returns the literals that fill a slot, found by position and value. */
 function holesOf(
   written: readonly WrittenLiteral[],
   literals: readonly PlainLiteral[],
@@ -182,7 +182,7 @@ function holesOf(
   return holes;
 }
 
-/** The literals that the plan depends on: those that were examined, and those that never became a value. */
+/** Returns the literals that the plan depends on: those that were examined, and those that never became a value. */
 function fixedLiterals(
   written: readonly WrittenLiteral[],
   holes: ReadonlyMap<WrittenLiteral, Hole>,

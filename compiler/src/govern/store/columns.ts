@@ -64,7 +64,7 @@ export type StoredName =
   | 'farthest'
   | 'snapshot';
 
-/** The output of a store's plan for its own column `name`, distinct from metadata of the same name. */
+/** Returns the output name of a store's own column `name`, distinct from metadata of the same name. */
 export function stored(name: StoredName): string {
   return `#${name}`;
 }
@@ -74,13 +74,13 @@ export function isStored(output: string): boolean {
   return output.startsWith('#');
 }
 
-/** The store's own column `name`; null for metadata. */
+/** Returns the store's own column `name`; null for metadata. */
 export function ownColumn(name: string): Expr | null {
   const own = STORED.find(([n]) => stored(n) === name);
   return own === undefined ? null : { kind: 'base', column: own[0], type: own[1] };
 }
 
-/** The table of a version's passages: the declared columns of the facet, and those that every store has. */
+/** Returns the table of a version's passages: the facet's declared columns, and those that every store has. */
 export function passageTable(relation: Relation, facet: FacetStore, version: FacetVersion): Relation {
   const own = STORED.map(([name, type]) => storedColumn(stored(name), name, type));
   const terms = storedColumn('#terms', 'terms', 'int4[]');
@@ -92,18 +92,18 @@ export function passageTable(relation: Relation, facet: FacetStore, version: Fac
   });
 }
 
-/** The narrow companion of the passage table, with the id, key, metadata and vector signs of each passage. */
+/** Returns the narrow companion of the passage table, with the id, key, metadata and vector signs of each passage. */
 export function bitsTable(passages: Relation, version: FacetVersion): Relation {
   return Object.freeze({ ...passages, table: version.bits });
 }
 
-/** The table that counts the passages of a version containing each word. */
+/** Returns the table that counts the passages of a version containing each word. */
 export function wordsTable(passages: Relation, version: FacetVersion): Relation {
   const columns = [storedColumn('term', 'term', 'int4'), storedColumn('passages', 'passages', 'int8')];
   return Object.freeze({ ...passages, table: version.words, columns });
 }
 
-/** The table of attributes derived from a version's passages, and its columns other than the key. */
+/** Returns the table of attributes derived from a version's passages, and its columns other than the key. */
 export function derivedTable(
   passages: Relation,
   version: FacetVersion,

@@ -19,7 +19,7 @@ import type { Passages } from './scan.js';
 import { SOURCE_OFFSETS, type StoreView, scanStore, secondView, storePlan, visiblePassages } from './scan.js';
 import { isTimeless, SNAPSHOT } from './snapshot.js';
 
-/** Number of visible passages, counted up to slot `limit`. */
+/** Counts the visible passages, up to slot `limit`. */
 export function countUpToLimit(view: StoreView, table: Relation): GovernedPlan {
   const { facet, source } = view.request;
   const read = visiblePassages(view, scanStore(view, [facet.entityKey], [], [], table));
@@ -33,7 +33,7 @@ export function countUpToLimit(view: StoreView, table: Relation): GovernedPlan {
   return storePlan(view, counting({ from, where: [] }));
 }
 
-/** Number of visible passages, and of those that contain each word. */
+/** Returns plans that count the visible passages, and those that contain each word. */
 export function countPlans(view: StoreView, version: FacetVersion): NonNullable<GovernedStore['counts']> {
   const { request, entity, access } = view;
   const scan = scanStore(view, [request.facet.entityKey], [], []);
@@ -96,8 +96,8 @@ const INDEXED: readonly GovernedColumn[] = [
 ];
 
 /**
- * The number of passages in the store that contain `word`, as counted by the indexer; word 0 stands for all passages.
- * Correct only for a caller who may see all of them, and must not be read for anyone else.
+ * Returns the number of passages in the store that contain `word`, as counted by the indexer; word 0 stands for all
+ * passages. Correct only for a caller who may see all of them, and must not be read for anyone else.
  */
 function indexed(view: StoreView, version: FacetVersion, word: Expr, place: number): Expr {
   const id = view.request.source + SOURCE_OFFSETS.indexed + place;
@@ -147,7 +147,7 @@ function wordOf(source: SourceId): ColumnRef {
   return columnRef(source + SOURCE_OFFSETS.word, 'word', 'int4');
 }
 
-/** `count` for each of the rows in slot `words`: a `word`, and as `term` an array of it. */
+/** Returns `count` for each of the rows in slot `words`: a `word`, and as `term` an array of it. */
 function countOfWords(
   view: StoreView,
   count: Expr,

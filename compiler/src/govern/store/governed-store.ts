@@ -24,8 +24,8 @@ import {
 } from './scan.js';
 
 /**
- * The governed plans that read one facet: the caller's version, its row filter, and only passages whose entity the
- * caller may see. Null if there is no grant, or no suitable version.
+ * Returns the governed plans that read one facet: the caller's version, its row filter, and only passages whose entity
+ * the caller may see. Null if there is no grant, or no suitable version.
  */
 export function governedStore(
   request: StoreRequest,
@@ -83,7 +83,7 @@ function shownFields(relation: Relation, allowed: RelationAccess): readonly stri
   );
 }
 
-/** Derived attributes of named entities, joined to the visible passages that support them; null if not requested. */
+/** Returns derived attributes of named entities, joined to the visible passages that support them; null if unused. */
 function derivedPlan(view: StoreView, version: FacetVersion): GovernedPlan | null {
   const { by, facet } = view.request;
   if (by.kind !== 'named' || by.derived.length === 0) return null;
@@ -120,7 +120,7 @@ function derivedPlan(view: StoreView, version: FacetVersion): GovernedPlan | nul
   });
 }
 
-/** Derived attributes of one version's passages: only valid when joined to their passages. */
+/** Scans the derived attributes of one version's passages: only valid when joined to their passages. */
 function scanDerived(
   { request, store }: StoreView,
   version: FacetVersion,

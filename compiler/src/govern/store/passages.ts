@@ -41,7 +41,7 @@ import {
 } from './scan.js';
 import { SNAPSHOT } from './snapshot.js';
 
-/** The requested passages, best first, with everything that is shown of them. */
+/** Returns the requested passages, best first, with all columns that are shown. */
 export function passagePlan(view: StoreView): GovernedPlan {
   return shownPassages(view, null);
 }
@@ -54,13 +54,13 @@ export function commonWordsPlan(view: StoreView): GovernedPlan {
   return shownPassages(view, null, () => []);
 }
 
-/** The passages with the ids in slot `ids`. */
+/** Returns the passages with the ids in slot `ids`. */
 export function namedPlan(view: StoreView): GovernedPlan {
   const id: BaseColumn = { kind: 'base', column: 'chunk_id', type: 'text' };
   return shownPassages(view, null, ({ slots }) => [oneOf(id, slots.given('ids', 'text[]'))]);
 }
 
-/** Searches for stores with many passages: by the signs of vectors, and by an approximate index. */
+/** Returns searches for stores with many passages: by the signs of vectors, and by an approximate index. */
 export function nearestPlans(view: StoreView, version: FacetVersion): NonNullable<GovernedStore['nearest']> {
   const bits = bitsTable(view.store, version);
   const beside = secondView(view);
@@ -117,7 +117,7 @@ function shownPassages(
   });
 }
 
-/** Ids and distances of the nearest passages, up to slot `candidates`. */
+/** Returns ids and distances of the nearest passages, up to slot `candidates`. */
 function candidatesOf(
   view: StoreView,
   table: Relation,
@@ -138,7 +138,9 @@ function candidatesOf(
   );
 }
 
-/** Candidates as a common table, the condition that a passage is one of them, and outputs that describe them. */
+/**
+ * Returns candidates as a common table, the condition that a passage is a candidate, and outputs that describe them.
+ */
 function commonCandidates({ request }: StoreView, candidates: Select) {
   const table: CommonTable = { id: CANDIDATES, query: candidates, materialized: true };
   const first = request.source + SOURCE_OFFSETS.common;
@@ -194,7 +196,7 @@ interface PassageQuery {
   readonly table?: Relation;
 }
 
-/** Visible passages in a given order, up to a limit. */
+/** Returns visible passages in a given order, up to a limit. */
 function bestPassages(view: StoreView, wanted: PassageQuery) {
   const { shown, computed, pushed, outputs, order, limit, where, table } = wanted;
   const { offset = null, ofDocuments = false } = wanted;
@@ -207,7 +209,7 @@ function bestPassages(view: StoreView, wanted: PassageQuery) {
   return { ...best, limit, offset };
 }
 
-/** The distance of each passage and, on request, its vector and the weights of its words. */
+/** Returns the distance of each passage and, on request, its vector and the weights of its words. */
 function searchColumns(
   view: StoreView,
   { vectors, weights }: { readonly vectors: boolean; readonly weights: boolean },
@@ -232,7 +234,7 @@ function searchColumns(
   return [distance, ...(vectors ? [vector] : []), ...(weights && lexical ? [ofWords] : [])];
 }
 
-/** In the lexical lane, a passage without any word of the query has no score and is not part of the answer. */
+/** In the lexical lane, excludes passages without any word of the query, since they have no score. */
 function sharesWords({ request, slots }: StoreView): readonly Expr[] {
   if (request.facet.lane !== 'lexical') return [];
   const right = slots.given('terms', 'int4[]');

@@ -81,7 +81,7 @@ export const SOURCE_OFFSETS = Object.freeze({
   second: 10_000_000,
 });
 
-/** The same store under other source ids, so that one statement can read it twice. */
+/** Returns the same store under other source ids, so that one statement can read it twice. */
 export function secondView(view: StoreView): StoreView {
   const { source, filters } = view.request;
   const beside = source + SOURCE_OFFSETS.second;
@@ -93,7 +93,7 @@ export function secondView(view: StoreView): StoreView {
 }
 
 /**
- * A scan of the store: row filter, then masked projection.
+ * Scans the store: row filter, then masked projection.
  *
  * @param pushed the gateway's own conditions on the table's columns
  */
@@ -119,7 +119,7 @@ export function scanStore(
 }
 
 /**
- * The passages of a scan whose entity is visible and that match the caller's filters.
+ * Returns the passages of a scan whose entity is visible and that match the caller's filters.
  *
  * @param where further conditions of the gateway on the passages
  */
@@ -135,7 +135,7 @@ export function visiblePassages(view: StoreView, scan: GovernedScan, where: read
   );
 }
 
-/** The caller's filters, split by whether they can fail on a passage of `scan`. */
+/** Splits the caller's filters by whether they can fail on a passage of `scan`. */
 export function callersFilters(
   view: StoreView,
   scan: GovernedScan,
@@ -153,14 +153,14 @@ export function callersFilters(
   };
   const isSafe = (e: Expr): boolean => {
     if (e.kind !== 'in_query') return isHarmless(e, context);
-    // Its query does not read the passages.
+    // The query of this IN does not read the passages.
     return isHarmless(e.arg, context) && new RowReach(e.query, view.literals).isHarmlessQuery(e.query);
   };
   const { filters } = view.request;
   return { harmless: filters.filter(isSafe), others: filters.filter((e) => !isSafe(e)) };
 }
 
-/** The distance of a passage's vector from the one in slot `vector`. */
+/** Returns the distance of a passage's vector from the one in slot `vector`. */
 export function distanceTo(
   view: StoreView,
   operator: Distance['operator'],
@@ -172,7 +172,7 @@ export function distanceTo(
   return { name: stored('distance'), type: 'float8', masked: 'none', expr };
 }
 
-/** The condition that a passage is about one of the entities in `keys`. */
+/** Returns the condition that a passage is about one of the entities in `keys`. */
 export function isAbout(view: StoreView, keys: Expr): Expr {
   const key = keyColumn(view);
   return oneOf({ kind: 'base', column: key.physical, type: key.type }, keys);
@@ -192,7 +192,7 @@ function columnFor(view: StoreView, name: string): GovernedColumn {
   return Object.freeze({ name, type, expr: nullOf(type), masked: 'all' });
 }
 
-/** A flag for each field that policy masks only in some rows: true if it may be read in this row. */
+/** Returns a flag for each field that policy masks in some rows only: true if it may be read in this row. */
 export function visibleFlags({ store, shown, allowed, slots }: StoreView): readonly GovernedColumn[] {
   return shown
     .map((name) => columnRule(store, name, allowed))
@@ -200,14 +200,14 @@ export function visibleFlags({ store, shown, allowed, slots }: StoreView): reado
     .map((rule) => visibleColumn(rule, slots));
 }
 
-/** The column of the store that names the entity. */
+/** Returns the column of the store that identifies the entity. */
 function keyColumn({ store, request }: StoreView): Column {
   const key = store.columns.find((c) => c.name === request.facet.entityKey);
   if (key === undefined) throw new InternalError('a facet without its key');
   return key;
 }
 
-/** The condition that the entity of a passage is visible. */
+/** Returns the condition that the entity of a passage is visible. */
 function entityIsVisible(view: StoreView): Expr {
   const { facet, source } = view.request;
   const { type } = keyColumn(view);
@@ -279,10 +279,10 @@ export interface Passages {
 }
 
 /**
- * The passages of `scan` that match `where`, which decides what the caller may see, and the caller's own `filters`.
+ * Returns the passages of `scan` that match `where`, which decides what the caller may see, and the caller's `filters`.
  *
- * A passage is hidden by the row filter of its facet or by that of its entity. Whether the entity exists is not a
- * column of the passage, so no guard can test it. Filters that might fail therefore run behind a fence, in a separate
+ * A passage is hidden by the row filter of its facet or by that of its entity. No column of the passage tells whether
+ * the entity is visible, so no guard can test it. Filters that might fail therefore run behind a fence, in a separate
  * level.
  *
  * @param zero the parameter 0
@@ -325,7 +325,7 @@ function above(expr: Expr, source: SourceId, ref: (column: string) => ColumnRef)
   );
 }
 
-/** A fence does not keep the planner from trying a condition on column statistics, but a CASE does. */
+/** Wraps the condition in a CASE: a fence alone lets the planner try it on column statistics. */
 function whereShown(condition: Expr, shown: Expr): Expr {
   return caseNode(shown, condition, FALSE);
 }

@@ -4,14 +4,14 @@ import { allQueries, exprsOf, exprsOfScan, leavesOf, someExpr } from '../../plan
 import { stored } from './columns.js';
 
 /**
- * The snapshot of a statement, as a `pg_snapshot`: statements with equal snapshots read the same rows of every table.
- * NULL on a standby, whose snapshots do not list the transactions still in progress.
+ * Snapshot of a statement, as a `pg_snapshot`: statements with equal snapshots read the same rows of every table. NULL
+ * on a standby, whose snapshots do not list the transactions still in progress.
  */
 export const SNAPSHOT: PlanOutput = Object.freeze({
   name: stored('snapshot'),
   expr: Object.freeze({
     kind: 'scalar_query',
-    // A separate query, so that it runs only once: outputs are computed before LIMIT drops rows.
+    // A separate query runs only once, whereas outputs are computed even for rows that LIMIT drops.
     query: selectOf({
       outputs: [
         {
@@ -28,7 +28,7 @@ export const SNAPSHOT: PlanOutput = Object.freeze({
   }),
 });
 
-/** A function about the server itself, which callers may not call. */
+/** Creates a call of a function about the server itself, which callers may not call. */
 function ofServer(name: string, type: FunctionCall['type']): FunctionCall {
   const args = Object.freeze([]);
   return Object.freeze({

@@ -48,7 +48,7 @@ type FromItemSource =
   | { readonly kind: 'query'; readonly query: Query }
   | { readonly kind: 'given' };
 
-/** Rows known to be shown because a CASE has tested them; `key` is equal for equal rows. */
+/** Rows known to be shown because a CASE has tested them; equal rows have equal `key`s. */
 interface CheckedRows {
   readonly rows: ScanRows;
   readonly key: string;
@@ -199,7 +199,7 @@ class BarrierCheck {
     return this.#homes.get(source) === this.#spans.get(query)?.first;
   }
 
-  /** The query that a FROM item reads; null for a scan, and for rows computed earlier. */
+  /** Returns the query that a FROM item reads; null for a scan, and for rows computed earlier. */
   #queryBehind(leaf: FromLeaf): Query | null {
     const behind = this.#behind.get(leaf.id);
     return behind?.kind === 'query' ? behind.query : null;
@@ -253,7 +253,7 @@ class BarrierCheck {
     for (const failure of failures.all()) this.#judge(failure, exposed);
   }
 
-  /** The rows that may reach a condition before they are known to be shown. */
+  /** Returns the rows that may reach a condition before they are known to be shown. */
   #exposedTo(condition: Expr): readonly ScanRow[] {
     const rows = new Set<ScanRow>();
     for (const ref of this.#refs(condition)) {
@@ -298,7 +298,7 @@ class BarrierCheck {
     for (const q of ownQueries(e)) found.addAll(this.#failuresIn(q), place.tested);
   }
 
-  /** The expressions that can fail in a query inside a condition, which runs for each row that reaches it. */
+  /** Returns the expressions that can fail in a query inside a condition, which runs for each row that reaches it. */
   #failuresIn(query: Query): readonly FailingValue[] {
     const known = this.#failures.get(query);
     if (known !== undefined) return known;
@@ -381,7 +381,7 @@ class BarrierCheck {
 
   // -------------------------------------------------------------- rows
 
-  /** The columns that an expression reads, including those that queries in it read from outside. */
+  /** Returns the columns that an expression reads, including outer columns read by queries in it. */
   #refs(e: Expr | null): readonly ColumnRef[] {
     const found: ColumnRef[] = [];
     const look = (x: Expr): void => {
@@ -394,7 +394,7 @@ class BarrierCheck {
     return found;
   }
 
-  /** The columns that a query reads from outer queries, each once. */
+  /** Returns the columns that a query reads from outer queries, each once. */
   #outerOf(query: Query): readonly ColumnRef[] {
     const known = this.#outer.get(query);
     if (known !== undefined) return known;
@@ -407,7 +407,7 @@ class BarrierCheck {
     return refs;
   }
 
-  /** The columns that expressions read, also in aggregates, including those that queries in them read from outside. */
+  /** Returns the columns that expressions read, also in aggregates, including outer columns read by queries in them. */
   #readIn(values: readonly Expr[]): readonly ColumnRef[] {
     const found: ColumnRef[] = [];
     const look = (e: Expr): void => {
@@ -419,7 +419,7 @@ class BarrierCheck {
     return found;
   }
 
-  /** The hidden rows that reach a column, through its FROM item or one that its LATERAL query refers to. */
+  /** Returns the hidden rows that reach a column, through its FROM item or one that its LATERAL query refers to. */
   #hiddenBehind(ref: ColumnRef): ScanRows {
     const key = `${ref.source} ${ref.name}`;
     const known = this.#hidden.get(key);
@@ -465,7 +465,7 @@ class BarrierCheck {
 
   // -------------------------------------------------------------- visibility tests
 
-  /** The rows that a CASE with one arm tests, if its condition is nothing but that test; otherwise null. */
+  /** Returns the rows that a CASE with one arm tests, if its condition contains only that test; otherwise null. */
   #testedBy(e: Expr): CheckedRows | null {
     if (e.kind !== 'case' || e.arms.length !== 1) return null;
     const [arm] = e.arms;
@@ -480,7 +480,7 @@ class BarrierCheck {
     return testedRows(tested);
   }
 
-  /** The scans whose visibility a column reports; null if it reports something else. */
+  /** Returns the scans whose visibility a column reports; null if it reports something else. */
   #shownBy(ref: ColumnRef): ReadonlySet<SourceId> | null {
     const behind = this.#behind.get(ref.source);
     if (behind?.kind === 'scan')
@@ -509,7 +509,7 @@ class BarrierCheck {
     }
   }
 
-  /** A scan's rows are shown if every FROM item that passes them on reports so. */
+  /** Returns the scans whose rows are shown because every FROM item that passes them on reports so. */
   #shownInLevel(query: Select, stated: Expr | undefined): ReadonlySet<SourceId> | null {
     if (stated === undefined) return null;
     const says = new Map<SourceId, Set<SourceId>>();
@@ -725,7 +725,7 @@ function columnOf(scan: GovernedScan, name: string): Expr {
   return found.expr;
 }
 
-/** The column of a visibility test, including the form that counts the NULL row of an outer join as shown. */
+/** Returns the column of a visibility test, including the form that counts the NULL row of an outer join as shown. */
 function testedColumn(e: Expr): ColumnRef | null {
   if (e.kind === 'column') return e;
   const isTest = e.kind === 'truth_test' && e.test === 'false' && e.negated;
@@ -788,7 +788,7 @@ function sortedIn(keys: readonly SortKey[]): readonly Expr[] {
   return found;
 }
 
-/** The queries that `query` reads from. */
+/** Returns the queries that `query` reads from. */
 function partsOf(query: Query): readonly Query[] {
   if (query.kind === 'values') return NOTHING;
   const parts = query.with.map((t) => t.query);
@@ -817,7 +817,7 @@ function valuesOf(query: Query): readonly Expr[] {
   ];
 }
 
-/** The expressions that a grouped level evaluates after grouping, and its keys, computed from filtered rows. */
+/** Returns the expressions that a grouped level evaluates after grouping, and its keys, computed from filtered rows. */
 function aboveGroups(level: Select): readonly Expr[] {
   const keys = [...level.groupBy, ...level.distinctOn, ...sortedBy(level)];
   return [...level.having, ...level.outputs.map((o) => o.expr), ...keys];
@@ -895,7 +895,7 @@ function ownQueries(e: Expr): readonly Query[] {
   return e.kind === 'scalar_query' || e.kind === 'exists' || e.kind === 'in_query' ? [e.query] : NOTHING;
 }
 
-/** The outermost queries inside expressions. */
+/** Returns the outermost queries inside expressions. */
 function queriesInAll(values: readonly Expr[]): readonly Query[] {
   const found: Query[] = [];
   const look = (e: Expr): void => {

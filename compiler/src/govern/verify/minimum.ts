@@ -50,7 +50,7 @@ function isWhole(block: Select): boolean {
   return block.groupBy.length === 0 && block.groupingSets === null;
 }
 
-/** The block's own expressions must decide which rows count; an outer query may only provide keys to compare. */
+/** Verifies that the block itself decides which rows count; an outer query may only provide keys to compare. */
 function verifyChosen(block: Select): void {
   const within = new Set<number>();
   for (const q of allQueries(block))
@@ -182,7 +182,7 @@ function aggregatesIn(e: Expr): readonly Aggregate[] {
   return e.kind === 'aggregate' ? [e] : childrenOf(e).flatMap(aggregatesIn);
 }
 
-/** Conditions under which the aggregate includes a row: its filter, and arguments that are not NULL. */
+/** Returns the conditions under which the aggregate includes a row: its filter, and arguments that are not NULL. */
 function takenBy(call: Aggregate): readonly string[] {
   const given = call.args
     .filter((a) => a.kind !== 'parameter')
@@ -212,7 +212,7 @@ function isKey(expr: Expr): expr is Extract<Expr, { kind: 'column' }> {
   return expr.kind === 'column' && isGroupColumn(expr.name);
 }
 
-/** The key itself, without the other counted values, which may be NULL. */
+/** True for the key itself, but not for the other counted values, which may be NULL. */
 function isRowKey(expr: Expr): expr is Extract<Expr, { kind: 'column' }> {
   return expr.kind === 'column' && expr.name === GROUP_KEY;
 }

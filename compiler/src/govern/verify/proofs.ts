@@ -312,7 +312,7 @@ export function isFixed(e: Expr, slots: readonly Slot[], rely: (r: ProofDependen
     return upholds({ slot: x.slot, as }, slots);
   };
   let nodes = 16;
-  /** An upper bound for a number; null if unknown. */
+  /** Returns an upper bound for a number; null if unknown. */
   const size = (x: Expr): number | null => {
     const most = LARGEST[x.type];
     if (nodes-- <= 0 || most === undefined) return null;
@@ -399,8 +399,8 @@ function isMoment(type: TypeName): boolean {
 }
 
 /**
- * True if `e` is a CASE that is NULL for those values of a column on which its ELSE would fail: texts that are too
- * long, timestamps too far away. The tests of extremes show which sizes fail.
+ * True if `e` is a CASE that yields NULL for those values of a column on which its ELSE would fail: texts that are too
+ * long, timestamps too far away. Tests with extreme values show which sizes fail.
  */
 export function isBounded(e: Expr): boolean {
   if (e.kind !== 'case' || e.arms.length !== 1) return false;
@@ -409,7 +409,7 @@ export function isBounded(e: Expr): boolean {
   return arm?.result.kind === 'null' && column !== null && sizeOf(arm.when, column);
 }
 
-/** The column at the start of a chain of conversions. */
+/** Returns the column at the start of a chain of conversions. */
 function handedOn(e: Expr, links: number): Expr | null {
   if (e.kind === 'column') return e;
   if (links === 0) return null;
@@ -453,7 +453,7 @@ export function isSized(e: Expr): boolean {
   return arm?.result.kind === 'parameter' && arm.when.kind === 'or' && sizeOf(arm.when, e.otherwise);
 }
 
-/** The number of factors or terms of a product or sum, each of them bounded; null if one is not. */
+/** Returns the number of factors or terms of a product or sum, each of them bounded; null if one is not. */
 export function sizedNumbers(e: Expr): number | null {
   if (isSized(e)) return 1;
   if (e.kind !== 'operation' || e.left === null || !['+', '-', '*'].includes(e.definition.name)) return null;

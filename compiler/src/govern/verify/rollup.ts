@@ -56,7 +56,7 @@ function reads(e: Expr, source: number): boolean {
   return childrenOf(e).some((child) => reads(child, source));
 }
 
-/** What a column that only the rollup has contains. */
+/** Content of a column that exists in the rollup only. */
 type RollupColumnRole = 'rows' | 'period' | 'count' | 'sum' | 'min' | 'max';
 
 class RollupProof {
@@ -90,7 +90,7 @@ class RollupProof {
     }
   }
 
-  /** The visibility and masks of a row may depend only on values that all rows of the entity behind it share. */
+  /** Verifies that visibility and masks of a row depend only on values that all rows of the entity behind it share. */
   scan(): void {
     const { filter, pushed, columns, minimum, sample } = this.#scan;
     if (minimum !== null) this.#fail('its groups need a minimum of entities');
@@ -110,7 +110,7 @@ class RollupProof {
     }
   }
 
-  /** The caller must see each aggregated value in every row that is visible. */
+  /** Verifies that the caller sees each aggregated value in every row that is visible. */
   grants(access: Access): void {
     const granted = access.relations.get(this.#entity.name) ?? this.#fail('nothing of the entity is granted');
     for (const { name } of this.#scan.columns) {
@@ -132,7 +132,7 @@ class RollupProof {
     for (const e of exprsOf(block)) this.#value(e);
   }
 
-  /** An expression outside aggregates may read only what all rows behind a rollup row share. */
+  /** Verifies that an expression outside aggregates reads only what all rows behind a rollup row share. */
   #value(e: Expr): void {
     if (queryOf(e) !== null) this.#fail('a query stands in a value over it');
     if (e.kind === 'aggregate') this.#aggregate(e);
@@ -158,7 +158,7 @@ class RollupProof {
     if (!once && !distinct) this.#fail(`${name} counts rows of the rollup`);
   }
 
-  /** The content of the column that `e` is, or that a condition in `e` yields; null for anything else. */
+  /** Returns the content of the column that `e` is, or that a CASE with one arm yields; null for anything else. */
   #keptIn(e: Expr | undefined): RollupColumnRole | null {
     if (e?.kind === 'column') {
       const kept = e.source === this.#scan.id ? this.#kept.get(e.name)?.kept : undefined;

@@ -105,7 +105,7 @@ class ScanCheck {
       this.#fail('its row filter is not the one that its caller must have');
   }
 
-  /** A column must be a declared one as policy shows it, its join variant, a visibility flag, or `SHOWN`. */
+  /** Verifies that a column is a declared one as policy shows it, its join variant, a visibility flag, or `SHOWN`. */
   #column(column: GovernedColumn, access: RelationAccess): void {
     if (column.name === SHOWN) {
       const { expr } = column;
@@ -129,7 +129,7 @@ class ScanCheck {
       this.#fail(`column ${column.name} is not masked as policy says`);
   }
 
-  /** The declared column behind column `name` of the scan. */
+  /** Returns the declared column behind column `name` of the scan. */
   #declared(name: string): Column | null {
     const { relation } = this.#scan;
     const own = columnOf(relation, name);
@@ -141,8 +141,8 @@ class ScanCheck {
   }
 
   /**
-   * Predicates next to the row filter may read only what the scan shows: whole columns as shown, columns that are
-   * clear in every row, or what `isOwn` allows.
+   * Verifies that predicates next to the row filter read only what the scan shows: whole columns as shown, columns that
+   * are clear in every row, or what `isOwn` allows.
    */
   #pushed(access: RelationAccess, isOwn: (e: Expr) => boolean): void {
     const { pushed, columns, relation } = this.#scan;
@@ -163,7 +163,7 @@ class ScanCheck {
 
   // -------------------------------------------------------------- rows that may only be aggregated
 
-  /** The grants that the scan claims must be the caller's, and the minimum must be the strictest of theirs. */
+  /** Verifies that the grants the scan claims are the caller's, and that the minimum is the strictest of theirs. */
   #counted(relation: Relation, minimum: GroupMinimum): void {
     const { columns } = this.#scan;
     const all = this.#access.relations.get(relation.name) ?? this.#fail('nothing of it is granted');
@@ -198,7 +198,7 @@ class ScanCheck {
 
   // -------------------------------------------------------------- rollups
 
-  /** The grants on the entity, plus the rollup's own columns; `verifyRollup` proves that these may be read. */
+  /** Returns the grants on the entity, plus the rollup's own columns; `verifyRollup` proves that these may be read. */
   #ofRollup(entity: Relation): RelationAccess {
     const access = this.#shown(entity);
     const own = this.#scan.relation.columns.filter((c) => columnOf(entity, c.name) === null);
@@ -236,7 +236,7 @@ class ScanCheck {
     }
   }
 
-  /** The facet, or its lexical leg, whose version for this caller the scan reads. */
+  /** Returns the facet, or its lexical leg, whose version for this caller the scan reads. */
   #versionDue(relation: Relation) {
     const facet = this.#catalog.facets.get(relation.name);
     const legs = facet === undefined ? [] : [facet, facet.lexicalLeg].filter((f) => f !== undefined);
@@ -249,7 +249,7 @@ class ScanCheck {
     return this.#fail('its table is not of the version that is due');
   }
 
-  /** Passages are filtered by their facet's grants, and shown only with a visible entity. */
+  /** Verifies that passages are filtered by their facet's grants, and shown only with a visible entity. */
   #passages(declared: Relation, facet: FacetStore, access: RelationAccess): void {
     const { columns, relation } = this.#scan;
     const isStored = (e: Expr): boolean =>
@@ -286,7 +286,7 @@ class ScanCheck {
     );
   }
 
-  /** Word counts cover all passages, so only a caller who sees each of them may read them. */
+  /** Word counts cover all passages, so only a caller who sees all passages may read them. */
   #words({ entity }: FacetStore, access: RelationAccess): void {
     const ofEntity = rowAccess(entity, this.#access);
     const own = new GovernedSlots([]);
@@ -297,7 +297,7 @@ class ScanCheck {
     if (this.#scan.pushed.length > 0) this.#fail('words are filtered');
   }
 
-  /** Derived attributes must be joined by id to passages, which are proved like any others. */
+  /** Verifies that derived attributes are joined by id to passages, which are proved like any others. */
   #derived(): void {
     const { from } = this.#block;
     const isOwn = (e: Expr): boolean =>
@@ -350,7 +350,7 @@ const DERIVED: ReadonlySet<string> = new Set(['attribute', 'value', 'score', 'su
 const WORDS: ReadonlySet<string> = new Set(['term', 'passages']);
 const CHUNK_ID = '#chunk_id';
 
-/** The fingerprint of an expression including its parameters' contents, comparable across plans. */
+/** Returns the fingerprint of an expression including its parameters' contents, comparable across plans. */
 function textOf(e: Expr, slots: readonly Slot[]): string {
   return fingerprint(withSlots(e, slots));
 }
@@ -380,7 +380,7 @@ function filterText(access: RelationAccess): string | null {
 
 const FORMS = new WeakMap<RelationAccess, Map<Column, Map<string, readonly string[]>>>();
 
-/** The forms in which a scan may show a column as `name`. */
+/** Returns the forms in which a scan may show a column as `name`. */
 function formsOf(
   column: Column,
   name: string,
@@ -418,7 +418,7 @@ function mayRead(name: string, { grants, denied }: RelationAccess): boolean {
   return !denied.has(name) && grants.some((g) => g.columns.has(name));
 }
 
-/** The caller's grant that the scan claims, with the columns that it may show: its own, or those of its metrics. */
+/** Returns the caller's grant that the scan claims, with the columns it may show: its own, or those of its metrics. */
 function applied(
   { id, filter, columns }: CountedGrant,
   grants: readonly RelationGrant[],

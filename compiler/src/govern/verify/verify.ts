@@ -42,7 +42,7 @@ export function verify(
   verifyBarrier(root, slots);
 }
 
-/** Verifies the caller's joins by the join rule; the compiler's own must link rows by keys, or by earlier groups. */
+/** Verifies the join rule. Joins that the compiler made must equate columns unless both sides are query results. */
 function verifyJoins(root: Query, joins: Joins | null): void {
   for (const query of allQueries(root)) if (query.kind === 'select') verifyMade(query.from);
   const found = joins === null ? null : findUnsealedJoin(root, joins, isKeyOf, withoutGuard);
@@ -79,7 +79,7 @@ function isKeyOf({ relation }: EntityScan | GovernedScan, name: string): boolean
   return relation.sealedKeys.some((key) => key === name || keyColumnName(key) === name);
 }
 
-/** A condition without the guard that tests whether its rows are shown. */
+/** Returns a condition without the guard that tests whether its rows are shown. */
 function withoutGuard(e: Expr): Expr {
   const [arm, ...more] = e.kind === 'case' ? e.arms : [];
   const isGuard =
@@ -163,8 +163,8 @@ function verifyLeaf(
 }
 
 /**
- * A recursive table reads the rows of the previous step once, within its own step. Nothing else reads them, and every
- * read of the table itself is bounded.
+ * Verifies that a recursive table reads the rows of the previous step once, within its own step; that nothing else
+ * reads them; and that every read of the table itself is bounded.
  */
 function verifyRecursion(root: Query): void {
   const levels = allQueries(root);
@@ -196,7 +196,7 @@ function positions(query: Query): ReadonlySet<string> {
 /** Cached by relation, which is immutable. */
 const PHYSICAL = new WeakMap<Relation, ReadonlyMap<string, string | null>>();
 
-/** The physical columns of the table, each with its stored type if the model has no such type. */
+/** Returns the physical columns of the table, each with its stored type if the model has no such type. */
 function physicalColumns(relation: Relation): ReadonlyMap<string, string | null> {
   let known = PHYSICAL.get(relation);
   if (known === undefined) {
@@ -226,7 +226,7 @@ function verifyScan(scan: GovernedScan, slots: readonly Slot[]): ReadonlySet<str
   return new Set(scan.columns.map((c) => c.name));
 }
 
-/** No row or value of a sampled table may be hidden: which rows the sample has, and how many, depends on every row. */
+/** Verifies that a sampled table has no hidden rows or values: every row influences the sample and its size. */
 function verifySample(scan: GovernedScan, { percent, seed }: TableSample, slots: readonly Slot[]): void {
   const shown = scan.columns.every((c) => c.masked === 'none');
   if (scan.relation.kind !== 'entity' || scan.filter !== null || scan.minimum !== null || !shown)
